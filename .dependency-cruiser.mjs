@@ -1,7 +1,7 @@
 // Import rules made from the one table in hack/architecture.ts.
 import { owners, packages, testOnly } from './hack/architecture.ts';
 
-const tests = '\\.test\\.ts$|/conformance/';
+const tests = '\\.test\\.ts$|/conformance/|^packages/[^/]+/test/';
 const escape = (text) => text.replaceAll(/[.\\/]/g, (c) => `\\${c}`);
 
 const arrows = Object.entries(packages).map(([name, { mayImport }]) => ({
@@ -26,7 +26,7 @@ export default {
       name: 'no-circular',
       severity: 'error',
       from: {},
-      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+      to: { circular: true },
     },
     { name: 'resolvable', severity: 'error', from: { path: '^packages/' }, to: { couldNotResolve: true } },
     {
@@ -36,7 +36,8 @@ export default {
       from: { path: '^packages/([^/]+)/' },
       to: {
         path: '^packages/',
-        pathNot: '^packages/$1/|^packages/[^/]+/src/(conformance/|etcd/|jetstream/|pki/|shard/)?index\\.ts$',
+        pathNot:
+          '^packages/$1/|^packages/[^/]+/(src/(etcd/|jetstream/|pki/|serving/|shard/)?|test/conformance/)index\\.ts$',
       },
     },
     ...arrows,

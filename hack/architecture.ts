@@ -13,9 +13,9 @@ export interface PackageRule {
 }
 
 const core = ['apimachinery', 'component-base'];
-const apiserverSees = [...core, 'schema', 'apis', 'storage', 'client'];
+const apiserverSees = [...core, 'schema', 'apis', 'storage', 'client', 'generic-server'];
 const shardSees = [...apiserverSees, 'apiserver', 'controllers', 'reverse-proxy'];
-const virtualFrameworkSees = [...core, 'schema', 'apis', 'client', 'apiserver', 'reverse-proxy'];
+const virtualFrameworkSees = [...core, 'schema', 'apis', 'client', 'generic-server', 'apiserver', 'reverse-proxy'];
 const servers = ['shard', 'cache-server', 'virtual-workspaces', 'front-proxy'];
 
 /** Package name (without the scope) → rule. A package that is not listed may not exist. */
@@ -26,36 +26,41 @@ export const packages: Readonly<Record<string, PackageRule>> = {
   apis: { mayImport: ['apimachinery', 'schema'] },
   storage: { mayImport: core },
   client: { mayImport: core },
+  'generic-server': { mayImport: [...core, 'client'] },
   apiserver: { mayImport: apiserverSees },
   controllers: { mayImport: [...core, 'apis', 'client'] },
   'reverse-proxy': { mayImport: ['component-base'] },
   'virtual-framework': { mayImport: virtualFrameworkSees },
-  'virtual-workspaces': { mayImport: [...virtualFrameworkSees, 'virtual-framework'], server: true },
+  // storage: the replication virtual workspace reads cached objects through a watch cache (docs/adr/0077).
+  'virtual-workspaces': { mayImport: [...virtualFrameworkSees, 'virtual-framework', 'storage'], server: true },
   shard: { mayImport: shardSees, server: true },
   'cache-server': { mayImport: [...apiserverSees, 'apiserver'], server: true },
-  'front-proxy': { mayImport: [...apiserverSees, 'apiserver', 'reverse-proxy'], server: true },
-  multiplane: { mayImport: [...core, 'client', 'storage', ...servers] },
+  'front-proxy': { mayImport: [...core, 'client', 'generic-server', 'reverse-proxy'], server: true },
+  multiplane: { mayImport: [...core, 'client', 'storage', 'apiserver', ...servers] },
   testing: { mayImport: [...shardSees, 'virtual-framework', ...servers] },
 };
 
 /** Third-party library → the only packages that may import it, tests aside; nearly always one. */
 export const owners: Readonly<Record<string, readonly string[]>> = {
   '@peculiar/x509': ['component-base'],
-  ajv: ['schema'],
+  // Configuration documents; schema's differential tests use it as a second opinion.
+  ajv: ['component-base'],
   // The table of flags is read with it; the kubectl plugins, which have no servers' options, use it directly.
   commander: ['component-base', 'multiplane'],
   etcd3: ['storage'],
-  express: ['apiserver'],
-  jose: ['apiserver'],
-  'lru-cache': ['apimachinery'],
+  express: ['generic-server'],
+  jose: ['generic-server', 'testing'],
+  'lru-cache': ['apimachinery', 'apiserver', 'front-proxy', 'generic-server', 'shard', 'virtual-framework'],
   nats: ['storage'],
+  // Wrapped by mapConcurrently, which every other package uses.
+  'p-map': ['apimachinery'],
   pino: ['component-base'],
   'prom-client': ['component-base'],
   re2js: ['schema'],
   'reflect-metadata': ['component-base'],
   // Instead of http-proxy: docs/adr/0034-reverse-proxy-on-undici.md.
   undici: ['reverse-proxy'],
-  ws: ['apiserver'],
+  ws: ['generic-server'],
   yaml: ['apimachinery'],
 };
 

@@ -48,10 +48,10 @@ const lines = (name, type, list) =>
 
 writeFileSync(
   join(import.meta.dirname, '../packages/apis/src/rbac/bootstrap-policy.data.ts'),
-  `// Made by hack/import-rbac.mjs from Kubernetes 1.36's bootstrap policy (facts: names, rules, subjects).\nimport type { BindingFact, RoleFact } from './bootstrap-policy.ts';\n\n${[
-    lines('clusterRoleFacts', 'RoleFact', items('cluster-roles.yaml').map(role)),
-    lines('clusterRoleBindingFacts', 'BindingFact', items('cluster-role-bindings.yaml').map(binding)),
-    lines('roleFacts', 'RoleFact', items('namespace-roles.yaml').map(role)),
-    lines('roleBindingFacts', 'BindingFact', items('namespace-role-bindings.yaml').map(binding)),
+  `// Made by hack/import-rbac.mjs from Kubernetes 1.36's bootstrap policy (facts: names, rules, subjects).\nimport type { BindingSpec, RoleSpec } from './policy-spec.ts';\n\n${[
+    lines('clusterRoleSpecs', 'RoleSpec', items('cluster-roles.yaml').map(role)),
+    lines('clusterRoleBindingSpecs', 'BindingSpec', items('cluster-role-bindings.yaml').map(binding)),
+    lines('roleSpecs', 'RoleSpec', items('namespace-roles.yaml').map(role)),
+    lines('roleBindingSpecs', 'BindingSpec', items('namespace-role-bindings.yaml').map(binding)),
   ].join('\n')}`,
 );

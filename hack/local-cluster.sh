@@ -6,7 +6,7 @@ log_file=$root_directory/multiplane.log
 kubeconfig=$root_directory/admin.kubeconfig
 
 # Prints the process id if the control plane that hack/up started is alive. A pid file alone proves nothing: after a
-# reboot the number may belong to somebody else.
+# reboot the number may belong to another process.
 running_pid() {
   local pid
   [ -f "$pid_file" ] || return 1

@@ -30,7 +30,7 @@ test('a suite under which Node died counts by its second run', () => {
   expect(totalsOf([first, run(suite('/b', '', died))])).toEqual({ passed: 5, failed: 1 });
 });
 
-test('a test that fails once and then passes is told, one that fails twice has failed', () => {
+test('a test that fails once and then passes is reported as flaky, one that fails twice has failed', () => {
   const first = run(suite('/a', 'aBC'), suite('/b', 'x'), suite('/c', '', broken));
   expect(suitesToRepeat(first)).toEqual(['/a', '/c']);
   const second = run(suite('/a', 'abc'), suite('/c', '', broken));
@@ -39,7 +39,7 @@ test('a test that fails once and then passes is told, one that fails twice has f
   expect(flakesOf([first, run(suite('/a', 'abC'))])).toEqual([]);
 });
 
-test('a suite that could not start is told once, whatever tests it has', () => {
+test('a suite that could not start is reported once, whatever tests it has', () => {
   const well = run(suite('/a', 'abc'), suite('/b', 'x'));
   expect(flakesOf([run(suite('/a', 'ABC')), well])).toEqual(['/a: (every test)']);
   expect(flakesOf([run(suite('/b', '', broken)), well])).toEqual(['/b: (did not run)']);

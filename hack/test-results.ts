@@ -19,7 +19,7 @@ const mostByChance = 3;
 /**
  * Paths of suites that are to be run once more, alone: those under which Node itself died, of which nothing is known (V8
  * crashes now and then while it collects garbage of modules in `vm` contexts, which jest lives by; nodejs/node#62393, Node
- * 24), and those that failed, as long as these are few. What then passes is told by {@link flakesOf}.
+ * 24), and those that failed, as long as these are few. {@link flakesOf} reports what then passes.
  */
 export function suitesToRepeat({ testResults }: JestResult): string[] {
   const crashed = testResults.filter(died);

@@ -16,7 +16,7 @@ const computations: Readonly<Record<string, (text: string) => string>> = {
   base36sha224: (text) => inBase(hash('sha224', text), 36),
   sha224: (text) => hash('sha224', text).toString('hex'),
   sha256: (text) => hash('sha256', text).toString('hex'),
-  // Suffix of generated names of bindings (C1.2).
+  // Suffix of generated names of bindings: base 36 of a SHA-224.
   base62sha224lower5: (text) => inBase(hash('sha224', text), 62).slice(0, 5).toLowerCase(),
   text: (text) => text,
 };

@@ -4,29 +4,28 @@
  * Keys are `<topic>` or `<topic>/<file without .json>`.
  */
 export const kcpExceptions: Readonly<Record<string, string>> = {
-  'cached-resources': 'virtual resources have an issue of their own',
   'workspaces/12-created-by-a-member-of-system-masters-without-an-owner':
     'records that it never becomes Ready; ours does (e2e/workspaces/types.test.ts)',
 };
 
 const oneReading = 'a path has one reading or none (ADR 0021): what is not clean is refused with 400';
-const sameRefusal = 'a missing workspace is refused as a closed one, so that nobody learns what exists';
+const sameRefusal = 'a missing workspace gets the answer of a forbidden one, so that its existence stays hidden';
 const ownWords = 'documents and columns are described in words of our own';
-const protectedFields =
-  'a hole of the reference: what the system decided about a workspace is not for its admins to change';
-const laterMount = 'a hole of the reference: a mount that is added later locks a workspace up, and is refused';
-const asKubernetes = 'as Kubernetes answers; the reference differs by accident';
+const protectedFields = 'a hole of kcp: admins of a workspace could change fields that the system sets';
+const laterMount = 'a hole of kcp: a mount added later makes a workspace unreachable; it is refused';
+const asKubernetes = 'as Kubernetes answers; kcp differs by accident';
 
 const numbered = 'uids are numbered by appearance, and members stand in another order';
 const notHidden = 'claims read back in v1alpha1 as they are, so that what was read can be written';
-const toldWhy = 'a warning says why the entry will not be used';
+const warningGivesReason = 'a warning says why the entry will not be used';
 const verbsAsListed = 'verbs stand in the order of Kubernetes, in a view as everywhere';
-const onlyWhatIsServed = 'no index of paths, most of which the reference does not serve';
-const anotherServer = 'the error of another server shows through in the reference';
+const onlyWhatIsServed = 'no index of paths, most of which kcp does not serve';
+const anotherServer = 'kcp shows the error of another server';
 const verbsEverywhere =
   'what consumers accept holds over all logical clusters, too (apiexport.test.ts in virtual-workspaces)';
-const servedAtOnce = 'what is served is found by discovery, too; in the reference some seconds later';
+const servedAtOnce = 'discovery lists a served resource immediately; kcp some seconds later';
 const once = 'a proxied answer says once how it may be cached';
+const readOnlyText = 'the refusal also says that the resource is read-only, and of which export it is';
 
 /** Steps that are answered otherwise than by kcp, and why that is right. Everything else of these scenarios holds. */
 export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, string>>>> = {
@@ -34,7 +33,7 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
   'access/04-who-am-i-and-what-may-i-do': { 5: 'uids are numbered by appearance, and members stand in another order' },
   'access/07-impersonation-and-its-limits': {
     15: 'one of the two texts of Kubernetes 1.36, which vary from request to request',
-    17: 'the reference lets an impersonation through that was allowed in another workspace',
+    17: 'kcp accepts an impersonation that was allowed in another workspace',
   },
   'access/10-rbac-objects-are-per-workspace-and-guarded-against-escalation': {
     6: 'the roles of the control plane may be bound everywhere, so the refusal says which rights are missing',
@@ -45,13 +44,13 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
   },
   'bindings/09-the-same-binding-in-v1alpha1-and-v1alpha2': { 8: notHidden },
   'endpointslices/02-a-slice-needs-the-permission-to-bind': {
-    14: 'a hole of the reference: endpoints are for the shards to tell, not for the owner of the slice',
+    14: 'a hole of kcp: the owner of the slice could write endpoints, which belong to the shards',
   },
   'exports/04-the-same-export-in-v1alpha1-and-v1alpha2': { 6: notHidden, 7: notHidden, 8: notHidden, 11: asKubernetes },
   'apiexport-vw/01-discovery-of-the-virtual-workspace': {
     14: verbsAsListed,
     15: 'a subresource that nothing may be done to is none',
-    21: 'aggregated discovery, which the reference lacks',
+    21: 'aggregated discovery, which kcp lacks',
     22: asKubernetes,
     24: onlyWhatIsServed,
     25: onlyWhatIsServed,
@@ -80,6 +79,21 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
     13: servedAtOnce,
     14: servedAtOnce,
   },
+  'cached-resources/01-publishing-a-cluster-scoped-resource': { 8: 'namespaced resources can be cached, too' },
+  'cached-resources/02-consumers-read-a-virtual-resource': {
+    16: once,
+    17: once,
+    18: once,
+    19: readOnlyText,
+    20: readOnlyText,
+    21: readOnlyText,
+    22: readOnlyText,
+    27: once,
+    29: once,
+  },
+  'cached-resources/03-conditions-of-an-endpoint-slice': {
+    14: 'a slice without an export serves every export of its workspace that refers to it, as documented before kcp 0.32',
+  },
   'discovery/01-a-fresh-workspace': {
     3: 'flow control is served',
     4: 'limit ranges are served',
@@ -88,8 +102,8 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
     21: asKubernetes,
   },
   'discovery/02-aggregated-discovery-and-openapi-of-a-fresh-workspace': {
-    2: 'aggregated discovery of groups, which the reference lacks',
-    3: 'aggregated discovery of groups, which the reference lacks',
+    2: 'aggregated discovery of groups, which kcp lacks',
+    3: 'aggregated discovery of groups, which kcp lacks',
     4: 'limit ranges are served',
     5: asKubernetes,
     6: ownWords,
@@ -98,7 +112,7 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
     10: asKubernetes,
   },
   'initializers/02-status-rules-of-the-initializing-virtual-workspace': {
-    9: 'a hole of the reference: the address of a workspace is not for its initializers to change',
+    9: 'a hole of kcp: initializers could change the address of a workspace',
   },
   'initializers/03-content-of-an-initializing-workspace-in-the-name-of-its-creator': {
     6: once,
@@ -155,15 +169,15 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
     7: 'a kind of the control plane has one identity: without it there is no doubt what is meant',
   },
   'paths/08-errors-under-services': {
-    14: 'virtual resources have an issue of their own',
+    14: 'a slice that does not exist is refused as one that the caller may not read',
     15: 'migration has an issue of its own',
   },
   'workspace-authentication/01-validation-of-an-authentication-configuration': {
-    6: toldWhy,
-    8: toldWhy,
-    12: 'a hole of the reference: an expression that does not compile is refused',
-    13: toldWhy,
-    16: toldWhy,
+    6: warningGivesReason,
+    8: warningGivesReason,
+    12: warningGivesReason,
+    13: warningGivesReason,
+    16: warningGivesReason,
   },
   'paths/06-system-clusters': {
     4: 'the kinds of kcp are compiled in, no definitions lie in a system cluster',
@@ -181,7 +195,7 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
   'paths/03-incomplete-cluster-paths': {
     1: oneReading,
     4: oneReading,
-    5: 'a redirect of an unclean path keeps the workspace; the reference sends the client out of it',
+    5: 'a redirect of an unclean path keeps the workspace; kcp drops the prefix of the workspace',
     11: asKubernetes,
     17: 'the version is no secret: clients ask for it before they choose a workspace',
   },

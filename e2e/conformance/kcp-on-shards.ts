@@ -1,6 +1,6 @@
 /**
  * How the recordings of kcp are read on a sharded control plane: they were made at one shard with everything in its
- * process, and a front-proxy answers some requests itself (C11.3).
+ * process, and a front-proxy answers some requests itself.
  */
 
 const atShard = 'what a shard answers; the front-proxy answers such paths itself';
@@ -18,8 +18,7 @@ export const playedAtShard: Readonly<Record<string, string>> = {
   'paths/08-errors-under-services': atShard,
 };
 
-const ownCache =
-  'the cache server is a process of its own, which knows no tokens (C10.6) and is not behind the front-proxy';
+const ownCache = 'the cache server is a process of its own, which accepts no tokens and is not behind the front-proxy';
 
 /** Scenarios that are not played there. */
 export const notOnShards: Readonly<Record<string, string>> = {
@@ -27,7 +26,7 @@ export const notOnShards: Readonly<Record<string, string>> = {
   'cache/02-replicated-exports-types-and-roles': ownCache,
 };
 
-const unknownCluster = 'the front-proxy lets nobody through to a logical cluster that is nowhere';
+const unknownCluster = 'the front-proxy refuses requests to a logical cluster that does not exist';
 
 const ownUrl = 'virtual workspaces that stand apart have a URL of their own';
 const ownAddress = 'the address is that of the server behind the front-proxy';
@@ -37,6 +36,8 @@ export const shardDifferences: Readonly<Record<string, Readonly<Record<number, s
   'access/05-subject-access-reviews-and-their-deep-form': { 15: unknownCluster },
   'apiexport-vw/01-discovery-of-the-virtual-workspace': { 11: ownAddress },
   'apiexport-vw/05-unbound-workspaces-unclaimed-resources-and-path-forms': { 15: unknownCluster },
+  'cached-resources/01-publishing-a-cluster-scoped-resource': { 14: ownCache, 15: ownCache, 18: ownCache },
+  'cached-resources/02-consumers-read-a-virtual-resource': { 15: ownUrl },
   'discovery/01-a-fresh-workspace': { 2: ownAddress },
   'endpointslices/01-an-own-slice-admission-conditions-and-endpoints': { 19: ownUrl },
   'initializers/03-content-of-an-initializing-workspace-in-the-name-of-its-creator': { 13: unknownCluster },

@@ -5,7 +5,7 @@ import { notOnShards, playedAtShard, shardDifferences, shardIgnored } from './kc
 import { playScenario } from './play-scenario.ts';
 import { runName } from './run-name.ts';
 import { namesNothing, readScenario, scenarioFiles } from './scenario-files.ts';
-import { OracleTransport } from './transport.ts';
+import { ScenarioTransport } from './transport.ts';
 
 const isSharded = topologyName === 'sharded';
 const scenarios = scenarioFiles('kcp-scenarios');
@@ -25,8 +25,8 @@ const users = [1, 2, 3, 4, 5].map((n) => ({
 const uidOfAdmin = '5555-5555-5555-5555';
 
 let cluster: ControlPlane;
-let transport: OracleTransport;
-let shardTransport: OracleTransport;
+let transport: ScenarioTransport;
+let shardTransport: ScenarioTransport;
 
 beforeAll(async () => {
   cluster = await startControlPlane({
@@ -50,8 +50,8 @@ beforeAll(async () => {
     },
     ca: cluster.ca,
   };
-  transport = new OracleTransport({ ...target, server: cluster.url });
-  shardTransport = new OracleTransport({ ...target, server: cluster.rootShard.url });
+  transport = new ScenarioTransport({ ...target, server: cluster.url });
+  shardTransport = new ScenarioTransport({ ...target, server: cluster.rootShard.url });
 }, 180_000);
 
 afterAll(async () => {

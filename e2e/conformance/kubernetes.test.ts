@@ -2,25 +2,25 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
 import { testTokens } from '../harness/local-cluster.ts';
 import { createWorkspace, grantAccess } from '../harness/workspaces.ts';
-import { exceptions } from './exceptions.ts';
+import { exceptions } from './kubernetes-exceptions.ts';
 import { playScenario } from './play-scenario.ts';
 import { runName } from './run-name.ts';
 import { namesNothing, readScenario, scenarioFiles } from './scenario-files.ts';
-import { OracleTransport } from './transport.ts';
+import { ScenarioTransport } from './transport.ts';
 
-const scenarios = scenarioFiles('scenarios');
+const scenarios = scenarioFiles('kubernetes-scenarios');
 const expected = scenarios.filter(({ key, topic }) => exceptions[topic] === undefined && exceptions[key] === undefined);
 
 let cluster: ControlPlane;
-let transport: OracleTransport;
+let transport: ScenarioTransport;
 
 beforeAll(async () => {
   cluster = await startControlPlane();
   const admin = cluster.transport('shard-base');
-  const workspace = await createWorkspace(admin, 'root', 'oracle');
+  const workspace = await createWorkspace(admin, 'root', 'conformance');
   await grantAccess(admin, workspace, ['user-1', 'user-2', 'user-3', 'other', 'system:anonymous']);
   admin.close();
-  transport = new OracleTransport({
+  transport = new ScenarioTransport({
     server: cluster.url,
     shard: cluster.rootShard.url,
     prefix: `/clusters/${workspace}`,

@@ -4,7 +4,7 @@ import { computed } from './computations.ts';
 import { at, drop, type Value } from './json-pointer.ts';
 import { Normaliser } from './normaliser.ts';
 import type { Scenario, Step, Until } from './scenario.ts';
-import { parse, type Answer, type OpenWatch, type OracleTransport } from './transport.ts';
+import { parse, type Answer, type OpenWatch, type ScenarioTransport } from './transport.ts';
 
 const comparedHeaders = [
   'content-type',
@@ -40,7 +40,7 @@ export interface Problem {
 export async function playScenario(
   scenario: Scenario,
   options: PlayOptions,
-  transport: OracleTransport,
+  transport: ScenarioTransport,
 ): Promise<Problem[]> {
   const variables: Record<string, Value> = { run: options.run };
   const normaliser = new Normaliser({
@@ -96,7 +96,7 @@ async function answered(
   step: Step,
   isDifferent: boolean,
   options: PlayOptions,
-  transport: OracleTransport,
+  transport: ScenarioTransport,
   normaliser: Normaliser,
   variables: Record<string, Value>,
 ): Promise<Seen> {
@@ -117,7 +117,7 @@ async function untilHolds(
   step: Step,
   isDifferent: boolean,
   options: PlayOptions,
-  transport: OracleTransport,
+  transport: ScenarioTransport,
 ): Promise<Answer> {
   const longest = (step.until?.within ?? options.timeoutSeconds) * 1000;
   const deadline = Date.now() + (isDifferent ? Math.min(longest, longestWaitForDifferentMs) : longest);

@@ -1,4 +1,4 @@
-/** One recorded conversation with a real server; the files lie in `scenarios/<topic>/`. */
+/** One recorded conversation with a real server; the files lie in `kubernetes-scenarios/<topic>/` and `kcp-scenarios/<topic>/`. */
 export interface Scenario {
   readonly name: string;
   readonly topic: string;
@@ -6,7 +6,7 @@ export interface Scenario {
   readonly revisions?: boolean;
   /** Recorded from kcp: annotations under kcp.io count, and captured and computed values are replaced by their names. */
   readonly kcp?: boolean;
-  /** What the reference does wrong here: doing better is right, doing the same is no failure. */
+  /** A known bug of the recorded server: a correct answer passes, and so does the recorded one. */
   readonly defect?: string;
   readonly steps: readonly Step[];
 }

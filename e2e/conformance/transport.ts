@@ -3,7 +3,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { put, type Value } from './json-pointer.ts';
 import type { Step } from './scenario.ts';
 
-export interface OracleTarget {
+export interface ScenarioTarget {
   /** `https://host:port`. */
   readonly server: string;
   /** Put before every path that does not begin with `//`. */
@@ -30,12 +30,12 @@ export interface OpenWatch {
 }
 
 /** Sends the steps of scenarios to a server. */
-export class OracleTransport {
-  readonly #target: OracleTarget;
+export class ScenarioTransport {
+  readonly #target: ScenarioTarget;
   readonly #url: URL;
   readonly #shardUrl: URL;
   readonly #agent: Agent;
-  constructor(target: OracleTarget) {
+  constructor(target: ScenarioTarget) {
     this.#target = target;
     this.#url = new URL(target.server);
     this.#shardUrl = new URL(target.shard ?? target.server);

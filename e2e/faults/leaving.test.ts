@@ -9,7 +9,7 @@ import { healthAt } from '../../hack/cluster/health.ts';
 
 const multiplane = join(import.meta.dirname, '..', '..', 'bin', 'multiplane');
 
-test('a server that is told to stop ends, also when NATS takes connections and says nothing', async () => {
+test('a server exits on SIGTERM, also when NATS accepts connections and stays silent', async () => {
   const sockets = new Set<Socket>();
   const silent = createServer((socket) => void sockets.add(socket.on('error', () => undefined)));
   await once(silent.listen(0, '127.0.0.1'), 'listening');
@@ -44,19 +44,19 @@ test('a server that is told to stop ends, also when NATS takes connections and s
 
 test('a shard that finds no etcd says so, and that it failed', async () => {
   const folder = await TempDir.create('leaving');
-  const [port, nobody] = await freePorts(2);
+  const [port, unusedPort] = await freePorts(2);
   const args = [
     'shard',
     `--root-directory=${folder.join('root')}`,
     '--bind-address=127.0.0.1',
     `--secure-port=${port}`,
     '--storage-backend=etcd',
-    `--etcd-servers=http://127.0.0.1:${nobody}`,
+    `--etcd-servers=http://127.0.0.1:${unusedPort}`,
   ];
   const child = spawn(multiplane, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
   const [code] = (await once(child, 'close')) as [number | null];
-  expect([code, said]).toEqual([1, expect.stringContaining('etcd does not answer')]);
+  expect([code, said]).toEqual([1, expect.stringContaining('etcd does not respond')]);
   await folder.remove();
 }, 60_000);

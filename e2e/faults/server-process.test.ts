@@ -156,7 +156,7 @@ describe('watches over an end of the server', () => {
     watch.close();
   }
 
-  test('kill -9: a watch resumes from its revision without a loss or a repetition, or is told 410', async () => {
+  test('kill -9: a watch resumes from its revision without a lost or repeated event, or gets 410', async () => {
     const created = (await requests.must({ method: 'POST', path: configMaps, body: configMap('w1') }))
       .json as unknown as Stored;
     const watch = await requests.watch(`${configMaps}?watch=1&resourceVersion=${created.metadata.resourceVersion}`);

@@ -76,7 +76,7 @@ async function follow({ client, transport }: Replica): Promise<{ readonly added:
   return { added, stop: () => void response.destroy() };
 }
 
-/** Creates one after the other at a replica until it dies or is told to stop; the names that were acknowledged. */
+/** Creates one after the other at a replica until it dies or is stopped; returns the names that were acknowledged. */
 function writeAt({ client }: Replica, prefix: string): { readonly acknowledged: Set<string>; stop(): Promise<void> } {
   const acknowledged = new Set<string>();
   const state = { stopped: false };
@@ -127,12 +127,12 @@ test.each(['the one that leads', 'the one that does not'])(
     );
     const acknowledged = writers.flatMap((writer) => [...writer.acknowledged]);
     expect(acknowledged.filter((name) => !stored.has(name))).toEqual([]);
-    // Told of exactly what is there, whoever wrote it and whether or not an answer got through.
+    // The watch delivered exactly the stored objects, whichever replica wrote them and whether or not the response arrived.
     const written = [...stored].filter((name) => name.startsWith(`${prefix}-`)).sort();
     await eventually(() => expect([...watch.added].sort()).toEqual(written));
     watch.stop();
 
-    // Controllers: what this needs is done by whoever leads now.
+    // Controllers: the current leader reconciles.
     await createWorkspace(survivor.transport, 'root', prefix);
     expect((await holder(survivor)) !== leader).toBe(isLeader);
     if (isLeader) leading = 1 - leading;

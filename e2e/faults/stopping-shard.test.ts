@@ -6,8 +6,8 @@ import { ShardedCluster } from '../harness/sharded-cluster.ts';
 import { createWorkspace } from '../harness/workspaces.ts';
 
 /*
- * A shard that is told to stop while its workspaces are written: each write is either acknowledged and there afterwards,
- * or was not done, and its client is told that it may try again. Nobody is left to guess.
+ * A shard that gets SIGTERM under writes: each write is either acknowledged and stored,
+ * or was not done, and its client gets an answer that allows a retry.
  */
 
 const path = '/clusters/root:busy/api/v1/namespaces/default/configmaps';
@@ -36,7 +36,7 @@ interface Attempt {
   readonly retryAfter: string | undefined;
 }
 
-/** Writes without a pause until told to stop. */
+/** Writes without a pause until stopped. */
 function writing(prefix: string): { readonly attempts: Attempt[]; stop(): Promise<void> } {
   const attempts: Attempt[] = [];
   const over = new AbortController();

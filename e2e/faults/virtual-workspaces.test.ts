@@ -69,7 +69,7 @@ describe('virtual workspaces that freeze or die', () => {
       expect(text).toContain(waiting);
     }, patient);
 
-  test('keep nobody waiting while they are frozen, and go on afterwards', async () => {
+  test('block no request while they are frozen, and recover afterwards', async () => {
     await works();
     const { pid } = cluster.process('virtual-workspaces-root');
     await freezeProcess(pid as number);
@@ -82,7 +82,7 @@ describe('virtual workspaces that freeze or die', () => {
     await works();
   });
 
-  test('are missed by those who ask for them, at once and by nobody else', async () => {
+  test('fail their own requests immediately and no others', async () => {
     await works();
     await cluster.process('virtual-workspaces-root').kill();
     await eventually(async () => expect(await status()).toBe(503), patient);

@@ -5,7 +5,7 @@ import { LocalCluster } from './local-cluster.ts';
 import { Requests } from './requests.ts';
 import { createWorkspace, grantAccess } from './workspaces.ts';
 
-/** How much work of a server that somebody attacks a plain GET may have to wait for. */
+/** Upper bound of the delay of a plain GET on a server under attack. */
 const promptMs = 1_000;
 /** The unit of times in /proc. */
 const tickMs = 10;

@@ -1,11 +1,11 @@
-import { OracleTransport, parse, type Answer, type OpenWatch } from '../oracle/transport.ts';
+import { ScenarioTransport, parse, type Answer, type OpenWatch } from '../conformance/transport.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { testTokens } from './local-cluster.ts';
 
 type Value = unknown;
 
 export interface SentRequest {
-  /** A name of the token file, `anonymous`, or a token itself; `masters` unless told otherwise. */
+  /** A name of the token file, `anonymous`, or a token itself; default `masters`. */
   readonly as?: string | undefined;
   readonly method?: string | undefined;
   readonly path: string;
@@ -22,11 +22,11 @@ export interface Response extends Answer {
 
 /** Plain requests below one prefix, for tests that look at statuses and bodies as they come. */
 export class Requests implements Disposable {
-  readonly #transport: OracleTransport;
+  readonly #transport: ScenarioTransport;
   readonly #prefix: string;
   constructor(cluster: Pick<ControlPlane, 'url' | 'ca'>, prefix: string = '') {
     this.#prefix = prefix;
-    this.#transport = new OracleTransport({ server: cluster.url, prefix: '', tokens: testTokens, ca: cluster.ca });
+    this.#transport = new ScenarioTransport({ server: cluster.url, prefix: '', tokens: testTokens, ca: cluster.ca });
   }
 
   async send({ as = 'masters', method, path, headers, body, text }: SentRequest): Promise<Response> {

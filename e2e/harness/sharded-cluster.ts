@@ -22,7 +22,7 @@ const multiplane = join(repository, 'bin', 'multiplane');
 const adminToken = 'kcp-admin-token';
 
 export interface ShardedClusterOptions extends LocalClusterOptions {
-  /** The first one is `root`; two unless told otherwise. */
+  /** The first one is `root`; default two. */
   readonly shards?: readonly string[] | undefined;
   /** With the front-proxy's usual patience for shards that do not answer, instead of one for crowded machines. */
   readonly usualPatience?: boolean | undefined;
@@ -67,7 +67,7 @@ export class ShardedCluster implements ControlPlane {
     );
   }
 
-  /** Starts one; picks other ports when somebody took the first ones in between. */
+  /** Starts one; retries with other ports when the first ones were taken meanwhile. */
   static async start(options: ShardedClusterOptions = {}): Promise<ShardedCluster> {
     for (let attempt = 1; ; attempt++) {
       const cluster = await ShardedCluster.#prepare(options);

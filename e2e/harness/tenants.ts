@@ -16,7 +16,7 @@ export interface Tenant extends AsyncDisposable {
   readonly kubectl: Kubectl;
 }
 
-/** Makes a workspace below `root`, on a certain shard if told so, that belongs to a user of the token file. */
+/** Creates a workspace below `root`, optionally on a given shard, that belongs to a user of the token file. */
 export async function createTenant(
   control: ControlPlane,
   name: string,

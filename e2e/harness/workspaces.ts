@@ -5,7 +5,7 @@ import { eventually } from '@multiplane/testing';
 const tenancy = 'apis/tenancy.kcp.io/v1alpha1/workspaces';
 const rbac = 'apis/rbac.authorization.k8s.io/v1';
 
-/** Creates a workspace, on a certain shard if told so, and waits until it is ready; returns its path. */
+/** Creates a workspace, optionally on a given shard, and waits until it is ready; returns its path. */
 export async function createWorkspace(
   transport: RestTransport,
   parent: string,
@@ -32,7 +32,7 @@ export async function createWorkspace(
     { timeout: 20_000 },
   );
   const path = `${parent}:${name}`;
-  // A front-proxy hears of a new workspace a moment after its creator may (C16.1).
+  // The index of a front-proxy learns of a new workspace later than its creator.
   await eventually(
     () =>
       transport.json({ method: 'GET', path: `/clusters/${path}/apis/core.kcp.io/v1alpha1/logicalclusters/cluster` }),

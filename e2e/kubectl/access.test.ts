@@ -150,8 +150,8 @@ describeWithKubectl('kubectl and access', () => {
       'User "system:serviceaccount:e2e:robot" cannot list resource "serviceaccounts"',
     );
 
-    const foreign = (await kubectl.ok(['create', 'token', 'robot', '--audience=somebody-else'])).trim();
-    expect(decodeJwt(foreign)['aud']).toEqual(['somebody-else']);
+    const foreign = (await kubectl.ok(['create', 'token', 'robot', '--audience=another-audience'])).trim();
+    expect(decodeJwt(foreign)['aud']).toEqual(['another-audience']);
     expect(await (await workspace.as(foreign)).fails(['get', 'cm'])).toMatch(/Unauthorized|must be logged in/);
 
     await kubectl.ok(['create', 'secret', 'generic', 'binding']);
@@ -164,7 +164,7 @@ describeWithKubectl('kubectl and access', () => {
     expect(await boundRobot.fails(['get', 'cm'])).toMatch(/Unauthorized|must be logged in/);
     await kubectl.ok(['delete', 'sa', 'robot']);
     expect(await robot.fails(['get', 'cm'])).toMatch(/Unauthorized|must be logged in/);
-    expect(await kubectl.fails(['create', 'token', 'nobody'])).toContain('serviceaccounts "nobody" not found');
+    expect(await kubectl.fails(['create', 'token', 'missing'])).toContain('serviceaccounts "missing" not found');
   });
 
   test('create secret, configmap, namespace and quota', async () => {

@@ -112,7 +112,7 @@ describeWithKubectl('kubectl on a kind of several versions', () => {
     expect(watch.stdout).toContain('a=300 ');
   });
 
-  test('the storage version changes: old objects are still read, and rewritten when somebody writes them', async () => {
+  test('the storage version changes: old objects are still read, and rewritten on their next write', async () => {
     await patch({ versions: [version('v1', 'celsius', false, { deprecated: true }), version('v2', 'kelvin', true)] });
     expect(await kubectl.ok(['get', crd, '-o', 'jsonpath={.status.storedVersions}'])).toBe('["v1","v2"]');
     expect(await kubectl.ok(['get', 'gauge', 'a', '-o', 'jsonpath={.spec}'])).toBe('{"kelvin":300}');

@@ -109,7 +109,7 @@ describe('unknown and duplicate fields', () => {
   const send = (name: string, fieldValidation: string): Promise<Response> =>
     post(`${configMaps}?fieldValidation=${fieldValidation}`, { text: doubtful.replace('NAME', name) });
 
-  test('are refused when Strict, told when Warn, dropped in silence when Ignore', async () => {
+  test('are refused with Strict, reported with Warn, dropped silently with Ignore', async () => {
     expect(status(await send('strict', 'Strict'))).toEqual([
       400,
       'BadRequest',
@@ -133,7 +133,7 @@ describe('sizes', () => {
     expect(
       status(await server.workspace.send({ method: 'PATCH', path: `${configMaps}/big`, headers: mergePatch, text })),
     ).toEqual(tooLarge);
-    // Who may not write is told so, and nothing is read.
+    // A user without the right to write gets 403 before the body is read.
     expect((await post(configMaps, { text, as: 'user-1' })).status).toBe(403);
   });
 
@@ -289,7 +289,7 @@ describe('names that JavaScript knows', () => {
       text: '{"spec":{"free":{"__proto__":{"more":1}}}}',
     });
     expect(merged.text).toMatch(/"__proto__":\{"more":1,"polluted":true\}|"__proto__":\{"polluted":true,"more":1\}/);
-    // Nobody else's object inherits anything.
+    // Objects of other users inherit nothing.
     const other = await post(gadgets, { body: gadget('clean', { free: {} }) });
     expect([other.status, other.text.includes('polluted')]).toEqual([201, false]);
   });
@@ -418,7 +418,7 @@ describe('numbers', () => {
 });
 
 describe('media types, methods and versions', () => {
-  test('a body of unknown type, and an answer of a type nobody makes', async () => {
+  test('a body of unknown type, and an answer of an unsupported type', async () => {
     for (const type of [
       'text/plain',
       'application/xml',
@@ -542,7 +542,7 @@ describe('selectors and query parameters', () => {
     ],
     ['a hundred thousand parameters', () => Array(100_000).fill('a=b').join('&')],
     ['a continue token of 1 MB', () => `continue=${'A'.repeat(1_000_000)}`],
-  ])('%s is refused and holds nobody up', async (_name, query) => {
+  ])('%s is refused and delays no other request', async (_name, query) => {
     const answer = await server.whileServing(() =>
       server.workspace.send({ path: `${configMaps}?${query()}` }).catch((error: Error) => error),
     );

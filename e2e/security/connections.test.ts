@@ -65,7 +65,7 @@ describe('requests that two parsers would read differently', () => {
     await connection.until(() => connection.closed, 1_500);
     expect(connection.closed || connection.statuses.length > 0).toBe(true);
     expect(connection.statuses.filter((status) => status < 400)).toEqual([]);
-    // The request that was hidden behind would have been told that there is no such object.
+    // The request that was hidden behind would have been answered with 404.
     expect(connection.received).not.toContain('smuggled');
   });
 

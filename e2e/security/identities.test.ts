@@ -34,7 +34,7 @@ describe('identity headers of a proxy', () => {
     'Remote-User',
   ];
 
-  test.each(spellings)('%s gives nobody another identity', async (name) => {
+  test.each(spellings)('%s grants no other identity', async (name) => {
     const headers = {
       [name]: 'admin',
       'X-Remote-Group': ['system:masters', 'system:kcp:admin'],
@@ -240,7 +240,7 @@ describe('credentials', () => {
       for (const claims of [
         { exp: now() - 60, iat: now() - 3600, nbf: now() - 3600 },
         { nbf: now() + 3600 },
-        { aud: ['somebody-else'] },
+        { aud: ['another-audience'] },
         { iss: 'https://evil.example.com' },
       ]) {
         const answer = await server.workspace.send({ as: forged(claims), path: '/api/v1/namespaces' });
@@ -298,7 +298,7 @@ describe('credentials', () => {
       expect((await review(bound)).status).toBe(401);
     });
 
-    test('of one workspace: an ordinary nobody in another', async () => {
+    test('of one workspace: an unprivileged user in another', async () => {
       const answer = await server.requests.send({ as: token, path: '/clusters/root/api/v1/namespaces' });
       expect(answer.status).toBe(403);
       expect(answer.text).not.toContain(

@@ -18,7 +18,7 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
-/** Serial number of the certificate that a port shows, verified by nobody. */
+/** Serial number of the certificate that a port presents; the certificate is not verified. */
 function shown(port: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
@@ -69,7 +69,7 @@ test('all certificates are replaced under load: every server shows a new one, no
     load.stop = true;
     await Promise.all(running);
     expect(load.failures).toEqual([]);
-    // Whoever wrote to another shard or to the cache before does it with the new certificates.
+    // Connections to other shards and to the cache use the new certificates.
     await createWorkspace(admin, 'root', 'after', { shard: 'shard-1' });
     expect(cluster.processes.map((name) => cluster.process(name).pid)).toEqual(pids);
   } finally {

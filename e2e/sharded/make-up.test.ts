@@ -36,7 +36,7 @@ describeWithKubectl('make up PROFILE=sharded', () => {
 
   test('starts everything, says what it does, and a second run says that it runs', async () => {
     let up = await run('up');
-    // A port in the row may be somebody else's, or become so before it is its server's turn.
+    // A port in the row may be taken, or be taken before its server starts.
     for (let attempt = 1; attempt < 4 && /is taken|EADDRINUSE/.test(up.out); attempt++) {
       [firstPort = 0] = await freePorts(1);
       up = await run('up');

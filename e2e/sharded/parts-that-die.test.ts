@@ -9,7 +9,7 @@ import { createWorkspace, field } from '../harness/workspaces.ts';
 
 /*
  * What docs/operate.md says about each part of a sharded control plane that dies, tried by killing it: who notices, who
- * does not, and that nobody needs a restart when it comes back.
+ * does not, and that no server needs a restart when it is back.
  */
 
 let cluster: ShardedCluster;
@@ -68,7 +68,7 @@ test('a workspace lies on the shard it was placed on, and is one of many for cli
   }
 });
 
-test('what is made below a workspace lies where that lies, or where it is told to', async () => {
+test('what is made below a workspace is on the shard of its parent, or on the selected one', async () => {
   const shardOf = async (parent: string, name: string): Promise<unknown> => {
     const path = `/clusters/${parent}/apis/tenancy.kcp.io/v1alpha1/workspaces/${name}`;
     return field((await requests.must({ path })).json as Json, 'metadata', 'annotations', 'core.kcp.io/shard');
@@ -129,7 +129,7 @@ test('without its etcd a shard is not ready and writes nothing; the other shard 
   await eventually(bothWork, { timeout: 60_000 });
 }, 120_000);
 
-test('without the front-proxy nobody gets in; started again it finds every workspace', async () => {
+test('without the front-proxy no client gets in; after a restart it finds every workspace', async () => {
   await cluster.process('front-proxy').kill();
   await expect(read(workspaces.root)).rejects.toThrow(/ECONNREFUSED|ECONNRESET|socket hang up/);
   await cluster.process('front-proxy').start();

@@ -91,7 +91,7 @@ describeWithKubectl('what a provider may do wrong', () => {
     );
   }, 120_000);
 
-  test('a claim with the identity of nobody gives nothing, and takes nothing from the rest', async () => {
+  test('a claim with an unknown identity grants nothing and does not affect other claims', async () => {
     const stranger = 'f'.repeat(64);
     await offer('greedy', {
       permissionClaims: [
@@ -120,7 +120,7 @@ describeWithKubectl('what a provider may do wrong', () => {
     });
   }, 120_000);
 
-  test('a secret that is not the one of the identity is told, and changes nothing for consumers', async () => {
+  test('a secret that does not match the identity is reported and changes nothing for consumers', async () => {
     const identity = await offer('careless');
     await whileBound('careless', [], async () => {
       await eventually(() => using.apply(cowboy('billy')), patient);

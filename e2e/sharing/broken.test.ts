@@ -41,7 +41,7 @@ const ride = (consumer: string, name: string): Promise<Json> =>
     patient,
   );
 
-describe('what is missing is told, and waited for', () => {
+describe('missing parts are reported and awaited', () => {
   test('the secret of an identity', async () => {
     await shared.workspace('identity');
     await offer('nameless', { identity: { secretRef: { name: 'later', namespace: 'default' } } });
@@ -173,13 +173,13 @@ describe('a provider at its endpoint', () => {
     );
     try {
       await shared.remove('/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces/leaves');
-      const told = (): string[] =>
+      const events = (): string[] =>
         watch.events.map(
           ({ type, object }) => `${String(type)} ${field(object as Json, 'metadata', 'name') as string}`,
         );
-      await eventually(() => expect(told()).toContain('DELETED of-leaves'), patient);
+      await eventually(() => expect(events()).toContain('DELETED of-leaves'), patient);
       await ride('stays', 'next');
-      await eventually(() => expect(told()).toContain('ADDED next'), patient);
+      await eventually(() => expect(events()).toContain('ADDED next'), patient);
       expect(watch.ended).toBe(false);
     } finally {
       watch.close();

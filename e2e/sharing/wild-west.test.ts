@@ -57,7 +57,7 @@ describeWithKubectl('cowboys and sheriffs', () => {
   let endpoints: Record<'north' | 'south', readonly string[]>;
   let identities: Record<'north' | 'south', string>;
   const controllers: ChildProcess[] = [];
-  /** Runs a controller as the administrator of a provider; what it prints is for whoever reads a failure. */
+  /** Runs a controller as the administrator of a provider; its output is kept for failures. */
   const run = (command: string, parameters: readonly string[], provider: 'north' | 'south'): (() => string) => {
     const child = spawn(command, parameters, {
       cwd: repository,
@@ -229,7 +229,7 @@ describeWithKubectl('cowboys and sheriffs', () => {
     expect(await kubectlOf('saloon').fails(['get', 'configmap', 'note-billy'])).toContain('NotFound');
     // It is not the controller of those who bound the other provider.
     expect([await resultOf('mine'), await resultOf('bank')]).toEqual(['', '']);
-    // Whoever comes later is served as well.
+    // Later consumers are served as well.
     await kubectlOf('saloon').apply(cowboy('jesse', 'good'));
     await kubectlOf('saloon').ok([
       'wait',
@@ -269,7 +269,7 @@ describeWithKubectl('cowboys and sheriffs', () => {
     };
     const cowboysPath = 'apis/wildwest.dev/v1alpha1/cowboys';
 
-    test('finds nobody else’s objects by another identity behind its own endpoint', async () => {
+    test('finds no objects of other exports by another identity behind its own endpoint', async () => {
       for (const endpoint of endpoints.north) {
         for (const identity of [identities.south, identities.north, '0'.repeat(64), '*']) {
           const { places } = await attempt('user-1', `${endpoint}/clusters/*/${cowboysPath}:${identity}`);
@@ -348,7 +348,7 @@ describeWithKubectl('cowboys and sheriffs', () => {
     await eventually(async () => expect(await inSaloon()).toEqual([]), patient);
   }, 120_000);
 
-  test('a consumer that leaves takes its objects with it, and nobody else’s', async () => {
+  test('a consumer that leaves loses its own objects only', async () => {
     await kubectlOf('ranch').ok(['delete', 'apibinding', 'wildwest', '--timeout=60s']);
     await eventually(
       async () =>

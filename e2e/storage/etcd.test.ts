@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { isStatusError, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
 import { RestClient, type RestTransport } from '@multiplane/client';
-import { EtcdServer, eventually, untilCreated } from '@multiplane/testing';
+import { EtcdServer, eventually, createWithRetry } from '@multiplane/testing';
 import { LocalCluster } from '../harness/local-cluster.ts';
 import { createWorkspace } from '../harness/workspaces.ts';
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
   first = await LocalCluster.start({ flags: ['--etcd-servers', etcd.endpoint] });
   transport = first.transport('shard-base');
   client = new RestClient({ transport });
-  await untilCreated(() => client.create(configMaps, root, configMap('first')));
+  await createWithRetry(() => client.create(configMaps, root, configMap('first')));
 }, 120_000);
 
 afterAll(async () => {
@@ -65,7 +65,7 @@ describe('a control plane on etcd', () => {
     other.close();
   }, 120_000);
 
-  test('two writers at once lose no update: the loser is told', async () => {
+  test('two concurrent writers lose no update: the second gets a conflict', async () => {
     await client.create(configMaps, root, configMap('contested', '0'));
     const increment = async (): Promise<boolean> => {
       const current = await client.get(configMaps, at('contested'));
@@ -97,7 +97,7 @@ describe('a control plane on etcd', () => {
       expect(response.statusCode).toBe(500);
     });
     await etcd.process.start();
-    await untilCreated(() => client.create(configMaps, root, configMap('after')), { timeout: 30_000 });
+    await createWithRetry(() => client.create(configMaps, root, configMap('after')), { timeout: 30_000 });
     expect((await client.get(configMaps, at('before'))).metadata.name).toBe('before');
   }, 240_000);
 });

@@ -130,7 +130,7 @@ describe('wildcard requests', () => {
     });
   });
 
-  test('nothing but LIST and WATCH, and nobody but the shard admin', async () => {
+  test('only LIST and WATCH, and only for the shard admin', async () => {
     for (const [method, path, verb] of [
       ['GET', '/api/v1/namespaces/work', 'get'],
       ['POST', '/api/v1/namespaces', 'create'],
@@ -163,7 +163,7 @@ describe('wildcard requests', () => {
 });
 
 describe('a tenant whose name begins another one’s name reaches nothing of it', () => {
-  // Writing below a name nobody has needs system:masters, and lets the test choose names that a scan could confuse.
+  // Writing below an unused name needs system:masters, and lets the test choose names that a scan could confuse.
   const tenants = ['a', 'ab', 'a0', 'a-'.concat('b')];
 
   beforeAll(async () => {

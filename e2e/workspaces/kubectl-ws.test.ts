@@ -7,7 +7,7 @@ import { configMap, gadget, defineGadgets } from '../fixtures/gadgets.ts';
 import { describeWithKubectl, Kubectl, plugins } from '../harness/kubectl.ts';
 import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
 
-/** Trees stay on one shard unless told otherwise; these go there and back. */
+/** Trees stay on one shard by default; these go there and back. */
 const [here, there] = (topologyName === 'sharded' ? ['root', 'shard-1'] : ['root', 'root']).map((shard) => [
   '--location-selector',
   `name=${shard}`,
@@ -107,7 +107,7 @@ describeWithKubectl('kubectl ws', () => {
     await ws(':root');
   });
 
-  test('ends without a word when nobody reads on', async () => {
+  test('exits silently on a closed pipe', async () => {
     // It starts only once there is certainly no reader any more.
     const child = spawn('sh', ['-c', `read go; exec ${join(plugins, 'kubectl-ws')} --help`]);
     const ended = once(child, 'close');

@@ -67,7 +67,7 @@ describeWithKubectl('kubectl kcp quickstart', () => {
     await kubectl.ok(['kcp', 'quickstart', '--scenario', 'workspaces', '--name-prefix', 'wood', '--cleanup']);
   }, 180_000);
 
-  test('says what to do when there is nobody', async () => {
+  test('says what to do when no server answers', async () => {
     const failure = await kubectl.fails(['kcp', 'quickstart', '--server', 'https://127.0.0.1:1/clusters/root']);
     expect(failure).toContain('Cannot reach the control plane at https://127.0.0.1:1.');
     expect(failure).toMatch(

@@ -211,7 +211,7 @@ describe.each(shards)('a workspace of a type with a controller, on shard %s', (s
     expect(ready.status).toBe(422);
   });
 
-  test('is nobody else’s business', async () => {
+  test('is invisible to other users', async () => {
     for (const path of [`/clusters/*/${logicalClusters}`, `/clusters/${here}/api/v1/namespaces`]) {
       expect((await view.send({ as: stranger, path })).status).toBe(403);
       expect((await view.send({ as: tenant, path })).status).toBe(403);

@@ -63,7 +63,7 @@ async function measure(): Promise<void> {
     note: `at rest, ${consumers} bindings; ${((after.held - before.held) / consumers / 1024).toFixed(1)} KiB of it held by heap and buffers`,
   });
 
-  // Whoever looks often has documents at hand; they must not be what is shown.
+  // Frequent readers hit caches; the bench must not measure those.
   await many(consumers, clients, async (index) => void (await versions(transport, clusters[index] as string)));
   report({
     name: `schema change visible in discovery of ${consumers} consumers`,

@@ -367,7 +367,7 @@ async function manyDefinitions(): Promise<void> {
   await many(definitions - 1, 8, create);
   await create(definitions - 1);
   const created = performance.now();
-  // Nobody has asked for the documents before: all 500 are built.
+  // The documents were not requested before: all 500 are built.
   await eventually(
     async () => {
       const [resources, openapi] = await Promise.all(documents.map((path) => server.bytes(path)));

@@ -3,7 +3,7 @@
 // fast as an update; an object of 1 MB with 10,000 keyed entries below 500 ms; no turn of the event loop above 50 ms, for that
 // nor for an update of a map with 20,000 members.
 import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
-import { Pipeline } from '../../packages/apiserver/src/pipeline-fixture.ts';
+import { Pipeline } from '../../packages/apiserver/test/pipeline.ts';
 import { report } from './report.ts';
 import { threadTime, watchTurns } from './thread-time.ts';
 

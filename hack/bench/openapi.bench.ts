@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm';
 import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
 import { CustomResources, type ResourceDefinition, builtInResources } from '@multiplane/apis';
 import { openapiHandler } from '../../packages/apiserver/src/openapi/openapi-handler.ts';
-import { MemoryExchange, memoryContext } from '../../packages/apiserver/src/test-support/memory-exchange.ts';
+import { MemoryExchange, memoryContext } from '../../packages/apiserver/test/memory-exchange.ts';
 import { report } from './report.ts';
 import { threadTime, watchTurns } from './thread-time.ts';
 
@@ -59,13 +59,13 @@ const handler = openapiHandler(
     resolver: {
       resolve: () => undefined,
       list: () => definitions,
-      surfaceHash: () => 'one',
+      discoveryHash: () => 'one',
       isBuiltInGroup: () => false,
     },
   },
 );
 
-/** An answer that nobody reads. */
+/** A response that discards its body. */
 class UnreadExchange extends MemoryExchange {
   bytes = 0;
   override respond(status: number, body: Buffer | string): void {

@@ -4,13 +4,13 @@
 import { readFileSync } from 'node:fs';
 import type { JsonObject } from '@multiplane/apimachinery';
 import { decodeProtobufObject, encodeProtobufObject } from '@multiplane/apis';
-import { Pipeline } from '../../packages/apiserver/src/pipeline-fixture.ts';
+import { Pipeline } from '../../packages/apiserver/test/pipeline.ts';
 import { report } from './report.ts';
 import { threadTime } from './thread-time.ts';
 
 const protobuf = 'application/vnd.kubernetes.protobuf';
 
-/** What a cluster is full of: every field of the golden vectors would be an object that nobody has. */
+/** What a cluster is full of: an object with every field of the golden vectors would be unrealistic. */
 const samples: Record<string, JsonObject> = {
   ConfigMap: {
     kind: 'ConfigMap',

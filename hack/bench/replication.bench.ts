@@ -15,27 +15,27 @@ import { ServerProcess } from './api/server-process.ts';
 import { report } from './report.ts';
 
 /*
- * What shards share, from the shard over NATS to whoever watches a cache server, each a process of its own (issue 4,
- * section 6).
+ * Replication of cached objects between shards: from a write on a shard over NATS to a watch on a cache server, and the
+ * start of a cache server with many cached objects. Each server is a separate process.
  */
 const writesPerSecond = 200;
 const measuredSeconds = 8;
 const warmUpSeconds = 2;
-const replicas = 100_000;
-const replicaBytes = 1024;
+const cachedObjects = 100_000;
+const cachedObjectBytes = 1024;
 
 const root = 'root' as LogicalClusterName;
 const clusterRoles = { group: 'rbac.authorization.k8s.io', version: 'v1', resource: 'clusterroles' };
 
 console.log('\nReplication');
-/** Cache servers that run now: none may outlive a failure. */
+/** Running cache servers; they are killed after a failure. */
 const running = new Set<ChildProcess>();
 const nats = await NatsServer.start();
-const folder = mkdtempSync(join(tmpdir(), 'multiplane-bench-cache-'));
+const directory = mkdtempSync(join(tmpdir(), 'multiplane-bench-cache-'));
 const authority = await ensureAuthority({
   commonName: 'clients',
-  certificateFile: join(folder, 'client-ca.crt'),
-  privateKeyFile: join(folder, 'client-ca.key'),
+  certificateFile: join(directory, 'client-ca.crt'),
+  privateKeyFile: join(directory, 'client-ca.key'),
 });
 const identity = await authority.issueClient({ user: 'bench', groups: ['system:masters'] });
 try {
@@ -44,12 +44,12 @@ try {
 } finally {
   for (const child of running) child.kill('SIGKILL');
   await nats[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 }
 
 async function measureDelay(): Promise<void> {
   const cache = await startCacheServer();
-  // As a shard of several: what the others share it reads from the cache server, not in its own process.
+  // As one of several shards, which reads cached objects of other shards from the cache server.
   const shard = await ServerProcess.create([
     '--nats-servers',
     nats.url,
@@ -58,9 +58,9 @@ async function measureDelay(): Promise<void> {
   ]);
   const transport = cacheTransport(cache.port);
   const stop = new AbortController();
-  const asked = new Map<string, number>();
+  const requested = new Map<string, number>();
   const acknowledged = new Map<string, number>();
-  const seen = new Map<string, number>();
+  const received = new Map<string, number>();
   const reflector = new Reflector(
     { resource: clusterRoles, pathPrefix: '/services/cache/shards/*' },
     {
@@ -68,42 +68,42 @@ async function measureDelay(): Promise<void> {
       clock: systemClock,
       onFailure: (error) => console.error(error),
       sink: {
-        replacing: () => {},
-        put: (_object, { name }) => {
-          if (asked.has(name) && !seen.has(name)) seen.set(name, performance.now());
+        beginReplace: () => {},
+        upsert: (_object, { name }) => {
+          if (requested.has(name) && !received.has(name)) received.set(name, performance.now());
         },
-        removed: () => {},
-        replaced: () => {},
+        remove: () => {},
+        endReplace: () => {},
       },
     },
   );
-  const following = reflector.run(stop.signal);
+  const watching = reflector.run(stop.signal);
   try {
     await shard.start();
     await reflector.synced;
     const client = new RestClient({ transport: shard.transport() });
     const write = async (name: string): Promise<void> => {
-      asked.set(name, performance.now());
+      requested.set(name, performance.now());
       await client.create(clusterRoles, root, roleOf(name));
       acknowledged.set(name, performance.now());
     };
     await atRate('warm', warmUpSeconds, write);
     await atRate('role', measuredSeconds, write);
     await eventually(() => {
-      if (seen.size < asked.size) throw new Error(`${seen.size} of ${asked.size} were seen`);
+      if (received.size < requested.size) throw new Error(`${received.size} of ${requested.size} were received`);
     });
   } finally {
     stop.abort();
-    await following;
+    await watching;
     transport.close();
     await stopServer(cache.child);
     await shard.remove();
   }
-  const names = [...asked.keys()].filter((name) => name.startsWith('role'));
+  const names = [...requested.keys()].filter((name) => name.startsWith('role'));
   const since = (from: Map<string, number>): number[] =>
-    names.map((name) => Math.max(0, (seen.get(name) ?? 0) - (from.get(name) ?? 0))).sort((x, y) => x - y);
+    names.map((name) => Math.max(0, (received.get(name) ?? 0) - (from.get(name) ?? 0))).sort((x, y) => x - y);
   const at = (delays: number[], share: number): number => delays[Math.floor(delays.length * share)] as number;
-  const [delays, whole] = [since(acknowledged), since(asked)];
+  const [delays, whole] = [since(acknowledged), since(requested)];
   report({
     name: "object written on a shard, read from a cache server's watch, p99",
     value: at(delays, 0.99),
@@ -121,7 +121,7 @@ async function measureCatchUp(): Promise<void> {
   await fill();
   const began = performance.now();
   const full = await startCacheServer();
-  const took = performance.now() - began;
+  const elapsed = performance.now() - began;
   const transport = cacheTransport(full.port);
   const list = await transport.json({
     method: 'GET',
@@ -129,17 +129,17 @@ async function measureCatchUp(): Promise<void> {
   });
   const held =
     1 + ((list as unknown as { metadata: { remainingItemCount?: number } }).metadata.remainingItemCount ?? 0);
-  if (held !== replicas) throw new Error(`the cache server is ready and holds ${held} of ${replicas}`);
+  if (held !== cachedObjects) throw new Error(`the cache server is ready with ${held} of ${cachedObjects} objects`);
   report({
     name: 'a new cache server is ready with 100,000 replicas of 1 KiB after',
-    value: took / 1000,
+    value: elapsed / 1000,
     unit: 's',
     target: { atMost: 10 },
     note: 'the start of the process included',
   });
   report({
     name: 'memory of a cache server per replica of 1 KiB, beyond its bytes',
-    value: ((residentBytes(full.child) - before) / replicas - replicaBytes) / 1024,
+    value: ((residentBytes(full.child) - before) / cachedObjects - cachedObjectBytes) / 1024,
     unit: 'KiB',
     target: { atMost: 1.2 },
   });
@@ -147,7 +147,7 @@ async function measureCatchUp(): Promise<void> {
   await stopServer(full.child);
 }
 
-/** As a shard would have published them. */
+/** Publishes objects as a shard does. */
 async function fill(): Promise<void> {
   const storage = await openJetStreamStorage({
     servers: [nats.url],
@@ -157,13 +157,13 @@ async function fill(): Promise<void> {
   const kind = { group: 'apis.kcp.io', resource: 'apiresourceschemas' };
   let next = 0;
   const work = async (): Promise<void> => {
-    while (next < replicas) {
+    while (next < cachedObjects) {
       const index = next++;
       const cluster = `c${index % 1000}` as LogicalClusterName;
       const name = `schema-${index}`;
       await storage.create(
         cacheKey(kind, { shard: 'bulk', cluster, namespace: '', name }),
-        encodeForStorage(replicaOf(cluster, name)),
+        encodeForStorage(cachedObjectOf(cluster, name)),
       );
     }
   };
@@ -171,7 +171,7 @@ async function fill(): Promise<void> {
   await storage.close();
 }
 
-function replicaOf(cluster: string, name: string): KubeObject {
+function cachedObjectOf(cluster: string, name: string): KubeObject {
   const object = {
     apiVersion: 'apis.kcp.io/v1alpha1',
     kind: 'APIResourceSchema',
@@ -188,7 +188,7 @@ function replicaOf(cluster: string, name: string): KubeObject {
     },
     spec: { filler: '' },
   };
-  object.spec.filler = 'x'.repeat(replicaBytes - encodeForStorage(object).length);
+  object.spec.filler = 'x'.repeat(cachedObjectBytes - encodeForStorage(object).length);
   return object;
 }
 
@@ -201,7 +201,7 @@ function roleOf(name: string): KubeObject {
   };
 }
 
-/** Begins so many writes a second, whatever becomes of those before. */
+/** Starts writes at a fixed rate, independent of the completion of earlier ones. */
 async function atRate(prefix: string, seconds: number, write: (name: string) => Promise<void>): Promise<void> {
   const began = performance.now();
   const writes: Promise<void>[] = [];
@@ -216,8 +216,8 @@ async function atRate(prefix: string, seconds: number, write: (name: string) => 
 async function startCacheServer(): Promise<{ child: ChildProcess; port: number }> {
   const [port] = (await freePorts(1)) as [number];
   const flags: Record<string, string> = {
-    'root-directory': join(folder, 'cache-server'),
-    'client-ca-file': join(folder, 'client-ca.crt'),
+    'root-directory': join(directory, 'cache-server'),
+    'client-ca-file': join(directory, 'client-ca.crt'),
     'nats-servers': nats.url,
     'bind-address': '127.0.0.1',
     'secure-port': String(port),
@@ -249,7 +249,7 @@ async function stopServer(child: ChildProcess): Promise<void> {
 }
 
 function writeCacheKubeconfig(port: number): string {
-  const file = join(folder, 'cache.kubeconfig');
+  const file = join(directory, 'cache.kubeconfig');
   const encoded = (text: string): string => Buffer.from(text).toString('base64');
   const kubeconfig = {
     apiVersion: 'v1',

@@ -11,7 +11,7 @@ const writers = 64;
 const value = Buffer.alloc(1024, 'x');
 let created = 0;
 
-function creates(name: string, store: Storage, atOnce: number): Contender {
+function creates(name: string, store: Storage, concurrency: number): Contender {
   const run = async (iterations: number): Promise<void> => {
     let left = iterations;
     const writer = async (): Promise<void> => {
@@ -20,32 +20,32 @@ function creates(name: string, store: Storage, atOnce: number): Contender {
         await store.create(`/registry/core/configmaps/cluster-${i % 500}/default/name-${i}`, value);
       }
     };
-    await Promise.all(Array.from({ length: atOnce }, writer));
+    await Promise.all(Array.from({ length: concurrency }, writer));
   };
   return { name, run };
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'storage-bench-'));
-// Test servers keep their data in the temporary folder too: the same disk.
+const directory = await mkdtemp(join(tmpdir(), 'storage-bench-'));
+// Test servers keep their data in the temporary directory too, on the same disk.
 await using etcd = await EtcdServer.start();
-const file = await openFileStorage({ directory: join(folder, 'file') });
+const file = await openFileStorage({ directory: join(directory, 'file') });
 const etcdStore = await openEtcdStorage({ endpoints: [etcd.endpoint] });
-for (const atOnce of [writers, 1]) {
+for (const concurrency of [writers, 1]) {
   const medians = await compare({
-    title: `Durable create of 1 KiB, ${atOnce} at a time, on the same disk`,
+    title: `Durable create of 1 KiB, ${concurrency} at a time, on the same disk`,
     unit: 'create',
-    baseline: creates('etcd', etcdStore, atOnce),
-    contenders: [creates('file', file, atOnce)],
+    baseline: creates('etcd', etcdStore, concurrency),
+    contenders: [creates('file', file, concurrency)],
   });
   const [etcdMs, fileMs] = [medians.get('etcd') ?? NaN, medians.get('file') ?? NaN];
   report({
-    name: `durable create, storage contract, ${atOnce} ${atOnce === 1 ? 'writer' : 'writers'}`,
+    name: `durable create, storage contract, ${concurrency} ${concurrency === 1 ? 'writer' : 'writers'}`,
     value: etcdMs / fileMs,
     unit: 'x',
     baseline: 'etcd, same disk, etcd3 client',
-    target: atOnce === writers ? { atLeast: 2 } : undefined,
+    target: concurrency === writers ? { atLeast: 2 } : undefined,
     note: `${Math.round(1000 / fileMs)}/s against ${Math.round(1000 / etcdMs)}/s`,
   });
 }
 await Promise.all([file.close(), etcdStore.close()]);
-await rm(folder, { recursive: true, force: true });
+await rm(directory, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 /**
- * What the watch cache costs, without any backend or network: bytes per object, speed of loads, reads, churn and
- * dispatch. `OBJECTS=1000000 hack/bench/run watch-cache` for another size.
+ * Costs of the watch cache without backend and network: bytes per object; throughput of load, reads, churn and
+ * dispatch. `OBJECTS=1000000 hack/bench/run watch-cache` for another number of objects.
  */
 import { systemClock } from '@multiplane/component-base';
 import {
@@ -12,7 +12,7 @@ import {
   openWatchCache,
 } from '@multiplane/storage';
 import { readFileSync } from 'node:fs';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { report } from './report.ts';
@@ -23,7 +23,7 @@ const prefix = '/registry/core/configmaps/';
 const key = (i: number): string =>
   `${prefix}2x7kq9w3ab${String(i % 1000).padStart(4, '0')}/default/benchmark-object-${String(i).padStart(8, '0')}`;
 
-/** Makes values when asked, so that only the cache holds them. */
+/** Generates values on request, so that only the cache retains them. */
 class GeneratedStorage implements Partial<Storage> {
   readonly #keys = Array.from({ length: objects }, (_, i) => i).sort((a, b) => (key(a) < key(b) ? -1 : 1));
   readonly #batches: WatchBatch[] = [];
@@ -32,7 +32,7 @@ class GeneratedStorage implements Partial<Storage> {
   localRevision = objects;
 
   async list(_prefix: string, { limit = 0 }: ListOptions = {}): Promise<ListResult> {
-    await nextTurn();
+    await yieldToEventLoop();
     const page = this.#keys.slice(this.#page, this.#page + limit);
     this.#page += limit;
     const items = page.map((i) => ({
@@ -45,7 +45,7 @@ class GeneratedStorage implements Partial<Storage> {
 
   async *watch(): AsyncGenerator<WatchBatch, void, undefined> {
     for (;;) {
-      await nextTurn();
+      await yieldToEventLoop();
       const batch = this.#batches.shift();
       if (batch !== undefined) yield batch;
       else await new Promise<void>((resolve) => (this.#wake = resolve));
@@ -66,26 +66,26 @@ class GeneratedStorage implements Partial<Storage> {
 }
 
 setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
+const collectGarbage = runInNewContext('gc') as () => void;
 
 async function anonymousBytes(): Promise<number> {
   for (let i = 0; i < 4; i++) {
-    collect();
-    await nextTurn();
+    collectGarbage();
+    await yieldToEventLoop();
   }
   const line = /^RssAnon:\s+(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8'));
   return Number(line?.[1]) * 1024;
 }
 
 async function perSecond(name: string, unit: string, count: number, work: () => Promise<void>): Promise<void> {
-  await nextTurn();
+  await yieldToEventLoop();
   const start = performance.now();
   await work();
   report({ name: `watch cache: ${name}`, value: (count / (performance.now() - start)) * 1000, unit: `${unit}/s` });
 }
 
 const storage = new GeneratedStorage();
-// The young generation must have its full size before it is measured, or it counts as objects.
+// Grows the young generation to its full size, so that its growth is not attributed to the objects.
 for (let i = 0; i < 40; i++) Array.from({ length: 100_000 }, (_, n) => ({ n }));
 const before = await anonymousBytes();
 let cache!: BackedWatchCache;
@@ -98,8 +98,8 @@ await perSecond('load', 'object', objects, async () => {
 });
 
 async function reportBytes(name: string, target: { readonly atMost: number } | undefined): Promise<void> {
-  const beyond = (await anonymousBytes()) - before - objects * valueSize;
-  report({ name: `watch cache: ${name}`, value: beyond / objects, unit: 'bytes', target });
+  const overhead = (await anonymousBytes()) - before - objects * valueSize;
+  report({ name: `watch cache: ${name}`, value: overhead / objects, unit: 'bytes', target });
 }
 await reportBytes('anonymous memory per object beyond its value', { atMost: 600 });
 

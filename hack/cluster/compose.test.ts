@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { parseYaml } from '../../packages/apimachinery/src/yaml-codec.ts';
+import { parseYaml } from '../../packages/apimachinery/src/yaml/yaml-codec.ts';
 import { composeFiles } from './compose.ts';
 import { localPlace } from './local-place.ts';
 import { topology } from './topology.ts';

@@ -16,7 +16,7 @@ const images = {
   prometheus: 'prom/prometheus:v3.3.1',
   grafana: 'grafana/grafana:12.0.0',
 } as const;
-/** Whoever reads so long at its start is not ill yet; one that is ready sooner is so at once. */
+/** Upper bound of the start; a server that is ready earlier becomes healthy earlier. */
 const longestStart = '300s';
 const externalUrl = 'https://${MULTIPLANE_HOSTNAME:-localhost}:${MULTIPLANE_PORT:-6443}';
 const shards = ['root', 'shard-1'];
@@ -38,7 +38,7 @@ const processes = topology({
   flags: {
     'cache-server': [
       '--logging-format=json',
-      // It knows no groups but system:masters (C10.6); its port is not published.
+      // It authorizes system:masters only; its port is not published.
       '--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics',
     ],
     'virtual-workspaces': ['--logging-format=json'],

@@ -10,7 +10,7 @@ export interface ProcessFiles {
 
 /**
  * The number of the process that a pid file tells of, if it is alive and still the same one: after a reboot the number
- * may belong to somebody else. `mark` is an argument that only this process has.
+ * may belong to another process. `mark` is an argument that only this process has.
  */
 export function runningPid({ pidFile }: ProcessFiles, mark: string): number | undefined {
   if (!existsSync(pidFile)) return undefined;

@@ -94,7 +94,7 @@ async function bringUp(each: ClusterProcess, state: { done: number }, total: num
 }
 
 async function down(): Promise<void> {
-  // In the opposite order, so that nobody loses what it needs before it ends itself.
+  // In reverse order, so that no process loses a dependency before it exits.
   const running = planned()
     .toReversed()
     .filter((each) => pidOf(each) !== undefined);
@@ -152,7 +152,7 @@ const filesOf = ({ name }: ClusterProcess): ProcessFiles => ({
   pidFile: join(runFolder, `${name}.pid`),
   logFile: join(logFolder, `${name}.log`),
 });
-/** Its certificate stands in its arguments, and in nobody else's. */
+/** Only its own arguments contain the path of its certificate. */
 const markOf = ({ name }: ClusterProcess): string => `=${join(directory, 'pki', name, 'tls.crt')} `;
 const pidOf = (each: ClusterProcess): number | undefined => runningPid(filesOf(each), markOf(each));
 

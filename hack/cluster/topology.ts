@@ -40,7 +40,7 @@ export interface ClusterProcess {
   readonly health: { readonly url: string; readonly ca?: string };
 }
 
-/** Ports of the documentation (C11.5): shard n listens on 6444 + n, its virtual workspaces on 7444 + n. */
+/** Ports as kcp documents them: shard n listens on 6444 + n, its virtual workspaces on 7444 + n. */
 const ports = { frontProxy: 6443, shard: 6444, virtualWorkspaces: 7444, cache: 8012, nats: 4222, etcd: 2379 } as const;
 /** Health of etcd and NATS is asked for over plain HTTP, on loopback only. */
 const healthPorts = { nats: 8222, etcd: 2381 } as const;
@@ -130,7 +130,7 @@ function etcd(place: Place, shard: string, index: number): ClusterProcess {
       `--data-dir=${place.data(name)}`,
       `--listen-client-urls=https://${place.listen}:${port}`,
       `--advertise-client-urls=https://${place.host(name)}:${port}`,
-      // One member: nobody but itself ever speaks to it as a peer.
+      // One member: it has no other peers.
       `--listen-peer-urls=${peer}`,
       `--initial-advertise-peer-urls=${peer}`,
       `--initial-cluster=default=${peer}`,
@@ -321,7 +321,7 @@ function requestHeader(place: Place, allowedNames: string): string[] {
   ];
 }
 
-/** The front-proxy's mapping file (C11.1): JSON is YAML. */
+/** The front-proxy's mapping file; JSON is YAML. */
 function mappings(place: Place): object[] {
   const { pki } = place;
   const { shards } = urlsOf(place);

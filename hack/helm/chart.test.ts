@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { parseYaml } from '../../packages/apimachinery/src/yaml-codec.ts';
+import { parseYaml } from '../../packages/apimachinery/src/yaml/yaml-codec.ts';
 import { localPlace } from '../cluster/local-place.ts';
 import { topology } from '../cluster/topology.ts';
 import { chartFolder, releases, renderedFolder, sourceLine, templateArguments } from './chart.ts';

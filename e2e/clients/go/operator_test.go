@@ -73,7 +73,7 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// manage runs an operator under leader election until it is told to stop; it tells when it leads.
+// manage runs an operator under leader election until stop is closed; it reports when it becomes the leader.
 func manage(t *testing.T, c *rest.Config, name, ns string, cleaned chan<- string) (lead <-chan struct{}, stop func()) {
 	t.Helper()
 	unique := true
@@ -157,7 +157,7 @@ func TestOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	isBuilt(4, "first")
-	// What it owns is made again when somebody takes it away.
+	// It recreates owned objects that are deleted.
 	if err := direct.Delete(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "w", Namespace: ns}}); err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestTypedClientsSpeakProtobuf(t *testing.T) {
 	if _, err := maps_.Update(ctx, made, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
 		t.Fatalf("a stale update must be a conflict: %v", err)
 	}
-	if _, err := maps_.Get(ctx, "nobody", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := maps_.Get(ctx, "missing", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Fatalf("not found: %v", err)
 	}
 	_, err = maps_.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "Bad_Name"}}, metav1.CreateOptions{})

@@ -1,6 +1,6 @@
 /*
  * Preloaded into the server under measurement: on SIGUSR2 it collects garbage, then writes what is in use to the file
- * that the environment names. V8 collects when it must, not when somebody measures: without this a bench measures how
+ * that the environment names. V8 does not collect before a measurement: without this a bench measures how
  * much garbage it has not got round to, not what an object costs.
  *
  * It also measures how long the event loop was held since the server listens: by the clock, and without the time in which

@@ -1,9 +1,9 @@
-import type { JsonObject } from '../json.ts';
-import { FieldSet } from './field-set.ts';
-import { fieldElement } from './path-element.ts';
-import type { Managers } from './managed-fields.ts';
-import { type TypedSchema, deducedSchema } from './typed-schema.ts';
-import { type Applied, type VersionedViews, applyAtOnce, managersAfterUpdate } from './update-managers.ts';
+import type { JsonObject } from '../src/json/json.ts';
+import { FieldSet } from '../src/apply/field-set.ts';
+import { fieldElement } from '../src/apply/path-element.ts';
+import type { Managers } from '../src/apply/managed-fields.ts';
+import { type TypedSchema, deducedSchema } from '../src/apply/typed-schema.ts';
+import { type Applied, type VersionedViews, applyAtOnce, managersAfterUpdate } from '../src/apply/update-managers.ts';
 
 const scalar = (type: TypedSchema['scalar']): TypedSchema => ({ scalar: type, list: undefined, map: undefined });
 export const text = scalar('string');

@@ -24,7 +24,7 @@ export const allVerbs: readonly Verb[] = [
   'watch',
 ];
 
-/** What tells one built-in kind from the others; the rest is the same for all. */
+/** The parts of a built-in kind that differ between kinds; the rest is shared. */
 export interface BuiltInKind extends GroupVersionKind {
   readonly resource: string;
   readonly namespaced: boolean;
@@ -44,7 +44,7 @@ export interface BuiltInKind extends GroupVersionKind {
   readonly converter?: VersionConverter;
 }
 
-/** Where the objects of a built-in kind live (C4.1). */
+/** Where the objects of a built-in kind live. */
 export function builtInStorage(gvk: GroupVersionKind, resource: string): ResourceStorage {
   const { group, version, kind } = gvk;
   return { group, version, kind, prefix: `/registry/${group === '' ? 'core' : group}/${resource}/` };

@@ -11,8 +11,8 @@ import {
 } from '@multiplane/apimachinery';
 import { builtInResources } from './built-in-resources.ts';
 import type { ResourceDefinition, StrategyContext } from './resource-definition.ts';
-import { atOnce } from './test-support/at-once.ts';
-import { recordedRefusals } from './test-support/recorded-refusals.data.ts';
+import { foundErrors } from '../test/found-errors.ts';
+import { recordedRefusals } from '../test/recorded-refusals.data.ts';
 
 /** Long texts of name rules, written short in what is recorded. */
 const nameRules: Readonly<Record<string, string>> = {
@@ -42,7 +42,7 @@ const request = [
 ].join('');
 
 const context: StrategyContext = {
-  user: { name: 'somebody', uid: '', groups: [], extra: {} },
+  user: { name: 'alice', uid: '', groups: [], extra: {} },
   cluster: 'root' as LogicalClusterName,
   namespace: 'ns',
   now: () => new Date(0),
@@ -75,7 +75,7 @@ function refusals(definition: ResourceDefinition, body: string): string[] {
       path: FieldPath.of('metadata'),
       origin: 'built-in',
     }),
-    ...atOnce(definition.strategy.validate(context, object)),
+    ...foundErrors(definition.strategy.validate(context, object)),
   ];
   return errors.map((error) => `${error.field} | ${error.type} | ${fieldErrorBody(error)}`).sort();
 }

@@ -33,9 +33,9 @@ const hour = 3600;
 const made = new Map<number, readonly ResourceDefinition[]>();
 
 /**
- * Every kind that each logical cluster serves (C3.1, LimitRange and flow control besides, kcp's own at the end), in
+ * Every kind that each logical cluster serves (LimitRange and flow control besides, kcp's own at the end), in
  * the order of Kubernetes' discovery: groups by their priority, resources by name. Made once: definitions hold no
- * state, and others tell them apart by identity.
+ * state, and callers compare them by identity.
  */
 export function builtInResources(options: BuiltInOptions = {}): readonly ResourceDefinition[] {
   const eventTtlSeconds = options.eventTtlSeconds ?? hour;

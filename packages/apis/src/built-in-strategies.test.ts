@@ -9,10 +9,10 @@ import {
 } from '@multiplane/apimachinery';
 import { builtInResources } from './built-in-resources.ts';
 import type { ResourceDefinition, Strategy, StrategyContext } from './resource-definition.ts';
-import { atOnce } from './test-support/at-once.ts';
+import { foundErrors } from '../test/found-errors.ts';
 
 const context: StrategyContext = {
-  user: { name: 'somebody', uid: '7', groups: ['a', 'b'], extra: { k: ['v'] } },
+  user: { name: 'alice', uid: '7', groups: ['a', 'b'], extra: { k: ['v'] } },
   cluster: 'root' as LogicalClusterName,
   namespace: 'ns',
   now: () => new Date('2026-01-02T03:04:05Z'),
@@ -33,12 +33,12 @@ const objectOf = (definition: ResourceDefinition, body: JsonObject): KubeObject 
 function created(definition: ResourceDefinition, body: JsonObject): KubeObject {
   const object = objectOf(definition, body);
   definition.strategy.prepareForCreate(context, object);
-  expect(atOnce(definition.strategy.validate(context, object)).map(fieldErrorText)).toEqual([]);
+  expect(foundErrors(definition.strategy.validate(context, object)).map(fieldErrorText)).toEqual([]);
   definition.strategy.canonicalize(object);
   return object;
 }
 
-/** What an update through an endpoint makes of the object, and what it is told. */
+/** The object after an update through an endpoint, and the errors of that update. */
 function updated(
   strategy: Strategy,
   old: KubeObject,
@@ -47,7 +47,7 @@ function updated(
   const object = deepCopy<JsonObject>(asJson(old)) as unknown as KubeObject;
   change(object);
   strategy.prepareForUpdate(context, object, old);
-  const errors = atOnce(strategy.validateUpdate(context, object, old)).map(fieldErrorText);
+  const errors = foundErrors(strategy.validateUpdate(context, object, old)).map(fieldErrorText);
   strategy.canonicalize(object);
   return { object, errors };
 }
@@ -118,7 +118,7 @@ describe('a certificate request', () => {
   const approval = endpoint(definition, 'approval');
 
   test('names its author and is not decided', () => {
-    expect(old['spec']).toMatchObject({ username: 'somebody', uid: '7', groups: ['a', 'b'], extra: { k: ['v'] } });
+    expect(old['spec']).toMatchObject({ username: 'alice', uid: '7', groups: ['a', 'b'], extra: { k: ['v'] } });
     expect(old['status']).toEqual({});
   });
 
@@ -184,7 +184,7 @@ describe('an event', () => {
       regarding: { namespace: 'ns' },
       deprecatedCount: 1,
     });
-    expect(atOnce(modern.strategy.validate(context, object)).map(fieldErrorText)).toEqual([
+    expect(foundErrors(modern.strategy.validate(context, object)).map(fieldErrorText)).toEqual([
       'eventTime: Required value',
       'type: Invalid value: "": has invalid value: ',
       'count: Invalid value: "": needs to be unset',

@@ -30,6 +30,8 @@ export {
   type VersionConversionRules,
 } from './apiextensions/version-conversions.ts';
 export * from './kcp/api-sharing.ts';
+export * from './kcp/cached-resources.ts';
+export * from './kcp/virtual-storage.ts';
 export { apiResourceSchemaErrors } from './kcp/api-resource-schema-rules.ts';
 export { isReviewResource, needsNoIdentity } from './kcp/claimable-resources.ts';
 export { definitionOfSchema } from './kcp/bound-definition.ts';
@@ -57,8 +59,6 @@ export {
 } from './flowcontrol/default-flow-control.data.ts';
 export { bootstrapFlowSchemas, bootstrapPriorityLevels } from './flowcontrol/default-flow-control.ts';
 export { webhookClientConfig, type WebhookClientConfig } from './webhook-client-config.ts';
-export { caBundleProblem } from './ca-bundle.ts';
-export { splitUrl } from './webhook-client-rules.ts';
 export { hasUnusableAuthorities } from './apiextensions/crd-conversion-rules.ts';
 export * from './admissionregistration/admission-expressions.ts';
 export * from './admissionregistration/policy-expressions.ts';

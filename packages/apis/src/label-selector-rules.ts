@@ -8,7 +8,7 @@ import {
 } from '@multiplane/apimachinery';
 import { entriesAt, listAt, textAt, textsAt } from './fields.ts';
 
-/** Checks a metav1.LabelSelector as every kind that holds one does. Label keys and values follow K2.3. */
+/** Checks a metav1.LabelSelector as every kind that holds one does. Label keys and values follow `apimachinery/pkg/util/validation`. */
 export function labelSelectorErrors(selector: Json | undefined, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   for (const [key, value] of entriesAt(selector, 'matchLabels')) {

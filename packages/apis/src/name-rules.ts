@@ -1,7 +1,7 @@
 import { validateDns1123Label, validateDns1123Subdomain, validatePathSegmentName } from '@multiplane/apimachinery';
 
 /*
- * The rules that kinds have for names (K2.2), as a strategy's `validateName`.
+ * The rules that kinds have for names, as a strategy's `validateName`.
  */
 
 /** Lower-case DNS subdomain of at most 253 characters: most kinds. */

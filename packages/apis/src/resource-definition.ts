@@ -12,7 +12,7 @@ import type { TableConvertor } from './table-convertor.ts';
 import type { WebhookClientConfig } from './webhook-client-config.ts';
 
 /**
- * Validation that would hold the event loop, done elsewhere. What is given must not change meanwhile. Clusters take turns:
+ * Validation that would block the event loop, run in a worker. The arguments must not change meanwhile. Clusters are served round-robin:
  * none waits for all that another has sent.
  */
 export interface SlowChecks {
@@ -60,7 +60,7 @@ export interface StrategyContext {
  * (`registry/rest` strategies of Kubernetes). Hooks change the object in place. Metadata is the registry's business.
  */
 export interface Strategy {
-  /** Messages for a bad name (K2.2); `generateName` is checked with its trailing dash masked. */
+  /** Messages for a bad name; `generateName` is checked with its trailing dash masked. */
   validateName(name: string): string[];
   /** PUT on a missing object creates it. */
   readonly allowCreateOnUpdate: boolean;
@@ -72,7 +72,7 @@ export interface Strategy {
   readonly managesGeneration: boolean;
   /** False for events: a delete never adds garbage-collection finalizers. */
   readonly garbageCollected: boolean;
-  /** Copies of objects that live elsewhere: finalizers are for the original, a delete removes the copy at once (C10.2). */
+  /** Cached objects: finalizers belong to the original, a delete removes the cached object immediately. */
   readonly ignoresFinalizers?: boolean | undefined;
   /** A new object that brings its uid, generation and creation time along, as a copy does; absent: none does. */
   keepsIdentity?(object: KubeObject): boolean;
@@ -146,7 +146,7 @@ export interface VersionConverter {
 }
 
 /**
- * A webhook that rewrites objects between the versions of a kind (K5.11). Only what it is and where; the server asks it.
+ * A webhook that rewrites objects between the versions of a kind. Only what it is and where; the server asks it.
  */
 export interface WebhookConversion {
   /** Changes with everything that may change what it answers, and differs between definitions. */
@@ -162,10 +162,21 @@ export type FieldSelectorLabels = Readonly<Record<string, (object: DeepReadonly<
 
 /**
  * What a definition that brings back a kind of Kubernetes (`core/Pod`, `apps/Deployment`) has beyond its own schema: its
- * objects are known in protobuf, and strategic merge patches work (K4.4).
+ * objects are known in protobuf, and strategic merge patches work.
  */
 export interface NativeKind {
   readonly patchMeta: PatchMeta;
+}
+
+/** How an APIExport provides a resource without storing its objects in the consumers' logical clusters. */
+export interface VirtualStorage {
+  readonly export: { readonly cluster: LogicalClusterName; readonly name: string; readonly path: string };
+  /** Identity hash of the APIExport. */
+  readonly exportIdentity: string;
+  /** Identity hash that the APIExport gives for the virtual resource. */
+  readonly identityHash: string;
+  /** The object with `status.endpoints[].url`, in the logical cluster of the APIExport. */
+  readonly reference: { readonly apiGroup: string; readonly kind: string; readonly name: string };
 }
 
 /**
@@ -205,11 +216,11 @@ export interface ResourceDefinition extends GroupVersion {
    * version changes.
    */
   readonly fromOlder?: ((object: KubeObject) => void) | undefined;
-  /** Present: objects that are stored in another version must be asked for elsewhere. Excludes a converter. */
+  /** Present: a webhook converts objects that are stored in another version. Excludes a converter. */
   readonly conversion?: WebhookConversion | undefined;
   /**
    * Of kinds with several versions: the schema of each by its `apiVersion`. What is stored in another version is
-   * defaulted in that one before it is converted, and not again after (K5.11).
+   * defaulted in that one before it is converted, and not again after.
    */
   readonly schemaOf?: ((apiVersion: string) => CompiledSchema | undefined) | undefined;
   /** Warning for every request of a deprecated version. */
@@ -217,12 +228,14 @@ export interface ResourceDefinition extends GroupVersion {
   /** Creates are refused with this text (a definition that is being deleted); discovery shrinks its verbs. */
   readonly terminating?: boolean | undefined;
   /**
-   * Name of the export of `root` that offers the kind (C12.2): served in a logical cluster only where a binding to it has
+   * Name of the export of `root` that offers the kind: served in a logical cluster only where a binding to it has
    * the resource. Absent: no binding is needed.
    */
   readonly exportedBy?: string | undefined;
-  /** Of a resource that a binding brought: the identity of its export, under which the objects lie (C4.1). */
+  /** Of a resource that a binding brought: the identity of its export, under which the objects lie. */
   readonly bound?: { readonly identity: string } | undefined;
+  /** Of a bound resource whose objects an endpoint outside of this shard serves (`storage.virtual` of its APIExport). */
+  readonly virtual?: VirtualStorage | undefined;
   /** Ends every watch that was started with the definition once it no longer holds. */
   readonly retired?: AbortSignal | undefined;
 }

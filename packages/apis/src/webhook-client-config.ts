@@ -1,7 +1,7 @@
 import type { Json } from '@multiplane/apimachinery';
 import { numberAt, objectAt, textAt } from './fields.ts';
 
-/** Where a webhook is called (`clientConfig`, K6.4). Exactly one of `url` and `service` is there. */
+/** Where a webhook is called (`clientConfig`). Exactly one of `url` and `service` is there. */
 export interface WebhookClientConfig {
   readonly url: string | undefined;
   readonly service:

@@ -1,5 +1,6 @@
 import {
   fieldErrors,
+  splitUrl,
   validateDns1123Subdomain,
   type FieldError,
   type FieldPath,
@@ -7,37 +8,9 @@ import {
 } from '@multiplane/apimachinery';
 import { at, numberAt, objectAt, textAt } from './fields.ts';
 
-/** What the generic syntax of URLs (RFC 3986) says of a text. Absent parts are empty, absent user information undefined. */
-interface UrlParts {
-  readonly scheme: string;
-  readonly user: string | undefined;
-  readonly host: string;
-  readonly query: string;
-  readonly fragment: string;
-}
-
-const url = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s;
-
-/** Splits a URL as Go's net/url does, far enough to judge the parts; undefined for what is none. */
-export function splitUrl(text: string): UrlParts | undefined {
-  // eslint-disable-next-line no-control-regex -- control characters are what makes it no URL
-  if (/[\u0000-\u0020\u007f]/.test(text)) return undefined;
-  const match = url.exec(text);
-  if (match === null) return undefined;
-  const [, scheme = '', authority = '', , query = '', fragment = ''] = match;
-  const sign = authority.lastIndexOf('@');
-  return {
-    scheme: scheme.toLowerCase(),
-    user: sign < 0 ? undefined : authority.slice(0, sign),
-    host: authority.slice(sign + 1),
-    query,
-    fragment,
-  };
-}
-
 const desired = '; desired format: https://host[/path]';
 
-/** Where a webhook may be called by URL (K6.4): https, a host, and nothing that does not name a place. */
+/** Where a webhook may be called by URL: https, a host, and nothing that does not name a place. */
 export function webhookUrlErrors(text: string, path: FieldPath): FieldError[] {
   const parts = splitUrl(text);
   if (parts === undefined) {

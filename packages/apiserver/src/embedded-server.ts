@@ -1,56 +1,62 @@
 import type { UserInfo } from '@multiplane/apimachinery';
 import type { InformerFactory, InformerSource, ObjectClient } from '@multiplane/client';
 import type { Clock, HealthChecks, Logger, MetricsRegistry, Runnable } from '@multiplane/component-base';
-import type { Storage } from '@multiplane/storage';
-import type { RequestAuthenticator } from '../authentication/authenticator.ts';
-import type { Exchange } from '../exchange.ts';
-import type { AuditModules } from '../filters/audit.ts';
-import type { ResourceResolver } from '../registry/resource-resolver.ts';
-import type { BaseExchange } from './base-exchange.ts';
+import type { AuditModules, BaseExchange, Exchange, RequestAuthenticator } from '@multiplane/generic-server';
+import type { Storage, WatchCache } from '@multiplane/storage';
+import type { ResourceResolver } from './registry/definitions/resource-resolver.ts';
 
-/** What a shard lends to a server that runs inside its process: the cache server and the virtual workspaces of `start`. */
+/** What a shard provides to a server in its process: to the cache server and the virtual workspaces of `multiplane start`. */
 export interface EmbeddingHost {
   readonly shardName: string;
-  /** Where clients reach the shard, without a path. */
+  /** The external URL of the shard, without a path. */
   readonly externalUrl: () => string;
   readonly rootDirectory: string;
   readonly clock: Clock;
-  /** Ends the shard, also while it starts. */
+  /** Aborts when the shard stops, also during its start. */
   readonly signal: AbortSignal;
   readonly logger: Logger;
   readonly health: HealthChecks;
   readonly metrics: MetricsRegistry;
-  /** The shard's own, so that the same people come in. */
+  /** The shard's own, so that both accept the same users. */
   readonly authenticator: RequestAuthenticator;
-  /** Tells of requests that never get to the shard's own chain. */
+  /** Audits requests that do not run through the shard's own handler chain. */
   readonly audit?: AuditModules | undefined;
   readonly resolver: ResourceResolver;
-  /** What this shard stores. */
+  /** Informers for the objects of this shard. */
   readonly informers: InformerFactory;
-  /** What all shards replicate, this one's own objects first. */
+  /** Informers for the cached objects of all shards, and the shard's own ones before those. */
   readonly globalInformers: InformerSource;
-  /** Writes with every right, through the whole pipeline. */
+  /** Cached objects of all shards, of a cache server in this process; undefined without one. Known once all servers are embedded. */
+  readonly cachedObjects?: (() => WatchCache | undefined) | undefined;
+  /** The loopback client: writes are not authorized, but run through the whole write path. */
   readonly client: ObjectClient;
   /**
-   * Sends a request down the shard's own chain in the name of `user`: authorized like any other, but nobody is
-   * authenticated or impersonated again. `url` replaces path and query, `/clusters/<x>` included; never rejects.
+   * Runs a request as `user` through the shard's handler chain: with authorization, without authentication and impersonation.
+   * `url` replaces path and query, `/clusters/<x>` included. Never rejects.
    */
   dispatch(exchange: Exchange, user: UserInfo, url?: string): Promise<void>;
 }
 
-/** A server inside a shard's process. Requests below {@link pathPrefix} are its own, from before authentication on. */
+/** A server in a shard's process. It receives requests below {@link pathPrefix} before authentication. */
 export interface EmbeddedServer {
-  /** With both slashes: `/services/cache/`. The longest one that fits takes the request. */
+  /** With both slashes: `/services/cache/`. The longest matching prefix wins. */
   readonly pathPrefix: string;
   /** Started before and stopped after the listener. */
   readonly runnables: readonly Runnable[];
-  /** Answers every exchange and never rejects. */
+  /** Responds to each exchange; never rejects. */
   handle(exchange: BaseExchange): Promise<void>;
-  /** Of a cache server: the replicas of all shards. */
+  /**
+   * Sends a request of the shard's own chain to this server in the name of `user`, who is not authenticated again; `url`
+   * replaces path and query.
+   */
+  dispatch?(exchange: Exchange, user: UserInfo, url: string): Promise<void>;
+  /** Of a cache server: the cached objects of all shards, as it serves them. */
+  readonly cachedObjects?: WatchCache | undefined;
+  /** Of a cache server: informers for the cached objects of all shards. */
   readonly informers?: InformerSource | undefined;
-  /** Of a cache server: where the shard publishes its own. */
+  /** Of a cache server: the storage to which the shard replicates its objects. */
   readonly storage?: Storage | undefined;
 }
 
-/** How a root of wiring brings a server into a shard without the two packages knowing of each other. */
+/** Creates an embedded server; passed to the shard so that neither package imports the other. */
 export type EmbedServer = (host: EmbeddingHost) => EmbeddedServer | Promise<EmbeddedServer>;

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { FakeClock } from '@multiplane/component-base';
-import { ServerStoppingError } from './draining.ts';
-import { admin, alice, ChainSetup, statusOf } from './test-support/chain-setup.ts';
-import { TlsFixture } from './test-support/tls-fixture.ts';
+import { TlsFixture } from '@multiplane/testing/serving';
+import { ServerStoppingError } from '@multiplane/generic-server';
+import { admin, alice, ChainSetup, statusOf } from '../test/chain-setup.ts';
+import { FakeClock } from '@multiplane/testing';
 
 let tls: TlsFixture;
 let setup: ChainSetup;
@@ -15,8 +15,8 @@ beforeEach(() => {
 });
 afterEach(() => tls.cleanUp());
 
-describe('how long', () => {
-  test('a timeout that is none is refused before the caller is known', async () => {
+describe('deadlines', () => {
+  test('an invalid timeout is rejected before authentication', async () => {
     const server = await setup.serve();
     const ask = async (timeout: string): Promise<string> =>
       statusOf(await tls.ask1(server, `/nope?timeout=${timeout}`, { headers: { authorization: 'Bearer wrong' } }))
@@ -29,7 +29,7 @@ describe('how long', () => {
     expect(await ask('-1s')).toBe('Unauthorized');
   });
 
-  test('the handler may answer the deadline itself', async () => {
+  test('a handler can respond to the deadline itself', async () => {
     const clock = new FakeClock();
     setup.resources = (context) =>
       new Promise((_resolve, reject) => {
@@ -45,7 +45,7 @@ describe('how long', () => {
     });
   });
 
-  test('a handler that does not notice is answered for, and may finish in vain', async () => {
+  test('the chain responds for a handler that ignores the deadline', async () => {
     const clock = new FakeClock();
     const gate = Promise.withResolvers<void>();
     setup.resources = async (context) => {
@@ -81,7 +81,7 @@ describe('how long', () => {
     expect(seen).toEqual([false, expect.any(ServerStoppingError)]);
   });
 
-  test('a server on its way down turns requests away, but tells how it is', async () => {
+  test('a draining server rejects requests, but serves health checks', async () => {
     const server = await setup.serve();
     setup.draining.begin();
     const answer = await tls.ask1(server, '/clusters/root/api/v1/configmaps', { headers: admin });
@@ -92,8 +92,8 @@ describe('how long', () => {
   });
 });
 
-describe('how many', () => {
-  test('requests at the same time, masters and watches not counted', async () => {
+describe('requests in flight', () => {
+  test('are limited, except system:masters and watches', async () => {
     setup.allowed = () => true;
     const gate = Promise.withResolvers<void>();
     setup.resources = async (context) => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { statusErrors } from '@multiplane/apimachinery';
-import { admin, alice, ChainSetup, statusOf } from './test-support/chain-setup.ts';
-import { TlsFixture, type Answer } from './test-support/tls-fixture.ts';
+import { type Answer, TlsFixture } from '@multiplane/testing/serving';
+import { admin, alice, ChainSetup, statusOf } from '../test/chain-setup.ts';
 
 let tls: TlsFixture;
 let setup: ChainSetup;
@@ -13,10 +13,10 @@ beforeEach(() => {
 });
 afterEach(() => tls.cleanUp());
 
-describe('a path of workspaces', () => {
+describe('workspace paths', () => {
   const at = (path: string): string => `/clusters/${path}/api/v1/configmaps`;
 
-  test('to another shard is worth another try, for those from whom nothing is hidden', async () => {
+  test('to another shard return a retriable error to privileged users', async () => {
     const server = await setup.serve();
     const answer = await tls.ask1(server, at('root:far'), { headers: admin });
     expect([answer.status, answer.headers['retry-after'], statusOf(answer).message]).toEqual([
@@ -28,7 +28,7 @@ describe('a path of workspaces', () => {
     expect((await tls.ask1(server, at('root:far'), { headers: alice })).status).toBe(403);
   });
 
-  test('through a workspace that is not available says so', async () => {
+  test('through an unavailable workspace return an error', async () => {
     const server = await setup.serve();
     const answer = await tls.ask1(server, at('root:down'), { headers: alice });
     expect([answer.status, answer.body.toString(), answer.headers['content-type']]).toEqual([
@@ -40,8 +40,8 @@ describe('a path of workspaces', () => {
   });
 });
 
-describe('who asks', () => {
-  test('a bad credential is 401, before anything is told about the path', async () => {
+describe('authentication', () => {
+  test('an invalid credential is 401, whether or not the path exists', async () => {
     const server = await setup.serve();
     for (const path of ['/nope', '/clusters/root/api/v1/namespaces/d/configmaps', '/clusters/none/api']) {
       const answer = await tls.ask1(server, path, { headers: { authorization: 'Bearer wrong' } });
@@ -53,7 +53,7 @@ describe('who asks', () => {
     expect(setup.asked).toEqual([]);
   });
 
-  test('strangers lose their HTTP/2 connection, known users keep it', async () => {
+  test('an unauthenticated client loses its HTTP/2 connection, a known user keeps it', async () => {
     const server = await setup.serve();
     const strange = tls.session2(server);
     const goaway = new Promise((resolve) => strange.once('goaway', resolve));
@@ -64,7 +64,7 @@ describe('who asks', () => {
     expect(known.closed).toBe(false);
   });
 
-  test('the credential is gone once it did its work', async () => {
+  test('the credential is removed after authentication', async () => {
     const server = await setup.serve();
     await tls.ask1(server, '/clusters/root/api/v1/namespaces/d/configmaps/a', { headers: admin });
     expect(setup.handled[0]?.exchange.headers['authorization']).toBeUndefined();
@@ -72,7 +72,7 @@ describe('who asks', () => {
   });
 });
 
-describe('what they may', () => {
+describe('authorization', () => {
   test.each([
     [
       'GET',
@@ -109,20 +109,20 @@ describe('what they may', () => {
     expect(statusOf(answer)).toMatchObject({ message, reason: 'Forbidden', code: 403, details });
   });
 
-  test('a cluster that does not exist looks like one that may not be entered', async () => {
+  test('a missing logical cluster is indistinguishable from a forbidden one', async () => {
     const server = await setup.serve();
     const ask = (cluster: string): Promise<Answer> =>
       tls.ask1(server, `/clusters/${cluster}/api/v1/configmaps`, { headers: alice });
     expect((await ask('nothing')).body).toEqual((await ask('root')).body);
   });
 
-  test('masters are not asked about', async () => {
+  test('system:masters are not authorized', async () => {
     const server = await setup.serve();
     expect((await tls.ask1(server, '/clusters/root/api/v1/configmaps', { headers: admin })).status).toBe(200);
     expect(setup.asked).toEqual([]);
   });
 
-  test('who lists one object by name asks for that name', async () => {
+  test('a list of one name is authorized for that name', async () => {
     const server = await setup.serve();
     await tls.ask1(
       server,
@@ -139,13 +139,13 @@ describe('what they may', () => {
   });
 });
 
-describe('where it goes', () => {
+describe('routing', () => {
   const get = async (path: string, method = 'GET'): Promise<Answer> => {
     setup.server ??= await setup.serve();
     return tls.ask1(setup.server, path, { method, headers: admin });
   };
 
-  test('a path of workspaces', async () => {
+  test('workspace paths', async () => {
     expect((await get('/clusters/root:org/api/v1/configmaps')).status).toBe(200);
     expect(setup.handled[0]?.info).toMatchObject({
       cluster: 'abc',
@@ -157,7 +157,7 @@ describe('where it goes', () => {
     expect(statusOf(missing)).toMatchObject({ code: 404, message: 'workspaces.tenancy.kcp.io "root:none" not found' });
   });
 
-  test('a missing workspace and one that is closed look the same', async () => {
+  test('a missing workspace is indistinguishable from a forbidden one', async () => {
     const server = await setup.serve();
     for (const headers of [alice, {}, { authorization: 'Bearer nope' }]) {
       for (const path of ['/api/v1/configmaps', '/apis', '/openapi/v3', '/livez', '/metrics']) {
@@ -199,7 +199,8 @@ describe('where it goes', () => {
     '/clusters/root/api/v1/namespaces/a%2fb/configmaps',
     '/clusters/root/api/v1/namespaces/%00/configmaps',
     '/clusters/root/./api',
-    '/clusters/%72oot/api',
+    '/clusters/%52OOT/api',
+    '/clusters/..%252froot/api',
     '/clusters/ROOT/api',
     '/clusters/a:*/api',
     '/clusters//api/v1',
@@ -218,12 +219,12 @@ describe('where it goes', () => {
     expect(setup.handled).toEqual([]);
   });
 
-  test('doubled slashes are sent to the path that was meant, in the same cluster', async () => {
+  test('repeated slashes are redirected within the same logical cluster', async () => {
     const answer = await get('/clusters/root//api/v1//configmaps?limit=1');
     expect([answer.status, answer.headers.location]).toEqual([307, '/clusters/root/api/v1/configmaps?limit=1']);
   });
 
-  test('over all clusters one can only list and watch', async () => {
+  test('over all logical clusters only list and watch are allowed', async () => {
     expect((await get('/clusters/*/api/v1/configmaps')).status).toBe(200);
     const answer = await get('/clusters/*/api/v1/namespaces/d/configmaps/a');
     expect(statusOf(answer)).toMatchObject({
@@ -233,7 +234,7 @@ describe('where it goes', () => {
     });
   });
 
-  test('metrics belong to the server, not to a tenant', async () => {
+  test('metrics are served for the server, not for workspaces', async () => {
     expect((await get('/clusters/root/metrics')).status).toBe(501);
     const answer = await get('/metrics');
     expect(answer.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8; escaping=underscores');
@@ -244,7 +245,7 @@ describe('where it goes', () => {
     );
   });
 
-  test.each(['1.1', '2.0'])('the outer documents over HTTP/%s', async (version) => {
+  test.each(['1.1', '2.0'])('documents of the server over HTTP/%s', async (version) => {
     const server = await setup.serve();
     const session = tls.session2(server);
     const ask = (path: string): Promise<Answer> =>
@@ -271,21 +272,21 @@ describe('where it goes', () => {
   });
 });
 
-test('a check that fails is one line of the log for each time it is asked, without a stack', async () => {
+test('a failed health check is logged once per request, without a stack', async () => {
   setup.health.add('etcd', () => {
     throw new Error('nobody answers');
   });
   const server = await setup.serve();
   expect((await tls.ask1(server, '/readyz', { headers: admin })).status).toBe(500);
   expect(setup.logged.join('').trim().split('\n')).toEqual([
-    expect.stringMatching(/ WARN {2}a health check failed check=etcd why="?nobody answers"?$/),
+    expect.stringMatching(/ WARN {2}health check failed check=etcd reason="?nobody answers"?$/),
   ]);
 });
 
-describe('what comes back', () => {
+describe('responses', () => {
   const path = '/clusters/root/api/v1/configmaps';
 
-  test('the audit id of the client, if it is one', async () => {
+  test('contain the audit id of the client if it is valid', async () => {
     const server = await setup.serve();
     expect((await tls.ask1(server, path, { headers: { ...admin, 'audit-id': 'mine' } })).headers['audit-id']).toBe(
       'mine',
@@ -295,7 +296,7 @@ describe('what comes back', () => {
     ).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test('warnings, also with an error', async () => {
+  test('contain warnings, also with an error', async () => {
     setup.resources = (context) => {
       context.warn('one "quoted"\nthing');
       context.warn('two');
@@ -309,7 +310,7 @@ describe('what comes back', () => {
     expect(answer.headers['warning']).toBe(String.raw`299 - "one \"quoted\" thing", 299 - "two"`);
   });
 
-  test('errors of ours are not told', async () => {
+  test('do not contain internal errors', async () => {
     setup.resources = () => Promise.reject(new TypeError('secret'));
     const server = await setup.serve();
     const answer = await tls.ask1(server, path, { headers: admin });
@@ -319,7 +320,7 @@ describe('what comes back', () => {
     ]);
   });
 
-  test('a list that fails half way is cut off', async () => {
+  test('of a list that fails are aborted', async () => {
     setup.resources = (context) => {
       context.exchange.start(200);
       context.exchange.write(Buffer.from('{"items":['));
@@ -329,7 +330,7 @@ describe('what comes back', () => {
     await expect(tls.ask1(server, path, { headers: admin })).rejects.toThrow('aborted');
   });
 
-  test('errors in the form that is accepted', async () => {
+  test('contain errors in the accepted media type', async () => {
     const server = await setup.serve();
     const ask = async (accept: string, query = ''): Promise<string> =>
       (
@@ -342,7 +343,7 @@ describe('what comes back', () => {
     expect(await ask('application/json', '?pretty=true')).toMatch(/^\{\n {2}"kind": "Status",\n[\s\S]*\}$/);
   });
 
-  test('browsers of other sites get nothing, those of allowed ones what they need', async () => {
+  test('have CORS headers for allowed origins only', async () => {
     const server = await setup.serve({ corsAllowedOrigins: [/^https:\/\/console\.example$/] });
     const preflight = await tls.ask1(server, path, {
       method: 'OPTIONS',
@@ -356,7 +357,7 @@ describe('what comes back', () => {
   });
 });
 
-test('one connection, two users, a thousand requests: identities never cross (kcp#4009)', async () => {
+test('identities of two users on one connection do not mix (kcp#4009)', async () => {
   setup.allowed = () => true;
   setup.resources = async (context) => {
     await new Promise(setImmediate);

@@ -1,28 +1,34 @@
 import { statusErrors, type StatusError } from '@multiplane/apimachinery';
-import type { ResourceResolver } from './registry/resource-resolver.ts';
-import type { Handler, RequestContext } from './request-context.ts';
-import type { RequestInfo } from './request-info.ts';
-import type { RequestMetrics } from './request-metrics.ts';
-import { writeNotFoundText, writeStatusError } from './responses.ts';
-import { isLongRunning, type ServerRequestContext } from './server-request-context.ts';
+import {
+  type Handler,
+  isLongRunning,
+  type RequestContext,
+  type RequestInfo,
+  type RequestMetrics,
+  type ServerRequestContext,
+  writeNotFoundText,
+  writeStatusError,
+} from '@multiplane/generic-server';
+import { unknownResource } from './endpoints/unknown-resource.ts';
+import type { ResourceResolver } from './registry/definitions/resource-resolver.ts';
 
 export interface RoutingModules {
   readonly resolver: ResourceResolver;
   readonly metrics: RequestMetrics;
-  /** Requests for resources that the resolver knows: all methods, all subresources. */
+  /** Serves resources that the resolver knows: all methods and subresources. */
   readonly resources: Handler;
-  /** `/api` and `/apis` with what is below them down to the version. */
+  /** Serves `/api` and `/apis` down to the version. */
   readonly discovery: Handler;
-  /** `/openapi/…`. */
+  /** Serves `/openapi/…`. */
   readonly openapi: Handler;
-  /** Everything else: health, version, metrics, well-known documents. */
+  /** Serves all other paths: health, version, metrics, well-known documents. */
   readonly outer: Handler;
 }
 
-/** What a workspace answers; the rest is the server's own and the same below any path. */
+/** The first path segments that a workspace serves; all others are served by the server, whatever the workspace. */
 const workspaceDocuments = new Set(['api', 'apis', 'openapi']);
 
-/** The end of the chain: the URL grammar is fixed (K1.2), so routing is a few comparisons. */
+/** Routes a request at the end of the handler chain. The URL grammar is fixed, so routing takes a few comparisons. */
 export function routeRequests(modules: RoutingModules): (context: ServerRequestContext) => Promise<void> {
   return (context) => {
     const { info } = context;
@@ -43,9 +49,9 @@ export function routeRequests(modules: RoutingModules): (context: ServerRequestC
   };
 }
 
-/** C11.7: a front-proxy may have heard of a move that this shard has not, or the other way round. */
-function missing({ path, isElsewhere }: NonNullable<ServerRequestContext['missingWorkspace']>): StatusError {
-  return isElsewhere
+/** A workspace may be moved to another shard before this shard or the front-proxy knows it: the client should retry then. */
+function missing({ path, isOnOtherShard }: NonNullable<ServerRequestContext['missingWorkspace']>): StatusError {
+  return isOnOtherShard
     ? statusErrors.tooManyRequests('Not found on this shard', 1)
     : statusErrors.notFound({ group: 'tenancy.kcp.io', resource: 'workspaces' }, path);
 }
@@ -55,7 +61,7 @@ function routeResource(modules: RoutingModules, context: ServerRequestContext): 
   const definition =
     cluster === undefined ? undefined : modules.resolver.resolve(cluster, group, version, resource, identity);
   if (definition === undefined) {
-    answerUnknown(modules.resolver, context, context.info);
+    respondUnknown(modules.resolver, context, context.info);
     return Promise.resolve();
   }
   context.definition = definition;
@@ -63,7 +69,7 @@ function routeResource(modules: RoutingModules, context: ServerRequestContext): 
 }
 
 async function runLong({ metrics, resources }: RoutingModules, context: ServerRequestContext): Promise<void> {
-  const ended = metrics.longRunningBegan(context.exchange, context.info, context.definition);
+  const ended = metrics.longRunningStarted(context.exchange, context.info, context.definition);
   try {
     await resources(context);
   } finally {
@@ -71,13 +77,10 @@ async function runLong({ metrics, resources }: RoutingModules, context: ServerRe
   }
 }
 
-/** Below groups that are compiled in there is a Status, elsewhere nobody knows the path (K1.2). */
-function answerUnknown(resolver: ResourceResolver, context: RequestContext, info: RequestInfo): void {
-  if (info.cluster !== undefined && (info.apiPrefix === 'api' || resolver.isBuiltInGroup(info.group))) {
-    writeStatusError(context, statusErrors.unknownResource());
-  } else {
-    writeNotFoundText(context.exchange);
-  }
+function respondUnknown(resolver: ResourceResolver, context: RequestContext, info: RequestInfo): void {
+  const error = info.cluster === undefined ? undefined : unknownResource(resolver, info.group);
+  if (error === undefined) writeNotFoundText(context.exchange);
+  else writeStatusError(context, error);
 }
 
 function firstSegment(path: string): string {

@@ -1,21 +1,21 @@
 import { expect, test } from '@jest/globals';
-import { SurfaceCache } from './surface-cache.ts';
+import { WeightedCache } from './weighted-cache.ts';
 
-test('makes what is missing, keeps what is used', () => {
-  const cache = new SurfaceCache<string>(2);
-  const made: string[] = [];
-  const get = (hash: string): string =>
+test('computes missing values and evicts the least recently used', () => {
+  const cache = new WeightedCache<{ readonly hash: string }>(2);
+  const computed: string[] = [];
+  const get = (hash: string): { readonly hash: string } =>
     cache.get(hash, () => {
-      made.push(hash);
-      return hash;
+      computed.push(hash);
+      return { hash };
     });
-  for (const hash of ['a', 'b', 'a', 'c', 'a', 'b']) expect(get(hash)).toBe(hash);
-  expect(made).toEqual(['a', 'b', 'c', 'b']);
+  for (const hash of ['a', 'b', 'a', 'c', 'a', 'b']) expect(get(hash)).toEqual({ hash });
+  expect(computed).toEqual(['a', 'b', 'c', 'b']);
   expect(cache.size).toBe(2);
 });
 
-test('an entry that grew pushes others out; one too large for all goes alone', () => {
-  const cache = new SurfaceCache<{ weight: number }>(10, ({ weight }) => weight);
+test('a value that grew evicts others; a value that exceeds the capacity is not kept', () => {
+  const cache = new WeightedCache<{ weight: number }>(10, ({ weight }) => weight);
   for (const hash of ['a', 'b', 'c']) cache.get(hash, () => ({ weight: 3 }));
   const c = cache.get('c', () => ({ weight: 0 }));
   c.weight = 6;

@@ -1,24 +1,25 @@
 import { asLogicalClusterName, type LogicalClusterName, type UserInfo } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { createLogger, HealthChecks, MetricsRegistry, silentLogger, type Clock } from '@multiplane/component-base';
-import type { AuthorizationAttributes } from '../authorization/authorizer.ts';
-import { discoveryHandler } from '../discovery/discovery-handler.ts';
-import { Draining } from '../draining.ts';
+import type { Answer, TlsFixture } from '@multiplane/testing/serving';
 import {
-  buildHandlerChain,
+  type AuthorizationAttributes,
+  ConnectionTable,
   defaultHandlerChainOptions,
-  type HandlerChainModules,
+  Draining,
   type HandlerChainOptions,
-} from '../handler-chain.ts';
-import { openapiHandler } from '../openapi/openapi-handler.ts';
-import { outerApplication } from '../outer-application.ts';
-import type { ResourceResolver } from '../registry/resource-resolver.ts';
-import type { RequestContext } from '../request-context.ts';
-import { pathIsUnavailable, pathLeadsElsewhere, type PathProblem } from '../request-edge.ts';
-import { RequestMetrics } from '../request-metrics.ts';
-import { ConnectionTable } from '../server/connection-table.ts';
-import type { HttpServer } from '../server/http-server.ts';
-import type { Answer, TlsFixture } from './tls-fixture.ts';
+  type HttpServer,
+  nonResourceEndpoints,
+  pathUnavailable,
+  pathOnOtherShard,
+  type PathProblem,
+  type RequestContext,
+  RequestMetrics,
+} from '@multiplane/generic-server';
+import { discoveryHandler } from '../src/discovery/discovery-handler.ts';
+import { openapiHandler } from '../src/openapi/openapi-handler.ts';
+import { buildHandlerChain, type HandlerChainModules } from '../src/resource-handler-chain.ts';
+import type { ResourceResolver } from '../src/registry/definitions/resource-resolver.ts';
 
 export const admin = { authorization: 'Bearer admin' };
 export const alice = { authorization: 'Bearer alice' };
@@ -44,17 +45,17 @@ const resolver: ResourceResolver = {
   resolve: (_cluster, group, version, resource) =>
     group === '' && version === 'v1' && resource === 'configmaps' ? configMaps : undefined,
   list: () => [],
-  surfaceHash: () => 'none',
+  discoveryHash: () => 'none',
   isBuiltInGroup: (group) => group === '' || group === 'rbac.authorization.k8s.io',
 };
 
 const paths: Readonly<Record<string, LogicalClusterName | PathProblem>> = {
   'root:org': asLogicalClusterName('abc'),
-  'root:far': pathLeadsElsewhere,
-  'root:down': pathIsUnavailable,
+  'root:far': pathOnOtherShard,
+  'root:down': pathUnavailable,
 };
 
-/** A handler chain whose parts a test directs, behind a listener. */
+/** A handler chain behind a listener, with parts that the test controls. */
 export class ChainSetup {
   readonly #tls: TlsFixture;
   server: HttpServer | undefined;
@@ -67,7 +68,7 @@ export class ChainSetup {
     return Promise.resolve();
   };
   readonly health = new HealthChecks();
-  /** What the outer documents have logged, line by line. */
+  /** Log lines of the outer documents. */
   readonly logged: string[] = [];
   readonly registry = new MetricsRegistry();
   readonly metrics = new RequestMetrics(this.registry);
@@ -109,7 +110,7 @@ export class ChainSetup {
       },
       discovery: discoveryHandler({}, { resolver }),
       openapi: openapiHandler({ version: 'v1' }, { resolver }),
-      outer: outerApplication({
+      outer: nonResourceEndpoints({
         health: this.health,
         registry: this.registry,
         metrics: this.metrics,

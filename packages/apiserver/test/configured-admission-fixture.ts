@@ -1,55 +1,52 @@
 import type { JsonObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import { builtInResources } from '@multiplane/apis';
-import type { Authorizer } from '../authorization/authorizer.ts';
-import { BodyDecoder } from '../endpoints/body-decoder.ts';
-import type { CreateHandlers } from '../endpoints/create-handler.ts';
-import { inlineYamlReader } from '../endpoints/yaml-reader.ts';
-import { CacheInformerFactory } from '../informers/cache-informer-factory.ts';
-import { Pipeline, settle } from '../pipeline-fixture.ts';
-import type { WebhookServer } from '../test-support/webhook-server.ts';
-import { AddressPolicy } from '../webhooks/address-policy.ts';
-import { WebhookClient } from '../webhooks/webhook-client.ts';
-import type { SlowExpressions } from './admission-evaluation.ts';
-import { configuredAdmission, type ConfiguredAdmission } from './configured-admission.ts';
-import type { AdmissionPlugin } from './plugin.ts';
-import type { ParamsElsewhereModules } from './policies/params-elsewhere.ts';
+import type { WebhookServer } from '@multiplane/testing/serving';
+import { AddressPolicy, type Authorizer, WebhookClient } from '@multiplane/generic-server';
+import { shapeDocument } from '../src/write-path/decoding/shape-document.ts';
+import type { CreateHandlers } from '../src/endpoints/create-handler.ts';
+import { CacheInformerFactory } from '../src/informers/cache-informer-factory.ts';
+import { Pipeline, settle } from './pipeline.ts';
+import type { ExpressionOffloader } from '../src/admission/admission-evaluation.ts';
+import { configuredAdmission, type ConfiguredAdmission } from '../src/admission/configured-admission.ts';
+import type { AdmissionPlugin } from '../src/admission/plugin.ts';
+import type { RemoteParamsModules } from '../src/admission/policies/remote-params.ts';
 
 const builtIn = builtInResources();
 
-/** FOR TESTS: what a plugin told the audit log. */
+/** FOR TESTS: an audit annotation of a plugin. */
 export type Annotations = Map<string, string>;
 
 export interface ConfiguredPipeline {
   readonly on: Pipeline;
   readonly annotations: Annotations;
-  /** Creates an object of admissionregistration.k8s.io, and waits until it holds. */
+  /** Creates an object of admissionregistration.k8s.io, and waits until it is in effect. */
   readonly configure: (resource: string, name: string, content: JsonObject) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-/** FOR TESTS: a logical cluster where webhooks and policies work. */
+/** FOR TESTS: a logical cluster with admission webhooks and policies. */
 export async function configuredPipeline(
   options: {
     readonly user?: UserInfo;
     readonly authorizer?: Authorizer;
     readonly configurationCluster?: (resource: string, cluster: LogicalClusterName) => LogicalClusterName;
-    readonly slowly?: SlowExpressions;
-    /** Plugins that come before those of webhooks. */
+    readonly slowly?: ExpressionOffloader;
+    /** Plugins before those of webhooks. */
     readonly before?: readonly AdmissionPlugin[];
     readonly createHandlers?: CreateHandlers;
-    /** Logical clusters of another shard, and the way there. */
-    readonly elsewhere?: {
+    /** Logical clusters of another shard, and the transport to it. */
+    readonly remote?: {
       readonly clusters: readonly string[];
-      readonly transport: ParamsElsewhereModules['transport'];
+      readonly transport: RemoteParamsModules['transport'];
     };
   } = {},
 ): Promise<ConfiguredPipeline> {
   const annotations: Annotations = new Map();
-  // The plugins need the cache that the pipeline makes, the pipeline needs its plugins: this joins them.
+  // The plugins need the cache of the pipeline, and the pipeline needs the plugins, so these are looked up late.
   const made: { plugins?: ConfiguredAdmission } = {};
   const late = (name: Exclude<keyof ConfiguredAdmission, 'stop'>): AdmissionPlugin => ({
     name,
-    // Which plugins an operation needs is asked once, and they are not there yet.
+    // The admission chain selects the plugins of an operation once, before they exist.
     handles: () => true,
     admit: async (attributes, round) => {
       if (made.plugins?.[name].handles(attributes.operation) === true)
@@ -76,9 +73,8 @@ export async function configuredPipeline(
     ],
   });
   const { cache, reader, resolver, clock } = on;
-  const informers = new CacheInformerFactory({}, { cache, reader, builtIn });
+  const informers = new CacheInformerFactory({ cache, reader, builtIn });
   const client = new WebhookClient({}, { policy: new AddressPolicy({ allowed: ['127.0.0.0/8'], denied: [] }), clock });
-  const decoder = new BodyDecoder({}, { isBuiltInKind: () => true, yaml: inlineYamlReader });
   let uids = 0;
   made.plugins = configuredAdmission(
     {},
@@ -92,12 +88,12 @@ export async function configuredPipeline(
         options.configurationCluster?.(definition.resource, cluster) ?? cluster,
       client,
       authorizer: options.authorizer ?? { authorize: () => Promise.resolve({ decision: 'noOpinion', reason: '' }) },
-      slowly: options.slowly,
+      offloader: options.slowly,
       clock,
       newUid: () => `uid-${++uids}`,
-      shape: (document, definition) => decoder.shapeDocument(document, definition),
-      isHere: (cluster) => options.elsewhere?.clusters.includes(cluster) !== true,
-      elsewhere: () => options.elsewhere?.transport(),
+      conform: (document, definition) => shapeDocument(document, definition),
+      isLocal: (cluster) => options.remote?.clusters.includes(cluster) !== true,
+      remoteTransport: () => options.remote?.transport(),
     },
   );
   await settle();
@@ -119,7 +115,7 @@ export async function configuredPipeline(
   };
 }
 
-/** FOR TESTS: a webhook of a configuration, for writes of ConfigMaps unless told otherwise. */
+/** FOR TESTS: a webhook of a configuration, for writes of ConfigMaps by default. */
 export const webhookOf = (server: WebhookServer, change: JsonObject = {}): JsonObject => ({
   name: 'a.hooks.example.com',
   clientConfig: { url: `${server.url}/review`, caBundle: Buffer.from(server.ca).toString('base64') },

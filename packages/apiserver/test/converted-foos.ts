@@ -1,10 +1,10 @@
 import { type JsonObject, type KubeObject, statusErrors } from '@multiplane/apimachinery';
-import type { ConversionRequest } from '../webhooks/conversion-review.ts';
+import type { ConversionRequest } from '../src/webhooks/conversion-review.ts';
 
 export const fooPath = (version: string, rest = ''): string =>
   `/apis/example.com/${version}/namespaces/default/foos${rest}`;
 
-/** Versions tell the size of a thing differently: v1 has `size`, v2 has `metres`. */
+/** The versions name a field differently: v1 has `size`, v2 has `metres`. */
 export function fooDefinition(storage: 'v1' | 'v2' = 'v1', defaults = true): KubeObject {
   const version = (name: string, field: string): JsonObject => ({
     name,
@@ -49,13 +49,13 @@ export function fooDefinition(storage: 'v1' | 'v2' = 'v1', defaults = true): Kub
   };
 }
 
-/** A webhook in place: what it was asked, and what it does. */
+/** A conversion webhook with its requests and its behaviour. */
 export class ConversionHook {
   readonly asked: { readonly desired: string; readonly names: string[]; readonly list: boolean }[] = [];
-  /** The objects as they came. */
+  /** The received objects. */
   readonly sent: KubeObject[] = [];
   failure: string | undefined;
-  /** Holds the answer back. */
+  /** Delays the response. */
   gate: Promise<void> | undefined;
 
   readonly convert = async (request: ConversionRequest): Promise<KubeObject[]> => {

@@ -1,6 +1,6 @@
 import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
 
-/** A definition of one version; its objects keep whatever they hold unless `schema` says otherwise. */
+/** A definition with one version; it preserves unknown fields unless `schema` is set. */
 export function definitionOf(
   group: string,
   version: string,

@@ -1,6 +1,6 @@
 import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
 import type { APIResourceSchema } from '@multiplane/apis';
-import type { BoundApi, BoundApis, ExportedApis } from '../api-sharing/bound-apis.ts';
+import type { BoundApi, BoundApis, ExportedApis } from '../src/api-sharing/bound-apis.ts';
 
 interface Bound {
   readonly group: string;
@@ -13,7 +13,7 @@ interface Bound {
   readonly exportName?: string;
 }
 
-/** Bindings as a test says they are. */
+/** Bindings that the test sets. */
 export class FakeBindings implements BoundApis {
   readonly #apis = new Map<LogicalClusterName, Map<string, BoundApi>>();
   readonly #listeners = new Set<(cluster: LogicalClusterName) => void>();
@@ -26,12 +26,12 @@ export class FakeBindings implements BoundApis {
       binding: { name: 'b', exportCluster, exportName, deleting },
       bound: { group, resource, schema: { name: `v1.${resource}.${group}`, UID: uid, identityHash: identity } },
     });
-    this.#tell(cluster);
+    this.#notify(cluster);
   }
 
   unbind(cluster: LogicalClusterName, group: string, resource: string): void {
     this.#apis.get(cluster)?.delete(`${resource}.${group}`);
-    this.#tell(cluster);
+    this.#notify(cluster);
   }
 
   boundResource(cluster: LogicalClusterName, group: string, resource: string): BoundApi | undefined {
@@ -55,12 +55,12 @@ export class FakeBindings implements BoundApis {
     return () => void this.#listeners.delete(listener);
   }
 
-  #tell(cluster: LogicalClusterName): void {
+  #notify(cluster: LogicalClusterName): void {
     for (const listener of this.#listeners) listener(cluster);
   }
 }
 
-/** Exports as a test says they are, by identity. */
+/** Exports that the test sets, by identity. */
 export class FakeExports implements ExportedApis {
   readonly exports = new Map<string, { readonly cluster: LogicalClusterName; readonly name: string }[]>();
   readonly schemas = new Map<string, DeepReadonly<APIResourceSchema>>();
@@ -75,6 +75,14 @@ export class FakeExports implements ExportedApis {
 
   offeredSchema({ bound }: BoundApi): string | undefined {
     return this.offered.get(bound.resource);
+  }
+
+  virtualStorage(): undefined {
+    return undefined;
+  }
+
+  virtualStorageOf(): undefined {
+    return undefined;
   }
 
   exportsOf(identity: string): readonly { readonly cluster: LogicalClusterName; readonly name: string }[] {

@@ -275,7 +275,7 @@ export const goldenResources: readonly (readonly [
   ],
 ];
 
-/** `<group>/<resource>`: hashes that Kubernetes shows. */
+/** `<group>/<resource>`: storage version hashes of Kubernetes. */
 export const storageVersionHashes: Readonly<Record<string, string>> = {
   '/configmaps': 'qFsyl6wFWjQ=',
   '/events': 'r2yiGXH7wu8=',

@@ -1,11 +1,14 @@
 import type { TLSSocket } from 'node:tls';
-import type { Exchange, Headers } from '../exchange.ts';
-import type { RequestContext } from '../request-context.ts';
-import { resolveRequestInfo } from '../request-info-resolver.ts';
-import { parseRequestPath } from '../request-path.ts';
-import { ServerRequestContext } from '../server-request-context.ts';
+import {
+  type Exchange,
+  type Headers,
+  parseRequestPath,
+  type RequestContext,
+  resolveRequestInfo,
+  ServerRequestContext,
+} from '@multiplane/generic-server';
 
-/** FOR TESTS: an exchange without a socket; what was answered stands in its members. */
+/** FOR TESTS: an exchange without a socket; its members contain the response. */
 export class MemoryExchange implements Exchange {
   readonly method: string;
   readonly url: string;
@@ -59,7 +62,7 @@ export class MemoryExchange implements Exchange {
   }
 }
 
-/** A request in the logical cluster that its URL names, ready for a handler. */
+/** A request for a handler, in the logical cluster of its URL. */
 export function memoryContext(exchange: MemoryExchange): RequestContext {
   const target = parseRequestPath(exchange.url);
   const info = resolveRequestInfo(exchange.method, target, target.cluster);

@@ -13,36 +13,39 @@ import {
   builtInResources,
   tokenRequestKind,
 } from '@multiplane/apis';
-import { FakeClock } from '@multiplane/component-base';
+import {
+  type Authorizer,
+  type Exchange,
+  type Handler,
+  type Headers,
+  parseRequestPath,
+  resolveRequestInfo,
+  writeStatusError,
+} from '@multiplane/generic-server';
 import { MemoryStorage, type Storage, type WatchCache, openWatchCache } from '@multiplane/storage';
-import type { BoundApis, ExportedApis } from './api-sharing/bound-apis.ts';
-import { AdmissionChain } from './admission/admission-chain.ts';
-import { NamespaceLifecycle } from './admission/namespace-lifecycle.ts';
-import type { AdmissionPlugin } from './admission/plugin.ts';
-import { TerminatingDefinition } from './admission/terminating-definition.ts';
-import type { Authorizer } from './authorization/authorizer.ts';
-import { BodyDecoder } from './endpoints/body-decoder.ts';
-import { withResourceIdentity } from './filters/resource-identity.ts';
-import { inlineYamlReader } from './endpoints/yaml-reader.ts';
-import type { CreateHandlers } from './endpoints/create-handler.ts';
-import type { CreateOutcomes } from './endpoints/create-outcome.ts';
-import { resourceHandler } from './endpoints/resource-handler.ts';
-import { WatchHub } from './endpoints/watch-hub.ts';
-import type { Exchange, Headers } from './exchange.ts';
-import { LoopbackClient } from './informers/loopback-client.ts';
-import { DecodedObjects } from './registry/decoded-objects.ts';
-import { DefinitionResolver } from './registry/definition-resolver.ts';
-import { ObjectConversions } from './registry/object-conversions.ts';
-import { ObjectReader } from './registry/object-reader.ts';
-import { ObjectStore } from './registry/object-store.ts';
-import type { Handler } from './request-context.ts';
-import { resolveRequestInfo } from './request-info-resolver.ts';
-import { parseRequestPath } from './request-path.ts';
+import type { BoundApis, ExportedApis } from '../src/api-sharing/bound-apis.ts';
+import { AdmissionChain } from '../src/admission/admission-chain.ts';
+import { NamespaceLifecycle } from '../src/admission/namespace-lifecycle.ts';
+import type { AdmissionPlugin } from '../src/admission/plugin.ts';
+import { TerminatingDefinition } from '../src/admission/terminating-definition.ts';
+import { BodyDecoder } from '../src/write-path/decoding/body-decoder.ts';
+import { withResourceIdentity } from '../src/filters/resource-identity.ts';
+import { inlineYamlReader } from '../src/write-path/decoding/yaml-reader.ts';
+import type { CreateHandlers } from '../src/endpoints/create-handler.ts';
+import type { CreateOutcomes } from '../src/endpoints/create-outcome.ts';
+import { resourceHandler } from '../src/endpoints/resource-handler.ts';
+import { WatchHub } from '../src/endpoints/watch/watch-hub.ts';
+import { LoopbackClient } from '../src/loopback/loopback-client.ts';
+import { DecodedObjects } from '../src/registry/store/decoded-objects.ts';
+import { DefinitionResolver } from '../src/registry/definitions/definition-resolver.ts';
+import { ObjectConversions } from '../src/registry/conversion/object-conversions.ts';
+import { ObjectReader } from '../src/registry/store/object-reader.ts';
+import { ObjectStore } from '../src/registry/object-store.ts';
 import { isStatusError } from '@multiplane/apimachinery';
-import { writeStatusError } from './responses.ts';
-import type { ConversionReviewer } from './webhooks/conversion-review.ts';
+import type { ConversionReviewer } from '../src/webhooks/conversion-review.ts';
+import { FakeClock } from '@multiplane/testing';
 
-/** What a test's request got. */
+/** The response of a request. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
@@ -51,7 +54,7 @@ export interface Answer {
   readonly body: JsonObject;
 }
 
-/** An exchange without a socket. Tests fill the client's side up by `stall` and look at what was written. */
+/** An exchange without a socket. `stall` makes writes report back-pressure; `chunks` contains the written bytes. */
 export class TestExchange implements Exchange {
   readonly method: string;
   readonly url: string;
@@ -66,7 +69,7 @@ export class TestExchange implements Exchange {
   status = 0;
   ended = false;
   destroyed = false;
-  /** The client does not read: every write fills it up. */
+  /** The client does not read: each write reports back-pressure. */
   stall = false;
 
   constructor(method: string, url: string, headers: Headers, body: Buffer) {
@@ -121,7 +124,7 @@ export class TestExchange implements Exchange {
     });
   }
 
-  /** The client reads again. */
+  /** The client continues to read. */
   resume(): void {
     this.stall = false;
     for (const wake of this.#wake.splice(0)) wake();
@@ -136,7 +139,7 @@ export class TestExchange implements Exchange {
     this.leave();
   }
 
-  /** The client goes away. */
+  /** The client disconnects. */
   leave(): void {
     this.#gone.abort(new Error('the client closed the request'));
     this.resume();
@@ -151,21 +154,21 @@ export interface PipelineOptions {
   readonly authorizer?: Authorizer | undefined;
   readonly storage?: ((memory: Storage) => Storage) | undefined;
   readonly windowBytes?: number | undefined;
-  /** What all watches together may leave unread. */
+  /** Limit of unread bytes over all watches. */
   readonly maxUnreadBytes?: number | undefined;
-  /** Who is asked where a definition names a conversion webhook. */
+  /** Calls conversion webhooks. */
   readonly reviewer?: Pick<ConversionReviewer, 'convert'> | undefined;
   readonly slowly?: SlowChecks | undefined;
-  /** What is bound; nothing unless told. */
+  /** Bound APIs; none by default. */
   readonly bindings?: BoundApis | undefined;
   readonly exports?: ExportedApis | undefined;
-  /** Kinds compiled in; the usual ones unless told. */
+  /** Compiled-in kinds; those of a shard by default. */
   readonly builtIn?: readonly ResourceDefinition[] | undefined;
 }
 
 const master: UserInfo = { name: 'admin', uid: '1', groups: [mastersGroup], extra: {} };
 
-/** A logical cluster with everything below the chain, on storage in memory and a clock that stands still. */
+/** A logical cluster with the resource pipeline below the handler chain, on memory storage and a fake clock. */
 export class Pipeline {
   readonly cluster: LogicalClusterName = asLogicalClusterName('root');
   readonly clock: FakeClock;
@@ -177,7 +180,7 @@ export class Pipeline {
   readonly hub: WatchHub;
   readonly #handler: Handler;
   readonly #user: UserInfo;
-  /** Requests under way that a test left open: watches. */
+  /** Requests in flight, such as watches. */
   readonly #open = new Set<TestExchange>();
   readonly #stop = new AbortController();
 
@@ -192,62 +195,50 @@ export class Pipeline {
     this.reader = new ObjectReader({ decoded, conversions });
     const builtIn = options.builtIn ?? builtInResources();
     const custom = new CustomResources();
-    this.resolver = new DefinitionResolver(
-      {},
-      {
-        cache,
-        reader: this.reader,
-        builtIn,
-        definitionsOf: (crd, retired, identity) => custom.definitionsOf(crd, retired, identity),
-        bindings: options.bindings,
-        exports: options.exports,
-      },
-    );
+    this.resolver = new DefinitionResolver({
+      cache,
+      reader: this.reader,
+      builtIn,
+      definitionsOf: (crd, retired, identity) => custom.definitionsOf(crd, retired, identity),
+      bindings: options.bindings,
+      exports: options.exports,
+    });
     this.resolver.start();
     const admission = new AdmissionChain([
-      new NamespaceLifecycle({}, { cache, isClusterEnding: () => false }),
+      new NamespaceLifecycle({ cache, isClusterEnding: () => false }),
       new TerminatingDefinition(),
       ...(options.plugins ?? []),
     ]);
     let uids = 0;
-    this.store = new ObjectStore(
-      {},
-      {
-        cache,
-        decoded,
-        reader: this.reader,
-        resolver: this.resolver,
-        admission,
-        clock,
-        slowly: options.slowly,
-        newUid: () => `00000000-0000-4000-8000-${String(++uids).padStart(12, '0')}`,
-      },
-    );
+    this.store = new ObjectStore({
+      cache,
+      decoded,
+      reader: this.reader,
+      resolver: this.resolver,
+      admission,
+      clock,
+      slowly: options.slowly,
+      newUid: () => `00000000-0000-4000-8000-${String(++uids).padStart(12, '0')}`,
+    });
     const kinds = new Set(builtIn.map(({ group, version, kind }) => `${group}/${version}/${kind}`));
-    const decoder = new BodyDecoder(
-      {},
-      {
-        isBuiltInKind: (group, version, kind) => kinds.has(`${group}/${version}/${kind}`),
-        yaml: inlineYamlReader,
-      },
-    );
-    this.client = new LoopbackClient({}, { resolver: this.resolver, store: this.store, decoder });
+    const decoder = new BodyDecoder({
+      isBuiltInKind: (group, version, kind) => kinds.has(`${group}/${version}/${kind}`),
+      yaml: inlineYamlReader,
+    });
+    this.client = new LoopbackClient({}, { resolver: this.resolver, store: this.store });
     this.hub = new WatchHub({ maxUnreadBytes: options.maxUnreadBytes }, { clock });
-    const resources = resourceHandler(
-      {},
-      {
-        resolver: this.resolver,
-        store: this.store,
-        decoder,
-        authorizer: options.authorizer ?? { authorize: () => Promise.resolve({ decision: 'noOpinion', reason: '' }) },
-        createHandlers: options.createHandlers ?? new Map(),
-        outcomes: options.outcomes,
-        hub: this.hub,
-        clock,
-        random: () => 0.5,
-        connectKind: () => tokenRequestKind,
-      },
-    );
+    const resources = resourceHandler({
+      resolver: this.resolver,
+      store: this.store,
+      decoder,
+      authorizer: options.authorizer ?? { authorize: () => Promise.resolve({ decision: 'noOpinion', reason: '' }) },
+      createHandlers: options.createHandlers ?? new Map(),
+      outcomes: options.outcomes,
+      hub: this.hub,
+      clock,
+      random: () => 0.5,
+      connectKind: () => tokenRequestKind,
+    });
     this.#handler = withResourceIdentity(resources);
   }
 
@@ -274,7 +265,7 @@ export class Pipeline {
     this.#stop.abort(new Error('the server is stopping'));
   }
 
-  /** Sends a request and waits for its answer; errors become answers as the chain makes them. */
+  /** Sends a request and waits for the response; errors become responses as in the handler chain. */
   async ask(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
     const { exchange, warnings, done } = this.start(method, path, body, headers);
     await done;
@@ -283,7 +274,7 @@ export class Pipeline {
     return { status: exchange.status, headers: exchange.answer, warnings, text, body: json };
   }
 
-  /** {@link ask}, when anything but this status would be a fault of the test. */
+  /** {@link ask}; throws for any other status. */
   async must(
     status: number,
     method: string,
@@ -297,7 +288,7 @@ export class Pipeline {
     return answer.body;
   }
 
-  /** Sends a request without waiting: watches. */
+  /** Sends a request without waiting, such as a watch. */
   start(
     method: string,
     path: string,
@@ -335,7 +326,7 @@ export class Pipeline {
     return { exchange, warnings, done };
   }
 
-  /** Creates a definition and lets it be served, as its controller would. */
+  /** Creates a CustomResourceDefinition and sets the conditions that its controller would set. */
   async serve(crd: KubeObject, cluster: LogicalClusterName = this.cluster): Promise<void> {
     const definitions = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
     const created = await this.client.create(definitions, cluster, crd);
@@ -352,7 +343,7 @@ export class Pipeline {
   }
 }
 
-/** Complete lines of a watch, parsed. */
+/** The parsed lines of a watch. */
 export function framesOf(exchange: TestExchange): { type: string; object: KubeObject }[] {
   return exchange.text
     .split('\n')
@@ -360,7 +351,7 @@ export function framesOf(exchange: TestExchange): { type: string; object: KubeOb
     .map((line) => JSON.parse(line) as { type: string; object: KubeObject });
 }
 
-/** Lets everything that is due in this moment happen: queued frames are written on a later turn of the event loop. */
+/** Waits for some event-loop ticks, in which queued frames are written. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach } from '@jest/globals';
 import type { Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
-import { configuredPipeline, type ConfiguredPipeline } from '../admission/configured-admission-fixture.ts';
-import type { Answer } from '../pipeline-fixture.ts';
-import { WebhookServer, type ReceivedCall } from './webhook-server.ts';
+import { type ReceivedCall, WebhookServer } from '@multiplane/testing/serving';
+import { configuredPipeline, type ConfiguredPipeline } from './configured-admission-fixture.ts';
+import type { Answer } from './pipeline.ts';
 
 export const maps = '/api/v1/namespaces/default/configmaps';
 export const mergePatch = { 'content-type': 'application/merge-patch+json' };
@@ -23,19 +23,19 @@ export const patching = (call: ReceivedCall, ...operations: Json[]): JsonObject 
     patch: Buffer.from(JSON.stringify(operations)).toString('base64'),
   });
 
-/** A server with configured admission, and a webhook that allows everything unless told otherwise. */
+/** A server with configured admission, and a webhook that allows everything by default. */
 export interface WebhookSuite {
   readonly server: WebhookServer;
   readonly admission: ConfiguredPipeline;
-  /** Puts a server made otherwise in the place of {@link admission}. */
+  /** Replaces the server of {@link admission}. */
   reopen(...how: Parameters<typeof configuredPipeline>): Promise<void>;
-  /** What the webhook was asked. */
+  /** The reviews that the webhook received. */
   requests(): JsonObject[];
   validating(...webhooks: JsonObject[]): Promise<void>;
   mutating(...webhooks: JsonObject[]): Promise<void>;
   /** Creates a ConfigMap. */
   create(name?: string, data?: JsonObject): Promise<Answer>;
-  /** Creates a definition and lets it be served. */
+  /** Creates a definition and waits until it is served. */
   serve(definition: KubeObject): Promise<void>;
 }
 

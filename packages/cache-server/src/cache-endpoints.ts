@@ -1,27 +1,20 @@
 import { StatusError, groupResourceText, statusErrors } from '@multiplane/apimachinery';
-import {
-  discoveryHandler,
-  resourceHandler,
-  writeNotFoundText,
-  writeText,
-  type Handler,
-  type RequestContext,
-  type ResourceHandlerModules,
-} from '@multiplane/apiserver';
+import { discoveryHandler, resourceHandler, type ResourceHandlerModules } from '@multiplane/apiserver';
+import { type Handler, type RequestContext, writeNotFoundText, writeText } from '@multiplane/generic-server';
 import { wildcardShard } from '@multiplane/storage';
-import type { KindSource } from './cached-kinds.ts';
+import type { CachedKindSource } from './cached-kinds.ts';
 import { CachedResources } from './cached-resources.ts';
 import type { CacheRequestInfo } from './cache-paths.ts';
 
 export interface CacheEndpointsModules extends Omit<ResourceHandlerModules, 'resolver'> {
-  readonly sources: readonly KindSource[];
-  /** There are replicas to show. */
+  readonly sources: readonly CachedKindSource[];
+  /** The cached objects are loaded. */
   readonly isLoaded: () => boolean;
-  /** Documents of the server itself. */
+  /** Serves documents of the server itself. */
   readonly outer: Handler;
 }
 
-/** Shards whose definitions are kept ready; there are as many as shards, and as many again as somebody mistypes. */
+/** Shards whose definitions are kept: real shards, and names that clients mistype. */
 const maxShards = 256;
 
 interface ShardEndpoints {
@@ -30,21 +23,21 @@ interface ShardEndpoints {
 }
 
 /**
- * The end of the chain. Every shard, and all of them together, is a place of its own, with the resource pipeline of every
- * other server; only its keys differ.
+ * The last handler of the chain. Each shard, and the wildcard for all shards, has its own resource handler and
+ * discovery, which differ in the storage key prefix.
  */
 export function cacheEndpoints(modules: CacheEndpointsModules): Handler {
-  const places = new Map<string, ShardEndpoints>();
+  const endpointsByShard = new Map<string, ShardEndpoints>();
   const endpointsOf = (shard: string): ShardEndpoints => {
-    let endpoints = places.get(shard);
+    let endpoints = endpointsByShard.get(shard);
     if (endpoints === undefined) {
       const resolver = new CachedResources({ shard }, modules);
       endpoints = {
-        resources: resourceHandler({}, { ...modules, resolver }),
+        resources: resourceHandler({ ...modules, resolver }),
         discovery: discoveryHandler({ cachedBytes: 1024 * 1024 }, { resolver }),
       };
-      places.set(shard, endpoints);
-      if (places.size > maxShards) places.delete(places.keys().next().value as string);
+      endpointsByShard.set(shard, endpoints);
+      if (endpointsByShard.size > maxShards) endpointsByShard.delete(endpointsByShard.keys().next().value as string);
     }
     return endpoints;
   };
@@ -54,24 +47,25 @@ export function cacheEndpoints(modules: CacheEndpointsModules): Handler {
     if (shard === undefined) return modules.outer(context);
     if (info.isResourceRequest) {
       if (info.cluster === undefined) writeNotFoundText(context.exchange);
-      else if (!isRefused(context, shard)) {
-        if (!modules.isLoaded()) throw statusErrors.serviceUnavailable('the replicas are not loaded yet', 1);
+      else {
+        requireNoWildcard(context, shard);
+        if (!modules.isLoaded()) throw statusErrors.serviceUnavailable('the cached objects are not loaded yet', 1);
         await endpointsOf(shard).resources(context);
       }
       return;
     }
-    return document(context, endpointsOf(shard).discovery, modules.outer);
+    return serveDocument(context, endpointsOf(shard).discovery, modules.outer);
   };
 }
 
 /**
- * Over all shards or clusters one lists and watches (C1.4); an object has one place. The reference accepts writes there,
- * which then lie where nobody finds them (C16.2).
+ * Throws for requests across all shards or logical clusters other than LIST and WATCH. kcp v0.32 accepts writes there
+ * and stores the objects where no read finds them (docs/compatibility.md).
  */
-function isRefused({ info }: RequestContext, shard: string): false {
+function requireNoWildcard({ info }: RequestContext, shard: string): void {
   const wildcard = info.cluster === '*' ? 'logical cluster' : 'shard';
-  const everywhere = info.cluster === '*' || shard === wildcardShard;
-  if (!everywhere || info.verb === 'list' || info.verb === 'watch') return false;
+  const isWildcard = info.cluster === '*' || shard === wildcardShard;
+  if (!isWildcard || info.verb === 'list' || info.verb === 'watch') return;
   if (info.verb === 'get') throw statusErrors.notFound(info, info.name);
   throw new StatusError({
     code: 405,
@@ -81,12 +75,12 @@ function isRefused({ info }: RequestContext, shard: string): false {
   });
 }
 
-/** Discovery begins below a group: the list of all groups is nobody's business here (recorded). */
-function document(context: RequestContext, discovery: Handler, outer: Handler): Promise<void> {
+/** The list of all groups is not served, as in kcp. */
+function serveDocument(context: RequestContext, discovery: Handler, outer: Handler): Promise<void> {
   const { info, exchange } = context;
   const [, first, second] = info.path.split('/');
   if (first === 'metrics') {
-    // The one answer without it (recorded).
+    // kcp sends this one response without a cache-control header.
     exchange.setHeader('cache-control', []);
     writeText(exchange, 501, 'shard-level endpoint not available at shard or workspace scope\n');
   } else if (first === 'apis' && second !== undefined && second !== '') {

@@ -1,19 +1,17 @@
 import { statusErrors } from '@multiplane/apimachinery';
-import { parseRequestPath, resolveRequestInfo, type RequestInfo, type RequestPath } from '@multiplane/apiserver';
+import { parseRequestPath, type RequestInfo, type RequestPath, resolveRequestInfo } from '@multiplane/generic-server';
 import { isShardName, wildcardShard } from '@multiplane/storage';
 
 export const servicePath = '/services/cache';
 
-/** A request with the shard it looks at; undefined for documents of the server itself. */
+/** A request and the shard in its path; undefined for documents of the server itself. */
 export type CacheRequestInfo = RequestInfo & { readonly shard?: string };
 
-/** As clients send it that escape whatever may be escaped (kubectl). */
-const escapedWildcard = /^\/clusters\/%2a(?=\/|$)/i;
 const ownPath = /^\/(livez|readyz|healthz|metrics)(\/|$)/;
 
 /**
- * Takes `/services/cache/shards/<shard|*>/clusters/<cluster|*>/…` apart (C10.1); the first part may be missing. Throws 400 for
- * what is none of it.
+ * Parses `/services/cache/shards/<shard|*>/clusters/<cluster|*>/…`; the prefix `/services/cache` may be missing. Throws
+ * 400 for other paths.
  */
 export function classifyCacheRequest(method: string, target: RequestPath): CacheRequestInfo {
   if (target.cluster !== undefined || target.clusterPath !== undefined) throw shardRequired();
@@ -22,18 +20,26 @@ export function classifyCacheRequest(method: string, target: RequestPath): Cache
   if (ownPath.test(path)) return resolveRequestInfo(method, { ...parseRequestPath(path), query }, undefined);
   if (!path.startsWith('/shards/')) throw shardRequired();
   const { shard, rest } = splitShard(path.slice('/shards/'.length));
-  const below = parseRequestPath(rest.replace(escapedWildcard, '/clusters/*'));
+  const below = parseRequestPath(rest);
   if (below.clusterPath !== undefined)
     throw statusErrors.badRequest(`invalid cluster: "${below.clusterPath}" is not a logical cluster name`);
-  // Metrics are the server's: asked for anywhere else they are refused to whoever may ask at all.
+  // Metrics belong to the server: within a logical cluster the path is denied by authorization.
   const cluster = below.path === '/metrics' ? undefined : below.cluster;
-  return Object.assign(resolveRequestInfo(method, { ...below, query }, cluster), { shard });
+  const info = resolveRequestInfo(method, { ...below, query }, cluster);
+  const colon = info.resource.indexOf(':');
+  if (colon < 0) return Object.assign(info, { shard });
+  // `<resource>:<identity of the CachedResource>`
+  return Object.assign(info, {
+    shard,
+    resource: info.resource.slice(0, colon),
+    identity: info.resource.slice(colon + 1),
+  });
 }
 
 function splitShard(path: string): { readonly shard: string; readonly rest: string } {
   const slash = path.indexOf('/');
   if (slash < 0) throw statusErrors.badRequest(`unable to parse shard: no \`/\` found in path ${path}`);
-  // It decodes: the whole path was looked at before.
+  // Valid percent-encoding: the whole path was validated before.
   const shard = decodeURIComponent(path.slice(0, slash));
   if (shard !== wildcardShard && !isShardName(shard))
     throw statusErrors.badRequest(`invalid shard: "${shard.slice(0, 128)}" does not match the regex`);

@@ -1,31 +1,35 @@
 import { randomUUID } from 'node:crypto';
 import {
   AdmissionChain,
-  AlwaysAllowPathsAuthorizer,
   BodyDecoder,
-  buildChain,
   DecodedObjects,
   ObjectReader,
   ObjectStore,
-  PrivilegedGroupAuthorizer,
-  UnionAuthorizer,
   WatchHub,
-  withImpersonation,
   YamlWorker,
-  type BaseExchange,
-  type ChainModules,
-  type Handler,
-  type HandlerChainOptions,
 } from '@multiplane/apiserver';
 import { tokenRequestKind } from '@multiplane/apis';
 import { failureLevel, untilAborted, type Clock, type Runnable } from '@multiplane/component-base';
+import {
+  AlwaysAllowPathsAuthorizer,
+  type BaseExchange,
+  buildChain,
+  type ChainModules,
+  type Handler,
+  type HandlerChainOptions,
+  PrivilegedGroupAuthorizer,
+  UnionAuthorizer,
+  withImpersonation,
+} from '@multiplane/generic-server';
 import { cachePrefix, openWatchCache, type BackedWatchCache, type Storage } from '@multiplane/storage';
-import { systemKindSource, type KindSource } from './cached-kinds.ts';
+import { systemKindSource, type CachedKindSource } from './cached-kinds.ts';
+import { CachedObjectInformers } from './cached-object-informers.ts';
+import { CachedResourceKinds } from './cached-resource-kinds.ts';
 import { cacheEndpoints } from './cache-endpoints.ts';
 import { classifyCacheRequest, servicePath } from './cache-paths.ts';
 
 export interface CacheServiceOptions extends HandlerChainOptions {
-  /** Paths that everybody may get. */
+  /** `--authorization-always-allow-paths` */
   readonly alwaysAllowPaths: readonly string[];
 }
 
@@ -34,28 +38,30 @@ export interface CacheServiceModules extends Omit<
   'resolvePath' | 'classify' | 'authorizer' | 'impersonation' | 'clock'
 > {
   readonly clock: Clock;
-  /** The replicas; the service closes it. */
+  /** The store of cached objects; the service closes it. */
   readonly storage: Storage;
   readonly outer: Handler;
-  /** Nobody waits for the replicas any more. */
+  /** Aborts the wait for the cached objects to load. */
   readonly signal: AbortSignal;
-  /** Kinds beyond those of the system. */
-  readonly sources?: readonly KindSource[] | undefined;
+  /** Sources of kinds in addition to the built-in ones. */
+  readonly sources?: readonly CachedKindSource[] | undefined;
 }
 
-/** Parsed objects kept for reads that must transform and for readers in the same process. */
+/** Limit of parsed objects, which transforming reads and in-process informers share. */
 const decodedBytes = 32 * 1024 * 1024;
 
 /**
- * Replicas of all shards, read from a store and served by the same pipeline as everything else: store → watch cache →
- * registry → chain. It decides nothing: who is in `system:masters` may do everything, nobody else anything but look at
- * the health (C10.6); that holds wherever it runs, since everything below its path goes down its own chain
- * (CVE-2026-39429). It answers from the beginning, and has no replicas to show until they are loaded.
+ * Serves the cached objects of all shards: store → watch cache → registry → handler chain. Only members of
+ * `system:masters` are authorized, apart from the health endpoints. This holds in every process, because all paths of
+ * the service go through its own chain (CVE-2026-39429). The service responds from the start, and returns 503 until the
+ * objects are loaded.
  */
 export class CacheService {
   readonly cache: BackedWatchCache;
   readonly reader: ObjectReader;
-  /** Starts when the replicas are there. */
+  /** The fixed kinds, over all shards. */
+  readonly informers: CachedObjectInformers;
+  /** Has started once the cached objects are loaded. */
   readonly loading: Runnable;
   readonly #decoded: DecodedObjects;
   readonly #yaml: YamlWorker;
@@ -69,61 +75,59 @@ export class CacheService {
         storage,
         clock,
         onError: (error, what, failures) =>
-          logger[failureLevel(failures)]('cache of replicas', { what, failures, error }),
+          logger[failureLevel(failures)]('cached object watch cache failed', { what, failures, error }),
       },
     );
     this.#decoded = new DecodedObjects({ maxBytes: decodedBytes });
     this.reader = new ObjectReader({ decoded: this.#decoded });
-    this.#yaml = new YamlWorker({}, { clock });
+    this.informers = new CachedObjectInformers(this);
+    this.#yaml = new YamlWorker({ clock });
     const authorizer = new UnionAuthorizer({
       authorizers: [
         new PrivilegedGroupAuthorizer(),
         new AlwaysAllowPathsAuthorizer({ paths: options.alwaysAllowPaths }),
       ],
     });
-    const store = new ObjectStore(
-      {},
-      {
-        cache: this.cache,
-        decoded: this.#decoded,
-        reader: this.reader,
-        admission: new AdmissionChain([]),
-        clock,
-        newUid: () => randomUUID(),
-      },
-    );
+    const store = new ObjectStore({
+      cache: this.cache,
+      decoded: this.#decoded,
+      reader: this.reader,
+      admission: new AdmissionChain([]),
+      clock,
+      newUid: () => randomUUID(),
+    });
     this.#chain = buildChain(
       options,
       {
         ...modules,
         authorizer,
-        // Only those who may do everything may act as another, and then may do what that one may.
+        // Only members of system:masters may impersonate; the impersonated user is authorized by the same rule.
         impersonation: withImpersonation({ authorizer }),
         resolvePath: () => Promise.resolve(undefined),
         classify: classifyCacheRequest,
       },
       cacheEndpoints({
         store,
-        decoder: new BodyDecoder({}, { isBuiltInKind: () => false, yaml: this.#yaml }),
+        decoder: new BodyDecoder({ isBuiltInKind: () => false, yaml: this.#yaml }),
         authorizer,
         createHandlers: new Map(),
         hub: new WatchHub({}, { clock }),
         clock,
         random: Math.random,
         connectKind: () => tokenRequestKind,
-        sources: [systemKindSource, ...(modules.sources ?? [])],
+        sources: [systemKindSource, new CachedResourceKinds({ informers: this.informers }), ...(modules.sources ?? [])],
         isLoaded: () => this.cache.hasContent,
         outer: modules.outer,
       }),
     );
     this.loading = {
-      name: 'replicas',
+      name: 'cached objects',
       start: () => untilAborted(this.cache.ready, modules.signal),
       stop: async () => undefined,
     };
   }
 
-  /** Answers every exchange and never rejects. */
+  /** Responds to every exchange and never rejects. */
   readonly handle = async (exchange: BaseExchange): Promise<void> => {
     const [path, query] = exchange.url.split('?', 2);
     if (path !== servicePath) return this.#chain(exchange);
@@ -133,11 +137,11 @@ export class CacheService {
     exchange.respond(307, `<a href="${servicePath}/">Temporary Redirect</a>.\n\n`);
   };
 
-  /** Everything that must run while the service answers. Until {@link loading} has started it answers without replicas. */
+  /** What must run while the service serves. Until {@link loading} has started, it serves without objects. */
   get runnables(): readonly Runnable[] {
     return [
       {
-        name: 'cache of replicas',
+        name: 'watch cache of cached objects',
         start: async () => undefined,
         stop: () => this.cache.close(),
       },

@@ -1,38 +1,44 @@
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import { customResourcesSegment } from '@multiplane/storage';
 
-/** A kind whose replicas are served, as one version shows it. */
+/** A cached kind, in one version. */
 export interface CachedKind {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
   readonly resource: string;
   readonly namespaced: boolean;
-  /** Segment of the keys: `customresources`, or the identity hash of a CachedResource. */
+  /** Identity segment of the storage keys: `customresources`, or the identity hash of a CachedResource. */
   readonly identity: string;
 }
 
-/** What a request looks at. */
-export interface CachedPlace {
+/** The shard and logical cluster of a request. */
+export interface CacheScope {
   readonly shard: string;
   readonly cluster: LogicalClusterName | '*';
 }
 
 /**
- * Where kinds come from. The kinds of the system are the same everywhere; those that CachedResources make depend on the
- * place, and their resource may carry an identity (`things:<hash>`). Asked in turn; the first who knows it answers.
+ * A source of cached kinds. The built-in kinds are the same in every scope; those of CachedResources depend on the
+ * scope, and their resource may carry an identity (`things:<hash>`). The first source that finds a kind wins.
  */
-export interface KindSource {
-  find(place: CachedPlace, group: string, version: string, resource: string): CachedKind | undefined;
-  /** What discovery shows there. */
-  list(place: CachedPlace): readonly CachedKind[];
-  /** Changes with every change of {@link list}. */
-  hash(place: CachedPlace): string;
+export interface CachedKindSource {
+  find(
+    scope: CacheScope,
+    group: string,
+    version: string,
+    resource: string,
+    identity: string | undefined,
+  ): CachedKind | undefined;
+  /** The kinds that discovery lists. */
+  list(scope: CacheScope): readonly CachedKind[];
+  /** Changes whenever {@link list} changes. */
+  hash(scope: CacheScope): string;
 }
 
 type Row = readonly [group: string, version: string, kinds: Readonly<Record<string, string>>];
 
-/** The kinds of the system (C10.2), plural to kind. Adding one is one line. */
+/** The built-in cached kinds, plural to kind. */
 const rows: readonly Row[] = [
   ['apis.kcp.io', 'v1alpha2', { apiexports: 'APIExport' }],
   [
@@ -44,7 +50,7 @@ const rows: readonly Row[] = [
       apiconversions: 'APIConversion',
     },
   ],
-  // Signs of life of the shards; new here.
+  // Heartbeats of the shards; kcp does not cache them.
   ['coordination.k8s.io', 'v1', { leases: 'Lease' }],
   ['core.kcp.io', 'v1alpha1', { logicalclusters: 'LogicalCluster', shards: 'Shard' }],
   ['migration.kcp.io', 'v1alpha1', { logicalclustermigrations: 'LogicalClusterMigration' }],
@@ -107,9 +113,10 @@ function pathOf(group: string, version: string, resource: string): string {
   return `${group}/${version}/${resource}`;
 }
 
-/** The kinds of the system: everywhere the same. */
-export const systemKindSource: KindSource = {
-  find: (_place, group, version, resource) => byPath.get(pathOf(group, version, resource)),
+/** The built-in kinds, equal in every scope. */
+export const systemKindSource: CachedKindSource = {
+  find: (_scope, group, version, resource, identity) =>
+    identity === undefined ? byPath.get(pathOf(group, version, resource)) : undefined,
   list: () => systemKinds,
   hash: () => 'system',
 };

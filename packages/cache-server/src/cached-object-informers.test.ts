@@ -12,15 +12,15 @@ import {
   type Storage,
   type WatchBatch,
 } from '@multiplane/storage';
-import { ReplicaInformers } from './replica-informers.ts';
+import { CachedObjectInformers } from './cached-object-informers.ts';
 
 const kind = { group: '', resource: 'configmaps' };
 
-/** A store whose watches can be made to fail as if history was gone. */
-class ForgetfulStorage extends MemoryStorage {
+/** A store whose watches fail on demand with a compaction error. */
+class CompactableStorage extends MemoryStorage {
   #fail = Promise.withResolvers<never>();
 
-  forget(): void {
+  failWatches(): void {
     const { reject } = this.#fail;
     this.#fail = Promise.withResolvers<never>();
     reject(new CompactedError(1, 2));
@@ -38,7 +38,7 @@ class ForgetfulStorage extends MemoryStorage {
   }
 }
 
-const replicaOf = ({ cluster, namespace, name }: ObjectReference, text: string): KubeObject => ({
+const cachedObjectOf = ({ cluster, namespace, name }: ObjectReference, text: string): KubeObject => ({
   apiVersion: 'v1',
   kind: 'ConfigMap',
   metadata: {
@@ -51,16 +51,16 @@ const replicaOf = ({ cluster, namespace, name }: ObjectReference, text: string):
   },
 });
 
-informerConformance('replicas of all shards', async () => {
-  const storage = new ForgetfulStorage();
+informerConformance('cached objects of all shards', async () => {
+  const storage = new CompactableStorage();
   const cache = openWatchCache({ prefix: cachePrefix }, { storage, clock: systemClock, onError: () => {} });
   await cache.ready;
   const reader = new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 * 1024 }) });
   const keyOf = (reference: ObjectReference): string => cacheKey(kind, { ...reference, shard: 'east' });
   return {
-    informer: new ReplicaInformers({ cache, reader }).informer({ ...kind, version: 'v1' }),
+    informer: new CachedObjectInformers({ cache, reader }).informer({ ...kind, version: 'v1' }),
     put: async (reference, text) => {
-      const value = encodeForStorage(replicaOf(reference, text));
+      const value = encodeForStorage(cachedObjectOf(reference, text));
       const current = await storage.get(keyOf(reference));
       if (current === undefined) await storage.create(keyOf(reference), value);
       else await storage.update(keyOf(reference), value, current.revision);
@@ -68,8 +68,8 @@ informerConformance('replicas of all shards', async () => {
     remove: async (reference) => {
       await storage.delete(keyOf(reference), (await storage.get(keyOf(reference)))?.revision ?? 0);
     },
-    interrupted: async (meanwhile) => {
-      storage.forget();
+    whileDisconnected: async (meanwhile) => {
+      storage.failWatches();
       await meanwhile();
     },
     close: () => cache.close(),

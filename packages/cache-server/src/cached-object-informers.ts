@@ -3,17 +3,20 @@ import { CacheSubscription, type ObjectReader } from '@multiplane/apiserver';
 import type { Informer, InformerHandlers, InformerSource, ObjectReference } from '@multiplane/client';
 import { cacheKey, cacheResourcePrefix, parseCacheKey, type CacheEntry, type WatchCache } from '@multiplane/storage';
 
-export interface ReplicaInformersModules {
+export interface CachedObjectInformersModules {
   readonly cache: WatchCache;
   readonly reader: ObjectReader;
 }
 
-/** Informers over the replicas of all shards, for readers in the same process: straight from the watch cache, no copy. */
-export class ReplicaInformers implements InformerSource {
-  readonly #modules: ReplicaInformersModules;
-  readonly #informers = new Map<string, ReplicaInformer>();
+/**
+ * Informers over the cached objects of all shards for readers in the same process. They read the watch cache directly,
+ * without a copy.
+ */
+export class CachedObjectInformers implements InformerSource {
+  readonly #modules: CachedObjectInformersModules;
+  readonly #informers = new Map<string, CachedObjectInformer>();
 
-  constructor(modules: ReplicaInformersModules) {
+  constructor(modules: CachedObjectInformersModules) {
     this.#modules = modules;
   }
 
@@ -21,7 +24,7 @@ export class ReplicaInformers implements InformerSource {
     const key = `${group}/${resource}`;
     let informer = this.#informers.get(key);
     if (informer === undefined) {
-      informer = new ReplicaInformer({ group, resource }, this.#modules);
+      informer = new CachedObjectInformer({ group, resource }, this.#modules);
       this.#informers.set(key, informer);
     }
     return informer as unknown as Informer<T>;
@@ -29,17 +32,17 @@ export class ReplicaInformers implements InformerSource {
 }
 
 /**
- * Replicas of one kind. A reference does not say which shard it means; a logical cluster lives on one, so the shards that
- * have any are tried. When two have it for a moment (it moves), the first by name is the one.
+ * The cached objects of one kind. An object reference names no shard, and a logical cluster lives on one, so the shards
+ * with objects of the kind are tried in turn. If two have it (during a migration), the first by name wins.
  */
-class ReplicaInformer implements Informer {
+class CachedObjectInformer implements Informer {
   readonly #kind: { readonly group: string; readonly resource: string };
   readonly #prefix: string;
-  readonly #modules: ReplicaInformersModules;
-  /** Shards by the number of their replicas, once somebody asked. */
+  readonly #modules: CachedObjectInformersModules;
+  /** Number of cached objects by shard; undefined until first used. */
   #shards: Map<string, number> | undefined;
 
-  constructor(kind: { readonly group: string; readonly resource: string }, modules: ReplicaInformersModules) {
+  constructor(kind: { readonly group: string; readonly resource: string }, modules: CachedObjectInformersModules) {
     this.#kind = kind;
     this.#prefix = cacheResourcePrefix(kind, '*');
     this.#modules = modules;
@@ -82,7 +85,7 @@ class ReplicaInformer implements Informer {
       { scope: this.#prefix },
       {
         cache: this.#modules.cache,
-        follower: {
+        handler: {
           changed: (current, previous) => {
             const reference = parseCacheKey(current.key);
             if (reference === undefined) return;
@@ -101,7 +104,7 @@ class ReplicaInformer implements Informer {
       () => {
         if (!stopped) handlers.synced?.();
       },
-      // The cache was closed before it was loaded: nobody waits any more.
+      // The cache was closed before it was loaded; there is nothing to report.
       () => undefined,
     );
     return () => {
@@ -110,16 +113,16 @@ class ReplicaInformer implements Informer {
     };
   }
 
-  /** In the order of their names. Follows the cache from the first call on, and starts over with it. */
+  /** Shard names in order. Follows the watch cache from the first call on; resets when the subscription ends. */
   #shardNames(): string[] {
     if (this.#shards === undefined) {
       if (!this.#modules.cache.isReady()) return [];
-      this.#shards = this.#followShards();
+      this.#shards = this.#countByShard();
     }
     return [...this.#shards.keys()];
   }
 
-  #followShards(): Map<string, number> {
+  #countByShard(): Map<string, number> {
     const { cache } = this.#modules;
     const counts = new Map<string, number>();
     const snapshot = cache.snapshot(this.#prefix);

@@ -2,18 +2,19 @@ import { shardNameAnnotation, validatePathSegmentName, type KubeObject } from '@
 import { defaultStrategy, type Strategy } from '@multiplane/apis';
 
 /**
- * How replicas differ from objects (C10.2): nobody checks them, they say which shard they are of, a delete removes them at
- * once. What a shard replicates keeps the identity of its original; `kcp.io/shard` in what was sent tells that it does.
+ * Strategy of cached objects: no validation, the shard name as an annotation, deletion without finalizers. An object
+ * that arrives with the `kcp.io/shard` annotation was published by a shard and keeps its uid, generation and
+ * timestamps.
  */
-export function replicaStrategy(shard: string): Strategy {
-  const isReplica = ({ metadata }: KubeObject): boolean => (metadata.annotations?.[shardNameAnnotation] ?? '') !== '';
+export function cachedObjectStrategy(shard: string): Strategy {
+  const isPublished = ({ metadata }: KubeObject): boolean => (metadata.annotations?.[shardNameAnnotation] ?? '') !== '';
   return defaultStrategy({
     validateName: validatePathSegmentName,
     garbageCollected: false,
     ignoresFinalizers: true,
-    keepsIdentity: isReplica,
+    keepsIdentity: isPublished,
     prepareForCreate: (_context, object) => {
-      if (!isReplica(object)) object.metadata.generation = 1;
+      if (!isPublished(object)) object.metadata.generation = 1;
     },
     canonicalize: ({ metadata }) => {
       if (metadata.annotations?.[shardNameAnnotation] !== shard)

@@ -3,20 +3,20 @@ import type { LogicalClusterName } from '@multiplane/apimachinery';
 import { CustomResources, type ResourceDefinition } from '@multiplane/apis';
 import type { ResourceResolver } from '@multiplane/apiserver';
 import { cacheResourcePrefix, wildcardShard } from '@multiplane/storage';
-import type { CachedKind, CachedPlace, KindSource } from './cached-kinds.ts';
-import { replicaStrategy } from './replica-strategy.ts';
+import type { CachedKind, CacheScope, CachedKindSource } from './cached-kinds.ts';
+import { cachedObjectStrategy } from './cached-object-strategy.ts';
 
 /**
- * The resources of one shard's replicas, or of all shards' (`*`), as the resource pipeline needs them: definitions that
- * take any object, without subresources, whose keys begin behind the shard. Over all shards the keys begin before it, and
- * writing is nobody's (C16.2).
+ * The resource definitions of the cached objects of one shard, or of all shards (`*`): without schema validation and
+ * subresources. The storage key prefix includes the shard; for all shards it ends before the shard segment, and writes
+ * are not supported.
  */
 export class CachedResources implements ResourceResolver {
   readonly #shard: string;
-  readonly #sources: readonly KindSource[];
+  readonly #sources: readonly CachedKindSource[];
   readonly #definitions = new Map<string, ResourceDefinition>();
 
-  constructor(options: { readonly shard: string }, modules: { readonly sources: readonly KindSource[] }) {
+  constructor(options: { readonly shard: string }, modules: { readonly sources: readonly CachedKindSource[] }) {
     this.#shard = options.shard;
     this.#sources = modules.sources;
   }
@@ -26,38 +26,39 @@ export class CachedResources implements ResourceResolver {
     group: string,
     version: string,
     resource: string,
+    identity?: string,
   ): ResourceDefinition | undefined {
-    const place = this.#place(cluster);
+    const scope = this.#scope(cluster);
     for (const source of this.#sources) {
-      const kind = source.find(place, group, version, resource);
+      const kind = source.find(scope, group, version, resource, identity);
       if (kind !== undefined) return this.#definitionOf(kind);
     }
     return undefined;
   }
 
   list(cluster: LogicalClusterName): readonly ResourceDefinition[] {
-    const place = this.#place(cluster);
-    return this.#sources.flatMap((source) => source.list(place).map((kind) => this.#definitionOf(kind)));
+    const scope = this.#scope(cluster);
+    return this.#sources.flatMap((source) => source.list(scope).map((kind) => this.#definitionOf(kind)));
   }
 
-  surfaceHash(cluster: LogicalClusterName): string {
-    const place = this.#place(cluster);
+  discoveryHash(cluster: LogicalClusterName): string {
+    const scope = this.#scope(cluster);
     const hash = createHash('sha256');
-    for (const source of this.#sources) hash.update(`${source.hash(place)}\n`);
+    for (const source of this.#sources) hash.update(`${source.hash(scope)}\n`);
     return `cache ${hash.digest('base64')}`;
   }
 
-  /** Unknown resources get a plain 404, as those of definitions do (recorded). */
+  /** Unknown resources get the plain-text 404 of custom resources, as in kcp. */
   isBuiltInGroup(): boolean {
     return false;
   }
 
-  #place(cluster: LogicalClusterName | '*'): CachedPlace {
+  #scope(cluster: LogicalClusterName | '*'): CacheScope {
     return { shard: this.#shard, cluster };
   }
 
   #definitionOf(kind: CachedKind): ResourceDefinition {
-    const key = `${kind.group}/${kind.version}/${kind.resource}:${kind.identity}`;
+    const key = `${kind.group}/${kind.version}/${kind.resource}:${kind.identity} ${kind.kind} ${kind.namespaced}`;
     let definition = this.#definitions.get(key);
     if (definition === undefined) {
       definition = cachedDefinition(kind, this.#shard);
@@ -67,9 +68,9 @@ export class CachedResources implements ResourceResolver {
   }
 }
 
-const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-/** Definitions are never replaced: what a shard replicates is taken as it is. */
-const never = new AbortController().signal;
+const permissiveSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+/** Definitions are never replaced, because any object is accepted. */
+const neverAborted = new AbortController().signal;
 
 function cachedDefinition(kind: CachedKind, shard: string): ResourceDefinition {
   const { group, version, resource } = kind;
@@ -83,17 +84,17 @@ function cachedDefinition(kind: CachedKind, shard: string): ResourceDefinition {
         group,
         names,
         scope: kind.namespaced ? 'Namespaced' : 'Cluster',
-        versions: [{ name: version, served: true, storage: true, schema: { openAPIV3Schema: anything } }],
+        versions: [{ name: version, served: true, storage: true, schema: { openAPIV3Schema: permissiveSchema } }],
       },
       status: { acceptedNames: names },
     },
-    never,
+    neverAborted,
   );
   if (definition === undefined) throw new TypeError(`no definition of ${resource}.${group}`);
   return {
     ...definition,
     native: undefined,
-    strategy: replicaStrategy(shard),
+    strategy: cachedObjectStrategy(shard),
     subresources: {},
     storage: {
       group,

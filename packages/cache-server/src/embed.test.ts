@@ -9,7 +9,7 @@ import { InProcessShard } from '@multiplane/testing/shard';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { embedCacheServer } from './embed.ts';
 
-interface Answer {
+interface TestResponse {
   readonly status: number;
   readonly text: string;
   readonly headers: Readonly<Record<string, unknown>>;
@@ -43,7 +43,7 @@ afterAll(async () => {
   await folder.remove();
 });
 
-async function send(as: string, method: string, path: string, body?: object): Promise<Answer> {
+async function send(as: string, method: string, path: string, body?: object): Promise<TestResponse> {
   const transport = users.get(as) as RestTransport;
   const response = await transport.open({
     method,
@@ -55,7 +55,7 @@ async function send(as: string, method: string, path: string, body?: object): Pr
   return { status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString(), headers: response.headers };
 }
 
-const parsed = ({ text }: Answer): JsonObject => JSON.parse(text) as JsonObject;
+const parsed = ({ text }: TestResponse): JsonObject => JSON.parse(text) as JsonObject;
 const apiExport = (name: string, metadata: JsonObject = {}, spec: JsonObject = {}): JsonObject => ({
   apiVersion: 'apis.kcp.io/v1alpha2',
   kind: 'APIExport',
@@ -65,7 +65,7 @@ const apiExport = (name: string, metadata: JsonObject = {}, spec: JsonObject = {
 const nameOf = (object: Json): string => metadataOf(object)['name'] as string;
 const metadataOf = (object: Json): JsonObject => (object as JsonObject)['metadata'] as JsonObject;
 
-describe('paths (C10.1)', () => {
+describe('paths', () => {
   test.each([
     ['/', 'a shard name is required'],
     ['/api', 'a shard name is required'],
@@ -76,13 +76,13 @@ describe('paths (C10.1)', () => {
     ['/shards/a%20b/clusters/root/apis', 'invalid shard: "a b" does not match the regex'],
     ['/shards/root/clusters/Bad_Name/apis', 'invalid cluster: "Bad_Name" does not match the regex'],
     ['/shards/root/clusters/root:x/apis', 'invalid cluster: "root:x" is not a logical cluster name'],
-  ])('%s is refused: %s', async (path, message) => {
+  ])('%s is rejected: %s', async (path, message) => {
     const answer = await send('masters', 'GET', base + path);
     expect(answer.status).toBe(400);
     expect(parsed(answer)).toMatchObject({ kind: 'Status', reason: 'BadRequest', message });
   });
 
-  test('without the slash clients are sent on', async () => {
+  test('redirects to the path with a trailing slash', async () => {
     const answer = await send('masters', 'GET', base);
     expect([answer.status, answer.headers['location'], answer.text]).toEqual([
       307,
@@ -104,7 +104,7 @@ describe('paths (C10.1)', () => {
     if (text !== '') expect(answer.text).toBe(text);
   });
 
-  test('a group and its version are discovered', async () => {
+  test('serves discovery of a group version', async () => {
     const answer = await send('masters', 'GET', `${base}/shards/root/clusters/root/apis/apis.kcp.io/v1alpha2`);
     expect(parsed(answer)).toMatchObject({
       kind: 'APIResourceList',
@@ -112,7 +112,7 @@ describe('paths (C10.1)', () => {
     });
   });
 
-  test('the version is told anywhere, the health is told by the shard alone', async () => {
+  test('serves the version on any path, and no health endpoints', async () => {
     expect((await send('masters', 'GET', `${base}/shards/root/clusters/root/version`)).status).toBe(200);
     const health = await send('anonymous', 'GET', `${base}/livez`);
     expect(health.status).toBe(404);
@@ -120,7 +120,7 @@ describe('paths (C10.1)', () => {
   });
 });
 
-describe('only system:masters gets in (C10.6, CVE-2026-39429)', () => {
+describe('only system:masters is authorized (CVE-2026-39429)', () => {
   const paths = [
     exportsOf('root', 'root'),
     exportsOf('*', '*'),
@@ -135,7 +135,7 @@ describe('only system:masters gets in (C10.6, CVE-2026-39429)', () => {
   ];
   const verbs = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-  test.each(['anonymous', 'tenant'])('%s is refused with every verb on every path', async (user) => {
+  test.each(['anonymous', 'tenant'])('%s is denied every verb on every path', async (user) => {
     for (const path of paths) {
       for (const method of verbs) {
         const body = method === 'POST' || method === 'PUT' || method === 'PATCH' ? apiExport('x') : undefined;
@@ -144,22 +144,22 @@ describe('only system:masters gets in (C10.6, CVE-2026-39429)', () => {
     }
   });
 
-  test('a role that a stranger would put in is not there', async () => {
+  test('an unauthorized role creation stores nothing', async () => {
     const roles = `${base}/shards/root/clusters/root/apis/rbac.authorization.k8s.io/v1/clusterroles`;
     const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name: 'injected' } };
     expect((await send('anonymous', 'POST', roles, role)).status).toBe(403);
     expect((await send('masters', 'GET', `${roles}/injected`)).status).toBe(404);
   });
 
-  test('nobody gets in as another, and who may do everything becomes less by acting as another', async () => {
+  test('impersonation does not escalate, and reduces the rights of system:masters', async () => {
     const { origin } = shard.transport;
     const path = exportsOf('root', 'root');
     const status = async (token: string, headers: Record<string, string>): Promise<number | undefined> => {
-      const asking = request(origin + path, {
+      const outgoing = request(origin + path, {
         rejectUnauthorized: false,
         headers: { authorization: `Bearer ${token}`, ...headers },
       }).end();
-      const [response] = (await once(asking, 'response')) as [IncomingMessage];
+      const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
       response.resume();
       return response.statusCode;
     };
@@ -169,14 +169,14 @@ describe('only system:masters gets in (C10.6, CVE-2026-39429)', () => {
     expect(await status('tenant', { 'X-Remote-User': 'x', 'X-Remote-Group': 'system:masters' })).toBe(403);
   });
 
-  test('the 403 names who and what', async () => {
+  test('the 403 names the user and the path', async () => {
     const answer = await send('tenant', 'GET', `${base}/shards/root/clusters/root/apis`);
     expect(parsed(answer)['message']).toBe('forbidden: User "user-1" cannot get path "/apis"');
   });
 });
 
-describe('replicas (C10.2)', () => {
-  test('what a shard brings keeps its identity, what comes from elsewhere gets one', async () => {
+describe('cached objects', () => {
+  test('published objects keep their identity, others get a new one', async () => {
     const uid = '11111111-2222-3333-4444-555555555555';
     const creationTimestamp = '2020-01-01T00:00:00Z';
     const made = await send(
@@ -199,7 +199,7 @@ describe('replicas (C10.2)', () => {
     expect(other).toMatchObject({ generation: 1, annotations: { 'kcp.io/shard': 's1', 'kcp.io/cluster': 'one' } });
   });
 
-  test('spec and status are written together, and the generation stays', async () => {
+  test('writes spec and status together without changing the generation', async () => {
     const path = `${exportsOf('s1', 'two')}/a`;
     const made = parsed(await send('masters', 'POST', exportsOf('s1', 'two'), apiExport('a')));
     const sent = { ...made, spec: { resources: ['x'] }, status: { identityHash: 'f00d' } };
@@ -209,7 +209,7 @@ describe('replicas (C10.2)', () => {
     expect(parsed(await send('masters', 'GET', path))['status']).toEqual({ identityHash: 'f00d' });
   });
 
-  test('a delete removes at once, whatever finalizers there are', async () => {
+  test('deletes immediately, regardless of finalizers', async () => {
     const path = `${exportsOf('s1', 'three')}/a`;
     await send('masters', 'POST', exportsOf('s1', 'three'), apiExport('a', { finalizers: ['example.com/hold'] }));
     expect((await send('masters', 'DELETE', path)).status).toBe(200);
@@ -217,7 +217,7 @@ describe('replicas (C10.2)', () => {
     expect([gone.status, parsed(gone)['message']]).toEqual([404, 'apiexports.apis.kcp.io "a" not found']);
   });
 
-  test('each place shows what it holds: one shard, one cluster, all of them', async () => {
+  test('lists by shard and cluster, each also as a wildcard', async () => {
     for (const [shardName, cluster] of [
       ['a', 'x'],
       ['a', 'y'],
@@ -232,17 +232,17 @@ describe('replicas (C10.2)', () => {
     expect(await names('a', 'x')).toEqual(['of-a-x']);
     expect(await names('a', '*')).toEqual(['of-a-x', 'of-a-y']);
     expect(await names('*', '*')).toEqual(['of-a-x', 'of-a-y', 'of-b-x']);
-    // C16.2: the reference shows those of all clusters here, under a false name.
+    // kcp v0.32 lists those of all clusters here.
     expect(await names('*', 'x')).toEqual(['of-a-x', 'of-b-x']);
     expect(await names('*', 'y')).toEqual(['of-a-y']);
     expect(await names('*', 'x', '?fieldSelector=metadata.name%3Dof-b-x')).toEqual(['of-b-x']);
     expect(await names('b', 'y')).toEqual([]);
-    // kubectl get --raw escapes.
+    // kubectl get --raw percent-encodes.
     expect(await names('%2A', '%2A')).toEqual(await names('*', '*'));
     expect((await send('masters', 'GET', `${exportsOf('other', 'x')}/of-a-x`)).status).toBe(404);
   });
 
-  test('a list over all shards comes in pages of one state', async () => {
+  test('pages a list over all shards over one snapshot', async () => {
     for (let i = 0; i < 7; i++) await send('masters', 'POST', exportsOf(`p${i % 3}`, 'paged'), apiExport(`p${i}`));
     const seen: string[] = [];
     let token = '';
@@ -282,17 +282,17 @@ describe('replicas (C10.2)', () => {
       exportsOf('*', '*'),
       'deletecollection is not supported on resources of kind "apiexports.apis.kcp.io" in the `*` logical cluster',
     ],
-  ])('C16.2: %s %s is refused', async (method, path, message) => {
+  ])('%s %s is rejected', async (method, path, message) => {
     const answer = await send('masters', method, path, method === 'DELETE' ? undefined : apiExport('x'));
     expect([answer.status, parsed(answer)['message']]).toEqual([405, message]);
   });
 
-  test('an object is found in its place alone', async () => {
+  test('an object is not found by a wildcard path', async () => {
     const answer = await send('masters', 'GET', `${exportsOf('*', '*')}/x`);
     expect([answer.status, parsed(answer)['message']]).toEqual([404, 'apiexports.apis.kcp.io "x" not found']);
   });
 
-  test('a watch over all shards begins with what is there and goes on with every change', async () => {
+  test('a watch over all shards sends the initial objects, then changes', async () => {
     await send('masters', 'POST', exportsOf('w1', 'watched'), apiExport('one'));
     const abort = new AbortController();
     const stream = await (users.get('masters') as RestTransport).open({
@@ -315,7 +315,7 @@ describe('replicas (C10.2)', () => {
           return type === 'BOOKMARK' ? type : `${type} ${name} ${annotations['kcp.io/shard']}`;
         });
     await eventually(() => expect(events()).toEqual(['ADDED one w1', 'BOOKMARK']));
-    await send('masters', 'POST', exportsOf('w2', 'elsewhere'), apiExport('hidden'));
+    await send('masters', 'POST', exportsOf('w2', 'other'), apiExport('hidden'));
     await send('masters', 'POST', exportsOf('w2', 'watched'), apiExport('two'));
     await send('masters', 'DELETE', `${exportsOf('w1', 'watched')}/one`);
     await eventually(() => expect(events()).toEqual(['ADDED one w1', 'BOOKMARK', 'ADDED two w2', 'DELETED one w1']));

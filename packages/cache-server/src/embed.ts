@@ -1,43 +1,41 @@
 import { join } from 'node:path';
 import { encodeJsonGo } from '@multiplane/apimachinery';
+import type { EmbeddedServer, EmbeddingHost } from '@multiplane/apiserver';
+import type { InformerSource } from '@multiplane/client';
+import { logFailures, MetricsRegistry } from '@multiplane/component-base';
 import {
   ConnectionTable,
   defaultConnectionLimits,
   defaultHandlerChainOptions,
   Draining,
-  outerApplication,
+  type Handler,
+  nonResourceEndpoints,
   RequestMetrics,
   versionInfo,
   writeBytes,
-  type EmbeddedServer,
-  type EmbeddingHost,
-  type Handler,
-} from '@multiplane/apiserver';
-import type { InformerSource } from '@multiplane/client';
-import { logFailures, MetricsRegistry } from '@multiplane/component-base';
+} from '@multiplane/generic-server';
 import { MemoryStorage, openFileStorage, type NatsTarget, type Storage } from '@multiplane/storage';
 import { CacheService } from './cache-service.ts';
 import { servicePath } from './cache-paths.ts';
-import { ReplicaInformers } from './replica-informers.ts';
 
 export interface EmbeddedCacheServerOptions {
   /** Version of this program. */
   readonly version: string;
-  /** Where replicas are kept: `cache` below the root directory, in memory, or in a stream. */
+  /** Where the cached objects are stored: `cache` below the root directory, in memory, or in a JetStream stream. */
   readonly storage: 'file' | 'memory' | NatsTarget;
 }
 
-/** The cache server inside a shard, with what the shard's own parts need of it. */
+/** The cache server inside a shard, with the modules that the shard uses. */
 export interface EmbeddedCacheServer extends EmbeddedServer {
-  /** The replicas of all shards. */
+  /** Informers over the cached objects of all shards. */
   readonly informers: InformerSource;
-  /** Where the shard publishes its own (keys: `cacheKey`). */
+  /** The store into which the shard publishes its objects (keys: `cacheKey`). */
   readonly storage: Storage;
 }
 
 /**
- * The cache server inside a shard's process: the same as {@link runCacheServer}, only that the shard's users come in (of
- * whom none but `system:masters` may do anything, C10.6), and that replicas lie in a store of their own.
+ * The cache server within a shard's process: like {@link runCacheServer}, but with the shard's authenticator (only
+ * `system:masters` is authorized), and with its own store unless one is shared over NATS.
  */
 export function embedCacheServer(
   options: EmbeddedCacheServerOptions,
@@ -45,7 +43,7 @@ export function embedCacheServer(
   return async (host) => {
     const { clock, signal, logger, health } = host;
     const storage = await openStorage(options, host);
-    // The shard counts what its listener serves; nothing is told twice.
+    // The shard records the metrics of its listener, so these stay private.
     const registry = new MetricsRegistry();
     const metrics = new RequestMetrics(registry);
     const draining = new Draining();
@@ -56,21 +54,21 @@ export function embedCacheServer(
         logger,
         metrics,
         draining,
-        // The shard counts its connections itself, by the requests that reach it.
+        // The shard tracks the connections.
         connections: new ConnectionTable(defaultConnectionLimits),
         storage,
         signal,
         authenticator: host.authenticator,
-        onRefused: (error) => logger.debug('credentials refused', { error }),
+        onAuthenticationFailure: (error) => logger.debug('credentials refused', { error }),
         outer: embeddedDocuments(
-          outerApplication({ health, registry, metrics, logger, version: versionInfo(options.version) }),
+          nonResourceEndpoints({ health, registry, metrics, logger, version: versionInfo(options.version) }),
         ),
       },
     );
     health.add(
       'cache-server',
       () => {
-        if (!service.cache.isReady()) throw new Error('the replicas are not up to date');
+        if (!service.cache.isReady()) throw new Error('the cached objects are not up to date');
       },
       { endpoints: ['readyz'] },
     );
@@ -79,11 +77,12 @@ export function embedCacheServer(
       runnables: [
         ...service.runnables,
         service.loading,
-        { name: 'requests of the cache', start: async () => undefined, stop: async () => draining.begin() },
+        { name: 'cache server requests', start: async () => undefined, stop: async () => draining.begin() },
       ],
       handle: service.handle,
-      informers: new ReplicaInformers(service),
+      informers: service.informers,
       storage: service.cache,
+      cachedObjects: service.cache,
     };
   };
 }
@@ -93,11 +92,13 @@ async function openStorage({ storage }: EmbeddedCacheServerOptions, host: Embedd
   if (storage === 'file') return openFileStorage({ directory: join(host.rootDirectory, 'cache') });
   const { openJetStreamStorage } = await import('@multiplane/storage/jetstream');
   return openJetStreamStorage(storage, {
-    onInterruption: logFailures(host.logger, 'work over NATS was interrupted'),
+    onWatchFailure: logFailures(host.logger, 'NATS operation failed'),
   });
 }
 
-/** What the server tells about itself; its health is the shard's and told there (recorded, down to the list). */
+/**
+ * Documents of the server itself. Health is served by the shard; other paths get kcp's list of paths with status 404.
+ */
 function embeddedDocuments(outer: Handler): Handler {
   const paths = [
     '/apis',

@@ -7,4 +7,4 @@ export {
 } from './options.ts';
 export { type CacheServerModules, runCacheServer } from './server.ts';
 export { type EmbeddedCacheServer, type EmbeddedCacheServerOptions, embedCacheServer } from './embed.ts';
-export type { CachedKind, CachedPlace, KindSource } from './cached-kinds.ts';
+export type { CachedKind, CacheScope, CachedKindSource } from './cached-kinds.ts';

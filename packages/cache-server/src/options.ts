@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import {
   loggingOptionTable,
@@ -8,48 +7,41 @@ import {
   type OptionTable,
   type OptionValues,
 } from '@multiplane/component-base';
+import {
+  alwaysAllowPathsOptionTable,
+  checkFilesExist,
+  checkServingCertificate,
+  clientCaOptions,
+  listenerOptions,
+  servingCertificateOptions,
+  shutdownOptionTable,
+} from '@multiplane/generic-server';
 import { natsOptions, natsTargetOf, type NatsTarget } from '@multiplane/storage';
 
 const general = {
   'root-directory': {
     type: 'text',
     default: '.multiplane-cache',
-    description: 'Folder for the serving certificate; made with mode 0700.',
+    description: 'Folder of the serving certificate, created with mode 0700.',
   },
 } as const satisfies OptionTable;
 
 const serving = {
-  'bind-address': { type: 'text', default: '0.0.0.0', description: 'Address to listen on.' },
-  'secure-port': {
-    type: 'number',
-    default: 6443,
-    min: 0,
-    max: 65535,
-    description: 'Port for HTTPS; 0 takes any free one.',
-  },
-  'external-hostname': { type: 'text', description: 'Host name that goes into a serving certificate made here.' },
-  'tls-cert-file': { type: 'text', description: 'Serving certificate (PEM); made in the root directory when absent.' },
-  'tls-private-key-file': { type: 'text', description: 'Key of the serving certificate.' },
-  'shutdown-delay-duration': {
-    type: 'duration',
-    default: '0s',
-    description: 'Time between readiness going red and the end of the listener.',
-  },
+  ...listenerOptions(6443),
+  'external-hostname': { type: 'text', description: 'Host name of a generated serving certificate.' },
+  ...servingCertificateOptions({ isGenerated: true }),
+  ...shutdownOptionTable,
 } as const satisfies OptionTable;
 
 const access = {
-  'client-ca-file': {
-    type: 'text',
-    description: 'CA bundle whose client certificates are accepted; users need the organization system:masters.',
-  },
-  'authorization-always-allow-paths': {
-    type: 'list',
-    default: ['/healthz', '/readyz', '/livez'],
-    description: 'Paths that everybody may get.',
-  },
+  ...clientCaOptions('users need the organization system:masters'),
+  ...alwaysAllowPathsOptionTable,
 } as const satisfies OptionTable;
 
-/** All flags of a cache server by section (names: C10.7; those of etcd have no place here: docs/adr). */
+/**
+ * All flags of a cache server by section, with kcp's names; kcp's etcd flags do not apply
+ * (docs/adr/0031-stateless-cache-server.md).
+ */
 export const cacheServerOptionSections = {
   General: general,
   Serving: serving,
@@ -74,14 +66,13 @@ export interface CacheServerOptions extends Omit<CacheServerOptionValues, 'rootD
   readonly nats: NatsTarget;
 }
 
-/** Fills in what follows from other flags and refuses what does not fit together. Throws OptionError. */
+/** Fills in derived values and rejects invalid combinations. Throws OptionError. */
 export function completeCacheServerOptions(values: CacheServerOptionValues): Completed<CacheServerOptions> {
   const { clientCaFile } = values;
   if (clientCaFile === undefined)
     throw new OptionError('either --client-ca-file or an embedded authenticator must be configured');
-  if ((values.tlsCertFile === undefined) !== (values.tlsPrivateKeyFile === undefined))
-    throw new OptionError('--tls-cert-file and --tls-private-key-file go together');
-  for (const [flag, file] of [
+  checkServingCertificate(values);
+  checkFilesExist([
     ['tls-cert-file', values.tlsCertFile],
     ['tls-private-key-file', values.tlsPrivateKeyFile],
     ['client-ca-file', clientCaFile],
@@ -89,10 +80,8 @@ export function completeCacheServerOptions(values: CacheServerOptionValues): Com
     ['nats-certfile', values.natsCertfile],
     ['nats-keyfile', values.natsKeyfile],
     ['nats-token-file', values.natsTokenFile],
-  ] as const) {
-    if (file !== undefined && !existsSync(file)) throw new OptionError(`--${flag}: ${file} does not exist`);
-  }
+  ]);
   const nats = natsTargetOf(values);
-  if (nats === undefined) throw new OptionError('--nats-servers is needed: a cache server stores nothing itself');
+  if (nats === undefined) throw new OptionError('--nats-servers is required: a cache server has no storage of its own');
   return markCompleted({ ...values, rootDirectory: resolve(values.rootDirectory), clientCaFile, nats });
 }

@@ -12,7 +12,7 @@ import {
   TempDir,
   testCertificates,
   type TestCertificates,
-  untilCreated,
+  createWithRetry,
 } from '@multiplane/testing';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { cacheServerOptionTable, completeCacheServerOptions } from './options.ts';
@@ -25,7 +25,7 @@ let nats: NatsServer;
 let folder: TempDir;
 let certificates: TestCertificates;
 let masters: Partial<ClientConfig>;
-let stranger: Partial<ClientConfig>;
+let unprivileged: Partial<ClientConfig>;
 let streams = 0;
 
 beforeAll(async () => {
@@ -40,7 +40,7 @@ beforeAll(async () => {
     return { certificate: certificatePem, key: privateKeyPem };
   };
   masters = await pair('shard-root', ['system:masters']);
-  stranger = await pair('somebody', ['team']);
+  unprivileged = await pair('user-1', ['team']);
 });
 afterAll(async () => {
   await nats[Symbol.asyncDispose]();
@@ -67,9 +67,9 @@ class RunningServer implements AsyncDisposable {
       until = '/readyz',
       write = () => undefined,
     }: {
-      /** Of NATS, or of what stands before it. */
+      /** Port of NATS, or of a proxy in front of it. */
       readonly port?: number;
-      /** What answers when it counts as started. */
+      /** The health path that must succeed before the server counts as started. */
       readonly until?: string;
       readonly write?: (line: string) => unknown;
     } = {},
@@ -89,12 +89,12 @@ class RunningServer implements AsyncDisposable {
     const logger = createLogger({ level: 'info', format: 'text' }, { write: (line) => void write(line) });
     const running = runCacheServer(options, { logger, signal: abort.signal, version: 'test' });
     const server = new RunningServer(`https://127.0.0.1:${port}`, abort, running);
-    await server.answers(until);
+    await server.waitFor(until);
     return server;
   }
 
-  /** A health page says that all is well. */
-  async answers(page: string): Promise<void> {
+  /** Waits until a health path returns 200. */
+  async waitFor(page: string): Promise<void> {
     const ready = eventually(
       async () => {
         const { status, text } = await this.get(`${page}?verbose`, {});
@@ -146,24 +146,24 @@ function keyOf(shard: string, cluster: string, name: string): string {
   return cacheKey({ group: 'apis.kcp.io', resource: 'apiexports' }, location);
 }
 
-/** What a shard publishes. */
-function replica(shard: string, cluster: string, name: string, spec: Json = {}): Buffer {
+/** An object as a shard publishes it. */
+function publishedObject(shard: string, cluster: string, name: string, spec: Json = {}): Buffer {
   const annotations = { 'kcp.io/cluster': cluster, 'kcp.io/shard': shard };
   const metadata = { name, uid: `uid-${name}`, generation: 3, annotations };
   return Buffer.from(JSON.stringify({ kind: 'APIExport', apiVersion: 'apis.kcp.io/v1alpha2', metadata, spec }));
 }
 
 describe('a cache server over NATS', () => {
-  test('shows what shards publish to system:masters, and nothing to others', async () => {
+  test('serves published objects to system:masters and denies others', async () => {
     const { stream, publisher } = await openPublisher();
-    await publisher.create(keyOf('s1', 'one', 'a'), replica('s1', 'one', 'a'));
+    await publisher.create(keyOf('s1', 'one', 'a'), publishedObject('s1', 'one', 'a'));
     await using server = await RunningServer.start(stream);
-    await publisher.create(keyOf('s2', 'two', 'b'), replica('s2', 'two', 'b'));
+    await publisher.create(keyOf('s2', 'two', 'b'), publishedObject('s2', 'two', 'b'));
     expect(await server.names()).toEqual(['a', 'b']);
     expect(await server.names('s2', 'two')).toEqual(['b']);
     expect(await server.names('*', 'one')).toEqual(['a']);
     expect((await server.get(`/services/cache${at('s1', 'one')}/a`)).status).toBe(200);
-    for (const user of [{}, stranger]) {
+    for (const user of [{}, unprivileged]) {
       for (const path of [
         at('*', '*'),
         `${at('s1', 'one')}/a`,
@@ -179,7 +179,7 @@ describe('a cache server over NATS', () => {
     await publisher.close();
   });
 
-  test('listens before NATS is there, says what is missing, shows nothing until it has everything, and is ready then', async () => {
+  test('listens without NATS, reports it on /readyz, and returns 503 until the objects are loaded', async () => {
     await using proxy = await TcpProxy.start(nats.port);
     proxy.refuse();
     const lines: string[] = [];
@@ -207,36 +207,36 @@ describe('a cache server over NATS', () => {
       expect([path, answer.status, answer.retryAfter]).toEqual([path, 503, '1']);
       expect(JSON.parse(answer.text)).toMatchObject({ kind: 'Status', reason: 'ServiceUnavailable' });
     }
-    expect((await server.get(at('*', '*'), stranger)).status).toBe(403);
+    expect((await server.get(at('*', '*'), unprivileged)).status).toBe(403);
     expect((await server.get('/livez')).text).toBe('ok');
-    expect(lines.join('')).toMatch(/WARN.*cache of replicas[^]*NATS cannot be reached/i);
+    expect(lines.join('')).toMatch(/WARN.*cached object watch cache failed[^]*failed to connect to NATS/i);
     expect(lines.some((line) => line.includes(' ready '))).toBe(false);
 
     proxy.accept();
-    await server.answers('/readyz');
+    await server.waitFor('/readyz');
     expect(lines.some((line) => line.includes(' ready '))).toBe(true);
     expect(await server.names()).toEqual([]);
   });
 
-  test('a cache server that is still loading ends when it is told to', async () => {
+  test('shuts down while it is still loading', async () => {
     await using proxy = await TcpProxy.start(nats.port);
     proxy.pause();
     const server = await RunningServer.start(`late-${streams++}`, { port: proxy.port, until: '/livez' });
     await expect(server[Symbol.asyncDispose]()).resolves.toBeUndefined();
   });
 
-  test('any number of replicas: each shows a write as soon as it is acknowledged, versions hold everywhere', async () => {
+  test('several instances serve acknowledged writes immediately and share resource versions', async () => {
     const { stream, publisher } = await openPublisher();
     await using first = await RunningServer.start(stream);
     await using second = await RunningServer.start(stream);
     for (let i = 0; i < 10; i++) {
-      const revision = await publisher.create(keyOf('s', 'c', `o${i}`), replica('s', 'c', `o${i}`));
+      const revision = await publisher.create(keyOf('s', 'c', `o${i}`), publishedObject('s', 'c', `o${i}`));
       for (const server of [first, second]) {
         const { text } = await server.get(`${at('s', 'c')}/o${i}`);
         expect(JSON.parse(text)).toMatchObject({ metadata: { resourceVersion: String(revision) } });
       }
     }
-    // A list of one replica is continued at the other.
+    // A list of one instance is continued at the other.
     const { text } = await first.get(`${at('*', '*')}?limit=4`);
     const { metadata } = JSON.parse(text) as { metadata: { continue: string; resourceVersion: string } };
     const rest = await second.get(`${at('*', '*')}?limit=10&continue=${encodeURIComponent(metadata.continue)}`);
@@ -244,15 +244,15 @@ describe('a cache server over NATS', () => {
     await publisher.close();
   });
 
-  test('a watch outlives NATS: every object once, in order', async () => {
+  test('a watch survives a NATS restart: every object once, in order', async () => {
     const { stream, publisher } = await openPublisher();
     await using server = await RunningServer.start(stream);
     const watch = await Watch.open(server, `${at('*', '*')}?watch=true`);
-    await publisher.create(keyOf('s', 'c', 'before'), replica('s', 'c', 'before'));
+    await publisher.create(keyOf('s', 'c', 'before'), publishedObject('s', 'c', 'before'));
     await eventually(() => expect(watch.events).toEqual(['ADDED before']));
     await nats.process.kill();
     await nats.process.start();
-    await untilCreated(() => publisher.create(keyOf('s', 'c', 'after'), replica('s', 'c', 'after')), {
+    await createWithRetry(() => publisher.create(keyOf('s', 'c', 'after'), publishedObject('s', 'c', 'after')), {
       timeout: 20_000,
     });
     await eventually(() => expect(watch.events).toEqual(['ADDED before', 'ADDED after']), { timeout: 20_000 });
@@ -260,16 +260,18 @@ describe('a cache server over NATS', () => {
     await publisher.close();
   });
 
-  test('the stream is lost: watches end, old versions are gone (410), then there is what shards publish again', async () => {
+  test('after the loss of the stream watches end, old versions return 410, and republished objects are served', async () => {
     const { stream, publisher } = await openPublisher();
     await using server = await RunningServer.start(stream);
-    await publisher.create(keyOf('s', 'c', 'lost'), replica('s', 'c', 'lost'));
+    await publisher.create(keyOf('s', 'c', 'lost'), publishedObject('s', 'c', 'lost'));
     const { text } = await server.get(at('*', '*'));
     const { metadata } = JSON.parse(text) as { metadata: { resourceVersion: string } };
     const watch = await Watch.open(server, `${at('*', '*')}?watch=true&resourceVersion=${metadata.resourceVersion}`);
 
     await nats.loseStream(stream);
-    await untilCreated(() => publisher.create(keyOf('s', 'c', 'back'), replica('s', 'c', 'back')), { timeout: 20_000 });
+    await createWithRetry(() => publisher.create(keyOf('s', 'c', 'back'), publishedObject('s', 'c', 'back')), {
+      timeout: 20_000,
+    });
 
     await eventually(() => expect(watch.ended).toBe(true), { timeout: 20_000 });
     await eventually(async () => expect(await server.names()).toEqual(['back']), { timeout: 20_000 });
@@ -285,7 +287,7 @@ describe('a cache server over NATS', () => {
   });
 });
 
-/** A watch as a client sees it. */
+/** A watch of a client. */
 class Watch {
   readonly events: string[] = [];
   ended = false;

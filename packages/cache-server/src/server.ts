@@ -1,19 +1,5 @@
 import { mkdir } from 'node:fs/promises';
 import {
-  ConnectionTable,
-  defaultConnectionLimits,
-  defaultHandlerChainOptions,
-  defaultHttpServerOptions,
-  Draining,
-  HttpServer,
-  outerApplication,
-  RequestMetrics,
-  UnionAuthenticator,
-  versionInfo,
-  watchServingCertificate,
-  X509Authenticator,
-} from '@multiplane/apiserver';
-import {
   CertificateWatcher,
   EventLoopMonitor,
   HealthChecks,
@@ -24,6 +10,20 @@ import {
   systemClock,
   type Logger,
 } from '@multiplane/component-base';
+import {
+  ConnectionTable,
+  defaultConnectionLimits,
+  defaultHandlerChainOptions,
+  defaultHttpServerOptions,
+  Draining,
+  HttpServer,
+  nonResourceEndpoints,
+  RequestMetrics,
+  UnionAuthenticator,
+  versionInfo,
+  watchServingCertificate,
+  X509Authenticator,
+} from '@multiplane/generic-server';
 import { CacheService } from './cache-service.ts';
 import type { CacheServerOptions } from './options.ts';
 import { servingCertificateFiles } from './serving-certificate.ts';
@@ -37,9 +37,9 @@ export interface CacheServerModules {
 }
 
 /**
- * The replicas of all shards as a process of its own (C10): it stores nothing, follows the stream of replicated objects,
- * and any number of it may run. It listens at once and says on `/readyz` what is missing, be it NATS. Runs until the signal
- * aborts; throws when something failed that it cannot live without.
+ * The cache server as a process. It stores nothing: it follows the JetStream stream of cached objects, and any number
+ * of instances may run. It listens immediately and reports on `/readyz` what is missing, such as NATS. Runs until the
+ * signal aborts; throws on a fatal failure.
  */
 export async function runCacheServer(
   options: CacheServerOptions,
@@ -47,11 +47,11 @@ export async function runCacheServer(
 ): Promise<void> {
   const clock = systemClock;
   await mkdir(options.rootDirectory, { recursive: true, mode: 0o700 });
-  // Here, and not with the module: a cache server inside a shard seldom needs NATS.
-  const { LateJetStreamStorage, openJetStreamStorage } = await import('@multiplane/storage/jetstream');
+  // Imported lazily: a cache server inside a shard rarely needs NATS.
+  const { LazyJetStreamStorage, openJetStreamStorage } = await import('@multiplane/storage/jetstream');
   const files = await servingCertificateFiles(options);
-  const onInterruption = logFailures(logger, 'work over NATS was interrupted');
-  const storage = new LateJetStreamStorage({ open: () => openJetStreamStorage(options.nats, { onInterruption }) });
+  const onWatchFailure = logFailures(logger, 'NATS operation failed');
+  const storage = new LazyJetStreamStorage({ open: () => openJetStreamStorage(options.nats, { onWatchFailure }) });
   const health = new HealthChecks();
   const registry = new MetricsRegistry();
   const metrics = new RequestMetrics(registry);
@@ -80,8 +80,8 @@ export async function runCacheServer(
           ],
         },
       ),
-      onRefused: (error) => logger.debug('credentials refused', { error }),
-      outer: outerApplication({ health, registry, metrics, logger, version: versionInfo(version) }),
+      onAuthenticationFailure: (error) => logger.debug('credentials refused', { error }),
+      outer: nonResourceEndpoints({ health, registry, metrics, logger, version: versionInfo(version) }),
     },
   );
   const certificate = watchServingCertificate({ ...files, clientCaFiles: [clientCaFile] }, { watcher });
@@ -95,7 +95,7 @@ export async function runCacheServer(
   health.add(
     'cache-sync',
     () => {
-      if (!service.cache.isReady()) throw new Error('the replicas are not up to date');
+      if (!service.cache.isReady()) throw new Error('the cached objects are not up to date');
     },
     { endpoints: ['readyz'] },
   );

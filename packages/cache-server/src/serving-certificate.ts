@@ -1,7 +1,7 @@
 import { ensureServingCertificate, servingHosts, type CertificateFiles } from '@multiplane/component-base';
 import type { CacheServerOptions } from './options.ts';
 
-/** The files of the serving certificate: those of the flags, or a pair that is made below the root directory. */
+/** The certificate files of the flags, or a self-signed pair created below the root directory. */
 export async function servingCertificateFiles(options: CacheServerOptions): Promise<CertificateFiles> {
   const { rootDirectory, tlsCertFile, tlsPrivateKeyFile } = options;
   if (tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined)

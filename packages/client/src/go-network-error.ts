@@ -1,12 +1,12 @@
-/** What a connection was to be made to. */
+/** The destination of a connection. */
 interface Destination {
   readonly hostname: string;
   readonly port: string;
 }
 
 /**
- * A failed call in the words of Go's net and tls packages, which clients and their tests know (K5.11, K6.5). What has no
- * counterpart keeps its own words.
+ * The text of a network error as Go's net and crypto/tls packages would write it: clients see it in error messages of
+ * webhooks and proxies. Errors without a counterpart keep the text of Node.
  */
 export function goNetworkError(error: Error, { hostname, port }: Destination): string {
   const { code, address, valid } = error as Error & {
@@ -14,23 +14,23 @@ export function goNetworkError(error: Error, { hostname, port }: Destination): s
     readonly address?: unknown;
     readonly valid?: unknown;
   };
-  const dialed = `dial tcp ${typeof address === 'string' ? hostPort(address, port) : hostPort(hostname, port)}`;
+  const dial = `dial tcp ${typeof address === 'string' ? hostPort(address, port) : hostPort(hostname, port)}`;
   switch (code) {
     case 'ECONNREFUSED':
-      return `${dialed}: connect: connection refused`;
+      return `${dial}: connect: connection refused`;
     case 'EHOSTUNREACH':
-      return `${dialed}: connect: no route to host`;
+      return `${dial}: connect: no route to host`;
     case 'ENETUNREACH':
-      return `${dialed}: connect: network is unreachable`;
+      return `${dial}: connect: network is unreachable`;
     case 'ETIMEDOUT':
-      return `${dialed}: i/o timeout`;
+      return `${dial}: i/o timeout`;
     case 'ENOTFOUND':
     case 'EAI_NONAME':
       return `dial tcp: lookup ${hostname}: no such host`;
     case 'EAI_AGAIN':
       return `dial tcp: lookup ${hostname}: server misbehaving`;
     case 'ECONNRESET':
-      // Node says so, too, of a connection that was closed before anything came.
+      // Node uses this code also for a connection that was closed before a response.
       return error.message === 'socket hang up'
         ? 'EOF'
         : `read tcp ${hostPort(hostname, port)}: read: connection reset by peer`;

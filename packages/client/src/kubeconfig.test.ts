@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { CertificateWatcher, silentLogger, systemClock } from '@multiplane/component-base';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
 import { TempDir, testCertificates } from '@multiplane/testing';
-import { clientConfigOf, readKubeconfig, watchClientConfig } from './kubeconfig.ts';
+import { clientConfigOf, readClientConfig, readKubeconfig, watchClientConfig } from './kubeconfig.ts';
 import { RestTransport } from './rest-transport.ts';
 
 let folder: TempDir;
@@ -80,14 +80,14 @@ test('a transport over a watched kubeconfig uses a replaced certificate from its
   }
 });
 
-test('the proxy of a cluster leads to its server', async () => {
-  await becomeUser('behind');
+test('requests go through the proxy of the cluster', async () => {
+  await becomeUser('proxied');
   const asked: (string | undefined)[] = [];
   const proxy = createProxy().on('connect', ({ url }, socket) => {
     asked.push(url);
-    const onward = connect(Number(url?.split(':')[1]), '127.0.0.1', () => {
+    const upstream = connect(Number(url?.split(':')[1]), '127.0.0.1', () => {
       socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
-      onward.pipe(socket).pipe(onward);
+      upstream.pipe(socket).pipe(upstream);
     });
   });
   proxy.listen(0, '127.0.0.1');
@@ -98,7 +98,7 @@ test('the proxy of a cluster leads to its server', async () => {
     cluster['proxy-url'] = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   const transport = new RestTransport({ config: clientConfigOf(config, file) });
   try {
-    expect(await transport.json({ method: 'GET', path: '/' })).toMatchObject({ user: 'behind' });
+    expect(await transport.json({ method: 'GET', path: '/' })).toMatchObject({ user: 'proxied' });
     expect(asked).toEqual([new URL(transport.origin).host]);
   } finally {
     transport.close();
@@ -109,4 +109,21 @@ test('the proxy of a cluster leads to its server', async () => {
 test('an unreadable kubeconfig is refused with its name', () => {
   const watcher = new CertificateWatcher({}, { clock: systemClock, logger: silentLogger });
   expect(() => watchClientConfig({ file: folder.join('nothing') }, { watcher })).toThrow(folder.join('nothing'));
+});
+
+test.each([
+  ['[]', 'must be a kubeconfig, got array'],
+  ['{clusters: [{name: c}]}', 'clusters[0].cluster: Required value'],
+  ['{users: [{name: u, user: {token: 5}}]}', 'users[0].user.token: must be of type string, got number'],
+  ['{contexts: {}}', 'contexts: must be of type array, got object'],
+  ['{clusters: null}', 'the kubeconfig has no current context'],
+  [
+    '{clusters: [{name: c, cluster: {server: nowhere}}], contexts: [{name: x, context: {cluster: c}}], current-context: x}',
+    'invalid server URL: "nowhere"',
+  ],
+  ['{', 'yaml: '],
+])('the kubeconfig %s of a server is refused with file and path', (text, problem) => {
+  const file = folder.join('invalid');
+  writeFileSync(file, text);
+  expect(() => readClientConfig({ file })).toThrow(`${file}: ${problem}`);
 });

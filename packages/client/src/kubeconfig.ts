@@ -1,9 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { isJsonObject, parseYaml, type Json, type JsonObject } from '@multiplane/apimachinery';
-import { checkPair, type CertificateWatcher, type ReadText, type Watched } from '@multiplane/component-base';
+import {
+  checkPair,
+  ConfigurationDocument,
+  ConfigurationError,
+  type CertificateWatcher,
+  type ReadText,
+  type Watched,
+} from '@multiplane/component-base';
+import { kubeconfigSchema } from './kubeconfig-schema.ts';
 
-/** The part of a kubeconfig this system reads and writes; unknown fields are kept. */
+/** The part of a kubeconfig that this system reads and writes; unknown fields are kept. */
 export interface Kubeconfig {
   apiVersion: 'v1';
   kind: 'Config';
@@ -36,7 +44,7 @@ export interface Kubeconfig {
   preferences?: JsonObject;
 }
 
-/** A program that knows the credentials of a user. Only kubectl's plugins run it. */
+/** A credential plugin (`client.authentication.k8s.io`). Only the kubectl plugins run it. */
 export interface ExecPlugin {
   readonly apiVersion: string;
   readonly command: string;
@@ -47,7 +55,7 @@ export interface ExecPlugin {
   readonly interactiveMode?: 'Never' | 'IfAvailable' | 'Always';
 }
 
-/** How to reach a server and as whom: one context of a kubeconfig with its files read. */
+/** Address, trust and credentials of one context of a kubeconfig, with its files read. */
 export interface ClientConfig {
   readonly server: string;
   readonly ca?: string | undefined;
@@ -56,28 +64,53 @@ export interface ClientConfig {
   readonly token?: string | undefined;
   readonly certificate?: string | undefined;
   readonly key?: string | undefined;
-  /** URL of an HTTP proxy that leads to the server. */
+  /** URL of the HTTP proxy in front of the server. */
   readonly proxy?: string | undefined;
 }
 
 const readTextFile: ReadText = (path) => readFileSync(path, 'utf8');
 
-/** Reads a kubeconfig file. Throws an Error that names the file when it is not one. */
+/**
+ * Reads a kubeconfig file as it is, for programs that rewrite it; servers read theirs with {@link readClientConfig}. Throws
+ * an Error that names the file when it does not hold an object.
+ */
 export function readKubeconfig(file: string, readText: ReadText = readTextFile): Kubeconfig {
   const value = parseYaml(readText(file));
   if (!isJsonObject(value)) throw new Error(`${file} is not a kubeconfig`);
-  const config = value as unknown as Kubeconfig;
-  return {
-    ...config,
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: config.clusters ?? [],
-    contexts: config.contexts ?? [],
-    users: config.users ?? [],
-  };
+  return withLists(value);
 }
 
-/** The settings of one context (absent: the current one). Relative paths start at the folder of `file`. */
+const withLists = (config: Partial<Kubeconfig>): Kubeconfig => ({
+  ...config,
+  apiVersion: 'v1',
+  kind: 'Config',
+  clusters: config.clusters ?? [],
+  contexts: config.contexts ?? [],
+  users: config.users ?? [],
+});
+
+const document = new ConfigurationDocument<Partial<Kubeconfig>>({ schema: kubeconfigSchema }, { decode: parseYaml });
+
+/**
+ * The client settings of one context (absent: the current one) of a kubeconfig that a flag names. Throws ConfigurationError
+ * for an invalid kubeconfig and for files in it that cannot be read.
+ */
+export function readClientConfig(
+  options: { readonly file: string; readonly context?: string | undefined },
+  readText: ReadText = readTextFile,
+): ClientConfig {
+  const { file, context } = options;
+  try {
+    const config = clientConfigOf(withLists(document.parse(readText(file), file)), file, context, readText);
+    if (!URL.canParse(config.server)) throw new Error(`invalid server URL: ${JSON.stringify(config.server ?? '')}`);
+    return config;
+  } catch (cause) {
+    if (cause instanceof ConfigurationError) throw cause;
+    throw new ConfigurationError(file, [(cause as Error).message], { cause });
+  }
+}
+
+/** The client settings of one context (absent: the current one). Relative paths are resolved against the folder of `file`. */
 export function clientConfigOf(
   config: Kubeconfig,
   file: string,
@@ -112,13 +145,16 @@ export function clientConfigOf(
   };
 }
 
-/** The settings of one context that follow the file and every file it names. Throws when they cannot be read now. */
+/**
+ * {@link readClientConfig}, read again whenever the kubeconfig or a file that it names changes. Throws when the first read
+ * fails.
+ */
 export function watchClientConfig(
   options: { readonly file: string; readonly context?: string | undefined },
   modules: { readonly watcher: CertificateWatcher },
 ): Watched<ClientConfig> {
   return modules.watcher.watch(options.file, (readText) => {
-    const config = clientConfigOf(readKubeconfig(options.file, readText), options.file, options.context, readText);
+    const config = readClientConfig(options, readText);
     if (config.certificate !== undefined && config.key !== undefined)
       checkPair({ certificatePem: config.certificate, privateKeyPem: config.key }, options.file);
     return config;

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { encodeYaml, parseYaml } from '@multiplane/apimachinery';
 import type { Kubeconfig } from './kubeconfig.ts';
-import { renewedKubeconfig } from './renewed-kubeconfig.ts';
+import { mergeKubeconfig } from './merge-kubeconfig.ts';
 
 const cluster = (name: string, server: string, authority = 'b2xk'): Kubeconfig['clusters'][number] => ({
   name,
@@ -20,7 +20,7 @@ const made = (origin: string, authority?: string): Kubeconfig => ({
   users: [{ name: 'admin', user: { token: 'new' } }],
 });
 const renewed = (before: string | undefined, config: Kubeconfig): Kubeconfig =>
-  parseYaml(renewedKubeconfig(before, config)) as unknown as Kubeconfig;
+  parseYaml(mergeKubeconfig(before, config)) as unknown as Kubeconfig;
 
 /** As `kubectl ws`, `create-context` and a person leave it. */
 const used: Kubeconfig = {
@@ -38,7 +38,7 @@ const used: Kubeconfig = {
   ],
 };
 
-test('whoever has moved is still there, and contexts of their own are kept', () => {
+test('keeps the current context and the contexts of the user', () => {
   const config = renewed(encodeYaml(used), made('https://localhost:6443'));
   expect(config['current-context']).toBe('workspace.kcp.io/current');
   expect(config.contexts.map(({ name }) => name)).toEqual(['base', 'root', 'workspace.kcp.io/current', 'elsewhere']);
@@ -48,7 +48,7 @@ test('whoever has moved is still there, and contexts of their own are kept', () 
   ]);
 });
 
-test('copies of a cluster follow it to a new address and authority, clusters of others stay', () => {
+test('gives copies of a cluster its new address and CA, and keeps other clusters', () => {
   const config = renewed(encodeYaml(used), made('https://localhost:7443', 'bmV3'));
   expect(config.clusters).toEqual([
     ...made('https://localhost:7443', 'bmV3').clusters,
@@ -57,20 +57,20 @@ test('copies of a cluster follow it to a new address and authority, clusters of 
   ]);
 });
 
-test('a current context that is gone gives way, and so does a file that cannot be read', () => {
+test('replaces a current context that no longer exists, and an unreadable file', () => {
   const wanted = made('https://localhost:6443');
   expect(renewed(encodeYaml({ ...used, 'current-context': 'gone' }), wanted)['current-context']).toBe('root');
   for (const before of [undefined, '', '{"clusters": [', '- a'])
-    expect(renewedKubeconfig(before, wanted)).toBe(encodeYaml(wanted));
+    expect(mergeKubeconfig(before, wanted)).toBe(encodeYaml(wanted));
 });
 
-test('a file in which nothing has changed keeps its text', () => {
-  const text = renewedKubeconfig(encodeYaml(used), made('https://localhost:6443'));
-  expect(renewedKubeconfig(text, made('https://localhost:6443'))).toBe(text);
+test('keeps the text of an unchanged file', () => {
+  const text = mergeKubeconfig(encodeYaml(used), made('https://localhost:6443'));
+  expect(mergeKubeconfig(text, made('https://localhost:6443'))).toBe(text);
 });
 
-test('a file into which nobody has put anything is written as a new one', () => {
+test('replaces a file that the user has not changed', () => {
   const former = { ...made('https://localhost:6443', 'b2xk'), users: [{ name: 'admin', user: { token: 'old' } }] };
   const now = made('https://localhost:7443', 'bmV3');
-  expect(renewedKubeconfig(encodeYaml(former), now)).toBe(encodeYaml(now));
+  expect(mergeKubeconfig(encodeYaml(former), now)).toBe(encodeYaml(now));
 });

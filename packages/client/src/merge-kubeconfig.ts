@@ -2,36 +2,36 @@ import { encodeYaml, isJsonObject, parseYaml } from '@multiplane/apimachinery';
 import type { Kubeconfig } from './kubeconfig.ts';
 
 /**
- * A kubeconfig that a server or a command writes anew over one that people have worked with meanwhile. What is in `made`
- * replaces what has the same name; contexts, clusters and users of other names stay, and so does the current context:
- * whoever has moved with `kubectl ws` is still there. Clusters that stay and were copies of a former one of ours follow it
- * to its new address and authority, or they would lead nowhere.
+ * The text of a regenerated kubeconfig, merged into the existing file, which users may have changed.
  *
- * @param before - the text of the file, undefined where there is none
+ * - Entries of `generated` replace those of the same name; other contexts, clusters and users are kept.
+ * - The current context is kept, so that a user who moved with `kubectl ws` stays in that workspace.
+ * - Kept clusters that are copies of a replaced one, at another path of the same server, get the new address and CA.
+ *
+ * @param before - the text of the file, undefined when it does not exist
  */
-export function renewedKubeconfig(before: string | undefined, made: Kubeconfig): string {
-  const text = encodeYaml(made);
-  // Mostly nobody has put anything into it, and the library that reads YAML takes longer to load than a start may hold the
-  // event loop.
+export function mergeKubeconfig(before: string | undefined, generated: Kubeconfig): string {
+  const text = encodeYaml(generated);
+  // Usually the file has not been changed, and loading the YAML parser blocks the event loop of a starting server.
   if (before === undefined || withoutValues(before) === withoutValues(text)) return text;
   const old = parsed(before);
   if (old === undefined) return text;
-  const renewed: Kubeconfig = {
-    ...made,
+  const result: Kubeconfig = {
+    ...generated,
     clusters: merged(
-      made.clusters,
-      old.clusters.map((entry) => following(entry, old.clusters, made.clusters)),
+      generated.clusters,
+      old.clusters.map((entry) => relocated(entry, old.clusters, generated.clusters)),
     ),
-    contexts: merged(made.contexts, old.contexts),
-    users: merged(made.users, old.users),
+    contexts: merged(generated.contexts, old.contexts),
+    users: merged(generated.users, old.users),
   };
   const current = old['current-context'];
-  if (current !== undefined && renewed.contexts.some(({ name }) => name === current))
-    renewed['current-context'] = current;
-  return encodeYaml(renewed);
+  if (current !== undefined && result.contexts.some(({ name }) => name === current))
+    result['current-context'] = current;
+  return encodeYaml(result);
 }
 
-/** The text of a kubeconfig without what a server renews: who has the same names and nothing else is replaced as a whole. */
+/** The text of a kubeconfig without the values that a server regenerates. Equal texts have the same entries. */
 const withoutValues = (text: string): string =>
   text.replaceAll(/^( *(?:token|server|certificate-authority-data):) [^\n]*$/gm, '$1');
 
@@ -40,7 +40,7 @@ function parsed(text: string): Kubeconfig | undefined {
   try {
     value = parseYaml(text);
   } catch {
-    // It is ours to write: what cannot be read is of no use to anybody.
+    // The file is generated, so an unreadable one is replaced.
     return undefined;
   }
   if (!isJsonObject(value)) return undefined;
@@ -48,19 +48,24 @@ function parsed(text: string): Kubeconfig | undefined {
   return { ...config, clusters: config.clusters ?? [], contexts: config.contexts ?? [], users: config.users ?? [] };
 }
 
-const merged = <T extends { readonly name: string }>(made: readonly T[], old: readonly T[]): T[] => [
-  ...made,
-  ...old.filter(({ name }) => !made.some((entry) => entry.name === name)),
+const merged = <T extends { readonly name: string }>(generated: readonly T[], old: readonly T[]): T[] => [
+  ...generated,
+  ...old.filter(({ name }) => !generated.some((entry) => entry.name === name)),
 ];
 
 type ClusterEntry = Kubeconfig['clusters'][number];
 
-function following(entry: ClusterEntry, old: readonly ClusterEntry[], made: readonly ClusterEntry[]): ClusterEntry {
+/** A kept cluster with the address and CA of the generated one that it was copied from. */
+function relocated(
+  entry: ClusterEntry,
+  old: readonly ClusterEntry[],
+  generated: readonly ClusterEntry[],
+): ClusterEntry {
   const authority = 'certificate-authority-data';
-  for (const { name, cluster } of made) {
-    const former = old.find((other) => other.name === name)?.cluster;
-    const sameServer = former !== undefined && originOf(former.server) === originOf(entry.cluster.server);
-    if (!sameServer || former[authority] !== entry.cluster[authority]) continue;
+  for (const { name, cluster } of generated) {
+    const previous = old.find((other) => other.name === name)?.cluster;
+    const sameServer = previous !== undefined && originOf(previous.server) === originOf(entry.cluster.server);
+    if (!sameServer || previous[authority] !== entry.cluster[authority]) continue;
     const server = originOf(cluster.server) + entry.cluster.server.slice(originOf(entry.cluster.server).length);
     return { ...entry, cluster: { ...entry.cluster, ...cluster, server } };
   }

@@ -10,9 +10,9 @@ import type { ObjectReference } from './lister.ts';
 export interface WriteRequestOptions {
   readonly fieldManager?: string | undefined;
   readonly dryRun?: boolean | undefined;
-  /** Nobody looks at the answer: then it may be what was sent. Of a write inside the server no copy is made for it. */
-  readonly unread?: true | undefined;
-  /** The answer may wait so long for what becomes of a new object (RFC 7240); who knows nothing of it answers at once. */
+  /** The caller ignores the result, which may then be the object that was sent; saves a copy in process. */
+  readonly discardResult?: true | undefined;
+  /** `Prefer: wait` (RFC 7240): the server may delay the response until a new object is ready. Servers may ignore it. */
   readonly waitSeconds?: number | undefined;
 }
 export interface DeleteRequestOptions {
@@ -28,8 +28,8 @@ export type PatchType =
   | 'application/apply-patch+yaml';
 
 /**
- * Reads and writes objects through the API, whole pipeline included (admission, validation). The same interface is
- * served in process by the API server and over HTTPS by {@link RestClient}. Failures are `StatusError`s.
+ * Reads and writes objects through the API, with admission and validation. Implemented in process by the API server's
+ * loopback client and over HTTPS by `RestClient`. Failures are `StatusError`s.
  */
 export interface ObjectClient {
   get(resource: GroupVersionResource, reference: ObjectReference): Promise<KubeObject>;

@@ -19,7 +19,7 @@ interface Scope {
   readonly subresource?: string | undefined;
 }
 
-/** Path of a resource on a server of many logical clusters. Every part is encoded, so no name can leave its place. */
+/** Path of a resource in a logical cluster. Every segment is encoded, so that names cannot change the path. */
 export function resourcePath(resource: GroupVersionResource, scope: Scope): string {
   const root = resource.group === '' ? `/api/${resource.version}` : `/apis/${apiVersionOf(resource)}`;
   const namespace =
@@ -33,7 +33,7 @@ export function resourcePath(resource: GroupVersionResource, scope: Scope): stri
 export class RestClient implements ObjectClient {
   readonly #transport: RestTransport;
   readonly #pathPrefix: string;
-  /** `pathPrefix` stands before `/clusters/`: the path of a virtual workspace. */
+  /** `pathPrefix` precedes `/clusters/`: the path of a virtual workspace. */
   constructor(modules: { readonly transport: RestTransport; readonly pathPrefix?: string | undefined }) {
     this.#transport = modules.transport;
     this.#pathPrefix = modules.pathPrefix ?? '';

@@ -16,35 +16,32 @@ export interface RestRequest {
   readonly path: string;
   readonly contentType?: string | undefined;
   readonly accept?: string | undefined;
-  /** What the server may do rather than must (RFC 7240). */
+  /** `Prefer` header (RFC 7240). */
   readonly prefer?: string | undefined;
   readonly body?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** A watch or another stream that stays open: it takes none of the connections that are counted. */
+  /** A watch or another long-lived stream: does not count against `maxSockets`. */
   readonly longRunning?: boolean | undefined;
 }
 
 export interface RestTransportOptions {
-  /** A function is asked before every request, so that changed certificates are used from then on. */
+  /** A function is called before every request, so that rotated certificates are used from the next one on. */
   readonly config: ClientConfig | (() => ClientConfig);
   readonly userAgent?: string;
   readonly maxSockets?: number;
-  /** An answer that is read whole fails when the server is silent for so long; it may take for ever unless given. */
-  readonly silenceMs?: number;
+  /** A request of {@link RestTransport.json} fails when the socket is idle for so long; unlimited by default. */
+  readonly idleTimeoutMs?: number;
 }
 
-/** Answers larger than this are refused: a list that big wants paging. */
+/** Larger responses are an error; lists of that size need paging. */
 const maxResponseBytes = 512 * 1024 * 1024;
 
-/**
- * HTTPS to one server with keep-alive. Failures of the server are thrown as the StatusErrors they are; an answer that is
- * not one becomes a StatusError with its code and text.
- */
+/** HTTPS with keep-alive to one server. A response that is not a success is thrown as a StatusError. */
 export class RestTransport {
   readonly #currentConfig: () => ClientConfig;
   readonly #userAgent: string;
   readonly #maxSockets: number;
-  readonly #silenceMs: number | undefined;
+  readonly #idleTimeoutMs: number | undefined;
   #config: ClientConfig;
   #base: URL;
   #agent: Agent;
@@ -55,7 +52,7 @@ export class RestTransport {
     this.#currentConfig = typeof config === 'function' ? config : () => config;
     this.#userAgent = options.userAgent ?? 'multiplane';
     this.#maxSockets = options.maxSockets ?? 32;
-    this.#silenceMs = options.silenceMs;
+    this.#idleTimeoutMs = options.idleTimeoutMs;
     this.#config = this.#currentConfig();
     this.#base = new URL(this.#config.server);
     this.#agent = agentOf(this.#config, this.#maxSockets);
@@ -67,30 +64,30 @@ export class RestTransport {
     return this.#base.origin;
   }
 
-  /** The JSON of a successful answer. */
+  /** The JSON of a successful response. */
   async json(request: RestRequest): Promise<Json> {
-    const response = await this.#open(request, this.#silenceMs);
+    const response = await this.#open(request, this.#idleTimeoutMs);
     const chunks: Buffer[] = [];
     let size = 0;
     for await (const chunk of response as AsyncIterable<Buffer>) {
       size += chunk.length;
       if (size > maxResponseBytes)
-        throw new Error(`the answer to ${request.method} ${request.path} exceeds ${maxResponseBytes} bytes`);
+        throw new Error(`the response to ${request.method} ${request.path} exceeds ${maxResponseBytes} bytes`);
       chunks.push(chunk);
     }
     const text = Buffer.concat(chunks).toString();
     const code = response.statusCode ?? 0;
     if (code >= 200 && code < 300) return parseJson(text);
-    throw failureOf(code, text);
+    throw statusErrorOfResponse(code, text);
   }
 
-  /** The answer as it begins, whatever its status; the caller reads or destroys it. */
+  /** The response once its headers arrived, of any status; the caller reads or destroys it. */
   open(request: RestRequest): Promise<IncomingMessage> {
     return this.#open(request, undefined);
   }
 
-  #open(request: RestRequest, silenceMs: number | undefined): Promise<IncomingMessage> {
-    this.#renew();
+  #open(request: RestRequest, idleTimeoutMs: number | undefined): Promise<IncomingMessage> {
+    this.#reloadConfig();
     return new Promise((resolve, reject) => {
       const secure = this.#base.protocol === 'https:';
       const outgoing = (secure ? httpsRequest : httpRequest)(
@@ -99,7 +96,7 @@ export class RestTransport {
           port: this.#base.port === '' ? (secure ? 443 : 80) : this.#base.port,
           path: request.path,
           method: request.method,
-          ...(silenceMs === undefined ? {} : { timeout: silenceMs }),
+          ...(idleTimeoutMs === undefined ? {} : { timeout: idleTimeoutMs }),
           ...(secure ? { agent: request.longRunning === true ? this.#streams : this.#agent } : {}),
           ...(request.signal === undefined ? {} : { signal: request.signal }),
           headers: {
@@ -118,13 +115,13 @@ export class RestTransport {
         resolve,
       );
       outgoing.on('error', reject);
-      // Idle time of the socket, whatever stage the request is at.
-      outgoing.on('timeout', () => outgoing.destroy(new Error(`${this.origin} is silent for ${silenceMs} ms`)));
+      // Covers all stages of the request, because it is the idle time of the socket.
+      outgoing.on('timeout', () => outgoing.destroy(new Error(`${this.origin}: no data for ${idleTimeoutMs} ms`)));
       outgoing.end(request.body);
     });
   }
 
-  /** Closes idle connections; requests under way are cut off. */
+  /** Closes all connections; requests in flight are aborted. */
   close(): void {
     this.#closed = true;
     this.#agent.destroy();
@@ -132,10 +129,10 @@ export class RestTransport {
   }
 
   /**
-   * Takes over changed settings. A request under way ends on the connection it has, which is then closed instead of
-   * kept: nothing that begins from now on uses the old certificates.
+   * Applies a changed configuration. Requests in flight finish on their connections, which are then closed instead of kept
+   * alive, so that no new request uses the old certificates.
    */
-  #renew(): void {
+  #reloadConfig(): void {
     const config = this.#currentConfig();
     if (config === this.#config || this.#closed) return;
     for (const agent of [this.#agent, this.#streams]) {
@@ -162,28 +159,28 @@ function agentOf(config: ClientConfig, maxSockets = Number.POSITIVE_INFINITY): A
   });
 }
 
-/** The error behind an answer that is not a success. */
-export function failureOf(code: number, text: string): StatusError {
+/** The error of a response that is not a success; a body that is not a Status is its message. */
+export function statusErrorOfResponse(code: number, text: string): StatusError {
   try {
     const status = parseJson(text);
     if (isJsonObject(status) && status['kind'] === 'Status') return statusErrorOf(status, code);
   } catch {
-    // Not JSON: the text itself is the message.
+    // Not JSON.
   }
   return new StatusError({
     code,
     reason: '',
-    message: text.trim() === '' ? `the server answered ${code}` : text.trim(),
+    message: text.trim() === '' ? `the server responded with status ${code}` : text.trim(),
   });
 }
 
-/** The error that a Status object tells of; `code` stands in for one that names none. */
+/** The error of a Status object; `code` is used when it has none. */
 export function statusErrorOf(status: JsonObject, code = 500): StatusError {
   const { details } = status;
   return new StatusError({
     code: typeof status['code'] === 'number' ? status['code'] : code,
     reason: (typeof status['reason'] === 'string' ? status['reason'] : '') as StatusReason,
-    message: typeof status['message'] === 'string' ? status['message'] : `the server answered ${code}`,
+    message: typeof status['message'] === 'string' ? status['message'] : `the server responded with status ${code}`,
     details: isJsonObject(details) ? details : undefined,
   });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { FakeClock } from '@multiplane/component-base';
 import { WorkQueue } from './work-queue.ts';
+import { FakeClock } from '@multiplane/testing';
 
 const make = (): { queue: WorkQueue; clock: FakeClock } => {
   const clock = new FakeClock();
@@ -8,7 +8,7 @@ const make = (): { queue: WorkQueue; clock: FakeClock } => {
 };
 
 describe('work queue', () => {
-  test('gives a key out once however often it was added', async () => {
+  test('hands out a key once however often it was added', async () => {
     const { queue } = make();
     queue.add('a');
     queue.add('a');
@@ -16,7 +16,7 @@ describe('work queue', () => {
     expect(queue.length).toBe(0);
   });
 
-  test('a key added during its work comes back only when the work is done', async () => {
+  test('requeues a key that is added while in progress once it is done', async () => {
     const { queue } = make();
     queue.add('a');
     await queue.get();
@@ -26,7 +26,7 @@ describe('work queue', () => {
     expect(await queue.get()).toBe('a');
   });
 
-  test('who waits gets the key that is added next', async () => {
+  test('a waiting get returns the next key that is added', async () => {
     const { queue } = make();
     const waiting = queue.get();
     queue.add('late');
@@ -36,7 +36,7 @@ describe('work queue', () => {
     expect(await queue.get()).toBe('late');
   });
 
-  test('failures are delayed twice as long each time, up to the limit, until forgotten', async () => {
+  test('doubles the delay with each failure, up to the maximum, until forget', async () => {
     const { queue, clock } = make();
     const delayOf = async (): Promise<number> => {
       for (let waited = 0; ; waited += 10) {
@@ -58,7 +58,7 @@ describe('work queue', () => {
     expect(delays).toEqual([10, 20, 40, 50, 10]);
   });
 
-  test('of two delays of a key the shorter one counts, whichever was asked for first', async () => {
+  test('the shorter of two delays of a key counts, in either order', async () => {
     const { queue, clock } = make();
     queue.addAfter('long first', 5_000);
     queue.addAfter('long first', 100);
@@ -73,52 +73,52 @@ describe('work queue', () => {
     expect(clock.timers).toBe(0);
   });
 
-  describe('what can wait', () => {
-    /** A queue with spare turns that are given by hand, and whose first turn is always long enough for one key. */
+  describe('a key of low priority', () => {
+    /** A queue whose low-priority slices are run by the test; each is long enough for one key. */
     const lanes = () => {
-      const turns: (() => void)[] = [];
-      const spare = { hasTime: false, add: (run: () => void): void => void turns.push(run) };
-      const queue = new WorkQueue({}, { clock: new FakeClock(), turns: spare });
+      const scheduled: (() => void)[] = [];
+      const slices = { hasTimeLeft: false, add: (run: () => void): void => void scheduled.push(run) };
+      const queue = new WorkQueue({}, { clock: new FakeClock(), lowPriorityQueue: slices });
       const given: string[] = [];
       const worker = async (): Promise<void> => {
         given.push((await queue.get()) as string);
       };
-      const turn = async (): Promise<void> => {
-        for (const run of turns.splice(0)) run();
+      const runSlice = async (): Promise<void> => {
+        for (const run of scheduled.splice(0)) run();
         await Promise.resolve();
       };
-      return { queue, spare, given, worker, turn, asked: () => turns.length };
+      return { queue, slices, given, worker, runSlice, requested: () => scheduled.length };
     };
 
-    test('is given out when nothing else waits, in the order it came, one key a turn', async () => {
-      const { queue, given, worker, turn } = lanes();
+    test('is handed out when no other is queued, in FIFO order, one per slice', async () => {
+      const { queue, given, worker, runSlice } = lanes();
       for (const key of ['settled 1', 'settled 2']) queue.add(key, true);
       queue.add('new');
       expect(queue.length).toBe(3);
       const working = [worker(), worker(), worker()];
       await Promise.resolve();
       expect(given).toEqual(['new']);
-      await turn();
+      await runSlice();
       expect(given).toEqual(['new', 'settled 1']);
-      await turn();
+      await runSlice();
       expect(given).toEqual(['new', 'settled 1', 'settled 2']);
       await Promise.all(working);
       expect(queue.length).toBe(0);
     });
 
-    test('goes on in a turn that has time left', async () => {
-      const { queue, spare, given, worker, asked } = lanes();
+    test('is handed out without a new slice while the current one has time left', async () => {
+      const { queue, slices, given, worker, requested } = lanes();
       for (const key of ['settled 1', 'settled 2']) queue.add(key, true);
-      spare.hasTime = true;
+      slices.hasTimeLeft = true;
       await worker();
       queue.add('new');
       await worker();
       await worker();
       expect(given).toEqual(['settled 1', 'new', 'settled 2']);
-      expect(asked()).toBe(0);
+      expect(requested()).toBe(0);
     });
 
-    test('waits no longer when something happens to it', async () => {
+    test('gets normal priority when it is added again without low priority', async () => {
       const { queue, given, worker } = lanes();
       for (const key of ['settled 1', 'settled 2']) queue.add(key, true);
       queue.add('settled 2');
@@ -128,7 +128,7 @@ describe('work queue', () => {
       expect(queue.length).toBe(1);
     });
 
-    test('comes back after the work like any other when it is under way', async () => {
+    test('is requeued like any other when it is added while in progress', async () => {
       const { queue, given, worker } = lanes();
       queue.add('a');
       await worker();
@@ -139,7 +139,7 @@ describe('work queue', () => {
       expect(given).toEqual(['a', 'a']);
     });
 
-    test('is not starved by others', async () => {
+    test('is not starved by keys of normal priority', async () => {
       const { queue, given, worker } = lanes();
       queue.add('settled', true);
       for (let n = 0; n < 100; n++) queue.add(`new ${n}`);
@@ -148,19 +148,19 @@ describe('work queue', () => {
       expect(given.filter((key) => key.startsWith('new'))).toHaveLength(49);
     });
 
-    test('is dropped by a stop, with the turn that was asked for', async () => {
-      const { queue, worker, turn, given } = lanes();
+    test('is dropped by a stop, with the slice that was requested', async () => {
+      const { queue, worker, runSlice, given } = lanes();
       const working = worker();
       queue.add('settled', true);
       queue.stop();
-      await turn();
+      await runSlice();
       await working;
       expect(given).toEqual([undefined]);
       expect(queue.idle).toBe(true);
     });
   });
 
-  test('stopping ends waiting and drops what is left', async () => {
+  test('stop ends waiting gets and drops queued keys', async () => {
     const { queue, clock } = make();
     const waiting = queue.get();
     queue.addAfter('later', 10);

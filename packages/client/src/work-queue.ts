@@ -1,85 +1,85 @@
-import { spareTurns, type Clock, type Timer, type TurnQueue } from '@multiplane/component-base';
+import { lowPriorityQueue, type Clock, type Timer, type TimeSlicedQueue } from '@multiplane/component-base';
 
-/** Timers and time, so that tests decide when a delay is over. */
 type QueueClock = Pick<Clock, 'after' | 'monotonic'>;
 
 interface WorkQueueModules {
   readonly clock: QueueClock;
-  /** When what can wait is given out. */
-  readonly turns?: Pick<TurnQueue, 'add' | 'hasTime'> | undefined;
+  /** Grants the time for keys of low priority; the process-wide low-priority queue by default. */
+  readonly lowPriorityQueue?: Pick<TimeSlicedQueue, 'add' | 'hasTimeLeft'> | undefined;
 }
 
 interface WorkQueueOptions {
-  /** First delay after a failure in milliseconds, doubled with each further one. */
+  /** Delay after the first failure in milliseconds, doubled with each consecutive one. */
   readonly baseDelayMs?: number;
   readonly maxDelayMs?: number;
 }
 
-/** Of so many keys one is of those that can wait, whatever else there is. */
-const oneOf = 32;
+/** At least one of so many keys is of low priority while there are any, so that they are not starved. */
+const lowPriorityShare = 32;
 
 /**
- * The queue of a controller, with the guarantees of client-go's:
+ * The work queue of a controller, with the guarantees of client-go's `workqueue`:
  *
- * - a key is in the queue at most once, however often it is added;
- * - a key that is being worked on is not given out again: what is added meanwhile comes back when it is done;
- * - a failed key comes back after a delay that doubles with each failure in a row, until {@link forget}.
+ * - a key is queued at most once, however often it is added;
+ * - a key in progress is not handed out again: if it is added meanwhile, it is requeued when it is done;
+ * - a failed key is requeued after a delay that doubles with each consecutive failure, until {@link forget}.
  *
- * So one controller never works on one key twice at the same time, and never misses a change that came during the work.
+ * So a controller never reconciles a key twice at the same time, and never misses a change that occurs meanwhile.
  *
- * Beside it there is a lane for what can wait: everything that a process finds when it starts, nearly all of it settled.
- * Its keys are given out when no other waits, and in spare turns of the event loop, which all queues share: the look
- * through a large store does not delay those who want something new. Whatever happens to such a key takes it out of the
- * lane. Not even endless other work starves the lane: it has one key of many.
+ * A second lane holds keys of low priority, as in controller-runtime's priority queue: the objects of the initial list,
+ * most of which are reconciled already. They are handed out when no other key is queued, in time slices of the low-priority
+ * queue, which all work queues of the process share; so that reconciling a large store after a start does not delay new
+ * work. Adding a key at normal priority moves it out of that lane. One key in 32 is of low priority even under constant
+ * load.
  */
 export class WorkQueue<K extends string = string> {
   readonly #baseDelayMs: number;
   readonly #maxDelayMs: number;
   readonly #clock: QueueClock;
-  readonly #queue = new Line<K>();
-  /** Keys that can wait, and their order: a key that is not in the set any more has its place in vain. */
-  readonly #later = new Set<K>();
-  readonly #laterQueue = new Line<K>();
-  #given = 0;
-  #hasAsked = false;
-  readonly #turns: Pick<TurnQueue, 'add' | 'hasTime'>;
+  readonly #queue = new Fifo<K>();
+  /** Keys of low priority, and their order, in which keys that have left the set are skipped. */
+  readonly #lowPriority = new Set<K>();
+  readonly #lowPriorityOrder = new Fifo<K>();
+  #handedOut = 0;
+  #hasRequestedSlice = false;
+  readonly #slices: Pick<TimeSlicedQueue, 'add' | 'hasTimeLeft'>;
   readonly #dirty = new Set<K>();
   readonly #processing = new Set<K>();
   readonly #failures = new Map<K, number>();
   readonly #timers = new Map<K, { readonly at: number; readonly timer: Timer }>();
-  readonly #waiting: ((key: K | undefined) => void)[] = [];
+  readonly #waiters: ((key: K | undefined) => void)[] = [];
   #stopped = false;
 
   constructor(options: WorkQueueOptions, modules: WorkQueueModules) {
     this.#baseDelayMs = options.baseDelayMs ?? 5;
     this.#maxDelayMs = options.maxDelayMs ?? 60_000;
     this.#clock = modules.clock;
-    this.#turns = modules.turns ?? spareTurns;
+    this.#slices = modules.lowPriorityQueue ?? lowPriorityQueue;
   }
 
-  /** Keys waiting to be given out. */
+  /** Number of queued keys. */
   get length(): number {
-    return this.#queue.length + this.#later.size;
+    return this.#queue.length + this.#lowPriority.size;
   }
 
-  /** True while something waits or is worked on, and not for what comes back after a delay. */
+  /** True while a key is queued or in progress; delayed keys do not count. */
   get busy(): boolean {
     return this.length > 0 || this.#processing.size > 0;
   }
 
-  /** True while nothing waits, nothing is worked on and nothing comes back after a delay. */
+  /** True while no key is queued, in progress or delayed. */
   get idle(): boolean {
     return !this.busy && this.#timers.size === 0;
   }
 
-  /** `canWait`: of the key nothing is known but that it was there when the process began to look. */
-  add(key: K, canWait = false): void {
+  /** `isLowPriority`: for objects of the initial list (`isInInitialList`). */
+  add(key: K, isLowPriority = false): void {
     if (this.#stopped) return;
-    if (canWait) {
-      this.#addLater(key);
+    if (isLowPriority) {
+      this.#addLowPriority(key);
       return;
     }
-    if (this.#later.delete(key)) {
+    if (this.#lowPriority.delete(key)) {
       this.#push(key);
       return;
     }
@@ -88,16 +88,16 @@ export class WorkQueue<K extends string = string> {
     if (!this.#processing.has(key)) this.#push(key);
   }
 
-  #addLater(key: K): void {
+  #addLowPriority(key: K): void {
     if (this.#dirty.has(key)) return;
     this.#dirty.add(key);
     if (this.#processing.has(key)) return;
-    this.#later.add(key);
-    this.#laterQueue.push(key);
-    this.#askForTurn();
+    this.#lowPriority.add(key);
+    this.#lowPriorityOrder.push(key);
+    this.#requestSlice();
   }
 
-  /** The same after a while. Of several delays of a key the one that is over first counts, as in client-go. */
+  /** Adds a key after a delay. Of several delays of a key the one that ends first counts, as in client-go. */
   addAfter(key: K, milliseconds: number): void {
     if (this.#stopped) return;
     if (milliseconds <= 0) {
@@ -115,31 +115,31 @@ export class WorkQueue<K extends string = string> {
     this.#timers.set(key, { at, timer });
   }
 
-  /** After a failure. */
+  /** Requeues a key after a failure, with exponential backoff. */
   addRateLimited(key: K): void {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
     this.addAfter(key, Math.min(this.#maxDelayMs, this.#baseDelayMs * 2 ** Math.min(failures, 30)));
   }
 
-  /** Failures in a row of a key. */
+  /** Consecutive failures of a key. */
   failuresOf(key: K): number {
     return this.#failures.get(key) ?? 0;
   }
 
-  /** After a success: the next failure starts with the first delay again. */
+  /** Resets the backoff of a key, after a success. */
   forget(key: K): void {
     this.#failures.delete(key);
   }
 
-  /** The next key; undefined when the queue was stopped. Every key must be given back with {@link done}. */
+  /** The next key; undefined once the queue is stopped. The caller ends every key with {@link done}. */
   async get(): Promise<K | undefined> {
     const key = this.#next();
     if (key !== undefined) return key;
     if (this.#stopped) return undefined;
     return new Promise((resolve) => {
-      this.#waiting.push(resolve);
-      this.#askForTurn();
+      this.#waiters.push(resolve);
+      this.#requestSlice();
     });
   }
 
@@ -148,52 +148,52 @@ export class WorkQueue<K extends string = string> {
     if (this.#dirty.has(key)) this.#push(key);
   }
 
-  /** Ends all {@link get}s; keys that wait are dropped. */
+  /** Ends all {@link get}s; queued keys are dropped. */
   stop(): void {
     this.#stopped = true;
     for (const { timer } of this.#timers.values()) timer.cancel();
     this.#timers.clear();
     this.#queue.clear();
-    this.#later.clear();
-    this.#laterQueue.clear();
+    this.#lowPriority.clear();
+    this.#lowPriorityOrder.clear();
     this.#dirty.clear();
-    for (const resolve of this.#waiting.splice(0)) resolve(undefined);
+    for (const resolve of this.#waiters.splice(0)) resolve(undefined);
   }
 
   #push(key: K): void {
-    const waiting = this.#waiting.shift();
-    if (waiting === undefined) {
+    const waiter = this.#waiters.shift();
+    if (waiter === undefined) {
       this.#queue.push(key);
     } else {
       this.#take(key);
-      waiting(key);
+      waiter(key);
     }
   }
 
   #next(): K | undefined {
-    if (this.#later.size === 0) return this.#shift();
-    if (++this.#given % oneOf === 0) return this.#shiftLater();
-    return this.#shift() ?? (this.#turns.hasTime ? this.#shiftLater() : undefined);
+    if (this.#lowPriority.size === 0) return this.#shift();
+    if (++this.#handedOut % lowPriorityShare === 0) return this.#shiftLowPriority();
+    return this.#shift() ?? (this.#slices.hasTimeLeft ? this.#shiftLowPriority() : undefined);
   }
 
-  /** One who waits, if any does, begins with a key that can wait; then the next one. */
-  #askForTurn(): void {
-    if (this.#hasAsked || this.#later.size === 0 || this.#waiting.length === 0) return;
-    this.#hasAsked = true;
-    this.#turns.add(() => {
-      this.#hasAsked = false;
-      // Who waits does so because there is no other key.
-      const key = this.#waiting.length === 0 ? undefined : this.#shiftLater();
-      if (key !== undefined) this.#waiting.shift()?.(key);
-      this.#askForTurn();
+  /** Hands a key of low priority to a waiter in the next low-priority slice, and so on while there are both. */
+  #requestSlice(): void {
+    if (this.#hasRequestedSlice || this.#lowPriority.size === 0 || this.#waiters.length === 0) return;
+    this.#hasRequestedSlice = true;
+    this.#slices.add(() => {
+      this.#hasRequestedSlice = false;
+      // A waiter implies that no key of normal priority is queued.
+      const key = this.#waiters.length === 0 ? undefined : this.#shiftLowPriority();
+      if (key !== undefined) this.#waiters.shift()?.(key);
+      this.#requestSlice();
     });
   }
 
-  #shiftLater(): K | undefined {
+  #shiftLowPriority(): K | undefined {
     for (;;) {
-      const key = this.#laterQueue.shift();
+      const key = this.#lowPriorityOrder.shift();
       if (key === undefined) return undefined;
-      if (!this.#later.delete(key)) continue;
+      if (!this.#lowPriority.delete(key)) continue;
       this.#take(key);
       return key;
     }
@@ -211,8 +211,8 @@ export class WorkQueue<K extends string = string> {
   }
 }
 
-/** First come, first served, at the same cost however many there are. */
-class Line<K> {
+/** A FIFO queue with amortized O(1) shift. */
+class Fifo<K> {
   #keys: K[] = [];
   #head = 0;
 

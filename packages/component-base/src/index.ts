@@ -4,10 +4,12 @@ export { Backoff } from './backoff/backoff.ts';
 export type { RetryOptions } from './backoff/retry.ts';
 export { retry } from './backoff/retry.ts';
 export type { Clock, Timer } from './clock/clock.ts';
-export { systemClock } from './clock/clock.ts';
-export { FakeClock } from './clock/fake-clock.ts';
+export { sleepOn, systemClock } from './clock/clock.ts';
 export type { ListElement } from './collections/linked-list.ts';
 export { LinkedList } from './collections/linked-list.ts';
+export type { ConfigurationDocumentModules, ConfigurationSchema } from './configuration/configuration-document.ts';
+export { ConfigurationDocument } from './configuration/configuration-document.ts';
+export { ConfigurationError } from './configuration/configuration-error.ts';
 export { writeFileAtomic } from './files/write-file-atomic.ts';
 export type { CheckResult, HealthCheck, HealthCheckOptions, HealthEndpoint } from './health/health-checks.ts';
 export { HealthChecks, healthEndpoints } from './health/health-checks.ts';
@@ -46,6 +48,7 @@ export type { FeatureSpec } from './options/feature-gates.ts';
 export { FeatureGates } from './options/feature-gates.ts';
 export type { HelpInput } from './options/help.ts';
 export { renderHelp } from './options/help.ts';
+export { readOptionFile, withOption } from './options/option-file.ts';
 export type { OptionSpec, OptionTable, OptionValues } from './options/option-table.ts';
 export type { ParseInput, ParsedOptions } from './options/parse-options.ts';
 export { parseOptions } from './options/parse-options.ts';
@@ -60,7 +63,14 @@ export type {
   Watched,
 } from './pki/certificate-watcher.ts';
 export { CertificateWatcher, checkPair, parseCertificates } from './pki/certificate-watcher.ts';
-export { ensureOwnAuthority, ensureServingCertificate, servingHosts } from './pki/self-made-serving.ts';
+export { ensureLocalAuthority, ensureServingCertificate, servingHosts } from './pki/self-signed-serving.ts';
 export type { CounterSeries, HistogramSeries } from './metrics/series.ts';
-export type { Slices } from './turns/turn-queue.ts';
-export { loopTime, nextTurn, slicesOfTurns, spareTurns, TurnQueue, TurnTime } from './turns/turn-queue.ts';
+export { EventLoopScheduler } from './scheduling/event-loop-scheduler.ts';
+export { TimeSlicedQueue } from './scheduling/time-sliced-queue.ts';
+export type { TimeSlices } from './scheduling/time-slices.ts';
+export {
+  eventLoopScheduler,
+  lowPriorityQueue,
+  timeSlices,
+  yieldToEventLoop,
+} from './scheduling/yield-to-event-loop.ts';

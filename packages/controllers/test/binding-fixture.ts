@@ -16,12 +16,14 @@ import {
   type APIExport,
 } from '@multiplane/apis';
 import { PathAndNameIndex } from '@multiplane/client';
-import { FakeClock, silentLogger } from '@multiplane/component-base';
-import { apiBindingController } from '../apis/api-binding-controller.ts';
-import { ExportReferrers, exportOfBinding } from '../apis/export-finder.ts';
-import type { Controller } from '../runtime/controller.ts';
-import { logicalClusters } from '../tenancy/kinds.ts';
+import { silentLogger } from '@multiplane/component-base';
+import { apiBindingController } from '../src/apis/api-binding-controller.ts';
+import { ExportReferenceIndex } from '../src/apis/export-reference-index.ts';
+import { bindingExportReference } from '../src/apis/export-reference.ts';
+import type { Controller } from '../src/runtime/controller.ts';
+import { logicalClusters } from '../src/tenancy/kinds.ts';
 import { FakeApi } from './fake-api.ts';
+import { FakeClock } from '@multiplane/testing';
 
 export const widgets: GroupVersionResource = { group: 'example.dev', version: 'v1', resource: 'widgets' };
 export const provider = 'provider' as LogicalClusterName;
@@ -70,8 +72,8 @@ export const definitionIn = (plural: string, names = namesOf(plural)): KubeObjec
   status: { acceptedNames: names as unknown as JsonObject, conditions: [{ type: 'Established', status: 'True' }] },
 });
 
-/** A provider with the export `things` of widgets and a schema of gears, a consumer, and the controller of bindings. */
-export class BindingWorld {
+/** A provider with the export `things` of widgets and a schema of gears, a consumer, and the APIBinding controller. */
+export class BindingFixture {
   readonly api = new FakeApi();
   readonly clock = new FakeClock();
   controller: Controller;
@@ -89,17 +91,17 @@ export class BindingWorld {
     this.controller = this.start();
   }
 
-  /** Another controller, which has begun. */
+  /** Starts another controller. */
   start(): Controller {
     const { api, clock } = this;
     const { informers, client } = api;
-    const made = apiBindingController({
-      byExport: new ExportReferrers(
-        { exportOf: exportOfBinding },
+    const controller = apiBindingController({
+      byExport: new ExportReferenceIndex(
+        { referenceIn: bindingExportReference },
         { informer: informers.informer<APIBinding>(apiBindings) },
       ),
-      createWhole: (resource, cluster, object) => client.create(resource, cluster, object),
-      updateWhole: (cluster, object) => api.updateWhole(apiBindings, cluster, object),
+      createWithStatus: (resource, cluster, object) => client.create(resource, cluster, object),
+      updateWithStatus: (cluster, object) => api.updateWithStatus(apiBindings, cluster, object),
       informers,
       globalInformers: informers,
       client,
@@ -107,8 +109,8 @@ export class BindingWorld {
       logger: silentLogger,
       exports: new PathAndNameIndex<APIExport>({ informer: informers.informer<APIExport>(apiExports) }),
     });
-    void made.start();
-    return made;
+    void controller.start();
+    return controller;
   }
 
   binding(name: string): DeepReadonly<APIBinding> | undefined {
@@ -124,7 +126,7 @@ export class BindingWorld {
     );
   }
 
-  /** What the consumer's logical cluster says of who has which resource. */
+  /** The lock annotation of the consumer's logical cluster. */
   get locks(): string | undefined {
     return this.api.get(logicalClusters, consumer, 'cluster')?.metadata.annotations?.[resourceBindingsAnnotation];
   }

@@ -2,10 +2,13 @@ import type { GroupVersionResource, KubeObject } from '@multiplane/apimachinery'
 import type { Informer, InformerFactory } from '@multiplane/client';
 
 /**
- * Informers of a process that has just started: they tell what is new, and of what was there before only when `tell` is
- * called. Listers know all of it.
+ * Informers of a process that has just started: they deliver new events immediately, the initial list and the sync only
+ * when `deliver` is called. Listers have all objects.
  */
-export function toldLate(source: InformerFactory): { readonly informers: InformerFactory; readonly tell: () => void } {
+export function delayInitialList(source: InformerFactory): {
+  readonly informers: InformerFactory;
+  readonly deliver: () => void;
+} {
   const held: (() => void)[] = [];
   const informer = <T extends KubeObject>(resource: GroupVersionResource): Informer<T> => {
     const inner = source.informer<T>(resource);
@@ -16,8 +19,8 @@ export function toldLate(source: InformerFactory): { readonly informers: Informe
       addHandlers: (handlers) =>
         inner.addHandlers({
           ...handlers,
-          added: (object, reference, wasThere = false) => {
-            if (wasThere) held.push(() => handlers.added?.(object, reference, true));
+          added: (object, reference, isInInitialList = false) => {
+            if (isInInitialList) held.push(() => handlers.added?.(object, reference, true));
             else handlers.added?.(object, reference);
           },
           synced: () => void held.push(() => handlers.synced?.()),
@@ -32,8 +35,8 @@ export function toldLate(source: InformerFactory): { readonly informers: Informe
   };
   return {
     informers: { informer, metadata },
-    tell: () => {
-      for (const one of held.splice(0)) one();
+    deliver: () => {
+      for (const event of held.splice(0)) event();
     },
   };
 }

@@ -34,11 +34,11 @@ const place = ({ group, resource }: GroupVersionResource, { cluster, namespace, 
   `${resource}.${group}|${cluster}|${namespace}/${name}`;
 
 /**
- * The API of a shard as its controllers see it, in memory: objects with versions, status apart from the rest, finalizers,
- * informers that tell in the order of the writes. No admission, no validation, one version per resource.
+ * An in-memory API for controllers: objects with resourceVersions, the status subresource, finalizers, and informers that
+ * deliver events in the order of the writes. Without admission and validation; one version per resource.
  */
 export class FakeApi {
-  /** Called before each write; what it throws fails the write. */
+  /** Called before each write; an error fails the write. */
   onWrite: Write = () => undefined;
   /** Writes so far, as `<verb> <resource>[/status] <cluster>|<name>`. */
   readonly writes: string[] = [];
@@ -94,7 +94,7 @@ export class FakeApi {
     patch: async (resource, reference, type, patch, options = {}) => {
       const { resourceVersion } = (patch as { metadata?: { resourceVersion?: string } }).metadata ?? {};
       const before = deepCopyOf(this.#find(resource, reference).object);
-      // Of server-side apply only that what is applied is there afterwards; owners of fields are another one's tests.
+      // Server-side apply replaces the applied fields; field ownership is not simulated.
       const merged =
         type === 'application/apply-patch+yaml'
           ? { ...before, ...(patch as JsonObject), metadata: before.metadata }
@@ -117,8 +117,8 @@ export class FakeApi {
     },
   };
 
-  /** An update of an object and its status at once. */
-  async updateWhole(
+  /** Updates an object together with its status. */
+  async updateWithStatus(
     resource: GroupVersionResource,
     cluster: LogicalClusterName,
     object: KubeObject,
@@ -127,7 +127,7 @@ export class FakeApi {
     return this.#change('update', resource, { cluster, namespace, name }, 'whole', resourceVersion, object);
   }
 
-  /** Stores an object as it is, as anybody else would. */
+  /** Stores an object as another client, without {@link onWrite}. */
   put(resource: GroupVersionResource, cluster: LogicalClusterName, object: KubeObject, isNew = false): KubeObject {
     const { name = '', namespace = '' } = object.metadata;
     const reference = { cluster, namespace, name };
@@ -151,7 +151,7 @@ export class FakeApi {
     return entry.object;
   }
 
-  /** Deletes as the API does: what has finalizers is only marked. */
+  /** Deletes like the API server: an object with finalizers gets a deletion timestamp. */
   remove(resource: GroupVersionResource, reference: ObjectReference): void {
     const entry = this.#find(resource, reference);
     const { metadata } = entry.object;
@@ -162,13 +162,13 @@ export class FakeApi {
       this.put(resource, reference.cluster, { ...entry.object, metadata: marked });
       return;
     }
-    this.#vanish(entry);
+    this.#removeEntry(entry);
   }
 
-  /** Removes an object at once, whoever holds it. */
+  /** Removes an object without regard to finalizers. */
   drop(resource: GroupVersionResource, reference: ObjectReference): void {
     this.#begin('delete', resource, reference);
-    this.#vanish(this.#find(resource, reference));
+    this.#removeEntry(this.#find(resource, reference));
   }
 
   get<T extends KubeObject = KubeObject>(
@@ -187,7 +187,7 @@ export class FakeApi {
       .map(({ object }) => object);
   }
 
-  #vanish(entry: Stored): void {
+  #removeEntry(entry: Stored): void {
     const { resource, reference, object } = entry;
     this.#objects.delete(place(resource, reference));
     for (const handlers of this.#of(resource)) handlers.deleted?.(object, reference);
@@ -227,7 +227,7 @@ export class FakeApi {
     this.#begin(subresource === 'status' ? `${verb}/status` : verb, resource, reference);
     const { object: old } = this.#find(resource, reference);
     if (resourceVersion !== undefined && resourceVersion !== old.metadata.resourceVersion)
-      throw statusErrors.conflict(resource, reference.name, 'somebody else wrote first');
+      throw statusErrors.conflict(resource, reference.name, 'the object has been modified');
     const changed: KubeObject =
       subresource === 'status'
         ? { ...old, status: object['status'] }
@@ -264,7 +264,7 @@ function recordOf({ resource, reference, object }: Stored): ObjectMetadataRecord
     uid: object.metadata.uid ?? '',
     revision: Number(object.metadata.resourceVersion),
     metadata: object.metadata,
-    isPlain: false,
+    isIndependent: false,
   };
 }
 

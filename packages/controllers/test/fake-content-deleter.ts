@@ -1,20 +1,20 @@
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import { apiBindingFinalizer, apiBindings } from '@multiplane/apis';
 import type { ObjectMetadataRecord } from '@multiplane/client';
-import type { ContentLeft, ContentRemover } from '../core/content-remover.ts';
-import { logicalClusters } from '../tenancy/kinds.ts';
+import type { ContentDeletionOutcome, ContentDeleter } from '../src/core/content-deleter.ts';
+import { logicalClusters } from '../src/tenancy/kinds.ts';
 import type { FakeApi } from './fake-api.ts';
 
 const order = ['content', 'namespaces', apiBindings.resource, 'clusterrolebindings'] as const;
 
-/** A round over what `api` holds, one write at a time; `alive` throws before a write that does not happen any more. */
-export function fakeContent(api: FakeApi, alive: () => void): ContentRemover {
+/** A ContentDeleter over a FakeApi, one write at a time. `alive` throws before a write of a process that has crashed. */
+export function fakeContentDeleter(api: FakeApi, alive: () => void): ContentDeleter {
   const all = (cluster: LogicalClusterName): ObjectMetadataRecord[] =>
     [...api.informers.metadata.list({ cluster })].filter(
       ({ resource }) => resource.resource !== logicalClusters.resource,
     );
   return {
-    empty: async (cluster): Promise<ContentLeft> => {
+    empty: async (cluster): Promise<ContentDeletionOutcome> => {
       for (const step of order) {
         for (const record of all(cluster)) {
           const { resource } = record.resource;

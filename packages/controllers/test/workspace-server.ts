@@ -2,9 +2,9 @@ import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { apiBindings, apiExports, apiResourceSchemas, type APIExport, type APIResourceSchema } from '@multiplane/apis';
 import { PathAndNameIndex, type Informer } from '@multiplane/client';
 import { silentLogger, systemClock, type Clock, type Runnable } from '@multiplane/component-base';
-import { apiBindingDeletionController } from '../apis/api-binding-deletion-controller.ts';
-import { namespaceController } from '../core/namespace-controller.ts';
-import { DefaultBindingWriter } from '../tenancy/default-binding-writer.ts';
+import { apiBindingDeletionController } from '../src/apis/api-binding-deletion-controller.ts';
+import { namespaceController } from '../src/core/namespace-controller.ts';
+import { DefaultBindingWriter } from '../src/tenancy/default-binding-writer.ts';
 import {
   logicalClusterFinalizer,
   logicalClusterObjectName,
@@ -12,20 +12,20 @@ import {
   workspaceTypes,
   type LogicalCluster,
   type WorkspaceType,
-} from '../tenancy/kinds.ts';
-import { logicalClusterController } from '../tenancy/logical-cluster-controller.ts';
-import { workspaceControllers } from '../tenancy/workspace-controller.ts';
-import type { UpdateWhole } from '../runtime/update-status.ts';
-import type { ContentRemover } from '../core/content-remover.ts';
+} from '../src/tenancy/kinds.ts';
+import { logicalClusterController } from '../src/tenancy/logical-cluster-controller.ts';
+import { workspaceControllers } from '../src/tenancy/workspace-controller.ts';
+import type { UpdateWithStatus } from '../src/runtime/object-writes.ts';
+import type { ContentDeleter } from '../src/core/content-deleter.ts';
 import type { FakeApi } from './fake-api.ts';
-import { fakeContent } from './fake-content.ts';
+import { fakeContentDeleter } from './fake-content-deleter.ts';
 
-/** The process is gone: whatever it would write from now on is lost. */
-class Killed extends Error {
-  override readonly name = 'Killed';
+/** A write of a process that has crashed. */
+class CrashedError extends Error {
+  override readonly name = 'CrashedError';
 }
 
-/** Everything happens in the moment at which the API marks what is deleted. */
+/** `now` is the deletion timestamp that FakeApi sets, so that deletions never look slow. */
 const clock: Clock = {
   now: () => Date.parse('2026-01-01T00:00:00Z'),
   monotonic: () => systemClock.monotonic(),
@@ -33,24 +33,24 @@ const clock: Clock = {
   sleep: (milliseconds, signal) => systemClock.sleep(milliseconds, signal),
 };
 
-/** The controllers of a server that take part in the life of a workspace. */
+/** A process with the controllers of workspaces, logical clusters, namespaces and deleted bindings. */
 export class WorkspaceServer {
   readonly #running: readonly Runnable[];
   private constructor(running: readonly Runnable[]) {
     this.#running = running;
   }
 
-  /** Runs on what `api` holds; is killed before the write after so many, and finds types only when it was told of them. */
+  /** Crashes after `writes` writes. The index of workspace types is synced when `typesSynced` resolves. */
   static async start(
     api: FakeApi,
     writes = Number.POSITIVE_INFINITY,
-    toldOfTypes?: Promise<void>,
+    typesSynced?: Promise<void>,
   ): Promise<WorkspaceServer> {
     const { informers } = api;
-    const { client, updateWhole, content } = mortalWrites(api, writes);
-    const modules = { informers, globalInformers: informers, client, updateWhole, clock, logger: silentLogger };
+    const { client, updateWithStatus, content } = limitedWrites(api, writes);
+    const modules = { informers, globalInformers: informers, client, updateWithStatus, clock, logger: silentLogger };
     const types = new PathAndNameIndex({
-      informer: late(informers.informer<WorkspaceType>(workspaceTypes), toldOfTypes),
+      informer: delayed(informers.informer<WorkspaceType>(workspaceTypes), typesSynced),
     });
     const exports = new PathAndNameIndex({ informer: informers.informer<APIExport>(apiExports) });
     const options = {
@@ -67,7 +67,7 @@ export class WorkspaceServer {
         informers.informer<APIResourceSchema>(apiResourceSchemas).get({ cluster, namespace: '', name }),
       createBinding: (cluster, binding) => client.create(apiBindings, cluster, binding),
     });
-    const at = (cluster: LogicalClusterName) => ({ cluster, namespace: '', name: logicalClusterObjectName });
+    const referenceIn = (cluster: LogicalClusterName) => ({ cluster, namespace: '', name: logicalClusterObjectName });
     const running = [
       ...workspaceControllers(options, {
         ...modules,
@@ -76,58 +76,62 @@ export class WorkspaceServer {
         exports,
         logicalClusters: {
           isLocal: () => true,
-          known: (_shard, cluster) => informers.informer<LogicalCluster>(logicalClusters).get(at(cluster)),
-          get: async (_shard, cluster) => informers.informer<LogicalCluster>(logicalClusters).get(at(cluster)),
-          // With what admission adds.
+          cached: (_shard, cluster) => informers.informer<LogicalCluster>(logicalClusters).get(referenceIn(cluster)),
+          get: async (_shard, cluster) => informers.informer<LogicalCluster>(logicalClusters).get(referenceIn(cluster)),
+          // With the finalizer that admission adds.
           create: async (_shard, cluster, object) =>
             await client.create(logicalClusters, cluster, {
               ...object,
               metadata: { ...object.metadata, finalizers: [logicalClusterFinalizer] },
             }),
-          delete: (_shard, cluster) => client.delete(logicalClusters, at(cluster)),
+          delete: (_shard, cluster) => client.delete(logicalClusters, referenceIn(cluster)),
         },
-        health: { isAlive: () => true, load: () => 0, onRelief: () => undefined },
+        health: { isAlive: () => true, load: () => 0, onAvailable: () => undefined },
         mayUse: () => true,
         pathOf: () => 'root',
         confirmShard: () => Promise.resolve({} as KubeObject),
       }),
-      logicalClusterController(options, { ...modules, content, defaultBindings, tellOwner: () => Promise.resolve() }),
+      logicalClusterController(options, { ...modules, content, defaultBindings, notifyOwner: () => Promise.resolve() }),
       namespaceController(modules),
       apiBindingDeletionController(modules),
     ];
-    for (const one of running) await one.start();
+    for (const controller of running) await controller.start();
     return new WorkspaceServer(running);
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#running.map((one) => one.stop()));
+    await Promise.all(this.#running.map((controller) => controller.stop()));
   }
 }
 
-/** Objects are there at once, and told of when something has happened. */
-function late<T extends KubeObject>(informer: Informer<T>, told: Promise<void> | undefined): Informer<T> {
-  if (told === undefined) return informer;
+/** An informer that delivers its events after `ready`; its lister has all objects. */
+function delayed<T extends KubeObject>(informer: Informer<T>, ready: Promise<void> | undefined): Informer<T> {
+  if (ready === undefined) return informer;
   return {
     ...informer,
     addHandlers: (handlers) => {
-      void told.then(() => informer.addHandlers(handlers));
+      void ready.then(() => informer.addHandlers(handlers));
       return () => {};
     },
   };
 }
 
-/** With what the registry does to namespaces, and with an end. */
-function mortalWrites(
+/** Writes that fail after a number of them, with the registry's handling of the namespace finalizer. */
+function limitedWrites(
   api: FakeApi,
   writes: number,
-): { readonly client: FakeApi['client']; readonly updateWhole: UpdateWhole; readonly content: ContentRemover } {
+): {
+  readonly client: FakeApi['client'];
+  readonly updateWithStatus: UpdateWithStatus;
+  readonly content: ContentDeleter;
+} {
   let left = writes;
-  const isDead = (): boolean => left-- <= 0;
+  const hasCrashed = (): boolean => left-- <= 0;
   const client = new Proxy(api.client, {
     get(client, verb: keyof FakeApi['client']) {
       return (...args: unknown[]) => {
         const isWrite = verb !== 'get' && verb !== 'list';
-        if (isWrite && isDead()) return Promise.reject(new Killed(`before a ${verb}`));
+        if (isWrite && hasCrashed()) return Promise.reject(new CrashedError(`before a ${verb}`));
         const [, , object, options] = args as [unknown, unknown, KubeObject, { subresource?: string } | undefined];
         if (verb === 'update' && options?.subresource === 'finalize') object.metadata.finalizers = [];
         return (client[verb] as (...all: unknown[]) => Promise<unknown>)(...args);
@@ -136,9 +140,10 @@ function mortalWrites(
   });
   return {
     client,
-    content: fakeContent(api, () => {
-      if (isDead()) throw new Killed('before a removal');
+    content: fakeContentDeleter(api, () => {
+      if (hasCrashed()) throw new CrashedError('before a removal');
     }),
-    updateWhole: (...args) => (isDead() ? Promise.reject(new Killed('before an update')) : api.updateWhole(...args)),
+    updateWithStatus: (...args) =>
+      hasCrashed() ? Promise.reject(new CrashedError('before an update')) : api.updateWithStatus(...args),
   };
 }

@@ -1,16 +1,5 @@
 import { isStatusError, StatusError, statusErrors, type UserInfo } from '@multiplane/apimachinery';
 import {
-  answersPreflight,
-  cleanTarget,
-  clusterOfToken,
-  identityHeaders,
-  writeNotFoundText,
-  writeStatusError,
-  writeText,
-  type BaseExchange,
-  type Soon,
-} from '@multiplane/apiserver';
-import {
   metricsContentType,
   parseHealthRequest,
   renderHealth,
@@ -19,9 +8,20 @@ import {
   type Logger,
   type MetricsRegistry,
 } from '@multiplane/component-base';
+import {
+  respondToPreflight,
+  type BaseExchange,
+  cleanTarget,
+  clusterOfToken,
+  identityHeaders,
+  type MaybePromise,
+  writeNotFoundText,
+  writeStatusError,
+  writeText,
+} from '@multiplane/generic-server';
 import { UpstreamError, type HeaderFilter, type ReverseProxy } from '@multiplane/reverse-proxy';
 import type { GroupFilter } from './authentication/group-filter.ts';
-import { withoutCredentials } from './authentication/credentials.ts';
+import { removeCredentials } from './authentication/remove-credentials.ts';
 import { checkImpersonation } from './authentication/impersonation-check.ts';
 import type { OptionalAuthentication } from './authentication/optional-authentication.ts';
 import type { Mapping } from './mapping/mapping-file.ts';
@@ -37,12 +37,12 @@ export interface FrontProxyHandlerModules {
   readonly router: Router;
   readonly authentication: OptionalAuthentication;
   readonly groups: GroupFilter;
-  /** What must not come from a client. */
+  /** Identity headers, which are removed from all requests of clients. */
   readonly identityHeaders: HeaderFilter;
   readonly proxyOf: (mapping: Mapping) => ReverseProxy;
   /** Whether a user may read the metrics. */
   readonly mayReadMetrics: (user: UserInfo) => Promise<boolean>;
-  /** Somebody known made a request through this connection. */
+  /** Called for every request of an authenticated user. */
   readonly onAuthenticated: (exchange: BaseExchange) => void;
   readonly health: HealthChecks;
   readonly registry: MetricsRegistry;
@@ -52,23 +52,26 @@ export interface FrontProxyHandlerModules {
 }
 
 const noInfo = { query: new URLSearchParams() };
-const nobody: readonly string[] = [];
+const noHeaders: readonly string[] = [];
 
 /**
- * The way of a request through the front-proxy (C11.3), outermost first:
+ * Handles requests, outermost stage first:
  *
  * ```
- *   health → cors → clean path → in-cluster ServiceAccount → routing → metrics │ authentication → identity headers → forward
+ *   health → CORS → path normalization → cluster of in-cluster clients → routing → authentication → identity headers → forward
  * ```
- * Routing comes before authentication, as in the reference: a workspace that does not exist is refused to everybody in
- * the same words. Whatever is thrown below becomes an answer here; nothing is thrown above.
+ * Like in kcp, routing precedes authentication, so all callers get the same error for a missing workspace. Errors become
+ * responses here; {@link handle} never rejects.
  */
 export class FrontProxyHandler {
   readonly #options: FrontProxyHandlerOptions;
   readonly #modules: FrontProxyHandlerModules;
-  /** By the objects of users: those of certificates last as long as their connections. */
-  readonly #passedOn = new WeakMap<UserInfo, UserInfo>();
-  readonly #stamps = new WeakMap<UserInfo, { readonly mapping: Mapping; readonly headers: readonly string[] }>();
+  /** Upstream identities by user object; the user object of a certificate lives as long as its connection. */
+  readonly #upstreamUsers = new WeakMap<UserInfo, UserInfo>();
+  readonly #identityHeaders = new WeakMap<
+    UserInfo,
+    { readonly mapping: Mapping; readonly headers: readonly string[] }
+  >();
 
   constructor(options: FrontProxyHandlerOptions, modules: FrontProxyHandlerModules) {
     this.#options = options;
@@ -80,8 +83,8 @@ export class FrontProxyHandler {
     const startedAt = clock.monotonic();
     let longRunning = false;
     try {
-      if (mayAskForHealth(exchange) && (await this.#answersHealth(exchange))) return;
-      if (this.#answersCors(exchange)) return;
+      if (mayBeProbe(exchange) && (await this.#respondToProbe(exchange))) return;
+      if (this.#respondToPreflight(exchange)) return;
       const clean = cleanTarget(exchange.url);
       const target = targetOf(exchange, clean);
       if (clean !== undefined) {
@@ -91,10 +94,10 @@ export class FrontProxyHandler {
       }
       longRunning = isLongRunning(target) || exchange.takeConnection !== undefined;
       if (longRunning) metrics.longRunning++;
-      if (target.path === '/metrics') await this.#metrics(exchange);
+      if (target.path === '/metrics') await this.#serveMetrics(exchange);
       else await this.#route(exchange, target, longRunning);
     } catch (error) {
-      this.#answer(exchange, error);
+      this.#respondToError(exchange, error);
     } finally {
       if (longRunning) metrics.longRunning--;
       metrics.finished(exchange.method, exchange.status, longRunning ? undefined : clock.monotonic() - startedAt);
@@ -104,20 +107,21 @@ export class FrontProxyHandler {
   async #route(exchange: BaseExchange, target: RequestTarget, longRunning: boolean): Promise<void> {
     const destination = this.#modules.router.route(target, exchange.method);
     if (destination.kind === 'not-found') {
-      keptByNobody(exchange);
+      forbidCaching(exchange);
       writeNotFoundText(exchange);
       return;
     }
     if (destination.kind === 'unavailable') {
-      keptByNobody(exchange);
+      forbidCaching(exchange);
       writeText(exchange, 503, 'Not available.\n');
       return;
     }
-    const known = this.#authenticate(exchange);
-    const user = known instanceof Promise ? await known : known;
-    const headers = user === undefined ? nobody : this.#identity(this.#passOn(user), exchange, destination);
-    // Who is known needs no token any more, and a server elsewhere that a tenant named gets nobody's.
-    if (user !== undefined || destination.isForeign) withoutCredentials(exchange);
+    const authenticated = this.#authenticate(exchange);
+    const user = authenticated instanceof Promise ? await authenticated : authenticated;
+    const headers = user === undefined ? noHeaders : this.#headersOf(this.#upstreamUser(user), exchange, destination);
+    // The identity headers replace the token of an authenticated user. An external server, which a tenant configured, must
+    // not get tokens at all.
+    if (user !== undefined || destination.isExternal) removeCredentials(exchange);
     try {
       await this.#modules.proxyOf(destination.mapping).forward(exchange, {
         url: destination.url,
@@ -129,64 +133,66 @@ export class FrontProxyHandler {
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
       this.#modules.metrics.failed(destination.shard, error);
-      this.#modules.logger.debug('a server behind did not answer', { shard: destination.shard, error });
-      answerFailure(exchange, error);
+      this.#modules.logger.debug('failed to forward a request', { shard: destination.shard, error });
+      respondToUpstreamError(exchange, error);
     }
   }
 
-  /** Who asks, as far as the proxy can tell; throws a StatusError 401. */
-  #authenticate(exchange: BaseExchange): Soon<UserInfo | undefined> {
+  /** The user; undefined if the shard authenticates the request. Throws a StatusError 401. */
+  #authenticate(exchange: BaseExchange): MaybePromise<UserInfo | undefined> {
     const { authentication, logger, onAuthenticated } = this.#modules;
-    const answer = authentication.authenticate(exchange, (error) => logger.debug('credentials refused', { error }));
-    const welcome = (user: UserInfo | undefined): UserInfo | undefined => {
+    const result = authentication.authenticate(exchange, (error) => logger.debug('authentication failed', { error }));
+    const report = (user: UserInfo | undefined): UserInfo | undefined => {
       if (user !== undefined) onAuthenticated(exchange);
       return user;
     };
-    return answer instanceof Promise ? answer.then(welcome) : welcome(answer);
+    return result instanceof Promise ? result.then(report) : report(result);
   }
 
-  /** The user as servers behind see it. */
-  #passOn(user: UserInfo): UserInfo {
-    let passedOn = this.#passedOn.get(user);
-    if (passedOn === undefined) {
-      passedOn = { ...user, groups: this.#modules.groups.apply(user.groups) };
-      this.#passedOn.set(user, passedOn);
+  /** The user as upstream servers see it, with filtered groups. */
+  #upstreamUser(user: UserInfo): UserInfo {
+    let upstreamUser = this.#upstreamUsers.get(user);
+    if (upstreamUser === undefined) {
+      upstreamUser = { ...user, groups: this.#modules.groups.apply(user.groups) };
+      this.#upstreamUsers.set(user, upstreamUser);
     }
-    return passedOn;
+    return upstreamUser;
   }
 
-  #identity(
+  #headersOf(
     user: UserInfo,
     exchange: BaseExchange,
     { mapping }: Extract<Destination, { kind: 'forward' }>,
   ): readonly string[] {
     checkImpersonation(user, exchange.headers);
-    const known = this.#stamps.get(user);
-    if (known?.mapping === mapping) return known.headers;
+    const cached = this.#identityHeaders.get(user);
+    if (cached?.mapping === mapping) return cached.headers;
     const headers = identityHeaders(user, mapping.headers);
     if (headers === undefined) throw statusErrors.unauthorized();
-    this.#stamps.set(user, { mapping, headers });
+    this.#identityHeaders.set(user, { mapping, headers });
     return headers;
   }
 
-  async #answersHealth(exchange: BaseExchange): Promise<boolean> {
+  async #respondToProbe(exchange: BaseExchange): Promise<boolean> {
     const { url } = exchange;
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
-    const asked = parseHealthRequest(path, new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1)));
-    if (asked === undefined) return false;
-    const answer = await renderHealth(this.#modules.health, asked);
-    for (const [name, value] of Object.entries(answer.headers)) exchange.setHeader(name, value);
-    exchange.respond(answer.status, answer.body);
+    const probe = parseHealthRequest(path, new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1)));
+    if (probe === undefined) return false;
+    const response = await renderHealth(this.#modules.health, probe);
+    for (const [name, value] of Object.entries(response.headers)) exchange.setHeader(name, value);
+    exchange.respond(response.status, response.body);
     return true;
   }
 
-  /** True when the request was a browser's question whether it may ask. */
-  #answersCors(exchange: BaseExchange): boolean {
-    return this.#options.corsAllowedOrigins.length > 0 && answersPreflight(exchange, this.#options.corsAllowedOrigins);
+  /** Sets CORS headers. Returns true if the request was a preflight. */
+  #respondToPreflight(exchange: BaseExchange): boolean {
+    return (
+      this.#options.corsAllowedOrigins.length > 0 && respondToPreflight(exchange, this.#options.corsAllowedOrigins)
+    );
   }
 
-  async #metrics(exchange: BaseExchange): Promise<void> {
+  async #serveMetrics(exchange: BaseExchange): Promise<void> {
     const { mayReadMetrics, metrics, registry } = this.#modules;
     const user = await this.#authenticate(exchange);
     if (user === undefined) throw statusErrors.unauthorized();
@@ -202,36 +208,36 @@ export class FrontProxyHandler {
     exchange.respond(200, await registry.render());
   }
 
-  #answer(exchange: BaseExchange, error: unknown): void {
+  #respondToError(exchange: BaseExchange, error: unknown): void {
     try {
-      if (!exchange.headersSent) keptByNobody(exchange);
+      if (!exchange.headersSent) forbidCaching(exchange);
       if (isStatusError(error)) {
         if (!exchange.headersSent) exchange.setHeader('x-content-type-options', 'nosniff');
         writeStatusError({ exchange, info: noInfo }, error);
         return;
       }
-      this.#modules.logger.error('a request failed', { error, method: exchange.method });
+      this.#modules.logger.error('failed to handle a request', { error, method: exchange.method });
       if (exchange.headersSent) exchange.destroy();
       else writeText(exchange, 500, 'Internal Server Error\n');
     } catch (failure) {
-      this.#modules.logger.error('an error could not be answered', { error: failure });
+      this.#modules.logger.error('failed to respond to an error', { error: failure });
       exchange.destroy();
     }
   }
 }
 
-/** An answer of this proxy's own is for whoever asked, as a shard's is (K1.3): a workspace that is missing may come. */
-function keptByNobody(exchange: BaseExchange): void {
+/** The front-proxy's own responses must not be cached, like those of shards: a missing workspace may be created. */
+function forbidCaching(exchange: BaseExchange): void {
   exchange.setHeader('cache-control', 'no-cache, private');
 }
 
-/** Nothing but healthz, livez and readyz begins so, and every request is asked. */
-function mayAskForHealth({ url }: BaseExchange): boolean {
+/** Whether the path starts with `/h`, `/l` or `/r`: a cheap check for healthz, livez and readyz. */
+function mayBeProbe({ url }: BaseExchange): boolean {
   const second = url.charCodeAt(1);
   return second === 0x68 || second === 0x6c || second === 0x72;
 }
 
-/** In-cluster clients know no `/clusters/`: their token says where they are (C1.5, C7.3). */
+/** In-cluster clients send no `/clusters/` prefix; the claims of their token name the logical cluster. */
 function targetOf(exchange: BaseExchange, clean: string | undefined): RequestTarget {
   const url = clean ?? exchange.url;
   const target = parseTarget(url);
@@ -241,8 +247,8 @@ function targetOf(exchange: BaseExchange, clean: string | undefined): RequestTar
   return cluster === undefined ? target : parseTarget(`/clusters/${cluster}${url}`);
 }
 
-/** What a server that did not answer is answered with: 503 in Status for what may be tried again, 502 as the reference. */
-function answerFailure(exchange: BaseExchange, error: UpstreamError): void {
+/** Responds to a failure of the upstream server: 503 for requests that may be retried, else 502 as in kcp. */
+function respondToUpstreamError(exchange: BaseExchange, error: UpstreamError): void {
   switch (error.failure) {
     case 'unreachable':
     case 'overloaded':

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
-import { echoOf, ProxyFixture } from './test-support/proxy-fixture.ts';
+import { echoOf, ProxyFixture } from '../test/proxy-fixture.ts';
 
-describe('the way of a request', () => {
+describe('routing', () => {
   let proxy: ProxyFixture;
   beforeEach(async () => {
     proxy = await ProxyFixture.start([], {
@@ -13,15 +13,17 @@ describe('the way of a request', () => {
   });
   afterEach(() => proxy.stop());
 
-  test('a path leads to its shard, by the name of the logical cluster', async () => {
+  test('a workspace path is forwarded to its shard with the logical cluster name', async () => {
     expect(echoOf(await proxy.ask('/clusters/root/api'))).toMatchObject({ shard: 'root', url: '/clusters/root/api' });
     const team = await proxy.ask('/clusters/root:org:team/api/v1/pods?limit=5&x=%2F');
     expect(echoOf(team)).toMatchObject({ shard: 'root', url: '/clusters/team1/api/v1/pods?limit=5&x=%2F' });
+    const encoded = await proxy.ask('/clusters/root%3Aorg%3ateam/api/v1/pods?x=%3A');
+    expect(echoOf(encoded)).toMatchObject({ shard: 'root', url: '/clusters/team1/api/v1/pods?x=%3A' });
     expect(echoOf(await proxy.ask('/clusters/root:org'))).toMatchObject({ shard: 'b', url: '/clusters/org1' });
     expect(echoOf(await proxy.ask('/clusters/org1?a=b'))).toMatchObject({ shard: 'b', url: '/clusters/org1?a=b' });
   });
 
-  test('HTTP/2 as well, with bodies both ways', async () => {
+  test('HTTP/2 with request and response bodies', async () => {
     const session = proxy.session(await proxy.identity('alice', ['team']));
     const body = Buffer.from('x'.repeat(300_000));
     const answer = await proxy.ask2(session, { ':path': '/clusters/root:org/api', ':method': 'POST' }, body);
@@ -35,6 +37,9 @@ describe('the way of a request', () => {
   test.each([
     '/clusters/nowhere/api',
     '/clusters/*/api',
+    '/clusters/%2A/api',
+    '/clusters/root%2Forg/api',
+    '/clusters/root%253Aorg/api',
     '/clusters/root:nothing/api',
     '/clusters//api',
     '/clusters/ROOT/x',
@@ -54,7 +59,7 @@ describe('the way of a request', () => {
     '/clusters/root/a%2fb',
     '/clusters/root/%00',
     '/clusters/root/%zz',
-  ])('%s could be read in two ways and reaches nobody', async (path) => {
+  ])('%s is ambiguous and is rejected', async (path) => {
     const answer = await proxy.ask(path);
     expect(answer.status).toBe(400);
     expect(proxy.root.requests).toEqual([]);
@@ -68,7 +73,7 @@ describe('the way of a request', () => {
     ['a folded header', 'x-a: b\r\n transfer-encoding: chunked'],
     ['a space before the colon', 'content-length : 5'],
     ['a bare carriage return', 'x-a: b\rtransfer-encoding: chunked'],
-  ])('%s: nobody is told where such a request ends', async (_what, lines) => {
+  ])('%s: an ambiguous end of the request is rejected', async (_what, lines) => {
     const smuggled = 'GET /clusters/root/api/v1/secrets HTTP/1.1\r\nhost: x\r\n\r\n';
     const received = await proxy.raw(
       `POST /clusters/root/api HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${lines}\r\n\r\n0\r\n\r\n${smuggled}`,
@@ -78,17 +83,17 @@ describe('the way of a request', () => {
     expect(proxy.root.requests).toEqual([]);
   });
 
-  test('only the first /clusters/ says where a request goes', async () => {
+  test('only the first /clusters/ selects the workspace', async () => {
     const echo = echoOf(await proxy.ask('/clusters/root:org/clusters/root/api'));
     expect(echo).toMatchObject({ shard: 'b', url: '/clusters/org1/clusters/root/api' });
   });
 
-  test('a doubled slash is sent to the clean path, which keeps its workspace', async () => {
+  test('a doubled slash is redirected to a path in the same workspace', async () => {
     const answer = await proxy.ask('/clusters/root//api///v1?x=//');
     expect([answer.status, answer.headers.location]).toEqual([307, '/clusters/root/api/v1?x=//']);
   });
 
-  test('a path that belongs to nobody', async () => {
+  test('a path without a mapping', async () => {
     for (const path of ['/', '/version', '/api', '/clusters', '/%63lusters/root/api']) {
       const answer = await proxy.ask(path);
       expect([answer.status, answer.body.toString()]).toEqual([404, '404 page not found\n']);
@@ -96,7 +101,7 @@ describe('the way of a request', () => {
     }
   });
 
-  test('a workspace that is out of order', async () => {
+  test('an unavailable workspace', async () => {
     proxy.root.putWorkspace('root', 'org', { cluster: 'org1' }, 'Unavailable');
     await eventually(async () => {
       const answer = await proxy.ask('/clusters/root:org/api');
@@ -105,7 +110,7 @@ describe('the way of a request', () => {
     expect((await proxy.ask('/clusters/org1/api')).status).toBe(200);
   });
 
-  test('new workspaces are found, deleted ones are not', async () => {
+  test('new workspaces are routable, deleted ones are not', async () => {
     proxy.b.putCluster('late');
     proxy.root.putWorkspace('root', 'late', { cluster: 'late' });
     await eventually(async () => expect(echoOf(await proxy.ask('/clusters/root:late/x')).shard).toBe('b'));
@@ -113,7 +118,7 @@ describe('the way of a request', () => {
     await eventually(async () => expect((await proxy.ask('/clusters/root:late/x')).status).toBe(403));
   });
 
-  test('a shard that moved is found at its new place', async () => {
+  test('a shard with a changed URL is reached at the new URL', async () => {
     const { port } = proxy.b;
     expect(port).not.toBe(proxy.root.port);
     proxy.root.putShard('b', { baseURL: proxy.root.url });
@@ -125,35 +130,38 @@ describe('the way of a request', () => {
     await eventually(async () => expect((await proxy.ask('/clusters/root:org/x')).status).toBe(403));
   });
 
-  test('virtual workspaces are those of the shard that the logical cluster lives on', async () => {
+  test('virtual workspaces of a logical cluster are on its shard', async () => {
     const service = '/services/apiexport/org1/today/clusters/team1/api/v1/pods';
     expect(echoOf(await proxy.ask(service))).toMatchObject({ shard: 'root', url: service });
-    const elsewhere = '/services/apiexport/team1/today/clusters/org1/api';
-    expect(echoOf(await proxy.ask(elsewhere))).toMatchObject({ shard: 'b', url: `/vw${elsewhere}` });
+    const url = '/services/apiexport/team1/today/clusters/org1/api';
+    expect(echoOf(await proxy.ask(url))).toMatchObject({ shard: 'b', url: `/vw${url}` });
   });
 
-  test('all clusters of a virtual workspace: where its export lives, or on the root shard', async () => {
+  test('wildcard requests to virtual workspaces go to the shard of the export, or to the root shard', async () => {
     const all = '/services/apiexport/org1/today/clusters/*/api';
     expect(echoOf(await proxy.ask(all))).toMatchObject({ shard: 'b', url: `/vw${all}` });
     const initializing = '/services/initializingworkspaces/root:universal/clusters/*/api';
     expect(echoOf(await proxy.ask(initializing))).toMatchObject({ shard: 'root', url: initializing });
     expect((await proxy.ask('/services/apiexport/org1/today/clusters/none/api')).status).toBe(403);
+    const encoded = '/services/apiexport/org1/today/clusters/%2A/api';
+    expect(echoOf(await proxy.ask(encoded))).toMatchObject({ shard: 'b', url: `/vw${encoded}` });
+    expect((await proxy.ask('/services/apiexport/root%3Aorg/today/clusters/none%3Ax/api')).status).toBe(403);
   });
 
-  test('the cache of the shards is not reached through the front door', async () => {
+  test('the cache server cannot be reached', async () => {
     const identity = await proxy.identity('admin', ['system:masters']);
     const answer = await proxy.ask('/services/cache/shards/*/clusters/*/api', identity);
     expect(answer.status).toBe(404);
     expect([...proxy.root.requests, ...proxy.b.requests]).toEqual([]);
   });
 
-  test('another mapping is for workspaces that exist', async () => {
+  test('other mappings require an existing workspace', async () => {
     expect((await proxy.ask('/e2e/clusters/nowhere/x')).status).toBe(403);
     expect((await proxy.ask('/e2e/clusters/root:org/x')).status).toBe(503);
     expect((await proxy.ask('/e2e/clusters')).status).toBe(404);
   });
 
-  test('health is open, metrics are not', async () => {
+  test('health is public, metrics require authorization', async () => {
     expect((await proxy.ask('/livez')).body.toString()).toBe('ok');
     expect((await proxy.ask('/readyz?verbose')).body.toString()).toContain('[+]index ok');
     expect((await proxy.ask('/metrics')).status).toBe(401);

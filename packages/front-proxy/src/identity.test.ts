@@ -1,13 +1,13 @@
 import { writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { generateKeyPairSync } from 'node:crypto';
-import { ServiceAccountTokens } from '@multiplane/apiserver';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
+import { ServiceAccountTokens } from '@multiplane/generic-server';
 import { eventually } from '@multiplane/testing';
-import type { Echo } from './test-support/fake-shard.ts';
-import { echoOf, patient, ProxyFixture, tlsPair } from './test-support/proxy-fixture.ts';
+import type { Echo } from '../test/fake-shard.ts';
+import { echoOf, patient, ProxyFixture, tlsPair } from '../test/proxy-fixture.ts';
 
-/** What a client may try to be somebody else. */
+/** Headers with which a client may try to assume another identity. */
 const forged: Record<string, string> = {
   'X-Remote-User': 'system:admin',
   'x-remote-group': 'system:masters',
@@ -23,11 +23,11 @@ const forged: Record<string, string> = {
   'X-Backend-Who': 'system:admin',
   X_Backend_Who: 'system:admin',
 };
-/** Every header of these families, and of the name that the mapping configures. */
+/** All identity headers, including the name that the mapping configures. */
 const identityOf = ({ headers }: Echo): Record<string, unknown> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => /remote|impersonate|backend.who/.test(name)));
 
-describe('who asks', () => {
+describe('identity', () => {
   let proxy: ProxyFixture;
   const start = async (args: readonly string[] = []): Promise<void> => {
     const mapping = ['- path: /other/', '  backend: https://127.0.0.1:1', '  user_header: X-Backend-Who', '  TLS', ''];
@@ -35,10 +35,10 @@ describe('who asks', () => {
   };
   afterEach(() => proxy.stop());
 
-  describe('by certificate', () => {
+  describe('with client certificates', () => {
     beforeEach(() => start(['--requestheader-allowed-names', 'kcp-mounts-proxy', ...patient]));
 
-    test('a stranger is passed on as nobody, with the token it has', async () => {
+    test('an unauthenticated request is forwarded with its token', async () => {
       const headers = { ...forged, authorization: 'Bearer opaque' };
       const echo = echoOf(await proxy.ask('/clusters/root/api', { headers }));
       expect(identityOf(echo)).toEqual({});
@@ -48,7 +48,7 @@ describe('who asks', () => {
       expect(identityOf(echoOf(await proxy.ask2(session, { ':path': '/clusters/root/api', ...small })))).toEqual({});
     });
 
-    test('a known caller is who the certificate says, whatever else the request says', async () => {
+    test('the certificate determines the user, not the headers', async () => {
       const identity = await proxy.identity('alice', ['team-b', 'team-a', 'system:masters']);
       const expected = {
         'x-remote-user': 'alice',
@@ -64,7 +64,7 @@ describe('who asks', () => {
       expect(identityOf(echoOf(over2))).toEqual(expected);
     });
 
-    test('an upgrade changes nothing of that', async () => {
+    test('the same for upgrades', async () => {
       const identity = await proxy.identity('alice');
       const lines = Object.entries(forged).map(([name, value]) => `${name}: ${value}`);
       const request = (upgrade: string): string =>
@@ -81,7 +81,7 @@ describe('who asks', () => {
       }
     });
 
-    test('Connection cannot take the identity away, nor bring one', async () => {
+    test('the Connection header can neither remove nor add identity headers', async () => {
       const identity = await proxy.identity('alice');
       const connection = 'close, X-Remote-User, x-remote-group, X-Remote-Extra-Scopes, x-secret';
       const request = ['GET /clusters/root/api HTTP/1.1', 'host: x', `connection: ${connection}`, 'x-secret: 1'];
@@ -92,7 +92,7 @@ describe('who asks', () => {
       expect(echo.headers).not.toHaveProperty('te');
     });
 
-    test('repeated headers are all gone', async () => {
+    test('repeated identity headers are removed', async () => {
       const lines = ['x-remote-user: a', 'X-Remote-User: b', 'X-REMOTE-GROUP: c', 'x-remote-group: d'];
       await proxy.raw(
         `GET /clusters/root/api HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${lines.join('\r\n')}\r\n\r\n`,
@@ -100,15 +100,15 @@ describe('who asks', () => {
       expect(proxy.root.requests.map(identityOf)).toEqual([{}]);
     });
 
-    test('a certificate that nobody signed is refused, not ignored', async () => {
-      const stranger = tlsPair(await proxy.servingAuthority.issueClient({ user: 'alice' }));
-      expect((await proxy.ask('/clusters/root/api', stranger)).status).toBe(401);
+    test('a certificate of an unknown CA is rejected', async () => {
+      const otherAuthority = tlsPair(await proxy.servingAuthority.issueClient({ user: 'alice' }));
+      expect((await proxy.ask('/clusters/root/api', otherAuthority)).status).toBe(401);
       const unlisted = tlsPair(await proxy.proxyAuthority.issueClient({ user: 'kcp-front-proxy' }));
       expect((await proxy.ask('/clusters/root/api', { ...unlisted, headers: forged })).status).toBe(401);
       expect(proxy.root.requests).toEqual([]);
     });
 
-    test('another proxy is believed about its callers, and its own certificate is nobody', async () => {
+    test('a trusted proxy asserts users, and its certificate is no credential', async () => {
       const mounts = tlsPair(await proxy.proxyAuthority.issueClient({ user: 'kcp-mounts-proxy' }));
       const headers = {
         'x-remote-user': 'Jürgen',
@@ -131,19 +131,23 @@ describe('who asks', () => {
       expect(identityOf(echoOf(await proxy.ask('/clusters/root/api', mounts)))).toEqual({});
     });
 
-    test('impersonation is passed on, but for warrants and scopes', async () => {
+    test('impersonation is forwarded, except for warrants and other extra fields of kcp', async () => {
       const identity = await proxy.identity('alice');
       const ask = async (headers: Record<string, string>) => proxy.ask('/clusters/root/api', { ...identity, headers });
-      const plain = { 'impersonate-user': 'bob', 'impersonate-extra-team': 'x' };
+      const plain = {
+        'impersonate-user': 'bob',
+        'impersonate-extra-team': 'x',
+        'impersonate-extra-authentication.kcp.io%2fscopes': 'cluster:org1',
+      };
       expect(identityOf(echoOf(await ask(plain)))).toMatchObject(plain);
-      for (const key of ['authorization.kcp.io%2Fwarrant', 'Authentication.KCP.io%2fscopes', 'x.kcp.io']) {
+      for (const key of ['authorization.kcp.io%2Fwarrant', 'Authentication.KCP.io%2fcluster-name', 'x.kcp.io']) {
         const answer = await ask({ ...plain, [`Impersonate-Extra-${key}`]: 'x' });
         expect([answer.status, answer.body.toString()]).toEqual([403, expect.stringContaining('impersonation is not')]);
       }
       expect(proxy.root.requests.length).toBe(1);
     });
 
-    test('identities of requests that cross never do', async () => {
+    test('identities of concurrent requests are not mixed up', async () => {
       const [alice, bob] = await Promise.all([proxy.identity('alice', ['a']), proxy.identity('bob', ['b'])]);
       const sessions = [proxy.session(alice), proxy.session(bob)] as const;
       const answers = await Promise.all(
@@ -156,14 +160,14 @@ describe('who asks', () => {
     });
   });
 
-  test('groups that are passed on, and dropped', async () => {
+  test('groups are passed on and dropped', async () => {
     await start(['--authentication-pass-on-groups', 'team-*,admins', '--authentication-drop-groups', 'team-x*']);
     const identity = await proxy.identity('alice', ['team-b', 'team-xy', 'other', 'admins', 'system:masters']);
     const echo = echoOf(await proxy.ask('/clusters/root/api', identity));
     expect(echo.headers['x-remote-group']).toEqual(['admins', 'team-b']);
   });
 
-  test('with a token file everybody must be known', async () => {
+  test('with a token file every request must be authenticated', async () => {
     proxy = await ProxyFixture.start([]);
     await writeFile(proxy.path('tokens.csv'), 'secret,carol,u7,"team-a,team-b"\n');
     const args = ['--token-auth-file', proxy.path('tokens.csv')];
@@ -177,8 +181,12 @@ describe('who asks', () => {
         'x-remote-group': ['system:authenticated', 'team-a', 'team-b'],
       });
       expect(echo.headers['authorization']).toBeUndefined();
-      const strangers: Record<string, string>[] = [{}, { authorization: 'Bearer wrong' }, { authorization: 'Bearer ' }];
-      for (const headers of strangers) {
+      const unauthenticated: Record<string, string>[] = [
+        {},
+        { authorization: 'Bearer wrong' },
+        { authorization: 'Bearer ' },
+      ];
+      for (const headers of unauthenticated) {
         const answer = await ask(headers);
         expect([answer.status, JSON.parse(answer.body.toString())]).toMatchObject([401, { reason: 'Unauthorized' }]);
       }
@@ -187,7 +195,7 @@ describe('who asks', () => {
     }
   });
 
-  test('where workspaces have issuers of their own, the shard looks at tokens nobody knows here', async () => {
+  test('with workspace authentication, unknown tokens are forwarded to the shard', async () => {
     proxy = await ProxyFixture.start([]);
     await writeFile(proxy.path('tokens.csv'), 'secret,carol,u7\n');
     const gate = '--feature-gates=WorkspaceAuthentication=true';
@@ -201,15 +209,15 @@ describe('who asks', () => {
         'x-remote-user': 'carol',
       });
       expect((await ask({})).status).toBe(401);
-      const stranger = tlsPair(await other.servingAuthority.issueClient({ user: 'alice' }));
+      const otherAuthority = tlsPair(await other.servingAuthority.issueClient({ user: 'alice' }));
       const headers = { authorization: 'Bearer of-a-workspace' };
-      expect((await other.ask('/clusters/root/api', { ...stranger, headers })).status).toBe(401);
+      expect((await other.ask('/clusters/root/api', { ...otherAuthority, headers })).status).toBe(401);
     } finally {
       await other.stop();
     }
   });
 
-  test('a service account is known as long as it lives on its shard', async () => {
+  test('a service account is authenticated while it exists on its shard', async () => {
     const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     proxy = await ProxyFixture.start([]);
     await writeFile(proxy.path('sa.pub'), keys.publicKey.export({ type: 'spki', format: 'pem' }));
@@ -247,7 +255,7 @@ describe('who asks', () => {
       expect(echo.headers['authorization']).toBeUndefined();
       expect((await ask('/clusters/root/api', await issue('gone'))).status).toBe(401);
       expect((await ask('/clusters/root/api', `${await issue('robot')}x`)).status).toBe(401);
-      // In a cluster nobody knows of /clusters/: the token says where it is.
+      // In-cluster clients send no /clusters/; the token names the logical cluster.
       expect(echoOf(await ask('/api/v1/namespaces', await issue('robot')))).toMatchObject({
         shard: 'b',
         url: '/clusters/org1/api/v1/namespaces',
@@ -257,10 +265,10 @@ describe('who asks', () => {
     }
   });
 
-  test('a tenant may say where a request goes, not whose it was', async () => {
+  test('a mount gets the identity but no token', async () => {
     await start();
-    const elsewhere = proxy.b.url.replace('127.0.0.1', 'localhost');
-    proxy.root.putWorkspace('root', 'mounted', { mount: { ref: {} }, URL: `${elsewhere}/clusters/x` });
+    const mountUrl = proxy.b.url.replace('127.0.0.1', 'localhost');
+    proxy.root.putWorkspace('root', 'mounted', { mount: { ref: {} }, URL: `${mountUrl}/clusters/x` });
     proxy.root.putWorkspace('root', 'own', { mount: { ref: {} }, URL: `${proxy.b.url}/clusters/y` });
     const headers = { ...forged, authorization: 'Bearer opaque' };
     const echo = await eventually(async () => {
@@ -274,7 +282,7 @@ describe('who asks', () => {
     const known = echoOf(await proxy.ask('/clusters/root:mounted/api', await proxy.identity('alice')));
     expect(known).toMatchObject({ url: '/clusters/x/api' });
     expect(known.headers['x-remote-user']).toBe('alice');
-    // This control plane knows the token as well as the shard would.
+    // A mount at this control plane gets the token, like a shard.
     const own = await eventually(async () => echoOf(await proxy.ask('/clusters/root:own/api', { headers })));
     expect(own).toMatchObject({ url: '/clusters/y/api', headers: { authorization: 'Bearer opaque' } });
     expect(identityOf(own)).toEqual({});

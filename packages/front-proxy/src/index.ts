@@ -3,7 +3,7 @@ export { completeFrontProxyOptions, frontProxyOptionSections, frontProxyOptionTa
 export type { FrontProxyOptions, FrontProxyOptionValues } from './options.ts';
 export { runFrontProxy } from './server.ts';
 export type { FrontProxyModules } from './server.ts';
-export { IndexFeeder } from './index/index-feeder.ts';
-export type { IndexFeederModules } from './index/index-feeder.ts';
+export { IndexController } from './index/index-controller.ts';
+export type { IndexControllerModules } from './index/index-controller.ts';
 export { WorkspaceIndex } from './index/workspace-index.ts';
 export type { Route, ShardAddress, ShardRoute } from './index/workspace-index.ts';

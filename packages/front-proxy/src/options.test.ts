@@ -6,7 +6,7 @@ const here = import.meta.filename;
 const complete = (...args: string[]) => completeFrontProxyOptions(parseOptions(frontProxyOptionTable, { args }).values);
 const needed = ['--mapping-file', here, '--shards-kubeconfig', here];
 
-test('what is required', () => {
+test('required flags', () => {
   expect(() => complete()).toThrow('--mapping-file is required');
   expect(() => complete('--mapping-file', here)).toThrow('--shards-kubeconfig is required');
   expect(() => complete(...needed, '--tls-cert-file', here)).toThrow('go together');
@@ -15,13 +15,13 @@ test('what is required', () => {
   );
 });
 
-test('what follows from what is given', () => {
+test('derived values', () => {
   const options = complete(...needed, '--root-directory', '/r');
   expect(options).toMatchObject({
     securePort: 443,
     rootKubeconfig: here,
     certificateFile: '/r/apiserver.crt',
-    makesCertificate: true,
+    generatesCertificate: true,
     apiAudiences: ['https://kcp.default.svc'],
     authenticationDropGroups: [
       'system:masters',

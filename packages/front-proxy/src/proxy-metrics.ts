@@ -11,7 +11,7 @@ import type { WorkspaceIndex } from './index/workspace-index.ts';
 const maxShards = 256;
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
-/** What the front-proxy counts. Labels name shards, never what tenants make. */
+/** Metrics of the front-proxy. Labels name shards, but no workspaces, users or objects. */
 export class ProxyMetrics {
   readonly #requests: Counter<'method' | 'code'>;
   readonly #series = new Map<string, CounterSeries>();
@@ -20,25 +20,25 @@ export class ProxyMetrics {
   readonly #tlsErrors: Counter<'shard' | 'error_type'>;
   readonly #collect: () => void;
   readonly handshakeErrors: CounterSeries;
-  /** Watches and the like under way. */
+  /** Running watches and upgraded connections. */
   longRunning = 0;
 
   constructor(registry: MetricsRegistry, { index }: { readonly index: WorkspaceIndex }) {
     this.#requests = registry.counter({
       name: 'multiplane_proxy_requests_total',
-      help: 'Requests by method and by the status of their answers.',
+      help: 'Requests by method and response code.',
       labels: { method: methods, code: 48 },
     });
     this.#duration = registry
       .histogram({
         name: 'multiplane_proxy_request_duration_seconds',
-        help: 'Time from the headers of a request to the end of its answer, watches left out.',
+        help: 'Time from the headers of a request to the end of its response, without watches.',
         buckets: durationBuckets,
       })
       .series();
     this.#failures = registry.counter({
       name: 'multiplane_proxy_upstream_failures_total',
-      help: 'Requests that the server behind did not answer.',
+      help: 'Requests that failed because of the upstream server.',
       labels: {
         shard: maxShards,
         failure: ['unreachable', 'unanswered', 'overloaded', 'loop', 'redirect', 'tls', 'malformed'],
@@ -46,35 +46,35 @@ export class ProxyMetrics {
     });
     this.#tlsErrors = registry.counter({
       name: 'kcp_listener_tls_connection_error',
-      help: 'Connections to servers behind that failed in TLS.',
+      help: 'Connections to upstream servers that failed in TLS.',
       labels: {
         shard: maxShards,
         error_type: ['unknown_ca', 'expired_cert', 'cipher_mismatch', 'hostname_mismatch', 'other'],
       },
     });
     this.handshakeErrors = registry
-      .counter({ name: 'multiplane_proxy_tls_handshake_errors_total', help: 'TLS handshakes of clients that failed.' })
+      .counter({ name: 'multiplane_proxy_tls_handshake_errors_total', help: 'Failed TLS handshakes of clients.' })
       .series();
     const longRunning = registry.gauge({
       name: 'multiplane_proxy_long_running_requests',
-      help: 'Watches and upgraded connections that are being passed on.',
+      help: 'Running watches and upgraded connections.',
     });
     const indexed = registry.gauge({
       name: 'kcp_indexed_logicalclusters',
-      help: 'Logical clusters that the index knows, by shard.',
+      help: 'Indexed logical clusters by shard.',
       labels: { shard: maxShards },
     });
-    let known: string[] = [];
+    let previous: string[] = [];
     this.#collect = () => {
       longRunning.set(this.longRunning);
       const shards = index.shardNames;
-      for (const shard of known) if (!shards.includes(shard)) indexed.set(0, { shard });
+      for (const shard of previous) if (!shards.includes(shard)) indexed.set(0, { shard });
       for (const shard of shards) indexed.set(index.clusterCount(shard), { shard });
-      known = shards;
+      previous = shards;
     };
   }
 
-  /** To be called before the registry is rendered. */
+  /** Updates gauges. To be called before the registry is rendered. */
   collect(): void {
     this.#collect();
   }
@@ -84,7 +84,7 @@ export class ProxyMetrics {
     let series = this.#series.get(key);
     if (series === undefined) {
       series = this.#requests.series({ method, code: String(status) });
-      // Methods and codes come from outside.
+      // Limited, because clients choose the method.
       if (this.#series.size < 512) this.#series.set(key, series);
     }
     series.add(1);

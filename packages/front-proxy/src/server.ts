@@ -1,24 +1,4 @@
-import { createPublicKey, type X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import {
-  BearerTokenAuthenticator,
-  configuredRequestHeader,
-  configuredTokens,
-  ConnectionTable,
-  defaultConnectionLimits,
-  defaultHttpServerOptions,
-  defaultServiceAccountReadsOptions,
-  HttpServer,
-  parseTokenFile,
-  ServiceAccountReads,
-  ServiceAccountTokens,
-  StaticTokenAuthenticator,
-  UnionTokenAuthenticator,
-  watchServingCertificate,
-  type CertificateAuthorities,
-  type RequestAuthenticator,
-  type TokenAuthenticator,
-} from '@multiplane/apiserver';
+import type { X509Certificate } from 'node:crypto';
 import { RestClient, RestTransport, watchClientConfig } from '@multiplane/client';
 import {
   CertificateWatcher,
@@ -28,115 +8,223 @@ import {
   Lifecycle,
   MetricsRegistry,
   parseCertificates,
-  systemClock,
-  type Logger,
-  type Watched,
   servingHosts,
+  systemClock,
+  type Clock,
+  type Logger,
+  type Runnable,
+  type Watched,
 } from '@multiplane/component-base';
+import {
+  ConnectionTable,
+  defaultConnectionLimits,
+  defaultHttpServerOptions,
+  defaultServiceAccountLookupOptions,
+  externalTokens,
+  HttpServer,
+  noJwtExpressions,
+  RemoteServiceAccountLookup,
+  requestHeaderAuthenticator,
+  watchServingCertificate,
+  type BaseExchange,
+  type CertificateAuthorities,
+  type JwtExpressionCompiler,
+} from '@multiplane/generic-server';
 import { ReverseProxy } from '@multiplane/reverse-proxy';
 import { GroupFilter } from './authentication/group-filter.ts';
 import { OptionalAuthentication } from './authentication/optional-authentication.ts';
+import { tokenAuthenticators } from './authentication/token-authentication.ts';
 import { FrontProxyHandler } from './front-proxy-handler.ts';
-import { IndexFeeder } from './index/index-feeder.ts';
+import { IndexController } from './index/index-controller.ts';
 import { WorkspaceIndex } from './index/workspace-index.ts';
-import { identityHeaderFilter, readMappings } from './mapping/mapping-file.ts';
-import { MetricsAccess } from './metrics-access.ts';
+import { identityHeaderFilter, readMappings, type Mapping } from './mapping/mapping-file.ts';
+import { MetricsAuthorizer } from './metrics-authorizer.ts';
 import type { FrontProxyOptions } from './options.ts';
 import { ProxyMetrics } from './proxy-metrics.ts';
 import { Router } from './routing/router.ts';
 
 export interface FrontProxyModules {
   readonly logger: Logger;
-  /** Ends the proxy, gracefully. */
+  /** Aborting it stops the front-proxy gracefully. */
   readonly signal: AbortSignal;
   /** Version of this program. */
   readonly version: string;
+  /** Compiles the expressions of `--authentication-config`; not needed without the flag. */
+  readonly jwtExpressions?: JwtExpressionCompiler | undefined;
+}
+
+interface Infrastructure {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly watcher: CertificateWatcher;
+  readonly health: HealthChecks;
+  readonly registry: MetricsRegistry;
 }
 
 /**
- * The front-proxy, wired from its parts: the shards' objects → index → router, and listener → handler → reverse proxies.
- * It has no state of its own and any number of them may run. Runs until the signal aborts; throws when something failed
- * that it cannot live without.
+ * Runs a front-proxy until the signal aborts: reflectors of all shards → index → router, and listener → handler → reverse
+ * proxies. It has no state of its own, so any number of instances may run. Rejects if a required part fails.
  */
 export async function runFrontProxy(
   options: FrontProxyOptions,
-  { logger, signal, version }: FrontProxyModules,
+  { logger, signal, version, jwtExpressions = noJwtExpressions }: FrontProxyModules,
 ): Promise<void> {
   const clock = systemClock;
-  if (options.makesCertificate)
+  if (options.generatesCertificate)
     await ensureServingCertificate({ folder: options.rootDirectory, name: 'apiserver', hosts: servingHosts(options) });
   const watcher = new CertificateWatcher({}, { clock, logger });
-  const health = new HealthChecks();
-  const registry = new MetricsRegistry();
+  const common: Infrastructure = {
+    clock,
+    logger,
+    watcher,
+    health: new HealthChecks(),
+    registry: new MetricsRegistry(),
+  };
+  for (const gate of options.features.unknown) logger.warn('unknown feature gate', { gate });
 
-  // Which shard has what.
+  const shards = createShardIndex(options, common);
+  const upstreams = createUpstreams(options, common);
+  const identity = createAuthentication(options, { ...common, shards, jwtExpressions });
+  const connections = new ConnectionTable(defaultConnectionLimits);
+  const metrics = new ProxyMetrics(common.registry, { index: shards.index });
+  const handler = createHandler(options, { ...common, shards, upstreams, identity, connections, metrics });
+  const server = createListener(options, { ...common, connections, metrics, handle: handler.handle });
+  common.health.add('index', () => shards.controller.check(), { endpoints: ['readyz'] });
+
+  const lifecycle = new Lifecycle(
+    { groups: ['index', 'serving'], shutdownDelay: options.shutdownDelayDuration },
+    { logger, health: common.health, clock },
+  );
+  lifecycle.add('index', new EventLoopMonitor({}, { logger, metrics: common.registry, clock }));
+  lifecycle.add('index', watcher);
+  lifecycle.add('index', identity.runnable);
+  lifecycle.add('index', shards.controller);
+  lifecycle.add('serving', {
+    name: 'listener',
+    start: () => server.start(),
+    stop: async () => {
+      upstreams.endLongRunning();
+      await server.stop();
+      await upstreams.close();
+      shards.rootTransport.close();
+    },
+  });
+  await lifecycle.run(signal, () => logger.info('ready', { port: server.port, version }));
+}
+
+interface ShardIndex {
+  readonly index: WorkspaceIndex;
+  readonly controller: IndexController;
+  /** A transport to the root shard. */
+  readonly rootTransport: RestTransport;
+}
+
+/** The index of workspaces and the reflectors that maintain it. */
+function createShardIndex(options: FrontProxyOptions, { clock, logger, watcher }: Infrastructure): ShardIndex {
   const shardConfig = watchClientConfig({ file: options.shardsKubeconfig }, { watcher });
   const rootConfig = watchClientConfig({ file: options.rootKubeconfig }, { watcher });
   const index = new WorkspaceIndex();
-  const feeder = new IndexFeeder({
-    index,
-    rootConfig: () => rootConfig.current,
-    shardConfig: () => shardConfig.current,
-    silenceMs: options.upstreamGiveUpTimeout,
-    clock,
-    logger,
-  });
+  const controller = new IndexController(
+    { idleTimeoutMs: options.upstreamGiveUpTimeout },
+    { index, rootConfig: () => rootConfig.current, shardConfig: () => shardConfig.current, clock, logger },
+  );
   const rootTransport = new RestTransport({
     config: () => rootConfig.current,
     userAgent: 'multiplane-front-proxy',
-    silenceMs: options.upstreamGiveUpTimeout,
+    idleTimeoutMs: options.upstreamGiveUpTimeout,
   });
+  return { index, controller, rootTransport };
+}
 
-  // Where requests go, and as what.
-  const mappings = readMappings(readFileSync(options.mappingFile, 'utf8'), { watcher });
-  const upstreamOptions = {
+interface Upstreams {
+  readonly mappings: readonly Mapping[];
+  proxyOf(mapping: Mapping): ReverseProxy;
+  endLongRunning(): void;
+  close(): Promise<void>;
+}
+
+/** One reverse proxy per path mapping. */
+function createUpstreams(options: FrontProxyOptions, { clock, logger, watcher }: Infrastructure): Upstreams {
+  const mappings = readMappings(options.mappingFile, { watcher });
+  const proxyOptions = {
     connectTimeoutMs: options.upstreamConnectTimeout,
-    silenceMs: options.upstreamSilenceTimeout,
+    probeAfterMs: options.upstreamSilenceTimeout,
     probeTimeoutMs: options.upstreamProbeTimeout,
-    giveUpMs: options.upstreamGiveUpTimeout,
+    streamGiveUpMs: options.upstreamGiveUpTimeout,
     writeGiveUpMs: options.upstreamWriteGiveUpTimeout,
   };
-  const onHealth = (url: string, alive: boolean): void => {
-    if (alive) logger.info('a server behind answers again', { url });
-    else logger.warn('a server behind does not answer', { url });
+  const onHealth = (url: string, isAlive: boolean): void => {
+    if (isAlive) logger.info('upstream server responds again', { url });
+    else logger.warn('upstream server does not respond', { url });
   };
   const proxies = new Map(
     mappings.map((mapping) => [
       mapping,
-      new ReverseProxy(upstreamOptions, { identity: mapping.identity, clock, onHealth }),
+      new ReverseProxy(proxyOptions, { identity: mapping.identity, clock, onHealth }),
     ]),
   );
-  const router = new Router(mappings, { index, isIncomplete: () => feeder.isIncomplete });
+  return {
+    mappings,
+    proxyOf: (mapping) => proxies.get(mapping) as ReverseProxy,
+    endLongRunning: () => {
+      for (const proxy of proxies.values()) proxy.endLongRunning();
+    },
+    close: async () => void (await Promise.all([...proxies.values()].map((proxy) => proxy.close()))),
+  };
+}
 
-  // Who asks.
+interface Identity {
+  readonly authentication: OptionalAuthentication;
+  readonly runnable: Runnable;
+}
+
+/** Authentication by trusted proxies, client certificates and, if configured, tokens. */
+function createAuthentication(
+  options: FrontProxyOptions,
+  modules: Infrastructure & { readonly shards: ShardIndex; readonly jwtExpressions: JwtExpressionCompiler },
+): Identity {
+  const { clock, watcher, shards, jwtExpressions } = modules;
   const now = (): number => clock.now();
   const clientAuthorities = watchAuthorities(watcher, options.clientCaFile);
   const proxyAuthorities = watchAuthorities(watcher, options.requestheaderClientCaFile);
-  const serviceAccounts = new ServiceAccountReads(defaultServiceAccountReadsOptions, {
+  const serviceAccounts = new RemoteServiceAccountLookup(defaultServiceAccountLookupOptions, {
     clock,
     clientOf: (cluster) => {
-      const transport = feeder.transportOf(index.shardOf(cluster)?.name);
+      const transport = shards.controller.transportOf(shards.index.shardOf(cluster)?.name);
       return transport === undefined ? undefined : new RestClient({ transport });
     },
   });
-  const requestHeader = configuredRequestHeader(options, { users: clientAuthorities, proxies: proxyAuthorities, now });
-  const others = configuredTokens(options, { watcher, clock });
-  const authentication = new OptionalAuthentication({
-    requestHeader,
-    clientAuthorities,
-    additional: additionalMethods(options, { serviceAccounts, now, others: others.authenticators }),
-    passesTokensOn: options.features.enabled('WorkspaceAuthentication'),
-    now,
-  });
-  const metricsAccess = new MetricsAccess({ transport: rootTransport, clock });
+  const external = externalTokens(options, { watcher, clock, expressions: jwtExpressions });
+  const authentication = new OptionalAuthentication(
+    { forwardsUnknownTokens: options.features.enabled('WorkspaceAuthentication') },
+    {
+      requestHeader: requestHeaderAuthenticator(options, { users: clientAuthorities, proxies: proxyAuthorities, now }),
+      clientAuthorities,
+      additional: tokenAuthenticators(options, { serviceAccounts, external: external.authenticators, clock }),
+      clock,
+    },
+  );
+  return { authentication, runnable: external.runnable };
+}
 
-  const connections = new ConnectionTable(defaultConnectionLimits);
-  const metrics = new ProxyMetrics(registry, { index });
-  const handler = new FrontProxyHandler(
+function createHandler(
+  options: FrontProxyOptions,
+  modules: Infrastructure & {
+    readonly shards: ShardIndex;
+    readonly upstreams: Upstreams;
+    readonly identity: Identity;
+    readonly connections: ConnectionTable;
+    readonly metrics: ProxyMetrics;
+  },
+): FrontProxyHandler {
+  const { shards, upstreams, identity, connections, metrics, health, registry, clock, logger } = modules;
+  const { mappings } = upstreams;
+  const metricsAuthorizer = new MetricsAuthorizer({ transport: shards.rootTransport, clock });
+  return new FrontProxyHandler(
     { corsAllowedOrigins: options.corsAllowedOrigins.map((pattern) => new RegExp(pattern)) },
     {
-      router,
-      authentication,
+      router: new Router(mappings, { index: shards.index, isIncomplete: () => shards.controller.isIncomplete }),
+      authentication: identity.authentication,
       groups: new GroupFilter({
         passOn: options.authenticationPassOnGroups,
         drop: options.authenticationDropGroups,
@@ -149,9 +237,9 @@ export async function runFrontProxy(
         ],
         prefixes: options.requestheaderExtraHeadersPrefix,
       }),
-      proxyOf: (mapping) => proxies.get(mapping) as ReverseProxy,
-      mayReadMetrics: (user) => metricsAccess.allows(user),
-      onAuthenticated: ({ socket }) => connections.authenticated(socket),
+      proxyOf: (mapping) => upstreams.proxyOf(mapping),
+      mayReadMetrics: (user) => metricsAuthorizer.allows(user),
+      onAuthenticated: ({ socket }) => connections.markAuthenticated(socket),
       health,
       registry,
       metrics,
@@ -159,6 +247,17 @@ export async function runFrontProxy(
       logger,
     },
   );
+}
+
+function createListener(
+  options: FrontProxyOptions,
+  modules: Infrastructure & {
+    readonly connections: ConnectionTable;
+    readonly metrics: ProxyMetrics;
+    readonly handle: (exchange: BaseExchange) => Promise<void>;
+  },
+): HttpServer {
+  const { watcher, clock, connections, metrics, handle } = modules;
   const certificate = watchServingCertificate(
     {
       certificateFile: options.certificateFile,
@@ -168,68 +267,11 @@ export async function runFrontProxy(
     { watcher },
   );
   const server = new HttpServer(
-    {
-      ...defaultHttpServerOptions,
-      ...certificate.current,
-      host: options.bindAddress,
-      port: options.securePort,
-    },
-    { connections, handle: handler.handle, clock, onHandshakeError: () => metrics.handshakeErrors.add(1) },
+    { ...defaultHttpServerOptions, ...certificate.current, host: options.bindAddress, port: options.securePort },
+    { connections, handle, clock, onHandshakeError: () => metrics.handshakeErrors.add(1) },
   );
   certificate.onChange((value) => server.reloadCertificate(value));
-  health.add('index', () => feeder.check(), { endpoints: ['readyz'] });
-
-  const lifecycle = new Lifecycle(
-    { groups: ['index', 'serving'], shutdownDelay: options.shutdownDelayDuration },
-    { logger, health, clock },
-  );
-  lifecycle.add('index', new EventLoopMonitor({}, { logger, metrics: registry, clock }));
-  lifecycle.add('index', watcher);
-  lifecycle.add('index', others.runnable);
-  lifecycle.add('index', feeder);
-  lifecycle.add('serving', {
-    name: 'listener',
-    start: () => server.start(),
-    stop: async () => {
-      for (const proxy of proxies.values()) proxy.endLongRunning();
-      await server.stop();
-      await Promise.all([...proxies.values()].map((proxy) => proxy.close()));
-      rootTransport.close();
-    },
-  });
-  for (const gate of options.features.unknown) logger.warn('unknown feature gate', { gate });
-  await lifecycle.run(signal, () => logger.info('ready', { port: server.port, version }));
-}
-
-/** Token file, service account keys, tokens of others; with any of them every request must be somebody's (C11.4). */
-function additionalMethods(
-  options: FrontProxyOptions,
-  modules: {
-    readonly serviceAccounts: ServiceAccountReads;
-    readonly now: () => number;
-    /** Asked last. */
-    readonly others: readonly TokenAuthenticator[];
-  },
-): RequestAuthenticator[] {
-  const authenticators: TokenAuthenticator[] = [];
-  if (options.tokenAuthFile !== undefined) {
-    const tokens = new StaticTokenAuthenticator();
-    for (const { token, user } of parseTokenFile(readFileSync(options.tokenAuthFile, 'utf8'))) tokens.add(token, user);
-    authenticators.push(tokens);
-  }
-  if (options.serviceAccountKeyFile.length > 0) {
-    const verificationKeys = options.serviceAccountKeyFile.map((file) => createPublicKey(readFileSync(file, 'utf8')));
-    authenticators.push(
-      new ServiceAccountTokens(
-        { issuers: options.serviceAccountIssuer, verificationKeys, now: modules.now },
-        { getter: modules.serviceAccounts },
-      ),
-    );
-  }
-  authenticators.push(...modules.others);
-  if (authenticators.length === 0) return [];
-  const tokens = new UnionTokenAuthenticator({ authenticators });
-  return [new BearerTokenAuthenticator({ audiences: options.apiAudiences }, { tokens })];
+  return server;
 }
 
 function watchAuthorities(watcher: CertificateWatcher, file: string | undefined): CertificateAuthorities | undefined {

@@ -1,14 +1,14 @@
 import { writeFile } from 'node:fs/promises';
 import { afterEach, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
-import { echoOf, patient, ProxyFixture } from './test-support/proxy-fixture.ts';
+import { echoOf, patient, ProxyFixture } from '../test/proxy-fixture.ts';
 
 let proxy: ProxyFixture;
 afterEach(() => proxy.stop());
 
 const statusOf = async (path: string): Promise<number> => (await proxy.ask(path)).status;
 
-test('is not ready before every shard told what it has, and says so of what may exist', async () => {
+test('is not ready before all shards are synced, and responds with 503 for workspaces that may exist', async () => {
   proxy = await ProxyFixture.start([], {
     ready: false,
     before: ({ b }) => {
@@ -30,20 +30,20 @@ test('is not ready before every shard told what it has, and says so of what may 
   expect(await statusOf('/clusters/nowhere/api')).toBe(403);
 });
 
-test('a shard that is away keeps nobody waiting but its own', async () => {
+test('an unavailable shard affects only its own workspaces', async () => {
   proxy = await ProxyFixture.start([], { before: ({ b }) => b.stop() });
   expect(await statusOf('/clusters/root/api')).toBe(200);
   expect(await statusOf('/clusters/root:org/api')).toBe(503);
 });
 
-test('who may read the metrics is not asked for ever of a root shard that is silent', async () => {
+test('authorization of metrics times out if the root shard is silent', async () => {
   proxy = await ProxyFixture.start(['--upstream-give-up-timeout=300ms']);
   proxy.root.answer = ({ url }) => (url.endsWith('/subjectaccessreviews') ? new Promise(() => undefined) : undefined);
   const { status } = await proxy.ask('/metrics', await proxy.identity('monitoring'));
   expect(status).toBe(500);
 });
 
-test('ten thousand workspaces that go at once are gone', async () => {
+test('ten thousand workspaces can be deleted at the same time', async () => {
   const names = Array.from({ length: 10_000 }, (_, n) => `mass${n}`);
   proxy = await ProxyFixture.start([], {
     before: ({ root, b }) => {
@@ -62,7 +62,7 @@ test('ten thousand workspaces that go at once are gone', async () => {
   expect(metrics.body.toString()).toContain('kcp_indexed_logicalclusters{shard="b"} 1');
 });
 
-test('its own certificate and those it trusts are read again when they change', async () => {
+test('serving certificate and trusted CAs are reloaded', async () => {
   proxy = await ProxyFixture.start();
   const shown: (string | undefined)[] = [];
   proxy.root.answer = (exchange) => {
@@ -79,8 +79,8 @@ test('its own certificate and those it trusts are read again when they change', 
   });
 });
 
-test('hundreds at once find their way, over connections that are made a few at a time', async () => {
-  // Both sides and the clients are this process: it takes its time over so many handshakes.
+test('hundreds of concurrent requests are served with a limited rate of new connections', async () => {
+  // Both sides and the clients run in this process, so the handshakes take long.
   proxy = await ProxyFixture.start(patient);
   const session = proxy.session();
   const answers = await Promise.all(

@@ -3,10 +3,10 @@ import type { ClientHttp2Stream } from 'node:http2';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { BaseExchange } from '@multiplane/apiserver';
+import type { BaseExchange } from '@multiplane/generic-server';
 import { eventually } from '@multiplane/testing';
-import { FakeShard } from './test-support/fake-shard.ts';
-import { echoOf, ProxyFixture } from './test-support/proxy-fixture.ts';
+import { FakeShard } from '../test/fake-shard.ts';
+import { echoOf, ProxyFixture } from '../test/proxy-fixture.ts';
 
 const watchPath = '/clusters/root/api/v1/pods?watch=true';
 
@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => proxy.stop());
 
-/** The exchanges a shard gets from now on, which this test answers itself; probes are answered. */
+/** The next exchanges of a shard, to which the test responds itself; probes are responded to. */
 function held(shard: FakeShard): BaseExchange[] {
   const exchanges: BaseExchange[] = [];
   shard.answer = (exchange) => {
@@ -46,7 +46,7 @@ const first = async (exchanges: readonly BaseExchange[]): Promise<BaseExchange> 
     if (exchange === undefined) throw new Error('nothing came');
     return exchange;
   });
-/** A stream whose first frame came. */
+/** A stream that has received its first frame. */
 function over2(path: string): { stream: ClientHttp2Stream; text: () => string } {
   const stream = proxy.session().request({ ':path': path });
   let text = '';
@@ -56,7 +56,7 @@ function over2(path: string): { stream: ClientHttp2Stream; text: () => string } 
 }
 
 describe('a watch', () => {
-  test('comes frame by frame, as the shard sends it', async () => {
+  test('is forwarded frame by frame', async () => {
     const exchanges = held(proxy.root);
     const request = open(watchPath);
     const shard = await first(exchanges);
@@ -74,7 +74,7 @@ describe('a watch', () => {
     expect(response.complete).toBe(true);
   });
 
-  test('ends at the shard as soon as its client is gone', async () => {
+  test('ends at the shard when the client disconnects', async () => {
     const exchanges = held(proxy.root);
     const request = open(watchPath);
     const shard = await first(exchanges);
@@ -83,7 +83,7 @@ describe('a watch', () => {
     await eventually(() => expect(shard.signal.aborted).toBe(true));
   });
 
-  test('over HTTP/2 as well', async () => {
+  test('also over HTTP/2', async () => {
     const exchanges = held(proxy.root);
     const { stream, text } = over2(watchPath);
     const shard = await first(exchanges);
@@ -94,7 +94,7 @@ describe('a watch', () => {
     await eventually(() => expect(shard.signal.aborted).toBe(true));
   });
 
-  test('also before its answer began', async () => {
+  test('also before the response started', async () => {
     const exchanges = held(proxy.root);
     const request = httpsRequest({ host: '127.0.0.1', port: proxy.port, path: watchPath, ca: proxy.ca, agent: false });
     request.on('error', () => undefined);
@@ -104,7 +104,7 @@ describe('a watch', () => {
     await eventually(() => expect(shard.signal.aborted).toBe(true));
   });
 
-  test('is cut off when its shard dies, and never looks complete', async () => {
+  test('is aborted when its shard dies, and never appears complete', async () => {
     const exchanges = held(proxy.root);
     const over1 = open(watchPath);
     const shard = await first(exchanges);
@@ -124,7 +124,7 @@ describe('a watch', () => {
     expect(stream.rstCode).not.toBe(0);
   });
 
-  test('ends properly when the proxy stops', async () => {
+  test('completes when the proxy stops', async () => {
     const exchanges = held(proxy.root);
     const request = open(watchPath);
     const shard = await first(exchanges);
@@ -141,7 +141,7 @@ describe('a watch', () => {
 });
 
 describe('a body', () => {
-  test('is not read faster than the client takes it', async () => {
+  test('is read at the speed of the client', async () => {
     const exchanges = held(proxy.root);
     const request = open('/clusters/root/large');
     const shard = await first(exchanges);
@@ -149,7 +149,7 @@ describe('a body', () => {
     const response = await request;
     const chunk = Buffer.alloc(64 * 1024, 'x');
     let sent = 0;
-    // The buffers of sockets on the way are a few megabytes; a proxy that read on would take all of this.
+    // Socket buffers hold a few megabytes; without back-pressure the proxy would read everything.
     while (sent < 200 * 1024 * 1024 && shard.buffered < 4 * 1024 * 1024) {
       shard.write(chunk);
       sent += chunk.length;
@@ -163,7 +163,7 @@ describe('a body', () => {
     expect(received).toBe(sent);
   });
 
-  test('of a request goes up piece by piece, and a broken one does not look whole', async () => {
+  test('of a request is streamed, and an aborted one does not appear complete', async () => {
     const got: string[] = [];
     let broken = false;
     proxy.root.answer = (exchange) => {
@@ -184,7 +184,7 @@ describe('a body', () => {
     await eventually(() => expect(broken).toBe(true));
   });
 
-  test('an answer that comes before the request is over arrives', async () => {
+  test('a response before the end of the request body is forwarded', async () => {
     proxy.root.answer = (exchange) => {
       if (exchange.method !== 'POST') return undefined;
       exchange.respond(413, 'too much');
@@ -200,7 +200,7 @@ describe('a body', () => {
     request.destroy();
   });
 
-  test('HEAD, 204 and 304 have none', async () => {
+  test('is absent for HEAD, 204 and 304', async () => {
     proxy.root.answer = (exchange) => {
       const status = Number(exchange.url.split('/').pop());
       exchange.setHeader('etag', '"1"');
@@ -218,7 +218,7 @@ describe('a body', () => {
     expect([over.status, over.headers['content-length'], over.body.length]).toEqual([200, '4', 0]);
   });
 
-  test('trailers follow it', async () => {
+  test('is followed by trailers', async () => {
     proxy.root.answer = (exchange) => {
       exchange.setHeader('trailer', 'x-sum');
       exchange.start(200);
@@ -237,8 +237,8 @@ describe('a body', () => {
   });
 });
 
-describe('headers of answers', () => {
-  test('belong to the connection they came on, or go through as often as they came', async () => {
+describe('response headers', () => {
+  test('are forwarded with repetitions, except for hop-by-hop headers', async () => {
     proxy.root.answer = (exchange) => {
       exchange.setHeader('warning', ['299 - "a"', '299 - "b"']);
       exchange.setHeader('connection', 'close, x-inner');
@@ -281,7 +281,7 @@ describe('an upgrade', () => {
   const asks = (upgrade: string): string =>
     `GET /clusters/root/exec HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: ${upgrade}\r\n\r\n`;
 
-  test.each(['websocket', 'SPDY/3.1'])('to %s joins both sides, byte by byte', async (protocol) => {
+  test.each(['websocket', 'SPDY/3.1'])('to %s forwards bytes in both directions', async (protocol) => {
     let gone = false;
     proxy.root.answer = (exchange) => {
       const { socket, head } = exchange.takeConnection?.() ?? {};
@@ -305,7 +305,7 @@ describe('an upgrade', () => {
     await eventually(() => expect(gone).toBe(true));
   });
 
-  test('that the shard refuses is an answer, and the end of both connections', async () => {
+  test('that the shard rejects is a response and ends both connections', async () => {
     let after = '';
     let shardClosed = false;
     proxy.root.answer = (exchange) => {
@@ -326,7 +326,7 @@ describe('an upgrade', () => {
     expect(proxy.root.requests.map(({ url }) => url)).toEqual(['/clusters/root/exec']);
   });
 
-  test('dies with its shard', async () => {
+  test('ends when its shard dies', async () => {
     proxy.root.answer = (exchange) => {
       const taken = exchange.takeConnection?.();
       taken?.socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n');
@@ -343,8 +343,8 @@ describe('an upgrade', () => {
   });
 });
 
-describe('a shard that does not answer', () => {
-  test('is told at once when nobody listens there, for its own workspaces only', async () => {
+describe('an unresponsive shard', () => {
+  test('without a listener fails requests immediately, for its own workspaces only', async () => {
     await proxy.b.stop();
     const answer = await proxy.ask('/clusters/root:org/api');
     expect(answer.status).toBe(503);
@@ -355,7 +355,7 @@ describe('a shard that does not answer', () => {
     expect((await proxy.ask('/readyz')).status).toBe(200);
   });
 
-  test('is found out when it takes requests and is silent, and so is its return', async () => {
+  test('that accepts requests but is silent is detected, and so is its recovery', async () => {
     const silent: BaseExchange[] = [];
     proxy.b.answer = (exchange) => {
       silent.push(exchange);
@@ -364,7 +364,7 @@ describe('a shard that does not answer', () => {
     const read = await proxy.ask('/clusters/root:org/api');
     expect([read.status, read.headers['retry-after']]).toEqual([503, '1']);
     expect(silent.map(({ url }) => url)).toContain('/livez/ping');
-    // What was never sent may be tried again; nothing is sent to a server that is known to be dead.
+    // Requests that were never sent may be retried; nothing is sent to a server that is known to be dead.
     const sent = silent.length;
     const write = await proxy.ask('/clusters/root:org/api', { method: 'POST' }, 'x');
     expect([write.status, write.headers['retry-after']]).toEqual([503, '1']);
@@ -374,13 +374,13 @@ describe('a shard that does not answer', () => {
     await eventually(async () => expect(echoOf(await proxy.ask('/clusters/root:org/api')).shard).toBe('b'));
   });
 
-  test('a write that may have arrived is not called safe to repeat', async () => {
+  test('a write that may have arrived is not marked as retryable', async () => {
     proxy.b.answer = () => Promise.resolve();
     const answer = await proxy.ask('/clusters/root:org/api', { method: 'POST' }, 'x');
     expect([answer.status, answer.headers['retry-after']]).toEqual([504, undefined]);
   });
 
-  test('a slow one is waited for', async () => {
+  test('that is only slow is waited for', async () => {
     const exchanges = held(proxy.b);
     const answered = proxy.ask('/clusters/root:org/slow');
     const shard = await first(exchanges);
@@ -391,7 +391,7 @@ describe('a shard that does not answer', () => {
     expect((await answered).body.toString()).toBe('at last');
   });
 
-  test('comes back at the same address', async () => {
+  test('recovers at the same address', async () => {
     expect((await proxy.ask('/clusters/root:org/api')).status).toBe(200);
     const { port } = proxy.b;
     await proxy.b.stop();
@@ -408,7 +408,7 @@ describe('a shard that does not answer', () => {
     }
   });
 
-  test('is not talked to when it cannot prove who it is', async () => {
+  test('with an invalid certificate gets no requests', async () => {
     const strange = await FakeShard.start('strange', {
       serving: await proxy.clientAuthority.issueServer({ commonName: 'x', ipAddresses: ['127.0.0.1'] }),
       clientCa: [],
@@ -429,7 +429,7 @@ describe('a shard that does not answer', () => {
   });
 });
 
-test('a request that goes round in circles ends', async () => {
+test('a request loop ends', async () => {
   proxy.root.putWorkspace('root', 'loop', {
     mount: { ref: {} },
     URL: `https://127.0.0.1:${proxy.port}/clusters/root:loop`,

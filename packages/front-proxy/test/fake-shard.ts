@@ -1,5 +1,5 @@
-import { ConnectionTable, defaultHttpServerOptions, HttpServer, type BaseExchange } from '@multiplane/apiserver';
 import type { Certificate } from '@multiplane/component-base';
+import { type BaseExchange, ConnectionTable, defaultHttpServerOptions, HttpServer } from '@multiplane/generic-server';
 
 type Resource = 'shards' | 'logicalclusters' | 'workspaces';
 interface Stored {
@@ -8,7 +8,7 @@ interface Stored {
   readonly json: string;
 }
 
-/** What a fake shard tells about a request it got. */
+/** A request that a fake shard received. */
 export interface Echo {
   readonly shard: string;
   readonly method: string;
@@ -19,15 +19,15 @@ export interface Echo {
 
 const listed = /^\/clusters\/([^/]+)\/apis\/(?:core|tenancy)\.kcp\.io\/v1alpha1\/(shards|logicalclusters|workspaces)\?/;
 
-/** FOR TESTS: a server that has Shards, LogicalClusters and Workspaces to watch, and echoes everything else. */
+/** FOR TESTS: a server with watches of Shards, LogicalClusters and Workspaces, which echoes all other requests. */
 export class FakeShard {
   readonly name: string;
   readonly connections = new ConnectionTable({ beforeAuthentication: 1000, total: 1000 });
-  /** Everything that was asked for beside the watches of the index. */
+  /** All requests except the watches of the index. */
   readonly requests: Echo[] = [];
-  /** Takes the place of the echo; undefined: echo all the same. */
+  /** Replaces the echo unless it returns undefined. */
   answer: ((exchange: BaseExchange) => Promise<void> | undefined) | undefined;
-  /** Watches are taken and not answered until {@link release}. */
+  /** Accepted watches get no response until {@link release}. */
   holdsWatches = false;
   readonly #held: (() => void)[] = [];
   readonly #server: HttpServer;
@@ -64,7 +64,7 @@ export class FakeShard {
     return this.#server.port;
   }
 
-  /** Cuts every connection. */
+  /** Closes all connections. */
   async stop(): Promise<void> {
     const stopped = this.#server.stop();
     this.connections.destroyAll();
@@ -97,7 +97,7 @@ export class FakeShard {
     };
     const stored = { resource, cluster, json: JSON.stringify(object) };
     this.#objects.set(`${resource}/${cluster}/${name}`, stored);
-    this.#tell('MODIFIED', stored);
+    this.#notify('MODIFIED', stored);
   }
 
   remove(resource: Resource, cluster: string, name: string): void {
@@ -106,7 +106,7 @@ export class FakeShard {
     if (stored === undefined) throw new Error(`there is no ${key}`);
     this.#objects.delete(key);
     const json = stored.json.replace(/"resourceVersion":"\d+"/, `"resourceVersion":"${++this.#version}"`);
-    this.#tell('DELETED', { ...stored, json });
+    this.#notify('DELETED', { ...stored, json });
   }
 
   async #handle(exchange: BaseExchange): Promise<void> {
@@ -152,7 +152,7 @@ export class FakeShard {
     exchange.signal.addEventListener('abort', () => this.#watches.delete(entry));
   }
 
-  #tell(type: string, { resource, json }: Stored): void {
+  #notify(type: string, { resource, json }: Stored): void {
     const line = Buffer.from(`{"type":"${type}","object":${json}}\n`);
     for (const watch of this.#watches) if (watch.resource === resource) watch.exchange.write(line);
   }

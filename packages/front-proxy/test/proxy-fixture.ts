@@ -7,18 +7,18 @@ import { join } from 'node:path';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { parseOptions, silentLogger, type Certificate, type LogFields, type Logger } from '@multiplane/component-base';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
-import { completeFrontProxyOptions, frontProxyOptionTable } from '../options.ts';
-import { runFrontProxy } from '../server.ts';
+import { completeFrontProxyOptions, frontProxyOptionTable } from '../src/options.ts';
+import { runFrontProxy } from '../src/server.ts';
 import { FakeShard, type Echo } from './fake-shard.ts';
 
-/** Flags for tests that keep this process busy: nobody is to be taken for dead. */
+/** Flags for tests that keep this process busy: long timeouts, so that no server is considered dead. */
 export const patient: readonly string[] = [
   '--upstream-connect-timeout=20s',
   '--upstream-silence-timeout=20s',
   '--upstream-probe-timeout=20s',
 ];
 
-/** What a client got. */
+/** A response. */
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -26,8 +26,8 @@ export interface Answer {
 }
 
 /**
- * FOR TESTS: a front-proxy as it runs, between clients and two fake shards. `root` and `team1` (`root:org:team`) live on
- * shard `root`, `org1` (`root:org`) on shard `b`.
+ * FOR TESTS: a front-proxy between clients and two fake shards. `root` and `team1` (`root:org:team`) are on shard `root`,
+ * `org1` (`root:org`) is on shard `b`.
  */
 export class ProxyFixture {
   readonly folder: string;
@@ -51,7 +51,7 @@ export class ProxyFixture {
     this.b = parts.b;
   }
 
-  /** `mappings` stand beside the one for `/clusters/`; the proxy is ready when this resolves, unless told otherwise. */
+  /** `mappings`: added to the one for `/clusters/`. Resolves once the proxy is ready, unless `ready` is false. */
   static async start(
     args: readonly string[] = [],
     { mappings = '', ready = true, before = () => undefined }: StartOptions = {},
@@ -103,9 +103,9 @@ export class ProxyFixture {
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  /** Ends the proxy alone, and resolves when it has ended. */
+  /** Stops only the proxy. */
   async end(): Promise<void> {
-    this.#abort.abort(new Error('the test says so'));
+    this.#abort.abort(new Error('stopped by the test'));
     await this.#running;
   }
 
@@ -155,7 +155,7 @@ export class ProxyFixture {
     });
   }
 
-  /** A connection for bytes. */
+  /** A TLS connection. */
   async socket(identity: { cert?: string; key?: string } = {}): Promise<TLSSocket> {
     const options = { host: '127.0.0.1', port: this.port, ca: this.ca, ALPNProtocols: ['http/1.1'], ...identity };
     const socket = connectTls(options);
@@ -165,7 +165,7 @@ export class ProxyFixture {
     return socket;
   }
 
-  /** Writes text as it is and gives all that comes back until the server closes. */
+  /** Writes text and returns everything that the server sends until it closes the connection. */
   async raw(text: string, identity: { cert?: string; key?: string } = {}): Promise<string> {
     const socket = await this.socket(identity);
     let received = '';
@@ -249,7 +249,7 @@ export class ProxyFixture {
     this.#running.catch((error: unknown) => listening.reject(error));
     this.port = await listening.promise;
     if (!ready) return;
-    // Each question takes a round trip: no need to pause in between.
+    // Without a delay: every attempt takes a round trip.
     for (;;) if ((await this.ask('/readyz')).status === 200) return;
   }
 }
@@ -257,7 +257,7 @@ export class ProxyFixture {
 interface StartOptions {
   readonly mappings?: string;
   readonly ready?: boolean;
-  /** Changes what is there before the proxy starts. */
+  /** Runs before the proxy starts. */
   readonly before?: (fixture: ProxyFixture) => void | Promise<void>;
 }
 
@@ -274,5 +274,5 @@ export const tlsPair = ({ certificatePem, privateKeyPem }: Certificate): { cert:
   key: privateKeyPem,
 });
 
-/** What a fake shard says that it got. */
+/** The request that a fake shard received. */
 export const echoOf = ({ body }: Answer): Echo => JSON.parse(body.toString()) as Echo;

@@ -12,14 +12,14 @@ import {
 } from '@multiplane/component-base';
 import type express from 'express';
 import type { Express, Request, Response, Router } from 'express';
-import type { Handler, RequestContext } from './request-context.ts';
-import type { RequestMetrics } from './request-metrics.ts';
-import { writeMethodNotAllowed, writeNotFoundText, writeStatusError } from './responses.ts';
+import type { Handler, RequestContext } from './request/request-context.ts';
+import type { RequestMetrics } from './request/request-metrics.ts';
+import { writeMethodNotAllowed, writeNotFoundText, writeStatusError } from './response/responses.ts';
 
-/** Loaded by the first request for one of these documents: a start does not wait for it. */
+/** Loaded on the first request, so that it does not delay the start. */
 const loadExpress = lazyLibrary<typeof express>(import.meta.url, 'express');
 
-/** What `/version` tells. `major` and `minor` are plain numbers (K9.4). */
+/** The document at `/version`. `major` and `minor` are decimal numbers. */
 export interface VersionInfo {
   readonly major: string;
   readonly minor: string;
@@ -27,49 +27,49 @@ export interface VersionInfo {
   readonly gitCommit: string;
   readonly gitTreeState: string;
   readonly buildDate: string;
-  /** As Go says it: `linux/amd64`. */
+  /** `GOOS/GOARCH`, such as `linux/amd64`. */
   readonly platform: string;
 }
 
-/** The public documents of the ServiceAccount token issuer (K7.2). */
+/** OpenID Connect discovery documents of the ServiceAccount token issuer (KEP-1393). */
 export interface IssuerDocuments {
   openIdConfiguration(): object;
   jwks(): object;
 }
 
-export interface OuterApplicationModules {
+export interface NonResourceEndpointsModules {
   readonly health: HealthChecks;
   readonly registry: MetricsRegistry;
   readonly metrics: RequestMetrics;
   readonly version: VersionInfo;
   readonly logger: Logger;
   readonly issuer?: IssuerDocuments | undefined;
-  /** More paths that `/` lists. */
+  /** Additional paths in the list at `/`. */
   readonly paths?: (() => readonly string[]) | undefined;
-  /** Routes a server adds (a console). */
+  /** Additional routes of a server. */
   readonly routes?: Router | undefined;
 }
 
-/** How long clients may keep the issuer's documents. */
 const issuerCacheControl = 'public, max-age=3600';
-const ownPaths = ['/healthz', '/livez', '/metrics', '/openapi/v2', '/openapi/v3', '/readyz', '/version'];
+const commonPaths = ['/healthz', '/livez', '/metrics', '/openapi/v2', '/openapi/v3', '/readyz', '/version'];
 
 /**
- * Everything that is neither a resource nor discovery nor OpenAPI: documents of the server itself, on express. It is
- * slow and knows HTTP/2 only through a shim, so nothing hot may live here.
+ * Handles requests that are neither resource requests nor discovery nor OpenAPI: health, version, metrics and well-known
+ * documents. Express is slow and supports HTTP/2 only through Node's compatibility layer, so no frequent request may use it;
+ * probes and `/version` bypass it.
  */
-export function outerApplication(modules: OuterApplicationModules): Handler {
-  tellBuild(modules);
+export function nonResourceEndpoints(modules: NonResourceEndpointsModules): Handler {
+  registerBuildInfo(modules);
   let applications: Applications | undefined;
 
   return async (context) => {
-    if (answeredHere(context, modules) || (await answeredHealth(context, modules))) return;
+    if (respondToVersion(context, modules) || (await respondToProbe(context, modules))) return;
     const { exchange, info } = context;
     if (exchange.handOver === undefined) {
       writeNotFoundText(exchange);
       return;
     }
-    applications ??= applicationsOf(modules);
+    applications ??= createApplications(modules);
     const missing = Promise.withResolvers<'missing'>();
     const { request, response, finished } = exchange.handOver();
     request.url = info.path + queryOf(exchange.url);
@@ -85,25 +85,25 @@ export function outerApplication(modules: OuterApplicationModules): Handler {
   };
 }
 
-/** The same routes for both protocols. */
+/** One application per protocol, with the same routes. */
 interface Applications {
   readonly http1: Express;
   readonly http2: Express;
 }
 
-function applicationsOf(modules: OuterApplicationModules): Applications {
+function createApplications(modules: NonResourceEndpointsModules): Applications {
   const library = loadExpress();
   const router = library.Router({ caseSensitive: true, strict: true });
   addMetrics(router, modules);
   addIssuer(router, modules);
-  const paths = (): string[] => [...new Set([...ownPaths, ...(modules.paths?.() ?? [])])].sort();
+  const paths = (): string[] => [...new Set([...commonPaths, ...(modules.paths?.() ?? [])])].sort();
   router.get('/', (_request, response) => sendJson(response, 'application/json', { paths: paths() }));
   if (modules.routes !== undefined) router.use(modules.routes);
   return { http1: applicationOf(library, router), http2: asHttp2(library, applicationOf(library, router)) };
 }
 
-/** What must speak in Status: `/version` is a built-in path with built-in errors (K1.2). */
-function answeredHere(context: RequestContext, { version }: OuterApplicationModules): boolean {
+/** Serves `/version`, whose errors are a Status. Returns false for other paths. */
+function respondToVersion(context: RequestContext, { version }: NonResourceEndpointsModules): boolean {
   const { exchange, info } = context;
   if (info.path !== '/version' && !info.path.startsWith('/version/')) return false;
   if (info.path.length > '/version/'.length) {
@@ -137,22 +137,25 @@ function versionDocument({ major, minor, ...build }: VersionInfo): object {
 }
 
 /**
- * Probes are answered without the library: a start is asked whether it is ready before anything else, and loading it holds
- * the event loop.
+ * Serves health checks. Returns false for other paths. Without express, because probes arrive during the start, and loading
+ * it blocks the event loop.
  */
-async function answeredHealth(context: RequestContext, { health, logger }: OuterApplicationModules): Promise<boolean> {
+async function respondToProbe(
+  context: RequestContext,
+  { health, logger }: NonResourceEndpointsModules,
+): Promise<boolean> {
   const { exchange, info } = context;
-  const asked = parseHealthRequest(info.path, new URLSearchParams(queryOf(exchange.url)));
-  if (asked === undefined) return false;
-  const answer = await renderHealth(health, asked);
-  // Anybody may ask, and a server that starts or waits is asked all the time: a line each, no stack.
-  for (const { name, error } of answer.failures)
-    logger.warn('a health check failed', { check: name, why: errorText(error) });
-  // A single check that passes is the one answer without this header (recorded).
-  const plain = asked.check !== undefined && answer.status === 200;
-  for (const [name, value] of Object.entries(answer.headers))
-    if (!plain || name.toLowerCase() !== 'x-content-type-options') exchange.setHeader(name, value);
-  exchange.respond(answer.status, answer.body);
+  const probe = parseHealthRequest(info.path, new URLSearchParams(queryOf(exchange.url)));
+  if (probe === undefined) return false;
+  const response = await renderHealth(health, probe);
+  // Probes are frequent and unauthenticated, so a failure is logged without its stack.
+  for (const { name, error } of response.failures)
+    logger.warn('health check failed', { check: name, reason: errorText(error) });
+  // kube-apiserver omits this header only for a single check that passes.
+  const omitsNoSniff = probe.check !== undefined && response.status === 200;
+  for (const [name, value] of Object.entries(response.headers))
+    if (!omitsNoSniff || name.toLowerCase() !== 'x-content-type-options') exchange.setHeader(name, value);
+  exchange.respond(response.status, response.body);
   return true;
 }
 
@@ -161,8 +164,8 @@ const queryOf = (url: string): string => {
   return mark < 0 ? '' : url.slice(mark);
 };
 
-/** `kubernetes_build_info`: a constant whose labels say what runs (K9.5). */
-function tellBuild({ registry, version }: OuterApplicationModules): void {
+/** Sets `kubernetes_build_info`, a constant gauge with the version as labels. */
+function registerBuildInfo({ registry, version }: NonResourceEndpointsModules): void {
   const labels = {
     major: version.major,
     minor: version.minor,
@@ -172,13 +175,13 @@ function tellBuild({ registry, version }: OuterApplicationModules): void {
   };
   const build = registry.gauge({
     name: 'kubernetes_build_info',
-    help: 'What this program is.',
+    help: 'Version of this program.',
     labels: { major: 1, minor: 1, git_version: 1, git_commit: 1, platform: 1 },
   });
   build.set(1, labels);
 }
 
-function addMetrics(router: Router, { registry, metrics }: OuterApplicationModules): void {
+function addMetrics(router: Router, { registry, metrics }: NonResourceEndpointsModules): void {
   router.get('/metrics', async (_request, response) => {
     metrics.collect();
     response.setHeader('content-type', metricsContentType);
@@ -191,7 +194,7 @@ function addMetrics(router: Router, { registry, metrics }: OuterApplicationModul
   });
 }
 
-function addIssuer(router: Router, { issuer }: OuterApplicationModules): void {
+function addIssuer(router: Router, { issuer }: NonResourceEndpointsModules): void {
   if (issuer === undefined) return;
   router.get('/.well-known/openid-configuration', (_request, response) => {
     response.setHeader('cache-control', issuerCacheControl);
@@ -230,8 +233,8 @@ function applicationOf(library: typeof express, router: Router): Express {
 }
 
 /**
- * Express sets the prototype of each request and response to objects that inherit from node:http's classes, whose
- * methods do not work on HTTP/2. This puts express' own methods on top of the compatibility layer's classes instead.
+ * Express sets the prototype of each request and response to objects that inherit from node:http's classes, whose methods do
+ * not work on HTTP/2. This bases express' methods on the classes of the compatibility layer instead.
  */
 function asHttp2(library: typeof express, application: Express): Express {
   application.request = rebase<Request>(library.request, Http2ServerRequest.prototype, application);

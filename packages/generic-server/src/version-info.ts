@@ -1,9 +1,9 @@
-import type { VersionInfo } from './outer-application.ts';
+import type { VersionInfo } from './non-resource-endpoints.ts';
 
-/** The Kubernetes version whose API is spoken. */
+/** The Kubernetes version whose API is served. */
 const kubernetesVersion = { major: '1', minor: '36', patch: '0' };
 
-/** What a server of this version of the program tells of itself (K9.4). */
+/** The version document of a server; `version` is the version of this program. */
 export function versionInfo(version: string): VersionInfo {
   const { major, minor, patch } = kubernetesVersion;
   return {

@@ -1,16 +1,16 @@
 import { X509Certificate } from 'node:crypto';
 import type { Certificate } from '@multiplane/component-base';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
-import type { CertificateAuthorities } from '../authentication/client-certificate.ts';
+import type { CertificateAuthorities } from '../src/authentication/client-certificate.ts';
 
-/** FOR TESTS: a front-proxy's certificate (name `front-proxy`) and the authority behind it. */
+/** FOR TESTS: the certificate of a proxy (common name `front-proxy`) and its CA. */
 export class TrustedProxy {
   readonly certificate: Certificate;
   readonly authorities: CertificateAuthorities;
 
   private constructor(certificate: Certificate, authority: X509Certificate) {
     this.certificate = certificate;
-    // The same list each time: that is how an authority that has not changed is told.
+    // Always the same list, because a changed list invalidates cached verifications.
     const list = [authority];
     this.authorities = { current: () => list };
   }

@@ -2,23 +2,23 @@ import { readdirSync, statSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 
 /**
- * Runs one of `programs/`, joined with all that it imports into few files (hack/bundle.ts, ADR 70) where they are as new as
- * its modules, else module by module.
+ * Runs one of `programs/`: its bundle (hack/bundle.ts, ADR 70) when that is newer than all compiled packages, otherwise its
+ * modules.
  *
- * @param name - of the file, without its extension
- * @param loadModules - imports it as a module
+ * @param name - file name without extension
+ * @param loadModules - imports the program as a module
  */
 export async function runProgram(name: string, loadModules: () => Promise<unknown>): Promise<void> {
-  // Before anything else is loaded: compiled code is kept between starts, which halves the time until the first answer.
+  // Must precede all other imports. The compile cache halves the time until the first response of a server.
   enableCompileCache();
   const bundled = new URL(`bundle/${name}.js`, import.meta.url);
   await (isCurrent(bundled) ? import(String(bundled)) : loadModules());
 }
 
-/** True when nothing was compiled since: somebody who works on a package compiles that alone. */
+/** True when no package was compiled after the bundle, as during development. */
 function isCurrent(bundled: URL): boolean {
-  const changed = (file: URL): number => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const modifiedAt = (file: URL): number => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const packages = new URL('../../', import.meta.url);
-  const made = changed(bundled);
-  return readdirSync(packages).every((name) => changed(new URL(`${name}/dist/.tsbuildinfo`, packages)) < made);
+  const bundledAt = modifiedAt(bundled);
+  return readdirSync(packages).every((name) => modifiedAt(new URL(`${name}/dist/.tsbuildinfo`, packages)) < bundledAt);
 }

@@ -1,2 +1,2 @@
-/** Version of this program; the API reports it behind the Kubernetes version it speaks (`/version`). */
+/** Version of this program. `/version` reports it after the Kubernetes version: `v1.36.0+multiplane-<version>`. */
 export const version = '0.1.0';

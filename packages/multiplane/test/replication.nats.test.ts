@@ -12,7 +12,7 @@ const workspaces = kcp('tenancy.kcp.io', 'workspaces');
 const workspaceTypes = kcp('tenancy.kcp.io', 'workspacetypes');
 const root = 'root' as LogicalClusterName;
 
-/** Two shards that know of each other only by a stream and a cache server, each of which goes away for a while. */
+/** Two shards, connected by a stream and a cache server, which are stopped and restarted. */
 describe('two shards over NATS', () => {
   let pki: TempDir;
   let folder: TempDir;
@@ -104,7 +104,7 @@ describe('two shards over NATS', () => {
     };
   }
 
-  /** A workspace on the second shard, of a type; its admission must know the type, wherever that is. */
+  /** Creates a workspace on the second shard, whose admission must know the type of either shard. */
   const createOnEast = (name: string, type: string, path: string): Promise<KubeObject> =>
     first.client.create(workspaces, root, {
       apiVersion: 'tenancy.kcp.io/v1alpha1',
@@ -129,7 +129,7 @@ describe('two shards over NATS', () => {
       spec: { extend: { with: [{ name: 'universal', path: 'root' }] } },
     });
 
-  test('a type of one is used on the other, both ways', async () => {
+  test('a workspace type of each shard is used on the other', async () => {
     await eventually(async () => createOnEast('far', 'universal', 'root'), { timeout: 20_000 });
     const far = await ready('far');
     // The type is made on the second shard; the first one learns of it by the cache server alone.
@@ -138,7 +138,7 @@ describe('two shards over NATS', () => {
     expect(await ready('child')).not.toBe('');
   }, 120_000);
 
-  test('what happens while the cache server is away is known when it is back', async () => {
+  test('changes during an outage of the cache server are visible afterwards', async () => {
     await cache.stop();
     const far = await ready('far');
     await createType(second, far, 'later');
@@ -148,7 +148,7 @@ describe('two shards over NATS', () => {
     expect(await ready('late')).not.toBe('');
   }, 120_000);
 
-  test('what happens while NATS is away is published when it is back', async () => {
+  test('changes during an outage of NATS are published afterwards', async () => {
     await nats.process.kill();
     const far = await ready('far');
     await createType(second, far, 'latest');

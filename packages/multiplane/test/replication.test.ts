@@ -31,8 +31,8 @@ const inRoot = (name: string): { cluster: LogicalClusterName; namespace: string;
   name,
 });
 
-/** A shard with a cache server inside, seen by somebody who reads the cache server from outside. */
-describe('what a shard shares', () => {
+/** A shard with an embedded cache server, which the test reads over HTTPS. */
+describe('replication of a shard', () => {
   let shard: InProcessShard;
   let cached: RemoteInformerFactory;
   beforeAll(async () => {
@@ -61,12 +61,12 @@ describe('what a shard shares', () => {
     },
   );
 
-  test('its Shard object', async () => {
+  test('replicates its Shard object', async () => {
     const informer = cached.informer(shards);
     await eventually(() => expect(seen(informer, 'root')?.metadata.annotations?.['kcp.io/shard']).toBe('root'));
   });
 
-  test('types, and the logical cluster they are in', async () => {
+  test('replicates workspace types and their logical cluster', async () => {
     const types = cached.informer(workspaceTypes);
     const clusters = cached.informer(logicalClusters);
     await shard.client.create(workspaceTypes, root, {
@@ -79,7 +79,7 @@ describe('what a shard shares', () => {
     await eventually(() => expect(markOf(seen(clusters, 'cluster'))).toBe('apis.kcp.io,tenancy.kcp.io'));
   });
 
-  test('roles and bindings that say who may use them, and no others', async () => {
+  test('replicates roles and bindings that grant their use, and no others', async () => {
     const roles = cached.informer(clusterRoles);
     const bindings = cached.informer(clusterRoleBindings);
     const role = (name: string, verb: string): KubeObject => ({
@@ -127,7 +127,7 @@ describe('what a shard shares', () => {
     expect(markOf(await shard.client.get(clusterRoles, inRoot('uses')))).toBeUndefined();
   });
 
-  test('the binding of a workspace’s owner is marked from the beginning, and stays at home', async () => {
+  test('labels the owner binding of a workspace on creation, and does not replicate it', async () => {
     const file = shard.directory.join('root', 'admin.kubeconfig');
     const transport = new RestTransport({ config: clientConfigOf(readKubeconfig(file), file, 'root') });
     const owner = new RestClient({ transport });
@@ -157,7 +157,7 @@ describe('what a shard shares', () => {
     transport.close();
   });
 
-  test('nothing any more of a shard that was removed', async () => {
+  test('removes all objects of a removed shard', async () => {
     const types = cached.informer(workspaceTypes);
     await shard.client.create(shards, root, {
       apiVersion: 'core.kcp.io/v1alpha1',

@@ -23,12 +23,12 @@ type Workspace = KubeObject & {
   status?: { phase?: string; conditions?: { type: string; status: string; reason?: string; message?: string }[] };
 };
 
-/** The root shard with the cache server inside, and a second shard that reads it there. */
+/** The root shard with an embedded cache server, and a second shard that uses it. */
 describe('workspaces on two shards', () => {
   let pki: TempDir;
   let folder: TempDir;
   let ports: [number, number];
-  /** The way of the second shard to the first, and of the first to the second. */
+  /** Proxies from the second shard to the first, and from the first to the second. */
   let home: TcpProxy;
   let road: TcpProxy;
   let first: InProcessShard;
@@ -45,7 +45,7 @@ describe('workspaces on two shards', () => {
     `--client-ca-file=${pki.join('client-ca.crt')}`,
     `--requestheader-client-ca-file=${pki.join('requestheader-ca.crt')}`,
     `--service-account-private-key-file=${pki.join('service-account.key')}`,
-    // Both ways of reaching the other shards: as an administrator of peers, and as the identity made for it.
+    // Both kinds of credentials for other shards: of a peer administrator, and of the dedicated identity.
     name === 'root'
       ? `--shard-kubeconfig-file=${pki.join('shard-root.kubeconfig')}`
       : `--logical-cluster-admin-kubeconfig=${pki.join('logical-cluster-admin.kubeconfig')}`,
@@ -122,7 +122,7 @@ describe('workspaces on two shards', () => {
       { timeout: 20_000 },
     );
 
-  test('both have told of themselves, and keep on telling', async () => {
+  test('both register and renew their leases', async () => {
     const list = await first.client.list(shards, { cluster: root });
     expect(list.items.map(({ metadata, spec }) => [metadata.name, metadata.labels, spec])).toEqual(
       [
@@ -141,7 +141,7 @@ describe('workspaces on two shards', () => {
     }
   });
 
-  test('a shard that makes a logical cluster for another tells what became of it with the answer', async () => {
+  test('a shard that creates a logical cluster for another one returns its status with the response', async () => {
     const owner = { apiVersion: 'tenancy.kcp.io/v1alpha1', resource: 'workspaces', name: 'asked', cluster: 'root' };
     let made = 0;
     await eventually(async () => {
@@ -160,7 +160,7 @@ describe('workspaces on two shards', () => {
     });
   });
 
-  test('live where they are told to, and look the same to their parents', async () => {
+  test('are placed on the selected shard, and look the same to their parents', async () => {
     await create('far', 'east');
     const far = await inPhase('far', 'Ready');
     expect(far.metadata.annotations).toMatchObject({
@@ -173,7 +173,7 @@ describe('workspaces on two shards', () => {
       'kcp.io/path': 'root:far',
     });
     await expect(cluster(first, far.spec?.cluster)).rejects.toThrow('not found');
-    // One below it, back on the root shard.
+    // A child workspace on the root shard.
     await create('near', 'root', second, far.spec?.cluster);
     const near = await inPhase('near', 'Ready', second, far.spec?.cluster);
     expect((await cluster(first, near.spec?.cluster)).metadata.annotations?.['kcp.io/path']).toBe('root:far:near');
@@ -184,7 +184,7 @@ describe('workspaces on two shards', () => {
     await gone(() => cluster(first, near.spec?.cluster));
   }, 120_000);
 
-  test('wait for a shard that is open to them', async () => {
+  test('wait for a matching shard', async () => {
     const mergePatch = 'application/merge-patch+json';
     const unschedulable = (value: string | null) => ({
       metadata: { annotations: { 'experimental.core.kcp.io/unschedulable': value } },
@@ -204,7 +204,7 @@ describe('workspaces on two shards', () => {
     await inPhase('patient', 'Ready');
   }, 120_000);
 
-  test('go on after a crash with what was written down', async () => {
+  test('resume from the stored state after a crash', async () => {
     const chosen = 'chosenbeforecrash' as LogicalClusterName;
     await first.client.create(workspaces, root, {
       apiVersion: 'tenancy.kcp.io/v1alpha1',
@@ -217,7 +217,7 @@ describe('workspaces on two shards', () => {
       spec: { type: { name: 'universal', path: 'root' } },
     });
     expect((await inPhase('resumed', 'Ready')).spec?.cluster).toBe(chosen);
-    // A name that somebody else has by now is given up for another one.
+    // A logical cluster name that is taken meanwhile is replaced by another one.
     await first.client.create(workspaces, root, {
       apiVersion: 'tenancy.kcp.io/v1alpha1',
       kind: 'Workspace',
@@ -231,7 +231,7 @@ describe('workspaces on two shards', () => {
     expect((await inPhase('collided', 'Ready')).spec?.cluster).not.toBe(chosen);
   }, 120_000);
 
-  test('hold up nobody else while their shard is silent', async () => {
+  test('do not delay others while their shard is unresponsive', async () => {
     road.pause();
     const names = Array.from({ length: 40 }, (_, i) => `silent-${i}`);
     for (const name of names) await create(name, 'east');
@@ -245,7 +245,7 @@ describe('workspaces on two shards', () => {
     for (const name of names) await inPhase(name, 'Ready');
   }, 120_000);
 
-  test('are served by a shard that starts while the root shard is away', async () => {
+  test('are served by a shard that starts while the root shard is down', async () => {
     await create('steady', 'east');
     const steady = await inPhase('steady', 'Ready');
     await second.stop();
@@ -263,12 +263,12 @@ describe('workspaces on two shards', () => {
     const before = await renewed();
     home.accept();
     await eventually(async () => expect(await renewed()).not.toEqual(before), { timeout: 30_000 });
-    // It sees the other shards again, and may place workspaces itself.
+    // It sees the other shards again, and can schedule workspaces itself.
     await create('below', 'root', second, steady.spec?.cluster);
     await inPhase('below', 'Ready', second, steady.spec?.cluster);
   }, 120_000);
 
-  test('are deleted when their shard comes back', async () => {
+  test('are deleted once their shard is back', async () => {
     await create('orphan', 'east');
     const orphan = await inPhase('orphan', 'Ready');
     await second.client.create(configMaps, orphan.spec?.cluster as LogicalClusterName, {
@@ -278,7 +278,7 @@ describe('workspaces on two shards', () => {
     });
     await second.stop();
     await first.client.delete(workspaces, at('orphan'));
-    // Whatever the parent's shard tries meanwhile: what it cannot see it does not take for gone.
+    // The parent's shard must not treat the unreachable logical cluster as deleted.
     await inPhase('patient', 'Ready');
     expect((await first.client.get(workspaces, at('orphan'))).metadata.deletionTimestamp).toBeDefined();
     second = await startSecond();
@@ -286,7 +286,7 @@ describe('workspaces on two shards', () => {
     await gone(() => cluster(second, orphan.spec?.cluster));
   }, 120_000);
 
-  test('go with a shard that is taken out of service', async () => {
+  test('are removed with a decommissioned shard', async () => {
     await create('lost', 'east');
     await inPhase('lost', 'Ready');
     await second.stop();

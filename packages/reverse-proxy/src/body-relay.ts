@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 
 /**
- * The body of a request on its way to the upstream. It stands between the client's stream and undici because undici
- * destroys the body it was given when a request fails, and destroying a client's request closes its connection before it
- * got its answer. Nothing is kept: the client is read as fast as the upstream takes it.
+ * The body of a request on its way to the upstream. It decouples the client's stream from undici, because undici
+ * destroys the body of a failed request, and destroying the client's stream would close the client's connection before
+ * the response is sent. It does not buffer: the client is read as fast as the upstream accepts data.
  */
 export class BodyRelay extends Readable {
   readonly #source: Readable;
@@ -20,16 +20,16 @@ export class BodyRelay extends Readable {
       this.#complete = true;
       if (!this.destroyed) this.push(null);
     });
-    // An upload that breaks off must not look like a shorter one.
-    const broken = (cause?: Error): void => {
-      if (!this.#complete && !this.destroyed) this.destroy(new Error('the client broke off its request', { cause }));
+    // An interrupted upload must not look like a shorter, complete one.
+    const onInterrupted = (cause?: Error): void => {
+      if (!this.#complete && !this.destroyed) this.destroy(new Error('the client aborted the request body', { cause }));
     };
-    source.on('error', broken);
-    source.on('aborted', () => broken());
-    source.on('close', () => broken());
+    source.on('error', onInterrupted);
+    source.on('aborted', () => onInterrupted());
+    source.on('close', () => onInterrupted());
   }
 
-  /** True once all of it came from the client. */
+  /** True once the whole body was received. */
   get complete(): boolean {
     return this.#complete;
   }
@@ -39,7 +39,7 @@ export class BodyRelay extends Readable {
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    // What the client still sends is taken in and dropped, so that it gets to read its answer.
+    // Drain the rest of the body, so that the client can read the response.
     if (!this.#complete) this.#source.resume();
     callback(error);
   }

@@ -1,30 +1,30 @@
 import type { buildConnector } from 'undici';
 
 /**
- * Makes connections a few at a time. A burst of requests would otherwise begin hundreds of handshakes at once, each of
- * which then takes longer than a connection may: they would all fail, and the burst with them. The time limit of a
- * connection begins when its turn has come.
+ * Limits the number of connections that are established concurrently. Without the limit, a burst of requests starts
+ * hundreds of TLS handshakes, each of which then exceeds the connect timeout. The connect timeout of a connection
+ * starts when it is dequeued.
  */
-export function pacedConnector(
-  options: { readonly atOnce: number },
+export function limitConcurrentConnects(
+  options: { readonly maxConcurrent: number },
   modules: { readonly connect: buildConnector.connector; readonly onConnected: () => void },
 ): buildConnector.connector {
-  const waiting: (() => void)[] = [];
+  const queue: (() => void)[] = [];
   let running = 0;
-  const next = (): void => {
+  const onSettled = (): void => {
     running--;
-    waiting.shift()?.();
+    queue.shift()?.();
   };
   return (target, callback) => {
-    const begin = (): void => {
+    const start = (): void => {
       running++;
       modules.connect(target, (...result) => {
-        next();
+        onSettled();
         if (result[0] === null) modules.onConnected();
         callback(...result);
       });
     };
-    if (running < options.atOnce) begin();
-    else waiting.push(begin);
+    if (running < options.maxConcurrent) start();
+    else queue.push(start);
   };
 }

@@ -1,14 +1,14 @@
 import type { UpstreamFailure } from './upstream-error.ts';
 
-/** What an error of a connection means for the request on it. `uncertain`: it may have been delivered, and matters. */
-export function failureOf(error: unknown, uncertain: boolean): UpstreamFailure {
+/** Classifies a connection error. `uncertain`: the upstream may have received a request that must not be repeated. */
+export function classifyFailure(error: unknown, uncertain: boolean): UpstreamFailure {
   const code = codeOf(error);
   if (tlsErrorOf(error) !== undefined) return 'tls';
   if (malformed.has(code) || nameOf(error) === 'HTTPParserError') return 'malformed';
   return uncertain ? 'unanswered' : 'unreachable';
 }
 
-/** True when the upstream closed the connection without a word, as it does with one that was idle for long. */
+/** Whether the upstream closed the connection without a response, as servers do with idle connections. */
 export function isStaleConnection(error: unknown): boolean {
   const code = codeOf(error);
   return code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET';
@@ -16,7 +16,7 @@ export function isStaleConnection(error: unknown): boolean {
 
 export type TlsErrorType = 'unknown_ca' | 'expired_cert' | 'cipher_mismatch' | 'hostname_mismatch' | 'other';
 
-/** What went wrong with TLS, in the words of C11.3's metric; undefined for an error of another kind. */
+/** The TLS error type, with the label values that kcp's front-proxy metrics use; undefined for other errors. */
 export function tlsErrorOf(error: unknown): TlsErrorType | undefined {
   const code = codeOf(error);
   if (unknownAuthority.has(code)) return 'unknown_ca';
@@ -52,7 +52,7 @@ const malformed = new Set([
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
 ]);
 
-/** True when a connection was not made in time: the next one would take as long. */
+/** Whether a connection timed out while it was established: a retry would take as long. */
 export const isConnectTimeout = (error: unknown): boolean => codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT';
 
 function nameOf(error: unknown): unknown {

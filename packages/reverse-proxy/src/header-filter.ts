@@ -1,50 +1,50 @@
 export interface HeaderFilterOptions {
   readonly names?: readonly string[] | undefined;
-  /** Beginnings of names. */
+  /** Prefixes of names. */
   readonly prefixes?: readonly string[] | undefined;
-  /** Beginnings of names that clients may send, but not with underscores for hyphens. */
-  readonly misspelled?: readonly string[] | undefined;
+  /** Prefixes of names that clients may send with hyphens, but not with underscores in place of them. */
+  readonly hyphenatedOnly?: readonly string[] | undefined;
 }
 
 /**
- * Names of headers that must not come from a client, in every spelling: case, and underscores where the name has
- * hyphens (a server behind may take both for the same, GHSA-c8w2-fgvx-vhv4).
+ * Header names that are not accepted from clients, in every spelling: letter case, and underscores in place of hyphens
+ * (upstreams may treat both as equal, GHSA-c8w2-fgvx-vhv4).
  */
 export class HeaderFilter {
   readonly #names: ReadonlySet<string>;
   readonly #prefixes: readonly string[];
   readonly #misspelled: readonly string[];
-  /** Verdicts about names in the spelling they came in: the same few come with every request. */
-  readonly #verdicts = new Map<string, boolean>();
+  /** Results by header name as received: most requests carry the same names. */
+  readonly #results = new Map<string, boolean>();
 
-  constructor({ names = [], prefixes = [], misspelled = [] }: HeaderFilterOptions) {
-    this.#names = new Set(names.map(spelledPlainly));
-    this.#prefixes = prefixes.map(spelledPlainly);
-    this.#misspelled = misspelled.map(spelledPlainly);
+  constructor({ names = [], prefixes = [], hyphenatedOnly = [] }: HeaderFilterOptions) {
+    this.#names = new Set(names.map(normalize));
+    this.#prefixes = prefixes.map(normalize);
+    this.#misspelled = hyphenatedOnly.map(normalize);
     if ([...this.#prefixes, ...this.#misspelled].includes(''))
-      throw new TypeError('a prefix that every header begins with');
+      throw new TypeError('an empty prefix matches every header');
   }
 
   matches(name: string): boolean {
-    let verdict = this.#verdicts.get(name);
-    if (verdict === undefined) {
-      verdict = this.#judge(name);
-      // Clients make names up.
-      if (this.#verdicts.size < maxVerdicts) this.#verdicts.set(name, verdict);
+    let result = this.#results.get(name);
+    if (result === undefined) {
+      result = this.#compute(name);
+      // Bounded, because clients choose the names.
+      if (this.#results.size < maxCachedResults) this.#results.set(name, result);
     }
-    return verdict;
+    return result;
   }
 
-  #judge(name: string): boolean {
-    const plain = spelledPlainly(name);
+  #compute(name: string): boolean {
+    const plain = normalize(name);
     if (this.#names.has(plain) || this.#prefixes.some((prefix) => plain.startsWith(prefix))) return true;
     return name.includes('_') && this.#misspelled.some((prefix) => plain.startsWith(prefix));
   }
 }
 
-const maxVerdicts = 256;
+const maxCachedResults = 256;
 
-function spelledPlainly(name: string): string {
+function normalize(name: string): string {
   const small = name.toLowerCase();
   return small.includes('_') ? small.replaceAll('_', '-') : small;
 }

@@ -6,9 +6,9 @@ import type { ProxyExchange } from './proxy-exchange.ts';
 type Headers = Record<string, string | string[] | undefined>;
 const drop = new HeaderFilter({ names: ['x-remote-user'] });
 
-/** As an object, a repeated name with all its values. */
-function sent(headers: Headers, stamped: readonly string[] = [], remoteAddress?: string): Headers {
-  const flat = requestHeaders({ headers, socket: { remoteAddress } }, 3, stamped, drop);
+/** The headers as an object; a repeated name has all its values. */
+function sent(headers: Headers, added: readonly string[] = [], remoteAddress?: string): Headers {
+  const flat = requestHeaders({ headers, socket: { remoteAddress } }, 3, added, drop);
   const result = Object.create(null) as Headers;
   for (let i = 0; i < flat.length; i += 2) {
     const [name, value] = [flat[i] as string, flat[i + 1] as string];
@@ -18,13 +18,13 @@ function sent(headers: Headers, stamped: readonly string[] = [], remoteAddress?:
   return result;
 }
 
-describe('headers of a request', () => {
-  test('go on as they came, repeated ones as often', () => {
+describe('request headers', () => {
+  test('are forwarded unchanged, repeated ones as well', () => {
     const headers = { accept: 'a', 'x-many': ['1', '2'], constructor: 'c', 'content-length': '5' };
     expect(sent(headers)).toEqual({ ...headers, 'x-multiplane-hops': '3' });
   });
 
-  test('stay behind when they belong to the connection, by their name or by being named', () => {
+  test('are dropped if they are hop-by-hop, by name or nominated by Connection', () => {
     const hop = {
       connection: ['keep-alive, X-One', 'x-two'],
       'keep-alive': 'timeout=5',
@@ -43,12 +43,12 @@ describe('headers of a request', () => {
     expect(sent({ ...hop, accept: 'a' })).toEqual({ accept: 'a', 'x-multiplane-hops': '3' });
   });
 
-  test('that are set here cannot be taken away or brought by the client', () => {
+  test('set by the proxy can neither be removed nor sent by the client', () => {
     const headers = { connection: 'x-remote-user', 'x-remote-user': ['eve'], 'x-multiplane-hops': '0' };
     expect(sent(headers, ['x-remote-user', 'alice'])).toEqual({ 'x-remote-user': 'alice', 'x-multiplane-hops': '3' });
   });
 
-  test('tell the address of the client behind those that are there', () => {
+  test('append the client address to x-forwarded-for', () => {
     expect(sent({}, [], '10.0.0.1')['x-forwarded-for']).toBe('10.0.0.1');
     expect(sent({ 'x-forwarded-for': ['1.1.1.1', '2.2.2.2'] }, [], '10.0.0.1')['x-forwarded-for']).toBe(
       '1.1.1.1, 2.2.2.2, 10.0.0.1',
@@ -69,7 +69,7 @@ test.each([
   expect(hopsOf({ 'x-multiplane-hops': value })).toBe(hops);
 });
 
-test('headers of an answer belong to its connection or to the client', () => {
+test('drops hop-by-hop response headers', () => {
   const set: Headers = {};
   const exchange = { setHeader: (name: string, value: string) => (set[name] = value) } as unknown as ProxyExchange;
   const headers = {
@@ -86,7 +86,7 @@ test('headers of an answer belong to its connection or to the client', () => {
   expect(set).toEqual({ warning: ['a', 'b'], etag: '"1"', trailer: 'x-sum' });
 });
 
-test('trailers are sent as often as they have values', () => {
+test('repeats a trailer for each of its values', () => {
   expect(flatHeaders({ 'x-sum': '1', 'x-part': ['a', 'b'], none: undefined })).toEqual([
     'x-sum',
     '1',

@@ -1,10 +1,13 @@
 import type { HeaderFilter } from './header-filter.ts';
 import type { ProxyExchange } from './proxy-exchange.ts';
 
-/** Counts the proxies a request came through, so that a loop ends (kcp#4303). A client can only shorten its own way. */
+/**
+ * Counts the proxies that a request passed, so that forwarding loops end (kcp issue 4303). A client that sends the
+ * header only shortens its own path.
+ */
 export const hopsHeader = 'x-multiplane-hops';
 
-/** Belong to one connection (RFC 9110 §7.6.1), or are ours to set. */
+/** Hop-by-hop headers (RFC 9110 section 7.6.1) and headers that the proxy sets itself. */
 const notForwarded = new Set([
   'connection',
   'expect',
@@ -24,14 +27,14 @@ const notForwarded = new Set([
 const forwardedFor = 'x-forwarded-for';
 
 /**
- * The headers of a request as they go on, names and values in turn: what belongs to the connection is dropped first,
- * `Connection`-nominated ones included, then what must not come from a client; `stamped` is added last, so that nothing
- * a client says can take it away (CVE-2021-31999, CVE-2022-23652).
+ * The headers of the upstream request, names and values in turn. Hop-by-hop headers, including those nominated by
+ * `Connection`, are dropped first, then those that are not accepted from clients. `added` comes last, so that no client
+ * header can remove it (CVE-2021-31999, CVE-2022-23652).
  */
 export function requestHeaders(
   { headers, socket }: Pick<ProxyExchange, 'headers' | 'socket'>,
   hops: number,
-  stamped: readonly string[],
+  added: readonly string[],
   drop: HeaderFilter | undefined,
 ): string[] {
   const nominated = nominatedBy(headers['connection']);
@@ -43,16 +46,16 @@ export function requestHeaders(
     if (name.charCodeAt(0) === 0x3a || drop?.matches(name) === true) continue;
     if (name === forwardedFor) forwarded = `${typeof value === 'string' ? value : value.join(', ')}, `;
     else if (typeof value === 'string') result.push(name, value);
-    else for (const one of value) result.push(name, one);
+    else for (const single of value) result.push(name, single);
   }
   const { remoteAddress } = socket;
   if (remoteAddress !== undefined) result.push(forwardedFor, forwarded + remoteAddress);
   result.push(hopsHeader, String(hops));
-  for (const text of stamped) result.push(text);
+  for (const text of added) result.push(text);
   return result;
 }
 
-/** How many proxies a request came through; a count that is none is beyond every limit. */
+/** The number of proxies that a request passed; infinity for an invalid count. */
 export function hopsOf(headers: ProxyExchange['headers']): number {
   const value = headers[hopsHeader];
   if (value === undefined) return 0;
@@ -60,8 +63,8 @@ export function hopsOf(headers: ProxyExchange['headers']): number {
 }
 
 /**
- * Passes the headers of an answer on, by their lower-case names. The date is the client connection's own matter;
- * `content-length` stays, since the body does.
+ * Copies response headers, which have lower-case names. `date` is set by the client's connection; `content-length` is
+ * kept, because the body is not changed.
  */
 export function copyResponseHeaders(headers: ProxyExchange['headers'], exchange: ProxyExchange): void {
   const nominated = nominatedBy(headers['connection']);
@@ -73,7 +76,7 @@ export function copyResponseHeaders(headers: ProxyExchange['headers'], exchange:
   }
 }
 
-/** Names and values in turn, a name as often as it has values. */
+/** Names and values in turn; a name is repeated for each of its values. */
 export function flatHeaders(headers: ProxyExchange['headers']): string[] {
   const flat: string[] = [];
   for (const name in headers) for (const value of [headers[name] ?? []].flat()) flat.push(name, value);

@@ -1,6 +1,6 @@
-/** Streams a request to another server and its answer back. */
-export { tlsErrorOf } from './failures.ts';
-export type { TlsErrorType } from './failures.ts';
+/** Streams requests to other servers and their responses back. */
+export { tlsErrorOf } from './error-classification.ts';
+export type { TlsErrorType } from './error-classification.ts';
 export { HeaderFilter } from './header-filter.ts';
 export { mountTarget, type MountTarget } from './mount-target.ts';
 export { hopsHeader } from './hop-headers.ts';

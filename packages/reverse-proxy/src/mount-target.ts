@@ -1,19 +1,19 @@
 import { isIP } from 'node:net';
 
-/** Where a request for a mounted workspace goes. */
+/** The target of a request to a mounted workspace. */
 export interface MountTarget {
   readonly url: URL;
-  /** Stands before what the request has behind its workspace. */
+  /** Prefix of the path within the workspace. */
   readonly path: string;
 }
 
 /**
- * The address behind a mount (C11.6). Workspaces behind the mounted one follow the logical cluster that the URL names:
- * `…/clusters/x` with `child` behind is `…/clusters/x:child`. A URL without a cluster has no place for them: undefined,
- * there is no such workspace.
+ * The target of a mount URL. Workspaces below the mounted one extend the logical cluster in the URL: `…/clusters/x`
+ * with the child `child` becomes `…/clusters/x:child`. Returns undefined if there are child segments and the URL names
+ * no cluster: there is no such workspace.
  *
- * Tenants write these URLs: only https, and no addresses of the machine's own surroundings (link-local, where clouds
- * keep their metadata). Throws for what is refused.
+ * Tenants write these URLs, so only https is accepted, and no link-local addresses, where clouds serve instance
+ * metadata. Throws for a rejected URL.
  */
 export function mountTarget(text: string, rest: readonly string[]): MountTarget | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -29,6 +29,6 @@ function isLinkLocal(host: string): boolean {
   const address = host.replace(/^\[|\]$/g, '');
   if (isIP(address) === 4) return address.startsWith('169.254.');
   if (isIP(address) !== 6) return false;
-  // URLs write addresses in one way only: ::ffff:169.254.x.y is ::ffff:a9fe:….
+  // URL parsing normalizes addresses: ::ffff:169.254.x.y is ::ffff:a9fe:….
   return /^fe[89ab]/.test(address) || address.startsWith('::ffff:a9fe:');
 }

@@ -1,9 +1,9 @@
 import type { Dispatcher } from 'undici';
 import { BodyRelay } from './body-relay.ts';
-import { failureOf, isConnectTimeout, isStaleConnection } from './failures.ts';
+import { classifyFailure, isConnectTimeout, isStaleConnection } from './error-classification.ts';
 import { copyResponseHeaders, flatHeaders } from './hop-headers.ts';
 import type { ProxyExchange } from './proxy-exchange.ts';
-import type { Pending, Upstream } from './upstream.ts';
+import type { PendingRequest, Upstream } from './upstream.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 export interface OutgoingRequest {
@@ -17,25 +17,25 @@ export interface OutgoingRequest {
 const nothing = Buffer.alloc(0);
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** Whether doing it twice is as good as once (RFC 9110, 9.2.1). */
+/** Whether the method is safe (RFC 9110 section 9.2.1). */
 export const isSafeMethod = (method: string): boolean => safeMethods.has(method);
 
 /**
- * One request and its answer, between a client's exchange and an upstream's connection.
+ * One request and its response, between a client's exchange and an upstream connection.
  *
- * The headers of an answer are held back until the end of the turn in which they came: an answer that came whole in one
- * packet leaves whole in one, and anything longer is streamed. A chunk that the client cannot take pauses the upstream's
- * connection until it can. The end of one side is the end of the other: a client that is gone aborts the upstream's
- * request at once, and an upstream that dies half way cuts the client off, so that half a list never looks whole.
+ * Response headers are held until the end of the event-loop tick in which they arrived: a response that arrived in one
+ * packet is sent in one packet, longer ones are streamed. A chunk that the client cannot accept pauses the upstream
+ * connection. Each side's end is propagated: a client disconnect aborts the upstream request, and an upstream failure
+ * during the response aborts the client's response, so that half a list never looks complete.
  *
- * A safe request without a body that met a connection which the upstream was just closing is sent once more, and so is
- * any without a body for which no connection was made in time while others were. Whether anything else was delivered
- * cannot be known, so it is not repeated.
+ * A safe request without a body is retried once if the upstream closed the connection before responding. Any request
+ * without a body is retried once if its connect timed out while the upstream was active. Other requests may have been
+ * delivered and are not retried.
  */
-export class Relay implements Dispatcher.DispatchHandler, Pending {
-  place: Pending['place'];
-  owedSince = 0;
-  hasLeft = false;
+export class Relay implements Dispatcher.DispatchHandler, PendingRequest {
+  listElement: PendingRequest['listElement'];
+  sentAt = 0;
+  isReleased = false;
   readonly #exchange: ProxyExchange;
   readonly #upstream: Upstream;
   readonly #request: OutgoingRequest;
@@ -43,13 +43,13 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
   #body: BodyRelay | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
-  /** The first piece of an answer that has not left yet. */
-  #held: Buffer | undefined;
-  #flushes = false;
-  #began = false;
+  /** The first chunk of a response that was not sent yet. */
+  #firstChunk: Buffer | undefined;
+  #headersHeld = false;
+  #responseStarted = false;
   #delivered = false;
   #retried = false;
-  #over = false;
+  #finished = false;
 
   constructor(exchange: ProxyExchange, upstream: Upstream, request: OutgoingRequest) {
     this.#exchange = exchange;
@@ -57,16 +57,16 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
     this.#request = request;
   }
 
-  /** Resolves when the exchange is over; rejects with an {@link UpstreamError} while its answer has not begun. */
+  /** Resolves when the exchange has finished; rejects with an {@link UpstreamError} if its response was not started. */
   run(): Promise<void> {
     const { signal } = this.#exchange;
     if (signal.aborted) {
-      this.#upstream.over(this);
+      this.#upstream.onFinished(this);
       return Promise.resolve();
     }
     const source = this.#exchange.bodyStream?.();
     if (source !== undefined) this.#body = new BodyRelay(source);
-    signal.addEventListener('abort', this.#onClientGone);
+    signal.addEventListener('abort', this.#onClientAbort);
     this.#send();
     return this.#done.promise;
   }
@@ -75,7 +75,7 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
     return this.#request.longRunning;
   }
 
-  get isHarmless(): boolean {
+  get isSafeToRetry(): boolean {
     return this.#isSafe || !this.#delivered;
   }
 
@@ -84,63 +84,63 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
     this.#flush();
     this.#exchange.end();
     this.#finish();
-    controller?.abort(new Error('the proxy stops'));
+    controller?.abort(new Error('the proxy is shutting down'));
   }
 
   fail(error: UpstreamError): void {
     const controller = this.#controller;
-    this.#finish(this.isHarmless && error.failure === 'unanswered' ? new UpstreamError('unreachable') : error);
+    this.#finish(this.isSafeToRetry && error.failure === 'unanswered' ? new UpstreamError('unreachable') : error);
     controller?.abort(error);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#over) {
-      controller.abort(new Error('the request is over'));
+    if (this.#finished) {
+      controller.abort(new Error('the request has finished'));
       return;
     }
     this.#delivered = true;
-    this.#upstream.sent(this);
+    this.#upstream.onSent(this);
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: ProxyExchange['headers']): void {
-    if (this.#over) return;
-    this.#upstream.streams(this);
+    if (this.#finished) return;
+    this.#upstream.onResponseStarted(this);
     if (status < 200) return;
-    if (status > 300 && status < 400 && !staysHere(headers['location'])) {
+    if (status > 300 && status < 400 && !isLocalRedirect(headers['location'])) {
       this.fail(new UpstreamError('redirect'));
       return;
     }
     this.#status = status;
     copyResponseHeaders(headers, this.#exchange);
-    // What the client has not sent yet cannot be told from a next request once the answer is there.
+    // The rest of the request body cannot be distinguished from a next request once the response is sent.
     if (this.#body?.complete === false && this.#exchange.httpVersion === '1.1') {
       this.#exchange.setHeader('connection', 'close');
     }
-    this.#flushes = true;
+    this.#headersHeld = true;
     queueMicrotask(() => this.#flush());
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#over) return;
-    if (this.#flushes && this.#held === undefined) {
-      this.#held = chunk;
+    if (this.#finished) return;
+    if (this.#headersHeld && this.#firstChunk === undefined) {
+      this.#firstChunk = chunk;
       return;
     }
-    this.#upstream.heard();
+    this.#upstream.onActivity();
     this.#flush();
     this.#write(controller, chunk);
   }
 
-  onResponseEnd(_controller: Dispatcher.DispatchController, given: ProxyExchange['headers']): void {
-    if (this.#over) return;
-    const trailers = flatHeaders(given);
-    // The length of a body that is not sent (HEAD, 304) stays what the upstream said.
+  onResponseEnd(_controller: Dispatcher.DispatchController, trailerHeaders: ProxyExchange['headers']): void {
+    if (this.#finished) return;
+    const trailers = flatHeaders(trailerHeaders);
+    // A response without a body (HEAD, 304) keeps the upstream's `content-length`.
     const bodyless = this.#request.method === 'HEAD' || this.#status === 304;
-    if (this.#flushes && !bodyless && trailers.length === 0) {
-      this.#flushes = false;
-      this.#began = true;
-      this.#exchange.respond(this.#status, this.#held ?? nothing);
+    if (this.#headersHeld && !bodyless && trailers.length === 0) {
+      this.#headersHeld = false;
+      this.#responseStarted = true;
+      this.#exchange.respond(this.#status, this.#firstChunk ?? nothing);
     } else {
       this.#flush();
       this.#exchange.end(trailers);
@@ -149,20 +149,20 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    if (this.#over) return;
-    if (!this.#retried && this.#mayRepeat(error)) {
+    if (this.#finished) return;
+    if (!this.#retried && this.#canRetry(error)) {
       this.#retried = true;
       this.#controller = undefined;
       this.#send();
       return;
     }
-    const failure = failureOf(error, this.#delivered && !this.#isSafe);
+    const failure = classifyFailure(error, this.#delivered && !this.#isSafe);
     this.#finish(new UpstreamError(failure, { cause: error }));
   }
 
-  /** Nothing was delivered and the upstream lives, or nothing can have happened twice. */
-  #mayRepeat(error: Error): boolean {
-    if (isConnectTimeout(error)) return !this.#upstream.unreachable() && this.#body === undefined;
+  /** Whether the request can be retried: it was not delivered and the upstream is up, or it is safe. */
+  #canRetry(error: Error): boolean {
+    if (isConnectTimeout(error)) return !this.#upstream.onConnectTimeout() && this.#body === undefined;
     return (
       this.#delivered && this.#status === 0 && this.#isSafe && this.#body === undefined && isStaleConnection(error)
     );
@@ -172,16 +172,16 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
     return isSafeMethod(this.#request.method);
   }
 
-  readonly #onClientGone = (): void => {
+  readonly #onClientAbort = (): void => {
     const controller = this.#controller;
     this.#finish();
-    controller?.abort(new Error('the client is gone'));
+    controller?.abort(new Error('the client disconnected'));
     this.#body?.destroy();
   };
 
   #send(): void {
     const { method, path, headers, longRunning } = this.#request;
-    this.#upstream.queued(this);
+    this.#upstream.onQueued(this);
     try {
       this.#upstream.dispatch(longRunning, { method, path, headers, body: this.#body ?? null }, this);
     } catch (cause) {
@@ -190,13 +190,13 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
   }
 
   #flush(): void {
-    if (!this.#flushes || this.#over) return;
-    this.#flushes = false;
-    this.#began = true;
+    if (!this.#headersHeld || this.#finished) return;
+    this.#headersHeld = false;
+    this.#responseStarted = true;
     this.#exchange.start(this.#status);
-    const held = this.#held;
-    this.#held = undefined;
-    if (held !== undefined && this.#controller !== undefined) this.#write(this.#controller, held);
+    const chunk = this.#firstChunk;
+    this.#firstChunk = undefined;
+    if (chunk !== undefined && this.#controller !== undefined) this.#write(this.#controller, chunk);
   }
 
   #write(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -206,13 +206,13 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
   }
 
   #finish(error?: UpstreamError): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#exchange.signal.removeEventListener('abort', this.#onClientGone);
-    this.#upstream.over(this);
+    if (this.#finished) return;
+    this.#finished = true;
+    this.#exchange.signal.removeEventListener('abort', this.#onClientAbort);
+    this.#upstream.onFinished(this);
     if (error === undefined) {
       this.#done.resolve();
-    } else if (this.#began) {
+    } else if (this.#responseStarted) {
       this.#exchange.destroy();
       this.#done.resolve();
     } else {
@@ -221,7 +221,9 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
   }
 }
 
-/** A path on the same server; anything else would send the client, and its credentials, to a stranger (CVE-2022-3172). */
-function staysHere(location: string | readonly string[] | undefined): boolean {
+/**
+ * Whether a redirect stays on the same server; any other target would receive the client's credentials (CVE-2022-3172).
+ */
+function isLocalRedirect(location: string | readonly string[] | undefined): boolean {
   return [location ?? []].flat().every((place) => /^\/(?![/\\])/.test(place));
 }

@@ -9,23 +9,23 @@ import { UpstreamError } from './upstream-error.ts';
 import type { UpstreamIdentitySource } from './upstream-identity.ts';
 
 export interface ReverseProxyOptions extends UpstreamOptions {
-  /** A request that came through more proxies than this is refused. */
+  /** A request that passed more proxies is rejected. */
   readonly maxHops: number;
-  /** Servers behind that are remembered; the ones unused for longest are forgotten first. */
+  /** Upstreams whose state is kept; beyond it the least recently used idle one is removed. */
   readonly maxUpstreams: number;
 }
 
 export const defaultReverseProxyOptions: ReverseProxyOptions = {
   connectTimeoutMs: 700,
-  connectsAtOnce: 16,
+  maxConcurrentConnects: 16,
   maxConnections: 256,
   idleTimeoutMs: 55_000,
-  silenceMs: 350,
+  probeAfterMs: 350,
   probeTimeoutMs: 500,
-  freshMs: 100,
+  maxActivityAgeMs: 100,
   probePath: '/livez/ping',
   probeIntervalMs: 100,
-  giveUpMs: 10_000,
+  streamGiveUpMs: 10_000,
   writeGiveUpMs: 2_000,
   maxInFlight: 4_000,
   maxLongRunning: 40_000,
@@ -34,32 +34,32 @@ export const defaultReverseProxyOptions: ReverseProxyOptions = {
 };
 
 export interface ReverseProxyModules {
-  /** Who the proxy is to every upstream. A different identity needs a different proxy (kcp#4009). */
+  /** The identity towards every upstream. Another identity needs another proxy (kcp issue 4009). */
   readonly identity: UpstreamIdentitySource;
   readonly clock?: Clock | undefined;
-  /** A server behind was found dead, or alive again. */
+  /** Called when an upstream is found down, or up again. */
   readonly onHealth?: ((origin: string, alive: boolean) => void) | undefined;
 }
 
-/** Where a request goes, and as what. */
+/** The target of a request, and the headers that are added to it. */
 export interface ForwardTarget {
-  /** Scheme, host and port; a path stands before {@link path}. Nobody changes it. */
+  /** Scheme, host and port; a path is prepended to {@link path}. Must not be modified. */
   readonly url: URL;
-  /** Path and query, sent exactly so; as they came when absent. */
+  /** Path and query, sent verbatim; default: those of the request. */
   readonly path?: string | undefined;
-  /** Added after everything of the client's was filtered: names and values in turn, a name as often as it has values. */
+  /** Headers added after filtering, names and values in turn; a name is repeated for each of its values. */
   readonly headers?: readonly string[] | undefined;
-  /** What must not come from the client. */
+  /** Headers that are not accepted from the client. */
   readonly dropHeaders?: HeaderFilter | undefined;
-  /** It lasts as long as the client wants (a watch). */
+  /** True for requests that last until the client ends them (watches). */
   readonly longRunning?: boolean | undefined;
 }
 
 const noHeaders: readonly string[] = [];
 
 /**
- * Sends requests to other servers and streams their answers back. One proxy has one identity; nothing of a request
- * outlives it, and connections carry no identity but the proxy's own.
+ * Forwards requests to other servers and streams the responses back. A proxy has one identity; no state of a request
+ * outlives it, and connections carry no other identity.
  */
 export class ReverseProxy {
   readonly #options: ReverseProxyOptions;
@@ -67,7 +67,7 @@ export class ReverseProxy {
   readonly #clock: Clock;
   readonly #onHealth: ReverseProxyModules['onHealth'];
   readonly #upstreams = new Map<string, Upstream>();
-  /** Parts of addresses, which URLs put together anew each time they are asked. */
+  /** Origin and path by URL object, because URL computes them on each access. */
   readonly #servers = new WeakMap<URL, { readonly origin: string; readonly base: string }>();
   #closed = false;
 
@@ -79,12 +79,12 @@ export class ReverseProxy {
   }
 
   /**
-   * Forwards one request, a request for an upgrade included. Resolves when its answer is complete, was cut off, or the
-   * client is gone. Rejects with an {@link UpstreamError} when no answer began: then the caller gives one.
+   * Forwards one request or upgrade. Resolves when the response is complete or was aborted, or the client disconnected.
+   * Rejects with an {@link UpstreamError} if no response was started; then the caller writes one.
    */
-  forward(given: ProxyExchange, target: ForwardTarget): Promise<void> {
+  forward(outer: ProxyExchange, target: ForwardTarget): Promise<void> {
     try {
-      const exchange = given.direct ?? given;
+      const exchange = outer.direct ?? outer;
       const hops = hopsOf(exchange.headers) + 1;
       if (hops > this.#options.maxHops) throw new UpstreamError('loop');
       const upgrades = exchange.takeConnection !== undefined && exchange.headers['upgrade'] !== undefined;
@@ -102,19 +102,19 @@ export class ReverseProxy {
         upgrades
           ? new Upgrade(exchange, upstream, this.#options).run(request)
           : new Relay(exchange, upstream, request).run();
-      const ready = upstream.enter(longRunning, !longRunning && !isSafeMethod(exchange.method));
+      const ready = upstream.acquire(longRunning, !longRunning && !isSafeMethod(exchange.method));
       return ready === undefined ? run() : ready.then(run);
     } catch (error) {
       return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
-  /** Ends watches and upgraded connections; requests finish by themselves. Call it when the server in front stops. */
+  /** Ends watches and upgraded connections; other requests complete. Call it when the listener stops. */
   endLongRunning(): void {
     for (const upstream of this.#upstreams.values()) upstream.endLongRunning();
   }
 
-  /** Cuts whatever is under way. Call it once the server in front has stopped. */
+  /** Aborts all requests in flight. Call it once the listener has stopped. */
   async close(): Promise<void> {
     this.#closed = true;
     const upstreams = [...this.#upstreams.values()];
@@ -135,7 +135,7 @@ export class ReverseProxy {
     if (this.#closed) throw new UpstreamError('unreachable');
     const known = this.#upstreams.get(origin);
     if (known !== undefined) return known;
-    this.#forgetIdle();
+    this.#evictIdle();
     const upstream = new Upstream(
       { ...this.#options, origin },
       { identity: this.#identity, clock: this.#clock, onHealth: this.#onHealth },
@@ -144,21 +144,22 @@ export class ReverseProxy {
     return upstream;
   }
 
-  /** Mounts name servers at will: beyond the limit the one goes that nobody has asked for longest. */
-  #forgetIdle(): void {
+  /** Mount URLs name arbitrary servers, so beyond the limit the least recently used idle upstream is removed. */
+  #evictIdle(): void {
     if (this.#upstreams.size < this.#options.maxUpstreams) return;
-    let idlest: Upstream | undefined;
+    let leastRecentlyUsed: Upstream | undefined;
     for (const upstream of this.#upstreams.values()) {
       const { idleSince } = upstream;
-      if (idleSince !== undefined && idleSince < (idlest?.idleSince ?? Number.POSITIVE_INFINITY)) idlest = upstream;
+      if (idleSince !== undefined && idleSince < (leastRecentlyUsed?.idleSince ?? Number.POSITIVE_INFINITY))
+        leastRecentlyUsed = upstream;
     }
-    if (idlest === undefined) throw new UpstreamError('overloaded');
-    this.#upstreams.delete(idlest.origin);
-    void idlest.destroy();
+    if (leastRecentlyUsed === undefined) throw new UpstreamError('overloaded');
+    this.#upstreams.delete(leastRecentlyUsed.origin);
+    void leastRecentlyUsed.destroy();
   }
 }
 
-/** A base path before a path, with one slash between them. */
+/** Joins a base path and a path with one slash. */
 function joinPaths(base: string, path: string): string {
   if (base === '/' || base === '') return path;
   return (base.endsWith('/') ? base.slice(0, -1) : base) + (path.startsWith('/') ? path : `/${path}`);

@@ -1,35 +1,35 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
-import { failureOf } from './failures.ts';
+import { classifyFailure } from './error-classification.ts';
 import { copyResponseHeaders } from './hop-headers.ts';
 import type { ProxyExchange } from './proxy-exchange.ts';
 import type { OutgoingRequest } from './relay.ts';
-import { tlsOptions, type Pending, type Upstream } from './upstream.ts';
+import { tlsOptions, type PendingRequest, type Upstream } from './upstream.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 /**
- * One request that wants another protocol on its connection (WebSocket, SPDY). It gets a connection of its own to the
- * upstream, which is never put into a pool: after 101 both are joined byte by byte, and after any other answer it is
- * closed with that answer, as is the client's. So a failed upgrade leaves nothing that could be used again under the
- * proxy's identity (CVE-2018-1002105): what the client sends before the upstream agreed goes nowhere.
+ * One request that upgrades its connection (WebSocket, SPDY). It gets its own upstream connection outside of the pools.
+ * After 101 both connections are joined byte by byte; after any other response both are closed. A failed upgrade
+ * therefore leaves no connection that could be reused with the proxy's identity (CVE-2018-1002105): nothing that the
+ * client sends before the upstream agrees is forwarded.
  */
-export class Upgrade implements Pending {
+export class Upgrade implements PendingRequest {
   readonly longRunning = true;
-  readonly isHarmless = true;
-  place: Pending['place'];
-  owedSince = 0;
-  hasLeft = false;
+  readonly isSafeToRetry = true;
+  listElement: PendingRequest['listElement'];
+  sentAt = 0;
+  isReleased = false;
   readonly #exchange: ProxyExchange;
   readonly #upstream: Upstream;
   readonly #connectTimeoutMs: number;
   readonly #done = Promise.withResolvers<void>();
   #outgoing: ClientRequest | undefined;
-  /** Closes both sides once they are joined. */
-  #ends: (() => void) | undefined;
+  /** Closes both connections once they are joined. */
+  #closeBoth: (() => void) | undefined;
   #delivered = false;
-  #began = false;
-  #over = false;
+  #responseStarted = false;
+  #finished = false;
 
   constructor(exchange: ProxyExchange, upstream: Upstream, options: { readonly connectTimeoutMs: number }) {
     this.#exchange = exchange;
@@ -41,15 +41,15 @@ export class Upgrade implements Pending {
   run({ method, path, headers }: OutgoingRequest): Promise<void> {
     const { signal } = this.#exchange;
     if (signal.aborted) {
-      this.#upstream.over(this);
+      this.#upstream.onFinished(this);
       return Promise.resolve();
     }
     const base = new URL(this.#upstream.origin);
     const secure = base.protocol === 'https:';
     const host = base.hostname.replace(/^\[|\]$/g, '');
     const protocol = String(this.#exchange.headers['upgrade']);
-    signal.addEventListener('abort', this.#onClientGone);
-    this.#upstream.sent(this);
+    signal.addEventListener('abort', this.#onClientAbort);
+    this.#upstream.onSent(this);
     let outgoing: ClientRequest;
     try {
       outgoing = (secure ? httpsRequest : httpRequest)({
@@ -67,10 +67,10 @@ export class Upgrade implements Pending {
       return this.#done.promise;
     }
     this.#outgoing = outgoing;
-    // For the connection alone; an answer may take its time, and the upstream watches over its life.
+    // The timeout covers the connect only; the upstream monitors liveness afterwards.
     outgoing.setTimeout(this.#connectTimeoutMs, () => {
-      this.#upstream.unreachable();
-      outgoing.destroy(new Error('no connection in time'));
+      this.#upstream.onConnectTimeout();
+      outgoing.destroy(new Error('connect timeout'));
     });
     outgoing.on('socket', (socket) => {
       socket.once(secure ? 'secureConnect' : 'connect', () => {
@@ -79,12 +79,12 @@ export class Upgrade implements Pending {
       });
     });
     outgoing.on('error', (error) => {
-      this.#finish(new UpstreamError(failureOf(error, this.#delivered && method !== 'GET'), { cause: error }));
+      this.#finish(new UpstreamError(classifyFailure(error, this.#delivered && method !== 'GET'), { cause: error }));
     });
-    outgoing.on('response', (response) => this.#onRefused(response));
+    outgoing.on('response', (response) => this.#onDeclined(response));
     outgoing.on('upgrade', (response, socket, head) => this.#onUpgraded(response, socket, head));
     outgoing.on('close', () => {
-      if (!this.#began) this.#finish(new UpstreamError('unreachable'));
+      if (!this.#responseStarted) this.#finish(new UpstreamError('unreachable'));
     });
     outgoing.end();
     return this.#done.promise;
@@ -93,24 +93,24 @@ export class Upgrade implements Pending {
   fail(error: UpstreamError): void {
     this.#finish(error);
     this.#outgoing?.destroy();
-    this.#ends?.();
+    this.#closeBoth?.();
   }
 
-  /** Protocols that are not HTTP know no proper end that a stranger could give them. */
+  /** Other protocols have no end of stream that the proxy could send, so the connections are closed. */
   end(): void {
-    this.#ends?.();
+    this.#closeBoth?.();
   }
 
-  readonly #onClientGone = (): void => {
+  readonly #onClientAbort = (): void => {
     this.#finish();
     this.#outgoing?.destroy();
   };
 
-  /** A plain answer, passed on like any other; it is the last one on both connections. */
-  #onRefused(response: IncomingMessage): void {
+  /** The upstream declined the upgrade: its response is forwarded and both connections are closed. */
+  #onDeclined(response: IncomingMessage): void {
     const exchange = this.#exchange;
-    this.#upstream.streams(this);
-    this.#began = true;
+    this.#upstream.onResponseStarted(this);
+    this.#responseStarted = true;
     copyResponseHeaders(headersByName(response.rawHeaders), exchange);
     exchange.setHeader('connection', 'close');
     exchange.start(response.statusCode ?? 502);
@@ -130,12 +130,12 @@ export class Upgrade implements Pending {
 
   #onUpgraded(response: IncomingMessage, upstream: Duplex, upstreamHead: Buffer): void {
     const taken = this.#exchange.takeConnection?.();
-    if (this.#over || taken === undefined) {
+    if (this.#finished || taken === undefined) {
       upstream.destroy();
       return;
     }
-    this.#upstream.streams(this);
-    this.#began = true;
+    this.#upstream.onResponseStarted(this);
+    this.#responseStarted = true;
     const { socket: client, head } = taken;
     client.write(switchingProtocols(response.rawHeaders), 'latin1');
     if (upstreamHead.length > 0) client.write(upstreamHead);
@@ -145,24 +145,24 @@ export class Upgrade implements Pending {
       upstream.destroy();
       this.#finish();
     };
-    this.#ends = end;
+    this.#closeBoth = end;
     for (const side of [client, upstream]) {
       side.on('error', end);
       side.on('close', end);
     }
-    // `pipe` waits for the slower side and passes each end on: half-closed is a state both protocols may use.
+    // `pipe` applies back-pressure and forwards each end separately: both protocols may use half-closed connections.
     upstream.pipe(client);
     client.pipe(upstream);
   }
 
   #finish(error?: UpstreamError): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#exchange.signal.removeEventListener('abort', this.#onClientGone);
-    this.#upstream.over(this);
+    if (this.#finished) return;
+    this.#finished = true;
+    this.#exchange.signal.removeEventListener('abort', this.#onClientAbort);
+    this.#upstream.onFinished(this);
     if (error === undefined) {
       this.#done.resolve();
-    } else if (this.#began) {
+    } else if (this.#responseStarted) {
       this.#exchange.destroy();
       this.#done.resolve();
     } else {
@@ -180,7 +180,7 @@ function headersByName(raw: readonly string[]): Record<string, string[]> {
   return headers;
 }
 
-/** The handshake's headers go through as they are: `Upgrade`, `Connection` and the keys of WebSockets among them. */
+/** The handshake headers are forwarded unchanged, including `Upgrade`, `Connection` and the WebSocket keys. */
 function switchingProtocols(raw: readonly string[]): string {
   const lines = ['HTTP/1.1 101 Switching Protocols'];
   for (let i = 0; i + 1 < raw.length; i += 2) lines.push(`${raw[i]}: ${raw[i + 1]}`);

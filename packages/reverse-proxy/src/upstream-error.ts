@@ -1,26 +1,27 @@
 /**
- * What went wrong before an answer began.
- * - `unreachable`: no connection, or the upstream is known not to answer; nothing of the request was delivered.
- * - `unanswered`: the request may have been delivered, and no answer came.
- * - `overloaded`: this proxy has too many requests at that upstream; nothing was delivered.
- * - `loop`: the request went through too many proxies.
- * - `redirect`: the upstream sent the client elsewhere; following would hand credentials to whoever it named.
- * - `tls`: the upstream could not prove who it is, or did not believe the proxy.
- * - `malformed`: the upstream's answer, or the request, cannot be passed on.
+ * Why there is no response.
+ *
+ * - `unreachable`: no connection, or the upstream is known to be down; the upstream received nothing of the request.
+ * - `unanswered`: the upstream may have received the request, and no response came.
+ * - `overloaded`: too many requests to this upstream are in flight; nothing was sent.
+ * - `loop`: the request passed too many proxies.
+ * - `redirect`: the upstream redirected to another host; following would send credentials there.
+ * - `tls`: TLS verification failed on either side.
+ * - `malformed`: the request or the upstream's response cannot be forwarded.
  */
 export type UpstreamFailure = 'unreachable' | 'unanswered' | 'overloaded' | 'loop' | 'redirect' | 'tls' | 'malformed';
 
 const messages: Readonly<Record<UpstreamFailure, string>> = {
-  unreachable: 'the server behind does not answer',
-  unanswered: 'the server behind did not answer the request',
-  overloaded: 'too many requests for the server behind',
-  loop: 'the request went through too many proxies',
-  redirect: 'the server behind attempted to redirect the request',
-  tls: 'the server behind cannot be trusted',
-  malformed: 'the request or its answer cannot be passed on',
+  unreachable: 'the upstream server is unreachable',
+  unanswered: 'the upstream server did not respond to the request',
+  overloaded: 'too many requests to the upstream server',
+  loop: 'the request passed too many proxies',
+  redirect: 'the upstream server attempted to redirect the request',
+  tls: 'TLS verification of the upstream server failed',
+  malformed: 'the request or its response cannot be forwarded',
 };
 
-/** Why a request was not answered. The answer has not begun, so the caller gives one. */
+/** A request failed before its response started, so the caller writes the response. */
 export class UpstreamError extends Error {
   override readonly name = 'UpstreamError';
   readonly failure: UpstreamFailure;
@@ -29,7 +30,7 @@ export class UpstreamError extends Error {
     this.failure = failure;
   }
 
-  /** What HTTP says to it: 503 when another try is safe and may succeed, 504 when it is not known what happened. */
+  /** The HTTP status: 503 when the request was not delivered and can be retried, 504 when its outcome is unknown. */
   get status(): 502 | 503 | 504 | 508 {
     switch (this.failure) {
       case 'unreachable':

@@ -1,15 +1,17 @@
-/** Who the proxy is to its upstreams, and whom it believes: the TLS material of one pool of connections (PEM). */
+/**
+ * TLS material (PEM) of the connections to an upstream: the client certificate, and the CAs that verify the upstream.
+ */
 export interface UpstreamIdentity {
-  /** Verifies the upstream; absent: what Node trusts. */
+  /** CAs that verify the upstream; absent: the defaults of Node. */
   readonly ca?: string | readonly string[] | undefined;
   /** Client certificate and its key. */
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
-  /** Name to verify the upstream's certificate by, instead of the host of its URL. */
+  /** Server name to verify, instead of the host of the URL. */
   readonly serverName?: string | undefined;
 }
 
-/** An identity that may be replaced while the proxy runs: new connections use the new one, requests under way go on. */
+/** An identity that may be replaced at run time: new connections use the new one, requests in flight keep theirs. */
 export interface UpstreamIdentitySource {
   readonly current: UpstreamIdentity;
 }

@@ -1,61 +1,63 @@
 import { lazyLibrary, LinkedList, type Clock, type ListElement, type Timer } from '@multiplane/component-base';
 import type * as Undici from 'undici';
 import type { Dispatcher, Pool } from 'undici';
-import { pacedConnector } from './paced-connector.ts';
+import { limitConcurrentConnects } from './connect-limiter.ts';
 import { UpstreamError } from './upstream-error.ts';
 import type { UpstreamIdentity, UpstreamIdentitySource } from './upstream-identity.ts';
 
-/** Loaded by the first connection: a server that forwards nothing starts without it. */
+/** Loaded with the first connection, so that a server that forwards nothing starts without it. */
 const loadUndici = lazyLibrary<typeof Undici>(import.meta.url, 'undici');
 
 export interface UpstreamOptions {
-  /** TCP and TLS together. */
+  /** Timeout of TCP connect and TLS handshake together. */
   readonly connectTimeoutMs: number;
-  /** Connections that are being made at the same time. */
-  readonly connectsAtOnce: number;
-  /** Connections for requests that are no watches; further requests wait for one of them. */
+  /** Connections that are established concurrently. */
+  readonly maxConcurrentConnects: number;
+  /** Connections for requests that are not long-running; further requests wait for one of them. */
   readonly maxConnections: number;
-  /** An idle connection is closed after this: sooner than the upstream would. */
+  /** Idle connections are closed after this time, before the upstream closes them. */
   readonly idleTimeoutMs: number;
-  /** Without a byte from the upstream for this long while somebody waits for an answer, it is asked whether it lives. */
-  readonly silenceMs: number;
-  /** How long it has for that. */
+  /** While a response is outstanding, a probe is sent after this time without a byte from the upstream. */
+  readonly probeAfterMs: number;
+  /** Timeout of a probe. */
   readonly probeTimeoutMs: number;
-  /** A write that may not be repeated goes only to an upstream that was heard from so recently; else it is asked first. */
-  readonly freshMs: number;
-  /** Asked for with GET; any answer at all will do. */
+  /**
+   * A non-repeatable write is only sent if the upstream was active within this time; otherwise a probe is sent first.
+   */
+  readonly maxActivityAgeMs: number;
+  /** Path of the probe (GET); any response counts as success. */
   readonly probePath: string;
-  /** Time between a failed probe and the next. */
+  /** Minimum time between a failed probe and the next one. */
   readonly probeIntervalMs: number;
-  /** Streams at an upstream that has been dead this long are given up. */
-  readonly giveUpMs: number;
-  /** The same for writes it may have got: whoever waits for one is told sooner that nobody knows. */
+  /** Streaming responses of an upstream that stays down for this long are aborted. */
+  readonly streamGiveUpMs: number;
+  /** Writes that the upstream may have received fail with an unknown outcome after this time. */
   readonly writeGiveUpMs: number;
-  /** Requests at the same time. */
+  /** Concurrent requests. */
   readonly maxInFlight: number;
-  /** Watches and the like at the same time; each has a connection. */
+  /** Concurrent long-running requests; each has a connection. */
   readonly maxLongRunning: number;
 }
 
-/** A request under way, as its upstream sees it. */
-export interface Pending {
+/** A request in flight, as the upstream tracks it. */
+export interface PendingRequest {
   readonly longRunning: boolean;
-  /** It may be sent again, whatever became of it. */
-  readonly isHarmless: boolean;
-  /** Where its upstream has it, since when it is owed an answer, and whether it is over: the upstream's to set. */
-  place: ListElement<Pending> | undefined;
-  owedSince: number;
-  hasLeft: boolean;
-  /** The upstream is dead: give up. */
+  /** The request can be repeated whatever its outcome. */
+  readonly isSafeToRetry: boolean;
+  /** Set by the upstream: the list element, the time of sending, and whether the request has released its slot. */
+  listElement: ListElement<PendingRequest> | undefined;
+  sentAt: number;
+  isReleased: boolean;
+  /** The upstream is down: fail the request. */
   fail(error: UpstreamError): void;
-  /** The proxy stops: what has begun ends properly, as if the upstream had ended it. */
+  /** The proxy stops: end a started response properly, as if the upstream had ended it. */
   end(): void;
 }
 
 export interface UpstreamModules {
   readonly identity: UpstreamIdentitySource;
   readonly clock: Clock;
-  /** An upstream was found dead, or alive again. */
+  /** Called when the upstream is found down, or up again. */
   readonly onHealth?: ((origin: string, alive: boolean) => void) | undefined;
 }
 
@@ -63,31 +65,31 @@ interface Pools {
   readonly identity: UpstreamIdentity;
   readonly short: Pool;
   readonly long: Pool;
-  /** One connection that waits for no other. */
+  /** A pool of one connection, outside of the connect limit. */
   readonly probes: Pool;
 }
 
 /**
- * One server behind the proxy: its connections, and whether it lives.
+ * One server behind the proxy: its connections and its liveness.
  *
- * Connections speak HTTP/1.1 with one request at a time, so that a reader who is slow, or a stream that is cut, touches
- * nobody else's; requests and long-running ones have pools of their own, because undici looks through all connections
- * of a pool for a free one.
+ * **Connections.** HTTP/1.1 with one request at a time, so that slow readers and aborted streams affect no other
+ * request. Long-running requests have a pool of their own, because undici scans all connections of a pool for a free
+ * one.
  *
- * A server that is stopped or behind a pulled cable accepts requests and answers none. There are no periodic checks:
- * only while answers are owed and nothing at all has come for `silenceMs`, one probe is sent. If it is answered, the
- * requests are slow and the server is well. If not, the server is down: whoever waits fails at once, and so does who
- * comes, unless a new probe (at most one at a time) says otherwise; new requests wait for that probe, so the first one
- * after a recovery succeeds. Streams that had begun are kept for `giveUpMs`, writes that may have arrived for
- * `writeGiveUpMs`: the server may only have been stalled, and then they end as if nothing had been.
+ * **Liveness.** A stopped or disconnected server accepts requests and does not respond. There are no periodic checks:
+ * only while responses are outstanding and no byte arrived for `probeAfterMs`, one probe is sent. If it succeeds, the
+ * requests are slow and the server is up. If it fails, the server is down: outstanding requests fail, and new ones fail
+ * unless a new probe succeeds (at most one at a time; new requests wait for it, so that the first request after a
+ * recovery succeeds). Started streams are kept for `streamGiveUpMs`, writes that may have been received for
+ * `writeGiveUpMs`, because a server that was only stalled still completes them.
  *
- * Nobody can tell what became of a write that went to a dead server. So it goes only where there was a sign of life just
- * now; where there was none for `freshMs`, the upstream is asked first, and a dead one never gets the write. Others need
- * no such care, and a connection that has yet to be made is a question by itself.
+ * **Writes.** The outcome of a write to a server that goes down is unknown. So a write that must not be repeated is
+ * only sent within `maxActivityAgeMs` of the upstream's last byte; after that a probe goes first. A new connection
+ * serves as a probe itself.
  *
- * What waits here and not there must never count as silence: a request is owed an answer only once it has left, a
- * connection that was made is a sign of life, and a deadline that is over is looked at after the input that lay waiting
- * while this process was busy.
+ * **No false alarms.** Delays of this process must not count as silence of the upstream: the wait for a response starts
+ * when the request is sent, an established connection counts as activity, and an expired deadline is evaluated after
+ * the input that was already readable.
  */
 export class Upstream {
   readonly origin: string;
@@ -96,20 +98,20 @@ export class Upstream {
   readonly #clock: Clock;
   readonly #onHealth: UpstreamModules['onHealth'];
   #pools: Pools | undefined;
-  /** Not sent yet. */
-  readonly #queued = new LinkedList<Pending>();
-  /** Sent; in order of time. */
-  readonly #owed = new LinkedList<Pending>();
-  readonly #streaming = new LinkedList<Pending>();
+  /** Waiting for a connection. */
+  readonly #queued = new LinkedList<PendingRequest>();
+  /** Sent, waiting for the response to start; ordered by time. */
+  readonly #awaitingResponse = new LinkedList<PendingRequest>();
+  readonly #streaming = new LinkedList<PendingRequest>();
   #short = 0;
   #long = 0;
-  #heardAt = Number.NEGATIVE_INFINITY;
-  #usedAt = 0;
-  #down = false;
+  #lastActivityAt = Number.NEGATIVE_INFINITY;
+  #lastUsedAt = 0;
+  #isMarkedDown = false;
   #probe: Promise<boolean> | undefined;
-  #probedAt = Number.NEGATIVE_INFINITY;
-  #silence: Timer | undefined;
-  #funerals: readonly Timer[] = [];
+  #lastProbeAt = Number.NEGATIVE_INFINITY;
+  #probeTimer: Timer | undefined;
+  #giveUpTimers: readonly Timer[] = [];
 
   constructor(options: UpstreamOptions & { readonly origin: string }, modules: UpstreamModules) {
     this.origin = options.origin;
@@ -117,37 +119,40 @@ export class Upstream {
     this.#identity = modules.identity;
     this.#clock = modules.clock;
     this.#onHealth = modules.onHealth;
-    this.#usedAt = this.#clock.monotonic();
+    this.#lastUsedAt = this.#clock.monotonic();
   }
 
   get isDown(): boolean {
-    return this.#down;
+    return this.#isMarkedDown;
   }
 
-  /** When it was last sent a request, by the monotonic clock; undefined while one is under way. */
+  /** When the last request was sent, on the monotonic clock; undefined while one is in flight. */
   get idleSince(): number | undefined {
-    return this.#short + this.#long === 0 ? this.#usedAt : undefined;
+    return this.#short + this.#long === 0 ? this.#lastUsedAt : undefined;
   }
 
   /**
-   * Takes a place; throws when there is none, or when the upstream is dead. Wait for the result, and tell when the request
-   * is {@link over}. `once`: it must not be sent to an upstream that may be dead.
+   * Acquires a slot; throws if none is free or the upstream is down. The caller waits for the result before it sends,
+   * and calls {@link onFinished}. `once`: the request must not be sent to an upstream that may be down.
    */
-  enter(longRunning: boolean, once: boolean): Promise<void> | undefined {
+  acquire(longRunning: boolean, once: boolean): Promise<void> | undefined {
     const { maxInFlight, maxLongRunning } = this.#options;
     if (longRunning ? this.#long >= maxLongRunning : this.#short >= maxInFlight) throw new UpstreamError('overloaded');
     if (longRunning) this.#long++;
     else this.#short++;
-    if (this.#down) return this.#awaitRecovery(longRunning);
-    return once && this.#isStale ? this.#awaitSign(longRunning) : undefined;
+    if (this.#isMarkedDown) return this.#awaitRecovery(longRunning);
+    return once && this.#needsProbe ? this.#awaitActivity(longRunning) : undefined;
   }
 
-  /** There are connections, perhaps, and for a while nothing came over them. */
-  get #isStale(): boolean {
-    return Number.isFinite(this.#heardAt) && this.#clock.monotonic() - this.#heardAt > this.#options.freshMs;
+  /** There was activity, but none within `maxActivityAgeMs`. */
+  get #needsProbe(): boolean {
+    return (
+      Number.isFinite(this.#lastActivityAt) &&
+      this.#clock.monotonic() - this.#lastActivityAt > this.#options.maxActivityAgeMs
+    );
   }
 
-  #leave(longRunning: boolean): void {
+  #release(longRunning: boolean): void {
     if (longRunning) this.#long--;
     else this.#short--;
   }
@@ -157,69 +162,69 @@ export class Upstream {
     (longRunning ? pools.long : pools.short).dispatch(options, handler);
   }
 
-  /** A request waits for a connection. */
-  queued(pending: Pending): void {
+  /** The request waits for a connection. */
+  onQueued(pending: PendingRequest): void {
     this.#move(pending, this.#queued);
   }
 
-  /** It leaves, and waits for its answer to begin. */
-  sent(pending: Pending): void {
-    this.#usedAt = this.#clock.monotonic();
-    pending.owedSince = this.#usedAt;
-    this.#move(pending, this.#owed);
-    this.#listenForSilence(this.#options.silenceMs);
+  /** The request was sent; its response is outstanding. */
+  onSent(pending: PendingRequest): void {
+    this.#lastUsedAt = this.#clock.monotonic();
+    pending.sentAt = this.#lastUsedAt;
+    this.#move(pending, this.#awaitingResponse);
+    this.#scheduleProbe(this.#options.probeAfterMs);
   }
 
-  /** Its answer began: it may take as long as it likes. */
-  streams(pending: Pending): void {
-    this.heard();
+  /** The response started; its duration is not limited. */
+  onResponseStarted(pending: PendingRequest): void {
+    this.onActivity();
     this.#move(pending, this.#streaming);
   }
 
-  /** It is over, one way or another. */
-  over(pending: Pending): void {
-    pending.place?.remove();
-    pending.place = undefined;
-    if (pending.hasLeft) return;
-    pending.hasLeft = true;
-    this.#leave(pending.longRunning);
+  /** The request has finished, whatever its result: releases its slot. */
+  onFinished(pending: PendingRequest): void {
+    pending.listElement?.remove();
+    pending.listElement = undefined;
+    if (pending.isReleased) return;
+    pending.isReleased = true;
+    this.#release(pending.longRunning);
   }
 
-  #move(pending: Pending, list: LinkedList<Pending>): void {
-    pending.place?.remove();
-    pending.place = list.add(pending);
+  #move(pending: PendingRequest, list: LinkedList<PendingRequest>): void {
+    pending.listElement?.remove();
+    pending.listElement = list.add(pending);
   }
 
-  /** Something came from the upstream. */
-  heard(): void {
-    this.#heardAt = this.#clock.monotonic();
-    if (this.#down) this.#recovered();
+  /** The upstream sent a byte or accepted a connection. */
+  onActivity(): void {
+    this.#lastActivityAt = this.#clock.monotonic();
+    if (this.#isMarkedDown) this.#markUp();
   }
 
   /**
-   * A connection could not be made in time. True: the upstream is dead; false: others heard from it meanwhile, it is only
-   * busy, or this process is.
+   * A connect timed out. Returns true and marks the upstream down unless there was activity within the connect timeout;
+   * then the upstream, or this process, is only busy.
    */
-  unreachable(): boolean {
-    if (this.#clock.monotonic() - this.#heardAt < this.#options.connectTimeoutMs) return false;
-    this.#died();
+  onConnectTimeout(): boolean {
+    if (this.#clock.monotonic() - this.#lastActivityAt < this.#options.connectTimeoutMs) return false;
+    this.#markDown();
     return true;
   }
 
-  /** TLS material for a connection outside of the pools (upgrades). */
+  /** TLS material for connections outside of the pools (upgrades). */
   get identity(): UpstreamIdentity {
     return this.#identity.current;
   }
 
-  /** Ends what would go on for as long as its client wants. */
+  /** Ends the started responses of long-running requests. */
   endLongRunning(): void {
     for (const pending of this.#streaming) if (pending.longRunning) pending.end();
   }
 
-  /** New requests fail; those under way are cut. */
+  /** Closes all connections; requests in flight are aborted. */
   async destroy(): Promise<void> {
-    this.#silence?.cancel();
-    for (const funeral of this.#funerals) funeral.cancel();
+    this.#probeTimer?.cancel();
+    for (const timer of this.#giveUpTimers) timer.cancel();
     const pools = this.#pools;
     this.#pools = undefined;
     await Promise.all([pools?.short.destroy(), pools?.long.destroy(), pools?.probes.destroy()]);
@@ -229,11 +234,11 @@ export class Upstream {
     const identity = this.#identity.current;
     const known = this.#pools;
     if (known?.identity === identity) return known;
-    // Requests under way end on the connections they have.
+    // Requests in flight complete on their existing connections.
     void known?.short.close();
     void known?.long.close();
     void known?.probes.close();
-    const { connectTimeoutMs, connectsAtOnce, idleTimeoutMs, maxConnections } = this.#options;
+    const { connectTimeoutMs, maxConcurrentConnects, idleTimeoutMs, maxConnections } = this.#options;
     const undici = loadUndici();
     const connect = undici.buildConnector({
       ...tlsOptions(identity),
@@ -244,8 +249,11 @@ export class Upstream {
     const options: Pool.Options = {
       allowH2: false,
       pipelining: 1,
-      connect: pacedConnector({ atOnce: connectsAtOnce }, { connect, onConnected: () => this.heard() }),
-      // Time without a byte is what the silence is for; undici would end watches.
+      connect: limitConcurrentConnects(
+        { maxConcurrent: maxConcurrentConnects },
+        { connect, onConnected: () => this.onActivity() },
+      ),
+      // Inactivity is detected by probes; the timeouts of undici would abort watches.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: idleTimeoutMs,
@@ -261,48 +269,49 @@ export class Upstream {
     return this.#pools;
   }
 
-  #listenForSilence(ms: number): void {
-    this.#silence ??= this.#clock.after(ms, () => {
-      setImmediate(() => this.#onSilence());
+  #scheduleProbe(ms: number): void {
+    this.#probeTimer ??= this.#clock.after(ms, () => {
+      setImmediate(() => this.#onProbeDue());
     });
   }
 
-  #onSilence(): void {
-    this.#silence = undefined;
-    const oldest = this.#owed.first?.value;
+  #onProbeDue(): void {
+    this.#probeTimer = undefined;
+    const oldest = this.#awaitingResponse.first?.value;
     if (oldest === undefined) return;
-    const left = Math.max(oldest.owedSince, this.#heardAt) + this.#options.silenceMs - this.#clock.monotonic();
-    if (left > 0) {
-      this.#listenForSilence(left);
+    const remaining =
+      Math.max(oldest.sentAt, this.#lastActivityAt) + this.#options.probeAfterMs - this.#clock.monotonic();
+    if (remaining > 0) {
+      this.#scheduleProbe(remaining);
       return;
     }
-    void this.#ask().then((alive) => {
-      if (alive && this.#owed.size > 0) this.#listenForSilence(this.#options.silenceMs);
+    void this.#checkAlive().then((alive) => {
+      if (alive && this.#awaitingResponse.size > 0) this.#scheduleProbe(this.#options.probeAfterMs);
     });
   }
 
   async #awaitRecovery(longRunning: boolean): Promise<void> {
-    const tooSoon = this.#clock.monotonic() - this.#probedAt < this.#options.probeIntervalMs;
-    const alive = this.#probe === undefined && tooSoon ? false : await this.#ask();
+    const tooSoon = this.#clock.monotonic() - this.#lastProbeAt < this.#options.probeIntervalMs;
+    const alive = this.#probe === undefined && tooSoon ? false : await this.#checkAlive();
     if (alive) return;
-    this.#leave(longRunning);
+    this.#release(longRunning);
     throw new UpstreamError('unreachable');
   }
 
-  /** It has as long as a request that was sent would give it. */
-  async #awaitSign(longRunning: boolean): Promise<void> {
-    if (await this.#ask(this.#options.silenceMs + this.#options.probeTimeoutMs)) return;
-    this.#leave(longRunning);
+  /** Allows the upstream as much time as a request in flight would. */
+  async #awaitActivity(longRunning: boolean): Promise<void> {
+    if (await this.#checkAlive(this.#options.probeAfterMs + this.#options.probeTimeoutMs)) return;
+    this.#release(longRunning);
     throw new UpstreamError('unreachable');
   }
 
-  /** Whether the upstream answers anything; one question at a time. */
-  #ask(timeoutMs = this.#options.probeTimeoutMs): Promise<boolean> {
+  /** Probes the upstream; concurrent callers share one probe. */
+  #checkAlive(timeoutMs = this.#options.probeTimeoutMs): Promise<boolean> {
     this.#probe ??= this.#sendProbe(timeoutMs).then((alive) => {
       this.#probe = undefined;
-      this.#probedAt = this.#clock.monotonic();
-      if (alive) this.heard();
-      else this.#died();
+      this.#lastProbeAt = this.#clock.monotonic();
+      if (alive) this.onActivity();
+      else this.#markDown();
       return alive;
     });
     return this.#probe;
@@ -314,7 +323,7 @@ export class Upstream {
       const timer = this.#clock.after(timeoutMs, () => {
         setImmediate(() => {
           resolve(false);
-          controller?.abort(new Error('no answer in time'));
+          controller?.abort(new Error('probe timeout'));
         });
       });
       const settle = (alive: boolean): void => {
@@ -338,41 +347,41 @@ export class Upstream {
     });
   }
 
-  #died(): void {
-    if (!this.#down) {
-      this.#down = true;
+  #markDown(): void {
+    if (!this.#isMarkedDown) {
+      this.#isMarkedDown = true;
       this.#onHealth?.(this.origin, false);
-      this.#probedAt = this.#clock.monotonic();
-      const { giveUpMs, writeGiveUpMs } = this.#options;
-      this.#funerals = [
-        this.#clock.after(writeGiveUpMs, () => void this.#bury(this.#owed)),
-        this.#clock.after(giveUpMs, () => void this.#bury(this.#streaming)),
+      this.#lastProbeAt = this.#clock.monotonic();
+      const { streamGiveUpMs, writeGiveUpMs } = this.#options;
+      this.#giveUpTimers = [
+        this.#clock.after(writeGiveUpMs, () => void this.#giveUpUnlessAlive(this.#awaitingResponse)),
+        this.#clock.after(streamGiveUpMs, () => void this.#giveUpUnlessAlive(this.#streaming)),
       ];
     }
-    this.#giveUp([...this.#queued, ...[...this.#owed].filter(({ isHarmless }) => isHarmless)]);
+    this.#failAll([...this.#queued, ...[...this.#awaitingResponse].filter(({ isSafeToRetry }) => isSafeToRetry)]);
   }
 
-  async #bury(left: LinkedList<Pending>): Promise<void> {
-    if (!this.#down || (await this.#ask())) return;
-    this.#giveUp([...left]);
+  async #giveUpUnlessAlive(remaining: LinkedList<PendingRequest>): Promise<void> {
+    if (!this.#isMarkedDown || (await this.#checkAlive())) return;
+    this.#failAll([...remaining]);
   }
 
-  #giveUp(all: readonly Pending[]): void {
+  #failAll(all: readonly PendingRequest[]): void {
     for (const pending of all) {
-      this.over(pending);
+      this.onFinished(pending);
       pending.fail(new UpstreamError('unanswered'));
     }
   }
 
-  #recovered(): void {
-    this.#down = false;
+  #markUp(): void {
+    this.#isMarkedDown = false;
     this.#onHealth?.(this.origin, true);
-    for (const funeral of this.#funerals) funeral.cancel();
-    this.#funerals = [];
+    for (const timer of this.#giveUpTimers) timer.cancel();
+    this.#giveUpTimers = [];
   }
 }
 
-/** Options for node's `tls.connect`. */
+/** Options for node:tls `connect`. */
 export function tlsOptions({ ca, cert, key, serverName }: UpstreamIdentity): {
   ca?: string[];
   cert?: string;

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { ProxyExchange } from '../proxy-exchange.ts';
+import type { ProxyExchange } from '../src/proxy-exchange.ts';
 
-/** FOR TESTS: an exchange over node:http's objects. The API server's own is another package's. */
+/** FOR TESTS: an exchange over objects of node:http; the API server's exchange is in another package. */
 export class NodeExchange implements ProxyExchange {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;

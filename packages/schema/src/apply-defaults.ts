@@ -2,7 +2,7 @@ import { deepCopy, getOwn, setOwn, type Json, type JsonObject } from '@multiplan
 import type { SchemaNode } from './schema-node.ts';
 
 /**
- * Fills in defaults, in place (K5.6). Per object: null in a field that is not nullable is replaced by the field's
+ * Fills in defaults, in place. Per object: null in a field that is not nullable is replaced by the field's
  * default or dropped; absent fields with a default are added; then everything below, what was just added included.
  * With `keepNulls` a null that no default replaces stays, and fails validation. Null among the items of a list takes the items' default, or stays and fails validation. At the root, `metadata`,
  * `apiVersion` and `kind` are left alone.

@@ -70,9 +70,9 @@ export function schemaText(source: JsonObject): string {
 }
 
 /**
- * Compiles a schema (K5.2, K5.5 to K5.7) when it is first used, or by {@link CompiledSchema.prepare}: most definitions of
+ * Compiles a schema when it is first used, or by {@link CompiledSchema.prepare}: most definitions of
  * a surface that is listed are not asked for anything. The document is frozen: the compiled schema keeps parts of it.
- * `known` is the hash of the document if somebody has it already.
+ * `known` is the hash of the document if the caller has it.
  */
 export function compileSchema(source: JsonObject, options: CompileOptions, known?: string): CompiledSchema {
   return new StructuralSchema(
@@ -163,7 +163,7 @@ class StructuralSchema implements CompiledSchema {
     return {};
   }
 
-  *decodeInSteps(object: JsonObject): Generator<void, void> {
+  *decodeIncrementally(object: JsonObject): Generator<void, void> {
     yield;
     this.decodeTyped(object);
   }

@@ -36,16 +36,16 @@ export interface CompiledSchema {
    */
   decodeTyped(object: JsonObject): void;
   /** {@link decodeTyped} with pauses between its passes. */
-  decodeInSteps(object: JsonObject): Generator<void, void>;
+  decodeIncrementally(object: JsonObject): Generator<void, void>;
   /** Removes what the schema does not know, in place. */
   prune(object: JsonObject): PruneReport;
   /**
-   * Fills in defaults, in place; drops nulls of non-nullable fields first (K5.6), or leaves them to validation, as
+   * Fills in defaults, in place; drops nulls of non-nullable fields first, or leaves them to validation, as
    * server-side apply does.
    */
   applyDefaults(object: JsonObject, options?: { readonly keepNulls?: boolean | undefined }): void;
   /**
-   * Checks values (K5.7). `old` is the stored object of an update: what was invalid before and is unchanged may stay
+   * Checks values. `old` is the stored object of an update: what was invalid before and is unchanged may stay
    * (ratcheting). `subtree: 'status'` looks at the status alone. Rules that would cost more than `patience` units are
    * not judged: it throws OutOfPatience, and has changed nothing. Patterns and rules are compiled when first needed, if
    * they may; else it throws NotCompiled.
@@ -62,7 +62,7 @@ export interface CompiledSchema {
   /** Failures of rules that the last {@link validate} of this very object let pass, because nothing has changed there. */
   ruleWarnings(object: JsonObject): readonly string[];
   /** Root of the strategic-merge meta data (empty strategies when the schema carries none). */
-  readonly patchMeta: PatchMeta /** What server-side apply works with (K4.6); made when first asked for. */;
+  readonly patchMeta: PatchMeta /** What server-side apply works with; made when first asked for. */;
   readonly typed: TypedSchema;
   /** An object of the kind in which nothing is set, as it would be written. Belongs to the caller. */
   emptyObject(): JsonObject;

@@ -14,7 +14,7 @@ import { ARRAY, BOOLEAN, INTEGER, NUMBER, OBJECT, STRING, type SchemaNode } from
 
 /**
  * Checks that an object of a built-in kind has the JSON types that its fields demand, as decoding into a typed object
- * would (K1.7); names match with their case, unknown fields are skipped. In place: null makes a field absent, and an
+ * would; names match with their case, unknown fields are skipped. In place: null makes a field absent, and an
  * item or value of a map the zero of its type; a quantity given as a number becomes a text. Throws a StatusError 400
  * at the first misfit.
  */
@@ -117,7 +117,7 @@ class TypedDecoder {
     return this.#failure(`json: cannot unmarshal ${found} into Go struct field ${kind}.${field} of type ${expected}`);
   }
 
-  /** Whoever reads the body says which kind it could not be handled as. */
+  /** The caller adds which kind the body could not be decoded as. */
   #failure(reason: string): StatusError {
     return statusErrors.badRequest(reason);
   }

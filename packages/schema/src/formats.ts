@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { patternOf } from './pattern-cache.ts';
 
-/** A `format` that validation knows (K5.7). */
+/** A `format` that validation knows. */
 export interface ValueFormat {
   /** As the schema's author wrote it; messages print it. */
   readonly name: string;
@@ -22,7 +22,7 @@ function isDate(text: string): boolean {
   return day <= days;
 }
 
-/** `date-time` of RFC 3339; seconds may not be 60, offsets are not limited (as the reference has it). */
+/** `date-time` of RFC 3339; seconds may not be 60, offsets are not limited (as in go-openapi/strfmt). */
 function isDateTime(text: string): boolean {
   const parts = text.toLowerCase().split('t');
   if (text.length < 4 || parts.length < 2 || !isDate(parts[0] ?? '')) return false;
@@ -210,7 +210,7 @@ export function formatOf(format: string, type: string): ValueFormat | undefined 
   } else if (numberFormats.get(type)?.includes(format) === true) {
     found = { name: format, check: undefined };
   }
-  // Spellings with dashes are endless; only those that somebody would write are worth a place.
+  // Spellings with dashes are endless; only common ones are cached.
   if (found !== undefined && shared.size < 200) shared.set(key, found);
   return found;
 }

@@ -7,7 +7,7 @@ const time: JsonObject = { type: 'string', format: 'date-time' };
 const texts: JsonObject = { type: 'object', additionalProperties: { type: 'string' } };
 const free: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
-/** The fields of metav1.ObjectMeta (K2.3) as a schema. */
+/** The fields of metav1.ObjectMeta as a schema. */
 export const objectMetaSchema: JsonObject = {
   type: 'object',
   properties: {

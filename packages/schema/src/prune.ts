@@ -6,7 +6,7 @@ import type { SchemaNode } from './schema-node.ts';
 const isMetaField = (name: string): boolean => name === 'metadata' || name === 'apiVersion' || name === 'kind';
 
 /**
- * Removes what the schema does not know, in place, and names it (K5.5). Unknown is a field that neither `properties`
+ * Removes what the schema does not know, in place, and names it. Unknown is a field that neither `properties`
  * nor `additionalProperties` covers, unless its object preserves unknown fields; below a preserving object the fields
  * that are named are pruned again. Of the metadata (of the object itself and of embedded resources) only unknown
  * fields go; whether it is well-formed is checked elsewhere.

@@ -22,9 +22,9 @@ interface Entry {
 }
 
 /**
- * Compiled schemas by the hash of their content: ten thousand workspaces with the same definitions share one (cost
- * rule 2). The least recently used go when entries or bytes exceed their limit; whoever still holds one may go on
- * using it. A document that was looked up is remembered by identity, so that asking again costs no hash.
+ * Compiled schemas by the hash of their content: ten thousand workspaces with the same definitions share one. The least
+ * recently used are evicted when entries or bytes exceed their limit; holders of an evicted schema may still use it. A
+ * document that was looked up is cached by identity, so that a second lookup computes no hash.
  */
 export class SchemaCache {
   readonly #options: SchemaCacheOptions;

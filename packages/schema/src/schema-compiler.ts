@@ -300,7 +300,7 @@ export function typeBitsOf(value: Json): number {
   }
 }
 
-/** Source documents are kept and shared: nobody may change them. */
+/** Source documents are kept and shared: they must not change. */
 export function frozen(source: JsonObject): JsonObject {
   return deepFreeze(source) as JsonObject;
 }

@@ -87,7 +87,7 @@ export class SchemaNode {
   default: Json | undefined = undefined;
   /** x-kubernetes-list-type when it demands uniqueness. */
   listType: 'set' | 'map' | undefined = undefined;
-  /** Items cannot be told apart between two versions of the list (list-type set or atomic). */
+  /** Items cannot be correlated between two versions of the list (list-type set or atomic). */
   uncorrelated = false;
   listMapKeys: readonly string[] | undefined = undefined;
   patch: PatchRules | undefined = undefined;

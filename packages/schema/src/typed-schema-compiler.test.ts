@@ -88,7 +88,7 @@ describe('a definition behind a reference', () => {
     expect(field(tree, 'any')?.list?.element).toBe(untypedAtomicSchema);
   });
 
-  test('takes what stands beside the reference', () => {
+  test('keeps what is beside `$ref`', () => {
     const root = compiler.compile({
       type: 'object',
       properties: {

@@ -13,7 +13,7 @@ import { objectMetaSchema } from './object-meta-node.ts';
 import type { ResolveReference } from './schema-compiler.ts';
 
 export interface TypedSchemaOptions {
-  /** `custom`: every root and embedded resource has apiVersion, kind and ObjectMeta, whatever its author wrote (K5.2). */
+  /** `custom`: every root and embedded resource has apiVersion, kind and ObjectMeta, whatever its author wrote. */
   readonly origin: 'built-in' | 'custom';
   readonly resolve?: ResolveReference | undefined;
 }
@@ -27,7 +27,7 @@ interface Draft {
 }
 
 /**
- * Makes of schema documents what server-side apply works with (K4.6). Definitions behind `$ref` are made once per
+ * Makes of schema documents what server-side apply works with. Definitions behind `$ref` are made once per
  * compiler. A reference whose siblings say more (a default, another map type) is a shallow copy of the definition: the
  * copies are completed when all definitions are.
  */

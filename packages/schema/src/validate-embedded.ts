@@ -16,7 +16,7 @@ import { typedProblem } from './decode-typed.ts';
 import { objectMetaNode } from './object-meta-node.ts';
 import type { SchemaNode } from './schema-node.ts';
 
-/** Embedded resources name their kind, as whole objects do (K5.5). */
+/** Embedded resources name their kind, as whole objects do. */
 export function validateEmbedded(value: Json, node: SchemaNode, path: FieldPath = FieldPath.root()): FieldError[] {
   const errors: FieldError[] = [];
   walk(value, node, path, errors);

@@ -11,7 +11,7 @@ import type { SchemaNode } from './schema-node.ts';
 import { identityText, listMapKey } from './validate-value.ts';
 
 /**
- * Lists of type set hold no item twice, lists of type map no two items with the same keys (K5.7). The second of equal
+ * Lists of type set hold no item twice, lists of type map no two items with the same keys. The second of equal
  * items is reported, further ones are not. Subtrees without such lists are skipped.
  */
 export function validateListTypes(value: Json, node: SchemaNode): FieldError[] {

@@ -240,7 +240,7 @@ describe('values that do not fit the schema', () => {
   });
 });
 
-test('all failures are counted, those that nobody is told of have no texts', () => {
+test('all failures are counted, those beyond the limit have no texts', () => {
   const schema = custom({ m: { type: 'object', additionalProperties: { type: 'string' } } });
   const m = Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`k${index}`, index]));
   const errors = schema.validate(object({ m }));

@@ -28,11 +28,11 @@ import {
 } from './schema-node.ts';
 
 /**
- * Checks a value against a compiled schema (K5.7).
+ * Checks a value against a compiled schema.
  *
  * The walk keeps its place in a stack and renders a path only for an error, so a valid object costs no text. Each
  * node answers with the number of checks it passed: that is how the alternative of anyOf/oneOf is chosen whose errors
- * are shown (the one that got furthest, the first of equals; the counts follow the reference's validator, because
+ * are shown (the one that got furthest, the first of equals; the counts follow kube-openapi's validator, because
  * they decide which messages a client sees). Alternatives are first tried without collecting errors and only the
  * chosen one is walked again, so nesting stays linear per level.
  *
@@ -64,7 +64,7 @@ export class ValueValidator {
       return;
     }
     if (!node.hasExclusions) {
-      // Old values only ever forgive: where nothing fails, nobody needs to look for them.
+      // Old values only ratchet: without a failure they are not looked up.
       this.#check(value, node, undefined);
       if (this.#failures === 0) return;
       this.#failures = 0;
@@ -333,7 +333,7 @@ export class ValueValidator {
           if (node.additionalBoolean === false) this.#forbiddenField(name);
           continue;
         }
-        // A field of a map at the root of a subtree has its dot in front, as the reference prints it.
+        // A field of a map at the root of a subtree has its dot in front, as Kubernetes prints it.
         this.#path.push(property === undefined && this.#path.length === 0 ? `.${name}` : name);
         passed += this.#child(
           object[name] as Json,
@@ -370,7 +370,7 @@ export class ValueValidator {
     this.#report((where) => fieldErrors.invalid(where, value, `${this.#where()} in body ${what}`));
   }
 
-  /** A failure that the reference knows no field for. */
+  /** A failure for which Kubernetes reports no field. */
   #general(detail: string): void {
     this.#failures++;
     if (this.#collect) this.errors.push(fieldErrors.invalid(this.#prefix === '' ? '<nil>' : this.#prefix, '', detail));
@@ -428,7 +428,7 @@ class OldItems {
   }
 }
 
-/** The identity of an item of a list map: the values of its keys, missing ones told apart from null. */
+/** The identity of an item of a list map: the values of its keys; missing ones differ from null. */
 export function listMapKey(item: Json, keys: readonly string[]): string {
   const object = typeof item === 'object' && item !== null && !Array.isArray(item) ? item : {};
   let text = '';

@@ -1,8 +1,8 @@
-import { CelEnvironment } from '../environment.ts';
-import type { Overload } from '../function-declaration.ts';
-import { kubernetesFunctions } from '../kubernetes-environment.ts';
-import { compileExpression } from '../program.ts';
-import { equal } from '../equality.ts';
+import { CelEnvironment } from '../src/cel/environment.ts';
+import type { Overload } from '../src/cel/function-declaration.ts';
+import { kubernetesFunctions } from '../src/cel/kubernetes-environment.ts';
+import { compileExpression } from '../src/cel/program.ts';
+import { equal } from '../src/cel/equality.ts';
 import {
   boolType,
   bytesType,
@@ -22,9 +22,9 @@ import {
   typeType,
   uintType,
   type CelType,
-} from '../types.ts';
-import { CelMap, CelTypeValue, CelUint, type CelValue } from '../values.ts';
-import { standardTypes } from '../standard-types.ts';
+} from '../src/cel/types.ts';
+import { CelMap, CelTypeValue, CelUint, type CelValue } from '../src/cel/values.ts';
+import { standardTypes } from '../src/cel/standard-types.ts';
 
 /** A case of the corpus of the CEL specification, as its JSON has it. */
 export interface CorpusCase {

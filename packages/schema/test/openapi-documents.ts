@@ -1,4 +1,4 @@
-import type { OpenAPIResource } from './openapi-resource.ts';
+import type { OpenAPIResource } from '../src/openapi/openapi-resource.ts';
 
 /** A custom resource with nothing special about it. */
 export const widgets: OpenAPIResource = {

@@ -3,7 +3,7 @@ import type { OptionTable } from '@multiplane/component-base';
 export const admissionOptionTable = {
   'enable-admission-plugins': {
     type: 'list',
-    description: 'Admission plugins to run besides those that run anyway.',
+    description: 'Admission plugins to enable in addition to the default ones.',
   },
-  'disable-admission-plugins': { type: 'list', description: 'Admission plugins not to run.' },
+  'disable-admission-plugins': { type: 'list', description: 'Admission plugins to disable.' },
 } as const satisfies OptionTable;

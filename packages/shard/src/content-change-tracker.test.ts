@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import { systemClock } from '@multiplane/component-base';
 import { MemoryStorage, openWatchCache, type SubscribeOptions, type WatchCache } from '@multiplane/storage';
-import { ContentWatch } from './content-watch.ts';
+import { ContentChangeTracker } from './content-change-tracker.ts';
 
 const tenant = 'tenant' as LogicalClusterName;
 const other = 'other' as LogicalClusterName;
@@ -11,12 +11,12 @@ const things = '/registry/example.dev/things/';
 const value = Buffer.from('{}');
 
 let cache: WatchCache;
-let watch: ContentWatch;
+let watch: ContentChangeTracker;
 
 beforeEach(async () => {
   cache = openWatchCache({}, { storage: new MemoryStorage(), clock: systemClock, onError: () => undefined });
   await cache.ready;
-  watch = new ContentWatch({ builtIn: new Set([maps]) }, { cache });
+  watch = new ContentChangeTracker({ builtIn: new Set([maps]) }, { cache });
 });
 afterEach(() => cache.close());
 
@@ -25,10 +25,10 @@ async function put(key: string): Promise<void> {
   await cache.freshRevision();
 }
 const prefixesOf = (cluster: LogicalClusterName): string[] =>
-  Array.from(watch.placesOf(cluster), ({ prefix }) => prefix).sort();
+  Array.from(watch.prefixesOf(cluster), ({ prefix }) => prefix).sort();
 
-describe('a logical cluster under watch', () => {
-  test('has places where it has objects, also of kinds and identities that come later', async () => {
+describe('a logical cluster during a deletion pass', () => {
+  test('has the prefixes of its objects, including those of kinds and identities that are added later', async () => {
     await put(`${maps}tenant/default/a`);
     await put(`${things}one/other/a`);
     const round = watch.begin(tenant);
@@ -42,7 +42,7 @@ describe('a logical cluster under watch', () => {
     round.end();
   });
 
-  test('is looked for everywhere when there are too many to tell', async () => {
+  test('counts for prefixes with too many objects to track', async () => {
     const round = watch.begin(tenant);
     await put(`${maps}other/default/a`);
     expect(prefixesOf(tenant)).toEqual([]);
@@ -51,7 +51,7 @@ describe('a logical cluster under watch', () => {
     round.end();
   });
 
-  test('has changed when something was written into it, and not for what goes or what others write', async () => {
+  test('has changed after a write, but not after deletions and writes in other clusters', async () => {
     await put(`${maps}tenant/default/a`);
     const round = watch.begin(tenant);
     await put(`${maps}other/default/a`);
@@ -66,15 +66,15 @@ describe('a logical cluster under watch', () => {
     next.end();
   });
 
-  test('shares one subscription with others, and leaves none behind', () => {
+  test('shares one subscription with other passes, which ends with the last pass', () => {
     const live = new Set<SubscribeOptions>();
-    const counted = new ContentWatch(
+    const counted = new ContentChangeTracker(
       { builtIn: new Set([maps]) },
       {
         cache: {
           revision: 1,
           counts: () => cache.counts(),
-          present: (...range) => cache.present(...range),
+          listCurrent: (...range) => cache.listCurrent(...range),
           subscribe: (options) => {
             live.add(options);
             return () => void live.delete(options);
@@ -90,15 +90,15 @@ describe('a logical cluster under watch', () => {
     expect(live.size).toBe(0);
   });
 
-  test('counts as changed when nobody can tell', async () => {
+  test('counts as changed after a cache reset', async () => {
     const subscribed: SubscribeOptions[] = [];
-    const deaf = new ContentWatch(
+    const deaf = new ContentChangeTracker(
       { builtIn: new Set([maps]) },
       {
         cache: {
           revision: 1,
           counts: () => cache.counts(),
-          present: (...range) => cache.present(...range),
+          listCurrent: (...range) => cache.listCurrent(...range),
           subscribe: (options) => {
             subscribed.push(options);
             return () => undefined;
@@ -107,12 +107,12 @@ describe('a logical cluster under watch', () => {
       },
     );
     const round = deaf.begin(tenant);
-    expect(Array.from(deaf.placesOf(tenant))).toEqual([]);
+    expect(Array.from(deaf.prefixesOf(tenant))).toEqual([]);
     subscribed[0]?.onEnd(new Error('the cache starts over'));
     expect(round.changed).toBe(true);
-    // Nobody tells what comes now: it is looked for.
+    // Without a subscription the prefixes are computed on each call.
     await put(`${maps}tenant/default/a`);
-    expect(Array.from(deaf.placesOf(tenant), ({ prefix }) => prefix)).toEqual([maps]);
+    expect(Array.from(deaf.prefixesOf(tenant), ({ prefix }) => prefix)).toEqual([maps]);
     const next = deaf.begin(other);
     expect(subscribed).toHaveLength(2);
     expect(next.changed).toBe(false);

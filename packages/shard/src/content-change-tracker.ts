@@ -2,48 +2,48 @@ import type { LogicalClusterName } from '@multiplane/apimachinery';
 import { identitySegments } from '@multiplane/apiserver';
 import { registryPrefix, type CacheEvent, type WatchCache } from '@multiplane/storage';
 
-/** Of what has so few objects it is known in which logical clusters those are. */
-const fewObjects = 64;
+/** Up to this number of objects under a prefix, the logical clusters that have them are tracked. */
+const maxTrackedObjects = 64;
 
-/** Keys of one kind, and of one identity where it is not built in. */
-export interface ContentPlace {
+/** A key prefix of one kind; for kinds that are not built in, of one kind and identity. */
+export interface ContentPrefix {
   readonly group: string;
   readonly resource: string;
-  /** What comes before the logical cluster. */
+  /** Ends before the name of the logical cluster. */
   readonly prefix: string;
-  /** Segments that say all logical clusters with objects here; absent: there may be too many to say. */
+  /** A superset of the logical clusters with objects under the prefix; undefined if there are too many. */
   clusters: Set<string> | undefined;
 }
 
-/** A logical cluster under watch. */
-export interface ContentRound {
-  /** Whether something may have been written into it since the beginning; what was removed does not count. */
+/** One pass of deleting the content of a logical cluster. */
+export interface DeletionPass {
+  /** Whether objects may have been created or updated in the logical cluster since the pass began. */
   readonly changed: boolean;
   end(): void;
 }
 
-interface State {
-  users: number;
+interface ClusterState {
+  activePasses: number;
   changed: boolean;
 }
 
 /**
- * Where logical clusters may have objects, and whether anything is written into one, for as long as somebody empties
- * them: one subscription to the whole cache for all that go at a time, none when nobody does.
+ * Tracks which key prefixes may hold objects of a logical cluster, and whether a cluster changes while its content is
+ * deleted. All concurrent passes share one subscription to the watch cache; without a pass there is none.
  *
  * ```
- *  begin ──► subscribed from now on; places are read off the cache when first asked for
- *  a write ──► its logical cluster has changed; a place that was not known makes all of them be read anew
- *  the subscription ends (the cache starts over) ──► every round counts as changed, the next one subscribes again
+ *  begin               ──► subscribes; the prefixes are computed from the cache on first use
+ *  write event         ──► marks its logical cluster as changed; an unknown prefix discards the computed prefixes
+ *  subscription ends   ──► (cache reset) marks all passes as changed; the next pass subscribes again
  * ```
  *
- * Places only ever name too much: what is removed stays until nobody is under way any more.
+ * The clusters of a prefix are a superset: deletions do not remove entries while a pass is active.
  */
-export class ContentWatch {
-  readonly #cache: Pick<WatchCache, 'counts' | 'present' | 'revision' | 'subscribe'>;
+export class ContentChangeTracker {
+  readonly #cache: Pick<WatchCache, 'counts' | 'listCurrent' | 'revision' | 'subscribe'>;
   readonly #builtIn: ReadonlySet<string>;
-  readonly #rounds = new Map<string, State>();
-  #places: Map<string, ContentPlace> | undefined;
+  readonly #clusters = new Map<string, ClusterState>();
+  #prefixes: Map<string, ContentPrefix> | undefined;
   #unsubscribe: (() => void) | undefined;
 
   constructor(
@@ -51,16 +51,16 @@ export class ContentWatch {
       /** Prefixes of the keys of kinds that have no identity. */
       readonly builtIn: ReadonlySet<string>;
     },
-    modules: { readonly cache: Pick<WatchCache, 'counts' | 'present' | 'revision' | 'subscribe'> },
+    modules: { readonly cache: Pick<WatchCache, 'counts' | 'listCurrent' | 'revision' | 'subscribe'> },
   ) {
     this.#builtIn = options.builtIn;
     this.#cache = modules.cache;
   }
 
-  begin(cluster: LogicalClusterName): ContentRound {
-    const state = this.#rounds.get(cluster) ?? { users: 0, changed: false };
-    this.#rounds.set(cluster, state);
-    state.users++;
+  begin(cluster: LogicalClusterName): DeletionPass {
+    const state = this.#clusters.get(cluster) ?? { activePasses: 0, changed: false };
+    this.#clusters.set(cluster, state);
+    state.activePasses++;
     try {
       this.#unsubscribe ??= this.#subscribe();
     } catch (error) {
@@ -75,52 +75,52 @@ export class ContentWatch {
     };
   }
 
-  /** Where a logical cluster may have objects, while it is under watch. */
-  *placesOf(cluster: LogicalClusterName): Generator<ContentPlace> {
-    // What nobody is told the changes of is read each time.
-    const places = this.#unsubscribe === undefined ? this.#read() : (this.#places ??= this.#read());
-    for (const place of places.values()) if (place.clusters?.has(cluster) !== false) yield place;
+  /** The prefixes that may hold objects of a logical cluster; call it during a pass. */
+  *prefixesOf(cluster: LogicalClusterName): Generator<ContentPrefix> {
+    // Without a subscription the prefixes cannot be kept up to date, so they are computed on each call.
+    const prefixes = this.#unsubscribe === undefined ? this.#read() : (this.#prefixes ??= this.#read());
+    for (const prefix of prefixes.values()) if (prefix.clusters?.has(cluster) !== false) yield prefix;
   }
 
-  #leave(cluster: LogicalClusterName, state: State): void {
-    if (--state.users > 0) return;
-    this.#rounds.delete(cluster);
-    if (this.#rounds.size > 0) return;
+  #leave(cluster: LogicalClusterName, state: ClusterState): void {
+    if (--state.activePasses > 0) return;
+    this.#clusters.delete(cluster);
+    if (this.#clusters.size > 0) return;
     this.#unsubscribe?.();
     this.#unsubscribe = undefined;
-    this.#places = undefined;
+    this.#prefixes = undefined;
   }
 
   #subscribe(): () => void {
-    this.#places = undefined;
+    this.#prefixes = undefined;
     return this.#cache.subscribe({
       scope: registryPrefix,
       after: this.#cache.revision,
-      onEvent: (event) => this.#seen(event),
+      onEvent: (event) => this.#onEvent(event),
       onEnd: () => {
         this.#unsubscribe = undefined;
-        for (const state of this.#rounds.values()) state.changed = true;
+        for (const state of this.#clusters.values()) state.changed = true;
       },
     });
   }
 
-  #seen({ current, previous }: CacheEvent): void {
+  #onEvent({ current, previous }: CacheEvent): void {
     if (current === undefined) return;
     const { key } = current;
     const group = key.indexOf('/', registryPrefix.length);
     let prefix = key.slice(0, key.indexOf('/', group + 1) + 1);
     if (!this.#builtIn.has(prefix)) prefix = key.slice(0, key.indexOf('/', prefix.length) + 1);
     const cluster = key.slice(prefix.length, key.indexOf('/', prefix.length));
-    const state = this.#rounds.get(cluster);
+    const state = this.#clusters.get(cluster);
     if (state !== undefined) state.changed = true;
-    if (previous !== undefined || this.#places === undefined) return;
-    const place = this.#places.get(prefix);
-    if (place === undefined) this.#places = undefined;
-    else if (place.clusters?.add(cluster).size === fewObjects * 2) place.clusters = undefined;
+    if (previous !== undefined || this.#prefixes === undefined) return;
+    const known = this.#prefixes.get(prefix);
+    if (known === undefined) this.#prefixes = undefined;
+    else if (known.clusters?.add(cluster).size === maxTrackedObjects * 2) known.clusters = undefined;
   }
 
-  #read(): Map<string, ContentPlace> {
-    const places = new Map<string, ContentPlace>();
+  #read(): Map<string, ContentPrefix> {
+    const found = new Map<string, ContentPrefix>();
     for (const [start, count] of this.#cache.counts()) {
       const [segment = '', resource = ''] = start.slice(registryPrefix.length).split('/');
       const group = segment === 'core' ? '' : segment;
@@ -129,14 +129,16 @@ export class ContentWatch {
         : Array.from(identitySegments(this.#cache, start), (identity) => `${start}${identity}/`);
       for (const prefix of prefixes) {
         const clusters =
-          count > fewObjects
+          count > maxTrackedObjects
             ? undefined
             : new Set(
-                this.#cache.present(prefix).map(({ key }) => key.slice(prefix.length, key.indexOf('/', prefix.length))),
+                this.#cache
+                  .listCurrent(prefix)
+                  .map(({ key }) => key.slice(prefix.length, key.indexOf('/', prefix.length))),
               );
-        places.set(prefix, { group, resource, prefix, clusters });
+        found.set(prefix, { group, resource, prefix, clusters });
       }
     }
-    return places;
+    return found;
   }
 }

@@ -1,28 +1,27 @@
 import { LeadershipLostError, type InformerFactory, type InformerSource, type LeaderElector } from '@multiplane/client';
-import { nextTurn, slicesOfTurns, untilAborted, type Logger, type Runnable } from '@multiplane/component-base';
-import { TermInformerFactory, TermInformerSource } from './term-informers.ts';
+import { yieldToEventLoop, timeSlices, untilAborted, type Logger, type Runnable } from '@multiplane/component-base';
+import { LeaderTermInformerFactory, LeaderTermInformerSource } from './leader-term-informers.ts';
 
 interface Modules {
   readonly informers: InformerFactory;
   readonly globalInformers: InformerSource;
   readonly logger: Logger;
-  /** Absent: this process is the only one, and leads from the start. */
+  /** Without it, this process is the only replica and leads from the start. */
   readonly elector?: LeaderElector | undefined;
-  /** The controllers of one term, over informers that end with it. */
+  /** Creates the controllers of one term, over informers whose handlers end with it. */
   readonly make: (informers: InformerFactory, globalInformers: InformerSource) => readonly Runnable[];
 }
 
 /**
- * Controllers that run in one replica of the shard (C5.0).
+ * Runs the controllers in one replica of the shard.
  *
  * ```
- *  campaign ──► term: make, start ──► leadership lost ──► stop, let go of the informers ──► campaign
- *                                 └─► told to stop ────► stop, give the lease back
+ *  campaign ──► term: create, start ──► leadership lost ──► stop, remove informer handlers ──► campaign
+ *                                   └─► stop() ───────────► stop, release the lease
  * ```
  *
- * Each term makes its controllers anew: what one knew may be outdated when it leads the next time. The elector waits for
- * the end of the work before it gives the lease back, so two terms never overlap. A controller that ends by itself fails
- * the process.
+ * Each term creates new controllers, because the state of old ones may be stale. The elector waits for the end of a term
+ * before it releases the lease, so terms do not overlap. A controller that ends by itself fails the process.
  */
 export class ElectedControllers implements Runnable {
   readonly name = 'controllers';
@@ -37,7 +36,7 @@ export class ElectedControllers implements Runnable {
     this.ended.catch(() => {});
   }
 
-  /** Resolves when the controllers work, or when the campaign has begun. */
+  /** Resolves once the controllers are running or the leader election has started. */
   async start(): Promise<void> {
     const { elector } = this.#modules;
     const started = Promise.withResolvers<void>();
@@ -60,28 +59,28 @@ export class ElectedControllers implements Runnable {
     while (!signal.aborted) {
       try {
         await elector.run(signal, async (term) => {
-          logger.info('this replica leads');
+          logger.info('started leading');
           await this.#term(term, () => {});
         });
       } catch (error) {
         if (!(error instanceof LeadershipLostError)) throw error;
-        logger.warn('this replica does not lead any more', { error });
+        logger.warn('stopped leading', { error });
       }
     }
   }
 
   /** Runs until the signal aborts; throws when a controller failed. */
   async #term(signal: AbortSignal, onStarted: () => void): Promise<void> {
-    const informers = new TermInformerFactory({ source: this.#modules.informers });
-    const globalInformers = new TermInformerSource({ source: this.#modules.globalInformers });
+    const informers = new LeaderTermInformerFactory({ source: this.#modules.informers });
+    const globalInformers = new LeaderTermInformerSource({ source: this.#modules.globalInformers });
     const running: Runnable[] = [];
     try {
-      await nextTurn();
+      await yieldToEventLoop();
       if (signal.aborted) return;
-      // What begins with all controllers is much.
-      const slices = slicesOfTurns();
+      // Starting all controllers takes longer than one time slice.
+      const slices = timeSlices();
       for (const controller of this.#modules.make(informers, globalInformers)) {
-        if (slices.over) await slices.next();
+        if (slices.isExceeded) await slices.yield();
         if (signal.aborted) return;
         running.push(controller);
         await controller.start();

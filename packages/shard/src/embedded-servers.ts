@@ -1,59 +1,59 @@
 import type { UserInfo } from '@multiplane/apimachinery';
+import type { EmbeddedServer } from '@multiplane/apiserver';
 import {
-  DispatchedExchange,
   type BaseExchange,
-  type EdgeExchange,
-  type EmbeddedServer,
+  DispatchedExchange,
+  type ServerExchange,
   type Exchange,
   type Headers,
   type RequestAuthenticator,
-} from '@multiplane/apiserver';
+} from '@multiplane/generic-server';
 
 /**
- * The servers inside this process, by what their requests' paths begin with. The raw path decides: one that is spelled
- * otherwise (`//services/…`, `/%73ervices/…`) goes down the shard's own chain, which knows no such path.
+ * Routes requests to the servers inside this process by path prefix. The raw path decides: other spellings (`//services/…`,
+ * `/%73ervices/…`) reach the shard's own chain, which returns 404 for them.
  */
 export class EmbeddedServers {
   readonly #servers: EmbeddedServer[] = [];
 
-  /** Throws when two servers want the same requests. */
+  /** Throws for invalid and duplicate prefixes. */
   add(server: EmbeddedServer): void {
     const { pathPrefix } = server;
     if (!pathPrefix.startsWith('/') || !pathPrefix.endsWith('/') || pathPrefix.startsWith('/clusters/'))
-      throw new Error(`an embedded server cannot take the requests below ${pathPrefix}`);
+      throw new Error(`invalid path prefix of an embedded server: ${pathPrefix}`);
     if (this.#servers.some((other) => other.pathPrefix === pathPrefix))
-      throw new Error(`two embedded servers want the requests below ${pathPrefix}`);
+      throw new Error(`duplicate path prefix of an embedded server: ${pathPrefix}`);
     this.#servers.push(server);
     this.#servers.sort((a, b) => b.pathPrefix.length - a.pathPrefix.length);
   }
 
-  /** Sends a request to the server it belongs to, the shard itself unless another one takes it. */
-  route(shard: (exchange: EdgeExchange) => Promise<void>): (exchange: BaseExchange) => Promise<void> {
+  /** Returns a handler that passes each request to the server with the longest matching prefix, else to the shard. */
+  route(shard: (exchange: ServerExchange) => Promise<void>): (exchange: BaseExchange) => Promise<void> {
     if (this.#servers.length === 0) return shard;
     return (exchange) => {
-      // Most requests: no server may want them.
+      // Fast path for most requests: no server can have this prefix.
       if (exchange.url.startsWith('/clusters/')) return shard(exchange);
-      for (const server of this.#servers) if (belongsTo(server, exchange.url)) return server.handle(exchange);
+      for (const server of this.#servers) if (matches(server, exchange.url)) return server.handle(exchange);
       return shard(exchange);
     };
   }
 }
 
-/** Without its last slash a prefix is the server's as well: it knows where to send such clients. */
-function belongsTo({ pathPrefix }: EmbeddedServer, url: string): boolean {
+/** A prefix without its last slash matches as well: the server redirects such clients. */
+function matches({ pathPrefix }: EmbeddedServer, url: string): boolean {
   if (url.startsWith(pathPrefix)) return true;
   const end = pathPrefix.length - 1;
   return url.startsWith(pathPrefix.slice(0, end)) && (url.length === end || url[end] === '?');
 }
 
-/** {@link EmbeddingHost.dispatch}: a chain that takes another server's word for who makes a request. */
+/** Implements {@link EmbeddingHost.dispatch}: a chain with users that an embedded server has authenticated. */
 export class RequestDispatcher {
-  /** By the headers, the one part of an exchange that stays the same object under whatever wraps it. */
+  /** Keyed by the headers object, which all wrappers of an exchange share. */
   readonly #users = new WeakMap<Headers, UserInfo>();
-  readonly #chain: (exchange: EdgeExchange) => Promise<void>;
+  readonly #chain: (exchange: ServerExchange) => Promise<void>;
 
-  /** `build` makes a chain like the shard's own, but for its authenticator. */
-  constructor(build: (authenticator: RequestAuthenticator) => (exchange: EdgeExchange) => Promise<void>) {
+  /** `build` creates the shard's chain with another authenticator. */
+  constructor(build: (authenticator: RequestAuthenticator) => (exchange: ServerExchange) => Promise<void>) {
     this.#chain = build({
       authenticate: ({ headers }) => {
         const user = this.#users.get(headers);

@@ -9,15 +9,7 @@ import {
   type LogicalClusterName,
   type UserInfo,
 } from '@multiplane/apimachinery';
-import {
-  endpointKinds,
-  negotiate,
-  writeObject,
-  type Authorizer,
-  type Filter,
-  type RequestContext,
-  type RequestInfo,
-} from '@multiplane/apiserver';
+import { writeObject } from '@multiplane/apiserver';
 import { resourceBindingsAnnotation, formatLocks, type ResourceLocks } from '@multiplane/apis';
 import type { ObjectClient } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
@@ -31,38 +23,47 @@ import {
   shardAnnotation,
   typeAnnotation,
   workspaces,
-  type Exports,
+  type ExportLookup,
   type LogicalCluster,
-  type WorkspaceTypes,
+  type WorkspaceTypeLookup,
 } from '@multiplane/controllers';
+import {
+  type Authorizer,
+  endpointKinds,
+  type Filter,
+  negotiate,
+  type RequestContext,
+  type RequestInfo,
+} from '@multiplane/generic-server';
 import { rootCluster, type LogicalClusterIndex } from './logical-cluster-index.ts';
-import type { LogicalClusterWaits } from './logical-cluster-waits.ts';
+import type { LogicalClusterWaiter } from './logical-cluster-waiter.ts';
 
-/** Stands for the workspace of whoever asks. */
+/** The name of the caller's home workspace. */
 export const homeName = '~';
 const homeType = { path: 'root', name: 'home' } as const;
-/** How long a request waits for its home to be ready before it is told to come back. */
-const patienceMs = 5_000;
-/** A home that took this long has failed (C12.6). */
+/** How long a request waits for the home workspace before it gets 429 with Retry-After. */
+const maxWaitMs = 5_000;
+/** Creation time after which requests fail with 500. */
 const creationLimitMs = 60_000;
 
 interface Modules {
   readonly clusters: LogicalClusterIndex;
-  readonly waits: LogicalClusterWaits;
+  readonly waiter: LogicalClusterWaiter;
   readonly client: ObjectClient;
   readonly authorizer: Authorizer;
-  readonly types: WorkspaceTypes;
+  readonly types: WorkspaceTypeLookup;
   /** Exports of all shards. */
-  readonly exports: Exports;
+  readonly exports: ExportLookup;
   readonly clock: Clock;
 }
 
 /**
- * Home workspaces (C12.6): GET of the workspace `~` in root answers with the caller's own, and makes it the first time.
+ * Home workspaces (kcp `pkg/server/home_workspaces.go`): GET of the Workspace `~` in root returns the caller's home workspace
+ * and creates it on the first request.
  *
- * A home is a logical cluster and nothing else: its name is a hash of the user's, no Workspace stands for it, and its
- * path is `user:<name>`. Two requests that come first at once make one: the second finds that it exists. What it needs
- * (rights of its owner, namespaces, initializers) is the logical cluster controller's work, as for every other.
+ * A home workspace is a logical cluster without a Workspace object. Its name is a hash of the user name, and its path is
+ * `user:<name>`. Concurrent first requests create it once, because the second gets AlreadyExists. The logical cluster
+ * controller initializes it like every other (owner's RBAC, namespaces, initializers).
  */
 export class HomeWorkspaces {
   readonly #shardName: string;
@@ -79,15 +80,15 @@ export class HomeWorkspaces {
   async #answer(context: RequestContext): Promise<void> {
     const { user, exchange } = context;
     const cluster = asLogicalClusterName(homeClusterName(user.name));
-    const { clusters, waits } = this.#modules;
+    const { clusters, waiter } = this.#modules;
     if (clusters.object(cluster) === undefined) await this.#create(context, cluster);
-    const home = await waits.until(cluster, ({ status }) => status?.phase === 'Ready', patienceMs);
+    const home = await waiter.until(cluster, ({ status }) => status?.phase === 'Ready', maxWaitMs);
     if (home !== undefined) {
       writeObject(context, 200, workspaceOf(home, cluster), negotiate(context, endpointKinds.customPlain));
       return;
     }
-    const begun = Date.parse(clusters.object(cluster)?.metadata.creationTimestamp ?? '');
-    if (this.#modules.clock.now() - begun > creationLimitMs)
+    const createdAt = Date.parse(clusters.object(cluster)?.metadata.creationTimestamp ?? '');
+    if (this.#modules.clock.now() - createdAt > creationLimitMs)
       throw statusErrors.untyped('home workspace creation timeout');
     exchange.setHeader('retry-after', '1');
     throw statusErrors.tooManyRequests('Creating the home workspace', 1);
@@ -176,7 +177,7 @@ const creator = ({ name, uid, groups, extra }: UserInfo) => ({
     : { extra: Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...values]])) }),
 });
 
-/** The Workspace that nobody stores. */
+/** The Workspace in the response; it is not stored. */
 function workspaceOf({ metadata, status }: DeepReadonly<LogicalCluster>, cluster: LogicalClusterName): object {
   return {
     apiVersion: 'tenancy.kcp.io/v1alpha1',

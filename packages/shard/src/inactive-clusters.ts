@@ -1,7 +1,7 @@
 import { statusErrors, type LogicalClusterName } from '@multiplane/apimachinery';
-import { writeStatusError, type Draining, type Filter, type RequestInfo } from '@multiplane/apiserver';
 import type { InformerFactory } from '@multiplane/client';
 import { isMarkedInactive, logicalClusters, type LogicalCluster } from '@multiplane/controllers';
+import { type Draining, type Filter, type RequestInfo, writeStatusError } from '@multiplane/generic-server';
 import type { LogicalClusterIndex } from './logical-cluster-index.ts';
 
 class DeletedError extends Error {
@@ -19,10 +19,9 @@ class InactiveError extends Error {
 }
 
 /**
- * Keeps everybody out of logical clusters that are marked inactive (C1.5 item 9): requests are refused before anybody
- * asks who is calling, and watches that run there end. Watches over all logical clusters go on: the reference ends those
- * of everybody, its own controllers included. Watches in a logical cluster that is deleted end as well: nothing will ever
- * happen there.
+ * Rejects requests to logical clusters that are marked inactive before authentication, and ends their watches (kcp
+ * `pkg/server/filters/inactivelogicalcluster.go`). Wildcard watches continue; kcp ends those as well, including
+ * the watches of its own controllers. Watches in a deleted logical cluster also end.
  */
 export class InactiveClusters {
   readonly #clusters: LogicalClusterIndex;
@@ -39,7 +38,7 @@ export class InactiveClusters {
         draining.end(cluster, (info) => !isExempt(info), new InactiveError(cluster));
       },
       deleted: (_old, { cluster }) => draining.end(cluster, (info) => !isExempt(info), new DeletedError(cluster)),
-      onlyForgets: true,
+      onlyInvalidates: true,
     });
   }
 
@@ -55,7 +54,7 @@ export class InactiveClusters {
   };
 }
 
-/** The object itself, so that the mark can be taken off again, and documents about all kinds. */
+/** The LogicalCluster itself, so that the mark can be removed, and OpenAPI documents. */
 function isExempt(info: RequestInfo): boolean {
   return (
     (info.group === logicalClusters.group && info.resource === logicalClusters.resource) ||

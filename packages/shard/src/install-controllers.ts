@@ -5,8 +5,10 @@ import {
   apiBindings,
   apiExports,
   apiResourceSchemas,
+  cachedResources,
   type APIExport,
   type APIResourceSchema,
+  type CachedResource,
   type ResourceDefinition,
 } from '@multiplane/apis';
 import { PathAndNameIndex, type InformerSource } from '@multiplane/client';
@@ -26,7 +28,7 @@ import {
   partitionSetController,
   permissionClaimControllers,
   policedIdentitiesController,
-  replicationMarkingController,
+  replicateAnnotationController,
   resourceQuotaController,
   rootCaController,
   serviceAccountController,
@@ -40,19 +42,20 @@ import {
   workspaceTypeController,
   workspaceTypes,
   type ClaimedObjectFinder,
-  type ContentRemover,
+  type ContentDeleter,
   type ControllerModules,
   type DefaultBindingWriterModules,
   type LegacyTokenIssuer,
   type LogicalCluster,
-  type UpdateWhole,
+  type UpdateWithStatus,
   type WorkspaceType,
 } from '@multiplane/controllers';
 import type { BindingIndex } from './api-sharing/binding-index.ts';
 import type { LogicalClusterIndex } from './logical-cluster-index.ts';
 import { rootShardName } from './sharding-options.ts';
 import type { ShardClients } from './sharding/shard-clients.ts';
-import { tellOwnerOfMove } from './sharding/tell-owner.ts';
+import { endpointSliceFinder } from './virtual-resources/endpoint-slice-finder.ts';
+import { notifyOwnerOfMove } from './sharding/notify-owner.ts';
 import { ShardedLogicalClusters } from './sharding/sharded-logical-clusters.ts';
 
 interface ControllersOptions {
@@ -66,7 +69,7 @@ interface ControllersOptions {
 }
 
 interface ControllersModules extends ControllerModules {
-  /** What all shards replicate, this one's own objects first. */
+  /** Replicated kinds of all shards; the objects of this shard come from its own storage. */
   readonly globalInformers: InformerSource;
   readonly clients: ShardClients;
   readonly resolver: ResourceResolver;
@@ -75,20 +78,18 @@ interface ControllersModules extends ControllerModules {
   readonly claimedObjects: ClaimedObjectFinder;
   readonly issuer: LegacyTokenIssuer;
   readonly builtIn: readonly ResourceDefinition[];
-  readonly content: ContentRemover;
-  /** Resolves when the informers show every write that was acknowledged before the call. */
+  readonly content: ContentDeleter;
+  /** Resolves when the informers reflect every write that was acknowledged before the call. */
   readonly fresh: () => Promise<unknown>;
   readonly createBinding: DefaultBindingWriterModules['createBinding'];
-  /** Makes an object with its status, in one write. */
-  readonly createWhole: UpdateWhole;
-  readonly updateWhole: UpdateWhole;
+  /** Creates an object with its status in one write. */
+  readonly createWithStatus: UpdateWithStatus;
+  readonly updateWithStatus: UpdateWithStatus;
 }
 
-/** Every controller of a shard; each works for all of its logical clusters. */
+/** All controllers of a shard in start order. Each controller works for all logical clusters of the shard. */
 export function shardControllers(options: ControllersOptions, modules: ControllersModules): Runnable[] {
-  const { resolver, clusters, builtIn, clients, informers, globalInformers, client, clock } = modules;
-  const served = (group: string): readonly ResourceDefinition[] =>
-    builtIn.filter((definition) => definition.group === group);
+  const { globalInformers } = modules;
   const types = new PathAndNameIndex({ informer: globalInformers.informer<WorkspaceType>(workspaceTypes) });
   const exports = new PathAndNameIndex({ informer: globalInformers.informer<APIExport>(apiExports) });
   const schemas = globalInformers.informer<APIResourceSchema>(apiResourceSchemas);
@@ -98,14 +99,32 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
     exports,
     schema: (cluster, name) => schemas.get({ cluster, namespace: '', name }),
   });
+  const indexed = { ...modules, types, exports, defaultBindings };
+  return [
+    ...kubernetesControllers(options, modules),
+    ...tenancyControllers(options, indexed),
+    ...apiControllers(options, indexed),
+  ];
+}
+
+interface IndexedModules extends ControllersModules {
+  readonly types: PathAndNameIndex<WorkspaceType>;
+  readonly exports: PathAndNameIndex<APIExport>;
+  readonly defaultBindings: DefaultBindingWriter;
+}
+
+function kubernetesControllers(options: ControllersOptions, modules: ControllersModules): Runnable[] {
+  const { resolver, builtIn } = modules;
+  const builtInOf = (group: string): readonly ResourceDefinition[] =>
+    builtIn.filter((definition) => definition.group === group);
   return [
     crdController(
       {
         builtInNames: (group) => ({
           resources: new Set(
-            served(group).flatMap(({ resource, singular, shortNames }) => [resource, singular, ...shortNames]),
+            builtInOf(group).flatMap(({ resource, singular, shortNames }) => [resource, singular, ...shortNames]),
           ),
-          kinds: new Set(served(group).flatMap(({ kind, listKind }) => [kind, listKind])),
+          kinds: new Set(builtInOf(group).flatMap(({ kind, listKind }) => [kind, listKind])),
         }),
       },
       modules,
@@ -121,12 +140,17 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
       ...modules,
       resourceOfKind: (cluster, apiVersion, kind) => resourceOfKind(resolver, cluster, apiVersion, kind),
     }),
+  ];
+}
+
+/** Workspaces, logical clusters and workspace types. */
+function tenancyControllers(options: ControllersOptions, modules: IndexedModules): Runnable[] {
+  const { resolver, clusters, clients, informers, globalInformers, client, clock } = modules;
+  return [
     ...workspaceControllers(
       { ...options, randomBytes, random: Math.random },
       {
         ...modules,
-        types,
-        exports,
         pathOf: (cluster) => clusters.pathOf(cluster),
         logicalClusters: new ShardedLogicalClusters(options, {
           clients,
@@ -138,7 +162,7 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
           { ownShard: options.shardName, rootShard: rootShardName },
           { informers: globalInformers, clock },
         ),
-        mayUse: (shard) => clients.mayUse(shard),
+        mayUse: (shard) => clients.canReach(shard),
         confirmShard: (name) => clients.root.get(shards, shardReference(name)),
       },
     ),
@@ -152,18 +176,25 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
       : []),
     logicalClusterController(options, {
       ...modules,
-      defaultBindings,
-      tellOwner: (owner) => tellOwnerOfMove(owner, options, modules),
+      notifyOwner: (owner) => notifyOwnerOfMove(owner, options, modules),
     }),
-    defaultBindingLifecycleController({ ...modules, defaultBindings }),
+    defaultBindingLifecycleController(modules),
     workspaceTypeController(modules),
+  ];
+}
+
+/** APIExports, APIBindings, permission claims, policies, partitions and the replicate annotation. */
+function apiControllers(options: ControllersOptions, modules: IndexedModules): Runnable[] {
+  const { resolver, clients, client, globalInformers } = modules;
+  return [
     apiExportController({ ...options, randomBytes }, modules),
     ...apiSharingControllers(options, {
       ...modules,
-      exports,
-      updateWhole: (cluster, binding) => modules.updateWhole(apiBindings, cluster, binding),
-      // A slice of another shard is written by way of the front-proxy, as who may do no more than that.
-      writerOf: ({ metadata }) => {
+      cachedResources: new PathAndNameIndex({ informer: globalInformers.informer<CachedResource>(cachedResources) }),
+      findEndpointSlice: endpointSliceFinder({ resolver, client }),
+      updateWithStatus: (cluster, binding) => modules.updateWithStatus(apiBindings, cluster, binding),
+      // Endpoint slices of other shards are written through the front-proxy, whose identity has the fewest rights.
+      clientFor: ({ metadata }) => {
         const shard = metadata.annotations?.[shardNameAnnotation] ?? options.shardName;
         return shard === options.shardName ? client : (clients.external ?? clients.admin(shard));
       },
@@ -172,7 +203,7 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
     validatingPolicyStatusController({ ...modules, served: (cluster) => resolver.list(cluster) }),
     partitionSetController(modules),
     ...permissionClaimControllers({ ...modules, objects: modules.claimedObjects }),
-    replicationMarkingController(modules),
+    replicateAnnotationController(modules),
   ];
 }
 

@@ -9,10 +9,10 @@ import type {
 } from '@multiplane/client';
 
 /**
- * Informers for work that ends before the process does: what handlers it adds, they go with it. Everything else is the
- * informers' own.
+ * Informers for one leader term: handlers that are added through them are removed when the term ends. Everything else is
+ * delegated to the informers of the process.
  */
-export class TermInformerSource implements InformerSource {
+export class LeaderTermInformerSource implements InformerSource {
   readonly #source: InformerSource;
   protected readonly stops: (() => void)[] = [];
 
@@ -21,17 +21,17 @@ export class TermInformerSource implements InformerSource {
   }
 
   informer<T extends KubeObject = KubeObject>(resource: GroupVersionResource): Informer<T> {
-    return new TermInformer<T>(this.#source.informer<T>(resource), this.stops);
+    return new LeaderTermInformer<T>(this.#source.informer<T>(resource), this.stops);
   }
 
-  /** The work is over: none of its handlers is called any more. */
+  /** Removes all handlers that were added during the term. */
   end(): void {
     for (const stop of this.stops.splice(0)) stop();
   }
 }
 
-/** The same for all informers of a shard. */
-export class TermInformerFactory extends TermInformerSource implements InformerFactory {
+/** {@link LeaderTermInformerSource} with the metadata informer of a shard. */
+export class LeaderTermInformerFactory extends LeaderTermInformerSource implements InformerFactory {
   readonly metadata: MetadataInformer;
 
   constructor(modules: { readonly source: InformerFactory }) {
@@ -49,7 +49,7 @@ export class TermInformerFactory extends TermInformerSource implements InformerF
   }
 }
 
-class TermInformer<T extends KubeObject> implements Informer<T> {
+class LeaderTermInformer<T extends KubeObject> implements Informer<T> {
   readonly #informer: Informer<T>;
   readonly #stops: (() => void)[];
 

@@ -19,7 +19,7 @@ import { apiBindingFinalizer, apiBindings, builtInResources } from '@multiplane/
 import { systemClock } from '@multiplane/component-base';
 import { logicalClusterFinalizer, logicalClusters } from '@multiplane/controllers';
 import { MemoryStorage, objectKey, openWatchCache, registryPrefix, type WatchCache } from '@multiplane/storage';
-import { ClusterContent } from './cluster-content.ts';
+import { LogicalClusterContentDeleter } from './logical-cluster-content-deleter.ts';
 
 const core = (resource: string): GroupVersionResource => ({ group: '', version: 'v1', resource });
 const configMaps = core('configmaps');
@@ -30,9 +30,9 @@ const tenant = 'tenant' as LogicalClusterName;
 const other = 'tenant-2' as LogicalClusterName;
 
 let cache: WatchCache;
-let content: ClusterContent;
+let content: LogicalClusterContentDeleter;
 let resolver: DefinitionResolver;
-/** What admission does with each write. */
+/** Called by admission for each write. */
 let admission: (attributes: AdmissionAttributes) => Promise<void> | undefined;
 let uids = 0;
 
@@ -43,26 +43,23 @@ beforeEach(async () => {
   await cache.ready;
   const decoded = new DecodedObjects({ maxBytes: 1 << 20 });
   const reader = new ObjectReader({ decoded });
-  resolver = new DefinitionResolver({}, { cache, reader, builtIn, definitionsOf: () => [] });
+  resolver = new DefinitionResolver({ cache, reader, builtIn, definitionsOf: () => [] });
   resolver.start();
   const plugin = {
     name: 'Test',
     handles: () => true,
     validate: (attributes: AdmissionAttributes) => admission(attributes),
   };
-  const store = new ObjectStore(
-    {},
-    {
-      cache,
-      decoded,
-      reader,
-      resolver,
-      admission: new AdmissionChain([plugin]),
-      clock: systemClock,
-      newUid: () => `uid-${++uids}`,
-    },
-  );
-  content = new ClusterContent({ store, resolver, builtIn });
+  const store = new ObjectStore({
+    cache,
+    decoded,
+    reader,
+    resolver,
+    admission: new AdmissionChain([plugin]),
+    clock: systemClock,
+    newUid: () => `uid-${++uids}`,
+  });
+  content = new LogicalClusterContentDeleter({ store, resolver, builtIn });
 });
 afterEach(async () => {
   resolver.stop();
@@ -96,7 +93,7 @@ async function put(
   return { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
 }
 
-/** `<resource>/<rest of the key behind the cluster>` of all that a cluster holds, in order. */
+/** `<resource>/<rest of the key after the cluster>` of all objects of a cluster, sorted. */
 function held(cluster = tenant): string[] {
   return cache
     .snapshot(registryPrefix)
@@ -114,7 +111,7 @@ const metadataAt = (key: string): KubeObject['metadata'] => {
   return (JSON.parse(String(entry?.value)) as KubeObject).metadata;
 };
 
-/** What every workspace has, and something of its users'. */
+/** The default objects of a workspace and some user objects. */
 async function furnish(): Promise<KubeObject> {
   const object = await put(logicalClusters, tenant, {
     name: 'cluster',
@@ -130,8 +127,8 @@ async function furnish(): Promise<KubeObject> {
   return object;
 }
 
-describe('a round over a logical cluster that is deleted', () => {
-  test('takes what nobody holds, in an order that leaves rights and names until the end', async () => {
+describe('deleting the content of a logical cluster', () => {
+  test('removes objects without finalizers, and bindings and RBAC last', async () => {
     const object = await furnish();
     await put(configMaps, other, { namespace: 'default', name: 'settings' });
     const gone: string[] = [];
@@ -159,7 +156,7 @@ describe('a round over a logical cluster that is deleted', () => {
     expect(held()).toEqual([]);
   });
 
-  test('marks what somebody holds, and keeps what that needs', async () => {
+  test('marks objects with finalizers as deleted, and keeps bindings and RBAC', async () => {
     await furnish();
     await put(configMaps, tenant, { namespace: 'default', name: 'kept', finalizers: ['example.dev/hold'] });
     await put(webhooks, tenant, { name: 'held', finalizers: ['example.dev/hold'] });
@@ -179,7 +176,7 @@ describe('a round over a logical cluster that is deleted', () => {
     expect(metadataAt('tenant/bound').deletionTimestamp).toBeUndefined();
   });
 
-  test('asks admission, and leaves what that refuses', async () => {
+  test('runs admission, and keeps objects whose deletion is rejected', async () => {
     await furnish();
     admission = ({ operation, definition, oldObject }) => {
       if (operation === 'DELETE' && definition.resource === 'configmaps' && oldObject?.metadata.namespace === 'default')
@@ -196,7 +193,7 @@ describe('a round over a logical cluster that is deleted', () => {
     ]);
   });
 
-  test('ends with nothing only when nothing came into it meanwhile', async () => {
+  test('reports an empty cluster only if nothing was created meanwhile', async () => {
     await furnish();
     let came = false;
     admission = async ({ operation, definition }) => {
@@ -214,7 +211,7 @@ describe('a round over a logical cluster that is deleted', () => {
     expect(held()).toEqual(['logicalclusters/cluster']);
   });
 
-  test('a binding that takes part in claims is left to who takes those back', async () => {
+  test('leaves a binding with applied permission claims to its controller', async () => {
     await put(
       apiBindings,
       tenant,
@@ -226,7 +223,7 @@ describe('a round over a logical cluster that is deleted', () => {
   });
 });
 
-test('what was changed since it was read is not let go', async () => {
+test('does not release an object that has changed', async () => {
   const object = await furnish();
   const { storage } = resolver.resolve(tenant, 'core.kcp.io', 'v1alpha1', 'logicalclusters') ?? {};
   const key = objectKey(storage?.prefix ?? '', { cluster: tenant, namespace: '', name: 'cluster' });

@@ -2,7 +2,7 @@ import {
   asJson,
   deepCopy,
   isStatusError,
-  severalAtOnce,
+  mapConcurrently,
   statusErrors,
   type DeepReadonly,
   type GroupVersionResource,
@@ -19,20 +19,20 @@ import {
   type WriteRequest,
 } from '@multiplane/apiserver';
 import { apiBindingFinalizer, apiBindings, type APIBinding, type ResourceDefinition } from '@multiplane/apis';
-import { slicesOfTurns } from '@multiplane/component-base';
-import { logicalClusters, type ContentLeft, type ContentRemover } from '@multiplane/controllers';
+import { timeSlices } from '@multiplane/component-base';
+import { logicalClusters, type ContentDeletionOutcome, type ContentDeleter } from '@multiplane/controllers';
 import { isStorageError, objectKey, type CacheEntry } from '@multiplane/storage';
-import { ContentWatch, type ContentRound } from './content-watch.ts';
+import { ContentChangeTracker, type DeletionPass } from './content-change-tracker.ts';
 
-/** What a round waits for is the store: deletions that wait together are written together. */
-const deletionsAtOnce = 64;
-/** Entries looked at between two looks at the clock, and how long they hold the event loop. */
+/** Concurrent deletions; the storage writes them in batches. */
+const maxConcurrentDeletions = 64;
+/** Entries processed between two checks of the time slice. */
 const pageSize = 500;
 const deletionField = Buffer.from('"deletionTimestamp"');
 const never = new AbortController().signal;
 
-/** A stored object of the logical cluster; without a definition when nobody serves its kind in the stored version. */
-interface Found {
+/** A stored object of the logical cluster; without a definition if its kind is not served in the stored version. */
+interface StoredObject {
   readonly entry: CacheEntry;
   readonly definition: ResourceDefinition | undefined;
   readonly cluster: LogicalClusterName;
@@ -40,27 +40,28 @@ interface Found {
   readonly name: string;
 }
 
-type Place = 'itself' | 'rbac' | 'binding' | 'namespace' | 'content';
+type Category = 'itself' | 'rbac' | 'binding' | 'namespace' | 'content';
 type Outcome = 'gone' | 'held' | 'failed';
 
 /**
- * Empties logical clusters (C15.3) below the endpoints, where an object that nobody holds costs its admission and one
- * write, and is not even parsed. One look over the keys of the cluster, then in this order, each step when the one
- * before is in the store, so that a crash between any two leaves only what the next round finds:
+ * Deletes the content of logical clusters (kcp `pkg/reconciler/core/logicalclusterdeletion/deletion`). It works below the
+ * endpoints, where deleting an object without finalizers costs admission and one write, without decoding it. One scan over
+ * the keys of the cluster, then these steps, each after the one before is stored, so that a crash leaves only objects that the
+ * next pass finds:
  *
  * ```
- *  content      what nobody holds goes, the rest is marked: workspaces below, definitions, what has finalizers
- *  namespaces   an empty one goes at once, others are marked for their controller
- *  bindings     when nothing else is left, for without them nobody could name what they bind
- *  RBAC         the cluster's own, last: until then, who works in it may go on
+ *  content      objects without finalizers are removed, others marked as deleted (workspaces, CRDs, …)
+ *  namespaces   an empty one is removed, others are marked as deleted for their controller
+ *  bindings     after all other content, because bound resources cannot be addressed without them
+ *  RBAC         last, so that controllers keep their access to the cluster until then
  * ```
  *
- * Whatever came into the cluster meanwhile calls for a second look, before the RBAC goes, and keeps it.
+ * Objects that were created meanwhile cause a second scan before the RBAC step, and keep the RBAC.
  */
-export class ClusterContent implements ContentRemover {
+export class LogicalClusterContentDeleter implements ContentDeleter {
   readonly #store: ObjectStore;
   readonly #resolver: ResourceResolver;
-  readonly #watch: ContentWatch;
+  readonly #tracker: ContentChangeTracker;
 
   constructor(modules: {
     readonly store: ObjectStore;
@@ -70,26 +71,26 @@ export class ClusterContent implements ContentRemover {
     this.#store = modules.store;
     this.#resolver = modules.resolver;
     const builtIn = new Set(modules.builtIn.flatMap(({ storage }) => (storage === undefined ? [] : [storage.prefix])));
-    this.#watch = new ContentWatch({ builtIn }, { cache: modules.store.modules.cache });
+    this.#tracker = new ContentChangeTracker({ builtIn }, { cache: modules.store.modules.cache });
   }
 
-  async empty(cluster: LogicalClusterName): Promise<ContentLeft> {
+  async empty(cluster: LogicalClusterName): Promise<ContentDeletionOutcome> {
     const { cache } = this.#store.modules;
-    // What others wrote before this moment must be seen by the first look, for the watch tells what came after it.
+    // The scan must see all writes before this point; the tracker reports those after it.
     await cache.freshRevision();
-    const round = this.#watch.begin(cluster);
+    const pass = this.#tracker.begin(cluster);
     try {
-      return await this.#empty(cluster, round);
+      return await this.#empty(cluster, pass);
     } finally {
-      round.end();
+      pass.end();
     }
   }
 
-  async #empty(cluster: LogicalClusterName, round: ContentRound): Promise<ContentLeft> {
+  async #empty(cluster: LogicalClusterName, pass: DeletionPass): Promise<ContentDeletionOutcome> {
     const found = await this.#find(cluster);
     const left: Outcome[] = [];
-    const each = (all: readonly Found[], act: (one: Found) => Promise<Outcome>): Promise<void> =>
-      severalAtOnce(all, deletionsAtOnce, async (one) => {
+    const each = (all: readonly StoredObject[], act: (one: StoredObject) => Promise<Outcome>): Promise<void> =>
+      mapConcurrently(all, maxConcurrentDeletions, async (one) => {
         const outcome = await act(one);
         if (outcome !== 'gone') left.push(outcome);
       });
@@ -103,7 +104,7 @@ export class ClusterContent implements ContentRemover {
     if (left.length === 0) await each(found.binding, (one) => this.#removeBinding(one));
     if (left.length > 0) return left.includes('failed') ? 'failed' : 'held';
     await this.#store.modules.cache.freshRevision();
-    const now = round.changed ? await this.#find(cluster) : undefined;
+    const now = pass.changed ? await this.#find(cluster) : undefined;
     if (now !== undefined && now.content.length + now.namespace.length + now.binding.length > 0) return 'failed';
     await each((now ?? found).rbac, (one) => this.#delete(one));
     return left.length === 0 ? 'nothing' : left.includes('failed') ? 'failed' : 'held';
@@ -119,7 +120,7 @@ export class ClusterContent implements ContentRemover {
     if (definition?.storage === undefined) throw statusErrors.unknownResource();
     const { namespace = '', name = '', resourceVersion = '' } = object.metadata;
     const request = requestFor({ definition, cluster, namespace, name });
-    // Who owns what is the largest part of it, and nobody's to change.
+    // Managed fields are the largest part of the object and are not changed, so they are not copied.
     const { finalizers: _finalizers, managedFields, ...metadata } = object.metadata;
     const after = deepCopy(asJson({ ...object, metadata } as KubeObject)) as unknown as KubeObject;
     if (managedFields !== undefined) after.metadata.managedFields = managedFields as Json[];
@@ -139,17 +140,17 @@ export class ClusterContent implements ContentRemover {
     }
   }
 
-  /** Everything that is stored of a logical cluster, by one look at each kind that has any object. */
-  async #find(cluster: LogicalClusterName): Promise<Record<Place, Found[]>> {
+  /** Scans all stored objects of a logical cluster, kind by kind. */
+  async #find(cluster: LogicalClusterName): Promise<Record<Category, StoredObject[]>> {
     const { cache } = this.#store.modules;
-    const found: Record<Place, Found[]> = { itself: [], rbac: [], binding: [], namespace: [], content: [] };
-    const slices = slicesOfTurns();
-    for (const { group, resource, prefix } of this.#watch.placesOf(cluster)) {
+    const found: Record<Category, StoredObject[]> = { itself: [], rbac: [], binding: [], namespace: [], content: [] };
+    const slices = timeSlices();
+    for (const { group, resource, prefix } of this.#tracker.prefixesOf(cluster)) {
       const scope = `${prefix}${cluster}/`;
-      const place = placeOf(group, resource);
+      const category = categoryOf(group, resource);
       const definitions = new Map<string, ResourceDefinition | undefined>();
       for (let from = scope; ;) {
-        const page = cache.present(scope, from, pageSize);
+        const page = cache.listCurrent(scope, from, pageSize);
         for (const entry of page) {
           const { apiVersion } = storedIdentityOf(entry.value);
           const version = apiVersion.slice(apiVersion.indexOf('/') + 1);
@@ -157,7 +158,7 @@ export class ClusterContent implements ContentRemover {
             definitions.set(version, this.#definition(cluster, { group, version, resource }, prefix));
           const rest = entry.key.slice(scope.length);
           const slash = rest.indexOf('/');
-          found[place].push({
+          found[category].push({
             entry,
             definition: definitions.get(version),
             cluster,
@@ -167,7 +168,7 @@ export class ClusterContent implements ContentRemover {
         }
         if (page.length < pageSize) break;
         from = `${page.at(-1)?.key ?? ''}\u0000`;
-        if (slices.over) await slices.next();
+        if (slices.isExceeded) await slices.yield();
       }
     }
     return found;
@@ -187,8 +188,8 @@ export class ClusterContent implements ContentRemover {
     }
   }
 
-  /** Removes or marks an object; what is marked already is not asked about again. */
-  async #delete(found: Found): Promise<Outcome> {
+  /** Removes an object or marks it as deleted; skips objects that are already marked. */
+  async #delete(found: StoredObject): Promise<Outcome> {
     const { entry, definition } = found;
     if (entry.value.includes(deletionField) && this.#object(entry).metadata.deletionTimestamp !== undefined)
       return 'held';
@@ -204,27 +205,27 @@ export class ClusterContent implements ContentRemover {
     }
   }
 
-  /** A namespace that only its controller would hold, to empty it, goes when there is nothing to empty. */
-  async #removeNamespace(found: Found): Promise<Outcome> {
+  /** Removes a namespace that has only the `kubernetes` finalizer, because it is known to be empty. */
+  async #removeNamespace(found: StoredObject): Promise<Outcome> {
     const { metadata, spec } = this.#object(found.entry) as DeepReadonly<
       KubeObject & { spec?: { finalizers?: string[] } }
     >;
-    const isOwn =
+    const hasOnlySystemFinalizers =
       (metadata.finalizers ?? []).length === 0 && (spec?.finalizers ?? []).every((one) => one === 'kubernetes');
-    return isOwn ? this.#remove(found) : this.#delete(found);
+    return hasOnlySystemFinalizers ? this.#remove(found) : this.#delete(found);
   }
 
-  /** A binding that only its controller would hold, to remove what is bound, goes when there is nothing; nor any claim. */
-  async #removeBinding(found: Found): Promise<Outcome> {
+  /** Removes a binding with only the system's finalizer and without applied claims: no bound object is left. */
+  async #removeBinding(found: StoredObject): Promise<Outcome> {
     const { metadata, status } = this.#object(found.entry) as DeepReadonly<APIBinding>;
-    const isOwn =
+    const hasOnlySystemFinalizers =
       (metadata.finalizers ?? []).every((one) => one === apiBindingFinalizer) &&
       (status?.appliedPermissionClaims ?? []).length === 0;
-    return isOwn ? this.#remove(found) : this.#delete(found);
+    return hasOnlySystemFinalizers ? this.#remove(found) : this.#delete(found);
   }
 
-  /** Removes an object as it was found, whoever holds it. */
-  async #remove(found: Found): Promise<Outcome> {
+  /** Removes an object at the scanned revision, in spite of finalizers. */
+  async #remove(found: StoredObject): Promise<Outcome> {
     const { entry, definition } = found;
     if (definition === undefined) return 'failed';
     const { cache, admission } = this.#store.modules;
@@ -246,7 +247,7 @@ export class ClusterContent implements ContentRemover {
   }
 }
 
-function placeOf(group: string, resource: string): Place {
+function categoryOf(group: string, resource: string): Category {
   if (group === '' && resource === 'namespaces') return 'namespace';
   if (group === logicalClusters.group && resource === logicalClusters.resource) return 'itself';
   if (group === apiBindings.group && resource === apiBindings.resource) return 'binding';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import type { GroupVersionResource, KubeObject } from '@multiplane/apimachinery';
-import { pathIsUnavailable, pathLeadsElsewhere } from '@multiplane/apiserver';
 import type { Informer, InformerFactory, ObjectReference } from '@multiplane/client';
+import { pathUnavailable, pathOnOtherShard } from '@multiplane/generic-server';
 import { LogicalClusterIndex } from './logical-cluster-index.ts';
 
-/** A shard with these workspaces (by `<cluster>/<name>`) and these logical clusters. */
+/** An index over these workspaces (by `<cluster>/<name>`) and logical clusters. */
 function indexOf(
   workspaces: Record<string, { cluster?: string; phase?: string; shard?: string }>,
   clusters: string[],
@@ -57,10 +57,10 @@ describe('a path', () => {
     ['root:lost', undefined],
     ['root:odd', undefined],
     ['root:__proto__', undefined],
-    ['root:far', pathLeadsElsewhere],
-    ['root:far:below', pathLeadsElsewhere],
-    ['root:down', pathIsUnavailable],
-    ['root:down:child', pathIsUnavailable],
+    ['root:far', pathOnOtherShard],
+    ['root:far:below', pathOnOtherShard],
+    ['root:down', pathUnavailable],
+    ['root:down:child', pathUnavailable],
     ['root:down:nosuch', undefined],
   ])('%s', (path, expected) => {
     expect(index.resolve(path)).toBe(expected);

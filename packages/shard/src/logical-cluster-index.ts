@@ -5,7 +5,6 @@ import {
   type DeepReadonly,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import { MountedPath, pathIsUnavailable, pathLeadsElsewhere, type PathProblem } from '@multiplane/apiserver';
 import type { InformerFactory, Lister } from '@multiplane/client';
 import {
   logicalClusterObjectName,
@@ -15,20 +14,21 @@ import {
   type LogicalCluster,
   type Workspace,
 } from '@multiplane/controllers';
+import { MountedPath, pathUnavailable, pathOnOtherShard, type PathProblem } from '@multiplane/generic-server';
 
 /** The first logical cluster of the root shard. */
 export const rootCluster = 'root' as LogicalClusterName;
-/** Home of what the shard itself keeps: bootstrap RBAC, leases. It has no LogicalCluster object (C1.1). */
+/** Holds the shard's own objects (bootstrap RBAC, leases). It has no LogicalCluster object. */
 export const systemAdminCluster = 'system:admin' as LogicalClusterName;
 
-/** Finds logical clusters of this shard by name and by path, from the shard's cache. */
+/** Finds logical clusters of this shard by name and by path (kcp `pkg/index/index.go`). */
 export class LogicalClusterIndex {
   readonly #clusters: Lister<LogicalCluster>;
   readonly #workspaces: Lister<Workspace>;
   readonly #shardName: string;
   readonly #mounts: boolean;
   constructor(
-    options: { readonly shardName: string; /** Mounted workspaces lead somewhere. */ readonly mounts?: boolean },
+    options: { readonly shardName: string; /** Feature gate WorkspaceMounts. */ readonly mounts?: boolean },
     modules: { readonly informers: InformerFactory },
   ) {
     this.#shardName = options.shardName;
@@ -45,22 +45,22 @@ export class LogicalClusterIndex {
     return cluster === systemAdminCluster || this.object(cluster) !== undefined;
   }
 
-  /** Canonical path; the name itself for a cluster whose object has none. */
+  /** The canonical path; the name of a cluster without one; undefined for an unknown cluster. */
   pathOf(cluster: LogicalClusterName): string | undefined {
     const object = this.object(cluster);
     return object === undefined ? undefined : (object.metadata.annotations?.[pathAnnotation] ?? cluster);
   }
 
-  /** The same for what only asks for the name; undefined for every path that leads to none on this shard. */
+  /** {@link resolve} for callers that only need the name; undefined if the path has no cluster on this shard. */
   find(path: string): LogicalClusterName | undefined {
     const found = this.resolve(path);
     return typeof found === 'string' ? found : undefined;
   }
 
   /**
-   * The cluster behind a path: its first segment is a cluster's name, every further one a Workspace in the cluster
-   * before (C11.7). Undefined where a segment is missing, or has lost its logical cluster; a workspace being deleted is
-   * still found, so that it can be emptied. A mounted workspace is the end of the way: what is behind it is not here.
+   * Resolves a path: the first segment is the name of a logical cluster, each further one a Workspace in the cluster before.
+   * Returns undefined if a Workspace or its logical cluster does not exist. A Workspace that is being deleted still resolves,
+   * so that its content can be deleted. Resolution ends at a mounted workspace; the target resolves the rest.
    */
   resolve(path: string): LogicalClusterName | PathProblem | MountedPath | undefined {
     const [first, ...rest] = withoutHome(path).split(':') as [string, ...string[]];
@@ -74,20 +74,20 @@ export class LogicalClusterIndex {
       if (this.#mounts && next === undefined && workspace?.spec?.mount !== undefined) {
         const url = workspace.spec.URL ?? '';
         if (url === '') return undefined;
-        return isUnavailable ? pathIsUnavailable : new MountedPath(url, rest.slice(i + 1));
+        return isUnavailable ? pathUnavailable : new MountedPath(url, rest.slice(i + 1));
       }
       if (workspace === undefined || next === undefined || !isLogicalClusterName(next)) return undefined;
       if (this.object(next) === undefined) {
         const shard = workspace.metadata.annotations?.[shardAnnotation];
-        return shard === undefined || shard === this.#shardName ? undefined : pathLeadsElsewhere;
+        return shard === undefined || shard === this.#shardName ? undefined : pathOnOtherShard;
       }
       cluster = next;
     }
-    return isUnavailable ? pathIsUnavailable : cluster;
+    return isUnavailable ? pathUnavailable : cluster;
   }
 }
 
-/** `user:<name>[:rest]` begins at the home of that user (C1.4). */
+/** `user:<name>[:rest]` begins at the home workspace of the user. */
 function withoutHome(path: string): string {
   const [first, name, ...rest] = path.split(':');
   return first !== 'user' || name === undefined ? path : [homeClusterName(name), ...rest].join(':');

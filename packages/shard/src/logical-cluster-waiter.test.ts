@@ -1,11 +1,11 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { Informer, InformerHandlers, InformerSource, ObjectReference } from '@multiplane/client';
-import { FakeClock } from '@multiplane/component-base';
 import type { LogicalCluster } from '@multiplane/controllers';
-import { LogicalClusterWaits } from './logical-cluster-waits.ts';
+import { LogicalClusterWaiter } from './logical-cluster-waiter.ts';
+import { FakeClock } from '@multiplane/testing';
 
-/** The logical clusters of a shard as a test makes them. */
+/** An informer of logical clusters that the test controls. */
 class Clusters {
   readonly #objects = new Map<string, LogicalCluster>();
   #handlers: InformerHandlers = {};
@@ -42,22 +42,22 @@ const a = 'a' as LogicalClusterName;
 const b = 'b' as LogicalClusterName;
 let clusters: Clusters;
 let clock: FakeClock;
-let waits: LogicalClusterWaits;
+let waits: LogicalClusterWaiter;
 beforeEach(() => {
   clusters = new Clusters();
   clock = new FakeClock();
-  waits = new LogicalClusterWaits({ informers: clusters.source, clock });
+  waits = new LogicalClusterWaiter({ informers: clusters.source, clock });
 });
 const ready = (cluster: LogicalClusterName, signal?: AbortSignal) =>
   waits.until(cluster, ({ status }) => status?.phase === 'Ready', 1000, signal);
 const phase = (object: Awaited<ReturnType<typeof ready>>): string | undefined => object?.status?.phase;
 
-test('what is there already is not waited for', async () => {
+test('returns an object that already meets the condition', async () => {
   clusters.put(a, 'Ready');
   expect(phase(await ready(a))).toBe('Ready');
 });
 
-test('everybody who waits is told when it is what they want, and nothing is left behind', async () => {
+test('resolves all waiters when the object meets their condition, and leaves no state behind', async () => {
   const waiting = [ready(a), ready(a), ready(b)];
   clusters.put(a, 'Scheduling');
   clusters.put(b, 'Ready');
@@ -66,20 +66,20 @@ test('everybody who waits is told when it is what they want, and nothing is left
   expect(clock.timers).toBe(0);
 });
 
-test('one that goes is not waited for any longer', async () => {
+test('resolves with undefined when the object is deleted', async () => {
   clusters.put(a, 'Scheduling');
   const waiting = ready(a);
   clusters.remove(a);
   expect(await waiting).toBeUndefined();
 });
 
-test('nobody waits longer than they want', async () => {
+test('resolves with undefined after the timeout', async () => {
   const waiting = ready(a);
   await clock.advance(1000);
   expect(await waiting).toBeUndefined();
 });
 
-test('nobody is waited for who has gone', async () => {
+test('resolves with undefined when the signal aborts', async () => {
   const client = new AbortController();
   const waiting = ready(a, client.signal);
   client.abort();

@@ -8,56 +8,57 @@ interface Modules {
   readonly clock: Clock;
 }
 
-type Wanted = (object: DeepReadonly<LogicalCluster>) => boolean;
-type Told = (object: DeepReadonly<LogicalCluster> | undefined) => void;
+type Condition = (object: DeepReadonly<LogicalCluster>) => boolean;
+/** Gets the changed object; undefined after its deletion. */
+type Listener = (object: DeepReadonly<LogicalCluster> | undefined) => void;
 
-/** Requests that wait for what becomes of a logical cluster of this shard. */
-export class LogicalClusterWaits {
+/** Lets requests wait until a logical cluster of this shard meets a condition. */
+export class LogicalClusterWaiter {
   readonly #modules: Modules;
-  readonly #waiting = new Map<LogicalClusterName, Set<Told>>();
+  readonly #listeners = new Map<LogicalClusterName, Set<Listener>>();
 
   constructor(modules: Modules) {
     this.#modules = modules;
-    const tell = (cluster: LogicalClusterName, object: DeepReadonly<LogicalCluster> | undefined): void => {
-      for (const told of this.#waiting.get(cluster) ?? []) told(object);
+    const notify = (cluster: LogicalClusterName, object: DeepReadonly<LogicalCluster> | undefined): void => {
+      for (const listener of this.#listeners.get(cluster) ?? []) listener(object);
     };
     modules.informers.informer<LogicalCluster>(logicalClusters).addHandlers({
-      added: (object, { cluster }) => tell(cluster, object),
-      updated: (object, _old, { cluster }) => tell(cluster, object),
-      deleted: (_old, { cluster }) => tell(cluster, undefined),
-      onlyForgets: true,
+      added: (object, { cluster }) => notify(cluster, object),
+      updated: (object, _old, { cluster }) => notify(cluster, object),
+      deleted: (_old, { cluster }) => notify(cluster, undefined),
+      onlyInvalidates: true,
     });
   }
 
-  /** The object as soon as it is what is wanted; undefined when it goes, takes longer than `ms`, or the signal aborts. */
+  /** Resolves with the object once it meets the condition; with undefined on deletion, after `ms`, or when the signal aborts. */
   async until(
     cluster: LogicalClusterName,
-    isWanted: Wanted,
+    isMet: Condition,
     ms: number,
     signal?: AbortSignal,
   ): Promise<DeepReadonly<LogicalCluster> | undefined> {
     const { informers, clock } = this.#modules;
-    const known = informers
+    const current = informers
       .informer<LogicalCluster>(logicalClusters)
       .get({ cluster, namespace: '', name: logicalClusterObjectName });
-    if (known !== undefined && isWanted(known)) return known;
+    if (current !== undefined && isMet(current)) return current;
     if (signal?.aborted === true) return undefined;
     const { promise, resolve } = Promise.withResolvers<DeepReadonly<LogicalCluster> | undefined>();
-    const told: Told = (object) => {
-      if (object === undefined || isWanted(object)) resolve(object);
+    const listener: Listener = (object) => {
+      if (object === undefined || isMet(object)) resolve(object);
     };
-    const giveUp = (): void => resolve(undefined);
-    const waiting = this.#waiting.get(cluster) ?? new Set();
-    this.#waiting.set(cluster, waiting.add(told));
-    const timer = clock.after(ms, giveUp);
-    signal?.addEventListener('abort', giveUp, { once: true });
+    const cancel = (): void => resolve(undefined);
+    const listeners = this.#listeners.get(cluster) ?? new Set();
+    this.#listeners.set(cluster, listeners.add(listener));
+    const timer = clock.after(ms, cancel);
+    signal?.addEventListener('abort', cancel, { once: true });
     try {
       return await promise;
     } finally {
       timer.cancel();
-      signal?.removeEventListener('abort', giveUp);
-      waiting.delete(told);
-      if (waiting.size === 0) this.#waiting.delete(cluster);
+      signal?.removeEventListener('abort', cancel);
+      listeners.delete(listener);
+      if (listeners.size === 0) this.#listeners.delete(cluster);
     }
   }
 }

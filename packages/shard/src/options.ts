@@ -1,11 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import {
-  auditOptionTable,
-  requestHeaderOptionTable,
-  requestLimitOptionTable,
-  tokenOptionTable,
-} from '@multiplane/apiserver';
 import {
   FeatureGates,
   loggingOptionTable,
@@ -15,6 +8,22 @@ import {
   type OptionTable,
   type OptionValues,
 } from '@multiplane/component-base';
+import {
+  audienceOptionTable,
+  auditOptionTable,
+  checkFilesExist,
+  checkServingCertificate,
+  clientCaOptions,
+  corsOptionTable,
+  externalTokenOptionTable,
+  listenerOptions,
+  requestHeaderOptionTable,
+  requestLimitOptionTable,
+  serviceAccountIssuerOptions,
+  servingCertificateOptions,
+  shutdownOptionTable,
+  tokenFileOptionTable,
+} from '@multiplane/generic-server';
 import { admissionOptionTable } from './admission-options.ts';
 import { authorizationOptionTable, invalidAuthorizer } from './authorization-options.ts';
 import { webhookPolicy, webhooks } from './webhook-options.ts';
@@ -24,12 +33,12 @@ const general = {
   'root-directory': {
     type: 'text',
     default: '.multiplane',
-    description: 'Folder for data, keys and the admin kubeconfig; made with mode 0700.',
+    description: 'Directory for data, keys and the admin kubeconfig; created with mode 0700.',
   },
   'shard-name': {
     type: 'text',
     default: 'root',
-    description: 'Name of this shard; the one called root hosts the root workspace.',
+    description: 'Name of this shard; the shard named root hosts the root workspace.',
   },
   'shard-base-url': { type: 'text', description: 'URL at which other components reach this shard.' },
   'shard-external-url': {
@@ -43,17 +52,17 @@ const general = {
   'batteries-included': {
     type: 'list',
     default: ['admin', 'workspace-types'],
-    description: 'What comes ready made: admin (kubeconfig and tokens), workspace-types, user, metrics-viewer.',
+    description: 'Objects to create at startup: admin (kubeconfig and tokens), workspace-types, user, metrics-viewer.',
   },
   'enable-home-workspaces': {
     type: 'boolean',
     default: true,
-    description: 'Give everybody who asks for one a home workspace; on the root shard.',
+    description: 'Create home workspaces on request; on the root shard.',
   },
   'home-workspaces-home-creator-groups': {
     type: 'list',
     default: ['system:authenticated'],
-    description: 'Groups whose members may have a home workspace.',
+    description: 'Groups whose members may create a home workspace.',
   },
   'root-identities-file': {
     type: 'text',
@@ -63,81 +72,59 @@ const general = {
   'run-controllers': { type: 'boolean', default: true, description: 'Run the controllers of this shard.' },
   'feature-gates': {
     type: 'map',
-    description: 'Switches features on and off, as in A=true,B=false; unknown ones are told and ignored.',
+    description: 'Enables and disables features, as in A=true,B=false; unknown features are ignored with a warning.',
   },
 } as const satisfies OptionTable;
 
 const serving = {
-  'bind-address': { type: 'text', default: '0.0.0.0', description: 'Address to listen on.' },
-  'secure-port': {
-    type: 'number',
-    default: 6443,
-    min: 0,
-    max: 65535,
-    description: 'Port for HTTPS; 0 takes any free one.',
-  },
+  ...listenerOptions(6443),
   'external-hostname': {
     type: 'text',
     description: 'Host name that clients use; it goes into the serving certificate and the kubeconfig.',
   },
-  'tls-cert-file': { type: 'text', description: 'Serving certificate (PEM); made in the root directory when absent.' },
-  'tls-private-key-file': { type: 'text', description: 'Key of the serving certificate.' },
-  'cors-allowed-origins': { type: 'list', description: 'Regular expressions of origins that browsers may call from.' },
+  ...servingCertificateOptions({ isGenerated: true }),
+  ...corsOptionTable,
   ...requestLimitOptionTable,
-  'shutdown-delay-duration': {
-    type: 'duration',
-    default: '0s',
-    description: 'Time between readiness going red and the end of the listener.',
-  },
+  ...shutdownOptionTable,
 } as const satisfies OptionTable;
 
 const storage = {
   'storage-backend': {
     type: 'text',
     choices: ['file', 'memory', 'etcd'],
-    description: 'Where objects are kept; default: etcd when --etcd-servers is given, else file.',
+    description: 'Storage backend; default: etcd if --etcd-servers is set, else file.',
   },
   'etcd-servers': {
     type: 'list',
-    description: 'etcd endpoints, comma separated; without them the embedded store is used.',
+    description: 'etcd endpoints, comma separated; default: the embedded store.',
   },
-  'etcd-prefix': { type: 'text', default: '/registry', description: 'Keys of this shard begin with this in etcd.' },
+  'etcd-prefix': { type: 'text', default: '/registry', description: 'Prefix of the keys of this shard in etcd.' },
   'etcd-cafile': { type: 'text', description: 'CA of the etcd servers.' },
   'etcd-certfile': { type: 'text', description: 'Client certificate for etcd.' },
   'etcd-keyfile': { type: 'text', description: 'Key of the client certificate for etcd.' },
-  'event-ttl': { type: 'duration', default: '1h', description: 'How long events are kept.' },
+  'event-ttl': { type: 'duration', default: '1h', description: 'Retention of events.' },
 } as const satisfies OptionTable;
 
 const authentication = {
-  'client-ca-file': {
-    type: 'text',
-    description: 'CA bundle whose client certificates are accepted; default: a CA made in the root directory.',
-  },
-  'token-auth-file': { type: 'text', description: 'File of static tokens: token,user,uid,"group1,group2".' },
+  ...clientCaOptions('default: a CA generated in the root directory'),
+  ...tokenFileOptionTable,
   'anonymous-auth': {
     type: 'boolean',
     default: true,
-    description: 'Let requests without credentials in as system:anonymous.',
+    description: 'Accept requests without credentials as system:anonymous.',
   },
-  'api-audiences': {
-    type: 'list',
-    description: 'Audiences that tokens must have; default: the service account issuer.',
-  },
-  'service-account-issuer': {
-    type: 'list',
-    default: ['https://kcp.default.svc'],
-    description: 'Issuers of service account tokens; the first one signs.',
-  },
+  ...audienceOptionTable,
+  ...serviceAccountIssuerOptions('the first one signs'),
   'service-account-key-file': { type: 'list', description: 'Further keys that verify service account tokens (PEM).' },
   'service-account-private-key-file': {
     type: 'text',
-    description: 'Key that signs service account tokens; made as sa.key in the root directory when absent.',
+    description: 'Key that signs service account tokens; default: sa.key, generated in the root directory.',
     aliases: ['service-account-signing-key-file'],
   },
   'service-account-max-token-expiration': {
     type: 'duration',
     default: '0s',
-    description: 'Longest life of a token; 0: as long as asked for.',
+    description: 'Maximum lifetime of requested tokens; 0: unlimited.',
   },
   'authentication-admin-token-path': {
     type: 'text',
@@ -146,18 +133,18 @@ const authentication = {
   },
   'root-ca-file': {
     type: 'text',
-    description: 'CA bundle published in every namespace; default: the one of the serving certificate.',
+    description: 'CA bundle published in every namespace; default: the CA of the serving certificate.',
   },
 } as const satisfies OptionTable;
 
-/** All flags of a shard by section: the parser, the environment and `--help` come from here (names: C12.8). */
+/** All flags of a shard by section: the parser, the environment and `--help` come from here (names as in kcp). */
 export const shardOptionSections = {
   General: general,
   Serving: serving,
   Storage: storage,
   Sharding: sharding,
   Replication: replication,
-  Authentication: { ...authentication, ...requestHeaderOptionTable, ...tokenOptionTable },
+  Authentication: { ...authentication, ...requestHeaderOptionTable, ...externalTokenOptionTable },
   Authorization: authorizationOptionTable,
   Admission: admissionOptionTable,
   Webhooks: webhooks,
@@ -172,7 +159,7 @@ export const shardOptionTable = {
   ...replication,
   ...authentication,
   ...requestHeaderOptionTable,
-  ...tokenOptionTable,
+  ...externalTokenOptionTable,
   ...authorizationOptionTable,
   ...admissionOptionTable,
   ...webhooks,
@@ -184,7 +171,7 @@ export type ShardOptionValues = OptionValues<typeof shardOptionTable>;
 
 const knownGates = {
   WorkspaceMounts: { default: false, stage: 'alpha' },
-  CacheAPIs: { default: false, stage: 'alpha' },
+  CacheAPIs: { default: true, stage: 'beta' },
   WorkspaceAuthentication: { default: false, stage: 'alpha' },
   LogicalClusterMigration: { default: false, stage: 'alpha' },
   EnableDeprecatedAPIExportVirtualWorkspacesUrls: { default: false, stage: 'deprecated' },
@@ -204,19 +191,16 @@ export interface ShardOptions extends Omit<
   readonly features: FeatureGates<keyof typeof knownGates>;
 }
 
-/** Fills in what follows from other flags and refuses what does not fit together. Throws OptionError. */
+/** Computes defaults that depend on other flags and validates combinations. Throws OptionError. */
 export function completeShardOptions(values: ShardOptionValues): Completed<ShardOptions> {
   const rootDirectory = resolve(values.rootDirectory);
-  if ((values.tlsCertFile === undefined) !== (values.tlsPrivateKeyFile === undefined))
-    throw new OptionError('--tls-cert-file and --tls-private-key-file go together');
-  for (const [flag, file] of [
+  checkServingCertificate(values);
+  checkFilesExist([
     ['tls-cert-file', values.tlsCertFile],
     ['tls-private-key-file', values.tlsPrivateKeyFile],
     ['client-ca-file', values.clientCaFile],
     ['token-auth-file', values.tokenAuthFile],
-  ] as const) {
-    if (file !== undefined && !existsSync(file)) throw new OptionError(`--${flag}: ${file} does not exist`);
-  }
+  ]);
   if (values.storageBackend === 'etcd' && values.etcdServers.length === 0)
     throw new OptionError('--storage-backend=etcd needs --etcd-servers');
   checkShardingOptions(values);
@@ -237,7 +221,7 @@ export function completeShardOptions(values: ShardOptionValues): Completed<Shard
   });
 }
 
-/** A plain list replaces the default; a list of `+x` and `-x` changes it (C12.8). */
+/** A plain list replaces the default; a list of `+x` and `-x` changes it (kcp `pkg/server/options/batteries`). */
 function batteriesOf(given: readonly string[]): ReadonlySet<string> {
   const relative = given.filter((name) => /^[+-]/.test(name));
   if (relative.length > 0 && relative.length < given.length)
@@ -251,13 +235,4 @@ function batteriesOf(given: readonly string[]): ReadonlySet<string> {
   if (batteries.has('user') && !batteries.has('admin'))
     throw new OptionError('battery user enabled which requires admin as well');
   return batteries;
-}
-
-/** Reads a file that a flag names; the error says which flag. */
-export function readOptionFile(flag: string, file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (cause) {
-    throw new OptionError(`--${flag}: ${file} cannot be read`, { cause });
-  }
 }

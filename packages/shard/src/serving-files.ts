@@ -1,34 +1,35 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, type X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { watchServingCertificate, type ServingCertificate } from '@multiplane/apiserver';
 import {
-  ensureOwnAuthority,
+  ensureLocalAuthority,
   ensureServingCertificate,
+  readOptionFile,
   servingHosts,
   writeFileAtomic,
   type CertificateWatcher,
   type Watched,
 } from '@multiplane/component-base';
-import { readOptionFile, type ShardOptions } from './options.ts';
+import { type ServingCertificate, watchServingCertificate } from '@multiplane/generic-server';
+import type { ShardOptions } from './options.ts';
 
-/** Certificates and keys a shard serves and trusts with, as their files say now. */
+/** Certificates, CAs and keys of a shard; all but the service account key follow their files. */
 export interface ServingFiles {
   readonly serving: Watched<ServingCertificate>;
-  /** What clients verify the server with (PEM). */
+  /** CA bundle with which clients verify the server (PEM). */
   readonly rootCa: Watched<string>;
-  /** Whose client certificates are accepted. */
+  /** CAs of accepted client certificates. */
   readonly clientAuthorities: Watched<readonly X509Certificate[]>;
-  /** Of the proxies that may say who makes a request; absent: nobody may. */
+  /** CAs of proxies that may send identity headers; undefined without `--requestheader-client-ca-file`. */
   readonly proxyAuthorities?: Watched<readonly X509Certificate[]> | undefined;
-  /** Read once: tokens that were signed with it must stay good. */
+  /** Read once: a change would invalidate issued tokens. */
   readonly serviceAccountKey: KeyObject;
 }
 
 /**
- * Reads or makes what is needed, below the root directory: a CA for serving (`ca.crt`), one for clients
- * (`client-ca.crt`), the serving certificate (`apiserver.crt`) and the key of service account tokens (`sa.key`). The two
- * CAs are apart so that a serving certificate never authenticates anybody.
+ * Reads the files of the flags, or creates missing ones in the root directory: the serving CA (`ca.crt`), the client CA
+ * (`client-ca.crt`), the serving certificate (`apiserver.crt`) and the service account key (`sa.key`). The CAs are separate so
+ * that a serving certificate cannot be used as a client certificate.
  */
 export async function prepareServingFiles(
   options: ShardOptions,
@@ -37,7 +38,7 @@ export async function prepareServingFiles(
   const { rootDirectory: folder, tlsCertFile, tlsPrivateKeyFile, requestheaderClientCaFile } = options;
   const serviceAccountKey = await prepareServiceAccountKey(options);
   const clientCaFile =
-    options.clientCaFile ?? (await ensureOwnAuthority(folder, 'client-ca', 'multiplane client CA')).certificateFile;
+    options.clientCaFile ?? (await ensureLocalAuthority(folder, 'client-ca', 'multiplane client CA')).certificateFile;
   const pair =
     tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined
       ? { certificateFile: tlsCertFile, privateKeyFile: tlsPrivateKeyFile, authorityFile: tlsCertFile }

@@ -5,10 +5,10 @@ import { shardUrls } from './sharding/shard-urls.ts';
 
 const complete = (...args: string[]): ShardOptions =>
   completeShardOptions(parseOptions(shardOptionTable, { args }).values);
-/** Some file that is there. */
+/** A file that exists. */
 const file = import.meta.filename;
 
-describe('flags of a shard among others', () => {
+describe('sharding flags', () => {
   test.each([
     [['--shard-name=east'], '--cache-kubeconfig is required for non-root shards'],
     [
@@ -29,11 +29,11 @@ describe('flags of a shard among others', () => {
       '--run-virtual-workspaces=false requires --shard-client-cert-file',
     ],
     [['--leader-election-renew-deadline=60s'], '--leader-election-retry-period must be less than'],
-  ])('%j are refused', (args, message) => {
+  ])('%j are rejected', (args, message) => {
     expect(() => complete(...args)).toThrow(message);
   });
 
-  test('are fine for a shard of its own', () => {
+  test('are valid for a single shard', () => {
     const options = complete(
       '--shard-name=east',
       `--cache-server-kubeconfig-file=${file}`,
@@ -46,7 +46,7 @@ describe('flags of a shard among others', () => {
   });
 });
 
-test('URLs fall back on the base URL, and that on where the shard listens', () => {
+test('URLs default to the base URL, and that to the address of the listener', () => {
   expect(shardUrls(complete('--bind-address=::'), 7)).toEqual({
     baseURL: 'https://[::1]:7',
     externalURL: 'https://[::1]:7',

@@ -1,59 +1,59 @@
 import { existsSync } from 'node:fs';
-import type { requestHeaderOptionTable } from '@multiplane/apiserver';
 import { OptionError, type OptionTable, type OptionValues } from '@multiplane/component-base';
+import type { requestHeaderOptionTable } from '@multiplane/generic-server';
 import { isShardName } from '@multiplane/storage';
 
-/** Flags of a shard among others (C12.8). */
+/** Flags for several shards (kcp `pkg/server/options`). */
 export const sharding = {
   'shard-virtual-workspace-url': {
     type: 'text',
-    description: 'URL at which the virtual workspaces of this shard are reached; default: the base URL.',
+    description: 'URL of the virtual workspaces of this shard; default: the base URL.',
   },
   'shard-virtual-workspace-ca-file': {
     type: 'text',
-    description: 'CA bundle that the virtual workspaces outside of this process are verified with.',
+    description: 'CA bundle that verifies an external virtual workspace server.',
   },
   'run-virtual-workspaces': {
     type: 'boolean',
     default: true,
-    description: 'Serve virtual workspaces in this process; else /services/ is passed on to their URL.',
+    description: 'Serve virtual workspaces in this process; otherwise /services/ is proxied to their URL.',
   },
   'shard-client-cert-file': {
     type: 'text',
-    description: 'Client certificate that this shard shows where it passes requests on.',
+    description: 'Client certificate for proxied requests.',
   },
   'shard-client-key-file': { type: 'text', description: 'Key of that certificate.' },
   'mount-proxy-client-cert-file': {
     type: 'text',
-    description:
-      'Client certificate that this shard shows to what workspaces are mounted from, which is then told who asks.',
+    description: 'Client certificate for the targets of workspace mounts; with it, the user is forwarded in headers.',
   },
   'mount-proxy-client-key-file': { type: 'text', description: 'Key of that certificate.' },
   'shard-kubeconfig-file': {
     type: 'text',
-    description: 'Kubeconfig by which this shard reaches the others, without --logical-cluster-admin-kubeconfig.',
+    description: 'Kubeconfig for other shards if --logical-cluster-admin-kubeconfig is not set.',
   },
   'root-shard-kubeconfig-file': {
     type: 'text',
-    description: 'Kubeconfig by which this shard reaches the root shard (context shard-base).',
+    description: 'Kubeconfig for the root shard (context shard-base).',
   },
   'logical-cluster-admin-kubeconfig': {
     type: 'text',
-    description: 'Kubeconfig of the identity that makes logical clusters on other shards, at their own URLs.',
+    description: 'Kubeconfig of the identity that creates logical clusters on other shards at their base URLs.',
   },
   'external-logical-cluster-admin-kubeconfig': {
     type: 'text',
-    description: 'Kubeconfig of the identity that reads and deletes them by way of the front-proxy.',
+    description:
+      'Kubeconfig of the identity that reads and deletes logical clusters of other shards through the front-proxy.',
   },
   'cache-kubeconfig': {
     type: 'text',
     aliases: ['cache-server-kubeconfig-file'],
-    description: 'Kubeconfig of the cache server; without it the one in this process is read.',
+    description: 'Kubeconfig of the cache server; default: the embedded cache server.',
   },
   'enable-leader-election': {
     type: 'boolean',
     default: false,
-    description: 'Several replicas of this shard on one store: controllers run in one of them.',
+    description: 'Elect one of several replicas of this shard to run the controllers.',
   },
   'leader-election-namespace': {
     type: 'text',
@@ -64,32 +64,31 @@ export const sharding = {
   'leader-election-lease-duration': {
     type: 'duration',
     default: '60s',
-    description: 'How long the other replicas wait for one that has fallen silent before one of them takes over.',
+    description: 'Time after the last renewal before another replica may acquire the lease.',
   },
   'leader-election-renew-deadline': {
     type: 'duration',
     default: '5s',
-    description: 'How long a replica that cannot renew the lease goes on leading; less than the lease duration.',
+    description: 'Time after which a leader that cannot renew the lease stops leading; less than the lease duration.',
   },
   'leader-election-retry-period': {
     type: 'duration',
     default: '2s',
-    description: 'Time between two tries; less than the renew deadline.',
+    description: 'Time between two attempts; less than the renew deadline.',
   },
 } as const satisfies OptionTable;
 
-/** Where replicated objects are published (see also --cache-kubeconfig). */
+/** Where replicated objects are published; `--cache-kubeconfig` says where they are read. */
 export const replication = {
   'nats-servers': {
     type: 'list',
-    description:
-      'NATS servers that replicated objects are published to; without them the embedded cache server is fed.',
+    description: 'NATS servers to publish replicated objects to; default: the embedded cache server.',
   },
   'nats-stream': { type: 'text', default: 'multiplane', description: 'JetStream stream of the replicated objects.' },
   'nats-subject-prefix': {
     type: 'text',
     default: 'multiplane.cache',
-    description: 'Subjects of the replicated objects begin with this.',
+    description: 'Subject prefix of the replicated objects.',
   },
   'nats-cafile': { type: 'text', description: 'CA of the NATS servers.' },
   'nats-certfile': { type: 'text', description: 'Client certificate for NATS.' },
@@ -106,7 +105,7 @@ type Values = OptionValues<typeof sharding & typeof replication & typeof request
 /** The shard that hosts the logical cluster `root`. */
 export const rootShardName = 'root';
 
-/** Refuses what does not fit together (C12.5). Throws OptionError. */
+/** Validates combinations of sharding flags, with kcp's messages where kcp has the flag. Throws OptionError. */
 export function checkShardingOptions(values: Values): void {
   const { shardName } = values;
   if (!isShardName(shardName))

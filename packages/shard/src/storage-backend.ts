@@ -14,7 +14,7 @@ import { MemoryStorage, openFileStorage, type Storage } from '@multiplane/storag
 import type { EtcdTls } from '@multiplane/storage/etcd';
 import type { ShardOptions } from './options.ts';
 
-/** Opens the store that the flags name. Throws with what to do about it when it cannot be used. */
+/** Opens the storage backend of the flags. Throws OptionError for unusable flags. */
 export async function openStorageBackend(
   options: ShardOptions,
   { certificates, logger }: { readonly certificates: CertificateWatcher; readonly logger: Logger },
@@ -32,7 +32,7 @@ export async function openStorageBackend(
           prefix: options.etcdPrefix,
           tls: etcdTls(options, certificates),
         },
-        { onInterruption: logFailures(logger, 'work over etcd was interrupted') },
+        { onWatchFailure: logFailures(logger, 'failed to watch etcd') },
       );
     }
   }

@@ -1,8 +1,9 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { DeepReadonly, GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { Informer, InformerHandlers, ObjectReference } from '@multiplane/client';
-import { FakeClock, MetricsRegistry } from '@multiplane/component-base';
+import { MetricsRegistry } from '@multiplane/component-base';
 import { usageMetrics } from './usage-metrics.ts';
+import { FakeClock } from '@multiplane/testing';
 
 let registry: MetricsRegistry;
 let clock: FakeClock;
@@ -52,7 +53,7 @@ const lines = async (name: string): Promise<string[]> =>
     .filter((line) => line.startsWith(`${name}{`))
     .map((line) => line.slice(name.length));
 
-test('logical clusters and workspaces are counted by phase, those that have none as being scheduled', async () => {
+test('counts logical clusters and workspaces by phase, those without a phase as Scheduling', async () => {
   const clusters = on('logicalclusters');
   clusters.added(object(), reference);
   clusters.added(object({ phase: 'Initializing' }), reference);
@@ -71,7 +72,7 @@ test('logical clusters and workspaces are counted by phase, those that have none
   expect(await lines('kcp_workspace_count')).toHaveLength(7);
 });
 
-test('bindings are counted by phase and by condition', async () => {
+test('counts APIBindings by phase and condition', async () => {
   const bindings = on('apibindings');
   bindings.added(object(), reference);
   bindings.updated(object(bound('APIExportValid')), object(), reference);
@@ -91,13 +92,13 @@ test('bindings are counted by phase and by condition', async () => {
   ]);
 });
 
-test('however many types of conditions somebody writes, there are few series', async () => {
+test('bounds the series of condition types', async () => {
   for (let count = 0; count < 500; count++)
     on('apiexports').added(object({ conditions: [{ type: `Type${count}`, status: `Odd${count}` }] }), reference);
   expect((await lines('kcp_apiexport_condition_status')).length).toBeLessThan(100);
 });
 
-test('the time until a binding is bound is measured once, not for what was there at the start', async () => {
+test('observes the ready duration of an APIBinding once, and not for objects of the initial list', async () => {
   const bindings = on('apibindings');
   const done = object(bound('InitialBindingCompleted'));
   const counted = async (): Promise<(string | undefined)[]> => [
@@ -112,7 +113,7 @@ test('the time until a binding is bound is measured once, not for what was there
   bindings.updated(object({ ...bound('InitialBindingCompleted'), phase: 'Binding' }), done, reference);
   bindings.updated(done, object({ ...bound('InitialBindingCompleted'), phase: 'Binding' }), reference);
   expect(await counted()).toEqual(['{shard="east"} 1', '{le="2500",shard="east"} 1']);
-  // Default bindings of a type are made bound.
+  // Default bindings are created bound.
   bindings.added(done, reference);
   expect((await counted())[0]).toBe('{shard="east"} 2');
 });

@@ -10,12 +10,12 @@ import type { InformerSource } from '@multiplane/client';
 import type { Clock, HistogramSeries, MetricsRegistry } from '@multiplane/component-base';
 import { logicalClusters, workspaces } from '@multiplane/controllers';
 
-/** Of logical clusters and workspaces; all are reported always. What has none yet waits for its shard (C14.2). */
+/** Phases of logical clusters and workspaces; objects without a phase count as the first one. */
 const phases = ['Scheduling', 'Initializing', 'Ready', 'Unavailable', 'Inactive', 'Terminating', 'Deleting'] as const;
-/** Of bindings; empty for new ones. */
+/** Phases of APIBindings; empty for new ones. */
 const bindingPhases = ['', 'Binding', 'Bound'] as const;
 const statuses = ['True', 'False', 'Unknown'] as const;
-/** Types of conditions are the system's, but whoever may write a status may write others. */
+/** Limit on the condition types with series: users who may write a status can add any type. */
 const maxConditions = 24;
 const readyBuckets = [100, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000];
 
@@ -24,106 +24,136 @@ type WithStatus = DeepReadonly<
   KubeObject & { status?: { phase?: string | undefined; conditions?: readonly Condition[] | undefined } | undefined }
 >;
 
+interface Metric {
+  readonly resource: GroupVersionResource;
+  readonly name: string;
+  readonly help: string;
+}
+
 export interface UsageMetricsModules {
   readonly registry: MetricsRegistry;
-  /** Of this shard. */
+  /** Informers of this shard. */
   readonly informers: InformerSource;
   readonly clock: Clock;
 }
 
 /**
- * What a shard has, as kcp 0.32 tells it (C14.2): logical clusters, workspaces and bindings by phase, conditions of
- * bindings and exports, and how long these took to be of use. Counted with every change, so that a scrape costs the same
- * whatever there is, and the number of series is that of phases and conditions, not of tenants.
+ * kcp's metrics of a shard (`pkg/server/metrics/metrics.go`): logical clusters, workspaces and APIBindings by phase, conditions
+ * of APIBindings and APIExports, and the time until these are ready. Informer handlers maintain the counts, so a scrape does
+ * not list objects, and the number of series depends on phases and conditions, not on tenants.
  *
- * Times of creation are whole seconds, and so is what is measured from them; the reference's, too.
+ * Creation timestamps have a resolution of one second, and so have the measured durations.
  */
 export function usageMetrics(options: { readonly shardName: string }, modules: UsageMetricsModules): void {
-  const { shardName: shard } = options;
-  const { registry, informers, clock } = modules;
-  const ofPhases = (resource: GroupVersionResource, name: string, help: string, known: readonly string[]): void => {
-    // Phases are checked when a status is written: there are no others.
-    const counts: Counts = new Map(known.map((phase) => [phase, 0]));
-    registry.gauge<'shard' | 'phase'>({
-      name,
-      help,
-      labels: { shard: [shard], phase: known },
-      readAll: () => [...counts].map(([phase, count]) => [{ shard, phase }, count] as const),
-    });
-    const phaseOf = ({ status }: WithStatus): string => status?.phase ?? known[0] ?? '';
-    informers.informer(resource).addHandlers({
-      added: (object) => count(counts, phaseOf(object), 1),
-      updated: (object, old) => {
-        const [now, before] = [phaseOf(object), phaseOf(old)];
-        if (now === before) return;
-        count(counts, before, -1);
-        count(counts, now, 1);
-      },
-      deleted: (old) => count(counts, phaseOf(old), -1),
-    });
-  };
-  const ofConditions = (
-    resource: GroupVersionResource,
-    name: string,
-    help: string,
-    ready: { readonly duration: HistogramSeries; readonly isReady: (object: WithStatus) => boolean },
-  ): void => {
-    const counts: Counts = new Map();
-    registry.gauge<'shard' | 'condition' | 'status'>({
-      name,
-      help,
-      labels: { shard: [shard], condition: maxConditions, status: statuses },
-      readAll: () =>
-        [...counts].map(([key, value]) => {
-          const [condition = '', status = ''] = key.split(' ', 2);
-          return [{ shard, condition, status }, value] as const;
-        }),
-    });
-    const countAll = ({ status }: WithStatus, by: number): void => {
-      for (const condition of status?.conditions ?? [])
-        countPresent(counts, `${condition.type} ${condition.status}`, by);
-    };
-    const { duration, isReady } = ready;
-    let synced = false;
-    const observe = ({ metadata }: WithStatus): void =>
-      duration.observe(Math.max(0, clock.now() - Date.parse(metadata.creationTimestamp ?? '')));
-    informers.informer(resource).addHandlers({
-      added: (object) => {
-        countAll(object, 1);
-        // Some are made as they are to stay; what was there at the start became ready at some other time.
-        if (synced && isReady(object)) observe(object);
-      },
-      updated: (object, old) => {
-        countAll(old, -1);
-        countAll(object, 1);
-        if (isReady(object) && !isReady(old)) observe(object);
-      },
-      deleted: (old) => countAll(old, -1),
-      synced: () => (synced = true),
-    });
-  };
+  const { shardName } = options;
+  const { registry } = modules;
   const histogram = (name: string, help: string): HistogramSeries =>
-    registry.histogram({ name, help, labels: { shard: [shard] }, buckets: readyBuckets }).series({ shard });
+    registry
+      .histogram({ name, help, labels: { shard: [shardName] }, buckets: readyBuckets })
+      .series({ shard: shardName });
 
-  ofPhases(logicalClusters, 'kcp_logicalcluster_count', 'Logical clusters of this shard by phase.', phases);
-  ofPhases(workspaces, 'kcp_workspace_count', 'Workspaces of this shard by phase.', phases);
-  ofPhases(apiBindings, 'kcp_apibinding_phase', 'APIBindings of this shard by phase.', bindingPhases);
-  ofConditions(apiBindings, 'kcp_apibinding_condition_status', 'Conditions of APIBindings by status.', {
-    duration: histogram(
-      'kcp_apibinding_ready_duration_ms',
-      'Milliseconds from the creation of an APIBinding to Bound.',
-    ),
-    // It stays so when the binding follows a change of its export: only the first time counts.
-    isReady: ({ status }) => isConditionTrue(status?.conditions, 'InitialBindingCompleted'),
+  for (const [resource, name, help, known] of [
+    [logicalClusters, 'kcp_logicalcluster_count', 'Logical clusters of this shard by phase.', phases],
+    [workspaces, 'kcp_workspace_count', 'Workspaces of this shard by phase.', phases],
+    [apiBindings, 'kcp_apibinding_phase', 'APIBindings of this shard by phase.', bindingPhases],
+  ] as const)
+    countPhases({ resource, name, help }, known, shardName, modules);
+  countConditions(
+    {
+      resource: apiBindings,
+      name: 'kcp_apibinding_condition_status',
+      help: 'Conditions of APIBindings by status.',
+      duration: histogram(
+        'kcp_apibinding_ready_duration_ms',
+        'Milliseconds from the creation of an APIBinding to Bound.',
+      ),
+      // The condition stays true when the binding follows a change of its export, so only the first time counts.
+      isReady: ({ status }) => isConditionTrue(status?.conditions, 'InitialBindingCompleted'),
+    },
+    shardName,
+    modules,
+  );
+  countConditions(
+    {
+      resource: apiExports,
+      name: 'kcp_apiexport_condition_status',
+      help: 'Conditions of APIExports by status.',
+      duration: histogram(
+        'kcp_apiexport_ready_duration_ms',
+        'Milliseconds from the creation of an APIExport to its identity and the URLs of its virtual workspace.',
+      ),
+      isReady: ({ status }) =>
+        isConditionTrue(status?.conditions, 'IdentityValid') &&
+        isConditionTrue(status?.conditions, 'VirtualWorkspaceURLsReady'),
+    },
+    shardName,
+    modules,
+  );
+}
+
+function countPhases(
+  { resource, name, help }: Metric,
+  known: readonly string[],
+  shard: string,
+  { registry, informers }: UsageMetricsModules,
+): void {
+  // Schemas restrict the phase to the known ones, so the series are bounded.
+  const counts: Counts = new Map(known.map((phase) => [phase, 0]));
+  registry.gauge<'shard' | 'phase'>({
+    name,
+    help,
+    labels: { shard: [shard], phase: known },
+    readAll: () => [...counts].map(([phase, value]) => [{ shard, phase }, value] as const),
   });
-  ofConditions(apiExports, 'kcp_apiexport_condition_status', 'Conditions of APIExports by status.', {
-    duration: histogram(
-      'kcp_apiexport_ready_duration_ms',
-      'Milliseconds from the creation of an APIExport to its identity and the URLs of its virtual workspace.',
-    ),
-    isReady: ({ status }) =>
-      isConditionTrue(status?.conditions, 'IdentityValid') &&
-      isConditionTrue(status?.conditions, 'VirtualWorkspaceURLsReady'),
+  const phaseOf = ({ status }: WithStatus): string => status?.phase ?? known[0] ?? '';
+  informers.informer(resource).addHandlers({
+    added: (object) => count(counts, phaseOf(object), 1),
+    updated: (object, old) => {
+      const [now, before] = [phaseOf(object), phaseOf(old)];
+      if (now === before) return;
+      count(counts, before, -1);
+      count(counts, now, 1);
+    },
+    deleted: (old) => count(counts, phaseOf(old), -1),
+  });
+}
+
+function countConditions(
+  metric: Metric & { readonly duration: HistogramSeries; readonly isReady: (object: WithStatus) => boolean },
+  shard: string,
+  { registry, informers, clock }: UsageMetricsModules,
+): void {
+  const { resource, name, help, duration, isReady } = metric;
+  const counts: Counts = new Map();
+  registry.gauge<'shard' | 'condition' | 'status'>({
+    name,
+    help,
+    labels: { shard: [shard], condition: maxConditions, status: statuses },
+    readAll: () =>
+      [...counts].map(([key, value]) => {
+        const [condition = '', status = ''] = key.split(' ', 2);
+        return [{ shard, condition, status }, value] as const;
+      }),
+  });
+  const countAll = ({ status }: WithStatus, by: number): void => {
+    for (const condition of status?.conditions ?? []) countPresent(counts, `${condition.type} ${condition.status}`, by);
+  };
+  let synced = false;
+  const observe = ({ metadata }: WithStatus): void =>
+    duration.observe(Math.max(0, clock.now() - Date.parse(metadata.creationTimestamp ?? '')));
+  informers.informer(resource).addHandlers({
+    added: (object) => {
+      countAll(object, 1);
+      // Some objects are created ready. Objects of the initial list became ready at an unknown time.
+      if (synced && isReady(object)) observe(object);
+    },
+    updated: (object, old) => {
+      countAll(old, -1);
+      countAll(object, 1);
+      if (isReady(object) && !isReady(old)) observe(object);
+    },
+    deleted: (old) => countAll(old, -1),
+    synced: () => (synced = true),
   });
 }
 
@@ -131,7 +161,7 @@ function count(counts: Counts, key: string, by: number): void {
   counts.set(key, (counts.get(key) ?? 0) + by);
 }
 
-/** Forgets what no object has: what is written into a status is not bounded by itself. */
+/** Deletes zero counts: the keys come from statuses and are not bounded. */
 function countPresent(counts: Counts, key: string, by: number): void {
   count(counts, key, by);
   if (counts.get(key) === 0) counts.delete(key);

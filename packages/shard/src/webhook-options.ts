@@ -1,22 +1,21 @@
-import { AddressPolicy } from '@multiplane/apiserver';
 import { OptionError, type OptionTable } from '@multiplane/component-base';
+import { AddressPolicy } from '@multiplane/generic-server';
 
-/** What webhooks that tenants name may reach: conversion, admission. */
+/** Networks that the webhooks of tenants (conversion, admission) may use. */
 export const webhooks = {
   'webhook-allowed-networks': {
     type: 'list',
     default: [],
-    description:
-      'Networks (10.1.0.0/16) whose webhooks are called although their addresses are not public; public ones always are.',
+    description: 'Private networks (10.1.0.0/16) in which webhooks are called; public addresses are always allowed.',
   },
   'webhook-denied-networks': {
     type: 'list',
     default: [],
-    description: 'Networks whose webhooks are never called; wins over what is allowed.',
+    description: 'Networks in which webhooks are never called; takes precedence over the allowed ones.',
   },
 } as const satisfies OptionTable;
 
-/** Which addresses webhooks may have. Throws OptionError. */
+/** The address policy of both flags. Throws OptionError. */
 export function webhookPolicy(options: {
   readonly webhookAllowedNetworks: readonly string[];
   readonly webhookDeniedNetworks: readonly string[];

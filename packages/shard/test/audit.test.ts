@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { AuditEvent } from '@multiplane/apiserver';
+import type { AuditEvent } from '@multiplane/generic-server';
 import { eventually, TempDir } from '@multiplane/testing';
 import { InProcessShard } from '@multiplane/testing/shard';
 
@@ -78,11 +78,11 @@ async function send(method: string, path: string, body?: object): Promise<number
 }
 
 describe('the audit log of a shard', () => {
-  test('has both stages of a create, who did it, and what was sent and answered', async () => {
+  test('logs both stages of a create with user, request and response objects', async () => {
     const path = '/clusters/root/api/v1/namespaces/default/configmaps';
     await eventually(async () => expect(await send('GET', '/clusters/root/api/v1/namespaces/default')).toBe(200));
-    expect(await send('POST', path, { metadata: { name: 'told' }, data: { a: '1' } })).toBe(201);
-    // The answer is out before the second stage is told.
+    expect(await send('POST', path, { metadata: { name: 'logged' }, data: { a: '1' } })).toBe(201);
+    // The response is sent before the audit event of the second stage is written.
     const [received, complete] = await eventually(() => {
       const both = events().filter(({ requestURI, verb }) => requestURI === path && verb === 'create');
       expect(both).toHaveLength(2);
@@ -93,7 +93,7 @@ describe('the audit log of a shard', () => {
       kind: 'Event',
       stage: 'ResponseComplete',
       user: { username: 'shard-admin' },
-      objectRef: { resource: 'configmaps', namespace: 'default', name: 'told', apiVersion: 'v1' },
+      objectRef: { resource: 'configmaps', namespace: 'default', name: 'logged', apiVersion: 'v1' },
       responseStatus: { code: 201 },
       requestObject: { data: { a: '1' } },
       responseObject: { kind: 'ConfigMap', data: { a: '1' } },
@@ -107,7 +107,7 @@ describe('the audit log of a shard', () => {
     expect(JSON.stringify(complete)).not.toContain('managedFields');
   });
 
-  test('tells why somebody was refused, which the client never learns', async () => {
+  test('logs the reason of a denied request, which the response does not contain', async () => {
     const path = '/clusters/root/api/v1/secrets';
     const anonymous = await fetchAnonymously(path);
     expect(anonymous).toBe(403);
@@ -124,7 +124,7 @@ describe('the audit log of a shard', () => {
     });
   });
 
-  test('tells of credentials that were refused', async () => {
+  test('logs requests with invalid credentials', async () => {
     expect(await fetchAnonymously('/clusters/root/api', 'Bearer nonsense')).toBe(401);
     expect(events().find(({ responseStatus }) => responseStatus?.['code'] === 401)).toMatchObject({
       stage: 'ResponseComplete',
@@ -132,11 +132,11 @@ describe('the audit log of a shard', () => {
     });
   });
 
-  test('a token stands in no line', () => {
+  test('never logs a token', () => {
     expect(readFileSync(folder.join('audit.log'), 'utf8')).not.toContain('nonsense');
   });
 
-  test('the webhook gets the same events', async () => {
+  test('sends the same events to the webhook', async () => {
     const wanted = events().length;
     await eventually(async () => expect(delivered.length).toBeGreaterThanOrEqual(wanted));
   });

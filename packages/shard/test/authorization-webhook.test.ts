@@ -19,7 +19,7 @@ describe('an authorization webhook', () => {
   let webhook: Server;
   let shard: InProcessShard;
   const asked: Asked[] = [];
-  /** What it says of resources, by name. */
+  /** The decisions of the webhook by resource name. */
   const says: Record<string, JsonObject> = {
     secrets: { allowed: true },
     configmaps: { allowed: false, denied: true, reason: 'not these' },
@@ -84,7 +84,7 @@ describe('an authorization webhook', () => {
     }
   }
 
-  test('decides where the order has it first, and leaves the rest to the others', async () => {
+  test('decides first if it is first in the order, and leaves requests without opinion to the next authorizers', async () => {
     expect((await ask('/clusters/root/api/v1/namespaces/default/secrets'))[0]).toBe(200);
     const [code, text] = await ask('/clusters/root/api/v1/namespaces/default/configmaps');
     expect([code, text]).toEqual([403, expect.stringContaining('not these')]);
@@ -97,14 +97,14 @@ describe('an authorization webhook', () => {
     });
   });
 
-  test('is not asked about masters, and once about what is asked again', async () => {
+  test('is not called for system:masters, and its decisions are cached', async () => {
     const before = asked.length;
     await ask('/clusters/root/api/v1/namespaces/default/secrets');
     await shard.transport.json({ method: 'GET', path: '/clusters/root/api/v1/secrets' });
     expect(asked.length).toBe(before);
   });
 
-  test('cannot list what it allows, and says so', async () => {
+  test('marks rule lists as incomplete', async () => {
     says['selfsubjectrulesreviews'] = { allowed: true };
     const [code, text] = await ask(
       '/clusters/root/apis/authorization.k8s.io/v1/selfsubjectrulesreviews',

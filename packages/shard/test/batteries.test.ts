@@ -27,7 +27,7 @@ describe('batteries', () => {
     }
   }
 
-  test('user: somebody who is known and may do nothing in particular', async () => {
+  test('user: creates a user without rights', async () => {
     const { token, server } = clientConfigOf(readKubeconfig(kubeconfig), kubeconfig, 'user');
     expect(server).toMatch(/\/clusters\/root$/);
     expect(await status(token, '/clusters/root/apis')).toBe(200);
@@ -35,7 +35,7 @@ describe('batteries', () => {
     expect(await status(token, '/metrics')).toBe(403);
   });
 
-  test('metrics-viewer: a token for scraping and nothing else', async () => {
+  test('metrics-viewer: creates a token that can only read metrics', async () => {
     const token = await eventually(async () => {
       const secret = await shard.client.get(
         { group: '', version: 'v1', resource: 'secrets' },

@@ -3,22 +3,22 @@ import type { GroupVersionResource, JsonObject, KubeObject, LogicalClusterName }
 import { apiBindings, apiConversions, type APIBinding } from '@multiplane/apis';
 import { workspaces } from '@multiplane/controllers';
 import { eventually } from '@multiplane/testing';
-import { hat, hats, SharingShard, versionOf } from '@multiplane/testing/shard';
+import { hat, hats, ApiSharingShard, versionOf } from '@multiplane/testing/shard';
 
 const core = (resource: string): GroupVersionResource => ({ group: '', version: 'v1', resource });
 const configMaps = core('configmaps');
 const root = 'root' as LogicalClusterName;
 const mergePatch = 'application/merge-patch+json';
 
-let on: SharingShard;
+let on: ApiSharingShard;
 beforeAll(async () => {
-  on = await SharingShard.start();
+  on = await ApiSharingShard.start();
 }, 120_000);
 afterAll(async () => {
   await on?.[Symbol.asyncDispose]();
 });
 
-/** A provider with an export of hats, and a consumer that has bound it. */
+/** A provider with an APIExport of hats, and a consumer that has bound it. */
 async function bound(): Promise<{ provider: LogicalClusterName; consumer: LogicalClusterName; identity: string }> {
   const [provider, consumer] = await Promise.all([on.workspace(), on.workspace()]);
   const identity = await on.export(provider, 'things', await on.schema(provider));
@@ -37,8 +37,8 @@ const gone = (resource: GroupVersionResource, reference: ReturnType<typeof at>):
     { timeout: 20_000 },
   );
 
-describe('what is bound', () => {
-  test('is in discovery and in the OpenAPI documents at once, and gone with its binding', async () => {
+describe('a bound resource', () => {
+  test('appears in discovery and OpenAPI at once, and disappears with its binding', async () => {
     const { consumer } = await bound();
     const paths = async (): Promise<string[]> =>
       Object.keys(((await on.get(`/clusters/${consumer}/openapi/v3`)) as { paths: JsonObject }).paths);
@@ -53,7 +53,7 @@ describe('what is bound', () => {
     expect(await paths()).not.toContain('apis/example.dev/v1');
   }, 120_000);
 
-  test('goes with its namespace', async () => {
+  test('is deleted with its namespace', async () => {
     const { consumer, identity } = await bound();
     await on.client.create(core('namespaces'), consumer, {
       apiVersion: 'v1',
@@ -67,7 +67,7 @@ describe('what is bound', () => {
     expect(await on.names(everywhere(identity))).toEqual(['b']);
   }, 120_000);
 
-  test('goes with its workspace', async () => {
+  test('is deleted with its workspace', async () => {
     const { identity } = await bound();
     const consumer = on.workspaceName();
     const { spec } = await on.client.get(workspaces, at(root, consumer, ''));
@@ -80,7 +80,7 @@ describe('what is bound', () => {
     expect(await on.names(everywhere(identity))).toEqual([]);
   }, 120_000);
 
-  test('owns, and is owned', async () => {
+  test('can own objects and be owned', async () => {
     const { consumer } = await bound();
     const owner = await on.client.create(hats, consumer, hat('owner'));
     const ownerReferences = [
@@ -98,7 +98,7 @@ describe('what is bound', () => {
     expect((await on.client.list(hats, { cluster: consumer })).items).toEqual([]);
   }, 120_000);
 
-  test('counts in quotas at once', async () => {
+  test('counts towards quotas at once', async () => {
     const { consumer } = await bound();
     const quotas = core('resourcequotas');
     await on.client.create(hats, consumer, hat('first'));
@@ -121,11 +121,11 @@ describe('what is bound', () => {
 });
 
 describe('an export', () => {
-  test('that shares its schema with another keeps its own storage', async () => {
+  test('that shares its schema with another export keeps separate storage', async () => {
     const [provider, one, two] = await Promise.all([on.workspace(), on.workspace(), on.workspace()]);
     const schema = await on.schema(provider);
     const [first, second] = [await on.export(provider, 'first', schema), await on.export(provider, 'second', schema)];
-    // Also before anybody has bound it, its objects can be listed: there are none.
+    // Its objects can be listed before the first binding: the list is empty.
     expect(await on.names(everywhere(first))).toEqual([]);
     await on.bind(one, provider, 'first');
     await on.bind(two, provider, 'second');
@@ -136,7 +136,7 @@ describe('an export', () => {
     await expect(on.get(everywhere('guessed'))).rejects.toMatchObject({ code: 404 });
   }, 120_000);
 
-  test('changes the schema of all who bind it', async () => {
+  test('changes the schema of all its bindings', async () => {
     const { provider, consumer } = await bound();
     await on.client.create(hats, consumer, hat('old', { size: 1 }));
     const sized = versionOf('v1', { type: 'object', properties: { size: { type: 'integer' } } }, { storage: false });
@@ -150,7 +150,7 @@ describe('an export', () => {
     expect(await on.client.get(second, at(consumer, 'old'))).toMatchObject({ apiVersion: 'example.dev/v2', spec: {} });
   }, 120_000);
 
-  test('converts between its versions by rules, also by those that come later', async () => {
+  test('converts between versions by APIConversion rules, including rules that are added later', async () => {
     const [provider, consumer] = await Promise.all([on.workspace(), on.workspace()]);
     const sized = versionOf('v1', { type: 'object', properties: { size: { type: 'integer' } } });
     const wide = versionOf('v2', { type: 'object', properties: { width: { type: 'integer' } } }, { storage: false });
@@ -183,7 +183,7 @@ describe('an export', () => {
     expect((await on.client.get(hats, at(consumer, 'a')))['spec']).toEqual({ size: 5 });
   }, 120_000);
 
-  test('of a kind by the name of a built-in one gives nobody the objects of that; the reference binds it', async () => {
+  test('with the name of a built-in kind does not expose its objects; kcp binds it', async () => {
     const [provider, consumer] = await Promise.all([on.workspace(), on.workspace()]);
     const schema = await on.schema(provider, { group: '', plural: 'secrets', kind: 'Secret' });
     const identity = await on.export(provider, 'shadow', schema);
@@ -208,7 +208,7 @@ describe('an export', () => {
     await expect(on.get(`/clusters/${consumer}/api/v1/secrets:${identity}`)).rejects.toMatchObject({ code: 404 });
   }, 120_000);
 
-  test('brings kinds of Kubernetes back, with their columns, merge keys and protobuf, in the core group', async () => {
+  test('restores Kubernetes kinds with columns, merge keys and protobuf, in the core group', async () => {
     const [provider, consumer] = await Promise.all([on.workspace(), on.workspace()]);
     const anything: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
     const versions = [versionOf('v1', anything)];
@@ -236,7 +236,7 @@ describe('an export', () => {
       kind: 'Table',
       columnDefinitions: expect.arrayContaining([expect.objectContaining({ name: 'Restarts' })]),
     });
-    // Containers are merged by their names.
+    // Strategic merge patch merges containers by name.
     const { spec } = await on.client.patch(core('pods'), at(consumer, 'p'), 'application/strategic-merge-patch+json', {
       spec: { containers: [{ name: 'b', image: 'y' }] },
     });

@@ -5,7 +5,7 @@ import {
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import { eventually, untilCreated } from '@multiplane/testing';
+import { eventually, createWithRetry } from '@multiplane/testing';
 import { InProcessShard } from '@multiplane/testing/shard';
 
 const core = (resource: string): GroupVersionResource => ({ group: '', version: 'v1', resource });
@@ -69,7 +69,7 @@ async function readyWorkspace(name: string, parent = root): Promise<LogicalClust
 }
 
 describe('namespaces', () => {
-  test('get their service account and root CA, and get them back', async () => {
+  test('get a default service account and the root CA, which are recreated after deletion', async () => {
     const name = await namespace('kept');
     await shard.client.delete(core('serviceaccounts'), at(name, 'default'));
     await eventually(() => shard.client.get(core('serviceaccounts'), at(name, 'default')));
@@ -81,7 +81,7 @@ describe('namespaces', () => {
     });
   });
 
-  test('take their content along, and tell what holds them up', async () => {
+  test('delete their content, and report in conditions what blocks the deletion', async () => {
     const name = await namespace('emptied');
     await shard.client.create(core('configmaps'), root, configMap('held', name, { finalizers: ['example.com/hold'] }));
     await shard.client.delete(core('namespaces'), at('', name));
@@ -99,7 +99,7 @@ describe('namespaces', () => {
   });
 });
 
-describe('owners', () => {
+describe('deleted owners', () => {
   const owned = (name: string, ns: string, owner: KubeObject, blockOwnerDeletion = false): KubeObject =>
     configMap(name, ns, {
       ownerReferences: [
@@ -113,7 +113,7 @@ describe('owners', () => {
       ],
     });
 
-  test('are followed by their dependents, theirs included', async () => {
+  test('have their dependents deleted transitively', async () => {
     const ns = await namespace('cascade');
     const owner = await shard.client.create(core('configmaps'), root, configMap('a', ns));
     const child = await shard.client.create(core('configmaps'), root, owned('b', ns, owner));
@@ -123,7 +123,7 @@ describe('owners', () => {
     expect((await shard.client.get(core('namespaces'), at('', ns))).metadata.deletionTimestamp).toBeUndefined();
   });
 
-  test('that orphan leave their dependents without the reference', async () => {
+  test('with orphan propagation keep their dependents without the owner reference', async () => {
     const ns = await namespace('orphans');
     const owner = await shard.client.create(core('configmaps'), root, configMap('a', ns));
     await shard.client.create(core('configmaps'), root, owned('b', ns, owner));
@@ -132,7 +132,7 @@ describe('owners', () => {
     expect((await shard.client.get(core('configmaps'), at(ns, 'b'))).metadata.ownerReferences).toBeUndefined();
   });
 
-  test('wait in the foreground for those that block, also in a ring', async () => {
+  test('with foreground propagation wait for blocking dependents, also in a cycle', async () => {
     const ns = await namespace('rings');
     const a = await shard.client.create(core('configmaps'), root, configMap('a', ns));
     const b = await shard.client.create(core('configmaps'), root, owned('b', ns, a, true));
@@ -155,7 +155,7 @@ describe('owners', () => {
     ).toEqual(['kube-root-ca.crt']);
   });
 
-  test('of a kind that nobody serves are not taken for absent', async () => {
+  test('of a kind that is not served do not count as absent', async () => {
     const ns = await namespace('doubt');
     await shard.client.create(
       core('configmaps'),
@@ -166,7 +166,7 @@ describe('owners', () => {
         ],
       }),
     );
-    // A dependent of an owner that certainly is gone was collected in the meantime: the collector has been here.
+    // The garbage collector has run: a dependent of an absent owner has been collected meanwhile.
     await shard.client.create(
       core('configmaps'),
       root,
@@ -181,8 +181,8 @@ describe('owners', () => {
   });
 });
 
-describe('tokens in secrets', () => {
-  test('are filled in, work, and go with their account', async () => {
+describe('service account token secrets', () => {
+  test('get a valid token, and are deleted with their service account', async () => {
     const ns = await namespace('tokens');
     await shard.client.create(core('serviceaccounts'), root, {
       apiVersion: 'v1',
@@ -204,7 +204,7 @@ describe('tokens in secrets', () => {
   });
 });
 
-describe('definitions', () => {
+describe('CustomResourceDefinitions', () => {
   const widgets: GroupVersionResource = { group: 'example.com', version: 'v1', resource: 'widgets' };
   const definition: KubeObject = {
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -225,7 +225,7 @@ describe('definitions', () => {
     },
   };
 
-  test('take their objects along when they go, and come back empty', async () => {
+  test('delete their objects on deletion, and are empty when recreated', async () => {
     const ns = await namespace('widgets');
     const widget: KubeObject = { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name: 'w', namespace: ns } };
     await shard.client.create(crds, root, definition);
@@ -239,7 +239,7 @@ describe('definitions', () => {
 });
 
 describe('workspaces', () => {
-  test('that are deleted as soon as they are made leave no logical cluster behind', async () => {
+  test('that are deleted right after creation leave no logical cluster behind', async () => {
     const names = Array.from({ length: 8 }, (_, index) => `fleeting-${index}`);
     for (const name of names) {
       await shard.client.create(workspaces, root, {
@@ -255,7 +255,7 @@ describe('workspaces', () => {
     expect(owners.filter((name) => name?.startsWith('fleeting-'))).toEqual([]);
   });
 
-  test('nest, and go with everything below them; their names can be used again at once', async () => {
+  test('are deleted with all their descendants, and their names can be reused at once', async () => {
     const outer = await readyWorkspace('outer');
     const inner = await readyWorkspace('inner', outer);
     await shard.client.create(core('configmaps'), inner, configMap('secret', 'default'));
@@ -271,13 +271,13 @@ describe('workspaces', () => {
     ).rejects.toThrow('not found');
   });
 
-  test('are told when their logical cluster has come from another shard', async () => {
+  test('are annotated when their logical cluster was moved from another shard', async () => {
     const cluster = await readyWorkspace('moved');
     const logicalClusters = { group: 'core.kcp.io', version: 'v1alpha1', resource: 'logicalclusters' };
-    const elsewhere = { metadata: { annotations: { 'core.kcp.io/shard': 'elsewhere' } } };
+    const moved = { metadata: { annotations: { 'core.kcp.io/shard': 'other' } } };
     const mergePatch = 'application/merge-patch+json';
-    await shard.client.patch(workspaces, at('', 'moved'), mergePatch, elsewhere);
-    await shard.client.patch(logicalClusters, { cluster, namespace: '', name: 'cluster' }, mergePatch, elsewhere);
+    await shard.client.patch(workspaces, at('', 'moved'), mergePatch, moved);
+    await shard.client.patch(logicalClusters, { cluster, namespace: '', name: 'cluster' }, mergePatch, moved);
     await eventually(async () => {
       const object = await shard.client.get(logicalClusters, { cluster, namespace: '', name: 'cluster' });
       const owner = await shard.client.get(workspaces, at('', 'moved'));
@@ -287,7 +287,7 @@ describe('workspaces', () => {
     });
   });
 
-  test('wait for a finalizer inside, and say so', async () => {
+  test('report a finalizer that blocks the deletion of their content', async () => {
     const cluster = await readyWorkspace('stuck');
     await shard.client.create(core('namespaces'), cluster, {
       apiVersion: 'v1',
@@ -313,7 +313,7 @@ describe('workspaces', () => {
   });
 });
 
-test('two shards live in one process and know nothing of each other', async () => {
+test('two shards in one process are isolated from each other', async () => {
   await using other = await InProcessShard.start();
   await other.client.create(core('namespaces'), root, {
     apiVersion: 'v1',
@@ -323,9 +323,9 @@ test('two shards live in one process and know nothing of each other', async () =
   await expect(shard.client.get(core('namespaces'), at('', 'only-there'))).rejects.toThrow('not found');
 });
 
-test('a restart on the embedded store finds everything, and the shard admin keeps its token', async () => {
+test('a restart on the embedded store keeps all objects and the token of the shard admin', async () => {
   await using first = await InProcessShard.start([]);
-  await untilCreated(() => first.client.create(core('configmaps'), root, configMap('kept', 'default')));
+  await createWithRetry(() => first.client.create(core('configmaps'), root, configMap('kept', 'default')));
   await first.stop();
   const second = await InProcessShard.start([], first.directory);
   expect((await second.client.get(core('configmaps'), at('default', 'kept'))).metadata.name).toBe('kept');

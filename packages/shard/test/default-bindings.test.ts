@@ -85,7 +85,7 @@ const status = async (path: string): Promise<number | undefined> => {
 };
 
 describe('the exports of root', () => {
-  test('keep their identity and what their admin made of them over a restart; what is missing is made again', async () => {
+  test('keep identities and changes by the admin over a restart; deleted objects are recreated', async () => {
     const before = (await shard.client.get(apiExports, at('tenancy.kcp.io'))) as APIExport;
     expect(before.status?.identityHash).toMatch(/^[0-9a-f]{64}$/);
     const claims = [{ group: '', resource: 'configmaps', verbs: ['get'] }];
@@ -104,14 +104,14 @@ describe('the exports of root', () => {
     expect(topology.spec?.permissionClaims).toEqual([expect.objectContaining(claims[0] as object)]);
     const shards = (await shard.client.get(apiExports, at('shards.core.kcp.io'))) as APIExport;
     expect(shards.spec?.resources ?? []).toEqual([]);
-    expect(await bindingsIn(root)).toEqual(['shards.core.kcp.io', 'tenancy.kcp.io', 'topology.kcp.io']);
-    // As it came from the factory, for what follows.
+    expect(await bindingsIn(root)).toEqual(['cache.kcp.io', 'shards.core.kcp.io', 'tenancy.kcp.io', 'topology.kcp.io']);
+    // Restores the default for the tests that follow.
     await shard.client.patch(apiExports, at('topology.kcp.io'), 'application/merge-patch+json', {
       spec: { permissionClaims: null },
     });
   }, 120_000);
 
-  test('are found over all workspaces by their identity', async () => {
+  test('can be listed over all workspaces by identity', async () => {
     await create('found', 'universal');
     await ready('found');
     const { status: of } = (await shard.client.get(apiExports, at('tenancy.kcp.io'))) as APIExport;
@@ -125,7 +125,7 @@ describe('the exports of root', () => {
 });
 
 describe('a workspace', () => {
-  test('has the kinds that its type binds, and no others', async () => {
+  test('serves exactly the APIs that its type binds', async () => {
     const universal = await create('usual', 'universal');
     await ready('usual');
     expect(await bindingsIn(universal)).toEqual(
@@ -141,8 +141,8 @@ describe('a workspace', () => {
     expect(await status(`/clusters/${bare}/apis/tenancy.kcp.io/v1alpha1`)).toBe(404);
   });
 
-  // A hole of the reference: it waits for a creator for ever.
-  test('that nobody is known to have made has its default bindings from the system', async () => {
+  // kcp waits for the creator forever.
+  test('without a recorded creator gets its default bindings from the system', async () => {
     const cluster = await create('nobodys', 'universal');
     await ready('nobodys');
     const { spec } = (await shard.client.get(logicalClusters, at('cluster', cluster))) as LogicalCluster;
@@ -150,7 +150,7 @@ describe('a workspace', () => {
     expect(await bindingsIn(cluster)).toHaveLength(2);
   });
 
-  test('gets nothing through its type that its creator may not bind', async () => {
+  test('does not get default bindings that its creator may not bind', async () => {
     await createExport('hats');
     await createType('hatted', { defaultAPIBindings: [{ path: 'root', export: 'hats' }] });
     const cluster = await create('hatted', 'hatted', { annotations: owner('ann') });
@@ -179,8 +179,8 @@ describe('a workspace', () => {
   }, 120_000);
 });
 
-describe('a type that maintains its bindings', () => {
-  test('gives its workspaces what it gets, and brings back what somebody took away', async () => {
+describe('a type with lifecycle mode Maintain', () => {
+  test('propagates new default bindings to its workspaces and recreates deleted ones', async () => {
     await createExport('caps');
     await createType('kept', { defaultAPIBindingLifecycle: 'Maintain' });
     const cluster = await create('kept', 'kept');

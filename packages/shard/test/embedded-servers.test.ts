@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { BaseExchange, EmbedServer } from '@multiplane/apiserver';
+import type { EmbedServer } from '@multiplane/apiserver';
+import type { BaseExchange } from '@multiplane/generic-server';
 import { InProcessShard } from '@multiplane/testing/shard';
-import { EmbeddedServers } from './embedded-servers.ts';
+import { EmbeddedServers } from '../src/embedded-servers.ts';
 
-/** Answers with the path it got; below `as/<user>/` it sends the rest back into the shard in the name of that user. */
+/** Responds with the path; dispatches `as/<user>/<rest>` to the shard as that user. */
 const echo =
   (pathPrefix: string, events: string[] = []): EmbedServer =>
   (host) => ({
@@ -42,7 +43,7 @@ describe('servers inside a shard', () => {
     return { code: response.statusCode ?? 0, text };
   }
 
-  test('get what is below their path, the longest first, and nothing else', async () => {
+  test('get the requests below their path, and the longest prefix wins', async () => {
     expect(events).toEqual(['started']);
     expect((await get('/services/echo/a?b=c')).text).toBe('/services/echo/|a?b=c');
     expect((await get('/services/other')).text).toBe('/services/|other');
@@ -53,7 +54,7 @@ describe('servers inside a shard', () => {
     expect((await get('/clusters/root/api')).code).toBe(200);
   });
 
-  test('send requests on in the name of whom they say, whoever came', async () => {
+  test('dispatch requests as the user that they name', async () => {
     const list = '/clusters/root/api/v1/namespaces';
     expect((await get(`/services/echo/as/master${list}`)).code).toBe(200);
     const refused = await get(`/services/echo/as/alice${list}`);
@@ -64,7 +65,7 @@ describe('servers inside a shard', () => {
   });
 });
 
-test('no two servers share a path, and none takes the shard’s own', () => {
+test('rejects duplicate prefixes and prefixes of the shard', () => {
   const servers = new EmbeddedServers();
   const server = (pathPrefix: string) => ({
     pathPrefix,

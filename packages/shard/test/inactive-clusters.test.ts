@@ -13,7 +13,7 @@ const logicalClusters: GroupVersionResource = {
 const configMaps: GroupVersionResource = { group: '', version: 'v1', resource: 'configmaps' };
 const root = 'root' as LogicalClusterName;
 
-/** What a watch has told so far, and whether it has ended. */
+/** The events of a watch so far, and whether it has ended. */
 class Watch {
   text = '';
   hasEnded = false;
@@ -23,7 +23,7 @@ class Watch {
     this.#response = response;
     response.setEncoding('utf8').on('data', (text: string) => (this.text += text));
     response.once('close', () => (this.hasEnded = true));
-    // Cut or ended properly: both are ends.
+    // A reset connection counts as ended, too.
     response.on('error', () => undefined);
   }
 
@@ -74,7 +74,7 @@ describe('a logical cluster', () => {
       metadata: { annotations: { 'internal.kcp.io/inactive': inactive } },
     });
 
-  test('that is marked inactive is closed, its watches end, and nobody else’s do; unmarked it is open again', async () => {
+  test('that is marked inactive rejects requests and ends only its own watches, until the mark is removed', async () => {
     const [closed, open] = tenants;
     const inside = await Watch.open(shard, `/clusters/${closed}/api/v1/configmaps`);
     const byPath = await Watch.open(shard, '/clusters/root:closed/api/v1/secrets');
@@ -90,7 +90,7 @@ describe('a logical cluster', () => {
     ])
       await expect(attempt).rejects.toThrow('logical cluster is marked inactive');
 
-    // The reference ends the watches over all logical clusters of everybody here (C16.1).
+    // kcp ends all wildcard watches here.
     await configMap(open, 'meanwhile');
     await eventually(() =>
       expect([beside, everywhere].map(({ text }) => text.includes('"meanwhile"'))).toEqual([true, true]),
@@ -103,7 +103,7 @@ describe('a logical cluster', () => {
     for (const watch of [beside, everywhere]) watch.end();
   });
 
-  test('that is deleted ends its watches, and nobody else’s', async () => {
+  test('that is deleted ends only its own watches', async () => {
     const going = await workspace('going');
     const inside = await Watch.open(shard, `/clusters/${going}/api/v1/configmaps`);
     const byPath = await Watch.open(shard, '/clusters/root:going/api/v1/secrets');

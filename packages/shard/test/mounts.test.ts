@@ -40,11 +40,11 @@ const definition: KubeObject = {
   },
 };
 
-/** A shard with workspaces that stand for other addresses. */
+/** A shard with mounted workspaces. */
 describe('mounted workspaces', () => {
   let folder: TempDir;
   let shard: InProcessShard;
-  let elsewhere: Server;
+  let external: Server;
   let target: LogicalClusterName;
   let alice: ClientConfig;
   let bob: ClientConfig;
@@ -53,17 +53,17 @@ describe('mounted workspaces', () => {
   beforeAll(async () => {
     folder = await TempDir.create('mounts');
     const authority = await CertificateAuthority.create({ commonName: 'mounts' });
-    const serving = await authority.issueServer({ commonName: 'elsewhere', ipAddresses: ['127.0.0.1'] });
+    const serving = await authority.issueServer({ commonName: 'external', ipAddresses: ['127.0.0.1'] });
     const client = await authority.issueClient({ user: 'kcp-mounts-proxy' });
     const files = { certificateFile: folder.join('client.crt'), privateKeyFile: folder.join('client.key') };
     await writeCertificate(files, client);
     await writeFile(folder.join('mounts-ca.crt'), authority.pem.certificatePem);
     await writeFile(folder.join('tokens.csv'), 'alice-token,alice,u-1,"system:kcp:admin"\nbob-token,bob,u-2\n');
-    elsewhere = createServer({ cert: serving.certificatePem, key: serving.privateKeyPem }, (request, response) => {
+    external = createServer({ cert: serving.certificatePem, key: serving.privateKeyPem }, (request, response) => {
       seen.push(request);
-      response.end('{"kind":"Elsewhere"}');
+      response.end('{"kind":"External"}');
     }).listen(0, '127.0.0.1');
-    await once(elsewhere, 'listening');
+    await once(external, 'listening');
     shard = await InProcessShard.start([
       '--storage-backend=memory',
       '--feature-gates=WorkspaceMounts=true',
@@ -84,8 +84,8 @@ describe('mounted workspaces', () => {
   }, 120_000);
   afterAll(async () => {
     await shard[Symbol.asyncDispose]();
-    elsewhere.close();
-    elsewhere.closeAllConnections();
+    external.close();
+    external.closeAllConnections();
     await folder.remove();
   });
 
@@ -135,7 +135,7 @@ describe('mounted workspaces', () => {
     return { code: response.statusCode ?? 0, text };
   }
 
-  test('wait for their object, and say which', async () => {
+  test('wait for the referenced object, and report it in a condition', async () => {
     await mountTo('waiting');
     await eventually(async () =>
       expect(await statusOf('waiting')).toMatchObject({
@@ -160,7 +160,7 @@ describe('mounted workspaces', () => {
     await shard.client.delete(workspaces, at('waiting'));
   });
 
-  test('of this very control plane are another way to it, for the same people', async () => {
+  test('of the same control plane authenticate the original user', async () => {
     await mountTo('here');
     await gate('here', { phase: 'Ready', URL: `${shard.transport.origin}/clusters/${target}` });
     await eventually(async () => expect((await statusOf('here')).phase).toBe('Ready'));
@@ -175,7 +175,7 @@ describe('mounted workspaces', () => {
     await eventually(async () => expect(await get(path)).toEqual({ code: 503, text: 'Not available.\n' }));
   });
 
-  test('are closed to those who may not enter what they lead to', async () => {
+  test('reject users without access to the target', async () => {
     await mountTo('disguise');
     await gate('disguise', { phase: 'Ready', URL: `${shard.transport.origin}/clusters/${target}` });
     await eventually(async () => expect((await statusOf('disguise')).phase).toBe('Ready'));
@@ -189,36 +189,36 @@ describe('mounted workspaces', () => {
     { 'X-Remote-Group': 'system:masters', 'x-remote-extra-authorization.kcp.io%2fwarrant': '{"user":"admin"}' },
     { 'impersonate-user': 'admin', 'impersonate-group': 'system:masters' },
     { connection: 'x-remote-user', 'x-remote-user': 'admin', 'x-remote-group': 'system:masters' },
-  ])('make nobody somebody else who says so: %j', async (headers) => {
+  ])('ignore identity headers of the client: %j', async (headers) => {
     const path = '/clusters/root:disguise/api/v1/namespaces/default';
     expect((await get(path, bob, headers)).code).toBe(403);
     expect((await get(path, { ...alice, token: undefined }, headers)).code).toBe(403);
   });
 
-  test('that lead to themselves come to an end', async () => {
+  test('that lead to themselves fail', async () => {
     await mountTo('circle');
     await gate('circle', { phase: 'Ready', URL: `${shard.transport.origin}/clusters/root:circle` });
     await eventually(async () => expect((await statusOf('circle')).phase).toBe('Ready'));
     expect((await get('/clusters/root:circle/api')).code).toBe(508);
   });
 
-  test('of a server that cannot prove who it is get nothing, least of all a token', async () => {
+  test('send nothing to a target with an untrusted certificate', async () => {
     await mountTo('stranger');
-    const url = `https://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/clusters/x`;
+    const url = `https://127.0.0.1:${(external.address() as AddressInfo).port}/clusters/x`;
     await gate('stranger', { phase: 'Ready', URL: url });
     await eventually(async () => expect((await statusOf('stranger')).phase).toBe('Ready'));
     expect((await get('/clusters/root:stranger/api')).code).toBe(502);
     expect(seen).toEqual([]);
   });
 
-  test('are refused where clouds keep their secrets', async () => {
+  test('reject link-local metadata addresses', async () => {
     await mountTo('metadata');
     await gate('metadata', { phase: 'Ready', URL: 'https://169.254.169.254/latest' });
     await eventually(async () => expect((await statusOf('metadata')).phase).toBe('Ready'));
     expect((await get('/clusters/root:metadata/api')).code).toBe(503);
   });
 
-  test('leave a workspace alone that had a logical cluster before', async () => {
+  test('do not affect a workspace that already has a logical cluster', async () => {
     await shard.client.patch(workspaces, at('target'), mergePatch, {
       spec: { mount: { ref: { apiVersion: 'example.dev/v1', kind: 'Gate', name: 'here' } } },
     });

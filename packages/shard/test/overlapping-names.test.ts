@@ -19,7 +19,7 @@ const names = (plural: string): JsonObject => ({
 const version = (schema: JsonObject): JsonObject => ({ name: 'v1', served: true, storage: true, schema });
 const shape: JsonObject = { type: 'object' };
 
-test('where definitions must not overlap with bindings, of both whoever was first has the name', async () => {
+test('with CRDNoOverlappingGVR, the first of CRD and APIBinding gets the resource name', async () => {
   await using shard = await InProcessShard.start([
     '--storage-backend=memory',
     '--enable-admission-plugins=apis.kcp.io/CRDNoOverlappingGVR',

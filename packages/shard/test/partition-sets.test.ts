@@ -44,7 +44,7 @@ async function partitionsOfRegions(): Promise<string[]> {
     .toSorted();
 }
 
-test('partitions come and go with the shards, and with their set', async () => {
+test('partitions are created and deleted with shards and with their PartitionSet', async () => {
   await addShard('east', { region: 'east' });
   await addShard('east-2', { region: 'east' });
   await addShard('west', { region: 'west' });

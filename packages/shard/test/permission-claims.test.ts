@@ -32,7 +32,7 @@ afterAll(async () => {
   await shard?.[Symbol.asyncDispose]();
 });
 
-/** A new workspace's logical cluster. */
+/** Creates a workspace; resolves to its logical cluster. */
 async function workspace(): Promise<LogicalClusterName> {
   const name = `w${++workspacesMade}`;
   await shard.client.create(workspaces, root, {
@@ -50,7 +50,7 @@ async function workspace(): Promise<LogicalClusterName> {
 
 type Spec = NonNullable<APIExport['spec']>;
 
-/** A new export of the provider; resolves to its identity. */
+/** Creates an APIExport of the provider; resolves to its identity. */
 async function exported(name: string, spec: Spec): Promise<string> {
   await shard.client.create(apiExports, provider, {
     apiVersion: 'apis.kcp.io/v1alpha2',
@@ -98,7 +98,7 @@ async function appliedTo(cluster: LogicalClusterName, name: string): Promise<str
   return (status?.appliedPermissionClaims ?? []).map(({ resource }) => resource);
 }
 
-/** The binding's answer to its export's claims is changed. */
+/** Replaces the permission claims of the binding. */
 async function answer(
   cluster: LogicalClusterName,
   name: string,
@@ -129,7 +129,7 @@ const claimedMap = (exportName: string): Record<string, string> => claimed(expor
 const claimsMaps: Spec = { permissionClaims: [{ resource: 'configmaps', verbs: ['*'] }] };
 
 describe('an accepted claim', () => {
-  test('labels what is there and what comes; nobody else writes those labels', async () => {
+  test('labels existing and new objects; clients cannot write these labels', async () => {
     const consumer = await workspace();
     await exported('labels', claimsMaps);
     await shard.client.create(configMaps, consumer, map('before'));
@@ -149,16 +149,16 @@ describe('an accepted claim', () => {
     expect(await labelsOf(consumer, 'after')).toEqual(claimedMap('labels'));
   }, 120_000);
 
-  test('is told by the binding, and what of it differs from the export', async () => {
+  test('is reported in the status of the binding, with differences from the export', async () => {
     const consumer = await workspace();
-    await exported('told', {
+    await exported('reported', {
       permissionClaims: [
         { resource: 'configmaps', verbs: ['get', 'list'], defaultSelector: { matchLabels: { a: 'b' } } },
       ],
     });
-    await bind(consumer, 'told', [accepted({ verbs: ['get'] }), accepted({ resource: 'secrets' })]);
+    await bind(consumer, 'reported', [accepted({ verbs: ['get'] }), accepted({ resource: 'secrets' })]);
     await eventually(async () => {
-      const { status } = await bindingOf(consumer, 'told');
+      const { status } = await bindingOf(consumer, 'reported');
       expect(status?.appliedPermissionClaims).toEqual([
         { group: '', identityHash: '', resource: 'configmaps', selector: { matchAll: true }, verbs: ['get'] },
       ]);
@@ -173,7 +173,7 @@ describe('an accepted claim', () => {
     });
   }, 120_000);
 
-  test('selects by labels, also those that change later, and by another selector when it is changed', async () => {
+  test('selects by labels, following changes of labels and selector', async () => {
     const consumer = await workspace();
     await exported('selects', claimsMaps);
     await bind(consumer, 'selects', [accepted({ selector: { matchLabels: { share: 'yes' } } })]);
@@ -192,7 +192,7 @@ describe('an accepted claim', () => {
     });
   }, 120_000);
 
-  test('says what verbs its consumer keeps back', async () => {
+  test('labels the verbs that the consumer withholds', async () => {
     const consumer = await workspace();
     await exported('verbs', claimsMaps);
     await bind(consumer, 'verbs', [accepted({ verbs: ['get', 'list'] })]);
@@ -206,7 +206,7 @@ describe('an accepted claim', () => {
     await eventually(async () => expect(await labelsOf(consumer, 'one')).toEqual(claimedMap('verbs')));
   }, 120_000);
 
-  test('is for the objects of one identity', async () => {
+  test('applies to the objects of one identity', async () => {
     const consumer = await workspace();
     await shard.client.create(apiResourceSchemas, provider, apiResourceSchema({ plural: 'parts' }));
     const resources: Spec['resources'] = [{ name: 'parts', group: 'example.dev', schema: 'v1.parts.example.dev' }];
@@ -226,7 +226,7 @@ describe('an accepted claim', () => {
     );
   }, 120_000);
 
-  test('may be for the bindings themselves; those of its own export are seen in any case', async () => {
+  test('can cover APIBindings; bindings to its own export are always visible', async () => {
     const consumer = await workspace();
     const claim = { group: 'apis.kcp.io', resource: 'apibindings', verbs: ['get'] };
     await exported('watcher', { permissionClaims: [claim] });
@@ -250,7 +250,7 @@ describe('an accepted claim', () => {
     });
   }, 120_000);
 
-  test('reaches more objects than are written in one go, while others are written', async () => {
+  test('labels more objects than one batch, during concurrent writes', async () => {
     const consumer = await workspace();
     await exported('many', claimsMaps);
     const names = Array.from({ length: 600 }, (_, index) => `m${index}`);
@@ -270,7 +270,7 @@ describe('an accepted claim', () => {
   }, 120_000);
 });
 
-test('an export with claims can be written in its old version and loses nothing; the reference refuses that', async () => {
+test('an APIExport with claims can be written as v1alpha1 without loss; kcp rejects that', async () => {
   const permissionClaims: Spec['permissionClaims'] = [
     { resource: 'configmaps', verbs: ['get', 'list'], defaultSelector: { matchLabels: { a: 'b' } } },
     { resource: 'secrets', verbs: ['*'] },
@@ -285,7 +285,7 @@ test('an export with claims can be written in its old version and loses nothing;
   expect(spec?.permissionClaims).toEqual(permissionClaims.map((claim) => ({ group: '', identityHash: '', ...claim })));
 }, 120_000);
 
-describe('labels go', () => {
+describe('claim labels are removed', () => {
   async function labelled(name: string): Promise<LogicalClusterName> {
     const consumer = await workspace();
     await exported(name, claimsMaps);
@@ -302,7 +302,7 @@ describe('labels go', () => {
     await eventually(async () => expect(await appliedTo(consumer, 'rejected')).toEqual([]));
   }, 120_000);
 
-  test('when the export does not make the claim any more', async () => {
+  test('when the export drops the claim', async () => {
     const consumer = await labelled('withdrawn');
     await shard.client.patch(
       apiExports,
@@ -321,7 +321,7 @@ describe('labels go', () => {
     });
   }, 120_000);
 
-  test('with the binding; in the reference they stay until the object is written again', async () => {
+  test('with the binding; in kcp they stay until the next write of the object', async () => {
     const consumer = await labelled('deleted');
     await shard.client.delete(apiBindings, { cluster: consumer, namespace: '', name: 'deleted' });
     await eventually(() => expect(bindingOf(consumer, 'deleted')).rejects.toMatchObject({ reason: 'NotFound' }));
@@ -329,7 +329,7 @@ describe('labels go', () => {
   }, 120_000);
 });
 
-test('labelling that was cut short by the end of a process is finished by the next one', async () => {
+test('labelling that a process did not finish is completed after a restart', async () => {
   const before = shard;
   const [oldProvider] = [provider];
   shard = await InProcessShard.start([]);

@@ -19,12 +19,12 @@ const configMaps: GroupVersionResource = { group: '', version: 'v1', resource: '
 const shared = {
   apiVersion: 'tenancy.kcp.io/v1alpha1',
   kind: 'WorkspaceType',
-  metadata: { name: 'shared', annotations: { 'kcp.io/cluster': 'elsewhere', 'kcp.io/path': 'root:elsewhere' } },
+  metadata: { name: 'shared', annotations: { 'kcp.io/cluster': 'provider', 'kcp.io/path': 'root:provider' } },
   spec: {},
 } satisfies KubeObject;
-const reference = { cluster: 'elsewhere' as LogicalClusterName, namespace: '', name: 'shared' };
+const reference = { cluster: 'provider' as LogicalClusterName, namespace: '', name: 'shared' };
 
-/** What another shard shares: one type, which the informer has at once and tells its readers of when it may. */
+/** Informers of another shard with one type, which the lister has at once; handlers get it with {@link sync}. */
 class OtherShards implements InformerSource {
   readonly #readers: InformerHandlers[] = [];
 
@@ -42,7 +42,7 @@ class OtherShards implements InformerSource {
     return informer as unknown as Informer<T>;
   }
 
-  tell(): void {
+  sync(): void {
     for (const reader of this.#readers) {
       reader.added?.(shared, reference, true);
       reader.synced?.();
@@ -56,7 +56,7 @@ beforeAll(async () => {
 });
 afterAll(() => folder.remove());
 
-test('a shard is not ready, and judges no workspace, before its types can be found', async () => {
+test('a shard is not ready and admits no workspace before workspace types have synced', async () => {
   const others = new OtherShards();
   const embedded = {
     pathPrefix: '/services/cache/',
@@ -76,7 +76,7 @@ test('a shard is not ready, and judges no workspace, before its types can be fou
       const response = await made.open({ method: 'GET', path: '/readyz?verbose' });
       let body = '';
       for await (const chunk of response) body += String(chunk);
-      // All has started, and one thing is missing.
+      // Everything has started; only the informers have not synced.
       expect(body).toContain('[+]startup ok');
       expect(body).toContain('[-]informer-sync failed');
       return made;
@@ -84,7 +84,7 @@ test('a shard is not ready, and judges no workspace, before its types can be fou
     { timeout: 50_000 },
   );
   const tooEarly = starting.then(() => {
-    throw new Error('the shard was ready at once');
+    throw new Error('the shard was ready before the informers synced');
   });
   const transport = await Promise.race([answering, tooEarly]);
   tooEarly.catch(() => undefined);
@@ -95,18 +95,18 @@ test('a shard is not ready, and judges no workspace, before its types can be fou
       apiVersion: 'tenancy.kcp.io/v1alpha1',
       kind: 'Workspace',
       metadata: { name: 'asked-early' },
-      spec: { type: { name: 'shared', path: 'root:elsewhere' } },
+      spec: { type: { name: 'shared', path: 'root:provider' } },
     })
     .finally(() => (isJudged = true));
-  // What has nothing to do with other shards does not wait for them.
+  // Writes that do not depend on other shards do not wait for them.
   await client.create(configMaps, root, {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name: 'plain', namespace: 'default' },
   });
   expect([isReady, isJudged]).toEqual([false, false]);
-  others.tell();
-  expect(((await asked) as Workspace).spec?.type).toEqual({ name: 'shared', path: 'root:elsewhere' });
+  others.sync();
+  expect(((await asked) as Workspace).spec?.type).toEqual({ name: 'shared', path: 'root:provider' });
   await using shard = await starting;
   expect(shard).toBeDefined();
   transport.close();

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import { EtcdServer, eventually, TcpProxy, TempDir, untilCreated } from '@multiplane/testing';
+import { EtcdServer, eventually, TcpProxy, TempDir, createWithRetry } from '@multiplane/testing';
 import { InProcessShard } from '@multiplane/testing/shard';
 
 const resource = (group: string, name: string, version = 'v1'): GroupVersionResource => ({
@@ -28,7 +28,7 @@ afterAll(async () => {
   await keys.remove();
 });
 
-/** One replica of a shard; `port` is where it finds the store that all of them share. */
+/** One replica of a shard; `port` is that of the shared etcd. */
 const replica = (port: number, prefix: string): Promise<InProcessShard> =>
   InProcessShard.start([
     `--etcd-servers=http://127.0.0.1:${port}`,
@@ -66,7 +66,7 @@ async function ready(shard: InProcessShard, name: string): Promise<void> {
   );
 }
 
-/** Logical clusters without a workspace, or more than one for the same, and the other way round. */
+/** Workspaces and logical clusters that do not match one to one. */
 async function unpaired(shard: InProcessShard): Promise<string[]> {
   const owned = (await shard.client.list(workspaces, { cluster: '*' })).items.map(
     ({ spec }) => (spec as { cluster: string }).cluster,
@@ -81,7 +81,7 @@ async function unpaired(shard: InProcessShard): Promise<string[]> {
   return [...counts].filter(([, count]) => count !== 0).map(([name, count]) => `${name} ${count}`);
 }
 
-test('replicas that start together make one shard', async () => {
+test('replicas that start concurrently bootstrap one shard', async () => {
   const shards = await Promise.all(['/together', '/together', '/together'].map((prefix) => replica(etcd.port, prefix)));
   const [first, second, third] = shards as [InProcessShard, InProcessShard, InProcessShard];
   for (const [shard, name] of [
@@ -95,7 +95,7 @@ test('replicas that start together make one shard', async () => {
   await Promise.all(shards.map((shard) => shard[Symbol.asyncDispose]()));
 }, 120_000);
 
-test('replicas all serve, one runs the controllers, and another one takes over from it', async () => {
+test('all replicas serve requests, one runs the controllers, and another one takes over after its failure', async () => {
   await using road = await TcpProxy.start(etcd.port);
   const first = await replica(road.port, '/over');
   const leader = await eventually(async () => {
@@ -112,7 +112,7 @@ test('replicas all serve, one runs the controllers, and another one takes over f
   }
   expect(await holder(second)).toBe(leader);
 
-  // The leader loses its way to the store: to the others that is as if it were dead.
+  // The leader loses its connection to etcd, which the others cannot tell from a crash.
   road.refuse();
   road.cut();
   for (const name of ['e', 'f']) await create(second, name);
@@ -120,15 +120,15 @@ test('replicas all serve, one runs the controllers, and another one takes over f
   const survivor = await holder(second);
   expect(survivor).not.toBe(leader);
 
-  // It comes back, serves, and does not lead.
+  // After reconnecting it serves requests and does not lead.
   road.accept();
-  await untilCreated(() => create(first, 'g'));
+  await createWithRetry(() => create(first, 'g'));
   await ready(second, 'g');
   await ready(first, 'g');
   expect(await holder(second)).toBe(survivor);
   expect(await unpaired(first)).toEqual([]);
 
-  // One that stops as it should gives the lease back: the other one leads again.
+  // A graceful shutdown releases the lease, so the other one leads again.
   await second.stop();
   await create(first, 'h');
   await ready(first, 'h');

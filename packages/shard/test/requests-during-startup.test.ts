@@ -3,7 +3,7 @@ import { RestTransport } from '@multiplane/client';
 import { eventually, freePorts, TempDir } from '@multiplane/testing';
 import { InProcessShard } from '@multiplane/testing/shard';
 
-/** What a request gets that shows no credentials, or those of an administrator. */
+/** The response to a GET request. */
 async function ask(transport: RestTransport, path: string) {
   const response = await transport.open({ method: 'GET', path });
   let body = '';
@@ -11,12 +11,12 @@ async function ask(transport: RestTransport, path: string) {
   return { status: response.statusCode, retryAfter: response.headers['retry-after'], body };
 }
 
-test('a shard that is starting says how it is, and asks everybody else to come back', async () => {
+test('a starting shard serves health checks and returns 503 with Retry-After for all other requests', async () => {
   const folder = await TempDir.create('starting');
   const [port] = await freePorts(1);
   const gate = Promise.withResolvers<void>();
   const asked: string[] = [];
-  // It stands for whatever takes long: a store that is read, a server that is waited for.
+  // Stands for any slow part of the start.
   const slow = {
     pathPrefix: '/services/slow/',
     runnables: [{ name: 'slow', start: () => gate.promise, stop: async () => undefined }],

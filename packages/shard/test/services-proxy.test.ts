@@ -17,8 +17,8 @@ interface Seen {
   readonly groups: readonly string[];
 }
 
-/** A shard whose virtual workspaces are another server: this one answers with what it got. */
-describe('virtual workspaces outside of the shard', () => {
+/** A shard with an external virtual workspace server that echoes its requests. */
+describe('external virtual workspaces', () => {
   let folder: TempDir;
   let outside: Server;
   let shard: InProcessShard;
@@ -86,7 +86,7 @@ describe('virtual workspaces outside of the shard', () => {
     }
   }
 
-  test('are told who asks, by a shard that proves who it is', async () => {
+  test('get the user in headers from a shard with a client certificate', async () => {
     const seen = await ask(user, '/services/apiexport/root/x/clusters/*/api/v1/namespaces?limit=5');
     expect(seen.url).toBe('/services/apiexport/root/x/clusters/*/api/v1/namespaces?limit=5');
     expect(seen.certificate).toBe('kcp-shard');
@@ -95,12 +95,12 @@ describe('virtual workspaces outside of the shard', () => {
     expect(seen.headers.authorization).toBeUndefined();
   });
 
-  test('hear of a stranger as nobody', async () => {
+  test('get anonymous requests without identity headers', async () => {
     const { headers, groups } = await ask({ ...user, token: undefined }, '/services/x');
     expect([headers['x-remote-user'], groups]).toEqual([undefined, []]);
   });
 
-  test('are watched for as long as the client wants, and no longer', async () => {
+  test('stream watches until the client closes them', async () => {
     const transport = new RestTransport({ config: user });
     const path = '/services/replication/a/b/clusters/c/api/v1/configmaps?watch=true';
     const response = await transport.open({ method: 'GET', path, longRunning: true });
@@ -114,7 +114,7 @@ describe('virtual workspaces outside of the shard', () => {
     transport.close();
   });
 
-  test('leave the shard its own paths', async () => {
+  test('do not get the paths of the shard', async () => {
     await expect(ask(user, '/clusters/root/services/x')).rejects.toThrow('forbidden');
   });
 });

@@ -49,7 +49,7 @@ const workspaceNamed = (name: string, spec: object = {}): KubeObject => ({
 const read = async (name: string, parent = root): Promise<Workspace> =>
   await shard.client.get(workspaces, { cluster: parent, namespace: '', name });
 
-/** The logical cluster of a workspace in this phase. */
+/** Waits for the phase of a workspace; resolves to its logical cluster. */
 const reached = (phase: string, name: string, parent = root): Promise<LogicalClusterName> =>
   eventually(async () => {
     const { spec, status } = await read(name, parent);
@@ -62,7 +62,7 @@ const gone = (name: string): Promise<void> =>
   });
 
 describe('a workspace', () => {
-  test('that many ask for at once is one of them’s, and one', async () => {
+  test('that is created concurrently is created once', async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, () =>
         shard.client.create(workspaces, root, workspaceNamed('wanted')).catch((error: unknown) => error),
@@ -78,7 +78,7 @@ describe('a workspace', () => {
     expect(ofIt.map(({ metadata }) => metadata.annotations?.['kcp.io/cluster'])).toEqual([cluster]);
   });
 
-  test('whose type goes while it waits says whom it waits for, and can go as well', async () => {
+  test('whose type is deleted during initialization reports its initializers, and can be deleted', async () => {
     const type = { apiVersion: 'tenancy.kcp.io/v1alpha1', kind: 'WorkspaceType', metadata: { name: 'brief' } };
     await shard.client.create(workspaceTypes, root, { ...type, spec: { initializer: true } });
     await eventually(() =>
@@ -96,7 +96,7 @@ describe('a workspace', () => {
     await gone('left-alone');
   });
 
-  test('that is deleted leaves nothing behind: no key, no value, no series', async () => {
+  test('that is deleted leaves no keys, values or metric series behind', async () => {
     await shard.client.create(workspaces, root, workspaceNamed('outer'));
     const outer = await reached('Ready', 'outer');
     await shard.client.create(workspaces, outer, workspaceNamed('inner'));
@@ -121,7 +121,7 @@ describe('a workspace', () => {
   });
 });
 
-/** Something of everything that controllers or indexes take notice of. */
+/** One object of each kind that controllers or indexes process. */
 async function furnish(cluster: LogicalClusterName): Promise<void> {
   const apiGroup = 'rbac.authorization.k8s.io';
   await shard.client.create(core('namespaces'), cluster, thing('v1', 'Namespace', 'work'));

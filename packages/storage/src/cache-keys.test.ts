@@ -5,8 +5,8 @@ import { cacheKey, cacheResourcePrefix, isShardName, parseCacheKey } from './cac
 const exports = { group: 'apis.kcp.io', resource: 'apiexports' };
 const root = asLogicalClusterName('root');
 
-describe('keys of replicated objects', () => {
-  test('are laid out as C4.6 shows', () => {
+describe('keys of cached objects', () => {
+  test('have the documented layout', () => {
     const location = { shard: 's1', cluster: asLogicalClusterName('abc'), namespace: '', name: 'e' };
     expect(cacheKey(exports, location)).toBe('/cache/apis.kcp.io/apiexports/customresources/s1/abc/e');
     expect(cacheKey({ group: 'g', resource: 'things', identity: 'C' }, { ...location, name: 't' })).toBe(
@@ -20,16 +20,16 @@ describe('keys of replicated objects', () => {
   test.each([
     { ...exports, identity: 'customresources', shard: 'root', cluster: root, namespace: '', name: 'a.b:c' },
     { group: '', resource: 'configmaps', identity: 'f00d', shard: 's-1:x', cluster: root, namespace: 'n', name: 'x' },
-  ])('are read back as they were written', (parts) => {
+  ])('parse to the parts that they were built from', (parts) => {
     expect(parseCacheKey(cacheKey(parts, parts))).toEqual(parts);
   });
 
-  test('a prefix ends before the shard, or after it', () => {
+  test('a prefix ends before or after the shard', () => {
     expect(cacheResourcePrefix(exports, '*')).toBe('/cache/apis.kcp.io/apiexports/customresources/');
     expect(cacheResourcePrefix(exports, 's1')).toBe('/cache/apis.kcp.io/apiexports/customresources/s1/');
   });
 
-  test.each(['', '.', '..', 'a/b', '*'])('no part may leave its place: %j', (bad) => {
+  test.each(['', '.', '..', 'a/b', '*'])('a segment cannot change the layout: %j', (bad) => {
     const location = { shard: 's1', cluster: root, namespace: '', name: 'e' };
     expect(() => cacheKey(exports, { ...location, shard: bad })).toThrow(TypeError);
     expect(() => cacheKey(exports, { ...location, cluster: bad as typeof root })).toThrow(TypeError);

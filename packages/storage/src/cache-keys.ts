@@ -2,26 +2,26 @@ import type { LogicalClusterName } from '@multiplane/apimachinery';
 import { customResourcesSegment, type ObjectLocation } from './keys.ts';
 
 /**
- * Layout of the keys of replicated objects (C4.1, C10.2):
+ * Layout of the keys of cached objects:
  *
  *   /cache/<group|core>/<resource>/<customresources|identity>/<shard>/<cluster>/[<namespace>/]<name>
  *
- * so that a list over all shards and clusters, over one shard, over one cluster of a shard and over one namespace each is
- * one prefix. One cluster over all shards is none: there the keys are looked at, with {@link parseCacheKey}.
+ * A list over all shards, one shard, one logical cluster of a shard, or one namespace is one prefix each. A list of one
+ * logical cluster over all shards has no prefix: it filters keys with {@link parseCacheKey}.
  */
 export const cachePrefix = '/cache/';
 
-/** `*`: what all shards replicate (LIST and WATCH only). */
+/** `*`: the objects of all shards (LIST and WATCH only). */
 export const wildcardShard = '*';
 
 const shardName = /^[a-z0-9-:]{1,61}$/;
 
-/** True for what may be the name of a shard in a path or key (C10.1); `*` is none. */
+/** True for a valid shard name in a path or key; `*` is not one. */
 export function isShardName(text: string): boolean {
   return shardName.test(text);
 }
 
-/** Whose objects: all of one resource that are stored under one identity. */
+/** A resource of the cache, with its identity. */
 export interface CachedResourceKind {
   /** Empty: core. */
   readonly group: string;
@@ -30,7 +30,7 @@ export interface CachedResourceKind {
   readonly identity?: string | undefined;
 }
 
-/** Where one replica stands. */
+/** Location of a cached object. */
 export interface CachedObjectLocation extends ObjectLocation {
   readonly shard: string;
 }
@@ -42,24 +42,25 @@ export interface CacheKeyParts extends CachedObjectLocation {
   readonly identity: string;
 }
 
-/** Prefix of a resource: of what one shard replicates, or with `*` of all shards (then the shard comes next in the keys). */
+/** Prefix of the objects of a resource of one shard; with `*` of all shards, whose names are the next segment of the keys. */
 export function cacheResourcePrefix(kind: CachedResourceKind, shard: string): string {
   const { group, resource, identity = customResourcesSegment } = kind;
   const prefix = `${cachePrefix}${part(group === '' ? 'core' : group)}/${part(resource)}/${part(identity)}/`;
   if (shard === wildcardShard) return prefix;
-  if (!isShardName(shard)) throw new TypeError(`not the name of a shard: ${JSON.stringify(shard)}`);
+  if (!isShardName(shard)) throw new TypeError(`invalid shard name: ${JSON.stringify(shard)}`);
   return `${prefix}${shard}/`;
 }
 
-/** The key of one replica. Throws a TypeError for parts that would leave their place in the key. */
+/** The key of a cached object. Throws a TypeError for parts that would change the layout of the key. */
 export function cacheKey(kind: CachedResourceKind, location: CachedObjectLocation): string {
   const { shard, cluster, namespace, name } = location;
-  if (shard === wildcardShard || (cluster as string) === '*') throw new TypeError('a key needs a shard and a cluster');
+  if (shard === wildcardShard || (cluster as string) === '*')
+    throw new TypeError('a key requires a shard and a cluster');
   const inner = namespace === '' ? '' : `${part(namespace)}/`;
   return `${cacheResourcePrefix(kind, shard)}${part(cluster)}/${inner}${part(name)}`;
 }
 
-/** The parts of a key below {@link cachePrefix}; undefined when it is not of that shape. */
+/** Parses a key below {@link cachePrefix}; undefined when it does not match the layout. */
 export function parseCacheKey(key: string): CacheKeyParts | undefined {
   if (!key.startsWith(cachePrefix)) return undefined;
   const parts = key.slice(cachePrefix.length).split('/');
@@ -78,6 +79,6 @@ export function parseCacheKey(key: string): CacheKeyParts | undefined {
 
 function part(text: string): string {
   if (text === '' || text === '.' || text === '..' || text.includes('/'))
-    throw new TypeError(`not a part of a key: ${JSON.stringify(text)}`);
+    throw new TypeError(`invalid key segment: ${JSON.stringify(text)}`);
   return text;
 }

@@ -1,11 +1,11 @@
 /**
- * A condition that many wait for: `wait` resolves with the next `notify`, or at once when the signal has aborted.
- * A waiter that gives up leaves nothing behind.
+ * Wakes all waiters at once. `wait` resolves with the next `notifyAll`, or when the signal aborts, which also removes the
+ * waiter.
  */
-export class Signal {
+export class ConditionVariable {
   readonly #waiters = new Set<() => void>();
 
-  notify(): void {
+  notifyAll(): void {
     if (this.#waiters.size === 0) return;
     const waiters = [...this.#waiters];
     this.#waiters.clear();

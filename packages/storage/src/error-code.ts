@@ -1,4 +1,4 @@
-/** The `code` that Node and gRPC put on their errors. */
+/** The `code` property of errors of Node and gRPC. */
 export function errorCode(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 }

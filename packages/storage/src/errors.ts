@@ -1,22 +1,22 @@
-/** Classed by what the caller does next. Test with {@link isStorageError} and the code. */
+/** Classified by the reaction of the caller. Test with {@link isStorageError} and the code. */
 export type StorageErrorCode =
-  /** The key is there: the caller reports a conflict of names. */
+  /** The key exists: report AlreadyExists. */
   | 'KeyExists'
-  /** Somebody else wrote first: read again and retry, or report. */
+  /** Another writer was first: read again and retry, or report a conflict. */
   | 'RevisionConflict'
-  /** History is gone: start from a fresh list. */
+  /** The history is compacted: start from a new list. */
   | 'Compacted'
-  /** The revision lies ahead: wait or report. */
+  /** The revision is not reached yet: wait or report. */
   | 'FutureRevision'
-  /** The write may or may not have happened. Never repeat it blindly: read first. */
+  /** The write may have been carried out: read before repeating it. */
   | 'OutcomeUnknown'
-  /** No room: refuse writes, go on reading. */
+  /** No space left: refuse writes, continue to serve reads. */
   | 'StorageFull'
-  /** The value or the request is over the backend's limit: never retry. */
+  /** The value or the request exceeds the limit of the backend: do not retry. */
   | 'ValueTooLarge'
-  /** Nothing was done; trying again later may help. */
+  /** Nothing was carried out: retry later. */
   | 'Unavailable'
-  /** The folder belongs to another process, or the data is of a foreign format: stop the process. */
+  /** Another process uses the directory, or the data has another format: stop the process. */
   | 'Unusable';
 
 interface StorageErrorInit {
@@ -24,7 +24,7 @@ interface StorageErrorInit {
   readonly cause?: unknown;
 }
 
-/** Base of everything a {@link Storage} throws on purpose. */
+/** Base class of the errors of a {@link Storage}. */
 export class StorageError extends Error {
   override readonly name = 'StorageError';
   readonly code: StorageErrorCode;
@@ -36,7 +36,7 @@ export class StorageError extends Error {
   }
 }
 
-/** True for a {@link StorageError} of any copy of this package, optionally of one code. */
+/** True for a {@link StorageError}, also of another copy of this package; optionally of one code. */
 export function isStorageError(error: unknown, code?: StorageErrorCode): error is StorageError {
   return (
     error instanceof Error &&
@@ -51,15 +51,15 @@ export class KeyExistsError extends StorageError {
   }
 }
 export class RevisionConflictError extends StorageError {
-  /** The revision the key has now; undefined when it is gone or the backend did not say. */
+  /** The current revision of the key; undefined when it does not exist or the backend does not return it. */
   readonly current: number | undefined;
   constructor(key: string, expected: number, current: number | undefined) {
-    super('RevisionConflict', `revision of ${key} is not ${expected} any more`, { key });
+    super('RevisionConflict', `the revision of ${key} is not ${expected}`, { key });
     this.current = current;
   }
 }
 export class CompactedError extends StorageError {
-  /** The oldest revision that can still be read. */
+  /** The oldest readable revision. */
   readonly oldest: number;
   constructor(wanted: number, oldest: number) {
     super('Compacted', `revision ${wanted} has been compacted, the oldest is ${oldest}`);
@@ -69,18 +69,18 @@ export class CompactedError extends StorageError {
 export class FutureRevisionError extends StorageError {
   readonly current: number;
   constructor(wanted: number, current: number) {
-    super('FutureRevision', `revision ${wanted} lies ahead of ${current}`);
+    super('FutureRevision', `revision ${wanted} is greater than the current revision ${current}`);
     this.current = current;
   }
 }
 export class OutcomeUnknownError extends StorageError {
   constructor(key: string, cause: unknown) {
-    super('OutcomeUnknown', `nobody knows whether the write of ${key} happened`, { key, cause });
+    super('OutcomeUnknown', `unknown outcome of the write of ${key}`, { key, cause });
   }
 }
 export class StorageFullError extends StorageError {
   constructor(cause?: unknown) {
-    super('StorageFull', 'no room left in the store', { cause });
+    super('StorageFull', 'no space left in the store', { cause });
   }
 }
 export class ValueTooLargeError extends StorageError {

@@ -1,4 +1,8 @@
 export * from './interface.ts';
+export * from './capabilities/bulk-read.ts';
+export * from './capabilities/lazy-read.ts';
+export * from './capabilities/local-revision.ts';
+export * from './capabilities/streaming-list.ts';
 export * from './errors.ts';
 export * from './keys.ts';
 export * from './cache-keys.ts';
@@ -7,7 +11,7 @@ export { compareKeys, lowerBound } from './key-order.ts';
 export { MemoryStorage, type MemoryStorageOptions } from './memory/memory-storage.ts';
 export { openWatchCache, type WatchCacheModules, type WatchCacheOptions } from './cacher/open-watch-cache.ts';
 export type { BackedWatchCache, WatchCacheStatistics } from './cacher/watch-cache.ts';
-export type { InterruptionModules } from './interruptions.ts';
+export type { WatchFailureModules } from './watch-failure-reporter.ts';
 export { type NatsOptionValues, type NatsTarget, natsOptions, natsTargetOf } from './nats-options.ts';
 export { FileStorage } from './file/file-storage.ts';
 export { type FileStorageOptions, openFileStorage } from './file/open-file-storage.ts';

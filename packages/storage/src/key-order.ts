@@ -1,6 +1,6 @@
 /**
- * Order of keys. A store orders keys by their UTF-8 bytes; JavaScript orders texts by UTF-16 units, which differs only
- * where a surrogate meets a unit above it (U+E000–U+FFFF): such a character sorts before the surrogate's in UTF-8.
+ * Compares keys by their UTF-8 bytes, as stores order them. JavaScript compares UTF-16 code units, which differs only where
+ * a surrogate meets a unit above it (U+E000–U+FFFF): in UTF-8 that character sorts before the surrogate pair.
  */
 export function compareKeys(a: string, b: string): number {
   if (a === b) return 0;
@@ -19,7 +19,7 @@ export function compareKeys(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Index of the first element of a sorted array that is not below `key`. */
+/** Index of the first element of a sorted array with a key ≥ `key`. */
 export function lowerBound<T>(sorted: readonly T[], key: string, keyOf: (element: T) => string): number {
   let low = 0;
   let high = sorted.length;

@@ -1,13 +1,13 @@
 import { type LogicalClusterName, wildcardCluster } from '@multiplane/apimachinery';
 
 /**
- * Layout of keys, as kcp lays them out (C4.1):
+ * Layout of keys, as in kcp:
  *
  *   /registry/<group|core>/<resource>/<cluster>/[<namespace>/]<name>                        built-in kinds
  *   /registry/<group>/<resource>/customresources/<cluster>/[<namespace>/]<name>             objects of a CRD
  *   /registry/<group>/<resource>/<identity hash>/<cluster>/[<namespace>/]<name>             objects of a bound schema
  *
- * A *resource prefix* ends before the cluster and with `/`.
+ * A resource prefix is the part before the cluster, including the `/`.
  */
 export const registryPrefix = '/registry/';
 export const customResourcesSegment = 'customresources';
@@ -24,7 +24,7 @@ export function customResourcePrefix(group: string, resource: string, identity =
   return `${registryPrefix}${coreSegment(group)}/${resource}/${identity}/`;
 }
 
-/** Where one object stands. Names are validated before they get here; a slash in one is a programming error. */
+/** Location of an object below its resource prefix. Names are validated by the caller; a slash in one is a bug. */
 export interface ObjectLocation {
   readonly cluster: LogicalClusterName;
   /** Empty for a cluster-scoped object. */
@@ -32,19 +32,19 @@ export interface ObjectLocation {
   readonly name: string;
 }
 
-/** The key of one object. Throws a TypeError for parts that would leave their place in the key. */
+/** The key of an object. Throws a TypeError for parts that would change the layout of the key. */
 export function objectKey(resourcePrefix: string, location: ObjectLocation): string {
   const { cluster, namespace, name } = location;
   for (const part of [cluster, namespace, name]) {
     if (part.includes('/') || part === '.' || part === '..')
-      throw new TypeError(`not a part of a key: ${JSON.stringify(part)}`);
+      throw new TypeError(`invalid key segment: ${JSON.stringify(part)}`);
   }
   if (name === '' || cluster === '' || (cluster as string) === wildcardCluster)
-    throw new TypeError('a key needs a cluster and a name');
+    throw new TypeError('a key requires a cluster and a name');
   return namespace === '' ? `${resourcePrefix}${cluster}/${name}` : `${resourcePrefix}${cluster}/${namespace}/${name}`;
 }
 
-/** Prefix of what a list covers: everything, one logical cluster, or one namespace of it. */
+/** Prefix of a list over all logical clusters, one logical cluster, or one namespace of it. */
 export function listPrefix(
   resourcePrefix: string,
   cluster: LogicalClusterName | typeof wildcardCluster,
@@ -54,7 +54,7 @@ export function listPrefix(
   return namespace === '' ? `${resourcePrefix}${cluster}/` : `${resourcePrefix}${cluster}/${namespace}/`;
 }
 
-/** The location behind a key below a resource prefix; undefined when the key is not of that shape. */
+/** Parses a key below a resource prefix; undefined when it does not match the layout. */
 export function parseObjectKey(resourcePrefix: string, key: string): ObjectLocation | undefined {
   if (!key.startsWith(resourcePrefix)) return undefined;
   const parts = key.slice(resourcePrefix.length).split('/');

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { compareKeys } from '../key-order.ts';
+import { compareKeys } from './key-order.ts';
 import { OrderedTree, type OrderedView } from './ordered-tree.ts';
 
 interface Item {
@@ -46,7 +46,7 @@ function expectSame(view: OrderedView<Item>, items: readonly Item[], probes: rea
 }
 
 describe('ordered tree', () => {
-  test('behaves like a sorted list, and what was frozen stays', () => {
+  test('behaves like a sorted list, and frozen views do not change', () => {
     fc.assert(
       fc.property(steps, fc.array(key, { maxLength: 5 }), (steps, probes) => {
         let tree = new OrderedTree<Item>();
@@ -81,7 +81,7 @@ describe('ordered tree', () => {
     );
   });
 
-  test('a hundred thousand keys, removed in another order, leave nothing behind', () => {
+  test('removing a hundred thousand keys in another order leaves an empty tree', () => {
     const tree = new OrderedTree<Item>();
     const count = 100_000;
     for (let i = 0; i < count; i++) tree.set({ key: numbered((i * 7919) % count), version: i });

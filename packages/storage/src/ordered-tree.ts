@@ -1,22 +1,22 @@
-import { compareKeys } from '../key-order.ts';
+import { compareKeys } from './key-order.ts';
 
-/** What the tree orders: anything that carries its own key. */
+/** An element of the tree. */
 export interface Keyed {
   readonly key: string;
 }
 
-/** Entries of a leaf and children of an inner node; half of it after a split. */
+/** Maximum number of entries of a leaf and of children of an inner node; a split leaves half. */
 const fanout = 64;
-/** Below this a node is merged with a neighbour, when both fit into one with room to spare. */
-const sparse = 16;
+/** A node with fewer entries is merged with a neighbour when both together have at most `mergeLimit`. */
+const minWidth = 16;
 const mergeLimit = 48;
 
-/** Says which handle may change a node in place: the one that holds the same token. */
+/** Identity token: a tree may modify a node in place when both hold the same token. */
 type Owner = object;
 
-/** A run of entries in order that are made when somebody looks at one of them; the same ones each time. */
+/** Consecutive entries that are created on the first access to one of them. */
 export interface LazyRun<T> {
-  /** Key of the first one. */
+  /** Key of the first entry. */
   readonly first: string;
   readonly size: number;
   make(): T[];
@@ -24,7 +24,7 @@ export interface LazyRun<T> {
 
 class Leaf<T> {
   readonly owner: Owner;
-  /** Or what makes them. */
+  /** The entries, or the run that creates them. */
   #items: T[] | Pick<LazyRun<T>, 'size' | 'make'>;
   constructor(owner: Owner, items: T[] | Pick<LazyRun<T>, 'size' | 'make'>) {
     this.owner = owner;
@@ -41,7 +41,7 @@ class Leaf<T> {
 class Inner<T> {
   readonly owner: Owner;
   readonly children: Node<T>[];
-  /** `starts[i]` ≤ every key of child i and > every key of child i − 1. `starts[0]` is not looked at. */
+  /** `starts[i]` ≤ every key of child i and > every key of child i − 1. `starts[0]` is not used. */
   readonly starts: string[];
   size: number;
   constructor(owner: Owner, children: Node<T>[], starts: string[], size: number) {
@@ -55,10 +55,11 @@ class Inner<T> {
 type Node<T> = Leaf<T> | Inner<T>;
 
 /**
- * A frozen state of an {@link OrderedTree}: it costs nothing to take and stays as it is while the tree goes on.
+ * An immutable state of an {@link OrderedTree}; creating it costs O(1).
  *
- * Keys are in the order of their UTF-8 bytes. JavaScript's own comparison is several times faster and differs only for
- * characters from U+D800 on, so it is used until the first such key comes (`wide`).
+ * Keys are ordered by their UTF-8 bytes. JavaScript's string comparison is several times faster and differs only for
+ * characters from U+D800 on, so it is used until the first such key is inserted (`wide`; point reads of
+ * hack/bench/watch-cache.bench.ts).
  */
 export class OrderedView<T extends Keyed> {
   protected root: Node<T>;
@@ -69,7 +70,7 @@ export class OrderedView<T extends Keyed> {
     this.wide = wide;
   }
 
-  /** A tree that starts as this state and leaves it alone. */
+  /** A tree that starts with this state and does not modify it. */
   thaw(): OrderedTree<T> {
     return new OrderedTree(this.root, this.wide);
   }
@@ -78,13 +79,13 @@ export class OrderedView<T extends Keyed> {
     return this.root.size;
   }
 
-  /** A tree of what is made of each entry, under the same key, when somebody looks at it; the same one each time. */
+  /** A tree with the result of `make` for each entry, under the same key; `make` is called on the first access to its leaf. */
   map<U extends Keyed>(make: (item: T) => U): OrderedTree<U> {
     const owner: Owner = {};
     return new OrderedTree(mapped(this.root, owner, make), this.wide, owner);
   }
 
-  /** Some key may have a character from U+D800 on. */
+  /** Some key may contain a character from U+D800 on. */
   get isWide(): boolean {
     return this.wide;
   }
@@ -104,7 +105,7 @@ export class OrderedView<T extends Keyed> {
     return result;
   }
 
-  /** How many keys are smaller than `key`. O(log n). */
+  /** Number of keys below `key`. O(log n). */
   rank(key: string): number {
     let rank = 0;
     let node = this.root;
@@ -116,7 +117,7 @@ export class OrderedView<T extends Keyed> {
     return rank + this.positionIn(node.items, key);
   }
 
-  /** False as soon as nothing more is wanted. */
+  /** Appends the entries of the range; false when the scan is complete. */
   private collect(node: Node<T>, from: string, to: string | undefined, limit: number, into: T[]): boolean {
     if (node instanceof Inner) {
       for (let i = this.childOf(node, from); i < node.children.length; i++) {
@@ -126,7 +127,7 @@ export class OrderedView<T extends Keyed> {
     }
     const { items } = node;
     const last = items.at(-1);
-    // One comparison for a whole leaf inside the range instead of one per entry.
+    // One comparison for a leaf inside the range instead of one per entry.
     const end =
       to === undefined || (last !== undefined && this.before(last.key, to)) ? items.length : this.positionIn(items, to);
     for (let i = this.positionIn(items, from); i < end; i++) {
@@ -140,7 +141,7 @@ export class OrderedView<T extends Keyed> {
     return this.wide ? compareKeys(a, b) < 0 : a < b;
   }
 
-  /** Index of the first item that is not below `key`. */
+  /** Index of the first item ≥ `key`. */
   protected positionIn(items: readonly T[], key: string): number {
     let low = 0;
     let high = items.length;
@@ -152,7 +153,7 @@ export class OrderedView<T extends Keyed> {
     return low;
   }
 
-  /** Index of the child whose range holds `key`. */
+  /** Index of the child whose range contains `key`. */
   protected childOf(node: Inner<T>, key: string): number {
     const { starts } = node;
     let low = 1;
@@ -167,28 +168,28 @@ export class OrderedView<T extends Keyed> {
 }
 
 /**
- * An ordered map as a B+tree with copy on write.
+ * An ordered map: a copy-on-write B+tree.
  *
- * Every node carries a token of the handle that made it. A handle changes nodes with its own token in place and copies
- * any other on the way down. {@link freeze} hands out the root and takes a new token, so that from then on every node
- * of the frozen state is foreign: the first write into a leaf after a freeze copies that leaf and its few ancestors
- * (about 2 KiB), later ones none. Inner nodes know the size of their subtree, which makes `rank` O(log n).
- *
- * A full node is split in halves, except at its right end, where appending in order would leave every node half empty.
+ *   ownership   every node has the token of the tree that created it. A tree modifies nodes with its own token in place and
+ *               copies other nodes on the way down.
+ *   freeze      returns the root and takes a new token, so that no node of the frozen state is owned any more: the first
+ *               write to a leaf after a freeze copies that leaf and its few ancestors (about 2 KiB), later writes nothing
+ *   rank        inner nodes have the size of their subtree, so counting keys is O(log n)
+ *   split       in halves, except at the right end of a node, where appending in order would leave every node half empty
  */
 export class OrderedTree<T extends Keyed> extends OrderedView<T> {
   #owner: Owner;
-  // Out parameters of one step down the tree; a result object for each level would be garbage on the hottest path.
+  // Out parameters of #insert: a result object per level would be garbage on the write path of the watch cache.
   #replaced: T | undefined;
   #split: { readonly node: Node<T>; readonly start: string } | undefined;
 
-  /** `owner`: who may change the nodes. */
+  /** `owner`: the token of the nodes that the tree may modify in place. */
   constructor(root?: Node<T>, wide?: boolean, owner: Owner = {}) {
     super(root, wide);
     this.#owner = owner;
   }
 
-  /** A tree of these, which are in order; `wide`: some key may have a character from U+D800 on. */
+  /** `items` are sorted; `wide`: some key may contain a character from U+D800 on. */
   static fromSorted<T extends Keyed>(items: readonly T[], wide: boolean): OrderedTree<T> {
     const owner: Owner = {};
     const leaves = inPieces(items).map((piece) => new Leaf(owner, piece));
@@ -196,7 +197,7 @@ export class OrderedTree<T extends Keyed> extends OrderedView<T> {
     return OrderedTree.#over(owner, leaves, starts, wide);
   }
 
-  /** A tree of these, which are in order and not empty; each becomes a leaf that is made when somebody comes to it. */
+  /** `runs` are sorted and not empty; each becomes a leaf whose entries are created on the first access. */
   static fromRuns<T extends Keyed>(runs: readonly LazyRun<T>[], wide: boolean): OrderedTree<T> {
     const owner: Owner = {};
     const leaves = runs.map((run) => new Leaf<T>(owner, run));
@@ -223,13 +224,13 @@ export class OrderedTree<T extends Keyed> extends OrderedView<T> {
     return new OrderedTree<T>(nodes[0], wide, owner);
   }
 
-  /** The present state; from now on writes copy what they change of it. */
+  /** The current state; later writes copy the nodes that they modify. */
   freeze(): OrderedView<T> {
     this.#owner = {};
     return new OrderedView(this.root, this.wide);
   }
 
-  /** Adds or replaces; returns what was replaced. */
+  /** Inserts or replaces; returns the replaced item. */
   set(item: T): T | undefined {
     if (!this.wide && isWide(item.key)) this.wide = true;
     this.#replaced = undefined;
@@ -244,7 +245,7 @@ export class OrderedTree<T extends Keyed> extends OrderedView<T> {
     return replaced;
   }
 
-  /** Removes; returns what was there. */
+  /** Returns the removed item. */
   delete(key: string): T | undefined {
     const found = this.get(key);
     if (found === undefined) return undefined;
@@ -306,14 +307,14 @@ export class OrderedTree<T extends Keyed> extends OrderedView<T> {
     inner.children[index] = child;
     inner.size--;
     const width = child instanceof Leaf ? child.items.length : child.children.length;
-    if (width < sparse) this.#shrink(inner, index, width);
+    if (width < minWidth) this.#shrink(inner, index, width);
     return inner;
   }
 
-  /** Drops an empty child, or merges a sparse one with a neighbour. */
+  /** Removes an empty child, or merges a narrow one with a neighbour. */
   #shrink(inner: Inner<T>, index: number, width: number): void {
     if (width === 0) {
-      // An inner node may become empty here in its turn: its own parent drops it.
+      // The inner node itself may become empty: its parent then removes it.
       inner.children.splice(index, 1);
       inner.starts.splice(index, 1);
       return;
@@ -360,7 +361,7 @@ function mapped<T extends Keyed, U extends Keyed>(node: Node<T>, owner: Owner, m
   return new Inner(owner, children, node.starts.slice(), node.size);
 }
 
-/** Nodes of about the same width, with room to grow; one at least. */
+/** Splits into at least one piece of about equal width, with space to grow. */
 function inPieces<E>(elements: readonly E[]): E[][] {
   const count = Math.max(1, Math.ceil(elements.length / mergeLimit));
   return Array.from({ length: count }, (_, i) =>
@@ -368,7 +369,7 @@ function inPieces<E>(elements: readonly E[]): E[][] {
   );
 }
 
-/** True when UTF-16 and UTF-8 might order this key differently from another one. */
+/** True when UTF-16 and UTF-8 may order this key differently relative to another one. */
 function isWide(key: string): boolean {
   for (let i = 0; i < key.length; i++) if (key.charCodeAt(i) >= 0xd800) return true;
   return false;

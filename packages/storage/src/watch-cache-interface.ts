@@ -1,96 +1,102 @@
 import type { Storage, StoredValue } from './interface.ts';
 
 /**
- * One object in the watch cache. `attachment` belongs to whoever reads the cache (the API server keeps labels, field
- * values and owners of the object there, taken when it was written): it lives and dies with this version of the object.
- * `value` is a new view of the bytes at each access, so take it once.
+ * One version of one object in the watch cache. `attachment` belongs to the reader of the cache (the API server keeps
+ * labels, field values and owners there, extracted at the write) and is dropped with this version. Each access to `value`
+ * creates a new view of the bytes.
  */
 export interface CacheEntry extends StoredValue {
   attachment: unknown;
 }
 
-/** One change, shared by every subscriber; `memo` holds encoded frames by encoding, built once by the first who needs one. */
+/** One change, shared by all subscribers. `memo` holds encoded watch frames by encoding; the first watcher that needs one adds it. */
 export interface CacheEvent {
-  /** The object after the change; undefined for a removal. */
+  /** The object after the change; undefined for a delete. */
   readonly current: CacheEntry | undefined;
-  /** The object before the change; undefined when it is new. */
+  /** The object before the change; undefined for a create. */
   readonly previous: CacheEntry | undefined;
   readonly revision: number;
   readonly memo: Map<string, Buffer>;
+  /**
+   * What a reader sees changed without a change of the store (a consumer came or went): the revision is that of the
+   * present state, and a subscriber takes the event although it knows the revision.
+   */
+  readonly isUnordered?: true | undefined;
 }
 
-/** A state of one range at one revision; it stays readable and equal however long the reader takes. */
+/** An immutable state of one range at one revision. */
 export interface CacheSnapshot {
   readonly revision: number;
-  /** Entries in the order of their keys from `from` (inclusive) on, at most `limit` of them. */
+  /** Entries in key order from `from` (inclusive), at most `limit`. */
   entries(from: string | undefined, limit: number): readonly CacheEntry[];
   /** Keys at or after `from`. */
   countFrom(from: string): number;
 }
 
 export interface SubscribeOptions {
-  /** A prefix (ends with `/`) or one whole key. */
+  /** A prefix (ends with `/`) or a complete key. */
   readonly scope: string;
-  /** Events with a revision greater than this one. Throws CompactedError when it has left the window. */
+  /** Delivers events with a revision > `after`. {@link WatchCache.subscribe} throws CompactedError below the window. */
   readonly after: number;
-  /** Called in order, synchronously, on the dispatch path: must not block and must not throw. */
+  /** Called in order, synchronously, on the dispatch path: must neither block nor throw. */
   readonly onEvent: (event: CacheEvent) => void;
   /**
-   * The cache starts over or closes: the subscriber gets nothing more and must begin again. `before` is the scope as the
-   * subscriber was last told, when the cache started over: compared with the state of now it tells what was missed.
+   * Called once when the cache loads again or closes; the subscriber receives no further events and subscribes again.
+   * `before` is the state that the subscriber has received, when the cache loads again: its difference to the current
+   * state are the missed changes.
    */
   readonly onEnd: (reason: Error, before?: CacheSnapshot) => void;
 }
 
 /**
- * The cache of a whole store, in front of any backend: reads and watches are served from memory, writes go through.
- * One watch stream per backend; its progress is the cache's `revision`, so a consistent read only needs to know whether
- * the cache has reached a revision.
+ * The cache of a whole store over any backend: reads and watches are served from memory, writes go to the backend. There is
+ * one watch per backend. Its progress is the `revision` of the cache, so a consistent read only has to wait until the
+ * cache has reached a revision.
  */
 export interface WatchCache extends Storage {
-  /** Resolves when the first load is complete. */
+  /** Resolves when the cache is loaded and up to date for the first time. */
   readonly ready: Promise<void>;
   isReady(): boolean;
   /**
-   * Resolves when all values are in memory. Before, a value may have to be read when somebody asks for it, so whoever wants
-   * to look at very many waits for this. Rejects when one cannot be read. Absent: they always are.
+   * Resolves when all values are in memory; rejects when one cannot be read. Before, an access to a value may read it from
+   * a file synchronously, so readers of many values wait. Absent: all values are always in memory.
    */
-  readonly filled?: Promise<void>;
-  /** For good: nothing comes any more. */
+  readonly valuesLoaded?: Promise<void>;
+  /** True after close. */
   readonly closed: boolean;
-  /** Everything up to here is in the cache. */
+  /** The cache has all writes up to this revision. */
   readonly revision: number;
-  /** Oldest revision a subscription may start after. */
+  /** The oldest revision that a subscription can start after. */
   readonly oldestRevision: number;
 
-  /** The entry as the cache has it now. Synchronous; may be stale on a store that others write to. */
+  /** The current entry of the cache; may be stale on a store with other writers. */
   peek(key: string): CacheEntry | undefined;
 
   /**
-   * Resolves with the revision that a read at "most recent" must see once the cache has reached it. Callers waiting at
-   * the same moment share one question to the backend; on a store with one writer process nothing is asked at all.
-   * Throws StorageUnavailableError when the cache cannot catch up in time.
+   * Resolves with the revision that a consistent read must see, when the cache has reached it. Concurrent callers share one
+   * request to the backend; a store with a local revision needs none.
+   * Throws StorageUnavailableError when the cache does not catch up in time.
    */
   freshRevision(): Promise<number>;
 
-  /** True when a read at "most recent" need not wait: {@link freshRevision} would resolve at once. */
+  /** True when a consistent read need not wait: {@link freshRevision} would resolve immediately. */
   readonly isFresh: boolean;
 
-  /** Resolves once `revision` is in the cache; throws FutureRevisionError after `timeoutMs`. */
+  /** Resolves when the cache has reached `revision`; throws FutureRevisionError after `timeoutMs`. */
   waitFor(revision: number, timeoutMs: number): Promise<void>;
 
-  /** The range as it is now, or as it was at an older revision of the window (throws CompactedError beyond it). */
+  /** The range at the current revision, or at an older one of the window (throws CompactedError before it). */
   snapshot(prefix: string, revision?: number): CacheSnapshot;
 
   /**
-   * Everything in the range as it is now, by key, for who looks at it in this turn: no state is kept for it, so that the
-   * writes that follow have nothing to copy. From a key below the prefix on, and at most so many, where that is told.
+   * The current entries below a prefix in key order, from a key (inclusive), at most `limit`. Unlike {@link snapshot} it
+   * freezes no state, so that following writes need not copy tree nodes.
    */
-  present(prefix: string, from?: string, limit?: number): readonly CacheEntry[];
+  listCurrent(prefix: string, from?: string, limit?: number): readonly CacheEntry[];
 
-  /** Starts a subscription; call the result to end it. Costs nothing on the dispatch path of other scopes. */
+  /** Returns a function that ends the subscription. Subscriptions to other scopes do not slow down dispatch. */
   subscribe(options: SubscribeOptions): () => void;
 
-  /** Resource prefixes (`/registry/<group>/<resource>/`) that hold anything, with the number of keys: for metrics and controllers. */
+  /** Number of keys of each resource prefix (`/registry/<group>/<resource>/`) that has any: for metrics and controllers. */
   counts(): ReadonlyMap<string, number>;
 }

@@ -1,7 +1,7 @@
-import type { FakeClock } from '@multiplane/component-base';
 import { eventually } from './eventually.ts';
+import type { FakeClock } from './fake-clock.ts';
 
-/** What a controller shows of its work. */
+/** A controller with its work queue. */
 interface WithQueue {
   readonly queue: { readonly busy: boolean };
 }
@@ -9,19 +9,19 @@ interface WithQueue {
 const steps = 20;
 
 /**
- * Lets so much time pass, and controllers finish what they have to do before each step of it and at the end. How many
- * turns of the event loop that takes depends on how busy the machine is: {@link FakeClock.advance} alone gives them one.
+ * Advances the clock in steps, and waits before each step and at the end until the controllers are idle. How many iterations
+ * of the event loop that takes depends on the load of the machine; {@link FakeClock.advance} alone waits for one.
  */
-export async function atRest(clock: FakeClock, ms: number, controllers: readonly WithQueue[]): Promise<void> {
+export async function advanceUntilIdle(clock: FakeClock, ms: number, controllers: readonly WithQueue[]): Promise<void> {
   for (let step = 0; step < steps; step++) {
-    await finished(controllers);
+    await waitUntilIdle(controllers);
     await clock.advance(ms / steps);
   }
-  await finished(controllers);
+  await waitUntilIdle(controllers);
 }
 
-function finished(controllers: readonly WithQueue[]): Promise<void> {
+function waitUntilIdle(controllers: readonly WithQueue[]): Promise<void> {
   return eventually(() => {
-    if (controllers.some(({ queue }) => queue.busy)) throw new Error('controllers are still at work');
+    if (controllers.some(({ queue }) => queue.busy)) throw new Error('controllers are busy');
   });
 }

@@ -1,7 +1,7 @@
 import type { Certificate } from '@multiplane/component-base';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
 
-/** An authority with a serving certificate for loopback, and client certificates as a test needs them. */
+/** A CA with a serving certificate for loopback, and client certificates on demand. */
 export interface TestCertificates {
   readonly authority: CertificateAuthority;
   readonly authorityPem: string;
@@ -10,7 +10,7 @@ export interface TestCertificates {
   client(user: string, groups?: readonly string[]): Promise<Certificate>;
 }
 
-/** Makes a new authority; takes some ten milliseconds. */
+/** Creates a CA; takes some ten milliseconds. */
 export async function testCertificates(commonName = 'multiplane test'): Promise<TestCertificates> {
   const authority = await CertificateAuthority.create({ commonName });
   return {

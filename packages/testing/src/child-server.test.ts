@@ -8,29 +8,29 @@ const script = (code: string): Pick<ChildServerOptions, 'name' | 'command' | 'ar
   args: ['-e', code],
 });
 
-test('a server that exits at once is reported with its output', async () => {
+test('a server that exits immediately is reported with its output', async () => {
   await using server = new ChildServer({
     ...script('console.error("no such flag"); process.exit(3)'),
     probe: () => Promise.reject(new Error('down')),
   });
   await expect(server.start()).rejects.toMatchObject({
     message: expect.stringContaining('no such flag'),
-    cause: { message: 'it exited with 3' },
+    cause: { message: 'exited with 3' },
   });
   expect(server.running).toBe(false);
 });
 
-test('a program that is not there is reported', async () => {
+test('a missing program is reported', async () => {
   await using server = new ChildServer({
     name: 'ghost',
     command: '/no/such/program',
     args: [],
     probe: () => Promise.reject(new Error('down')),
   });
-  await expect(server.start()).rejects.toThrow('ghost did not start');
+  await expect(server.start()).rejects.toThrow('failed to start ghost');
 });
 
-test('a server that ignores SIGTERM is killed after its grace', async () => {
+test('a server that ignores SIGTERM is killed after the grace period', async () => {
   const server = new ChildServer({
     ...script('process.on("SIGTERM", () => {}); console.log("up"); setInterval(() => {}, 1000)'),
     probe: () => (server.output.includes('up') ? Promise.resolve() : Promise.reject(new Error('down'))),
@@ -41,7 +41,7 @@ test('a server that ignores SIGTERM is killed after its grace', async () => {
   expect(server.running).toBe(false);
 });
 
-test('a supervised server comes back when it ends unasked, and stays away when it is killed', async () => {
+test('a supervised server is restarted after it exits by itself, but not after kill', async () => {
   const server = new ChildServer({
     ...script('console.log("up"); setInterval(() => {}, 1000)'),
     probe: () => (server.output.includes('up') ? Promise.resolve() : Promise.reject(new Error('down'))),

@@ -7,37 +7,37 @@ export interface ChildServerOptions {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Throws as long as the server does not serve. */
+  /** Rejects until the server serves. */
   readonly probe: () => Promise<void>;
-  /** Milliseconds until a start counts as failed; 45 s unless told otherwise. */
+  /** Milliseconds until a start has failed; 45 s by default. */
   readonly startTimeout?: number | undefined;
-  /** Starts it again whenever it ends unasked, as a supervisor does; false. */
+  /** Restarts the server when it exits by itself; false by default. */
   readonly supervised?: boolean | undefined;
 }
 
-/** How much of the end of a server's output is kept for failure messages. */
+/** Size of the end of the output that is kept for error messages. */
 const tailLength = 16_384;
 const setpriv = '/usr/bin/setpriv';
 
 /**
- * A real server as a child process: start, wait until it serves, stop, kill, freeze, thaw, start again.
+ * A server as a child process: start, wait until it serves, stop, kill, freeze, thaw, restart.
  *
- * A child never outlives the test process, not even when that is killed: on Linux the kernel kills it with its parent.
+ * A child does not outlive the test process, even when that is killed: on Linux the kernel kills it with its parent.
  */
 export class ChildServer implements AsyncDisposable {
   readonly #options: ChildServerOptions;
   #child: ChildProcess | undefined;
   #tail = '';
-  /** From the start until somebody stops it. */
+  /** From {@link start} until it is stopped or killed. */
   #wanted = false;
 
   constructor(options: ChildServerOptions) {
     this.#options = options;
   }
 
-  /** Starts the process and waits until it serves. Throws with the end of its output when it does not. */
+  /** Starts the process and waits until it serves. Throws with the end of its output after the timeout. */
   async start(): Promise<void> {
-    if (this.running) throw new Error(`${this.#options.name} runs already`);
+    if (this.running) throw new Error(`${this.#options.name} is already running`);
     await this.#launch();
     this.#wanted = true;
     if (this.#options.supervised === true) void this.#supervise();
@@ -61,13 +61,13 @@ export class ChildServer implements AsyncDisposable {
       await Promise.race([
         eventually(this.#options.probe, { timeout: startTimeout, interval: 50, signal: waiting.signal }),
         exited(child).then(() => {
-          throw new Error(`it exited with ${child.exitCode ?? child.signalCode}`, { cause: failure });
+          throw new Error(`exited with ${child.exitCode ?? child.signalCode}`, { cause: failure });
         }),
       ]);
     } catch (error) {
       child.kill('SIGKILL');
       await exited(child);
-      throw new Error(`${name} did not start; its output ends with:\n${this.#tail}`, { cause: error });
+      throw new Error(`failed to start ${name}; its output ends with:\n${this.#tail}`, { cause: error });
     } finally {
       waiting.abort();
     }
@@ -77,12 +77,12 @@ export class ChildServer implements AsyncDisposable {
     for (;;) {
       await exited(this.#child as ChildProcess);
       if (!this.#wanted) return;
-      // What it says when it does not start is in its output; it is tried again.
+      // The failure is in the output of the process; the restart is retried.
       await this.#launch().catch(() => undefined);
     }
   }
 
-  /** True from the start until the process has gone, also while it is frozen. */
+  /** True from the start until the process has exited, also while it is frozen. */
   get running(): boolean {
     return this.#child !== undefined && isAlive(this.#child);
   }
@@ -91,12 +91,12 @@ export class ChildServer implements AsyncDisposable {
     return this.running ? this.#child?.pid : undefined;
   }
 
-  /** The last lines that the server wrote. */
+  /** The last lines of output. */
   get output(): string {
     return this.#tail;
   }
 
-  /** SIGTERM, and SIGKILL when it has not gone after `grace` milliseconds. */
+  /** SIGTERM, and SIGKILL after `grace` milliseconds. */
   async stop(grace = 15_000): Promise<void> {
     this.#wanted = false;
     const child = this.#child;
@@ -108,13 +108,13 @@ export class ChildServer implements AsyncDisposable {
     clearTimeout(timer);
   }
 
-  /** SIGKILL: what a crash looks like. Resolves when the process has gone; it stays away. */
+  /** SIGKILL, as a crash. Resolves once the process has exited; it is not restarted. */
   async kill(): Promise<void> {
     this.#wanted = false;
     await this.crash();
   }
 
-  /** SIGKILL. One that is supervised comes back. */
+  /** SIGKILL; a supervised server is restarted. */
   async crash(): Promise<void> {
     const child = this.#child;
     if (child === undefined || !isAlive(child)) return;
@@ -122,7 +122,7 @@ export class ChildServer implements AsyncDisposable {
     await exited(child);
   }
 
-  /** SIGSTOP: the process keeps its connections and, from when this resolves, answers nothing. */
+  /** SIGSTOP: the process keeps its connections and is unresponsive once this resolves. */
   async freeze(): Promise<void> {
     const pid = this.#child?.pid;
     if (pid !== undefined) await freezeProcess(pid);
@@ -133,7 +133,7 @@ export class ChildServer implements AsyncDisposable {
     this.#child?.kill('SIGCONT');
   }
 
-  /** Stops it if it runs, and starts it again with the same arguments, so on the same ports and data. */
+  /** Stops and starts the server with the same arguments, hence with the same ports and data. */
   async restart(): Promise<void> {
     await this.stop();
     await this.start();
@@ -153,7 +153,7 @@ function exited(child: ChildProcess): Promise<void> {
     if (child.exitCode !== null || child.signalCode !== null) resolve();
     else {
       child.once('exit', () => resolve());
-      // A program that cannot be started emits no exit.
+      // A program that cannot be spawned emits no exit event.
       child.once('error', () => resolve());
     }
   });

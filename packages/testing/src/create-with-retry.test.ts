@@ -1,16 +1,16 @@
 import { expect, test } from '@jest/globals';
 import { statusErrors } from '@multiplane/apimachinery';
-import { untilCreated } from './until-created.ts';
+import { createWithRetry } from './create-with-retry.ts';
 
 const exists = statusErrors.alreadyExists({ group: '', resource: 'configmaps' }, 'a');
-const away = new Error('nobody answers');
+const away = new Error('no response');
 
-test('what a try has made whose answer was lost is there', async () => {
+test('an object that a failed attempt created is a success', async () => {
   const answers: Error[] = [away, exists];
-  await untilCreated(() => Promise.reject(answers.shift() ?? new Error('once too often')));
+  await createWithRetry(() => Promise.reject(answers.shift() ?? new Error('once too often')));
   expect(answers).toEqual([]);
 });
 
-test('what was there before anything was tried is not what was made', async () => {
-  await expect(untilCreated(() => Promise.reject(exists), { timeout: 20 })).rejects.toThrow('already exists');
+test('an object that existed before the first attempt is an error', async () => {
+  await expect(createWithRetry(() => Promise.reject(exists), { timeout: 20 })).rejects.toThrow('already exists');
 });

@@ -17,7 +17,7 @@ async function call(etcd: EtcdServer, method: string, body: unknown, timeout = 5
   return (await response.json()) as { kvs?: unknown[] };
 }
 
-test('keeps its data over a crash, and its port', async () => {
+test('keeps data and port after a crash', async () => {
   await using etcd = await EtcdServer.start();
   await call(etcd, 'put', { key: encode('a'), value: encode('1') });
   await etcd.process.kill();
@@ -26,7 +26,7 @@ test('keeps its data over a crash, and its port', async () => {
   expect(await call(etcd, 'range', { key: encode('a') })).toMatchObject({ kvs: [{ value: encode('1') }] });
 });
 
-test('a frozen server answers nothing until it is thawed', async () => {
+test('a frozen server is unresponsive until it is thawed', async () => {
   await using etcd = await EtcdServer.start();
   await etcd.process.freeze();
   await expect(call(etcd, 'range', { key: encode('a') }, 200)).rejects.toThrow('timeout');
@@ -34,7 +34,7 @@ test('a frozen server answers nothing until it is thawed', async () => {
   await eventually(() => call(etcd, 'range', { key: encode('a') }));
 });
 
-test('with TLS it wants a client certificate of its authority', async () => {
+test('requires a client certificate of its CA with TLS', async () => {
   const certificates = await testCertificates();
   const stranger = await (await testCertificates()).client('root');
   await using etcd = await EtcdServer.start({ tls: certificates });

@@ -7,19 +7,19 @@ import { httpProbe } from './http-probe.ts';
 import { TempDir } from './temp-dir.ts';
 
 export interface EtcdOptions {
-  /** With it etcd serves TLS and wants a client certificate of this authority. */
+  /** Makes etcd serve TLS and require client certificates of this CA. */
   readonly tls?: { readonly authorityPem: string; readonly server: Certificate } | undefined;
   readonly extraArgs?: readonly string[] | undefined;
 }
 
 /**
- * A real etcd of one member on loopback, with its data in a temporary folder.
+ * An etcd of one member on loopback, with its data in a temporary folder.
  *
  * `process.restart()` keeps data and ports, `process.freeze()` makes it hang, `process.kill()` is a crash.
  */
 export class EtcdServer implements AsyncDisposable {
   readonly process: ChildServer;
-  /** What clients connect to. */
+  /** Client URL. */
   readonly endpoint: string;
   readonly port: number;
   readonly #data: TempDir;
@@ -31,7 +31,7 @@ export class EtcdServer implements AsyncDisposable {
     this.#data = data;
   }
 
-  /** Starts one; picks other ports when somebody took the first ones in between. */
+  /** Starts etcd; retries with other ports when another process took the first ones. */
   static async start(options: EtcdOptions = {}): Promise<EtcdServer> {
     for (let attempt = 1; ; attempt++) {
       const server = await EtcdServer.#prepare(options);
@@ -60,7 +60,7 @@ export class EtcdServer implements AsyncDisposable {
       `--listen-peer-urls=${peer}`,
       `--initial-advertise-peer-urls=${peer}`,
       `--initial-cluster=default=${peer}`,
-      // Health over plain HTTP, whatever the clients use.
+      // The health endpoint is plain HTTP even when clients use TLS.
       `--listen-metrics-urls=${metrics}`,
       '--logger=zap',
       '--log-level=warn',
@@ -76,7 +76,7 @@ export class EtcdServer implements AsyncDisposable {
     return new EtcdServer(process, endpoint, port, data);
   }
 
-  /** Kills it and removes its data. */
+  /** Kills etcd and removes its data. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.process.kill();
     await this.#data.remove();

@@ -11,7 +11,7 @@ test('returns the first result that does not throw', async () => {
   expect(result).toBe(4);
 });
 
-test('reports the last failure when time is up', async () => {
+test('throws the last failure after the timeout', async () => {
   const failure = new Error('still wrong');
   await expect(eventually(() => Promise.reject(failure), { timeout: 20 })).rejects.toMatchObject({
     message: expect.stringContaining('still wrong'),

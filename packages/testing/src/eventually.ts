@@ -2,17 +2,17 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { errorText } from '@multiplane/apimachinery';
 
 export interface EventuallyOptions {
-  /** Milliseconds until the last failure is reported; 20 s unless told otherwise: a busy machine is slow, not wrong. */
+  /** Milliseconds until the last failure is thrown; 20 s by default, for loaded machines. */
   readonly timeout?: number | undefined;
-  /** Longest pause between two tries; the first ones follow faster. */
+  /** Longest pause between two attempts in milliseconds; the first ones are shorter. */
   readonly interval?: number | undefined;
-  /** Ends the waiting early. */
+  /** Ends the wait early. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Tries until `attempt` does not throw, and returns what it gave. Put the expectations inside; never sleep and hope.
- * When time is up, throws the last failure.
+ * Retries `attempt`, which contains the expectations of a test, until it does not throw, and returns its result. Throws the
+ * last failure after the timeout.
  */
 export async function eventually<T>(
   attempt: () => T | Promise<T>,
@@ -26,7 +26,7 @@ export async function eventually<T>(
     } catch (error) {
       if (performance.now() + pause > deadline) {
         const message = errorText(error);
-        throw new Error(`not within ${timeout} ms (${tries} tries): ${message}`, { cause: error });
+        throw new Error(`timed out after ${timeout} ms (${tries} attempts): ${message}`, { cause: error });
       }
     }
     await wait(pause, undefined, { signal });

@@ -1,4 +1,4 @@
-import { type Clock, type Timer, sleepOn } from './clock.ts';
+import { sleepOn, type Clock, type Timer } from '@multiplane/component-base';
 
 interface Pending {
   readonly at: number;
@@ -6,10 +6,10 @@ interface Pending {
 }
 
 /**
- * A clock that stands still until a test advances it.
+ * A clock that only moves when a test advances it.
  *
- * `advance` runs due callbacks in order of time and lets promise chains settle in between, so that a loop which
- * sleeps, works and sleeps again takes as many turns as it would in real time.
+ * `advance` runs due callbacks in order of time and lets promise chains settle in between, so that a loop which sleeps,
+ * works and sleeps again runs as many rounds as it would in real time.
  */
 export class FakeClock implements Clock {
   #time: number;
@@ -39,12 +39,12 @@ export class FakeClock implements Clock {
     return sleepOn(this, ms, signal);
   }
 
-  /** How many timers wait; a test uses it to see that nothing was left behind. */
+  /** Number of pending timers; tests use it to find leaks. */
   get timers(): number {
     return this.#pending.size;
   }
 
-  /** Moves time on and runs everything that falls due on the way. */
+  /** Advances time and runs the timers that become due. */
   async advance(ms: number): Promise<void> {
     const end = this.#time + ms;
     await settle();
@@ -67,7 +67,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** A turn of the event loop: every promise reaction that was queued before has run after it. */
+/** One iteration of the event loop: all promise reactions that were queued before it have run. */
 function settle(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

@@ -2,17 +2,17 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { searchPath } from './options.ts';
 
-/** Where `hack/servers` unpacks the servers that the machine does not have. */
+/** Folder to which `hack/servers` downloads etcd and NATS. */
 const unpacked = join(import.meta.dirname, '..', '..', '..', '.cache', 'servers', 'usr');
 
-/** The path of a program on the PATH or among those `hack/servers` unpacked. Throws with the remedy when there is none. */
+/** The path of a program in PATH or in the folder of `hack/servers`. Throws when it is missing. */
 export function findBinary(name: string): string {
   const folders = [...searchPath().split(delimiter), join(unpacked, 'bin'), join(unpacked, 'sbin')];
   for (const folder of folders) {
     const path = join(folder, name);
     if (isExecutable(path)) return path;
   }
-  throw new Error(`${name} is not on the PATH; hack/servers fetches it`);
+  throw new Error(`${name} not found in PATH; run hack/servers`);
 }
 
 function isExecutable(path: string): boolean {

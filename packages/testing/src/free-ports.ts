@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 
 /**
- * Ports on 127.0.0.1 that nobody listens on. All are held at the same time while they are picked, so they differ;
- * another process may still take one before its user does, and whoever starts a server must be ready to try again.
+ * Distinct free ports on 127.0.0.1. Another process may take one before the caller does, which must retry with other ports
+ * then.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const listeners = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));

@@ -19,7 +19,7 @@ afterEach(() => {
   child.kill('SIGKILL');
 });
 
-test('a process that is frozen answers nothing that is asked afterwards, and all of it once it goes on', async () => {
+test('a frozen process answers no request until it continues', async () => {
   for (let round = 0; round < 20; round++) {
     said = '';
     await freezeProcess(child.pid as number);
@@ -32,7 +32,7 @@ test('a process that is frozen answers nothing that is asked afterwards, and all
   }
 });
 
-test('there is no waiting for one that has gone', async () => {
+test('rejects for a process that has exited', async () => {
   child.kill('SIGKILL');
   await once(child, 'exit');
   await expect(freezeProcess(child.pid as number)).rejects.toThrow('ESRCH');

@@ -1,4 +1,4 @@
-/** TEST ONLY: real servers as child processes, a network that can be broken, certificates, waiting without sleeping. */
+/** TEST ONLY: servers as child processes, network faults, certificates, and waiting without sleeping. */
 export type { TestCertificates } from './certificates.ts';
 export { testCertificates } from './certificates.ts';
 export { TestIssuer } from './test-issuer.ts';
@@ -7,10 +7,11 @@ export { ChildServer } from './child-server.ts';
 export type { EtcdOptions } from './etcd-server.ts';
 export { EtcdServer } from './etcd-server.ts';
 export type { EventuallyOptions } from './eventually.ts';
-export { atRest } from './at-rest.ts';
+export { advanceUntilIdle } from './advance-until-idle.ts';
 export { eventually } from './eventually.ts';
+export { FakeClock } from './fake-clock.ts';
 export { findBinary } from './find-binary.ts';
-export { untilCreated } from './until-created.ts';
+export { createWithRetry } from './create-with-retry.ts';
 export { freePorts } from './free-ports.ts';
 export { freezeProcess } from './freeze-process.ts';
 export { httpProbe } from './http-probe.ts';

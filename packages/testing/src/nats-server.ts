@@ -9,20 +9,20 @@ import { httpProbe } from './http-probe.ts';
 import { TempDir } from './temp-dir.ts';
 
 export interface NatsOptions {
-  /** The largest message that it takes; NATS' own limit, 1 MiB, unless told otherwise. */
+  /** Maximum message size; NATS' default is 1 MiB. */
   readonly maxPayloadBytes?: number | undefined;
   readonly extraArgs?: readonly string[] | undefined;
 }
 
 /**
- * A real NATS server with JetStream on loopback, with its streams in a temporary folder.
+ * A NATS server with JetStream on loopback, with its streams in a temporary folder.
  *
  * `process.restart()` keeps streams and ports, `process.freeze()` makes it hang, `process.kill()` is a crash. It is
- * supervised: NATS 2.9 dies of a read that comes in the moment in which a stream is being made.
+ * supervised, because NATS 2.9 crashes when a stream is read while it is being created.
  */
 export class NatsServer implements AsyncDisposable {
   readonly process: ChildServer;
-  /** What clients connect to, as `nats://host:port`. */
+  /** Client URL: `nats://host:port`. */
   readonly url: string;
   readonly port: number;
   readonly #data: TempDir;
@@ -36,7 +36,7 @@ export class NatsServer implements AsyncDisposable {
     this.#data = data;
   }
 
-  /** Starts one; picks other ports when somebody took the first ones in between. */
+  /** Starts NATS; retries with other ports when another process took the first ones. */
   static async start(options: NatsOptions = {}): Promise<NatsServer> {
     for (let attempt = 1; ; attempt++) {
       const server = await NatsServer.#prepare(options);
@@ -77,13 +77,13 @@ export class NatsServer implements AsyncDisposable {
   }
 
   /**
-   * Removes a stream as if its disk were gone. Speaks just enough of the protocol. Throws when there is none, with
-   * `stream not found` in the message. A server that dies of the readers who make the stream anew at once takes the answer
-   * with it: then this resolves when it is back.
+   * Deletes a stream, as a lost disk would. Throws with `stream not found` in the message when it does not exist. When the
+   * server crashes because readers recreate the stream at the same moment, its response is lost, and this resolves after the
+   * restart.
    */
   async loseStream(name: string): Promise<void> {
     const socket = connect(this.port, '127.0.0.1').setEncoding('utf8');
-    socket.setTimeout(10_000, () => socket.destroy(new Error('NATS does not answer')));
+    socket.setTimeout(10_000, () => socket.destroy(new Error('NATS timed out')));
     try {
       socket.write('CONNECT {"verbose":false}\r\nSUB answer 1\r\n');
       socket.write(`PUB $JS.API.STREAM.DELETE.${name} answer 0\r\n\r\n`);
@@ -92,7 +92,7 @@ export class NatsServer implements AsyncDisposable {
         text += chunk;
         const answer = /\{"type":"io\.nats\.jetstream[^\r]*\}/.exec(text);
         if (answer === null) continue;
-        if (answer[0].includes('"error"')) throw new Error(`the stream ${name} cannot be removed: ${answer[0]}`);
+        if (answer[0].includes('"error"')) throw new Error(`failed to delete stream ${name}: ${answer[0]}`);
         return;
       }
       await eventually(this.#probe, { timeout: 30_000 });
@@ -101,7 +101,7 @@ export class NatsServer implements AsyncDisposable {
     }
   }
 
-  /** Kills it and removes its streams. */
+  /** Kills NATS and removes its streams. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.process.kill();
     await this.#data.remove();

@@ -1,4 +1,4 @@
-/** The folders in which programs are looked for, as the environment gives them. */
+/** The PATH of the environment. */
 export function searchPath(): string {
   return process.env['PATH'] ?? '';
 }

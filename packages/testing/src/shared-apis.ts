@@ -1,25 +1,22 @@
 import type { Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
 
-/*
- * What a provider offers, as tests write it. Plain objects: they go through clients of a shard in process as well as
- * through requests to a control plane that runs apart.
- */
+/* Fixtures of API providers, as plain objects for in-process clients and for HTTP requests alike. */
 
 export interface WantedSchema {
   readonly group?: string;
   readonly plural: string;
-  /** Absent: the plural without its last letter, with a capital. */
+  /** Default: the plural without its last letter, capitalized. */
   readonly kind?: string;
   readonly scope?: 'Cluster' | 'Namespaced';
-  /** First part of the name. */
+  /** Prefix of the name. */
   readonly prefix?: string;
-  /** Schema of the spec; absent: anything goes. */
+  /** Schema of the spec; any object by default. */
   readonly spec?: JsonObject;
-  /** Instead of the one version `v1` with that spec. */
+  /** Replaces the single version `v1`. */
   readonly versions?: Json;
 }
 
-/** An APIResourceSchema named `<prefix>.<plural>.<group>`; versions convert by changing nothing but their name. */
+/** An APIResourceSchema `<prefix>.<plural>.<group>`, with conversion strategy None. */
 export function apiResourceSchema(wanted: WantedSchema): KubeObject {
   const { group = 'example.dev', plural, prefix = 'v1', scope = 'Namespaced', spec } = wanted;
   const singular = plural.slice(0, -1);
@@ -50,7 +47,7 @@ export function apiExport(name: string, schemas: readonly string[], spec: JsonOb
   };
 }
 
-/** How an export names a schema. */
+/** The entry of a schema in `spec.resources` of an APIExport. */
 export function exportedResource(schema: string): JsonObject {
   const [, resource = '', ...group] = schema.split('.');
   const suffix = group.join('.');

@@ -28,7 +28,7 @@ function client(): { socket: Socket; received: () => string; failure: () => stri
   return { socket, received: () => text, failure: () => code };
 }
 
-test('forwards both ways', async () => {
+test('forwards in both directions', async () => {
   const { socket, received } = client();
   socket.write('hello');
   await eventually(() => expect(received()).toBe('hello'));
@@ -37,7 +37,7 @@ test('forwards both ways', async () => {
   await eventually(() => expect(proxy.connections).toBe(0));
 });
 
-test('cuts in the middle of an answer, after exactly the bytes asked for', async () => {
+test('resets in the middle of a response, after exactly the given number of bytes', async () => {
   const { socket, received, failure } = client();
   const cut = proxy.cutAfter(7);
   socket.write('0123456789');
@@ -51,7 +51,7 @@ test('cuts in the middle of an answer, after exactly the bytes asked for', async
   second.socket.destroy();
 });
 
-test('while paused nothing passes and the connection stays', async () => {
+test('forwards nothing while paused, and keeps the connection', async () => {
   const { socket, received } = client();
   socket.write('a');
   await eventually(() => expect(received()).toBe('a'));
@@ -67,7 +67,7 @@ test('while paused nothing passes and the connection stays', async () => {
   socket.destroy();
 });
 
-test('refuses until told to accept again', async () => {
+test('refuses connections until accept', async () => {
   proxy.refuse();
   const { failure, socket } = client();
   socket.write('a');

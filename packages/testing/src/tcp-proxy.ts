@@ -7,8 +7,8 @@ interface Link {
 }
 
 /**
- * A TCP proxy between a client and a server under test, to break the network in between: cut connections, also in the
- * middle of an answer, stall them, or refuse new ones.
+ * A TCP proxy between a client and a server under test, to inject network faults: reset connections, also in the middle of a
+ * response, stall them, or refuse new ones.
  */
 export class TcpProxy implements AsyncDisposable {
   readonly #server: Server;
@@ -38,22 +38,22 @@ export class TcpProxy implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Connections that are open now. */
+  /** Open connections. */
   get connections(): number {
     return this.#links.size;
   }
 
-  /** Connections since the start, also refused ones; a test of reconnecting looks whether it grows. */
+  /** Connections since the start, including refused ones. */
   get accepted(): number {
     return this.#accepted;
   }
 
-  /** Resets every open connection at once; new ones are accepted. */
+  /** Resets all open connections; new ones are accepted. */
   cut(): void {
     for (const link of this.#links) this.#reset(link);
   }
 
-  /** Resets every connection as soon as `bytes` more have reached the clients; resolves when that has happened. */
+  /** Resets all connections once `bytes` more have reached the clients; resolves after that. */
   cutAfter(bytes: number): Promise<void> {
     this.#cutAfterBytes = bytes;
     return new Promise((resolve) => {
@@ -61,7 +61,7 @@ export class TcpProxy implements AsyncDisposable {
     });
   }
 
-  /** Keeps connections open and lets nothing through, as a network that swallows packets does. */
+  /** Keeps connections open and forwards nothing, as a network that drops packets. */
   pause(): void {
     this.#stalled = true;
     for (const { client, upstream } of this.#links) {
@@ -70,7 +70,7 @@ export class TcpProxy implements AsyncDisposable {
     }
   }
 
-  /** Lets everything through to the server and nothing back: requests are carried out, their answers never arrive. */
+  /** Forwards to the server only: requests are executed, their responses never arrive. */
   withhold(): void {
     this.#withholding = true;
     for (const { upstream } of this.#links) upstream.pause();
@@ -86,7 +86,7 @@ export class TcpProxy implements AsyncDisposable {
     }
   }
 
-  /** Resets open connections and every new one until {@link accept}. */
+  /** Resets open connections, and new ones until {@link accept}. */
   refuse(): void {
     this.#refusing = true;
     this.cut();
@@ -135,7 +135,7 @@ export class TcpProxy implements AsyncDisposable {
     const limit = from === link.upstream ? this.#cutAfterBytes : undefined;
     if (limit !== undefined && chunk.length >= limit) {
       this.#cutAfterBytes = undefined;
-      // The part before the cut must arrive, so the reset waits until it is written.
+      // The bytes before the cut must arrive, so the reset follows the write.
       to.write(chunk.subarray(0, limit), () => {
         this.cut();
         this.#onCut?.();

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A folder of its own for one test; removed with `await using`, or by `remove`. */
+/** A temporary folder; removed at the end of `await using`, or by `remove`. */
 export class TempDir implements AsyncDisposable {
   readonly path: string;
 
@@ -14,14 +14,14 @@ export class TempDir implements AsyncDisposable {
     return new TempDir(await mkdtemp(join(tmpdir(), `multiplane-${label}-`)));
   }
 
-  /** A path inside. */
+  /** A path in the folder. */
   join(...parts: string[]): string {
     return join(this.path, ...parts);
   }
 
-  /** Removes the folder; does nothing the second time. */
+  /** Removes the folder; idempotent. */
   async remove(): Promise<void> {
-    // A server that was just killed may still be creating files below.
+    // A killed server may still create files in it.
     await rm(this.path, { recursive: true, force: true, maxRetries: 5 });
   }
 

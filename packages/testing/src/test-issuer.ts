@@ -5,11 +5,11 @@ import type { AddressInfo } from 'node:net';
 import type { JsonObject } from '@multiplane/apimachinery';
 import { testCertificates } from './certificates.ts';
 
-/** An OpenID Connect issuer on this machine, with one key, which signs whatever a test asks for. */
+/** A local OpenID Connect issuer with one key, which signs any claims. */
 export class TestIssuer {
   readonly #keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   readonly #server: Server;
-  /** Verifies the issuer (PEM). */
+  /** CA of the issuer (PEM). */
   readonly ca: string;
   private constructor(server: Server, ca: string) {
     this.#server = server;
@@ -31,7 +31,7 @@ export class TestIssuer {
     await once(server, 'listening');
     return new TestIssuer(server, authorityPem);
   }
-  /** What tokens name as their issuer. */
+  /** The `iss` claim of tokens. */
   get url(): string {
     return `https://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }

@@ -1,43 +1,43 @@
 import { isStatusError, mastersGroup, type JsonObject, type UserInfo } from '@multiplane/apimachinery';
-import type { AuthorizationAttributes, AuthorizationResult, Authorizer, Exchange } from '@multiplane/apiserver';
 import type { Clock } from '@multiplane/component-base';
-import { objectOf, request, type ShardConnection } from './shard-connection.ts';
+import type { AuthorizationAttributes, AuthorizationResult, Authorizer, Exchange } from '@multiplane/generic-server';
+import type { LRUCache } from 'lru-cache';
+import { responseObject, sendRequest, type ShardConnection } from './shard-connection.ts';
+import { ttlCache } from './ttl-cache.ts';
 
 export interface AccessReviewerOptions {
-  /** How long an allowance is believed, in milliseconds; 0 where asking costs nothing. */
+  /** How long an allowed decision is cached, in milliseconds; 0 disables the cache. */
   readonly allowedTtl: number;
-  /** The same for a refusal. */
+  /** How long a denied decision is cached, in milliseconds. */
   readonly deniedTtl: number;
-  /** What guards the entrance of the logical cluster is left out (C7.9): for checks of the system's own. */
+  /**
+   * Skips the workspace content authorizer, as kcp's deep SubjectAccessReview does: for checks that the system makes
+   * itself.
+   */
   readonly deep?: boolean | undefined;
 }
 
-/** What somebody wants to do to one object of the API, somewhere. */
+/** The resource attributes of a SubjectAccessReview. */
 export type ReviewedAttributes = Pick<
   AuthorizationAttributes,
   'verb' | 'group' | 'version' | 'resource' | 'subresource' | 'namespace' | 'name'
 >;
 
-/** What somebody wants to do with a path that is no resource. */
+/** The non-resource attributes of a SubjectAccessReview. */
 export type ReviewedPath = Pick<AuthorizationAttributes, 'verb' | 'path'>;
 
-interface Remembered {
-  readonly result: AuthorizationResult;
-  readonly until: number;
-}
-
-const maxRemembered = 4_096;
+const maxCachedDecisions = 4_096;
 const deepHeader = 'x-kcp-internal-deep-subjectaccessreview';
 
 /**
- * Asks a shard what somebody may do in a logical cluster, by SubjectAccessReview. The shard's whole chain decides: whoever
- * may not enter the logical cluster may do nothing there. Answers are remembered for a short time, in a bounded number.
+ * Authorizes by a SubjectAccessReview in a logical cluster of a shard. The shard's whole authorizer chain decides: a
+ * user without access to the logical cluster is allowed nothing in it. Decisions are cached for a short time, in a
+ * bounded number.
  */
 export class AccessReviewer {
   readonly #options: AccessReviewerOptions;
   readonly #connection: ShardConnection;
-  readonly #clock: Clock;
-  readonly #remembered = new Map<string, Remembered>();
+  readonly #cache: LRUCache<string, AuthorizationResult>;
 
   constructor(
     options: AccessReviewerOptions,
@@ -45,44 +45,42 @@ export class AccessReviewer {
   ) {
     this.#options = options;
     this.#connection = modules.connection;
-    this.#clock = modules.clock;
+    this.#cache = ttlCache(maxCachedDecisions, modules.clock);
   }
 
-  /** `cluster` is a name or a path. What leads nowhere allows nothing. */
+  /** `cluster` is a name or a path. A cluster that does not exist yields no opinion. */
   async review(
     parent: Exchange,
     user: UserInfo,
     cluster: string,
-    asked: ReviewedAttributes | ReviewedPath,
+    attributes: ReviewedAttributes | ReviewedPath,
   ): Promise<AuthorizationResult> {
     if (user.groups.includes(mastersGroup)) return { decision: 'allow', reason: '' };
-    const spec = specOf(user, asked);
+    const spec = specOf(user, attributes);
     const key = JSON.stringify([cluster, spec]);
-    const now = this.#clock.monotonic();
-    const known = this.#remembered.get(key);
-    if (known !== undefined && known.until > now) return known.result;
-    const result = await this.#ask(parent, cluster, spec);
+    const cached = this.#cache.get(key);
+    if (cached !== undefined) return cached;
+    const result = await this.#sendReview(parent, cluster, spec);
     const ttl = result.decision === 'allow' ? this.#options.allowedTtl : this.#options.deniedTtl;
-    this.#remembered.delete(key);
-    if (ttl > 0 && result.error === undefined) this.#remember(key, { result, until: now + ttl });
+    if (ttl > 0 && result.error === undefined) this.#cache.set(key, result, { ttl });
     return result;
   }
 
-  /** For checks in the logical cluster that a request names. */
+  /** An authorizer for the logical cluster that the request names; no opinion without one. */
   authorizer(parent: Exchange): Authorizer {
     return {
-      authorize: async ({ user, cluster, isResourceRequest, path: _path, ...asked }) =>
+      authorize: async ({ user, cluster, isResourceRequest, path: _path, ...attributes }) =>
         cluster === undefined || cluster === '*' || !isResourceRequest
           ? { decision: 'noOpinion', reason: '' }
-          : this.review(parent, user, cluster, asked),
+          : this.review(parent, user, cluster, attributes),
     };
   }
 
-  async #ask(parent: Exchange, cluster: string, spec: JsonObject): Promise<AuthorizationResult> {
+  async #sendReview(parent: Exchange, cluster: string, spec: JsonObject): Promise<AuthorizationResult> {
     const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
     try {
-      const answer = objectOf(
-        await request(
+      const reviewed = responseObject(
+        await sendRequest(
           this.#connection,
           parent,
           { url: `/clusters/${cluster}/apis/authorization.k8s.io/v1/subjectaccessreviews` },
@@ -97,7 +95,7 @@ export class AccessReviewer {
           },
         ),
       );
-      const status = answer['status'] as { allowed?: boolean; denied?: boolean; reason?: string } | undefined;
+      const status = reviewed['status'] as { allowed?: boolean; denied?: boolean; reason?: string } | undefined;
       const decision = status?.allowed === true ? 'allow' : status?.denied === true ? 'deny' : 'noOpinion';
       return { decision, reason: status?.reason ?? '' };
     } catch (error) {
@@ -106,30 +104,21 @@ export class AccessReviewer {
       return { decision: 'noOpinion', reason: '', error: error instanceof Error ? error : new Error(String(error)) };
     }
   }
-
-  /** A Map keeps the order of insertion: the oldest answer goes first. */
-  #remember(key: string, entry: Remembered): void {
-    for (const oldest of this.#remembered.keys()) {
-      if (this.#remembered.size < maxRemembered) break;
-      this.#remembered.delete(oldest);
-    }
-    this.#remembered.set(key, entry);
-  }
 }
 
-function specOf(user: UserInfo, asked: ReviewedAttributes | ReviewedPath): JsonObject {
+function specOf(user: UserInfo, attributes: ReviewedAttributes | ReviewedPath): JsonObject {
   return {
     user: user.name,
     uid: user.uid,
     groups: [...user.groups],
     extra: Object.fromEntries(Object.entries(user.extra).map(([key, values]) => [key, [...(values ?? [])]])),
-    ...('path' in asked
-      ? { nonResourceAttributes: { verb: asked.verb, path: asked.path } }
-      : { resourceAttributes: resourceAttributesOf(asked) }),
+    ...('path' in attributes
+      ? { nonResourceAttributes: { verb: attributes.verb, path: attributes.path } }
+      : { resourceAttributes: resourceAttributesOf(attributes) }),
   };
 }
 
-function resourceAttributesOf(asked: ReviewedAttributes): JsonObject {
-  const { verb, group, version, resource, subresource, namespace, name } = asked;
+function resourceAttributesOf(attributes: ReviewedAttributes): JsonObject {
+  const { verb, group, version, resource, subresource, namespace, name } = attributes;
   return { verb, group, version, resource, subresource, namespace, name };
 }

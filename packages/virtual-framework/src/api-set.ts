@@ -5,22 +5,24 @@ import {
   discoveryHandler,
   locateResource,
   openapiHandler,
-  writeNotFoundText,
-  type Handler,
   type ResourceRequest,
-  type Surface,
+  type ServedApis,
 } from '@multiplane/apiserver';
 import type { Clock } from '@multiplane/component-base';
+import { type Handler, writeNotFoundText } from '@multiplane/generic-server';
 import type { VirtualRequest } from './virtual-workspace.ts';
 
-/** One resource of an API set: how it is shown, and who answers for it. */
+/** One resource of an API set: its definition and the handler of its requests. */
 export interface ServedResource {
   readonly definition: ResourceDefinition;
   handle(request: ResourceRequest): Promise<void>;
 }
 
-/** The resources of one API domain. Immutable: another set takes the place of one that changes. */
-export class ApiSet implements Surface {
+/**
+ * The resources of one API domain (one key of a virtual workspace). Immutable; a change creates
+ * another set.
+ */
+export class ApiSet implements ServedApis {
   #hash: string | undefined;
   readonly #resources: ReadonlyMap<string, ServedResource>;
 
@@ -28,7 +30,7 @@ export class ApiSet implements Surface {
     this.#resources = new Map(resources.map((resource) => [keyOf(resource.definition), resource]));
   }
 
-  /** Made when somebody asks: only documents need it. */
+  /** Computed lazily: only discovery and OpenAPI documents need it. */
   get hash(): string {
     if (this.#hash === undefined) {
       const hash = createHash('sha256');
@@ -62,25 +64,28 @@ export interface ApiSetHandlerOptions {
   readonly version: string;
 }
 
-/** Answers for API sets. */
+/** Handles requests to API sets. */
 export type ApiSetHandler = (request: VirtualRequest, set: ApiSet) => Promise<void>;
 
 /**
- * Serves API sets through the same discovery, OpenAPI and routing as everything else (C8.1). One for all virtual
- * workspaces of a server: documents are shared by all sets with the same content.
+ * Serves API sets through the discovery, OpenAPI and routing of the resource pipeline. One handler serves all virtual
+ * workspaces of a server, so sets with equal content share their documents.
  */
 export function apiSetHandler(
   options: ApiSetHandlerOptions,
   modules: {
     readonly clock: Clock;
-    /** What every server tells of itself (`/version`), views included. */
+    /** Serves the documents of the server itself (`/version`). */
     readonly outer: Handler;
   },
 ): ApiSetHandler {
   const sets = new WeakMap<object, ApiSet>();
-  const surfaceOf = (context: object): ApiSet | undefined => sets.get(context);
-  const discovery: Handler = discoveryHandler({}, { surfaceOf });
-  const openapi: Handler = openapiHandler({ version: options.version, ...small }, { surfaceOf, clock: modules.clock });
+  const servedApisOf = (context: object): ApiSet | undefined => sets.get(context);
+  const discovery: Handler = discoveryHandler({}, { servedApisOf });
+  const openapi: Handler = openapiHandler(
+    { version: options.version, ...openapiCacheLimits },
+    { servedApisOf, clock: modules.clock },
+  );
   return async ({ context }, set) => {
     sets.set(context, set);
     const { info } = context;
@@ -93,8 +98,8 @@ export function apiSetHandler(
   };
 }
 
-/** Views are few and small beside what a shard serves. */
-const small = { cachedBytes: 4 * 1024 * 1024, cachedDefinitions: 2_048 };
+/** API sets are few and small compared to what a shard serves, so the caches are, too. */
+const openapiCacheLimits = { cachedBytes: 4 * 1024 * 1024, cachedDefinitions: 2_048 };
 
 async function serve(context: VirtualRequest['context'], set: ApiSet): Promise<void> {
   const resolver = {

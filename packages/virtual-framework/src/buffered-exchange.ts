@@ -1,28 +1,28 @@
 import { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { statusErrors } from '@multiplane/apimachinery';
-import type { Exchange, Headers } from '@multiplane/apiserver';
+import type { Exchange, Headers } from '@multiplane/generic-server';
 
-/** A request that a virtual workspace makes while it answers another one. */
+/** A request that a virtual workspace sends while it handles another one. */
 export interface BufferedRequest {
   readonly method: string;
   readonly headers?: Readonly<Record<string, string | undefined>> | undefined;
   readonly body?: Buffer | string | undefined;
 }
 
-/** What was answered. */
-export interface BufferedAnswer {
+/** The complete response to a {@link BufferedRequest}. */
+export interface BufferedResponse {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string | readonly string[]>;
   readonly body: Buffer;
 }
 
-/** Answers larger than this are not what a single object looks like. */
-const maxAnswerBytes = 16 * 1024 * 1024;
+/** A larger response is aborted; single objects are smaller. */
+const maxResponseBytes = 16 * 1024 * 1024;
 
 /**
- * An exchange whose answer stays in memory. It is cut off together with the request it is made for, and comes from the
- * same address; but it is not made over that one's connection, so nobody becomes known by what we ask on their behalf.
+ * An exchange that collects its response in memory. It shares the abort signal and the remote address of its parent,
+ * but not its connection, so that the shard never authenticates the parent's client by it.
  */
 export class BufferedExchange implements Exchange {
   readonly method: string;
@@ -33,7 +33,7 @@ export class BufferedExchange implements Exchange {
   status = 0;
   readonly #parent: Exchange;
   readonly #requestBody: Buffer;
-  readonly #answerHeaders = new Map<string, string | readonly string[]>();
+  readonly #responseHeaders = new Map<string, string | readonly string[]>();
   readonly #chunks: Buffer[] = [];
   readonly #done = Promise.withResolvers<void>();
   #size = 0;
@@ -50,10 +50,10 @@ export class BufferedExchange implements Exchange {
     this.#done.promise.catch(() => {});
   }
 
-  /** What was answered, once the answer is complete. Throws when it was cut off. */
-  async answer(): Promise<BufferedAnswer> {
+  /** Resolves with the complete response; rejects when it was cut off or exceeds the size limit. */
+  async response(): Promise<BufferedResponse> {
     await this.#done.promise;
-    return { status: this.status, headers: this.#answerHeaders, body: Buffer.concat(this.#chunks) };
+    return { status: this.status, headers: this.#responseHeaders, body: Buffer.concat(this.#chunks) };
   }
 
   get socket(): TLSSocket {
@@ -74,7 +74,7 @@ export class BufferedExchange implements Exchange {
     return this.#requestBody.length === 0 ? undefined : Readable.from([this.#requestBody]);
   }
   setHeader(name: string, value: string | readonly string[]): void {
-    if (this.status === 0) this.#answerHeaders.set(name.toLowerCase(), value);
+    if (this.status === 0) this.#responseHeaders.set(name.toLowerCase(), value);
   }
   respond(status: number, body: Buffer | string): void {
     if (this.status !== 0) return;
@@ -87,8 +87,8 @@ export class BufferedExchange implements Exchange {
   }
   write(chunk: Buffer, done?: () => void): boolean {
     this.#size += chunk.length;
-    // A copy: whoever wrote it may use the memory again.
-    if (this.#size <= maxAnswerBytes) this.#chunks.push(Buffer.from(chunk));
+    // A copy, because the writer may reuse the buffer.
+    if (this.#size <= maxResponseBytes) this.#chunks.push(Buffer.from(chunk));
     else this.destroy();
     done?.();
     return true;
@@ -100,6 +100,6 @@ export class BufferedExchange implements Exchange {
     this.#done.resolve();
   }
   destroy(): void {
-    this.#done.reject(new Error(`the answer to ${this.method} ${this.url} was cut off`));
+    this.#done.reject(new Error(`response to ${this.method} ${this.url} was cut off`));
   }
 }

@@ -1,15 +1,15 @@
 import type { TLSSocket } from 'node:tls';
 import { expect, test } from '@jest/globals';
-import { EndingExchange } from './ending-exchange.ts';
-import { TestExchange } from './test-support/test-exchange.ts';
+import { CancellableExchange } from './cancellable-exchange.ts';
+import { TestExchange } from '../test/test-exchange.ts';
 
-function watching(): { client: TestExchange; exchange: EndingExchange; end: () => void } {
+function watching(): { client: TestExchange; exchange: CancellableExchange; end: () => void } {
   const client = new TestExchange('GET', '/watch');
   const until = new AbortController();
-  return { client, exchange: new EndingExchange(client, until.signal), end: () => until.abort() };
+  return { client, exchange: new CancellableExchange(client, until.signal), end: () => until.abort() };
 }
 
-test('a stream ends properly, and whoever writes it learns that nobody reads any more', () => {
+test('ends a stream properly and aborts the signal of its handler', () => {
   const { client, exchange, end } = watching();
   exchange.start(200);
   exchange.write(Buffer.from('one'));
@@ -21,7 +21,7 @@ test('a stream ends properly, and whoever writes it learns that nobody reads any
   expect([client.status, client.body]).toEqual([200, 'one']);
 });
 
-test('a stream that begins too late is an empty one', () => {
+test('ends a stream immediately if it starts after the signal aborted', () => {
   const { client, exchange, end } = watching();
   end();
   expect(client.ended).toBe(false);
@@ -30,14 +30,14 @@ test('a stream that begins too late is an empty one', () => {
   expect([client.ended, client.body]).toEqual([true, '']);
 });
 
-test('a refusal is answered whenever it comes', () => {
+test('passes a complete response through after the signal aborted', () => {
   const { client, exchange, end } = watching();
   end();
   exchange.respond(403, 'no');
   expect([client.status, client.body]).toEqual([403, 'no']);
 });
 
-test('released, it takes no notice of the end', () => {
+test('ignores the signal after release', () => {
   const { client, exchange, end } = watching();
   exchange.start(200);
   exchange.release();
@@ -45,13 +45,13 @@ test('released, it takes no notice of the end', () => {
   expect(client.ended).toBe(false);
 });
 
-test('a connection that was upgraded is closed', () => {
+test('closes an upgraded connection', () => {
   const client = new TestExchange('GET', '/watch');
   const until = new AbortController();
   let closed = false;
   const socket = { destroy: () => (closed = true) } as unknown as TLSSocket;
   Object.assign(client, { takeConnection: () => ({ socket, head: Buffer.alloc(0) }) });
-  const exchange = new EndingExchange(client, until.signal);
+  const exchange = new CancellableExchange(client, until.signal);
   expect(exchange.takeConnection?.().socket).toBe(socket);
   expect(closed).toBe(false);
   until.abort();

@@ -1,85 +1,87 @@
-import { ExchangeDecorator, type Exchange, type UpgradedConnection } from '@multiplane/apiserver';
+import { type Exchange, ExchangeDecorator, type UpgradedConnection } from '@multiplane/generic-server';
 
 /**
- * An exchange whose streamed answer ends as it should (not cut off: what was written holds) once a signal aborts, whoever
- * writes it; to whom it looks as if the client had gone. An answer that begins only after that ends at once.
+ * An exchange whose streamed response is ended when a signal aborts. The response ends properly, not cut off, so the
+ * client keeps what it received; the handler that writes it sees its own signal abort, as if the client had
+ * disconnected. A stream that starts after the signal aborted ends immediately. Responses that are not streamed are not
+ * affected.
  */
-export class EndingExchange extends ExchangeDecorator {
-  readonly #until: AbortSignal;
-  readonly #gone = new AbortController();
-  /** A connection that no longer speaks HTTP is closed. */
+export class CancellableExchange extends ExchangeDecorator {
+  readonly #cancel: AbortSignal;
+  readonly #ended = new AbortController();
+  /** An upgraded connection is closed when the signal aborts. */
   readonly takeConnection?: () => UpgradedConnection;
   #started = false;
-  #over = false;
+  #finished = false;
   #upgraded: UpgradedConnection | undefined;
 
-  constructor(exchange: Exchange, until: AbortSignal) {
-    // Below what changes bytes: whoever answers does that, if anybody.
+  constructor(exchange: Exchange, cancel: AbortSignal) {
+    // Wraps the exchange below compression: a handler that compresses does so itself.
     super(exchange.direct ?? exchange);
     const { inner } = this;
-    this.#until = until;
-    if (inner.signal.aborted) this.#gone.abort(inner.signal.reason);
-    inner.signal.addEventListener('abort', this.#onGone);
-    until.addEventListener('abort', this.#onEnd);
+    this.#cancel = cancel;
+    if (inner.signal.aborted) this.#ended.abort(inner.signal.reason);
+    inner.signal.addEventListener('abort', this.#onClientAbort);
+    cancel.addEventListener('abort', this.#onCancel);
     if (inner.takeConnection !== undefined) {
       this.takeConnection = (): UpgradedConnection => {
         this.#upgraded = (inner as Required<Exchange>).takeConnection();
-        if (until.aborted) this.#onEnd();
+        if (cancel.aborted) this.#onCancel();
         return this.#upgraded;
       };
     }
   }
 
-  /** Call it when the answer is complete: signals outlive exchanges. */
+  /** Removes the listeners. Call it when the response is complete, because the signals outlive the exchange. */
   release(): void {
-    this.inner.signal.removeEventListener('abort', this.#onGone);
-    this.#until.removeEventListener('abort', this.#onEnd);
+    this.inner.signal.removeEventListener('abort', this.#onClientAbort);
+    this.#cancel.removeEventListener('abort', this.#onCancel);
   }
 
-  readonly #onGone = (): void => this.#gone.abort(this.inner.signal.reason);
-  readonly #onEnd = (): void => {
+  readonly #onClientAbort = (): void => this.#ended.abort(this.inner.signal.reason);
+  readonly #onCancel = (): void => {
     this.#upgraded?.socket.destroy();
-    if (!this.#started || this.#over) return;
-    this.#over = true;
+    if (!this.#started || this.#finished) return;
+    this.#finished = true;
     this.inner.end();
-    this.#gone.abort(this.#until.reason);
+    this.#ended.abort(this.#cancel.reason);
   };
 
   override get signal(): AbortSignal {
-    return this.#gone.signal;
+    return this.#ended.signal;
   }
-  /** Nobody gets round it. */
+  /** Itself, so that no handler bypasses the cancellation. */
   override get direct(): Exchange {
     return this;
   }
 
   override respond(status: number, body: Buffer | string): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#finished) return;
+    this.#finished = true;
     this.inner.respond(status, body);
   }
   override start(status: number): void {
-    if (this.#over) return;
+    if (this.#finished) return;
     this.#started = true;
     this.inner.start(status);
-    if (this.#until.aborted) this.#onEnd();
+    if (this.#cancel.aborted) this.#onCancel();
   }
   override write(chunk: Buffer, done?: () => void): boolean {
-    if (!this.#over) return this.inner.write(chunk, done);
+    if (!this.#finished) return this.inner.write(chunk, done);
     done?.();
     return true;
   }
   override drained(): Promise<void> {
-    return this.#over ? Promise.resolve() : this.inner.drained();
+    return this.#finished ? Promise.resolve() : this.inner.drained();
   }
   override end(trailers?: readonly string[]): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#finished) return;
+    this.#finished = true;
     this.inner.end(trailers);
   }
   override destroy(): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#finished) return;
+    this.#finished = true;
     this.inner.destroy();
   }
 }

@@ -1,8 +1,9 @@
 import { mastersGroup, type UserInfo } from '@multiplane/apimachinery';
-import type { EmbeddingHost, Exchange } from '@multiplane/apiserver';
-import type { Onward, ShardConnection } from './shard-connection.ts';
+import type { EmbeddingHost } from '@multiplane/apiserver';
+import type { Exchange } from '@multiplane/generic-server';
+import type { UpstreamRequest, ShardConnection } from './shard-connection.ts';
 
-/** Who virtual workspaces are to the shard whose process they share. */
+/** The user that virtual workspaces act as in a shard of their own process. */
 const self: UserInfo = Object.freeze({
   name: 'system:virtual-workspaces',
   uid: '',
@@ -10,14 +11,16 @@ const self: UserInfo = Object.freeze({
   extra: Object.freeze({}),
 });
 
-/** {@link ShardConnection} inside the shard's own process: the request goes down the shard's chain, without a socket. */
+/**
+ * {@link ShardConnection} within the shard's process: the request enters the shard's handler chain without a socket.
+ */
 export class DispatchingConnection implements ShardConnection {
   readonly #host: Pick<EmbeddingHost, 'dispatch'>;
   constructor(modules: { readonly host: Pick<EmbeddingHost, 'dispatch'> }) {
     this.#host = modules.host;
   }
 
-  forward(exchange: Exchange, { url, user = self }: Onward): Promise<void> {
+  forward(exchange: Exchange, { url, user = self }: UpstreamRequest): Promise<void> {
     return this.#host.dispatch(exchange, user, url);
   }
 }

@@ -1,33 +1,34 @@
 import { describe, expect, test } from '@jest/globals';
 import { fieldErrors, statusErrors, type JsonObject, type UserInfo } from '@multiplane/apimachinery';
 import { kcpResources } from '@multiplane/apis';
-import { locateResource, writeStatusError, type Exchange } from '@multiplane/apiserver';
+import { locateResource } from '@multiplane/apiserver';
+import { type Exchange, writeStatusError } from '@multiplane/generic-server';
 import { ForwardedResource, type ForwardedResourceOptions } from './forwarded-resource.ts';
-import { request, type Onward, type ShardConnection } from './shard-connection.ts';
-import { TestExchange, testContext } from './test-support/test-exchange.ts';
+import { sendRequest, type UpstreamRequest, type ShardConnection } from './shard-connection.ts';
+import { TestExchange, testContext } from '../test/test-exchange.ts';
 
 const ann: UserInfo = { name: 'ann', uid: '', groups: ['team'], extra: {} };
 const definition = kcpResources().find(({ resource }) => resource === 'logicalclusters')!;
 const objectUrl = '/clusters/abc/apis/core.kcp.io/v1alpha1/logicalclusters/cluster';
 
-/** A shard with one object, which understands merge patches of its status and PUTs of it. */
+/** A shard with one object; it supports merge patches of its status, and PUT. */
 class TestShard implements ShardConnection {
-  readonly asked: string[] = [];
+  readonly requests: string[] = [];
   readonly users: (string | undefined)[] = [];
   object: JsonObject;
-  /** Called before a write is judged: somebody else may be faster. */
+  /** Called before a write is applied, so that a test can simulate a concurrent write. */
   onWrite: (() => void) | undefined;
-  /** What a write that is only tried would make of the object. */
+  /** Changes the result of a dry-run write. */
   onDry: ((updated: JsonObject) => JsonObject) | undefined;
-  /** There is no object. */
+  /** The object does not exist. */
   missing = false;
   readonly bodies: string[] = [];
   constructor(object: JsonObject) {
     this.object = object;
   }
 
-  async forward(exchange: Exchange, { url, user }: Onward): Promise<void> {
-    this.asked.push(`${exchange.method} ${url}`);
+  async forward(exchange: Exchange, { url, user }: UpstreamRequest): Promise<void> {
+    this.requests.push(`${exchange.method} ${url}`);
     this.users.push(user?.name);
     const body = (await exchange.readBody(1_000_000)).toString();
     this.bodies.push(body);
@@ -36,7 +37,7 @@ class TestShard implements ShardConnection {
         { exchange, info: { query: new URLSearchParams() } },
         statusErrors.notFound(definition, 'cluster'),
       );
-    if (exchange.method === 'GET' || exchange.method === 'DELETE') return answer(exchange, this.object);
+    if (exchange.method === 'GET' || exchange.method === 'DELETE') return respondWith(exchange, this.object);
     const sent = JSON.parse(body) as JsonObject;
     const dry = url.includes('dryRun=All');
     if (!dry) this.onWrite?.();
@@ -53,7 +54,7 @@ class TestShard implements ShardConnection {
     const status = { ...(this.object['status'] as JsonObject), ...(sent['status'] as JsonObject) };
     const updated = { ...this.object, status };
     if (!dry) this.object = withVersion(updated, Number(version) + 1);
-    return answer(exchange, dry ? (this.onDry?.(updated) ?? updated) : this.object);
+    return respondWith(exchange, dry ? (this.onDry?.(updated) ?? updated) : this.object);
   }
 }
 
@@ -61,7 +62,7 @@ const withVersion = (object: JsonObject, version: number): JsonObject => ({
   ...object,
   metadata: { ...(object['metadata'] as JsonObject), resourceVersion: String(version) },
 });
-function answer(exchange: Exchange, object: JsonObject): void {
+function respondWith(exchange: Exchange, object: JsonObject): void {
   exchange.setHeader('content-type', 'application/json');
   exchange.respond(200, JSON.stringify(object));
 }
@@ -73,17 +74,17 @@ const stored = (labels: JsonObject = { wanted: 'yes' }): JsonObject => ({
   status: { phase: 'Initializing', initializers: ['a:b', 'a:c'] },
 });
 
-interface Asked {
+interface TestRequest {
   readonly method?: string;
   readonly url?: string;
   readonly headers?: Record<string, string>;
   readonly body?: unknown;
 }
 
-/** Asks a view over the shard; errors are answered as the chain does. */
-async function ask(
+/** Sends a request to a ForwardedResource; errors become Status responses. */
+async function send(
   shard: TestShard,
-  { method = 'GET', url = objectUrl, headers = {}, body }: Asked,
+  { method = 'GET', url = objectUrl, headers = {}, body }: TestRequest,
   options: Partial<ForwardedResourceOptions> = {},
 ): Promise<TestExchange> {
   const exchange = new TestExchange(method, url, headers, body === undefined ? '' : JSON.stringify(body));
@@ -104,68 +105,68 @@ async function ask(
 
 const list = '/apis/core.kcp.io/v1alpha1/logicalclusters';
 
-describe('a view over the objects of a shard', () => {
-  test('lists and watches with its labels beside those of the client', async () => {
+describe('ForwardedResource', () => {
+  test('adds its label selector to that of the client in LIST and WATCH', async () => {
     const shard = new TestShard(stored());
-    await ask(shard, { url: `/clusters/*${list}` });
-    await ask(shard, { url: `/clusters/*${list}?labelSelector=a%3Db&watch=1&resourceVersion=5` });
-    expect(shard.asked.map(decodeURIComponent)).toEqual([
+    await send(shard, { url: `/clusters/*${list}` });
+    await send(shard, { url: `/clusters/*${list}?labelSelector=a%3Db&watch=1&resourceVersion=5` });
+    expect(shard.requests.map(decodeURIComponent)).toEqual([
       `GET /clusters/*${list}?labelSelector=wanted=yes`,
       `GET /clusters/*${list}?labelSelector=wanted=yes,a=b&watch=true&resourceVersion=5`,
     ]);
     expect(shard.users).toEqual(['ann', 'ann']);
   });
 
-  test('watches one object by its name as a field, for a read of it would show what no label selects', async () => {
+  test('turns a watch by name into a field selector, so that the label selector applies', async () => {
     const shard = new TestShard(stored({ wanted: 'no' }));
-    await ask(shard, { url: `/clusters/abc/apis/core.kcp.io/v1alpha1/watch/logicalclusters/cluster` });
-    expect(shard.asked.map(decodeURIComponent)).toEqual([
+    await send(shard, { url: `/clusters/abc/apis/core.kcp.io/v1alpha1/watch/logicalclusters/cluster` });
+    expect(shard.requests.map(decodeURIComponent)).toEqual([
       `GET /clusters/abc${list}?labelSelector=wanted=yes&fieldSelector=metadata.name=cluster&watch=true`,
     ]);
   });
 
-  test('has no single objects over all logical clusters', async () => {
+  test('serves no single objects across all logical clusters', async () => {
     const shard = new TestShard(stored());
-    expect((await ask(shard, { url: `/clusters/*${list}/cluster` })).status).toBe(404);
-    expect(shard.asked).toEqual([]);
+    expect((await send(shard, { url: `/clusters/*${list}/cluster` })).status).toBe(404);
+    expect(shard.requests).toEqual([]);
   });
 
-  test('shows an object with its labels, and no other', async () => {
-    const shown = await ask(new TestShard(stored()), {});
+  test('returns an object that matches, and 404 for others', async () => {
+    const shown = await send(new TestShard(stored()), {});
     expect([shown.status, (JSON.parse(shown.body) as JsonObject)['kind']]).toEqual([200, 'LogicalCluster']);
-    const hidden = await ask(new TestShard(stored({ wanted: 'no' })), {});
+    const hidden = await send(new TestShard(stored({ wanted: 'no' })), {});
     expect([hidden.status, JSON.parse(hidden.body)]).toMatchObject([
       404,
       { message: 'logicalclusters.core.kcp.io "cluster" not found' },
     ]);
-    const other = await ask(new TestShard(stored()), {}, { holds: () => false });
+    const other = await send(new TestShard(stored()), {}, { isVisible: () => false });
     expect(other.status).toBe(404);
   });
 
-  test('asks the shard for every form of an object that it cannot make itself', async () => {
+  test('forwards reads of other media types to the shard', async () => {
     const shard = new TestShard(stored());
-    await ask(shard, { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' } });
-    expect(shard.asked).toEqual([`GET ${objectUrl}`, `GET ${objectUrl}`]);
+    await send(shard, { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' } });
+    expect(shard.requests).toEqual([`GET ${objectUrl}`, `GET ${objectUrl}`]);
   });
 
-  test('asks in the name that it is told to use', async () => {
+  test('forwards as the upstream user', async () => {
     const shard = new TestShard(stored());
-    await ask(shard, {}, { actingAs: ({ name }) => ({ ...ann, name: `for ${name}` }) });
+    await send(shard, {}, { upstreamUser: ({ name }) => ({ ...ann, name: `for ${name}` }) });
     expect(shard.users).toEqual(['for ann']);
   });
 });
 
-describe('a write through a view that asks for labels', () => {
+describe('a write under rules that require labels', () => {
   const rules: Partial<ForwardedResourceOptions> = {
-    rulesFor: () =>
+    writeRulesFor: () =>
       Promise.resolve({
-        complete: (object) => {
+        mutate: (object) => {
           const metadata = object['metadata'] as JsonObject;
           const labels = (metadata['labels'] ?? {}) as JsonObject;
           if ('share' in labels && labels['share'] !== 'yes') throw statusErrors.badRequest('must share');
           return { ...object, metadata: { ...metadata, labels: { ...labels, share: 'yes' } } };
         },
-        require: (object) => {
+        validate: (object) => {
           const { labels } = object['metadata'] as { labels?: JsonObject };
           if (labels?.['share'] !== 'yes') throw statusErrors.badRequest('does not share');
         },
@@ -174,12 +175,12 @@ describe('a write through a view that asks for labels', () => {
   const sharing = (): TestShard => new TestShard(stored({ wanted: 'yes', share: 'yes' }));
   const written = (shard: TestShard): JsonObject => JSON.parse(shard.bodies.at(-1) ?? '{}') as JsonObject;
 
-  test('creates objects that have them', async () => {
+  test('adds the labels to created objects', async () => {
     const shard = sharing();
     const body = { ...stored({ mine: '1' }), metadata: { name: 'new', labels: { mine: '1' } } };
-    await ask(shard, { method: 'POST', url: `/clusters/abc${list}`, body }, rules);
+    await send(shard, { method: 'POST', url: `/clusters/abc${list}`, body }, rules);
     expect(written(shard)['metadata']).toEqual({ name: 'new', labels: { mine: '1', share: 'yes' } });
-    const refused = await ask(
+    const refused = await send(
       shard,
       {
         method: 'POST',
@@ -191,16 +192,16 @@ describe('a write through a view that asks for labels', () => {
     expect(refused.status).toBe(400);
   });
 
-  test('refuses what was sent and is no object', async () => {
+  test('rejects a body that is not an object', async () => {
     const shard = sharing();
-    const refused = await ask(shard, { method: 'POST', url: `/clusters/abc${list}`, body: [1] }, rules);
-    expect([refused.status, shard.asked]).toEqual([400, []]);
+    const refused = await send(shard, { method: 'POST', url: `/clusters/abc${list}`, body: [1] }, rules);
+    expect([refused.status, shard.requests]).toEqual([400, []]);
   });
 
-  test('puts them back where a patch takes them away', async () => {
+  test('restores labels that a patch removes', async () => {
     const shard = sharing();
     shard.onDry = (updated) => ({ ...updated, metadata: { ...(updated['metadata'] as JsonObject), labels: {} } });
-    await ask(
+    await send(
       shard,
       {
         method: 'PATCH',
@@ -209,36 +210,36 @@ describe('a write through a view that asks for labels', () => {
       },
       rules,
     );
-    expect(shard.asked.at(-1)).toBe(`PUT ${objectUrl}`);
+    expect(shard.requests.at(-1)).toBe(`PUT ${objectUrl}`);
     expect(written(shard)['metadata']).toMatchObject({ labels: { share: 'yes' } });
   });
 
-  test('an object without them is not deleted', async () => {
+  test('rejects the deletion of an object without them', async () => {
     const shard = new TestShard(stored({ wanted: 'yes' }));
-    expect((await ask(shard, { method: 'DELETE' }, rules)).status).toBe(400);
-    expect(shard.asked).toEqual([`GET ${objectUrl}`]);
+    expect((await send(shard, { method: 'DELETE' }, rules)).status).toBe(400);
+    expect(shard.requests).toEqual([`GET ${objectUrl}`]);
   });
 
-  test('what is applied to nothing is created, if the caller may', async () => {
+  test('creates a missing object by apply, if the caller is allowed to', async () => {
     const shard = sharing();
     shard.missing = true;
-    const apply: Asked = {
+    const apply: TestRequest = {
       method: 'PATCH',
       headers: { 'content-type': 'application/apply-patch+yaml' },
       body: { metadata: { name: 'cluster' } },
     };
     const mayNot: Partial<ForwardedResourceOptions> = {
-      mayCreate: () => Promise.reject(statusErrors.forbidden(definition, 'cluster', 'may not')),
+      authorizeCreate: () => Promise.reject(statusErrors.forbidden(definition, 'cluster', 'may not')),
     };
-    expect((await ask(shard, apply, { ...rules, ...mayNot })).status).toBe(403);
-    expect((await ask(shard, apply, { ...mayNot, labelSelector: undefined })).status).toBe(403);
-    await ask(shard, apply, { ...rules, mayCreate: () => Promise.resolve() });
-    expect(shard.asked.at(-1)).toBe(`PATCH ${objectUrl}`);
+    expect((await send(shard, apply, { ...rules, ...mayNot })).status).toBe(403);
+    expect((await send(shard, apply, { ...mayNot, labelSelector: undefined })).status).toBe(403);
+    await send(shard, apply, { ...rules, authorizeCreate: () => Promise.resolve() });
+    expect(shard.requests.at(-1)).toBe(`PATCH ${objectUrl}`);
     expect(written(shard)['metadata']).toEqual({ name: 'cluster', labels: { share: 'yes' } });
   });
 });
 
-test('a watch ends when its resource is served otherwise', async () => {
+test('ends watches when the served definition changes', async () => {
   const retired = new AbortController();
   const stream: ShardConnection = {
     forward: (exchange) => {
@@ -255,9 +256,9 @@ test('a watch ends when its resource is served otherwise', async () => {
   expect([exchange.body, exchange.ended]).toEqual(['{"type":"ADDED"}', true]);
 });
 
-describe('a write through a view with a rule', () => {
+describe('a write with an update rule', () => {
   const keepsPhase: Partial<ForwardedResourceOptions> = {
-    mayUpdate: ({ old, updated }) => {
+    updateRule: ({ old, updated }) => {
       const phase = (object: JsonObject): unknown => (object['status'] as JsonObject)['phase'];
       if (phase(old) !== phase(updated))
         throw statusErrors.invalid({ group: 'core.kcp.io', kind: 'LogicalCluster' }, 'cluster', [
@@ -265,30 +266,30 @@ describe('a write through a view with a rule', () => {
         ]);
     },
   };
-  const patch = (status: JsonObject): Asked => ({
+  const patch = (status: JsonObject): TestRequest => ({
     method: 'PATCH',
     url: `${objectUrl}/status`,
     headers: { 'content-type': 'application/merge-patch+json' },
     body: { status },
   });
 
-  test('is made when the rule agrees with what would be stored', async () => {
+  test('is sent when the rule accepts the object that would be stored', async () => {
     const shard = new TestShard(stored());
-    const { status, body } = await ask(shard, patch({ initializers: ['a:c'] }), keepsPhase);
+    const { status, body } = await send(shard, patch({ initializers: ['a:c'] }), keepsPhase);
     expect([status, (JSON.parse(body) as JsonObject)['status']]).toEqual([
       200,
       { phase: 'Initializing', initializers: ['a:c'] },
     ]);
-    expect(shard.asked).toEqual([
+    expect(shard.requests).toEqual([
       `GET ${objectUrl}`,
       `PATCH ${objectUrl}/status?dryRun=All`,
       `PUT ${objectUrl}/status`,
     ]);
   });
 
-  test('is not made when it disagrees, whatever the client sent', async () => {
+  test('is not sent when the rule rejects it, whatever the patch type', async () => {
     const shard = new TestShard(stored());
-    const refused = await ask(shard, patch({ phase: 'Ready' }), keepsPhase);
+    const refused = await send(shard, patch({ phase: 'Ready' }), keepsPhase);
     expect([refused.status, JSON.parse(refused.body)]).toMatchObject([
       422,
       { message: 'LogicalCluster.core.kcp.io "cluster" is invalid: status.phase: Invalid value: "Ready": not yours' },
@@ -296,20 +297,20 @@ describe('a write through a view with a rule', () => {
     expect(shard.object).toEqual(stored());
   });
 
-  test('starts over when somebody else was faster, and is judged by what is there then', async () => {
+  test('is retried after a conflict with the current object', async () => {
     const shard = new TestShard(stored());
     let others = 1;
     shard.onWrite = () => {
       if (others-- > 0) shard.object = withVersion({ ...shard.object, status: { phase: 'Ready' } }, 8);
     };
-    const { status, body } = await ask(shard, patch({ initializers: [] }), keepsPhase);
+    const { status, body } = await send(shard, patch({ initializers: [] }), keepsPhase);
     expect([status, (JSON.parse(body) as JsonObject)['status']]).toEqual([200, { phase: 'Ready', initializers: [] }]);
   });
 
-  test('as a whole object is told of the conflict instead', async () => {
+  test('returns the conflict to a PUT', async () => {
     const shard = new TestShard(stored());
     shard.onWrite = () => (shard.object = withVersion(shard.object, 8));
-    const put = await ask(
+    const put = await send(
       shard,
       { method: 'PUT', url: `${objectUrl}/status`, headers: { 'content-type': 'application/json' }, body: stored() },
       keepsPhase,
@@ -317,15 +318,15 @@ describe('a write through a view with a rule', () => {
     expect(put.status).toBe(409);
   });
 
-  test('of an object that is not in the view is a write of nothing', async () => {
+  test('returns 404 for an object that is not visible', async () => {
     const shard = new TestShard(stored({ wanted: 'no' }));
-    expect((await ask(shard, patch({ initializers: [] }), keepsPhase)).status).toBe(404);
-    expect(shard.asked).toEqual([`GET ${objectUrl}`]);
+    expect((await send(shard, patch({ initializers: [] }), keepsPhase)).status).toBe(404);
+    expect(shard.requests).toEqual([`GET ${objectUrl}`]);
   });
 
-  test('that is only tried is not made', async () => {
+  test('is not stored if the client requested a dry run', async () => {
     const shard = new TestShard(stored());
-    const tried = await ask(
+    const tried = await send(
       shard,
       { ...patch({ initializers: [] }), url: `${objectUrl}/status?dryRun=All` },
       keepsPhase,
@@ -335,7 +336,7 @@ describe('a write through a view with a rule', () => {
   });
 });
 
-test('nobody becomes known by what is asked on their behalf', async () => {
+test('requests on behalf of a client do not carry its connection', async () => {
   const seen: boolean[] = [];
   const shard = new TestShard(stored());
   const watching: ShardConnection = {
@@ -346,6 +347,6 @@ test('nobody becomes known by what is asked on their behalf', async () => {
   };
   const parent = new TestExchange('GET', objectUrl);
   Object.assign(parent, { socket: { destroyed: false, remoteAddress: '::1' } });
-  const { status } = await request(watching, parent, { url: objectUrl }, { method: 'GET' });
+  const { status } = await sendRequest(watching, parent, { url: objectUrl }, { method: 'GET' });
   expect([status, seen]).toEqual([200, [true]]);
 });

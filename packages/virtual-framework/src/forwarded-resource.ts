@@ -11,57 +11,59 @@ import {
   type UserInfo,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { writeBytes, type ResourceRequest } from '@multiplane/apiserver';
+import type { ResourceRequest } from '@multiplane/apiserver';
+import { writeBytes } from '@multiplane/generic-server';
 import type { ServedResource } from './api-set.ts';
-import type { BufferedAnswer, BufferedRequest } from './buffered-exchange.ts';
-import { EndingExchange } from './ending-exchange.ts';
-import { isApplied, writeThrough, type UpdateRule } from './forwarded-write.ts';
-import { objectOf, request as send, type Onward, type ShardConnection } from './shard-connection.ts';
+import type { BufferedResponse, BufferedRequest } from './buffered-exchange.ts';
+import { CancellableExchange } from './cancellable-exchange.ts';
+import { isApplyRequest, forwardWrite, type UpdateRule } from './forwarded-write.ts';
+import { responseObject, sendRequest as send, type UpstreamRequest, type ShardConnection } from './shard-connection.ts';
 
-/** What a view asks of the objects that are written through it; decided anew for each request. */
+/** Rules for the objects that are written through a virtual workspace, computed for each request. */
 export interface WriteRules {
-  /** The object with what must be in it; throws a StatusError when something else stands there. */
-  complete(object: JsonObject): JsonObject;
-  /** Throws a StatusError unless the object may be written, or deleted. */
-  require(object: JsonObject): void;
+  /** Returns the object with required fields added; throws a StatusError when it has other values there. */
+  mutate(object: JsonObject): JsonObject;
+  /** Throws a StatusError unless the object may be written or deleted. */
+  validate(object: JsonObject): void;
 }
 
 export interface ForwardedResourceOptions {
-  /** What is served: its verbs and subresources are all there is. */
+  /** The served definition; other verbs and subresources are not served. */
   readonly definition: ResourceDefinition;
-  /** Its name at the shard, where that differs: `<resource>:<identity>`. */
+  /** The resource name at the shard if it differs: `<resource>:<identity>`. */
   readonly upstreamResource?: string | undefined;
-  /** Only objects with these labels exist in the view: a label selector, or what a request has for one. */
+  /** Only objects that match this label selector are visible, or the selector for a request. */
   readonly labelSelector?: string | ((request: ResourceRequest) => string | undefined) | undefined;
-  /** Of those, only objects of which this holds can be read and written by name. */
-  readonly holds?: ((object: JsonObject) => boolean) | undefined;
-  /** Refuses an update of an object or a subresource by throwing. */
-  readonly mayUpdate?: UpdateRule | undefined;
-  /** What holds for creates, updates and deletes of whole objects; undefined for a request without any. */
-  readonly rulesFor?: ((request: ResourceRequest) => Promise<WriteRules | undefined>) | undefined;
-  /** Called when a configuration is applied to nothing: that creates it. Throws to refuse. */
-  readonly mayCreate?: ((request: ResourceRequest) => Promise<void>) | undefined;
+  /** Restricts reads and writes by name further: objects for which it returns false do not exist. */
+  readonly isVisible?: ((object: JsonObject) => boolean) | undefined;
+  /** Validates an update of an object or a subresource. */
+  readonly updateRule?: UpdateRule | undefined;
+  /** Rules for creates, updates and deletes of whole objects; undefined when the request has none. */
+  readonly writeRulesFor?: ((request: ResourceRequest) => Promise<WriteRules | undefined>) | undefined;
+  /** Authorizes a server-side apply that creates its object; throws a StatusError to deny it. */
+  readonly authorizeCreate?: ((request: ResourceRequest) => Promise<void>) | undefined;
   /**
-   * In whose name the shard is asked; absent: in that of the caller. Undefined as the answer: in the name of this server,
-   * which may do everything.
+   * The user that a request is forwarded as; absent: the caller. If it returns undefined, the request is forwarded with
+   * this server's own identity, which is a member of system:masters.
    */
-  readonly actingAs?: ((caller: UserInfo, cluster: LogicalClusterName | '*') => UserInfo | undefined) | undefined;
-  /** Ends the watches of this resource when it is no longer served, or served otherwise. */
+  readonly upstreamUser?: ((caller: UserInfo, cluster: LogicalClusterName | '*') => UserInfo | undefined) | undefined;
+  /** Aborts when the resource is no longer served, or its definition changed; this ends its watches. */
   readonly retired?: AbortSignal | undefined;
 }
 
 const maxBodyBytes = 3 * 1024 * 1024;
 
 /**
- * A resource whose objects are the shard's (C8.1 "forwarding storage"): the shard does all of the work, negotiation,
- * tables, patches, admission; a view says which objects there are and which writes are allowed.
+ * A resource whose objects the shard stores (kcp: pkg/virtual/framework/forwardingregistry). The shard handles
+ * negotiation, tables, patches and admission; the virtual workspace restricts which objects are visible and which
+ * writes are allowed.
  *
- * - LIST and WATCH get the view's labels as a selector; the shard's bytes pass through untouched. One object is listed or
- *   watched by its name as a field: paths with a name would be reads, which no selector holds for.
- * - Where not every object is in the view, reads by name look at the object first, and so does every write: what is not
- *   in the view does not exist.
- * - An update under rules is tried (`dryRun`) before it is made, so that the rule sees what would be stored, whatever kind
- *   of patch the client sent; the write itself is then tied to the version that was looked at.
+ * - LIST and WATCH add the label selector; the shard's bytes are streamed unchanged. A request for one name becomes a
+ *   field selector, because a read by path would ignore the label selector.
+ * - Where a selector applies, reads and writes by name fetch the object first; an object that does not match is
+ *   reported as not found.
+ * - An update under rules is sent with `dryRun` first, so that the rule sees the object that would be stored, whatever
+ *   the patch type; the write itself is then conditional on the resource version that the rule saw.
  */
 export class ForwardedResource implements ServedResource {
   readonly definition: ResourceDefinition;
@@ -89,16 +91,17 @@ export class ForwardedResource implements ServedResource {
       return;
     }
     if (cluster === '*') throw statusErrors.unknownResource();
-    const rules = request.subresource === '' && verb !== 'get' ? await this.#options.rulesFor?.(request) : undefined;
+    const rules =
+      request.subresource === '' && verb !== 'get' ? await this.#options.writeRulesFor?.(request) : undefined;
     if (verb === 'create') return this.#create(request, rules);
     if (verb === 'update' || verb === 'patch') return this.#update(request, rules);
-    if (this.#showsAll(request) && rules === undefined) return this.#forward(request, context.info.query);
-    const answer = await this.#look(request);
-    const object = objectOf(answer);
-    if (verb === 'delete') rules?.require(object);
-    this.#requireInView(request, object);
-    if (verb === 'get' && request.subresource === '' && takesPlainJson(context.exchange.headers['accept'])) {
-      writeBytes(context, 200, 'application/json', answer.body);
+    if (this.#isUnrestricted(request) && rules === undefined) return this.#forward(request, context.info.query);
+    const response = await this.#fetch(request);
+    const object = responseObject(response);
+    if (verb === 'delete') rules?.validate(object);
+    this.#requireVisible(request, object);
+    if (verb === 'get' && request.subresource === '' && acceptsPlainJson(context.exchange.headers['accept'])) {
+      writeBytes(context, 200, 'application/json', response.body);
       return;
     }
     await this.#forward(request, context.info.query);
@@ -107,17 +110,17 @@ export class ForwardedResource implements ServedResource {
   async #create(request: ResourceRequest, rules: WriteRules | undefined): Promise<void> {
     const { exchange, info } = request.context;
     if (rules === undefined) return this.#forward(request, info.query);
-    const object = await this.#sentObject(request);
-    const completed = rules.complete(object);
-    rules.require(completed);
+    const object = await this.#decodeObject(request);
+    const mutated = rules.mutate(object);
+    rules.validate(mutated);
     const { status, headers, body } = await this.#send(request, info.query, {
       method: 'POST',
       headers: {
-        ...programOf(request),
-        accept: textOf(exchange.headers['accept']),
+        ...userAgentOf(request),
+        accept: firstValue(exchange.headers['accept']),
         'content-type': 'application/json',
       },
-      body: encodeJson(completed),
+      body: encodeJson(mutated),
     });
     for (const name of ['content-type', 'warning']) {
       const value = headers.get(name);
@@ -126,18 +129,21 @@ export class ForwardedResource implements ServedResource {
     exchange.respond(status, body);
   }
 
-  /** The object of a create. What is sent in protobuf is read by the shard: what it would store, without what it adds. */
-  async #sentObject(request: ResourceRequest): Promise<JsonObject> {
+  /**
+   * The object of a create. A protobuf body is decoded by the shard: a dry-run create, without the fields that a create
+   * sets.
+   */
+  async #decodeObject(request: ResourceRequest): Promise<JsonObject> {
     const { exchange, info } = request.context;
-    const type = textOf(exchange.headers['content-type']) ?? 'application/json';
+    const type = firstValue(exchange.headers['content-type']) ?? 'application/json';
     const body = await exchange.readBody(maxBodyBytes);
-    if (!type.startsWith('application/vnd.kubernetes.protobuf')) return parsed(body, type);
+    if (!type.startsWith('application/vnd.kubernetes.protobuf')) return parseObject(body, type);
     const query = new URLSearchParams(info.query);
     query.set('dryRun', 'All');
-    const object = objectOf(
+    const object = responseObject(
       await this.#send(request, query, {
         method: 'POST',
-        headers: { ...programOf(request), accept: 'application/json', 'content-type': type },
+        headers: { ...userAgentOf(request), accept: 'application/json', 'content-type': type },
         body,
       }),
     );
@@ -149,86 +155,89 @@ export class ForwardedResource implements ServedResource {
 
   async #update(request: ResourceRequest, rules: WriteRules | undefined): Promise<void> {
     const { context } = request;
-    const { mayUpdate } = this.#options;
-    if (rules === undefined && mayUpdate === undefined) {
-      if (this.#showsAll(request)) await this.#allowApply(request);
+    const { updateRule } = this.#options;
+    if (rules === undefined && updateRule === undefined) {
+      if (this.#isUnrestricted(request)) await this.#authorizeApply(request);
       else await this.#requireExisting(request);
       return this.#forward(request, context.info.query);
     }
-    await writeThrough(request, {
-      current: () => this.#current(request),
-      send: (what, query) => this.#send(request, query, what),
-      mayUpdate: (change) => {
-        const stored = mayUpdate?.(change) ?? change.updated;
+    await forwardWrite(request, {
+      fetchVisible: () => this.#fetchVisible(request),
+      send: (buffered, query) => this.#send(request, query, buffered),
+      updateRule: (change) => {
+        const stored = updateRule?.(change) ?? change.updated;
         if (rules === undefined) return stored;
-        const completed = rules.complete(stored);
-        rules.require(completed);
-        return completed;
+        const mutated = rules.mutate(stored);
+        rules.validate(mutated);
+        return mutated;
       },
       ...(rules === undefined
         ? {}
         : {
-            completeConfig: (config) => rules.complete(config),
-            mayCreate: async () => this.#options.mayCreate?.(request),
+            mutateConfiguration: (config) => rules.mutate(config),
+            authorizeCreate: async () => this.#options.authorizeCreate?.(request),
           }),
     });
   }
 
-  /** Whoever may not create may apply to what is there; only then somebody has to look. */
-  async #allowApply(request: ResourceRequest): Promise<void> {
-    const { mayCreate } = this.#options;
-    if (mayCreate === undefined || !isApplied(request) || request.subresource !== '') return;
+  /**
+   * An apply to an existing object needs no permission to create, so the object is only fetched when creation is
+   * denied.
+   */
+  async #authorizeApply(request: ResourceRequest): Promise<void> {
+    const { authorizeCreate } = this.#options;
+    if (authorizeCreate === undefined || !isApplyRequest(request) || request.subresource !== '') return;
     try {
-      await mayCreate(request);
+      await authorizeCreate(request);
     } catch (refusal) {
-      if ((await this.#look(request)).status === 404) throw refusal;
+      if ((await this.#fetch(request)).status === 404) throw refusal;
     }
   }
 
-  /** Throws unless the object is in the view, or may be made by what is applied to it. */
+  /** Throws unless the object is visible, or the request is an apply that may create it. */
   async #requireExisting(request: ResourceRequest): Promise<void> {
-    const answer = await this.#look(request);
-    if (answer.status !== 404 || !isApplied(request) || request.subresource !== '')
-      this.#requireInView(request, objectOf(answer));
-    else await this.#options.mayCreate?.(request);
+    const response = await this.#fetch(request);
+    if (response.status !== 404 || !isApplyRequest(request) || request.subresource !== '')
+      this.#requireVisible(request, responseObject(response));
+    else await this.#options.authorizeCreate?.(request);
   }
 
   async #forward(request: ResourceRequest, query: URLSearchParams): Promise<void> {
     const { context } = request;
     const { retired } = this.#options;
-    const onward = this.#onward(request, query, request.subresource);
-    if (context.info.verb !== 'watch') return this.#connection.forward(context.exchange, onward);
-    if (retired === undefined) return this.#connection.forward(context.exchange, { ...onward, longRunning: true });
-    const exchange = new EndingExchange(context.exchange, retired);
+    const upstream = this.#upstreamRequest(request, query, request.subresource);
+    if (context.info.verb !== 'watch') return this.#connection.forward(context.exchange, upstream);
+    if (retired === undefined) return this.#connection.forward(context.exchange, { ...upstream, longRunning: true });
+    const exchange = new CancellableExchange(context.exchange, retired);
     try {
-      await this.#connection.forward(exchange, { ...onward, longRunning: true });
+      await this.#connection.forward(exchange, { ...upstream, longRunning: true });
     } finally {
       exchange.release();
     }
   }
 
-  #send(request: ResourceRequest, query: URLSearchParams, what: BufferedRequest): Promise<BufferedAnswer> {
+  #send(request: ResourceRequest, query: URLSearchParams, buffered: BufferedRequest): Promise<BufferedResponse> {
     const { exchange } = request.context;
-    return send(this.#connection, exchange, this.#onward(request, query, request.subresource), what);
+    return send(this.#connection, exchange, this.#upstreamRequest(request, query, request.subresource), buffered);
   }
 
-  /** The object itself; not of a subresource: the view is about objects. */
-  #look(request: ResourceRequest): Promise<BufferedAnswer> {
-    const onward = this.#onward(request, new URLSearchParams(), '');
-    return send(this.#connection, request.context.exchange, onward, {
+  /** Fetches the object itself, also for subresources: visibility depends on the object. */
+  #fetch(request: ResourceRequest): Promise<BufferedResponse> {
+    const upstream = this.#upstreamRequest(request, new URLSearchParams(), '');
+    return send(this.#connection, request.context.exchange, upstream, {
       method: 'GET',
       headers: { accept: 'application/json' },
     });
   }
 
-  async #current(request: ResourceRequest): Promise<JsonObject> {
-    const object = objectOf(await this.#look(request));
-    this.#requireInView(request, object);
+  async #fetchVisible(request: ResourceRequest): Promise<JsonObject> {
+    const object = responseObject(await this.#fetch(request));
+    this.#requireVisible(request, object);
     return object;
   }
 
-  #showsAll(request: ResourceRequest): boolean {
-    return this.#selectorOf(request) === undefined && this.#options.holds === undefined;
+  #isUnrestricted(request: ResourceRequest): boolean {
+    return this.#selectorOf(request) === undefined && this.#options.isVisible === undefined;
   }
 
   #selectorOf(request: ResourceRequest): string | undefined {
@@ -236,15 +245,15 @@ export class ForwardedResource implements ServedResource {
     return typeof labelSelector === 'function' ? labelSelector(request) : labelSelector;
   }
 
-  #requireInView(request: ResourceRequest, object: JsonObject): void {
+  #requireVisible(request: ResourceRequest, object: JsonObject): void {
     const { labels } = object['metadata'] as { labels?: Record<string, string> };
     const selector = this.#selectorOf(request);
     const fits = selector === undefined || parseLabelSelector(selector).matches(labels ?? {});
-    if (fits && (this.#options.holds === undefined || this.#options.holds(object))) return;
+    if (fits && (this.#options.isVisible === undefined || this.#options.isVisible(object))) return;
     throw statusErrors.notFound(this.definition, request.name);
   }
 
-  /** The query of the client with the labels of the view before its own, so that none of its text can swallow them. */
+  /** The client's query with the label selector prepended, so that no text of the client's selector can swallow it. */
   #queryOf(request: ResourceRequest): URLSearchParams {
     const { info } = request.context;
     const query = new URLSearchParams(info.query);
@@ -255,9 +264,9 @@ export class ForwardedResource implements ServedResource {
     return query;
   }
 
-  #onward(request: ResourceRequest, query: URLSearchParams, subresource: string): Onward {
+  #upstreamRequest(request: ResourceRequest, query: URLSearchParams, subresource: string): UpstreamRequest {
     const { group, version, resource } = this.definition;
-    const { actingAs, upstreamResource = resource } = this.#options;
+    const { upstreamUser, upstreamResource = resource } = this.#options;
     const caller = request.context.user;
     const parts = [
       ...(group === '' ? ['api', version] : ['apis', group, version]),
@@ -270,7 +279,7 @@ export class ForwardedResource implements ServedResource {
     const tail = query.size === 0 ? '' : `?${query.toString()}`;
     return {
       url: `/clusters/${request.cluster}/${path}${tail}`,
-      user: actingAs === undefined ? caller : actingAs(caller, request.cluster),
+      user: upstreamUser === undefined ? caller : upstreamUser(caller, request.cluster),
     };
   }
 }
@@ -280,25 +289,25 @@ function prepend(query: URLSearchParams, name: string, text: string): void {
   query.set(name, own === '' ? text : `${text},${own}`);
 }
 
-function parsed(body: Buffer, type: string): JsonObject {
+function parseObject(body: Buffer, type: string): JsonObject {
   let object: unknown;
   try {
     object = type.startsWith('application/yaml') ? parseYaml(body) : parseJson(body.toString());
   } catch (error) {
-    throw statusErrors.badRequest(`the object provided cannot be read: ${errorText(error)}`, error);
+    throw statusErrors.badRequest(`the object provided cannot be decoded: ${errorText(error)}`, error);
   }
-  if (!isJsonObject(object)) throw statusErrors.badRequest('the object provided is no object');
+  if (!isJsonObject(object)) throw statusErrors.badRequest('the object provided is not a JSON object');
   return object;
 }
 
-/** The program behind a request: it is named as the manager of the fields. */
-const programOf = ({ context: { exchange } }: ResourceRequest): { 'user-agent': string | undefined } => ({
-  'user-agent': textOf(exchange.headers['user-agent']),
+/** The user agent, from which the shard derives the default field manager. */
+const userAgentOf = ({ context: { exchange } }: ResourceRequest): { 'user-agent': string | undefined } => ({
+  'user-agent': firstValue(exchange.headers['user-agent']),
 });
-const textOf = (value: string | readonly string[] | undefined): string | undefined =>
+const firstValue = (value: string | readonly string[] | undefined): string | undefined =>
   typeof value === 'string' ? value : value?.[0];
 
-/** True where the JSON that was read anyway is what the client asked for. */
-function takesPlainJson(accept: string | readonly string[] | undefined): boolean {
+/** Whether the client accepts the JSON that was fetched. */
+function acceptsPlainJson(accept: string | readonly string[] | undefined): boolean {
   return accept === undefined || accept === '*/*' || accept === 'application/json';
 }

@@ -9,62 +9,65 @@ import {
   type JsonObject,
   type StatusError,
 } from '@multiplane/apimachinery';
-import { failureOf } from '@multiplane/client';
+import { statusErrorOfResponse } from '@multiplane/client';
 import type { ResourceRequest } from '@multiplane/apiserver';
-import type { BufferedAnswer, BufferedRequest } from './buffered-exchange.ts';
+import type { BufferedResponse, BufferedRequest } from './buffered-exchange.ts';
 
-/** Judges an update by what would be stored: throws a StatusError to refuse, or says what must be stored instead. */
+/**
+ * Validates an update by the object that would be stored: throws a StatusError to deny it, or returns the object to
+ * store instead.
+ */
 export type UpdateRule = (change: {
   readonly old: JsonObject;
   readonly updated: JsonObject;
   readonly subresource: string;
 }) => JsonObject | void;
 
-interface WriteThroughModules {
-  /** The object as it is, if it is in the view; throws NotFound otherwise. */
-  current(): Promise<JsonObject>;
-  /** Sends a write of the request's resource to the shard. */
-  send(what: BufferedRequest, query: URLSearchParams): Promise<BufferedAnswer>;
-  readonly mayUpdate: UpdateRule;
-  /** Completes a configuration to apply before anything is done with it; throws to refuse. */
-  completeConfig?(config: JsonObject): JsonObject;
-  /** Called when a configuration is applied to nothing, which creates it; throws to refuse. Absent: nothing is created. */
-  mayCreate?(): Promise<void>;
+interface ForwardWriteModules {
+  /** Fetches the object; throws NotFound unless it exists and is visible. */
+  fetchVisible(): Promise<JsonObject>;
+  /** Sends a write of the requested resource to the shard. */
+  send(buffered: BufferedRequest, query: URLSearchParams): Promise<BufferedResponse>;
+  readonly updateRule: UpdateRule;
+  /** Adds required fields to an apply configuration before it is used; throws to deny the request. */
+  mutateConfiguration?(config: JsonObject): JsonObject;
+  /** Authorizes an apply that creates its object; throws to deny it. Absent: an apply never creates. */
+  authorizeCreate?(): Promise<void>;
 }
 
 const maxBodyBytes = 3 * 1024 * 1024;
-/** Somebody else was faster every time. */
+/** After this many conflicts the client gets a conflict error. */
 const maxAttempts = 5;
-/** A configuration to apply is read here, on the event loop; what a rule is for is small. */
+/** A YAML configuration is parsed on the event loop, so its size is limited. */
 const maxApplyBytes = 128 * 1024;
 const openingBrace = 0x7b;
 const applyType = 'application/apply-patch+yaml';
 
 /**
- * A PUT or PATCH through a rule (C8.1):
+ * A PUT or PATCH under a rule:
  *
- * 1. The object is read; it must be in the view.
- * 2. The client's write is tried with `dryRun`: what comes back is what would be stored. Refusals of the shard are the
- *    client's answer.
- * 3. The rule compares both. It is told nothing but objects, so no kind of patch can slip past it.
- * 4. The result is written, at the version of step 1. If somebody wrote in between, a PATCH starts over; a PUT is told of
- *    the conflict, as it would have been without us. An apply keeps its meaning for field ownership: the configuration
- *    itself is sent again, tied to the version. What is applied to nothing creates it, where the view allows that.
+ * 1. Fetch the object; it must be visible.
+ * 2. Send the client's write with `dryRun`: the response is the object that would be stored. An error of the shard is
+ *    the client's response.
+ * 3. Apply the rule to both objects. The rule sees objects only, so no patch type bypasses it.
+ * 4. Write the result with the resource version of step 1 as a precondition. On a conflict a PATCH starts over, and a
+ *    PUT returns the conflict. A server-side apply sends the configuration again, with that resource version, so that field
+ *    ownership is computed from it. An apply to a missing object creates it if the virtual workspace allows that.
  */
-export async function writeThrough(request: ResourceRequest, modules: WriteThroughModules): Promise<void> {
+export async function forwardWrite(request: ResourceRequest, modules: ForwardWriteModules): Promise<void> {
   const { context } = request;
   const { exchange, info } = context;
   const sent = contentTypeOf(exchange.headers['content-type']);
-  const isApply = isApplied(request);
-  const client = { 'user-agent': textOf(exchange.headers['user-agent']) };
+  const isApply = isApplyRequest(request);
+  const client = { 'user-agent': firstValue(exchange.headers['user-agent']) };
   let body: Buffer | string = await exchange.readBody(maxBodyBytes);
   let config: JsonObject | undefined;
   if (isApply) {
-    // YAML takes its time to read; JSON, which most clients send, does not.
+    // JSON, which most clients send, parses fast enough without this limit.
     if (body.length > maxApplyBytes && body[0] !== openingBrace)
       throw statusErrors.tooLarge(`limit is ${maxApplyBytes}`);
-    config = configOf(body);
-    if (modules.completeConfig !== undefined) config = modules.completeConfig(config);
+    config = parseConfiguration(body);
+    if (modules.mutateConfiguration !== undefined) config = modules.mutateConfiguration(config);
     body = encodeJson(config);
   }
   const dryQuery = new URLSearchParams(info.query);
@@ -72,78 +75,83 @@ export async function writeThrough(request: ResourceRequest, modules: WriteThrou
   for (let attempt = 1; ; attempt++) {
     let old: JsonObject;
     try {
-      old = await modules.current();
+      old = await modules.fetchVisible();
     } catch (error) {
-      if (!isApply || modules.mayCreate === undefined || !isStatusError(error, 'NotFound')) throw error;
-      await modules.mayCreate();
+      if (!isApply || modules.authorizeCreate === undefined || !isStatusError(error, 'NotFound')) throw error;
+      await modules.authorizeCreate();
       const created = await modules.send(
         {
           method: 'PATCH',
-          headers: { ...client, accept: textOf(exchange.headers['accept']), 'content-type': sent },
+          headers: { ...client, accept: firstValue(exchange.headers['accept']), 'content-type': sent },
           body,
         },
         info.query,
       );
-      relay(request, created);
+      respondWith(request, created);
       return;
     }
-    const tried = await modules.send(
+    const dryRunResult = await modules.send(
       { method: exchange.method, headers: { ...client, accept: 'application/json', 'content-type': sent }, body },
       dryQuery,
     );
-    if (tried.status < 200 || tried.status > 299) throw refusalOf(tried);
-    const updated = parseJson(tried.body.toString());
-    if (!isJsonObject(updated)) throw new Error('the shard answered a write with something that is no object');
-    if (versionOf(updated) !== versionOf(old)) {
+    if (dryRunResult.status < 200 || dryRunResult.status > 299) throw errorOf(dryRunResult);
+    const updated = parseJson(dryRunResult.body.toString());
+    if (!isJsonObject(updated)) throw new Error('the response of the shard to a write is not a JSON object');
+    if (resourceVersionOf(updated) !== resourceVersionOf(old)) {
       if (attempt < maxAttempts) continue;
       throw conflict(request);
     }
-    const stored = modules.mayUpdate({ old, updated, subresource: request.subresource }) ?? updated;
-    const answer = info.query.has('dryRun')
+    const stored = modules.updateRule({ old, updated, subresource: request.subresource }) ?? updated;
+    const response = info.query.has('dryRun')
       ? stored === updated
-        ? tried
-        : { ...tried, body: Buffer.from(encodeJson(stored)) }
+        ? dryRunResult
+        : { ...dryRunResult, body: Buffer.from(encodeJson(stored)) }
       : await modules.send(
           {
             method: isApply ? 'PATCH' : 'PUT',
             headers: {
               ...client,
-              accept: textOf(exchange.headers['accept']),
+              accept: firstValue(exchange.headers['accept']),
               'content-type': isApply ? applyType : 'application/json',
             },
-            body: config !== undefined ? tied(config, old) : stored === updated ? tried.body : encodeJson(stored),
+            body:
+              config !== undefined
+                ? withResourceVersion(config, old)
+                : stored === updated
+                  ? dryRunResult.body
+                  : encodeJson(stored),
           },
           isApply ? info.query : updateQuery(info.query),
         );
-    const lost = answer.status === 409 && isStatusError(refusalOf(answer), 'Conflict');
-    if (lost && info.verb === 'patch' && attempt < maxAttempts) continue;
-    relay(request, answer);
+    const conflicted = response.status === 409 && isStatusError(errorOf(response), 'Conflict');
+    if (conflicted && info.verb === 'patch' && attempt < maxAttempts) continue;
+    respondWith(request, response);
     return;
   }
 }
 
-/** True for a server-side apply. */
-export const isApplied = ({ context: { info, exchange } }: ResourceRequest): boolean =>
+/** Whether the request is a server-side apply. */
+export const isApplyRequest = ({ context: { info, exchange } }: ResourceRequest): boolean =>
   info.verb === 'patch' && contentTypeOf(exchange.headers['content-type']).startsWith(applyType);
 
-function configOf(body: Buffer): JsonObject {
+function parseConfiguration(body: Buffer): JsonObject {
   let config: unknown;
   try {
     config = parseYaml(body.toString());
   } catch (error) {
     throw statusErrors.badRequest(`error decoding YAML: ${errorText(error)}`, error);
   }
-  if (!isJsonObject(config)) throw statusErrors.badRequest('the configuration to apply is no object');
+  if (!isJsonObject(config)) throw statusErrors.badRequest('the apply configuration is not a JSON object');
   return config;
 }
 
-/** The configuration of an apply, to be applied to no other version than this. */
-function tied(config: JsonObject, old: JsonObject): string {
+/** The apply configuration with the resource version of `old` as a precondition. */
+function withResourceVersion(config: JsonObject, old: JsonObject): string {
   const metadata = isJsonObject(config['metadata']) ? config['metadata'] : {};
-  return encodeJson({ ...config, metadata: { ...metadata, resourceVersion: versionOf(old) } });
+  return encodeJson({ ...config, metadata: { ...metadata, resourceVersion: resourceVersionOf(old) } });
 }
 
-/** Parameters of a PATCH that a PUT knows too. */
+/** The query parameters of a PATCH that a PUT accepts. */
 function updateQuery(query: URLSearchParams): URLSearchParams {
   const kept = new URLSearchParams();
   for (const name of ['fieldManager', 'fieldValidation', 'pretty']) {
@@ -153,7 +161,7 @@ function updateQuery(query: URLSearchParams): URLSearchParams {
   return kept;
 }
 
-function relay({ context }: ResourceRequest, { status, headers, body }: BufferedAnswer): void {
+function respondWith({ context }: ResourceRequest, { status, headers, body }: BufferedResponse): void {
   for (const name of ['content-type', 'warning']) {
     const value = headers.get(name);
     if (value !== undefined) context.exchange.setHeader(name, value);
@@ -161,15 +169,16 @@ function relay({ context }: ResourceRequest, { status, headers, body }: Buffered
   context.exchange.respond(status, body);
 }
 
-const versionOf = (object: JsonObject): string =>
+const resourceVersionOf = (object: JsonObject): string =>
   (object['metadata'] as { resourceVersion?: string }).resourceVersion ?? '';
-const refusalOf = ({ status, body }: BufferedAnswer): StatusError => failureOf(status, body.toString());
+const errorOf = ({ status, body }: BufferedResponse): StatusError => statusErrorOfResponse(status, body.toString());
 const conflict = ({ definition, name }: ResourceRequest): StatusError =>
   statusErrors.conflict(
     definition,
     name,
     'the object has been modified; please apply your changes to the latest version and try again',
   );
-const textOf = (value: string | readonly string[] | undefined): string | undefined =>
+const firstValue = (value: string | readonly string[] | undefined): string | undefined =>
   typeof value === 'string' ? value : value?.[0];
-const contentTypeOf = (value: string | readonly string[] | undefined): string => textOf(value) ?? 'application/json';
+const contentTypeOf = (value: string | readonly string[] | undefined): string =>
+  firstValue(value) ?? 'application/json';

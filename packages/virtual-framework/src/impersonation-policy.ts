@@ -1,10 +1,10 @@
 import { mastersGroup, statusErrors } from '@multiplane/apimachinery';
-import type { ImpersonationPolicy } from '@multiplane/apiserver';
+import type { ImpersonationPolicy } from '@multiplane/generic-server';
 
 /**
- * Who may act as whom before a virtual workspace (C7.5). What a virtual workspace allows its callers is more than they
- * hold themselves, so nobody becomes a member of a group of the system who is none, and no extras under kcp.io are taken
- * from a client; the rest is up to the rights on the logical cluster.
+ * Which impersonations are allowed in virtual workspaces. Virtual workspaces grant their callers more than they hold
+ * themselves, so no request adds a system group that the requester is not a member of, or an extra of kcp.io.
+ * Everything else is decided by the `impersonate` verb in the logical cluster.
  */
 export const virtualImpersonationPolicy: ImpersonationPolicy = (_context, requester, wanted) => {
   if (requester.groups.includes(mastersGroup)) return wanted;

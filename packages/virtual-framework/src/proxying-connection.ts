@@ -1,18 +1,19 @@
 import { statusErrors, type StatusError } from '@multiplane/apimachinery';
-import { identityHeaders, writeStatusError, type Exchange, type IdentityHeaderNames } from '@multiplane/apiserver';
+import { type Exchange, type IdentityHeaderNames, identityHeaders, writeStatusError } from '@multiplane/generic-server';
 import { UpstreamError, type HeaderFilter, type ReverseProxy } from '@multiplane/reverse-proxy';
-import type { Onward, ShardConnection } from './shard-connection.ts';
+import type { UpstreamRequest, ShardConnection } from './shard-connection.ts';
 
 export interface ProxyingConnectionOptions {
-  /** The shard, or a front-proxy before several. */
+  /** The address of the shard, or of a front-proxy in front of several shards. */
   readonly server: () => URL;
-  /** For a server that knows this one by a bearer token instead of a certificate. */
+  /** A bearer token for servers that do not authenticate this one by its client certificate. */
   readonly token?: (() => string | undefined) | undefined;
 }
 
 /**
- * {@link ShardConnection} over mTLS. The certificate is this server's; whom it speaks for goes as impersonation, which
- * the shard checks against the certificate. Whatever the client sent of either kind stays here.
+ * {@link ShardConnection} over mTLS. This server authenticates with its own certificate and names the user in
+ * impersonation headers, which the shard authorizes against the certificate. Credentials and impersonation headers of
+ * the client are not forwarded.
  */
 export class ProxyingConnection implements ShardConnection {
   readonly #options: ProxyingConnectionOptions;
@@ -27,11 +28,14 @@ export class ProxyingConnection implements ShardConnection {
     this.#dropHeaders = modules.dropHeaders;
   }
 
-  async forward(exchange: Exchange, { url, user, longRunning }: Onward): Promise<void> {
+  async forward(exchange: Exchange, { url, user, longRunning }: UpstreamRequest): Promise<void> {
     const token = this.#options.token?.();
-    const identity = user === undefined ? [] : identityHeaders(user, impersonation);
+    const identity = user === undefined ? [] : identityHeaders(user, impersonationHeaders);
     if (identity === undefined) {
-      writeStatusError({ exchange, info: noQuery }, statusErrors.badRequest('the user name cannot be passed on'));
+      writeStatusError(
+        { exchange, info: noQuery },
+        statusErrors.badRequest('the user name cannot be sent in a header'),
+      );
       return;
     }
     try {
@@ -44,13 +48,13 @@ export class ProxyingConnection implements ShardConnection {
       });
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
-      writeStatusError({ exchange, info: noQuery }, failureOf(error));
+      writeStatusError({ exchange, info: noQuery }, statusErrorFor(error));
     }
   }
 }
 
-/** What the headers are called by which somebody acts as another. */
-const impersonation: IdentityHeaderNames = {
+/** Impersonation headers of Kubernetes. */
+const impersonationHeaders: IdentityHeaderNames = {
   user: 'Impersonate-User',
   group: 'Impersonate-Group',
   uid: 'Impersonate-Uid',
@@ -59,6 +63,6 @@ const impersonation: IdentityHeaderNames = {
 
 const noQuery = { query: new URLSearchParams() };
 
-/** The shard does not answer: its workspaces cannot be looked at now, and nobody learns more than that. */
-const failureOf = ({ status, message }: UpstreamError): StatusError =>
+/** Maps a proxy failure to a Status: 503 with Retry-After while the shard is unreachable. */
+const statusErrorFor = ({ status, message }: UpstreamError): StatusError =>
   status === 503 ? statusErrors.serviceUnavailable(message, 1) : statusErrors.untyped(message, status);

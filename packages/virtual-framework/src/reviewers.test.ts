@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import type { JsonObject, KubeObject, UserInfo } from '@multiplane/apimachinery';
-import { FakeClock } from '@multiplane/component-base';
 import { AccessReviewer } from './access-reviewer.ts';
 import type { ShardConnection } from './shard-connection.ts';
-import { TestExchange } from './test-support/test-exchange.ts';
+import { TestExchange } from '../test/test-exchange.ts';
 import { TokenReviewer } from './token-reviewer.ts';
+import { FakeClock } from '@multiplane/testing';
 
 const ann: UserInfo = { name: 'ann', uid: '1', groups: ['team'], extra: { a: ['b'] } };
 const asked = {
@@ -18,8 +18,8 @@ const asked = {
 };
 const parent = new TestExchange('GET', '/');
 
-/** A shard that answers reviews, and counts them. */
-function shardThat(answer: () => { status: number; body: JsonObject }): {
+/** A shard that responds to reviews and records their URLs. */
+function shardRespondingWith(respond: () => { status: number; body: JsonObject }): {
   urls: string[];
   connection: ShardConnection;
 } {
@@ -29,18 +29,18 @@ function shardThat(answer: () => { status: number; body: JsonObject }): {
     connection: {
       forward: async (exchange, { url }) => {
         urls.push(url);
-        const { status, body } = answer();
+        const { status, body } = respond();
         exchange.respond(status, JSON.stringify(body));
       },
     },
   };
 }
 
-describe('what somebody may do', () => {
-  test('is asked where the object is, and remembered for a while', async () => {
+describe('AccessReviewer', () => {
+  test('sends the review to the cluster of the object and caches the decision', async () => {
     const clock = new FakeClock();
     let allowed = false;
-    const { urls, connection } = shardThat(() => ({ status: 201, body: { status: { allowed } } }));
+    const { urls, connection } = shardRespondingWith(() => ({ status: 201, body: { status: { allowed } } }));
     const reviewer = new AccessReviewer({ allowedTtl: 10_000, deniedTtl: 5_000 }, { connection, clock });
     const decide = async (cluster = 'root:org'): Promise<string> =>
       (await reviewer.review(parent, ann, cluster, asked)).decision;
@@ -53,11 +53,11 @@ describe('what somebody may do', () => {
     await clock.advance(10_001);
     expect(await decide()).toBe('noOpinion');
     expect(urls).toHaveLength(3);
-    expect(await decide('elsewhere')).toBe('noOpinion');
+    expect(await decide('other')).toBe('noOpinion');
     expect(urls).toHaveLength(4);
   });
 
-  test('is asked of paths, too', async () => {
+  test('reviews non-resource paths', async () => {
     const bodies: JsonObject[] = [];
     const connection: ShardConnection = {
       forward: async (exchange) => {
@@ -71,19 +71,25 @@ describe('what somebody may do', () => {
     expect(bodies).toMatchObject([{ spec: { user: 'ann', groups: ['team'], nonResourceAttributes: metrics } }]);
   });
 
-  test('is nothing where nothing is, and unknown when nobody answers', async () => {
+  test('has no opinion on a missing cluster, and returns the error of an unavailable shard', async () => {
     const clock = new FakeClock();
-    const missing = shardThat(() => ({ status: 404, body: { kind: 'Status', code: 404, reason: 'NotFound' } }));
+    const missing = shardRespondingWith(() => ({
+      status: 404,
+      body: { kind: 'Status', code: 404, reason: 'NotFound' },
+    }));
     const options = { allowedTtl: 0, deniedTtl: 0 };
-    const nowhere = await new AccessReviewer(options, { ...missing, clock }).review(parent, ann, 'gone', asked);
-    expect([nowhere.decision, nowhere.error]).toEqual(['noOpinion', undefined]);
-    const away = shardThat(() => ({ status: 503, body: { kind: 'Status', code: 503, message: 'away' } }));
-    const unknown = await new AccessReviewer(options, { ...away, clock }).review(parent, ann, 'root', asked);
-    expect([unknown.decision, unknown.error?.message]).toEqual(['noOpinion', 'away']);
+    const missingCluster = await new AccessReviewer(options, { ...missing, clock }).review(parent, ann, 'gone', asked);
+    expect([missingCluster.decision, missingCluster.error]).toEqual(['noOpinion', undefined]);
+    const unavailable = shardRespondingWith(() => ({
+      status: 503,
+      body: { kind: 'Status', code: 503, message: 'unavailable' },
+    }));
+    const unknown = await new AccessReviewer(options, { ...unavailable, clock }).review(parent, ann, 'root', asked);
+    expect([unknown.decision, unknown.error?.message]).toEqual(['noOpinion', 'unavailable']);
   });
 
-  test('is everything for system:masters, unasked', async () => {
-    const { urls, connection } = shardThat(() => ({ status: 500, body: {} }));
+  test('allows system:masters without a review', async () => {
+    const { urls, connection } = shardRespondingWith(() => ({ status: 500, body: {} }));
     const reviewer = new AccessReviewer({ allowedTtl: 0, deniedTtl: 0 }, { connection, clock: new FakeClock() });
     const root = { ...ann, groups: ['system:masters'] };
     expect((await reviewer.review(parent, root, 'root', asked)).decision).toBe('allow');
@@ -91,7 +97,7 @@ describe('what somebody may do', () => {
   });
 });
 
-test('whose token it is the shard says, once for a while, wrong ones too', async () => {
+test('TokenReviewer caches accepted and rejected tokens', async () => {
   const clock = new FakeClock();
   const tokens: unknown[] = [];
   const reviewer = new TokenReviewer(
@@ -108,19 +114,19 @@ test('whose token it is the shard says, once for a while, wrong ones too', async
       },
     },
   );
-  const who = async (token: string): Promise<string | undefined> =>
+  const usernameOf = async (token: string): Promise<string | undefined> =>
     (await reviewer.authenticateToken(token, []))?.user.name;
-  expect([await who('good'), await who('good'), await who('bad'), await who('bad')]).toEqual([
-    'ann',
-    'ann',
-    undefined,
-    undefined,
-  ]);
+  expect([
+    await usernameOf('good'),
+    await usernameOf('good'),
+    await usernameOf('bad'),
+    await usernameOf('bad'),
+  ]).toEqual(['ann', 'ann', undefined, undefined]);
   expect(tokens).toEqual([
     ['system:admin', 'good'],
     ['system:admin', 'bad'],
   ]);
   await clock.advance(10_001);
-  await who('good');
+  await usernameOf('good');
   expect(tokens).toHaveLength(3);
 });

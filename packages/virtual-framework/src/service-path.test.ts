@@ -1,18 +1,29 @@
 import { expect, test } from '@jest/globals';
-import { parseRequestPath } from '@multiplane/apiserver';
+import { parseRequestPath } from '@multiplane/generic-server';
 import { parseServicePath } from './service-path.ts';
 
 const parse = (path: string, keySegments = 1) => parseServicePath(parseRequestPath(path), 'views', keySegments);
 
-test('a path names a view, a logical cluster and what is asked for in it', () => {
+test('parses the key, the logical cluster and the path within it', () => {
   expect(parse('/services/views/root:universal/clusters/abc/api/v1/namespaces?limit=1')).toMatchObject({
     key: 'root:universal',
     cluster: 'abc',
-    below: { cluster: 'abc', path: '/api/v1/namespaces', segments: ['api', 'v1', 'namespaces'], query: 'limit=1' },
+    requestPath: {
+      cluster: 'abc',
+      path: '/api/v1/namespaces',
+      segments: ['api', 'v1', 'namespaces'],
+      query: 'limit=1',
+    },
   });
-  expect(parse('/services/views/x/clusters/*')).toMatchObject({ cluster: '*', below: { path: '', segments: [] } });
-  expect(parse('/services/views/x/clusters/*/')).toMatchObject({ cluster: '*', below: { path: '/' } });
-  expect(parse('/services/views/x/y/clusters/abc/apis', 2)).toMatchObject({ key: 'x/y', below: { path: '/apis' } });
+  expect(parse('/services/views/x/clusters/*')).toMatchObject({
+    cluster: '*',
+    requestPath: { path: '', segments: [] },
+  });
+  expect(parse('/services/views/x/clusters/*/')).toMatchObject({ cluster: '*', requestPath: { path: '/' } });
+  expect(parse('/services/views/x/y/clusters/abc/apis', 2)).toMatchObject({
+    key: 'x/y',
+    requestPath: { path: '/apis' },
+  });
 });
 
 test.each([
@@ -24,6 +35,6 @@ test.each([
   '/services/views/x/clusters/root:a:b/api',
   '/services/views/x/y/clusters/abc',
   '/clusters/abc/services/views/x/clusters/abc',
-])('%s is somebody else’s', (path) => {
+])('%s is not a path of the service', (path) => {
   expect(parse(path)).toBeUndefined();
 });

@@ -1,14 +1,14 @@
 import { isLogicalClusterName } from '@multiplane/apimachinery';
-import type { RequestPath } from '@multiplane/apiserver';
+import type { RequestPath } from '@multiplane/generic-server';
 import type { VirtualPath } from './virtual-workspace.ts';
 
-/** Where all virtual workspaces live (C8.1). */
+/** The path prefix of all virtual workspaces. */
 export const servicesPrefix = '/services/';
 
 /**
- * `/services/<service>/<…key>/clusters/<cluster name or *>/<path>`, as most virtual workspaces have it. `keySegments` is
- * how many segments the key takes; they are joined by slashes. Paths of workspaces are refused where a cluster must
- * stand: only its shard could say what they lead to (C1.4).
+ * Parses `/services/<service>/<…key>/clusters/<cluster name or *>/<path>`, the form of most virtual workspaces.
+ * `keySegments` is the number of path segments of the key; they are joined by slashes. A workspace path in place of the
+ * cluster is rejected, because only the shard of the workspace can resolve it.
  */
 export function parseServicePath(target: RequestPath, service: string, keySegments: number): VirtualPath | undefined {
   const { segments } = target;
@@ -21,10 +21,10 @@ export function parseServicePath(target: RequestPath, service: string, keySegmen
   return {
     key: segments.slice(2, clustersAt).join('/'),
     cluster,
-    below: {
+    requestPath: {
       cluster,
       clusterPath: undefined,
-      // The logical cluster itself, without a slash behind it, is no path of it.
+      // Without a trailing slash the path within the logical cluster is empty.
       path: rest.length === 0 ? '' : `/${rest.join('/')}`,
       segments: segments.slice(clustersAt + 2),
       query: target.query,

@@ -1,44 +1,44 @@
 import { isJsonObject, parseJson, type JsonObject, type UserInfo } from '@multiplane/apimachinery';
-import type { Exchange } from '@multiplane/apiserver';
-import { failureOf } from '@multiplane/client';
-import { BufferedExchange, type BufferedAnswer, type BufferedRequest } from './buffered-exchange.ts';
+import { statusErrorOfResponse } from '@multiplane/client';
+import type { Exchange } from '@multiplane/generic-server';
+import { BufferedExchange, type BufferedResponse, type BufferedRequest } from './buffered-exchange.ts';
 
-/** Where a request goes on, and in whose name. */
-export interface Onward {
-  /** Path and query at the shard, `/clusters/<x>` included. */
+/** The upstream URL of a request, and the user that it is sent as. */
+export interface UpstreamRequest {
+  /** Path and query at the shard, including `/clusters/<x>`. */
   readonly url: string;
-  /** Absent: in the name of this server, which may do everything. */
+  /** Absent: this server's own identity, which is a member of system:masters. */
   readonly user?: UserInfo | undefined;
-  /** It lasts as long as the client wants (a watch). */
+  /** True for requests that last until the client ends them (watches, upgrades). */
   readonly longRunning?: boolean | undefined;
 }
 
 /**
- * The way from virtual workspaces to the shard they belong to: in process, or over mTLS with impersonation. Bytes pass
- * through as they are, both ways; nothing of the client's own credentials does.
+ * The connection of virtual workspaces to their shard: in process, or over mTLS with impersonation. Request and
+ * response bytes are streamed unchanged; the client's credentials are not forwarded.
  */
 export interface ShardConnection {
-  /** Sends a client's request on; the shard's answer goes straight to the client. */
-  forward(exchange: Exchange, onward: Onward): Promise<void>;
+  /** Forwards a client's request; the shard's response is streamed to the client. */
+  forward(exchange: Exchange, upstream: UpstreamRequest): Promise<void>;
 }
 
-/** Makes a request of one's own while answering `parent`, and gives back whatever was answered. */
-export async function request(
+/** Sends another request on behalf of `parent` and returns the response, whatever its status. */
+export async function sendRequest(
   connection: ShardConnection,
   parent: Exchange,
-  onward: Onward,
-  what: BufferedRequest,
-): Promise<BufferedAnswer> {
-  const exchange = new BufferedExchange(parent, onward.url, what);
-  await connection.forward(exchange, onward);
-  return exchange.answer();
+  upstream: UpstreamRequest,
+  request: BufferedRequest,
+): Promise<BufferedResponse> {
+  const exchange = new BufferedExchange(parent, upstream.url, request);
+  await connection.forward(exchange, upstream);
+  return exchange.response();
 }
 
-/** The JSON object of a successful answer. Throws the StatusError that any other answer is. */
-export function objectOf({ status, body }: BufferedAnswer): JsonObject {
+/** The JSON object of a successful response. Throws the StatusError of any other response. */
+export function responseObject({ status, body }: BufferedResponse): JsonObject {
   const text = body.toString();
-  if (status < 200 || status > 299) throw failureOf(status, text);
+  if (status < 200 || status > 299) throw statusErrorOfResponse(status, text);
   const value = parseJson(text);
-  if (!isJsonObject(value)) throw new Error('the shard answered with something that is no object');
+  if (!isJsonObject(value)) throw new Error('the response of the shard is not a JSON object');
   return value;
 }

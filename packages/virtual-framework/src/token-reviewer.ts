@@ -1,48 +1,43 @@
 import { hexSha256, isJsonObject, type LogicalClusterName } from '@multiplane/apimachinery';
-import type { AuthenticationResponse, TokenAuthenticator } from '@multiplane/apiserver';
 import type { ObjectClient } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
+import type { AuthenticationResponse, TokenAuthenticator } from '@multiplane/generic-server';
+import type { LRUCache } from 'lru-cache';
+import { ttlCache } from './ttl-cache.ts';
 
 export interface TokenReviewerOptions {
-  /** How long an answer is believed, in milliseconds. */
+  /** How long a review result is cached, in milliseconds. */
   readonly ttl: number;
 }
 
 const tokenReviews = { group: 'authentication.k8s.io', version: 'v1', resource: 'tokenreviews' };
-/** Where a shard keeps what is its own. */
+/** The system logical cluster of the shard. */
 const systemAdmin = 'system:admin' as LogicalClusterName;
-const maxRemembered = 4_096;
+const maxCachedTokens = 4_096;
 
 /**
- * Lets a shard say whose bearer token it is (K7.2). Tokens are remembered by their hash, in a bounded number and for a
- * short time, refused ones too: whoever guesses costs the shard no more than that.
+ * Authenticates bearer tokens by a TokenReview on the shard. Results are cached by the hash of the token, in a bounded
+ * number and for a short time. Rejected tokens are cached as well, so that repeated guesses do not load the shard.
  */
 export class TokenReviewer implements TokenAuthenticator {
   readonly #options: TokenReviewerOptions;
   readonly #client: Pick<ObjectClient, 'create'>;
-  readonly #clock: Clock;
-  readonly #remembered = new Map<string, { until: number; response: AuthenticationResponse | undefined }>();
+  readonly #cache: LRUCache<string, { readonly response: AuthenticationResponse | undefined }>;
   constructor(
     options: TokenReviewerOptions,
     modules: { readonly client: Pick<ObjectClient, 'create'>; readonly clock: Clock },
   ) {
     this.#options = options;
     this.#client = modules.client;
-    this.#clock = modules.clock;
+    this.#cache = ttlCache(maxCachedTokens, modules.clock);
   }
 
   async authenticateToken(token: string, audiences: readonly string[]): Promise<AuthenticationResponse | undefined> {
     const key = hexSha256(JSON.stringify([token, audiences]));
-    const now = this.#clock.monotonic();
-    const known = this.#remembered.get(key);
-    if (known !== undefined && known.until > now) return known.response;
+    const cached = this.#cache.get(key);
+    if (cached !== undefined) return cached.response;
     const response = await this.#review(token, audiences);
-    this.#remembered.delete(key);
-    for (const oldest of this.#remembered.keys()) {
-      if (this.#remembered.size < maxRemembered) break;
-      this.#remembered.delete(oldest);
-    }
-    this.#remembered.set(key, { until: now + this.#options.ttl, response });
+    this.#cache.set(key, { response }, { ttl: this.#options.ttl });
     return response;
   }
 

@@ -1,31 +1,31 @@
 import type { UserInfo } from '@multiplane/apimachinery';
+import type { HealthChecks } from '@multiplane/component-base';
 import {
-  authorizationAttributesOf,
-  buildChain,
-  resolveRequestInfo,
-  withImpersonation,
-  writeNotFoundText,
   type AuthorizationAttributes,
+  authorizationAttributesOf,
   type AuthorizationResult,
   type Authorizer,
+  buildChain,
   type ChainModules,
-  type EdgeExchange,
+  type ServerExchange,
   type Exchange,
   type Handler,
   type HandlerChainOptions,
   type RequestContext,
   type RequestInfo,
   type RequestPath,
-} from '@multiplane/apiserver';
-import type { HealthChecks } from '@multiplane/component-base';
+  resolveRequestInfo,
+  withImpersonation,
+  writeNotFoundText,
+} from '@multiplane/generic-server';
 import { virtualImpersonationPolicy } from './impersonation-policy.ts';
 import { servicesPrefix } from './service-path.ts';
 import type { VirtualAttributes, VirtualTarget, VirtualWorkspace } from './virtual-workspace.ts';
 
 export interface VirtualWorkspaceServerOptions extends HandlerChainOptions {
-  /** `--authorization-always-allow-paths`; they hold outside of virtual workspaces. */
+  /** `--authorization-always-allow-paths`; they do not apply within virtual workspaces. */
   readonly alwaysAllowPaths: readonly string[];
-  /** Version of this server, as it tells old plug-ins. */
+  /** Version of this server, for the warning to outdated kubectl plugins. */
   readonly version: string;
 }
 
@@ -35,11 +35,11 @@ export interface VirtualWorkspaceServerModules extends Omit<
 > {
   readonly workspaces: readonly VirtualWorkspace[];
   readonly health: HealthChecks;
-  /** Decides about rights in logical clusters (`impersonate`). */
+  /** Authorizes the `impersonate` verb in logical clusters. */
   readonly delegatedAuthorizer: (exchange: Exchange) => Authorizer;
-  /** Whether somebody may read the metrics; absent: only members of system:masters. */
+  /** Authorizes access to the metrics; absent: only members of system:masters. */
   readonly metricsAccess?: ((exchange: Exchange, user: UserInfo) => Promise<AuthorizationResult>) | undefined;
-  /** What is served outside of virtual workspaces; absent: nothing. */
+  /** Serves paths outside of virtual workspaces; absent: none. */
   readonly outer?: Handler | undefined;
 }
 
@@ -50,21 +50,20 @@ const unresolved: AuthorizationResult = {
   reason: 'Path not resolved to a valid virtual workspace',
 };
 const metricsPath = '/metrics';
-const oldPlugin = 'Go-http-client/2.0';
+const outdatedPluginUserAgent = 'Go-http-client/2.0';
 
 /**
- * The root of all virtual workspaces (C8.1). A request is first given to the virtual workspace whose path it has; then
- * it goes down the same chain as any request of a shard, only that it is the virtual workspace that authorizes and
- * answers it. Paths that belong to nobody are refused by authorization, so that only those who may do everything learn
- * that there is nothing.
+ * The root API server of all virtual workspaces, as kcp's pkg/virtual/framework/rootapiserver. The first virtual
+ * workspace that resolves the path and accepts the request authorizes and handles it; the filters are those of a shard.
+ * Paths of no virtual workspace are denied by authorization, so only members of system:masters see a 404.
  */
 export class VirtualWorkspaceServer {
   readonly #workspaces: readonly VirtualWorkspace[];
   readonly #options: VirtualWorkspaceServerOptions;
   readonly #metricsAccess: VirtualWorkspaceServerModules['metricsAccess'];
-  readonly #chain: (exchange: EdgeExchange) => Promise<void>;
+  readonly #chain: (exchange: ServerExchange) => Promise<void>;
 
-  /** Throws for two virtual workspaces of one name. */
+  /** Throws when two virtual workspaces have one name. */
   constructor(options: VirtualWorkspaceServerOptions, modules: VirtualWorkspaceServerModules) {
     const { workspaces, health, outer } = modules;
     const names = new Set<string>();
@@ -95,8 +94,8 @@ export class VirtualWorkspaceServer {
     );
   }
 
-  /** Answers every exchange and never rejects. */
-  readonly handle = async (exchange: EdgeExchange): Promise<void> => {
+  /** Responds to every exchange and never rejects. */
+  readonly handle = async (exchange: ServerExchange): Promise<void> => {
     if (exchange.url !== '/services') return this.#chain(exchange);
     exchange.setHeader('location', servicesPrefix);
     exchange.setHeader('content-type', 'text/html; charset=utf-8');
@@ -107,8 +106,8 @@ export class VirtualWorkspaceServer {
     for (const workspace of this.#workspaces) {
       const path = workspace.resolve(target);
       if (path === undefined) continue;
-      const { key, cluster, below } = path;
-      const info = resolveRequestInfo(method, below, cluster);
+      const { key, cluster, requestPath } = path;
+      const info = resolveRequestInfo(method, requestPath, cluster);
       if (workspace.accepts?.(info) === false) continue;
       return Object.assign(info, { virtual: { workspace, key, cluster } });
     }
@@ -123,7 +122,7 @@ export class VirtualWorkspaceServer {
     if (virtual.workspace.authorizesByPath !== true) return { ...attributes, virtual, exchange };
     return {
       ...attributes,
-      ...noResource,
+      ...nonResourceAttributes,
       path: `/clusters/${virtual.cluster}${attributes.path}`,
       verb: exchange.method.toLowerCase(),
       virtual,
@@ -133,8 +132,8 @@ export class VirtualWorkspaceServer {
 
   async #authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
     if ('virtual' in attributes) {
-      const asked = attributes as VirtualAttributes;
-      return asked.virtual.workspace.authorize(asked);
+      const virtualAttributes = attributes as VirtualAttributes;
+      return virtualAttributes.virtual.workspace.authorize(virtualAttributes);
     }
     if (!attributes.isResourceRequest && this.#options.alwaysAllowPaths.includes(attributes.path))
       return { decision: 'allow', reason: '' };
@@ -145,7 +144,7 @@ export class VirtualWorkspaceServer {
 
   #serve(context: RequestContext, outer: Handler | undefined): Promise<void> {
     const { exchange, info } = context;
-    if (String(exchange.headers['user-agent'] ?? '').startsWith(oldPlugin))
+    if (String(exchange.headers['user-agent'] ?? '').startsWith(outdatedPluginUserAgent))
       context.warn(
         `You are using an old kubectl-kcp plugin. Please update to a version matching the kcp server version "${this.#options.version}".`,
       );
@@ -157,7 +156,7 @@ export class VirtualWorkspaceServer {
   }
 }
 
-const noResource = {
+const nonResourceAttributes = {
   isResourceRequest: false,
   group: '',
   version: '',

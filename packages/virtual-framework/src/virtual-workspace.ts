@@ -6,55 +6,55 @@ import type {
   RequestContext,
   RequestInfo,
   RequestPath,
-} from '@multiplane/apiserver';
+} from '@multiplane/generic-server';
 
-/** What stands behind the address of a virtual workspace. */
+/** The virtual workspace that a request addresses. */
 export interface VirtualTarget {
   readonly workspace: VirtualWorkspace;
-  /** The API domain: which one of a virtual workspace's views is meant (an initializer, an export). */
+  /** The API domain key: which initializer, export or consumer the request names. */
   readonly key: string;
-  /** The logical cluster looked at; `*` for all of the shard. */
+  /** The logical cluster; `*` for all of the shard. */
   readonly cluster: LogicalClusterName | '*';
 }
 
-/** A path taken apart by a virtual workspace. */
+/** A path as a virtual workspace parses it. */
 export interface VirtualPath {
   readonly key: string;
   readonly cluster: LogicalClusterName | '*';
-  /** What is asked for inside of the logical cluster. */
-  readonly below: RequestPath;
+  /** The path within the logical cluster. */
+  readonly requestPath: RequestPath;
 }
 
 export interface VirtualRequest extends VirtualTarget {
   readonly context: RequestContext;
 }
 
-/** What a request to a virtual workspace asks leave for. */
+/** Authorization attributes of a request to a virtual workspace. */
 export interface VirtualAttributes extends AuthorizationAttributes {
   readonly virtual: VirtualTarget;
-  /** The request itself, for authorizers that ask another server on its behalf. */
+  /** The request, for authorizers that send a review to another server on its behalf. */
   readonly exchange: Exchange;
 }
 
 /**
- * A view of logical clusters that is computed instead of stored, below `/services/<…>` (C8.1). Several may share the
- * beginning of their paths: they are asked in the order of registration, and the first that takes a request has it.
+ * An API that is computed from logical clusters instead of stored, below `/services/<…>`. Virtual workspaces may share
+ * a path prefix: the first registered one that accepts a request handles it.
  */
 export interface VirtualWorkspace {
   /** Also the name of its readiness check. */
   readonly name: string;
-  /** Undefined: a path that is not its own. */
+  /** Returns undefined for a path of another virtual workspace. */
   resolve(target: RequestPath): VirtualPath | undefined;
-  /** Takes the request, of those whose paths it resolves; absent: all of them. */
+  /** Whether it handles a request whose path it resolves; absent: always. */
   accepts?(info: RequestInfo): boolean;
   /**
-   * How authorization names what is asked for: as what it is, or, for one that hands everything on unlooked at, as the
-   * path from `/clusters/<c>` on (C8.4).
+   * Authorizes requests as non-resource requests for the path from `/clusters/<c>` on, for a virtual workspace that
+   * proxies any request without interpreting it.
    */
   readonly authorizesByPath?: boolean | undefined;
-  /** Asked for everybody but members of system:masters. */
+  /** Not called for members of system:masters. */
   authorize(attributes: VirtualAttributes): Promise<AuthorizationResult>;
   handle(request: VirtualRequest): Promise<void>;
-  /** Throws why requests cannot be served now. */
+  /** The readiness check: throws the reason why requests cannot be served now. */
   check?(): void | Promise<void>;
 }

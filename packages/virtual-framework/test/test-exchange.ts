@@ -1,44 +1,44 @@
 import type { TLSSocket } from 'node:tls';
-import {
-  resolveRequestInfo,
-  parseRequestPath,
-  type EdgeExchange,
-  type Headers,
-  type RequestContext,
-} from '@multiplane/apiserver';
 import type { UserInfo } from '@multiplane/apimachinery';
+import {
+  type ServerExchange,
+  type Headers,
+  parseRequestPath,
+  type RequestContext,
+  resolveRequestInfo,
+} from '@multiplane/generic-server';
 
-/** FOR TESTS: a request without a socket; what was answered stands in its members. */
-export class TestExchange implements EdgeExchange {
+/** FOR TESTS: an exchange without a socket; it records the response. */
+export class TestExchange implements ServerExchange {
   readonly method: string;
   readonly url: string;
   readonly headers: Headers;
   readonly httpVersion = '2.0' as const;
-  readonly answer: Record<string, string | readonly string[]> = {};
+  readonly responseHeaders: Record<string, string | readonly string[]> = {};
   readonly socket = { destroyed: true } as TLSSocket;
   readonly signal: AbortSignal = new AbortController().signal;
   readonly buffered = 0;
   readonly bytesSent = 0;
-  readonly gone = false;
+  readonly isClosed = false;
   status = 0;
   body = '';
   ended = false;
-  readonly #sent: Buffer;
+  readonly #requestBody: Buffer;
 
   constructor(method: string, url: string, headers: Readonly<Record<string, string>> = {}, body = '') {
     this.method = method;
     this.url = url;
     this.headers = Object.assign(Object.create(null) as Record<string, string>, headers);
-    this.#sent = Buffer.from(body);
+    this.#requestBody = Buffer.from(body);
   }
   get headersSent(): boolean {
     return this.status !== 0;
   }
   readBody(): Promise<Buffer> {
-    return Promise.resolve(this.#sent);
+    return Promise.resolve(this.#requestBody);
   }
   setHeader(name: string, value: string | readonly string[]): void {
-    this.answer[name.toLowerCase()] = value;
+    this.responseHeaders[name.toLowerCase()] = value;
   }
   respond(status: number, body: Buffer | string): void {
     this.start(status);
@@ -63,7 +63,7 @@ export class TestExchange implements EdgeExchange {
   }
 }
 
-/** FOR TESTS: the request of somebody, as a handler gets it. */
+/** FOR TESTS: a request context for `user`. */
 export function testContext(exchange: TestExchange, user: UserInfo): RequestContext {
   const target = parseRequestPath(exchange.url);
   return {

@@ -1,15 +1,15 @@
 import type { LogicalClusterName } from '@multiplane/apimachinery';
+import type { EmbedServer } from '@multiplane/apiserver';
+import { CertificateWatcher, MetricsRegistry } from '@multiplane/component-base';
 import {
   ConnectionTable,
   defaultConnectionLimits,
   defaultHandlerChainOptions,
   Draining,
-  outerApplication,
+  nonResourceEndpoints,
   RequestMetrics,
   versionInfo,
-  type EmbedServer,
-} from '@multiplane/apiserver';
-import { CertificateWatcher, MetricsRegistry } from '@multiplane/component-base';
+} from '@multiplane/generic-server';
 import {
   AccessReviewer,
   apiSetHandler,
@@ -19,24 +19,35 @@ import {
 } from '@multiplane/virtual-framework';
 import { ConsumerBindings } from './consumer-bindings.ts';
 import type { WorkspaceType } from './lifecycle/lifecycle.ts';
-import { apiBindings, apiExports, apiResourceSchemas } from '@multiplane/apis';
-import { accessServer } from './shard-access.ts';
+import {
+  apiBindings,
+  apiExports,
+  apiResourceSchemas,
+  cachedResourceEndpointSlices,
+  cachedResources,
+  type CachedResource,
+  type CachedResourceEndpointSlice,
+} from '@multiplane/apis';
+import { DispatchedUsers } from './dispatched-users.ts';
+import { embeddedSources } from './replication/embedded-sources.ts';
+import { connectServer } from './server-connection.ts';
 import { shardVirtualWorkspaces } from './virtual-workspaces.ts';
 
 export interface EmbeddedVirtualWorkspacesOptions {
   /** Version of this program. */
   readonly version: string;
-  /** How to reach logical clusters of all shards; absent: there is no other shard. */
+  /** Kubeconfig for logical clusters of all shards; absent: there is no other shard. */
   readonly externalLogicalClusterAdminKubeconfig?: string | undefined;
 }
 
-/** How long what other shards say of somebody's rights is believed. */
-const believed = { allowedTtl: 10_000, deniedTtl: 5_000 };
+/** How long review decisions of other shards are cached. */
+const reviewTtls = { allowedTtl: 10_000, deniedTtl: 5_000 };
+const namespaces = { group: '', version: 'v1', resource: 'namespaces' };
 const workspaceTypes = { group: 'tenancy.kcp.io', version: 'v1alpha1', resource: 'workspacetypes' };
 
 /**
- * The virtual workspaces of a shard inside its process: the same as {@link runVirtualWorkspaces}, only that requests go
- * on down the shard's own chain instead of over mTLS.
+ * The virtual workspaces within a shard's process: like {@link runVirtualWorkspaces}, but requests are forwarded
+ * through the shard's handler chain instead of over mTLS.
  */
 export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions): EmbedServer {
   return (host) => {
@@ -44,21 +55,23 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
     const connection = new DispatchingConnection({ host });
     const watcher = new CertificateWatcher({}, { clock, logger });
     const { externalLogicalClusterAdminKubeconfig: kubeconfig } = options;
-    const everywhere = kubeconfig === undefined ? undefined : accessServer({ kubeconfig }, { watcher });
+    const allShards = kubeconfig === undefined ? undefined : connectServer({ kubeconfig }, { watcher });
     const reviewer =
-      everywhere === undefined
-        ? // In process asking is cheap, and what was revoked is revoked.
+      allShards === undefined
+        ? // Reviews in process are cheap, so they are not cached and revocations apply immediately.
           new AccessReviewer({ allowedTtl: 0, deniedTtl: 0 }, { connection, clock })
-        : new AccessReviewer(believed, { connection: everywhere.connection, clock });
-    // Prefixed users are nobody anywhere, so this shard, which knows the RBAC of all exports, can tell as well as any.
+        : new AccessReviewer(reviewTtls, { connection: allShards.connection, clock });
+    // Prefixed users have no identity of their own, and this shard knows the RBAC objects of all exports, so it can
+    // decide.
     const deepReviewer = new AccessReviewer({ allowedTtl: 0, deniedTtl: 0, deep: true }, { connection, clock });
     const types = host.globalInformers.informer<WorkspaceType>(workspaceTypes);
-    // What goes on to the shard is counted there; nothing is told twice.
+    // The shard records metrics of forwarded requests, so these stay private.
     const registry = new MetricsRegistry();
     const metrics = new RequestMetrics(registry);
     const info = versionInfo(options.version);
-    const outer = outerApplication({ health, registry, metrics, logger, version: info });
+    const outer = nonResourceEndpoints({ health, registry, metrics, logger, version: info });
     const draining = new Draining();
+    const dispatched = new DispatchedUsers({ authenticator: host.authenticator });
     const server = new VirtualWorkspaceServer(
       { ...defaultHandlerChainOptions, alwaysAllowPaths: [], version: info.gitVersion },
       {
@@ -66,26 +79,33 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
         logger,
         metrics,
         draining,
-        // The shard counts its connections itself, by the requests that reach it.
+        // The shard tracks the connections.
         connections: new ConnectionTable(defaultConnectionLimits),
         health,
         audit: host.audit,
-        authenticator: host.authenticator,
-        onRefused: (error) => logger.debug('credentials refused', { error }),
+        authenticator: dispatched.authenticator,
+        onAuthenticationFailure: (error) => logger.debug('credentials refused', { error }),
         delegatedAuthorizer: (exchange) => reviewer.authorizer(exchange),
-        workspaces: shardVirtualWorkspaces({
-          connection,
-          reviewer,
-          clock,
-          random: Math.random,
-          deepReviewer,
-          exports: host.globalInformers.informer(apiExports),
-          schemas: host.globalInformers.informer(apiResourceSchemas),
-          bindings: new ConsumerBindings({ informer: host.informers.informer(apiBindings) }),
-          serve: apiSetHandler({ version: info.gitVersion }, { clock, outer }),
-          findType: async (_parent, cluster, name) =>
-            types.get({ cluster: cluster as LogicalClusterName, namespace: '', name }) as WorkspaceType | undefined,
-        }),
+        workspaces: shardVirtualWorkspaces(
+          { ownShard: host.shardName },
+          {
+            slices: host.globalInformers.informer<CachedResourceEndpointSlice>(cachedResourceEndpointSlices),
+            cachedResources: host.globalInformers.informer<CachedResource>(cachedResources),
+            namespaces: () => host.informers.informer(namespaces),
+            openSource: embeddedSources(host),
+            connection,
+            reviewer,
+            clock,
+            random: Math.random,
+            deepReviewer,
+            exports: host.globalInformers.informer(apiExports),
+            schemas: host.globalInformers.informer(apiResourceSchemas),
+            bindings: new ConsumerBindings({ informer: host.informers.informer(apiBindings) }),
+            serve: apiSetHandler({ version: info.gitVersion }, { clock, outer }),
+            findType: async (_parent, cluster, name) =>
+              types.get({ cluster: cluster as LogicalClusterName, namespace: '', name }) as WorkspaceType | undefined,
+          },
+        ),
       },
     );
     const end = {
@@ -93,9 +113,14 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
       start: async (): Promise<void> => undefined,
       stop: async (): Promise<void> => {
         draining.begin();
-        await everywhere?.close();
+        await allShards?.close();
       },
     };
-    return { pathPrefix: servicesPrefix, runnables: [watcher, end], handle: server.handle };
+    return {
+      pathPrefix: servicesPrefix,
+      runnables: [watcher, end],
+      handle: server.handle,
+      dispatch: dispatched.dispatch(server.handle),
+    };
   };
 }

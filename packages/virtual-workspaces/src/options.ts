@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import { auditOptionTable, requestHeaderOptionTable, requestLimitOptionTable } from '@multiplane/apiserver';
 import {
   loggingOptionTable,
   markCompleted,
@@ -8,62 +6,58 @@ import {
   type OptionTable,
   type OptionValues,
 } from '@multiplane/component-base';
+import {
+  alwaysAllowPathsOptionTable,
+  auditOptionTable,
+  checkFilesExist,
+  clientCaOptions,
+  corsOptionTable,
+  listenerOptions,
+  requestHeaderOptionTable,
+  requestLimitOptionTable,
+  servingCertificateOptions,
+  shutdownOptionTable,
+} from '@multiplane/generic-server';
 
 const general = {
   kubeconfig: {
     type: 'text',
-    description: 'How to reach the shard whose workspaces are served, with every right there.',
+    description: 'Kubeconfig of the shard whose workspaces are served, with the rights of system:masters.',
   },
-  context: { type: 'text', description: 'Context of that file; default: its current one.' },
+  context: { type: 'text', description: 'Context in --kubeconfig; default: its current context.' },
   'external-logical-cluster-admin-kubeconfig': {
     type: 'text',
-    description: 'How to reach logical clusters of all shards, by way of a front-proxy; default: the shard alone.',
+    description: 'Kubeconfig for logical clusters of all shards, through a front-proxy; default: the shard only.',
   },
   'cache-kubeconfig': {
     type: 'text',
-    description: 'How to reach a cache server; default: the one inside the shard.',
+    description: 'Kubeconfig of a cache server; default: the one embedded in the shard.',
   },
 } as const satisfies OptionTable;
 
 const serving = {
-  'bind-address': { type: 'text', default: '0.0.0.0', description: 'Address to listen on.' },
-  'secure-port': {
-    type: 'number',
-    default: 6444,
-    min: 0,
-    max: 65535,
-    description: 'Port for HTTPS; 0 takes any free one.',
-  },
-  'tls-cert-file': { type: 'text', description: 'Serving certificate (PEM).' },
-  'tls-private-key-file': { type: 'text', description: 'Key of the serving certificate.' },
-  'cors-allowed-origins': { type: 'list', description: 'Regular expressions of origins that browsers may call from.' },
+  ...listenerOptions(6444),
+  ...servingCertificateOptions({ isGenerated: false }),
+  ...corsOptionTable,
   ...requestLimitOptionTable,
-  'shutdown-delay-duration': {
-    type: 'duration',
-    default: '0s',
-    description: 'Time between readiness going red and the end of the listener.',
-  },
+  ...shutdownOptionTable,
 } as const satisfies OptionTable;
 
 const authentication = {
-  'client-ca-file': { type: 'text', description: 'CA bundle whose client certificates are accepted.' },
+  ...clientCaOptions(),
   ...requestHeaderOptionTable,
   'authentication-skip-lookup': {
     type: 'boolean',
     default: false,
-    description: 'Ask the shard for nobody: bearer tokens are not accepted.',
+    description: 'Do not send token reviews to the shard: bearer tokens are not accepted.',
   },
 } as const satisfies OptionTable;
 
 const authorization = {
-  'authorization-always-allow-paths': {
-    type: 'list',
-    default: ['/healthz', '/readyz', '/livez'],
-    description: 'Paths that everybody may get.',
-  },
+  ...alwaysAllowPathsOptionTable,
 } as const satisfies OptionTable;
 
-/** All flags of a virtual-workspace server by section (names: C8.8). */
+/** All flags of a virtual workspaces server by section, with kcp's names. */
 export const virtualWorkspacesOptionSections = {
   General: general,
   Serving: serving,
@@ -92,7 +86,7 @@ export interface VirtualWorkspacesOptions extends Omit<
   readonly tlsPrivateKeyFile: string;
 }
 
-/** Refuses what is missing or does not fit together. Throws OptionError. */
+/** Rejects missing flags and invalid combinations. Throws OptionError. */
 export function completeVirtualWorkspacesOptions(
   values: VirtualWorkspacesOptionValues,
 ): Completed<VirtualWorkspacesOptions> {
@@ -102,7 +96,7 @@ export function completeVirtualWorkspacesOptions(
     throw new OptionError('--tls-cert-file and --tls-private-key-file are required');
   if (values.requestheaderClientCaFile !== undefined && values.requestheaderUsernameHeaders.length === 0)
     throw new OptionError('--requestheader-client-ca-file requires --requestheader-username-headers');
-  for (const [flag, file] of [
+  checkFilesExist([
     ['kubeconfig', kubeconfig],
     ['external-logical-cluster-admin-kubeconfig', values.externalLogicalClusterAdminKubeconfig],
     ['cache-kubeconfig', values.cacheKubeconfig],
@@ -110,8 +104,6 @@ export function completeVirtualWorkspacesOptions(
     ['tls-private-key-file', tlsPrivateKeyFile],
     ['client-ca-file', values.clientCaFile],
     ['requestheader-client-ca-file', values.requestheaderClientCaFile],
-  ] as const) {
-    if (file !== undefined && !existsSync(file)) throw new OptionError(`--${flag}: ${file} does not exist`);
-  }
+  ]);
   return markCompleted({ ...values, kubeconfig, tlsCertFile, tlsPrivateKeyFile });
 }

@@ -1,17 +1,17 @@
+import { parseCertificates, type CertificateWatcher, type Clock } from '@multiplane/component-base';
 import {
   BearerTokenAuthenticator,
-  certificateAuthentication,
-  UnionAuthenticator,
+  certificateAuthenticators,
   type CertificateAuthorities,
   type RequestAuthenticator,
   type TokenAuthenticator,
-} from '@multiplane/apiserver';
-import { parseCertificates, type CertificateWatcher, type Clock } from '@multiplane/component-base';
+  UnionAuthenticator,
+} from '@multiplane/generic-server';
 import type { VirtualWorkspacesOptions } from './options.ts';
 
 /**
- * Who comes in (C8.8): those whom a trusted proxy vouches for, client certificates, and bearer tokens as the shard knows
- * them; then anonymous.
+ * The authenticators: users in the headers of a trusted proxy, client certificates, bearer tokens by TokenReview on the
+ * shard, then anonymous.
  */
 export function requestAuthentication(
   options: VirtualWorkspacesOptions,
@@ -25,7 +25,7 @@ export function requestAuthentication(
     return { current: () => watched.current };
   };
   const authenticators = [
-    ...certificateAuthentication(options, {
+    ...certificateAuthenticators(options, {
       users: bundle(options.clientCaFile),
       proxies: bundle(options.requestheaderClientCaFile),
       now,

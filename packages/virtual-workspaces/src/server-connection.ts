@@ -3,39 +3,39 @@ import type { CertificateWatcher, Watched } from '@multiplane/component-base';
 import { HeaderFilter, ReverseProxy } from '@multiplane/reverse-proxy';
 import { ProxyingConnection, type ShardConnection } from '@multiplane/virtual-framework';
 
-/** A server that requests go on to, as a kubeconfig describes it. */
-export interface ServerAccess {
+/** The connection to an upstream server, configured by a kubeconfig. */
+export interface ServerConnection {
   readonly config: Watched<ClientConfig>;
   readonly connection: ShardConnection;
   close(): Promise<void>;
 }
 
-/** What of a client's request says who it is: none of it goes any further. */
+/** Headers with the client's identity; they are not forwarded. */
 const credentials = {
   names: ['authorization', 'x-remote-user', 'x-remote-group', 'x-remote-uid'],
   prefixes: ['impersonate-', 'x-remote-extra-'],
 };
 
-/** Opens the way to a server; certificates that change are used from the next connection on. */
-export function accessServer(
+/** Connects to a server; new connections use the current certificates. */
+export function connectServer(
   options: { readonly kubeconfig: string; readonly context?: string | undefined },
   modules: { readonly watcher: CertificateWatcher },
-): ServerAccess {
+): ServerConnection {
   const config = watchClientConfig(
     { file: options.kubeconfig, ...(options.context === undefined ? {} : { context: options.context }) },
     modules,
   );
-  let of = config.current;
-  let identity = identityOf(of);
+  let loaded = config.current;
+  let identity = identityOf(loaded);
   const proxy = new ReverseProxy(
     {},
     {
       identity: {
         get current() {
-          // One object for one state of the files: the proxy tells identities apart by it.
-          if (of !== config.current) {
-            of = config.current;
-            identity = identityOf(of);
+          // One object per state loaded the files, because the proxy compares identities by reference.
+          if (loaded !== config.current) {
+            loaded = config.current;
+            identity = identityOf(loaded);
           }
           return identity;
         },

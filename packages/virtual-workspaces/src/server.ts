@@ -1,15 +1,3 @@
-import {
-  configuredAudit,
-  ConnectionTable,
-  defaultConnectionLimits,
-  defaultHttpServerOptions,
-  Draining,
-  HttpServer,
-  outerApplication,
-  RequestMetrics,
-  versionInfo,
-  watchServingCertificate,
-} from '@multiplane/apiserver';
 import { RemoteInformerFactory, RestClient, RestTransport, watchClientConfig } from '@multiplane/client';
 import {
   CertificateWatcher,
@@ -18,18 +6,42 @@ import {
   Lifecycle,
   MetricsRegistry,
   systemClock,
+  type Clock,
   type Logger,
+  type Runnable,
 } from '@multiplane/component-base';
+import {
+  auditFromOptions,
+  ConnectionTable,
+  defaultConnectionLimits,
+  defaultHttpServerOptions,
+  Draining,
+  HttpServer,
+  nonResourceEndpoints,
+  RequestMetrics,
+  versionInfo,
+  watchServingCertificate,
+} from '@multiplane/generic-server';
 import { AccessReviewer, apiSetHandler, TokenReviewer, VirtualWorkspaceServer } from '@multiplane/virtual-framework';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
-import { apiBindings, apiExports, apiResourceSchemas } from '@multiplane/apis';
+import {
+  apiBindings,
+  apiExports,
+  apiResourceSchemas,
+  cachedResourceEndpointSlices,
+  cachedResources,
+  type CachedResource,
+  type CachedResourceEndpointSlice,
+} from '@multiplane/apis';
+import { remoteSources } from './replication/cached-sources.ts';
+import { trimNamespace } from './replication/trim-namespace.ts';
 import { ConsumerBindings } from './consumer-bindings.ts';
-import { bindingFacts } from './apiexport/export-bindings.ts';
-import { localType } from './lifecycle/content.ts';
+import { trimBinding } from './apiexport/export-bindings.ts';
+import { fetchWorkspaceType } from './lifecycle/workspace-content.ts';
 import type { WorkspaceType } from './lifecycle/lifecycle.ts';
 import type { VirtualWorkspacesOptions } from './options.ts';
 import { requestAuthentication } from './request-authentication.ts';
-import { accessServer } from './shard-access.ts';
+import { connectServer, type ServerConnection } from './server-connection.ts';
 import { shardVirtualWorkspaces } from './virtual-workspaces.ts';
 
 export interface VirtualWorkspacesModules {
@@ -40,13 +52,14 @@ export interface VirtualWorkspacesModules {
   readonly version: string;
 }
 
-/** How long the shard's answers about rights and tokens are believed: a revoked right is used no longer than this. */
-const believed = { allowedTtl: 10_000, deniedTtl: 5_000, tokenTtl: 10_000 };
+/** How long access and token reviews are cached; a revoked right stays effective this long. */
+const reviewTtls = { allowedTtl: 10_000, deniedTtl: 5_000, tokenTtl: 10_000 };
+const namespaces = { group: '', version: 'v1', resource: 'namespaces' };
 const workspaceTypes = { group: 'tenancy.kcp.io', version: 'v1alpha1', resource: 'workspacetypes' };
 
 /**
- * The virtual workspaces of one shard as a process of their own (C8.8): it stores nothing, asks the shard over mTLS, and
- * any number of it may run. Runs until the signal aborts; throws when something failed that it cannot live without.
+ * The virtual workspaces of one shard as a process. It stores nothing and accesses the shard over mTLS; any number of
+ * instances may run. Runs until the signal aborts; throws on a fatal failure.
  */
 export async function runVirtualWorkspaces(
   options: VirtualWorkspacesOptions,
@@ -58,42 +71,21 @@ export async function runVirtualWorkspaces(
   const metrics = new RequestMetrics(registry);
   const watcher = new CertificateWatcher({}, { clock, logger });
 
-  // The shard, and whoever knows of the other shards.
-  const shard = accessServer(options, { watcher });
-  const everywhere =
-    options.externalLogicalClusterAdminKubeconfig === undefined
-      ? shard
-      : accessServer({ kubeconfig: options.externalLogicalClusterAdminKubeconfig }, { watcher });
-  const transport = new RestTransport({
-    config: () => shard.config.current,
-    userAgent: 'virtual-workspaces',
-    silenceMs: options.requestTimeout,
-  });
-  const { cacheKubeconfig } = options;
-  const cacheConfig =
-    cacheKubeconfig === undefined ? shard.config : watchClientConfig({ file: cacheKubeconfig }, { watcher });
-  const cacheTransport = new RestTransport({ config: () => cacheConfig.current, userAgent: 'virtual-workspaces' });
+  const { shard, allShards, transport, cacheTransport } = upstreams(options, watcher);
   const cached = new RemoteInformerFactory(
     { pathPrefix: '/services/cache/shards/*' },
     { transport: cacheTransport, clock, logger },
   );
   const types = cached.informer<WorkspaceType>(workspaceTypes);
-  // The consumers of this shard; of all that a binding says no more than the views ask for is kept.
-  const own = new RemoteInformerFactory({ keep: () => bindingFacts }, { transport, clock, logger });
+  // Followed once a namespaced virtual resource is read; only the names are kept.
+  const ownNamespaces = new RemoteInformerFactory({ transform: () => trimNamespace }, { transport, clock, logger });
+  // The consumers of this shard; only the fields that the virtual workspaces read are kept.
+  const own = new RemoteInformerFactory({ transform: () => trimBinding }, { transport, clock, logger });
 
-  const audit = configuredAudit(options, {
-    clock,
-    logger,
-    writeOut: (text) => void process.stdout.write(text),
-    // The path of a logical cluster is its shard's to know.
-    annotationsOf: ({ info: { cluster } }): Record<string, string> =>
-      cluster === undefined || cluster === '*'
-        ? {}
-        : { 'tenancy.kcp.io/workspace': cluster, 'kcp.io/cluster': cluster },
-  });
+  const audit = auditOf(options, { clock, logger });
   const info = versionInfo(version);
-  const outer = outerApplication({ health, registry, metrics, logger, version: info });
-  const reviewer = new AccessReviewer(believed, { connection: everywhere.connection, clock });
+  const outer = nonResourceEndpoints({ health, registry, metrics, logger, version: info });
+  const reviewer = new AccessReviewer(reviewTtls, { connection: allShards.connection, clock });
   const connections = new ConnectionTable(defaultConnectionLimits);
   const draining = new Draining();
   const root = new VirtualWorkspaceServer(
@@ -117,28 +109,129 @@ export async function runVirtualWorkspaces(
       authenticator: requestAuthentication(options, {
         watcher,
         clock,
-        tokens: new TokenReviewer({ ttl: believed.tokenTtl }, { client: new RestClient({ transport }), clock }),
+        tokens: new TokenReviewer({ ttl: reviewTtls.tokenTtl }, { client: new RestClient({ transport }), clock }),
       }),
-      onRefused: (error) => logger.debug('credentials refused', { error }),
+      onAuthenticationFailure: (error) => logger.debug('credentials refused', { error }),
       delegatedAuthorizer: (exchange) => reviewer.authorizer(exchange),
-      // As on a shard: by the RBAC of the root workspace (C1.4).
+      // As on a shard, RBAC of the root workspace authorizes access to the metrics.
       metricsAccess: (exchange, user) => reviewer.review(exchange, user, 'root', { verb: 'get', path: '/metrics' }),
-      workspaces: shardVirtualWorkspaces({
-        connection: shard.connection,
-        reviewer,
-        clock,
-        random: Math.random,
-        deepReviewer: new AccessReviewer({ ...believed, deep: true }, { connection: shard.connection, clock }),
-        exports: cached.informer(apiExports),
-        schemas: cached.informer(apiResourceSchemas),
-        bindings: new ConsumerBindings({ informer: own.informer(apiBindings), shard: shard.connection }),
-        serve: apiSetHandler({ version: info.gitVersion }, { clock, outer }),
-        findType: async (parent, cluster, name) =>
-          (await localType(shard, parent, cluster, name)) ??
-          (types.get({ cluster: cluster as LogicalClusterName, namespace: '', name }) as WorkspaceType | undefined),
-      }),
+      workspaces: shardVirtualWorkspaces(
+        { ownShard: '' },
+        {
+          slices: cached.informer<CachedResourceEndpointSlice>(cachedResourceEndpointSlices),
+          cachedResources: cached.informer<CachedResource>(cachedResources),
+          namespaces: () => ownNamespaces.informer(namespaces),
+          openSource: remoteSources({ transport: cacheTransport, clock, logger }),
+          connection: shard.connection,
+          reviewer,
+          clock,
+          random: Math.random,
+          deepReviewer: new AccessReviewer({ ...reviewTtls, deep: true }, { connection: shard.connection, clock }),
+          exports: cached.informer(apiExports),
+          schemas: cached.informer(apiResourceSchemas),
+          bindings: new ConsumerBindings({ informer: own.informer(apiBindings), shard: shard.connection }),
+          serve: apiSetHandler({ version: info.gitVersion }, { clock, outer }),
+          findType: async (parent, cluster, name) =>
+            (await fetchWorkspaceType(shard, parent, cluster, name)) ??
+            (types.get({ cluster: cluster as LogicalClusterName, namespace: '', name }) as WorkspaceType | undefined),
+        },
+      ),
     },
   );
+  const server = httpServer(options, { watcher, connections, handle: root.handle, clock, metrics });
+  health.add(
+    'shard',
+    async () => void (await transport.json({ method: 'GET', path: '/version', signal: AbortSignal.timeout(2_000) })),
+    { endpoints: ['readyz'] },
+  );
+  const clients: Runnable[] = [
+    new EventLoopMonitor({}, { logger, metrics: registry, clock }),
+    watcher,
+    ...(audit === undefined ? [] : [audit.runnable]),
+    cached,
+    own,
+    ownNamespaces,
+    upstreamConnections([transport, cacheTransport], [shard, allShards]),
+  ];
+  const lifecycle = new Lifecycle(
+    { groups: ['clients', 'serving'], shutdownDelay: options.shutdownDelayDuration },
+    { logger, health, clock },
+  );
+  for (const client of clients) lifecycle.add('clients', client);
+  lifecycle.add('serving', listener(server, draining));
+  await lifecycle.run(signal, () => logger.info('ready', { port: server.port, shard: transport.origin }));
+}
+
+/** Closes the connections to other servers when the process stops. */
+function upstreamConnections(
+  transports: readonly RestTransport[],
+  connections: readonly { close(): Promise<void> }[],
+): Runnable {
+  return {
+    name: 'connections to the shard',
+    start: async () => undefined,
+    stop: async () => {
+      for (const transport of transports) transport.close();
+      await Promise.all(new Set(connections).values().map((connection) => connection.close()));
+    },
+  };
+}
+
+/** Connections to the shard, to the server for logical clusters of all shards, and to the cache server. */
+function upstreams(
+  options: VirtualWorkspacesOptions,
+  watcher: CertificateWatcher,
+): {
+  readonly shard: ServerConnection;
+  readonly allShards: ServerConnection;
+  readonly transport: RestTransport;
+  readonly cacheTransport: RestTransport;
+} {
+  const shard = connectServer(options, { watcher });
+  const allShards =
+    options.externalLogicalClusterAdminKubeconfig === undefined
+      ? shard
+      : connectServer({ kubeconfig: options.externalLogicalClusterAdminKubeconfig }, { watcher });
+  const transport = new RestTransport({
+    config: () => shard.config.current,
+    userAgent: 'virtual-workspaces',
+    idleTimeoutMs: options.requestTimeout,
+  });
+  const { cacheKubeconfig } = options;
+  const cacheConfig =
+    cacheKubeconfig === undefined ? shard.config : watchClientConfig({ file: cacheKubeconfig }, { watcher });
+  const cacheTransport = new RestTransport({ config: () => cacheConfig.current, userAgent: 'virtual-workspaces' });
+  return { shard, allShards, transport, cacheTransport };
+}
+
+function auditOf(
+  options: VirtualWorkspacesOptions,
+  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+): ReturnType<typeof auditFromOptions> {
+  return auditFromOptions(options, {
+    clock,
+    logger,
+    writeOut: (text) => void process.stdout.write(text),
+    // Only the shard knows the workspace path of a logical cluster.
+    annotationsOf: ({ info: { cluster } }): Record<string, string> =>
+      cluster === undefined || cluster === '*'
+        ? {}
+        : { 'tenancy.kcp.io/workspace': cluster, 'kcp.io/cluster': cluster },
+  });
+}
+
+/** The HTTPS server, whose certificate is reloaded when its files change. */
+function httpServer(
+  options: VirtualWorkspacesOptions,
+  modules: {
+    readonly watcher: CertificateWatcher;
+    readonly connections: ConnectionTable;
+    readonly handle: VirtualWorkspaceServer['handle'];
+    readonly clock: Clock;
+    readonly metrics: RequestMetrics;
+  },
+): HttpServer {
+  const { watcher, connections, handle, clock, metrics } = modules;
   const certificate = watchServingCertificate(
     {
       certificateFile: options.tlsCertFile,
@@ -149,40 +242,17 @@ export async function runVirtualWorkspaces(
   );
   const server = new HttpServer(
     { ...defaultHttpServerOptions, ...certificate.current, host: options.bindAddress, port: options.securePort },
-    { connections, handle: root.handle, clock, onHandshakeError: () => metrics.handshakeErrors.add(1) },
+    { connections, handle, clock, onHandshakeError: () => metrics.handshakeErrors.add(1) },
   );
   certificate.onChange((changed) => server.reloadCertificate(changed));
-
-  health.add(
-    'shard',
-    async () => void (await transport.json({ method: 'GET', path: '/version', signal: AbortSignal.timeout(2_000) })),
-    { endpoints: ['readyz'] },
-  );
-  const lifecycle = new Lifecycle(
-    { groups: ['clients', 'serving'], shutdownDelay: options.shutdownDelayDuration },
-    { logger, health, clock },
-  );
-  lifecycle.add('clients', new EventLoopMonitor({}, { logger, metrics: registry, clock }));
-  lifecycle.add('clients', watcher);
-  if (audit !== undefined) lifecycle.add('clients', audit.runnable);
-  lifecycle.add('clients', cached);
-  lifecycle.add('clients', own);
-  lifecycle.add('clients', {
-    name: 'connections to the shard',
-    start: async () => undefined,
-    stop: async () => {
-      transport.close();
-      cacheTransport.close();
-      await Promise.all(new Set([shard, everywhere]).values().map((access) => access.close()));
-    },
-  });
-  lifecycle.add('serving', {
-    name: 'listener',
-    start: () => server.start(),
-    stop: async () => {
-      draining.begin();
-      await server.stop();
-    },
-  });
-  await lifecycle.run(signal, () => logger.info('ready', { port: server.port, shard: transport.origin }));
+  return server;
 }
+
+const listener = (server: HttpServer, draining: Draining): Runnable => ({
+  name: 'listener',
+  start: () => server.start(),
+  stop: async () => {
+    draining.begin();
+    await server.stop();
+  },
+});

@@ -6,7 +6,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { Informer, InformerHandlers, ObjectReference } from '@multiplane/client';
 
-/** FOR TESTS: an informer over objects that a test puts into it; each object says where it lives. */
+/** FOR TESTS: an informer over objects that a test puts into it; each object names its logical cluster. */
 export class FakeInformer<T extends KubeObject> implements Informer<T> {
   readonly synced = Promise.resolve();
   readonly #objects = new Map<string, T>();

@@ -1,20 +1,14 @@
 import type { GroupVersionResource, JsonObject, KubeObject, UserInfo } from '@multiplane/apimachinery';
-import {
-  AuditPolicy,
-  type AuditEvent,
-  type BaseExchange,
-  type EmbeddedServer,
-  type EmbeddingHost,
-  type Exchange,
-} from '@multiplane/apiserver';
+import type { EmbeddedServer, EmbeddingHost } from '@multiplane/apiserver';
 import { createLogger, HealthChecks, systemClock } from '@multiplane/component-base';
-import { BufferedExchange, type BufferedAnswer, type BufferedRequest } from '@multiplane/virtual-framework';
-import { embedVirtualWorkspaces } from '../embed.ts';
+import { type AuditEvent, AuditPolicy, type BaseExchange, type Exchange } from '@multiplane/generic-server';
+import { BufferedExchange, type BufferedResponse, type BufferedRequest } from '@multiplane/virtual-framework';
+import { embedVirtualWorkspaces } from '../src/embed.ts';
 import { FakeInformer } from './fake-informer.ts';
 
 const logger = createLogger({ level: 'error', format: 'text' }, { write: () => {} });
 
-/** What went down the shard's chain. */
+/** A request to the shard's handler chain. */
 export interface Dispatched {
   readonly method: string;
   readonly url: string;
@@ -22,31 +16,31 @@ export interface Dispatched {
   readonly exchange: Exchange;
 }
 
-/** A watch that stays open. */
+/** An open watch. */
 export interface OpenStream {
   readonly events: readonly { readonly type: string; readonly object: JsonObject }[];
   readonly started: boolean;
   readonly ended: boolean;
-  /** The client goes. */
+  /** Disconnects the client. */
   abort(): void;
-  /** Resolves when the server is through with it. */
+  /** Resolves when the server has finished with the request. */
   readonly handled: Promise<void>;
 }
 
-/** FOR TESTS: a shard around its virtual workspaces, which notes what they ask it. */
+/** FOR TESTS: a shard with embedded virtual workspaces that records the requests it receives. */
 export class FakeShard {
-  /** Who makes requests; undefined: nobody that is known, with credentials nevertheless. */
+  /** The caller of requests; undefined: credentials that are not authenticated. */
   caller: UserInfo | undefined = { name: 'ann', uid: '7', groups: ['system:authenticated'], extra: {} };
   /** What access reviews answer. */
   allows: (spec: JsonObject, cluster: string, deep: boolean) => boolean = () => true;
-  /** What everything else answers. */
+  /** The response to all other requests. */
   answer: (request: Dispatched) => Promise<void> | void = ({ exchange }) => {
     exchange.setHeader('content-type', 'application/json');
     exchange.respond(200, '{"kind":"WidgetList","items":[]}');
   };
-  /** All but access reviews. */
-  readonly asked: Dispatched[] = [];
-  readonly told: AuditEvent[] = [];
+  /** All requests except access reviews. */
+  readonly requests: Dispatched[] = [];
+  readonly auditEvents: AuditEvent[] = [];
   readonly health = new HealthChecks();
   readonly #informers = new Map<string, FakeInformer<KubeObject>>();
   readonly #open: AbortController[] = [];
@@ -58,27 +52,27 @@ export class FakeShard {
     return informer as unknown as FakeInformer<T>;
   }
 
-  /** Lines of {@link asked}, decoded, without reviews. */
+  /** {@link requests} as decoded lines. */
   get lines(): string[] {
-    return this.asked.map(({ method, url }) => decodeURIComponent(`${method} ${url}`));
+    return this.requests.map(({ method, url }) => decodeURIComponent(`${method} ${url}`));
   }
 
-  async ask(
+  async send(
     url: string,
     request: Partial<BufferedRequest> = {},
     client: Partial<Exchange> = {},
-  ): Promise<BufferedAnswer> {
+  ): Promise<BufferedResponse> {
     const parent = { socket: {}, signal: new AbortController().signal, ...client } as unknown as Exchange;
     const exchange = new BufferedExchange(parent, url, { method: 'GET', ...request });
     await this.handle(exchange);
-    return exchange.answer();
+    return exchange.response();
   }
 
   /** Opens a watch. */
   open(url: string): OpenStream {
-    const gone = new AbortController();
-    this.#open.push(gone);
-    const parent = { socket: {}, signal: gone.signal } as unknown as Exchange;
+    const client = new AbortController();
+    this.#open.push(client);
+    const parent = { socket: {}, signal: client.signal } as unknown as Exchange;
     const exchange = new LiveExchange(parent, url, { method: 'GET' });
     const handled = this.handle(exchange);
     return {
@@ -90,21 +84,21 @@ export class FakeShard {
         return exchange.headersSent;
       },
       get ended() {
-        return exchange.over;
+        return exchange.finished;
       },
-      abort: () => gone.abort(),
+      abort: () => client.abort(),
       handled,
     };
   }
 
-  /** All clients go. */
+  /** Disconnects all clients. */
   close(): void {
-    for (const gone of this.#open) gone.abort();
+    for (const client of this.#open) client.abort();
   }
 
   async handle(exchange: Exchange): Promise<void> {
     const server = await this.#start();
-    const edge = Object.assign(exchange, { ended: false, gone: false, bytesSent: 0 });
+    const edge = Object.assign(exchange, { ended: false, client: false, bytesSent: 0 });
     await server.handle(edge as unknown as BaseExchange);
   }
 
@@ -131,7 +125,7 @@ export class FakeShard {
         policy: AuditPolicy.parse(
           'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata, omitStages: [RequestReceived]}]',
         ),
-        backend: { process: async (event: AuditEvent) => void this.told.push(event), close: async () => {} },
+        backend: { process: async (event: AuditEvent) => void this.auditEvents.push(event), close: async () => {} },
         clock: systemClock,
         logger,
       },
@@ -139,12 +133,12 @@ export class FakeShard {
     } as unknown as EmbeddingHost;
   }
 
-  /** What comes down the shard's chain. */
+  /** The shard's handler chain. */
   async dispatch(exchange: Exchange, user: UserInfo, url: string): Promise<void> {
     const { method } = exchange;
     if (!url.endsWith('/subjectaccessreviews') || user.name === this.caller?.name) {
       const dispatched = { method, url, user, exchange };
-      this.asked.push(dispatched);
+      this.requests.push(dispatched);
       await this.answer(dispatched);
       return;
     }
@@ -156,16 +150,16 @@ export class FakeShard {
   }
 }
 
-/** Shows its answer while it is being written. */
+/** An exchange whose response is visible while it is written. */
 class LiveExchange extends BufferedExchange {
   text = '';
-  over = false;
+  finished = false;
   override write(chunk: Buffer, done?: () => void): boolean {
     this.text += chunk.toString();
     return super.write(chunk, done);
   }
   override end(): void {
-    this.over = true;
+    this.finished = true;
     super.end();
   }
 }

@@ -1,9 +1,7 @@
 import { clusterAnnotation } from '@multiplane/apimachinery';
 import type { APIBinding, APIExport, APIResourceSchema } from '@multiplane/apis';
 
-/*
- * FOR TESTS: schemas, exports and bindings as the system leaves them.
- */
+/* FOR TESTS: schemas, exports and bindings with the status that controllers set. */
 
 interface SchemaParts {
   readonly cluster?: string;
@@ -51,7 +49,7 @@ export function exportOf(
   };
 }
 
-/** A binding to it. */
+/** A binding to the export of widgets. */
 export function bindingOf(
   spec: Partial<NonNullable<APIBinding['spec']>> = {},
   { cluster = 'consumer', name = 'things', exportCluster = 'provider' } = {},

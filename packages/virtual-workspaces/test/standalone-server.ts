@@ -4,25 +4,27 @@ import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mastersGroup, type JsonObject, type KubeObject, type UserInfo } from '@multiplane/apimachinery';
-import { ConnectionTable, defaultHttpServerOptions, HttpServer, type BaseExchange } from '@multiplane/apiserver';
 import { parseOptions, silentLogger, type LogFields, type Logger } from '@multiplane/component-base';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
+import { type BaseExchange, ConnectionTable, defaultHttpServerOptions, HttpServer } from '@multiplane/generic-server';
 import type { BufferedRequest } from '@multiplane/virtual-framework';
-import type { ViewAnswer, ViewHost } from '../conformance/view-host.ts';
-import { completeVirtualWorkspacesOptions, virtualWorkspacesOptionTable } from '../options.ts';
-import { runVirtualWorkspaces } from '../server.ts';
+import type { HostResponse, VirtualWorkspaceHost } from './virtual-workspace-host.ts';
+import { completeVirtualWorkspacesOptions, virtualWorkspacesOptionTable } from '../src/options.ts';
+import { runVirtualWorkspaces } from '../src/server.ts';
 import type { FakeShard, OpenStream } from './fake-shard.ts';
 
-/** Lists and watches of informers: over all shards in the cache, of this shard's bindings, of one logical cluster's. */
-const followed =
+/**
+ * Lists and watches of informers: across all shards in the cache, of this shard's bindings, of one logical cluster's.
+ */
+const informerPath =
   /^(?:\/services\/cache\/shards\/\*)?\/clusters\/([^/]+)\/apis\/[^/]+\/[^/]+\/(apiexports|apiresourceschemas|apibindings|workspacetypes)$/;
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 /**
- * FOR TESTS: the server of virtual workspaces as it runs, before a fake shard that it reaches over mTLS. Clients come with
- * tokens, and the shard says whose they are.
+ * FOR TESTS: the virtual workspaces server, connected to a fake shard over mTLS. Clients authenticate with tokens,
+ * which the shard reviews.
  */
-export class SeparateViews implements ViewHost {
+export class StandaloneServer implements VirtualWorkspaceHost {
   readonly shard: FakeShard;
   readonly #folder: string;
   readonly #authority: CertificateAuthority;
@@ -40,14 +42,17 @@ export class SeparateViews implements ViewHost {
     this.#authority = authority;
   }
 
-  static async start(shard: FakeShard): Promise<SeparateViews> {
+  static async start(shard: FakeShard): Promise<StandaloneServer> {
     const authority = await CertificateAuthority.create({ commonName: 'views' });
-    const views = new SeparateViews(shard, await mkdtemp(join(tmpdir(), 'multiplane-views-')), authority);
+    const views = new StandaloneServer(shard, await mkdtemp(join(tmpdir(), 'multiplane-views-')), authority);
     await views.#start();
     return views;
   }
 
-  async ask(url: string, { method = 'GET', headers = {}, body }: Partial<BufferedRequest> = {}): Promise<ViewAnswer> {
+  async send(
+    url: string,
+    { method = 'GET', headers = {}, body }: Partial<BufferedRequest> = {},
+  ): Promise<HostResponse> {
     const response = await this.#request(method, url, headers, body);
     const chunks: Buffer[] = [];
     for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
@@ -55,10 +60,10 @@ export class SeparateViews implements ViewHost {
   }
 
   open(url: string): OpenStream {
-    const gone = new AbortController();
+    const client = new AbortController();
     const state = { text: '', started: false, ended: false };
     const handled = (async (): Promise<void> => {
-      const signal = AbortSignal.any([gone.signal, this.#clients.signal]);
+      const signal = AbortSignal.any([client.signal, this.#clients.signal]);
       try {
         const response = await this.#request('GET', url, {}, undefined, signal);
         state.started = true;
@@ -80,14 +85,14 @@ export class SeparateViews implements ViewHost {
       get ended() {
         return state.ended;
       },
-      abort: () => gone.abort(),
+      abort: () => client.abort(),
       handled,
     };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#clients.abort();
-    this.#abort.abort(new Error('the test is over'));
+    this.#abort.abort(new Error('the test has finished'));
     const stopped = this.#server?.stop();
     this.#connections.destroyAll();
     await Promise.all([stopped, this.#running]);
@@ -102,10 +107,10 @@ export class SeparateViews implements ViewHost {
     signal?: AbortSignal,
   ): Promise<IncomingMessage> {
     const { caller } = this.shard;
-    const token = caller === undefined ? 'nobody' : base64(JSON.stringify(caller));
+    const token = caller === undefined ? 'unknown' : base64(JSON.stringify(caller));
     const given: Record<string, string> = {};
     for (const [name, value] of Object.entries(headers)) if (value !== undefined) given[name] = value;
-    // Node frames no body of a DELETE by itself.
+    // Node sets no content-length for the body of a DELETE.
     if (body !== undefined) given['content-length'] = String(Buffer.byteLength(body));
     return new Promise((resolve, reject) => {
       const request = httpsRequest(
@@ -188,11 +193,11 @@ export class SeparateViews implements ViewHost {
     this.#running = runVirtualWorkspaces(options, { logger, signal: this.#abort.signal, version: 'test' });
     this.#running.catch((error: unknown) => listening.reject(error));
     this.#port = await listening.promise;
-    // Each question takes a round trip: no need to pause in between.
-    for (;;) if ((await this.ask('/readyz')).status === 200) return;
+    // Each request is a round trip, so the loop needs no delay.
+    for (;;) if ((await this.send('/readyz')).status === 200) return;
   }
 
-  /** The shard's side: its certificate check, its cache, its reviews of tokens; everything else is the fake shard's. */
+  /** The shard: certificate check, cache and token reviews; other requests go to the fake shard. */
   async #handle(exchange: BaseExchange): Promise<void> {
     const { method, url, headers } = exchange;
     if (exchange.socket.getPeerX509Certificate() === undefined) return exchange.respond(401, '');
@@ -200,9 +205,9 @@ export class SeparateViews implements ViewHost {
     exchange.setHeader('content-type', 'application/json');
     if (pathname === '/version') return exchange.respond(200, '{}');
     if (pathname.endsWith('/tokenreviews')) return this.#review(exchange);
-    const own = headers['impersonate-user'] === undefined;
-    const [, cluster, resource] = followed.exec(pathname) ?? [];
-    if (own && method === 'GET' && resource !== undefined && cluster !== undefined) {
+    const isServerItself = headers['impersonate-user'] === undefined;
+    const [, cluster, resource] = informerPath.exec(pathname) ?? [];
+    if (isServerItself && method === 'GET' && resource !== undefined && cluster !== undefined) {
       if (searchParams.has('sendInitialEvents') || searchParams.has('resourceVersion'))
         return this.#follow(exchange, resource);
       if (cluster !== '*') {
@@ -210,7 +215,7 @@ export class SeparateViews implements ViewHost {
         return exchange.respond(200, JSON.stringify({ kind: 'List', metadata: {}, items }));
       }
     }
-    await this.shard.dispatch(exchange, own ? self : impersonated(headers), url);
+    await this.shard.dispatch(exchange, isServerItself ? self : impersonated(headers), url);
   }
 
   async #review(exchange: BaseExchange): Promise<void> {
@@ -220,16 +225,18 @@ export class SeparateViews implements ViewHost {
 
   #follow(exchange: BaseExchange, resource: string): void {
     exchange.start(200);
-    const tell = (type: string, { metadata, ...object }: KubeObject): void => {
+    const sendEvent = (type: string, { metadata, ...object }: KubeObject): void => {
       const versioned = { ...object, metadata: { ...metadata, resourceVersion: String(++this.#version) } };
       exchange.write(Buffer.from(`${JSON.stringify({ type, object: versioned })}\n`));
     };
     const stop = this.shard.informer({ resource }).addHandlers({
-      added: (object) => tell('ADDED', object as KubeObject),
-      updated: (object) => tell('MODIFIED', object as KubeObject),
-      deleted: (object) => tell('DELETED', object as KubeObject),
+      added: (object) => sendEvent('ADDED', object as KubeObject),
+      updated: (object) => sendEvent('MODIFIED', object as KubeObject),
+      deleted: (object) => sendEvent('DELETED', object as KubeObject),
     });
-    tell('BOOKMARK', { metadata: { annotations: { 'k8s.io/initial-events-end': 'true' } } } as unknown as KubeObject);
+    sendEvent('BOOKMARK', {
+      metadata: { annotations: { 'k8s.io/initial-events-end': 'true' } },
+    } as unknown as KubeObject);
     exchange.signal.addEventListener('abort', stop);
   }
 }
@@ -237,7 +244,7 @@ export class SeparateViews implements ViewHost {
 const self: UserInfo = { name: 'virtual-workspaces', uid: '', groups: [mastersGroup], extra: {} };
 
 function statusOf(token: string): JsonObject {
-  if (token === 'nobody') return { authenticated: false, error: '[invalid bearer token]' };
+  if (token === 'unknown') return { authenticated: false, error: '[invalid bearer token]' };
   const { name, uid, groups, extra } = JSON.parse(Buffer.from(token, 'base64').toString()) as UserInfo;
   return { authenticated: true, user: { username: name, uid, groups: [...groups], extra: extra as JsonObject } };
 }

@@ -1,27 +1,27 @@
 import type { BufferedRequest } from '@multiplane/virtual-framework';
-import type { FakeShard, OpenStream } from '../test-support/fake-shard.ts';
+import type { FakeShard, OpenStream } from './fake-shard.ts';
 
-/** What was answered to a request at a view. */
-export interface ViewAnswer {
+/** The response of a virtual workspace. */
+export interface HostResponse {
   readonly status: number;
   readonly text: string;
 }
 
-/** The virtual workspaces of a shard, wherever they run. */
-export interface ViewHost extends AsyncDisposable {
-  /** What they are asked about, and who asks. */
+/** Virtual workspaces of a fake shard, embedded or as a server. */
+export interface VirtualWorkspaceHost extends AsyncDisposable {
+  /** The shard behind them, and the caller of requests. */
   readonly shard: FakeShard;
-  ask(url: string, request?: Partial<BufferedRequest>): Promise<ViewAnswer>;
+  send(url: string, request?: Partial<BufferedRequest>): Promise<HostResponse>;
   /** Opens a watch. */
   open(url: string): OpenStream;
 }
 
-/** Views inside the shard's process. */
-export function embeddedViews(shard: FakeShard): Promise<ViewHost> {
+/** Virtual workspaces within the shard's process. */
+export function embeddedHost(shard: FakeShard): Promise<VirtualWorkspaceHost> {
   return Promise.resolve({
     shard,
-    ask: async (url, request) => {
-      const { status, body } = await shard.ask(url, request);
+    send: async (url, request) => {
+      const { status, body } = await shard.send(url, request);
       return { status, text: body.toString() };
     },
     open: (url) => shard.open(url),

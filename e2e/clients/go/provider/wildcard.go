@@ -49,7 +49,7 @@ func everyConsumer(endpoint *rest.Config, resource schema.GroupVersionResource) 
 	})
 }
 
-// listed begins with a list. A reflector that begins with a watch (WatchList) collects what it is told by namespace and
+// listed begins with a list. A reflector that begins with a watch (WatchList) collects events by namespace and
 // name, and loses all but one of the objects that have both in common.
 type listed struct{ *cache.ListWatch }
 

@@ -1,5 +1,5 @@
-import { quote } from '../go-quote.ts';
-import { StatusError, type StatusCause } from '../status-error.ts';
+import { quote } from '../go/go-quote.ts';
+import { StatusError, type StatusCause } from '../errors/status-error.ts';
 import type { FieldSet } from './field-set.ts';
 import { managerIdentity } from './managed-fields.ts';
 import { displayPath } from './path-element.ts';
@@ -15,7 +15,7 @@ export class ApplyConflicts extends Error {
   }
 }
 
-/** 409 with every field of every manager (K4.7). */
+/** 409 with every field of every manager. */
 export function applyConflictStatus(conflicts: ApplyConflicts): StatusError {
   const causes: StatusCause[] = [];
   const lines: string[] = [];

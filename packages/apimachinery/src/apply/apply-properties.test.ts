@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { deepCopy, deepEqual, type JsonObject } from '../json.ts';
+import { deepCopy, deepEqual, type JsonObject } from '../json/json.ts';
 import { ApplyConflicts } from './apply-conflict.ts';
-import { Owned, everything } from './apply-fixture.ts';
+import { Owned, everything } from '../../test/apply-fixture.ts';
 import { compareTyped } from './compare-typed.ts';
 import { mergeTyped } from './merge-typed.ts';
 import { fieldSetOf } from './field-set-of.ts';
@@ -127,7 +127,7 @@ describe('after any writes of three managers', () => {
     );
   });
 
-  test('a field is lost only when nobody owns it any more', () => {
+  test('a field is removed only when its last owner gives it up', () => {
     fc.assert(
       fc.property(writes, manager, config, (before, who, last) => {
         const on = new Owned();
@@ -147,7 +147,7 @@ describe('after any writes of three managers', () => {
     );
   });
 
-  test('nobody owns what is not there', () => {
+  test('no manager owns an absent field', () => {
     fc.assert(
       fc.property(writes, (all) => {
         const on = new Owned();

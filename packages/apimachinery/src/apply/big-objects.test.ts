@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Json, JsonObject } from '../json.ts';
-import { Owned, everything, listOf, mapOf, oneVersion, struct, text } from './apply-fixture.ts';
+import type { Json, JsonObject } from '../json/json.ts';
+import { Owned, everything, listOf, mapOf, oneVersion, struct, text } from '../../test/apply-fixture.ts';
 import { ListItemError } from './typed-schema.ts';
 import { ListElements } from './list-elements.ts';
-import { encodeFieldsV1, encodeInSteps } from './fields-v1.ts';
+import { encodeFieldsV1, encodeIncrementally } from './fields-v1.ts';
 import type { FieldSet } from './field-set.ts';
-import { atOnce } from '../at-once.ts';
+import { runToCompletion } from '../async/run-to-completion.ts';
 import { type ManagerUpdate, applyConfiguration, updateOwnership } from './update-managers.ts';
 
 const schema = struct({
@@ -58,7 +58,7 @@ describe('something big is done in steps, to the same end', () => {
     owned.apply('one', table(3_000, 'a'));
     owned.apply('two', { rows: [{ name: 'r7', value: 'a' }, { name: 'mine' }] });
     const update = updateOf(owned, 'one');
-    const expected = atOnce(applyConfiguration(update, config, true));
+    const expected = runToCompletion(applyConfiguration(update, config, true));
     const { result, pauses } = drain(applyConfiguration({ ...update, elements: new ListElements() }, config, true));
     expect(JSON.stringify(result.object)).toBe(JSON.stringify(expected.object));
     expect([...result.managers.keys()]).toEqual([...expected.managers.keys()]);
@@ -70,7 +70,7 @@ describe('something big is done in steps, to the same end', () => {
     const owned = new Owned(schema);
     owned.apply('one', table(3_000, 'a'));
     const update = updateOf(owned, 'else');
-    const expected = atOnce(updateOwnership(update, { value: object, schema }));
+    const expected = runToCompletion(updateOwnership(update, { value: object, schema }));
     const { result } = drain(updateOwnership({ ...update, elements: new ListElements() }, { value: object, schema }));
     expect(result.taken.equals(expected.taken)).toBe(true);
     for (const [key, { set }] of expected.managers) expect(result.managers.get(key)?.set.equals(set)).toBe(true);
@@ -83,7 +83,7 @@ describe('something big is done in steps, to the same end', () => {
       return owned.owns('one');
     };
     const set = fresh();
-    const { pauses } = drain(encodeInSteps([set], byText));
+    const { pauses } = drain(encodeIncrementally([set], byText));
     expect(pauses).toBeGreaterThan(3);
     expect(JSON.stringify(encodeFieldsV1(set, byText))).toBe(JSON.stringify(encodeFieldsV1(fresh(), byText)));
   });

@@ -1,6 +1,6 @@
-import { type DeepReadonly, type Json, type JsonObject, deepEqual, isJsonObject } from '../json.ts';
+import { type DeepReadonly, type Json, type JsonObject, deepEqual, isJsonObject } from '../json/json.ts';
 import { FieldSet } from './field-set.ts';
-import { type ListElements, PutOff, elementAt, longList } from './list-elements.ts';
+import { type ListElements, DeferredWork, elementAt, longList } from './list-elements.ts';
 import { type PathElement, fieldElement } from './path-element.ts';
 import { type Form, type ListType, type MapType, type TypedSchema, fieldSchema, formOf } from './typed-schema.ts';
 
@@ -26,7 +26,7 @@ export class Comparison {
   }
 }
 
-/** Compares two states of an object field by field (K4.7). Throws when items of a list cannot be told apart by its keys. */
+/** Compares two states of an object field by field. Throws when list items have no unique keys. */
 export function compareTyped(
   before: DeepReadonly<JsonObject>,
   after: DeepReadonly<JsonObject>,
@@ -38,13 +38,13 @@ export function compareTyped(
 }
 
 /** {@link compareTyped} of something big: pauses, and puts the children of wide places off to later steps. */
-export function* compareInSteps(
+export function* compareIncrementally(
   before: DeepReadonly<JsonObject>,
   after: DeepReadonly<JsonObject>,
   schema: TypedSchema,
   elements: ListElements,
 ): Generator<void, Comparison> {
-  const later = new PutOff();
+  const later = new DeferredWork();
   const comparer = new Comparer(elements, later);
   comparer.visit(before as JsonObject, after as JsonObject, schema);
   yield* later.steps();
@@ -53,13 +53,13 @@ export function* compareInSteps(
 
 class Comparer {
   readonly #elements: ListElements | undefined;
-  readonly #later: PutOff | undefined;
+  readonly #later: DeferredWork | undefined;
   readonly #added = new FieldSet(false, undefined);
   readonly #removed = new FieldSet(false, undefined);
   readonly #modified = new FieldSet(false, undefined);
   #path: PathElement[] = [];
 
-  constructor(elements?: ListElements, later?: PutOff) {
+  constructor(elements?: ListElements, later?: DeferredWork) {
     this.#elements = elements;
     this.#later = later;
   }
@@ -127,7 +127,7 @@ class Comparer {
     const left = Array.isArray(before) ? before : [];
     const right = Array.isArray(after) ? after : [];
     if (left.length === 0 && right.length === 0) return this.#whole(before, after);
-    // The same items in the same places: nobody needs to know which ones.
+    // The same items at the same positions need no identification.
     if (left.length === right.length && deepEqual(left, right)) return false;
     const [lefts, rights] = [new IndexedItems(), new IndexedItems()];
     const compare = (): void => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { paths } from './apply-fixture.ts';
+import { paths } from '../../test/apply-fixture.ts';
 import { FieldSet } from './field-set.ts';
 import { decodeFieldsV1, encodeFieldsV1 } from './fields-v1.ts';
 import { canonicalElement, displayPath } from './path-element.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../json.ts';
+import type { JsonObject } from '../json/json.ts';
 import { type PathElement, sortedElements } from './path-element.ts';
 import type { TypedSchema } from './typed-schema.ts';
 
@@ -8,14 +8,14 @@ import type { TypedSchema } from './typed-schema.ts';
  * A node is a place in an object; `owned` says that its own path is in the set, `children` lead further down. Sets are
  * values: no operation changes its operands, results share subtrees with them, and an operation that changes nothing
  * returns its left operand itself, so that "did anything change" is one comparison of references. Only
- * {@link FieldSet.insert} changes a set, for whoever is still building it. There is never a child without content.
+ * {@link FieldSet.insert} mutates a set, and only its builder may call it. A child is never empty.
  */
 export class FieldSet {
   static readonly empty = new this(false, undefined);
   /** The path itself and nothing below it: what most nodes are, shared by all sets. */
   static readonly leaf = new this(true, undefined);
 
-  /** The FieldsV1 document of the set, once somebody asked for it. Here, not in a WeakMap: see {@link RecentWeakMap}. */
+  /** The FieldsV1 document of the set, encoded lazily. Kept here and not in a WeakMap: see {@link RecentWeakMap}. */
   document: JsonObject | undefined;
   /** The last schema that the set was found to fit. */
   fits: TypedSchema | undefined;
@@ -62,7 +62,7 @@ export class FieldSet {
     return this.#children?.get(path[from] as PathElement)?.at(path, from + 1);
   }
 
-  /** Adds a path to a set that nobody else has seen. */
+  /** Adds a path to a set that is not shared yet. */
   insert(path: readonly PathElement[], from = 0): void {
     if (from === path.length) {
       this.#owned = true;

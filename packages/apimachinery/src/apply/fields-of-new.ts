@@ -1,4 +1,4 @@
-import { type DeepReadonly, type Json, type JsonObject, isJsonObject } from '../json.ts';
+import { type DeepReadonly, type Json, type JsonObject, isJsonObject } from '../json/json.ts';
 import { compareTyped } from './compare-typed.ts';
 import { FieldSet } from './field-set.ts';
 import { elementAt } from './list-elements.ts';
@@ -6,9 +6,9 @@ import { type PathElement, fieldElement } from './path-element.ts';
 import { type ListType, type MapType, type TypedSchema, fieldSchema, formOf } from './typed-schema.ts';
 
 /**
- * The fields that a new object sets (K4.7): what {@link compareTyped} finds added or modified between an object of its
+ * The fields that a new object sets: what {@link compareTyped} finds added or modified between an object of its
  * kind without content and this one. Nearly all of it has nothing on the other side, so it needs no comparison, and its
- * set is made from the leaves up. Throws when items of a list cannot be told apart by its keys.
+ * set is made from the leaves up. Throws when list items have no unique keys.
  */
 export function fieldsOfNew(
   empty: DeepReadonly<JsonObject>,
@@ -68,7 +68,7 @@ function addedItems(value: Json, list: ListType): FieldSet {
   const children = new Map<PathElement, FieldSet>();
   for (let index = 0; index < value.length; index++) {
     const element = elementAt(list, value, index, undefined);
-    // Items that cannot be told apart are one field together.
+    // Items without a unique key count as one field.
     children.set(element, children.has(element) ? FieldSet.leaf : added(value[index] as Json, list.element));
   }
   return new FieldSet(true, children);

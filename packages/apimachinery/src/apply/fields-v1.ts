@@ -1,6 +1,6 @@
-import { type Json, type JsonObject, isJsonObject, setOwn } from '../json.ts';
+import { type Json, type JsonObject, isJsonObject, setOwn } from '../json/json.ts';
 import { FieldSet } from './field-set.ts';
-import { PutOff, longList } from './list-elements.ts';
+import { DeferredWork, longList } from './list-elements.ts';
 import { canonicalElement, sortedElements } from './path-element.ts';
 import { RecentWeakMap } from './recent-weak-map.ts';
 
@@ -13,7 +13,7 @@ const nothing: JsonObject = Object.freeze({});
 const maxDepth = 10_000;
 
 /**
- * The set that a FieldsV1 document (K4.6) describes. Elements of unknown types are skipped; throws an Error for
+ * The set that a FieldsV1 document describes. Elements of unknown types are skipped; throws an Error for
  * malformed ones. The document must not change afterwards.
  */
 export function decodeFieldsV1(document: JsonObject): FieldSet {
@@ -41,7 +41,7 @@ function decodeNode(document: JsonObject, depth: number): FieldSet {
     const value = document[key] as Json;
     if (!isJsonObject(value)) throw new Error(`fields of ${key} must be an object`);
     const child = decodeNode(value, depth + 1);
-    // A document without content is a path by itself; so is one whose content nobody knows.
+    // A document without content is a path by itself; so is one with unknown content.
     (children ??= new Map()).set(element, child.isEmpty ? FieldSet.leaf : child);
   }
   // The object itself is no field.
@@ -63,10 +63,10 @@ export function encodeFieldsV1(set: FieldSet, byText = false): JsonObject {
 }
 
 /** Gets the documents of big sets ready in steps: {@link encodeFieldsV1} has them at hand afterwards. */
-export function* encodeInSteps(sets: Iterable<FieldSet>, byText: boolean): Generator<void, void> {
+export function* encodeIncrementally(sets: Iterable<FieldSet>, byText: boolean): Generator<void, void> {
   for (const set of sets) {
     if (set.document !== undefined) continue;
-    const later = new PutOff();
+    const later = new DeferredWork();
     const document = encodeNode(set, false, byText, later);
     yield* later.steps();
     set.document = document;
@@ -75,7 +75,7 @@ export function* encodeInSteps(sets: Iterable<FieldSet>, byText: boolean): Gener
   }
 }
 
-function encodeNode(set: FieldSet, includeSelf: boolean, byText: boolean, later?: PutOff): JsonObject {
+function encodeNode(set: FieldSet, includeSelf: boolean, byText: boolean, later?: DeferredWork): JsonObject {
   const { children } = set;
   if (children === undefined) return nothing;
   const document: JsonObject = {};

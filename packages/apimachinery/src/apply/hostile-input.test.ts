@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { deepCopy, type Json, type JsonObject } from '../json.ts';
+import { deepCopy, type Json, type JsonObject } from '../json/json.ts';
 import { ApplyConflicts, applyConflictStatus } from './apply-conflict.ts';
-import { Owned, everything, text } from './apply-fixture.ts';
+import { Owned, everything, text } from '../../test/apply-fixture.ts';
 import { FieldSet } from './field-set.ts';
 import { decodeFieldsV1, encodeFieldsV1 } from './fields-v1.ts';
 import { type ManagerOperation, decodeManagedFields, encodeManagedFields, managerKey } from './managed-fields.ts';

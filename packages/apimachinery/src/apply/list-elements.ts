@@ -1,15 +1,15 @@
-import type { Json } from '../json.ts';
+import type { Json } from '../json/json.ts';
 import type { PathElement } from './path-element.ts';
 import { type ListType, itemElement } from './typed-schema.ts';
 
-/** Shorter lists are done with before anybody notices. */
+/** Shorter lists are processed in one time slice. */
 export const longList = 256;
 
-/** Children that are looked at in one step. */
+/** Children processed per time slice. */
 const perStep = 2_000;
 
 /**
- * Elements of the items of long lists, worked out once for all passes over one big object. Only for as long as nobody
+ * Elements of the items of long lists, computed once for all passes over one large object, valid as long as no caller
  * changes the lists: lists are known by identity.
  */
 export class ListElements {
@@ -40,16 +40,16 @@ export function elementAt(
   return made;
 }
 
-/** Work on the children of wide places that a walk has put off, for its caller to do in steps. */
-export class PutOff {
+/** Deferred work on nodes with many children; the caller of the walk runs it in time slices. */
+export class DeferredWork {
   readonly #works: { readonly count: number; readonly one: (index: number) => void }[] = [];
 
-  /** Will call `one` for each index below `count`; what is put off last is done first. */
+  /** Will call `one` for each index below `count`; last in, first out. */
   each(count: number, one: (index: number) => void): void {
     this.#works.push({ count, one });
   }
 
-  /** Does it all, with what it puts off in turn; pauses between the steps. */
+  /** Runs all deferred work, including work deferred meanwhile; yields between time slices. */
   *steps(): Generator<void, void> {
     for (let work = this.#works.pop(); work !== undefined; work = this.#works.pop()) {
       yield;

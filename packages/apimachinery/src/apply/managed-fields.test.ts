@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { JsonObject } from '../json.ts';
+import type { JsonObject } from '../json/json.ts';
 import { capUpdateManagers, decodeManagedFields, encodeManagedFields, isManagedFieldsReset } from './managed-fields.ts';
 
 const entry = (manager: string, more: JsonObject = {}): JsonObject => ({

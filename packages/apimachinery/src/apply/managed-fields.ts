@@ -1,12 +1,12 @@
-import { getOwn, type DeepReadonly, type Json, type JsonObject, isJsonObject } from '../json.ts';
-import { canonicalTime } from '../time.ts';
+import { getOwn, type DeepReadonly, type Json, type JsonObject, isJsonObject } from '../json/json.ts';
+import { canonicalTime } from '../values/time.ts';
 import { FieldSet } from './field-set.ts';
 import { decodeFieldsV1, encodeFieldsV1 } from './fields-v1.ts';
 import { RecentWeakMap } from './recent-weak-map.ts';
 
 export type ManagerOperation = 'Apply' | 'Update';
 
-/** Who manages: what tells one entry of managedFields from another (K4.8), for appliers without the version. */
+/** The key of an entry of managedFields; for appliers without the version. */
 export interface ManagerIdentity {
   readonly manager: string;
   readonly operation: ManagerOperation;
@@ -67,7 +67,7 @@ export function managerIdentity(key: string): ManagerIdentity {
 const maxIdentities = 1000;
 const identities = new Map<string, ManagerIdentity>();
 
-/** Whoever writes an object again most often does so soon. */
+/** A writer that updates an object again mostly does so soon. */
 const decoded = new RecentWeakMap<readonly DeepReadonly<Json>[], Managed>(2048);
 
 /** Reads managedFields. Throws an Error for entries that are not valid. The entries must not change afterwards. */

@@ -1,10 +1,10 @@
-import { type DeepReadonly, type Json, type JsonObject, isJsonObject, setOwn } from '../json.ts';
-import { type ListElements, PutOff, elementAt, longList } from './list-elements.ts';
+import { type DeepReadonly, type Json, type JsonObject, isJsonObject, setOwn } from '../json/json.ts';
+import { type ListElements, DeferredWork, elementAt, longList } from './list-elements.ts';
 import type { PathElement } from './path-element.ts';
 import { type ListType, type MapType, type TypedSchema, fieldSchema, formOf } from './typed-schema.ts';
 
 /**
- * The live object with a configuration laid over it (K4.7): maps and keyed lists item by item, everything else as a
+ * The live object with a configuration laid over it: maps and keyed lists item by item, everything else as a
  * whole. The result shares what one side alone has with that side.
  */
 export function mergeTyped(
@@ -16,13 +16,13 @@ export function mergeTyped(
 }
 
 /** {@link mergeTyped} of something big: pauses, and puts the children of wide places off to later steps. */
-export function* mergeInSteps(
+export function* mergeIncrementally(
   live: DeepReadonly<JsonObject>,
   config: DeepReadonly<JsonObject>,
   schema: TypedSchema,
   elements: ListElements,
 ): Generator<void, JsonObject> {
-  const later = new PutOff();
+  const later = new DeferredWork();
   const merged = merge(live as JsonObject, config as JsonObject, schema, { elements, later }) as JsonObject;
   yield* later.steps();
   return merged;
@@ -31,7 +31,7 @@ export function* mergeInSteps(
 /** What comes with something big. */
 interface Steps {
   readonly elements: ListElements;
-  readonly later: PutOff;
+  readonly later: DeferredWork;
 }
 
 function merge(live: Json | undefined, config: Json | undefined, schema: TypedSchema, steps?: Steps): Json | undefined {
@@ -86,7 +86,7 @@ function mergeLists(live: Json, config: Json, list: ListType, steps: Steps | und
   const theirKnown = steps?.elements.of(list, left);
   const theirElements = left.map((item, index) => {
     const element = elementAt(list, left, index, theirKnown);
-    // Live items that cannot be told apart are not merged with, but replaced.
+    // Live items without a unique key are replaced, not merged.
     theirs.set(element, theirs.has(element) ? null : item);
     return element;
   });

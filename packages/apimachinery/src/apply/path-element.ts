@@ -1,10 +1,10 @@
-import { quote } from '../go-quote.ts';
+import { quote } from '../go/go-quote.ts';
 
-import { encodeJson, parseJson } from '../json-codec.ts';
-import { type Json, isJsonObject } from '../json.ts';
+import { encodeJson, parseJson } from '../json/json-codec.ts';
+import { type Json, isJsonObject } from '../json/json.ts';
 
 /**
- * One step of a path to a field, as FieldsV1 writes it (K4.6): `f:<field>`, `k:{"port":80}` (an item by its keys),
+ * One step of a path to a field, as FieldsV1 writes it: `f:<field>`, `k:{"port":80}` (an item by its keys),
  * `v:<json>` (an item of a set), `i:<n>`. Two elements are the same when their texts are: keys are sorted by name and
  * values have one spelling.
  */
@@ -13,7 +13,7 @@ export type PathElement = string;
 export const fieldElement = (name: string): PathElement => `f:${name}`;
 export const valueElement = (value: Json): PathElement => `v:${encodeJson(value)}`;
 
-/** The canonical text of an element that a client wrote; undefined for a type of element that nobody knows. Throws an Error for a malformed one. */
+/** The canonical text of an element that a client wrote; undefined for an unknown type of element. Throws an Error for a malformed one. */
 export function canonicalElement(text: string): PathElement | undefined {
   if (text.length < 2) throw new Error('key must be 2 characters long:');
   if (text.charCodeAt(1) !== colon) throw new Error('missing colon');
@@ -38,7 +38,7 @@ export function canonicalElement(text: string): PathElement | undefined {
 }
 
 const colon = 0x3a;
-/** One key with a text that has no other spelling: what most items of lists are told apart by. */
+/** One key whose text has a single spelling; it identifies most list items. */
 const plainKey = /^\{"[\w-]+":"[\w ./:@-]*"\}$/;
 
 /** The element as paths in messages show it: `.spec`, `[port=80,protocol="TCP"]`, `[="a"]`, `[0]`. */

@@ -3,7 +3,7 @@ import type { PathElement } from './path-element.ts';
 import { type TypedSchema, deducedSchema, fieldSchema } from './typed-schema.ts';
 
 /**
- * A manager's set under today's schema (K4.7): where a list or map has become atomic since, whoever owned fields in it
+ * A manager's set under today's schema: where a list or map has become atomic since, a manager that owned fields in it
  * owns the whole. The other way nothing has to be done: what was owned as a whole stays owned.
  */
 export function reconcileWithSchema(set: FieldSet, schema: TypedSchema): FieldSet {

@@ -1,10 +1,10 @@
-import { type DeepReadonly, type Json, type JsonObject, isJsonObject, setOwn } from '../json.ts';
+import { type DeepReadonly, type Json, type JsonObject, isJsonObject, setOwn } from '../json/json.ts';
 import { FieldSet } from './field-set.ts';
 import { type ListElements, elementAt } from './list-elements.ts';
 import { type PathElement, fieldElement } from './path-element.ts';
 import { type ListType, type MapType, type TypedSchema, fieldSchema, formOf, itemElement } from './typed-schema.ts';
 
-/** The object without the fields of a set (K4.7). What stays whole is shared with the object. */
+/** The object without the fields of a set. What stays whole is shared with the object. */
 export function removeFields(
   value: DeepReadonly<JsonObject>,
   fields: FieldSet,
@@ -94,8 +94,8 @@ function withKeys(item: Json, extracted: Json | undefined, list: ListType): Json
 }
 
 /**
- * The set with every structure that it reaches into by a named field (`.spec` for `.spec.replicas`): whoever names what
- * is in it has named it.
+ * The set with every structure that it reaches into by a named field (`.spec` for `.spec.replicas`): naming a
+ * field names its parents.
  */
 export function withNamedFields(set: FieldSet, schema: TypedSchema): FieldSet {
   return named(set, schema, set.owned);

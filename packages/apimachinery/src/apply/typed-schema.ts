@@ -1,9 +1,9 @@
-import { type DeepReadonly, type Json, isJsonObject } from '../json.ts';
+import { type DeepReadonly, type Json, isJsonObject } from '../json/json.ts';
 import { type PathElement, valueElement } from './path-element.ts';
 
 export type TypedScalar = 'string' | 'numeric' | 'boolean' | 'untyped';
 
-/** How fields below a list are told apart (K4.6). */
+/** How items of a list are identified. */
 export interface ListType {
   /** One field as a whole. Otherwise a map by {@link keys}, or a set where there are none. */
   readonly atomic: boolean;
@@ -43,7 +43,7 @@ const untypedAtomic: { scalar: TypedScalar; list: ListType | undefined; map: Map
 untypedAtomic.list = { atomic: true, keys: [], element: untypedAtomic };
 untypedAtomic.map = { atomic: true, fields: noFields, element: untypedAtomic };
 
-/** Without a schema: maps field by field, lists as a whole (K4.5). */
+/** Without a schema: maps field by field, lists as a whole. */
 const deduced: { scalar: TypedScalar; list: ListType | undefined; map: MapType | undefined } = {
   scalar: 'untyped',
   list: { atomic: true, keys: [], element: untypedAtomic },
@@ -85,7 +85,7 @@ export class ListItemError extends Error {
   override readonly name = 'ListItemError';
 }
 
-/** The element of an item of a list that is not atomic. Throws {@link ListItemError} with the reference's text. */
+/** The element of an item of a list that is not atomic. Throws {@link ListItemError} with the text of structured-merge-diff. */
 export function itemElement(list: ListType, item: DeepReadonly<Json>): PathElement {
   const { keys } = list;
   if (keys.length === 0) {

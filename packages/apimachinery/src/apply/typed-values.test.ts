@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import type { JsonObject } from '../json.ts';
-import { everything, paths } from './apply-fixture.ts';
+import type { JsonObject } from '../json/json.ts';
+import { everything, paths } from '../../test/apply-fixture.ts';
 import { compareTyped } from './compare-typed.ts';
 import { fieldSetOf } from './field-set-of.ts';
 import { mergeTyped } from './merge-typed.ts';
@@ -126,7 +126,7 @@ describe('a comparison', () => {
     return { added: shown(added), removed: shown(removed), modified: shown(modified) };
   };
 
-  test('tells what came, went and changed, containers included', () => {
+  test('reports added, removed and modified fields, containers included', () => {
     expect(compare({ name: 'a', n: 1, labels: { x: 'y' } }, { name: 'b', n: 1, inner: { a: 'x' } })).toEqual({
       added: 'f:inner f:inner/f:a',
       removed: 'f:labels f:labels/f:x',
@@ -151,7 +151,7 @@ describe('a comparison', () => {
     });
   });
 
-  test('takes items that cannot be told apart for one field', () => {
+  test('treats items without a unique key as one field', () => {
     expect(compare({ tags: ['a', 'a'] }, { tags: ['a'] })).toEqual({
       added: 'f:tags/v:"a"',
       removed: 'f:tags/v:"a"',

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import { deepCopy, type JsonObject } from '../json.ts';
-import { isStatusError } from '../status-error.ts';
+import { deepCopy, type JsonObject } from '../json/json.ts';
+import { isStatusError } from '../errors/status-error.ts';
 import { ApplyConflicts, applyConflictStatus } from './apply-conflict.ts';
-import { Owned, everything, listOf, mapOf, paths, struct, text } from './apply-fixture.ts';
+import { Owned, everything, listOf, mapOf, paths, struct, text } from '../../test/apply-fixture.ts';
 import type { FieldSet } from './field-set.ts';
 import { applyAtOnce, managersAfterUpdate } from './update-managers.ts';
 
@@ -17,7 +17,7 @@ const conflictsOf = (run: () => unknown): string[] => {
 };
 
 describe('apply', () => {
-  test('takes away what its manager applied before and nobody else owns', () => {
+  test('removes what its manager applied before and no other manager owns', () => {
     const on = new Owned();
     on.apply('one', { labels: { a: '1', b: '1' }, inner: { a: 'x' } });
     on.apply('two', { labels: { b: '1' } });
@@ -136,7 +136,7 @@ describe('managers of other versions', () => {
     expect(managersAfterUpdate(update(managers), { value: { name: 'b' }, schema: everything }).managers.size).toBe(0);
   });
 
-  test('are dropped when nobody serves that version any more', () => {
+  test('are dropped when the version is no longer served', () => {
     const managers = new Map([['other', { set: paths('gone'), apiVersion: 'v0', applied: true }]]);
     expect([...applyAtOnce(update(managers), { name: 'b' }, false).managers.keys()]).toEqual(['me']);
   });

@@ -1,12 +1,12 @@
-import { atOnce } from '../at-once.ts';
-import type { DeepReadonly, JsonObject } from '../json.ts';
+import { runToCompletion } from '../async/run-to-completion.ts';
+import type { DeepReadonly, JsonObject } from '../json/json.ts';
 import { ApplyConflicts } from './apply-conflict.ts';
-import { type Comparison, compareInSteps, compareTyped } from './compare-typed.ts';
+import { type Comparison, compareIncrementally, compareTyped } from './compare-typed.ts';
 import { FieldSet } from './field-set.ts';
-import { fieldSetInSteps, fieldSetOf } from './field-set-of.ts';
+import { fieldSetIncrementally, fieldSetOf } from './field-set-of.ts';
 import type { ListElements } from './list-elements.ts';
 import type { ManagedSet, Managers } from './managed-fields.ts';
-import { mergeInSteps, mergeTyped } from './merge-typed.ts';
+import { mergeIncrementally, mergeTyped } from './merge-typed.ts';
 import { reconcileWithSchema } from './reconcile-schema.ts';
 import { removeFields, withNamedFields } from './remove-fields.ts';
 import type { TypedSchema } from './typed-schema.ts';
@@ -32,9 +32,9 @@ export interface ManagerUpdate {
   /** The key of who writes. */
   readonly manager: string;
   readonly views: VersionedViews;
-  /** Takes off what the endpoint cannot change (K5.10). */
+  /** Takes off what the endpoint cannot change. */
   readonly filter: (set: FieldSet) => FieldSet;
-  /** Given for something big: then passes pause, too. Nobody may change the values until the end. */
+  /** Given for large objects: the passes yield, and the values must not change until the end. */
   readonly elements?: ListElements | undefined;
 }
 
@@ -46,8 +46,8 @@ export interface Updated {
 }
 
 /**
- * Ownership after a write that brought the whole object (K4.8): the writer takes what it changed, nobody else owns that
- * any more, nobody owns what is gone. Returns the managers it was given when nothing changed. It pauses between its passes,
+ * Ownership after a write that brought the whole object: the writer owns what it changed, other managers lose it, and
+ * removed fields have no owner. Returns the managers it was given when nothing changed. It pauses between its passes,
  * as {@link applyConfiguration} does.
  */
 export function* updateOwnership(update: ManagerUpdate, object: TypedObject): Generator<void, Updated> {
@@ -63,7 +63,7 @@ export function* updateOwnership(update: ManagerUpdate, object: TypedObject): Ge
 
 /** Runs {@link updateOwnership} in one go. */
 export function managersAfterUpdate(update: ManagerUpdate, object: TypedObject): Updated {
-  return atOnce(updateOwnership(update, object));
+  return runToCompletion(updateOwnership(update, object));
 }
 
 export interface Applied {
@@ -73,7 +73,7 @@ export interface Applied {
 }
 
 /**
- * Server-side apply (K4.7): merge, take away what the manager applied before and does not any more, compare, settle
+ * Server-side apply: merge, take away what the manager applied before and does not any more, compare, settle
  * ownership. Throws {@link ApplyConflicts} unless `force`. It pauses between its passes, each of which is linear in the
  * size of the object, so that a caller can give way to others.
  */
@@ -89,7 +89,7 @@ export function* applyConfiguration(
   const merged: DeepReadonly<JsonObject> =
     elements === undefined
       ? mergeTyped(live.value, config, schema)
-      : yield* mergeInSteps(live.value, config, schema, elements);
+      : yield* mergeIncrementally(live.value, config, schema, elements);
   yield;
   const set = filter(yield* fieldSet(config, schema, elements));
   yield;
@@ -108,7 +108,7 @@ function* fieldSet(
   schema: TypedSchema,
   elements: ListElements | undefined,
 ): Generator<void, FieldSet> {
-  return elements === undefined ? fieldSetOf(value, schema) : yield* fieldSetInSteps(value, schema, elements);
+  return elements === undefined ? fieldSetOf(value, schema) : yield* fieldSetIncrementally(value, schema, elements);
 }
 
 function* compare(
@@ -119,12 +119,12 @@ function* compare(
 ): Generator<void, Comparison> {
   return elements === undefined
     ? compareTyped(before, after, schema)
-    : yield* compareInSteps(before, after, schema, elements);
+    : yield* compareIncrementally(before, after, schema, elements);
 }
 
 /** Runs {@link applyConfiguration} in one go. */
 export function applyAtOnce(update: ManagerUpdate, config: DeepReadonly<JsonObject>, force: boolean): Applied {
-  return atOnce(applyConfiguration(update, config, force));
+  return runToCompletion(applyConfiguration(update, config, force));
 }
 
 function reconcileAll({ live, apiVersion, managers, views }: ManagerUpdate): Managers {
@@ -165,7 +165,7 @@ function settle(
         theirs = compareTyped(old.value, now.value, old.schema).filter(filter);
       comparisons.set(entry.apiVersion, theirs);
     }
-    // Nobody can tell what an entry of a version means that is not there any more.
+    // An entry of a version that is no longer served cannot be interpreted.
     if (theirs === undefined) continue;
     let changed = changes.get(theirs);
     if (changed === undefined) {
@@ -182,7 +182,7 @@ function settle(
 }
 
 /**
- * Takes away what the manager applied last and does not name any more, unless somebody else owns it. What it never
+ * Takes away what the manager applied last and does not name any more, unless another manager owns it. What it never
  * applied stays, wherever it stands.
  */
 function* prune(

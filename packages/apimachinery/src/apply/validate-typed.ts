@@ -1,6 +1,6 @@
-import { type DeepReadonly, type Json, type JsonObject, isJsonObject } from '../json.ts';
-import { encodeJson } from '../json-codec.ts';
-import { quote } from '../go-quote.ts';
+import { type DeepReadonly, type Json, type JsonObject, isJsonObject } from '../json/json.ts';
+import { encodeJson } from '../json/json-codec.ts';
+import { quote } from '../go/go-quote.ts';
 import { type PathElement, displayElement, displayPath, fieldElement } from './path-element.ts';
 import { type ListElements, elementAt } from './list-elements.ts';
 import { ListItemError, type TypedScalar, type TypedSchema, formOf } from './typed-schema.ts';
@@ -11,8 +11,8 @@ export class TypedValueError extends Error {
 }
 
 /**
- * Checks an applied configuration against its schema (K4.5): types, fields that the schema does not have, items that
- * cannot be told apart. Throws {@link TypedValueError} with all that is wrong.
+ * Checks an applied configuration against its schema: types, fields that the schema does not have, items that
+ * have no unique keys. Throws {@link TypedValueError} with all that is wrong.
  */
 export function validateTyped(value: JsonObject, schema: TypedSchema, elements?: ListElements): void {
   const walker = new Validator(elements);
@@ -24,7 +24,7 @@ export function validateTyped(value: JsonObject, schema: TypedSchema, elements?:
   );
 }
 
-/** More are not reported: nobody reads them, and a body may hold a hundred thousand. */
+/** Limit of reported errors: a body may hold a hundred thousand. */
 const maxErrors = 100;
 
 class Validator {

@@ -1,5 +1,5 @@
-import { groupResourceText, type GroupResource } from './group-version.ts';
-import { fieldErrorBody, type FieldError } from './field-error.ts';
+import { groupResourceText, type GroupResource } from '../meta/group-version.ts';
+import { fieldErrorBody, type FieldError } from '../validation/field-error.ts';
 
 /** metav1.StatusReason. The empty reason stands for any untyped failure. */
 export type StatusReason =
@@ -104,12 +104,12 @@ const detailsOf = (gr: GroupResource, name: string): StatusDetails => ({
   ...(gr.resource === '' ? {} : { kind: gr.resource }),
 });
 
-/** A hostile object has some 100,000 faults; an answer that tells of each is larger than the object, and nobody reads it. */
+/** Limit of reported causes: a hostile object has 100,000 errors, and listing all of them would exceed its own size. */
 export const maxCauses = 1000;
 /** The same of an object whose faults are long: some show a list as large as the object, each of them. */
 const maxCauseCharacters = 3 * 1024 * 1024;
 
-/** Constructors of the errors every server answers with (texts: K1.6). `gr` and `name` fill `details`. */
+/** Constructors of the errors every server answers with. `gr` and `name` fill `details`. */
 export const statusErrors = {
   badRequest: (message: string, cause?: unknown): StatusError =>
     new StatusError({ code: 400, reason: 'BadRequest', message, cause }),
@@ -193,7 +193,7 @@ export const statusErrors = {
       message: `${verb} is not supported on resources of kind "${groupResourceText(gr)}"`,
       details: detailsOf(gr, ''),
     }),
-  /** What a built-in path answers to a method it does not have (K1.2). */
+  /** What a built-in path answers to a method it does not have. */
   methodNotOffered: (): StatusError =>
     new StatusError({
       code: 405,

@@ -24,7 +24,7 @@ function parse(name: string, text: string, pattern: RegExp, min: bigint, max: bi
   if (!pattern.test(text)) throw new StrconvError(`strconv.${name}: parsing ${quote(text)}: invalid syntax`);
   const value = Number(text);
   if (Number.isSafeInteger(value)) return value;
-  // Nobody writes thousands of leading zeros but an attacker; BigInt() of them would take its time.
+  // Thousands of leading zeros are hostile input; BigInt() of them is slow.
   const significant = text.replace(/^[+-]?0*/, '');
   const exact = significant.length > 20 ? max + 1n : BigInt(significant) * (text.startsWith('-') ? -1n : 1n);
   if (exact < min || exact > max) throw new StrconvError(`strconv.${name}: parsing ${quote(text)}: value out of range`);

@@ -4,10 +4,10 @@ import {
   compareBytewise,
   encodeJson,
   encodeJsonGo,
-  encodeJsonInSteps,
+  encodeJsonIncrementally,
   maxJsonDepth,
   parseJson,
-  parseJsonInSteps,
+  parseJsonIncrementally,
   parseJsonStrict,
 } from './json-codec.ts';
 import { readJson } from './json-reader.ts';
@@ -113,7 +113,7 @@ describe('parseJson', () => {
 
 describe('names that stand twice', () => {
   const twice = (text: string): string[] => parseJsonStrict(text).duplicates;
-  test('are told by path, once, in the order of the text', () => {
+  test('are reported by path, once, in the order of the text', () => {
     expect(twice('{"spec":{"a":1,"a":2,"u":1,"u":2,"l":[{"x":1},{"x":1,"x":2}],"free":{"q":1,"q":2,"q":3}}}')).toEqual([
       'spec.a',
       'spec.u',
@@ -203,7 +203,7 @@ function topLevelNames(text: string): string[] {
   return names;
 }
 
-test('of deep members that stand twice as many are named as anybody is told of, in bounded memory', () => {
+test('duplicates of deep members are reported up to the limit, in bounded memory', () => {
   const names = Array.from({ length: 20_000 }, (_, index) => `"k${index}":1,"k${index}":2`);
   const [path, depth] = ['deep'.repeat(10), 900];
   const { duplicates } = parseJsonStrict(`${`{"${path}":`.repeat(depth)}{${names.join(',')}}${'}'.repeat(depth)}`);
@@ -212,10 +212,10 @@ test('of deep members that stand twice as many are named as anybody is told of, 
   expect(duplicates.join('').length).toBeLessThan(5 * 1024 * 1024);
 });
 
-describe('parseJsonInSteps', () => {
+describe('parseJsonIncrementally', () => {
   /** What comes out, and after how many pauses. */
   function read(text: string, strict: boolean): { result: unknown; pauses: number } {
-    const steps = parseJsonInSteps(text, strict);
+    const steps = parseJsonIncrementally(text, strict);
     for (let pauses = 0; ; pauses++) {
       const { done, value } = steps.next();
       if (done === true) return { result: value, pauses };
@@ -250,7 +250,7 @@ describe('parseJsonInSteps', () => {
   });
 });
 
-describe('encodeJsonInSteps', () => {
+describe('encodeJsonIncrementally', () => {
   const wide = (count: number): Json =>
     parseJson(
       `{${Array.from({ length: count }, (_, index) => `"k${index}":"v\\"",`).join('')}"__proto__":1,"7":9007199254740993}`,
@@ -262,14 +262,14 @@ describe('encodeJsonInSteps', () => {
     ['a long list', { list: Array.from({ length: 5_000 }, (_, index) => ({ index, big: 2n ** 60n })), other: 'x' }],
     ['what holds members that are none', { a: undefined, b: { c: undefined, d: 1 } } as unknown as Json],
   ])('writes %s as it is written in one go', (_, value) => {
-    const steps = encodeJsonInSteps(value);
+    const steps = encodeJsonIncrementally(value);
     let step = steps.next();
     while (step.done !== true) step = steps.next();
     expect(step.value).toBe(encodeJson(value));
   });
 
   test('pauses within what is wide', () => {
-    const steps = encodeJsonInSteps({ data: wide(50_000) });
+    const steps = encodeJsonIncrementally({ data: wide(50_000) });
     let pauses = 0;
     while (steps.next().done !== true) pauses++;
     expect(pauses).toBeGreaterThanOrEqual(20);

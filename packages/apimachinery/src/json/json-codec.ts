@@ -1,5 +1,5 @@
-import { atOnce } from './at-once.ts';
-import { readJson, readJsonInSteps } from './json-reader.ts';
+import { runToCompletion } from '../async/run-to-completion.ts';
+import { readJson, readJsonIncrementally } from './json-reader.ts';
 import { endOfJsonString } from './json-encoder.ts';
 import type { Json } from './json.ts';
 
@@ -8,8 +8,8 @@ export {
   compareBytewise,
   encodeJson,
   encodeJsonGo,
-  encodeJsonInSteps,
-  encodeMembersInSteps,
+  encodeJsonIncrementally,
+  encodeMembersIncrementally,
   type EncodeJsonGoOptions,
 } from './json-encoder.ts';
 
@@ -64,7 +64,7 @@ export function parseJsonStrict(text: string | Buffer, options: ParseJsonOptions
   const source = textOf(text);
   const maxDepth = options.maxDepth ?? maxJsonDepth;
   const shape = scan(source);
-  return parseFastStrict(source, shape, maxDepth) ?? atOnce(readWithDuplicates(source, maxDepth));
+  return parseFastStrict(source, shape, maxDepth) ?? runToCompletion(readWithDuplicates(source, maxDepth));
 }
 
 /** What {@link parseJsonStrict} finds. */
@@ -77,7 +77,7 @@ export interface StrictlyParsed {
  * {@link parseJsonStrict} of a long text, or {@link parseJson} of it (`strict` false), with pauses: what has many parts
  * is not left to the engine, which reads it in one piece.
  */
-export function* parseJsonInSteps(text: string | Buffer, strict: boolean): Generator<void, StrictlyParsed> {
+export function* parseJsonIncrementally(text: string | Buffer, strict: boolean): Generator<void, StrictlyParsed> {
   const source = textOf(text);
   const shape = scan(source);
   yield;
@@ -88,7 +88,7 @@ export function* parseJsonInSteps(text: string | Buffer, strict: boolean): Gener
     if (fast !== undefined) return fast;
   }
   if (strict) return yield* readWithDuplicates(source, maxJsonDepth);
-  return { value: yield* readJsonInSteps(source, { maxDepth: maxJsonDepth }), duplicates: [] };
+  return { value: yield* readJsonIncrementally(source, { maxDepth: maxJsonDepth }), duplicates: [] };
 }
 
 function parseFastStrict(source: string, shape: Scan, maxDepth: number): StrictlyParsed | undefined {
@@ -96,7 +96,7 @@ function parseFastStrict(source: string, shape: Scan, maxDepth: number): Strictl
   return value !== undefined && countMembers(value) === shape.members ? { value, duplicates: [] } : undefined;
 }
 
-/** Different paths. Deep ones of a hostile text would take gigabytes; of these as many as are told of are enough. */
+/** Different paths. Deep paths of a hostile text would take gigabytes, so only as many as are reported are kept. */
 class BoundedPaths {
   readonly #paths = new Set<string>();
   #characters = 0;
@@ -118,7 +118,7 @@ const withoutDuplicates = (value: Json | undefined): StrictlyParsed | undefined 
 
 function* readWithDuplicates(source: string, maxDepth: number): Generator<void, StrictlyParsed> {
   const paths = new BoundedPaths();
-  const value = yield* readJsonInSteps(source, { maxDepth, onDuplicate: (path) => paths.add(path) });
+  const value = yield* readJsonIncrementally(source, { maxDepth, onDuplicate: (path) => paths.add(path) });
   return { value, duplicates: paths.all };
 }
 

@@ -22,20 +22,20 @@ const charactersPerStep = 64 * 1024;
 const depthOfSteps = 6;
 
 /** {@link encodeJson} of something big: pauses within what has many members, which the engine encodes in one piece. */
-export function* encodeJsonInSteps(value: Json, depth = depthOfSteps): Generator<void, string> {
+export function* encodeJsonIncrementally(value: Json, depth = depthOfSteps): Generator<void, string> {
   if (typeof value !== 'object' || value === null || depth === 0) return encodeJson(value);
-  if (!Array.isArray(value)) return `{${yield* encodeMembersInSteps(value, Object.keys(value), depth)}}`;
+  if (!Array.isArray(value)) return `{${yield* encodeMembersIncrementally(value, Object.keys(value), depth)}}`;
   let text = '';
-  let told = 0;
+  let yielded = 0;
   for (let start = 0; start < value.length;) {
     const comma = start === 0 ? '' : ',';
     if (value.length > membersPerStep) {
       text += comma + encodeJson(value.slice(start, (start += membersPerStep))).slice(1, -1);
       yield;
     } else {
-      text += comma + (yield* encodeJsonInSteps(value[start++] as Json, depth - 1));
-      if (text.length - told < charactersPerStep) continue;
-      told = text.length;
+      text += comma + (yield* encodeJsonIncrementally(value[start++] as Json, depth - 1));
+      if (text.length - yielded < charactersPerStep) continue;
+      yielded = text.length;
       yield;
     }
   }
@@ -43,13 +43,13 @@ export function* encodeJsonInSteps(value: Json, depth = depthOfSteps): Generator
 }
 
 /** Some members of an object, without its braces. */
-export function* encodeMembersInSteps(
+export function* encodeMembersIncrementally(
   object: JsonObject,
   names: readonly string[],
   depth = depthOfSteps,
 ): Generator<void, string> {
   let text = '';
-  let told = 0;
+  let yielded = 0;
   for (let start = 0; start < names.length;) {
     let members = '';
     if (names.length > membersPerStep) {
@@ -59,11 +59,12 @@ export function* encodeMembersInSteps(
     } else {
       const name = names[start++] as string;
       const member = object[name];
-      if (member !== undefined) members = `${JSON.stringify(name)}:${yield* encodeJsonInSteps(member, depth - 1)}`;
+      if (member !== undefined)
+        members = `${JSON.stringify(name)}:${yield* encodeJsonIncrementally(member, depth - 1)}`;
     }
     if (members !== '') text += (text === '' ? '' : ',') + members;
-    if (names.length <= membersPerStep && text.length - told < charactersPerStep) continue;
-    told = text.length;
+    if (names.length <= membersPerStep && text.length - yielded < charactersPerStep) continue;
+    yielded = text.length;
     yield;
   }
   return text;
@@ -79,7 +80,7 @@ export interface EncodeJsonGoOptions {
 const htmlCharacters = /[<>&\u2028\u2029]/g;
 const escapeHtml = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/** JSON as Go's encoder writes it (K1.4): `<`, `>`, `&`, U+2028 and U+2029 escaped. No line break at the end. */
+/** JSON as Go's encoder writes it: `<`, `>`, `&`, U+2028 and U+2029 escaped. No line break at the end. */
 export function encodeJsonGo(value: unknown, options: EncodeJsonGoOptions = {}): string {
   let text = options.sortKeys === true ? encodeSorted(value) : encodeJson(value);
   if (options.pretty === true) text = indent(text);

@@ -1,4 +1,4 @@
-import { quote } from './go-quote.ts';
+import { quote } from '../go/go-quote.ts';
 
 /** A path that cannot be understood. */
 export class JsonPathError extends Error {

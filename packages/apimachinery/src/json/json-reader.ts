@@ -1,7 +1,7 @@
-import { atOnce } from './at-once.ts';
+import { runToCompletion } from '../async/run-to-completion.ts';
 import { setOwn, type Json, type JsonArray, type JsonObject } from './json.ts';
 
-/** Text that is not JSON. The message is worded as Go's `encoding/json` does, which clients see in answers (K1.7). */
+/** Text that is not JSON. The message is worded as Go's `encoding/json` does, which clients see in answers. */
 export class JsonSyntaxError extends Error {
   override readonly name = 'JsonSyntaxError';
 }
@@ -42,11 +42,11 @@ interface Container {
  * steps `position` stands at the first character that is not consumed, and `stack` holds the containers still open.
  */
 export function readJson(text: string, options: JsonReaderOptions): Json {
-  return atOnce(readJsonInSteps(text, options));
+  return runToCompletion(readJsonIncrementally(text, options));
 }
 
 /** {@link readJson} with pauses. */
-export function readJsonInSteps(text: string, options: JsonReaderOptions): Generator<void, Json> {
+export function readJsonIncrementally(text: string, options: JsonReaderOptions): Generator<void, Json> {
   return new JsonReader(text, options).read();
 }
 

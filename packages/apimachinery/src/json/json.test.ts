@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { encodeJson, encodeJsonGo, maxJsonDepth, parseJsonStrict } from './json-codec.ts';
-import { applyJsonPatch } from './patch/json-patch.ts';
-import { applyMergePatch } from './patch/merge-patch.ts';
-import { encodeYaml } from './yaml-codec.ts';
+import { applyJsonPatch } from '../patch/json-patch.ts';
+import { applyMergePatch } from '../patch/merge-patch.ts';
+import { encodeYaml } from '../yaml/yaml-codec.ts';
 import { deepCopy, deepEqual, deepFreeze, getOwn, isJsonObject, setOwn, type Json, type JsonObject } from './json.ts';
 
 const hostile = (): JsonObject => JSON.parse('{"__proto__":{"a":1},"constructor":{"b":[2]}}') as JsonObject;

@@ -12,7 +12,7 @@ export interface JsonObject {
   [key: string]: Json;
 }
 
-/** A value that nobody may change: what caches and listers hand out. */
+/** An immutable value, as caches and listers return it. */
 export type DeepReadonly<T> = unknown extends T
   ? T
   : T extends string | number | bigint | boolean | null | undefined

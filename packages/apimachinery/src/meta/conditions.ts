@@ -1,4 +1,4 @@
-import { formatTime } from './time.ts';
+import { formatTime } from '../values/time.ts';
 
 /** metav1.Condition. */
 export interface Condition {
@@ -29,7 +29,7 @@ export function isConditionTrue(
 }
 
 /**
- * The conditions with one set; the very same list when nothing changes, so that a reconciler can tell by identity
+ * The conditions with one set; the very same list when nothing changes, so that a reconciler sees by identity
  * whether there is anything to write. `lastTransitionTime` moves only when the status does.
  */
 export function setCondition(

@@ -1,12 +1,12 @@
-import { isJsonObject, type Json } from './json.ts';
-import { JsonSyntaxError, parseJson } from './json-codec.ts';
-import { statusErrors, type StatusError } from './status-error.ts';
+import { isJsonObject, type Json } from '../json/json.ts';
+import { JsonSyntaxError, parseJson } from '../json/json-codec.ts';
+import { statusErrors, type StatusError } from '../errors/status-error.ts';
 
 /** Where the next page of a list begins. */
 export interface ContinueToken {
   /** The first key to look at; inclusive. */
   readonly from: string;
-  /** Revision of the list; -1: continue at the newest state, at the price of consistency (K3.3). */
+  /** Revision of the list; -1: continue at the newest state, at the price of consistency. */
   readonly revision: number;
 }
 
@@ -31,7 +31,7 @@ const invalid = (why: string): StatusError =>
 
 /**
  * Reads a token back, relative to the `prefix` of the list it is used with. The key in it is a client's word: it can
- * never lead out of the prefix. Throws StatusError 400 with Kubernetes' texts (K3.3).
+ * never lead out of the prefix. Throws StatusError 400 with Kubernetes' texts.
  */
 export function decodeContinueToken(token: string, prefix: string): ContinueToken {
   const fields = decodeFields(token);

@@ -58,7 +58,7 @@ function splitOutsideQuotes(text: string, separator: string): string[] {
 
 /**
  * Clauses of an Accept header, best first; clauses of the same quality keep their order, and quality 0 stays in (a
- * server that ignores it does as Kubernetes does, K1.4). Clauses that are no media type are left out.
+ * server that ignores it does as Kubernetes does). Clauses that are no media type are left out.
  */
 export function parseAccept(header: string): AcceptClause[] {
   const clauses: AcceptClause[] = [];

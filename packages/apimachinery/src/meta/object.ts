@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from './json.ts';
+import type { Json, JsonObject } from '../json/json.ts';
 
 /** metav1.OwnerReference. */
 export interface OwnerReference extends JsonObject {

@@ -9,8 +9,8 @@ import {
   type ListOptions,
   type WriteOptions,
 } from './options.ts';
-import type { StatusError } from './status-error.ts';
-import type { Json } from './json.ts';
+import type { StatusError } from '../errors/status-error.ts';
+import type { Json } from '../json/json.ts';
 
 const query = (text: string): URLSearchParams => new URLSearchParams(text);
 const list = (text: string, isWatch = false): ListOptions => decodeListOptions(query(text), isWatch);
@@ -243,7 +243,7 @@ describe('options of a delete', () => {
     expect(failure(() => body(options))).toEqual({ code, message });
   });
 
-  test('a bad number in the query is told as it is', () => {
+  test('a bad number in the query is reported verbatim', () => {
     expect(failure(() => decodeDeleteQuery(query('gracePeriodSeconds=x')))).toEqual({
       code: 400,
       message: 'strconv.ParseInt: parsing "x": invalid syntax',

@@ -1,13 +1,13 @@
-import { quote } from './go-quote.ts';
-import { fieldErrors, FieldPath, type FieldError } from './field-error.ts';
-import { validateFieldManager } from './field-manager.ts';
-import { isJsonObject, type Json } from './json.ts';
-import { jsonTypeName } from './json-type-name.ts';
-import { parseFieldSelector, type FieldSelector } from './selectors/field-selector.ts';
-import { parseLabelSelector, type LabelSelector } from './selectors/label-selector.ts';
-import { SelectorParseError } from './selectors/selector-parse-error.ts';
-import { statusErrors, type StatusError } from './status-error.ts';
-import { parseInt64, StrconvError } from './strconv.ts';
+import { quote } from '../go/go-quote.ts';
+import { fieldErrors, FieldPath, type FieldError } from '../validation/field-error.ts';
+import { validateFieldManager } from '../validation/field-manager.ts';
+import { isJsonObject, type Json } from '../json/json.ts';
+import { jsonTypeName } from '../json/json-type-name.ts';
+import { parseFieldSelector, type FieldSelector } from '../selectors/field-selector.ts';
+import { parseLabelSelector, type LabelSelector } from '../selectors/label-selector.ts';
+import { SelectorParseError } from '../selectors/selector-parse-error.ts';
+import { statusErrors, type StatusError } from '../errors/status-error.ts';
+import { parseInt64, StrconvError } from '../go/strconv.ts';
 
 /** Where options come from: a parsed query (URLSearchParams fits). */
 export interface Query {
@@ -56,7 +56,7 @@ export interface DeleteOptions {
 
 const at = (field: string): FieldPath => FieldPath.of(field);
 
-/** A boolean of a query: absent, `0` and `false` in any case are false, everything else is true, `?watch` too (K1.7). */
+/** A boolean of a query: absent, `0` and `false` in any case are false, everything else is true, `?watch` too. */
 export function parseQueryBoolean(text: string | null): boolean {
   return text !== null && text !== '0' && text.toLowerCase() !== 'false';
 }
@@ -79,7 +79,7 @@ const optionalInteger = (text: string | null): number | undefined =>
   text === null || text === '' ? undefined : parseInt64(text);
 
 /**
- * Options of a list or watch (K3.1). Throws StatusError 400 for what cannot be read, 422 for what contradicts itself.
+ * Options of a list or watch. Throws StatusError 400 for what cannot be read, 422 for what contradicts itself.
  * `isWatch` is the verb's word: the deprecated watch paths carry no `watch` parameter.
  */
 export function decodeListOptions(query: Query, isWatch = false): ListOptions {
@@ -164,7 +164,7 @@ function defaultWatchOptions(options: ListOptions): ListOptions {
 
 const fieldValidations = ['', 'Ignore', 'Strict', 'Warn'];
 
-/** Options of a write (K1.7). `apply` tells a server-side apply from the other patches. Throws StatusError 422. */
+/** Options of a write. `apply` distinguishes server-side apply from the other patches. Throws StatusError 422. */
 export function decodeWriteOptions(
   query: Query,
   kind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions',
@@ -199,7 +199,7 @@ function validateDryRun(dryRun: readonly string[]): FieldError[] {
   return dryRun.every((value) => value === 'All') ? [] : [fieldErrors.notSupported(at('dryRun'), dryRun, ['All'])];
 }
 
-/** DeleteOptions without a body (K1.7). Throws StatusError 400 or 422. */
+/** DeleteOptions without a body. Throws StatusError 400 or 422. */
 export function decodeDeleteQuery(query: Query): DeleteOptions {
   const orphanDependents = query.get('orphanDependents');
   const policy = query.get('propagationPolicy');

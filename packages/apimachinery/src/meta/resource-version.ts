@@ -1,5 +1,5 @@
-import { quote } from './go-quote.ts';
-import { StrconvError, parseUint64 } from './strconv.ts';
+import { quote } from '../go/go-quote.ts';
+import { StrconvError, parseUint64 } from '../go/strconv.ts';
 
 /** A resource version in a request's options that is no number: `resourceVersion: Invalid value: "x": strconv.ParseUint: …`. */
 export class ResourceVersionError extends Error {
@@ -7,8 +7,8 @@ export class ResourceVersionError extends Error {
 }
 
 /**
- * The revision that an option names; `""` and `"0"` are 0 (K2.9). Throws {@link ResourceVersionError}: lists answer
- * 400 with `invalid resource version: ` before its text, GET and WATCH an untyped 500 (K3.2).
+ * The revision that an option names; `""` and `"0"` are 0. Throws {@link ResourceVersionError}: lists answer
+ * 400 with `invalid resource version: ` before its text, GET and WATCH an untyped 500.
  */
 export function parseResourceVersion(text: string): number {
   if (text === '' || text === '0') return 0;
@@ -22,7 +22,7 @@ export function parseResourceVersion(text: string): number {
   }
 }
 
-/** The revision of an object; 0 when it has none. Throws a StrconvError, whose text an update answers with (K2.4). */
+/** The revision of an object; 0 when it has none. Throws a StrconvError, whose text an update answers with. */
 export function objectRevision(resourceVersion: string | undefined): number {
   return resourceVersion === undefined || resourceVersion === '' || resourceVersion === '0'
     ? 0

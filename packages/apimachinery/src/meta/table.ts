@@ -1,4 +1,4 @@
-import type { Json } from './json.ts';
+import type { Json } from '../json/json.ts';
 import type { KubeObject, ObjectMeta } from './object.ts';
 
 /** metav1.TableColumnDefinition, fields in the order of the wire. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { deepFreeze, type Json } from '../json.ts';
-import { applyJsonPatch, applyJsonPatchInSteps, unknownJsonPatchFields } from './json-patch.ts';
+import { deepFreeze, type Json } from '../json/json.ts';
+import { applyJsonPatch, applyJsonPatchIncrementally, unknownJsonPatchFields } from './json-patch.ts';
 
 const patch = (document: Json, ...operations: Json[]): Json => applyJsonPatch(deepFreeze(document), operations);
 const refused = expect.objectContaining({
@@ -139,7 +139,7 @@ describe('JSON patch', () => {
 test('many operations on a long list are made in steps', () => {
   const list = Array.from({ length: 1000 }, (_, index) => index);
   const operations = Array.from({ length: 1000 }, () => ({ op: 'add', path: '/list/0', value: -1 }));
-  const steps = applyJsonPatchInSteps({ list }, operations);
+  const steps = applyJsonPatchIncrementally({ list }, operations);
   let pauses = 0;
   let step = steps.next();
   for (; step.done !== true; step = steps.next()) pauses++;

@@ -1,5 +1,5 @@
-import { atOnce } from '../at-once.ts';
-import { encodeJson, maxJsonDepth } from '../json-codec.ts';
+import { runToCompletion } from '../async/run-to-completion.ts';
+import { encodeJson, maxJsonDepth } from '../json/json-codec.ts';
 import {
   deepCopy,
   deepEqual,
@@ -10,11 +10,11 @@ import {
   type Json,
   type JsonArray,
   type JsonObject,
-} from '../json.ts';
-import { isStatusError, statusErrors } from '../status-error.ts';
+} from '../json/json.ts';
+import { isStatusError, statusErrors } from '../errors/status-error.ts';
 import { patchNotApplicable, unfitPatch } from './patch-errors.ts';
 
-/** More operations are refused (K4.2). */
+/** More operations are refused. */
 export const maxJsonPatchOperations = 10_000;
 /** How much all `copy` operations together may add, in bytes of JSON: a few could double the object again and again. */
 const maxCopiedBytes = 3 * 1024 * 1024;
@@ -31,18 +31,22 @@ export interface JsonPatchOperation {
 
 const operationFields = new Set(['op', 'path', 'from', 'value']);
 
-/** Checks the frame of a JSON patch. Throws StatusError 400 when it is no list of objects, 413 when it is too long. */
+/**
+ * Checks the frame of a JSON patch: null is an empty list, a null operation one without members. Throws StatusError 400 when
+ * it is no list of objects, 413 when it is too long.
+ */
 export function decodeJsonPatch(patch: Json): readonly JsonPatchOperation[] {
+  if (patch === null) return [];
   if (!Array.isArray(patch)) throw unfitPatch(patch, 'jsonpatch.Patch');
   for (const operation of patch) {
-    if (!isJsonObject(operation)) throw unfitPatch(operation, 'jsonpatch.Operation');
+    if (operation !== null && !isJsonObject(operation)) throw unfitPatch(operation, 'jsonpatch.Operation');
   }
   if (patch.length > maxJsonPatchOperations) {
     throw statusErrors.tooLarge(
       `The allowed maximum operations in a JSON patch is ${maxJsonPatchOperations}, got ${patch.length}`,
     );
   }
-  return patch as JsonPatchOperation[];
+  return patch.map((operation) => (operation ?? {}) as JsonPatchOperation);
 }
 
 /** Paths of members that no operation has (`[1].extra`), for `fieldValidation`; texts begin with `json patch unknown field`. */
@@ -55,17 +59,17 @@ export function unknownJsonPatchFields(operations: readonly JsonPatchOperation[]
 }
 
 /**
- * RFC 6902 with the liberties of the library that Kubernetes uses (K4.2): negative indices count from the end,
+ * RFC 6902 with the liberties of the library that Kubernetes uses: negative indices count from the end,
  * `replace` of a missing member adds it, `test` takes null for a missing member, `copy` of a missing member copies null,
  * and whatever stands before the first slash of a path is ignored. All or nothing: the result is a new object.
  * Throws StatusError 422 when an operation fails, and what {@link decodeJsonPatch} throws.
  */
 export function applyJsonPatch(document: DeepReadonly<Json>, patch: Json): Json {
-  return atOnce(applyJsonPatchInSteps(document, patch));
+  return runToCompletion(applyJsonPatchIncrementally(document, patch));
 }
 
 /** {@link applyJsonPatch} with pauses between its passes and operations. */
-export function* applyJsonPatchInSteps(document: DeepReadonly<Json>, patch: Json): Generator<void, Json> {
+export function* applyJsonPatchIncrementally(document: DeepReadonly<Json>, patch: Json): Generator<void, Json> {
   const operations = decodeJsonPatch(patch);
   const state: State = { root: deepCopy(document), copied: 0 };
   try {

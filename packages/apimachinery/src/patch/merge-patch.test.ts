@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { deepFreeze, type Json } from '../json.ts';
+import { deepFreeze, type Json } from '../json/json.ts';
 import { applyMergePatch } from './merge-patch.ts';
 
 test.each([

@@ -1,18 +1,18 @@
-import { atOnce } from '../at-once.ts';
-import { deepCopy, isJsonObject, setOwn, type DeepReadonly, type Json, type JsonObject } from '../json.ts';
+import { runToCompletion } from '../async/run-to-completion.ts';
+import { deepCopy, isJsonObject, setOwn, type DeepReadonly, type Json, type JsonObject } from '../json/json.ts';
 import { malformedPatch } from './patch-errors.ts';
 
 /**
  * RFC 7386: null removes, objects merge, everything else replaces. As in Kubernetes' library the patch must be an object
- * (StatusError 400 else), and what a patch adds is freed of nulls in nested objects, in lists too (K4.3). The result
+ * (StatusError 400 else), and what a patch adds is freed of nulls in nested objects, in lists too. The result
  * shares nothing with the arguments.
  */
 export function applyMergePatch(document: DeepReadonly<Json>, patch: Json): Json {
-  return atOnce(applyMergePatchInSteps(document, patch));
+  return runToCompletion(applyMergePatchIncrementally(document, patch));
 }
 
 /** {@link applyMergePatch} with a pause between its passes. */
-export function* applyMergePatchInSteps(document: DeepReadonly<Json>, patch: Json): Generator<void, Json> {
+export function* applyMergePatchIncrementally(document: DeepReadonly<Json>, patch: Json): Generator<void, Json> {
   if (!isJsonObject(patch)) throw malformedPatch('Invalid JSON Patch');
   const target = deepCopy(document);
   yield;

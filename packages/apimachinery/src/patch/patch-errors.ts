@@ -1,10 +1,10 @@
-import { jsonTypeName } from '../json-type-name.ts';
-import type { Json } from '../json.ts';
-import { StatusError, statusErrors } from '../status-error.ts';
+import { jsonTypeName } from '../json/json-type-name.ts';
+import type { Json } from '../json/json.ts';
+import { StatusError, statusErrors } from '../errors/status-error.ts';
 
 /**
  * 422 of a patch that cannot be applied to this object. Kubernetes keeps the reason to itself, clients see this text
- * whatever it was (K4.2, K4.4); `why` stays as the cause for logs.
+ * whatever it was; `why` stays as the cause for logs.
  */
 export function patchNotApplicable(why: string): StatusError {
   return new StatusError({

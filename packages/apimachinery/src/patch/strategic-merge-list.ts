@@ -1,8 +1,8 @@
-import { encodeJson } from '../json-codec.ts';
-import type { Json, JsonArray, JsonObject } from '../json.ts';
+import { encodeJson } from '../json/json-codec.ts';
+import type { Json, JsonArray, JsonObject } from '../json/json.ts';
 
 /**
- * The lists of a strategic merge. Their order (K4.4): elements of the patch in the order of the patch, elements that
+ * The lists of a strategic merge. Their order: elements of the patch in the order of the patch, elements that
  * only the server has in the server's order; the two rows are then drawn together like a zip fastener, where an element
  * of the server goes first only if the server's list has it before the next element of the patch. So elements that are
  * new to the server come as early as their row allows: in front.
@@ -26,7 +26,7 @@ export function mergeItems(
   merge: (item: JsonObject, patch: JsonObject) => JsonObject,
 ): JsonArray {
   const merged = [...current];
-  // What an element was before the merge tells its place in the order; its identity cannot change.
+  // The element before the merge gives its place in the order; its identity cannot change.
   const places = new Map<string, number>();
   merged.forEach((item, index) => {
     const key = identity(item);

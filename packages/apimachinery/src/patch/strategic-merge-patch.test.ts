@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { deepEqual, deepFreeze, type Json, type JsonObject } from '../json.ts';
+import { deepEqual, deepFreeze, type Json, type JsonObject } from '../json/json.ts';
 import { applyStrategicMergePatch, type PatchMetaLike } from './strategic-merge-patch.ts';
 
 const meta = (
@@ -238,7 +238,7 @@ describe('for all lists', () => {
     );
   });
 
-  // Not `toEqual`: to tell how two such lists differ takes it minutes.
+  // Not `toEqual`: its diff of two such lists takes minutes.
   test('long ones are merged, in the order of the patch', () => {
     const many = Array.from({ length: 50_000 }, (_, index) => ({ name: `n${index}`, v: 1 }));
     const change = [...many].reverse().map(({ name }) => ({ name, v: 2 }));

@@ -1,5 +1,5 @@
-import { atOnce } from '../at-once.ts';
-import { encodeJson } from '../json-codec.ts';
+import { runToCompletion } from '../async/run-to-completion.ts';
+import { encodeJson } from '../json/json-codec.ts';
 import {
   deepCopy,
   getOwn,
@@ -9,8 +9,8 @@ import {
   type Json,
   type JsonArray,
   type JsonObject,
-} from '../json.ts';
-import { statusErrors, type StatusError } from '../status-error.ts';
+} from '../json/json.ts';
+import { statusErrors, type StatusError } from '../errors/status-error.ts';
 import { mergeItems, mergeScalars, orderLike } from './strategic-merge-list.ts';
 import { withoutNulls } from './merge-patch.ts';
 import { malformedPatch, patchNotApplicable, unfitPatch } from './patch-errors.ts';
@@ -19,7 +19,7 @@ import { malformedPatch, patchNotApplicable, unfitPatch } from './patch-errors.t
 export interface PatchMetaLike {
   /** `merge`, `replace`, `retainKeys`; empty: merge objects, replace lists. */
   readonly strategies: readonly string[];
-  /** The member by which elements of a list are told apart. */
+  /** The merge key of the list. */
   readonly mergeKey: string | undefined;
   /** Meta of a member of this object, or of the objects in this list. Undefined: nothing is known. */
   field(name: string): PatchMetaLike | undefined;
@@ -31,7 +31,7 @@ const deletePrefix = '$deleteFromPrimitiveList';
 const orderPrefix = '$setElementOrder';
 
 /**
- * Kubernetes' strategic merge (K4.4). In the order of the work, for each object: `$patch` replaces or empties it;
+ * Kubernetes' strategic merge. In the order of the work, for each object: `$patch` replaces or empties it;
  * `$retainKeys` drops what it does not name; lists with a `$setElementOrder` are merged and put in order; then every
  * member of the patch: null removes, objects and lists merge as their meta says, all else replaces. What the document
  * does not have is taken from the patch without directives and nulls.
@@ -44,11 +44,11 @@ export function applyStrategicMergePatch(
   patch: Json,
   meta: PatchMetaLike,
 ): JsonObject {
-  return atOnce(applyStrategicMergePatchInSteps(document, patch, meta));
+  return runToCompletion(applyStrategicMergePatchIncrementally(document, patch, meta));
 }
 
 /** {@link applyStrategicMergePatch} with pauses between its passes. */
-export function* applyStrategicMergePatchInSteps(
+export function* applyStrategicMergePatchIncrementally(
   document: DeepReadonly<JsonObject>,
   patch: Json,
   meta: PatchMetaLike,

@@ -2,7 +2,7 @@ import { ProtobufError } from './protobuf-error.ts';
 import { WireReader, wireBytes } from './wire-reader.ts';
 import { WireWriter } from './wire-writer.ts';
 
-/** What stands before every object in protocol buffers: `k8s` and a zero byte (K1.4). */
+/** What stands before every object in protocol buffers: `k8s` and a zero byte. */
 const prefix = [0x6b, 0x38, 0x73, 0x00] as const;
 
 /** An object before its kind is known: runtime.Unknown. Texts are empty where the sender left them out. */

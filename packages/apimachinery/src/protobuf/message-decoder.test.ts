@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { JsonObject } from '../json.ts';
+import type { JsonObject } from '../json/json.ts';
 import { readProtobufEnvelope } from './envelope.ts';
 import { decodeMessage, maxMessageDepth } from './message-decoder.ts';
 import { MessageType, type MessageField } from './message-type.ts';

@@ -1,5 +1,5 @@
-import { parseJson } from '../json-codec.ts';
-import { type Json, type JsonObject, setOwn } from '../json.ts';
+import { parseJson } from '../json/json-codec.ts';
+import { type Json, type JsonObject, setOwn } from '../json/json.ts';
 import type { CompiledField, MessageType } from './message-type.ts';
 import { ProtobufError } from './protobuf-error.ts';
 import { type WireReader, wireBytes } from './wire-reader.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { JsonObject } from '../json.ts';
+import type { JsonObject } from '../json/json.ts';
 import { protobufEnvelopeHead, protobufEnvelopeTail, readProtobufEnvelope } from './envelope.ts';
 import { decodeMessage } from './message-decoder.ts';
 import { encodeMessage } from './message-encoder.ts';

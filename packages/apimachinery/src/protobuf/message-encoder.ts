@@ -1,5 +1,5 @@
-import { encodeJson } from '../json-codec.ts';
-import { type Json, type JsonObject, isJsonObject } from '../json.ts';
+import { encodeJson } from '../json/json-codec.ts';
+import { type Json, type JsonObject, isJsonObject } from '../json/json.ts';
 import type { CompiledField, MessageType } from './message-type.ts';
 import { WireWriter } from './wire-writer.ts';
 

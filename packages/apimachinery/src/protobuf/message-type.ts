@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../json.ts';
+import type { Json, JsonObject } from '../json/json.ts';
 import { wireBytes, wireFixed64, wireVarint } from './wire-reader.ts';
 
 /** How the bytes of a value become JSON: `bytes` are written in base64, `json` is bytes that hold a JSON text. */

@@ -1,4 +1,4 @@
-/** Bytes that are no message of the expected type. The text is what a client is told, in the words of Go's decoders. */
+/** Bytes that do not decode as the expected message. Clients see the text, which is that of Go's decoders. */
 export class ProtobufError extends Error {
   override readonly name = 'ProtobufError';
 }

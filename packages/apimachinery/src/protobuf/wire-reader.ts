@@ -19,8 +19,8 @@ const windowSize = 4096;
 const knownNames: string[] = Array.from({ length: 512 }, () => '');
 
 /**
- * A cursor over the wire format of protocol buffers. Nothing is read at or behind `limit`, which whoever reads a nested
- * message moves; nothing is allocated but the values asked for, so a length in the input cannot ask for memory.
+ * A cursor over the wire format of protocol buffers. Nothing is read at or behind `limit`, which the reader of a nested
+ * message moves. Only requested values are allocated, so a hostile length cannot allocate memory.
  */
 export class WireReader {
   position: number;

@@ -3,7 +3,7 @@ const smallText = 96;
 
 /**
  * Writes the wire format of protocol buffers from the end to the beginning: what a message contains is there before its
- * length is written, so nothing is measured twice. Whoever writes a message writes its fields in reverse.
+ * length is written, so nothing is measured twice. Callers write the fields of a message in reverse.
  */
 export class WireWriter {
   #bytes: Buffer;

@@ -48,7 +48,7 @@ export class FieldSelector {
 
 const everyField = new FieldSelector([]);
 
-/** Parses a `fieldSelector`. The empty text selects everything. Throws {@link SelectorParseError} with K3.6's texts. */
+/** Parses a `fieldSelector`. The empty text selects everything. Throws {@link SelectorParseError} with the texts of `fields.ParseSelector`. */
 export function parseFieldSelector(text: string): FieldSelector {
   if (text === '') return everyField;
   const requirements: FieldRequirement[] = [];

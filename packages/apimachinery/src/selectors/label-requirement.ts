@@ -1,6 +1,6 @@
-import { fieldErrors, FieldPath, type FieldError } from '../field-error.ts';
-import { validateLabelValue, validateQualifiedName } from '../names.ts';
-import { parseInt64, StrconvError } from '../strconv.ts';
+import { fieldErrors, FieldPath, type FieldError } from '../validation/field-error.ts';
+import { validateLabelValue, validateQualifiedName } from '../validation/names.ts';
+import { parseInt64, StrconvError } from '../go/strconv.ts';
 
 export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt';
 export type Labels = Readonly<Record<string, string>>;

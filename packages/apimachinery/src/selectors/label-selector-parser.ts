@@ -1,5 +1,5 @@
-import { compareBytewise } from '../json-codec.ts';
-import { fieldErrorText, FieldPath } from '../field-error.ts';
+import { compareBytewise } from '../json/json-codec.ts';
+import { fieldErrorText, FieldPath } from '../validation/field-error.ts';
 import {
   validateLabelKey,
   validateLabelRequirement,
@@ -48,7 +48,7 @@ function tokenize(text: string): Token[] {
   return tokens;
 }
 
-/** Requirements of the grammar of `labels.Parse` (K3.6). Errors inside a requirement carry a prefix, those around it none. */
+/** Requirements of the grammar of `labels.Parse`. Errors inside a requirement carry a prefix, those around it none. */
 export function parseLabelRequirements(text: string): LabelRequirement[] {
   const parser = new Parser(tokenize(text));
   const requirements: LabelRequirement[] = [];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { fieldErrorText, FieldPath } from '../field-error.ts';
+import { fieldErrorText, FieldPath } from '../validation/field-error.ts';
 import type { LabelRequirement } from './label-requirement.ts';
 import {
   labelSelectorFromObject,

@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import { compareBytewise, encodeJson } from '../json-codec.ts';
-import { fieldErrors, fieldErrorText, type FieldError, type FieldPath } from '../field-error.ts';
-import { validateLabelValue, validateQualifiedName } from '../names.ts';
-import { validateLabels } from '../object-meta-validation.ts';
-import { isJsonObject, type Json } from '../json.ts';
+import { compareBytewise, encodeJson } from '../json/json-codec.ts';
+import { fieldErrors, fieldErrorText, type FieldError, type FieldPath } from '../validation/field-error.ts';
+import { validateLabelValue, validateQualifiedName } from '../validation/names.ts';
+import { validateLabels } from '../validation/object-meta-validation.ts';
+import { isJsonObject, type Json } from '../json/json.ts';
 import { parseLabelRequirements } from './label-selector-parser.ts';
 import {
   requirementMatches,
@@ -73,7 +73,7 @@ const parsed = new LRUCache<string, LabelSelector>({
   sizeCalculation: (_selector, text) => text.length,
 });
 
-/** Parses a `labelSelector`. The empty text selects everything. Throws {@link SelectorParseError} with K3.6's texts. */
+/** Parses a `labelSelector`. The empty text selects everything. Throws {@link SelectorParseError} with the texts of `labels.Parse`. */
 export function parseLabelSelector(text: string): LabelSelector {
   if (text === '') return selectEverything;
   const known = parsed.get(text);
@@ -128,7 +128,7 @@ function requirementOf(expression: Json): LabelRequirement {
   };
 }
 
-/** What is wrong with a metav1.LabelSelector at `path`, as the validation of objects tells it. */
+/** Validates a metav1.LabelSelector at `path`; returns field errors. */
 export function validateLabelSelectorObject(selector: Json | undefined, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   const { matchLabels, matchExpressions } = isJsonObject(selector) ? selector : {};

@@ -1,4 +1,4 @@
-/** A selector that cannot be understood; its message is what the client is told with a 400 (K3.6). */
+/** A malformed selector; clients get its message with status 400. */
 export class SelectorParseError extends Error {
   override readonly name = 'SelectorParseError';
 }

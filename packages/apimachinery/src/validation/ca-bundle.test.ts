@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { caBundleProblem, encodedBundleProblem } from './ca-bundle.ts';
 
-/** Of an authority whose key nobody has. */
+/** Certificate of an authority whose key was discarded. */
 const certificate = `-----BEGIN CERTIFICATE-----
 MIIBdTCCARugAwIBAgIUbkW8cYlrN+fQqMB09LAz3zznRQwwCgYIKoZIzj0EAwIw
 DzENMAsGA1UEAwwEdGVzdDAgFw0yNjExMjExNDExMjFaGA8yMTI2MTAyODE0MTEy

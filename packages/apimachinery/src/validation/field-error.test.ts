@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { fieldErrorBody, fieldErrors, fieldErrorText, FieldPath, quote } from './field-error.ts';
-import { isStatusError, StatusError, statusErrors } from './status-error.ts';
+import { isStatusError, StatusError, statusErrors } from '../errors/status-error.ts';
 
 const path = FieldPath.of('spec', 'ports').index(0).child('name').key('x');
 
@@ -106,7 +106,7 @@ describe('status errors', () => {
     expect(isStatusError(error, error.reason)).toBe(true);
   });
 
-  test('are told from other errors, and carry a continue token', () => {
+  test('are distinguished from other errors, and carry a continue token', () => {
     expect(isStatusError(new Error('x'))).toBe(false);
     expect(isStatusError(statusErrors.untyped('x'), 'NotFound')).toBe(false);
     expect(statusErrors.expired('old', 'token').toStatus().metadata).toEqual({ continue: 'token' });

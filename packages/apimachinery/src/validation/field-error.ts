@@ -1,7 +1,7 @@
-import { quote } from './go-quote.ts';
-import { rawJson, type Json } from './json.ts';
+import { quote } from '../go/go-quote.ts';
+import { rawJson, type Json } from '../json/json.ts';
 
-export { quote } from './go-quote.ts';
+export { quote } from '../go/go-quote.ts';
 
 /** The kinds of field errors and the text each begins with (apimachinery `field.ErrorType`). */
 export const fieldErrorTexts = {
@@ -20,7 +20,7 @@ export const fieldErrorTexts = {
 } as const;
 export type FieldErrorType = keyof typeof fieldErrorTexts;
 
-/** Stands for a value that messages leave out: objects and lists that a rule refused (K5.8). */
+/** Stands for a value that messages leave out: objects and lists that a rule refused. */
 export const omittedValue: unique symbol = Symbol('omitted value');
 
 const withoutValue = new Set<FieldErrorType>([
@@ -42,7 +42,7 @@ export interface FieldError {
 
 /**
  * A place in an object: `fieldPath('spec').child('ports').index(0).key('x')` prints `spec.ports[0][x]`. Immutable. Its text
- * is made when somebody asks: there is a path for each check, and hardly one of them fails.
+ * is rendered lazily: every check has a path, and few of them fail.
  */
 export class FieldPath {
   readonly #parent: FieldPath | undefined;

@@ -6,7 +6,7 @@ const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 /** What nearly all names are, found out at once. */
 const plain = /^[ -~]{0,128}$/;
 
-/** The name of a field manager (K1.7): at most 128 bytes, printable. */
+/** The name of a field manager: at most 128 bytes, printable. */
 export function validateFieldManager(manager: string, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   if (plain.test(manager)) return errors;

@@ -1,4 +1,4 @@
-import { quote } from './go-quote.ts';
+import { quote } from '../go/go-quote.ts';
 import { fieldErrors, type FieldError, type FieldPath } from './field-error.ts';
 import { validateQualifiedName } from './names.ts';
 
@@ -9,7 +9,7 @@ export const foregroundFinalizer = 'foregroundDeletion';
 
 const standardFinalizers = new Set(['kubernetes', orphanFinalizer, foregroundFinalizer]);
 
-/** Syntax of finalizers, and that the two of the garbage collector do not contradict each other (K2.3). */
+/** Syntax of finalizers, and that the two of the garbage collector do not contradict each other. */
 export function validateFinalizers(finalizers: readonly string[], path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   for (const finalizer of finalizers) {

@@ -29,7 +29,7 @@ describe('names of objects', () => {
       expect(validateDns1123Subdomain(name)).toEqual([subdomain]);
     },
   );
-  test('length and form are told together', () => {
+  test('length and form are reported together', () => {
     expect(validateDns1123Subdomain('x'.repeat(254))).toEqual(['must be no more than 253 characters']);
     expect(validateDns1123Label('X'.repeat(64))).toEqual(['must be no more than 63 characters', label]);
     expect(validateDns1123Label('a.b')).toEqual(['must not contain dots']);

@@ -1,5 +1,5 @@
 /**
- * Checks of names (K2.2, K2.3). Each function returns Kubernetes' messages for what is wrong, in its order, and an
+ * Checks of names. Each function returns Kubernetes' messages for what is wrong, in its order, and an
  * empty list for a good name. The patterns are anchored and made of disjoint character classes, so that matching is
  * linear whatever a client sends.
  */

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { fieldErrorText, FieldPath } from './field-error.ts';
 import { validateStandardFinalizers } from './finalizers.ts';
-import type { ObjectMeta, OwnerReference } from './object.ts';
+import type { ObjectMeta, OwnerReference } from '../meta/object.ts';
 import { validateDns1123Subdomain } from './names.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from './object-meta-validation.ts';
-import { statusErrors } from './status-error.ts';
+import { statusErrors } from '../errors/status-error.ts';
 import { dedupOwnerReferences, duplicateOwnersWarning } from './owner-references.ts';
 
 const create = (meta: ObjectMeta, origin: 'built-in' | 'custom' = 'built-in'): string[] =>
@@ -37,7 +37,7 @@ describe('metadata of a create', () => {
     );
   });
 
-  test('tells a bad base of a generated name, and the name made of it', () => {
+  test('reports a bad base of a generated name, and the generated name', () => {
     const errors = create({ generateName: 'Bad_', name: 'Bad_x', namespace: 'n' });
     expect(errors.map((error) => error.slice(0, 48))).toEqual([
       'metadata.generateName: Invalid value: "Bad_": a ',
@@ -165,7 +165,7 @@ test('repeated owners are dropped and named', () => {
   );
 });
 
-test('faults by the hundred thousand are faults, and the answer tells of the first ones', () => {
+test('a hundred thousand errors are refused, and the first ones are reported', () => {
   const labels = Object.fromEntries(Array.from({ length: 150_000 }, (_, index) => [`-${index}`, '-']));
   const errors = validateObjectMeta(
     { name: 'a', labels },
@@ -177,7 +177,7 @@ test('faults by the hundred thousand are faults, and the answer tells of the fir
   expect(message).toMatch(/, and 299000 more errors\]$/);
 });
 
-test('faults that each show a long list are told of as far as a body is long', () => {
+test('errors with long lists of values are reported up to the size of the body', () => {
   const ownerReferences = Array.from({ length: 3_000 }, (_, index) => ({
     apiVersion: 'v1',
     kind: 'ConfigMap',
@@ -191,8 +191,8 @@ test('faults that each show a long list are told of as far as a body is long', (
   );
   expect(errors.length).toBe(2_999);
   const { message, details } = statusErrors.invalid({ group: '', kind: 'ConfigMap' }, 'a', errors);
-  const told = details?.causes?.length as number;
-  expect(told).toBeGreaterThan(1);
-  expect(message).toMatch(new RegExp(`, and ${2_999 - told} more errors\\]$`));
+  const reported = details?.causes?.length as number;
+  expect(reported).toBeGreaterThan(1);
+  expect(message).toMatch(new RegExp(`, and ${2_999 - reported} more errors\\]$`));
   expect(message.length).toBeLessThan(4 * 1024 * 1024);
 });

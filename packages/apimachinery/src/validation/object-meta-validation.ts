@@ -1,9 +1,9 @@
 import { appendErrors, fieldErrors, FieldPath, type FieldError } from './field-error.ts';
 import { validateFieldManager } from './field-manager.ts';
 import { validateFinalizers, validateNoNewFinalizers, validateStandardFinalizers } from './finalizers.ts';
-import { isJsonObject, type DeepReadonly, type Json } from './json.ts';
+import { isJsonObject, type DeepReadonly, type Json } from '../json/json.ts';
 import { maskTrailingDash, validateDns1123Label, validateLabelValue, validateQualifiedName } from './names.ts';
-import type { ObjectMeta } from './object.ts';
+import type { ObjectMeta } from '../meta/object.ts';
 import { validateOwnerReferences } from './owner-references.ts';
 
 export interface ObjectMetaRules {
@@ -20,7 +20,7 @@ const maxAnnotationBytes = 256 * 1024;
 const maxSubresourceLength = 256;
 const metadataPath = FieldPath.of('metadata');
 
-/** Metadata of an object that is about to be created (K2.3). Order of the errors as upstream. */
+/** Metadata of an object that is about to be created. Order of the errors as upstream. */
 export function validateObjectMeta(meta: DeepReadonly<ObjectMeta>, rules: ObjectMetaRules): FieldError[] {
   const path = rules.path ?? metadataPath;
   const errors: FieldError[] = [];
@@ -55,7 +55,7 @@ export function validateObjectMeta(meta: DeepReadonly<ObjectMeta>, rules: Object
 }
 
 /**
- * Metadata of an update against the stored object (K2.4). Whether an update without a resource version is allowed is
+ * Metadata of an update against the stored object. Whether an update without a resource version is allowed is
  * not asked here: the registry knows.
  */
 export function validateObjectMetaUpdate(

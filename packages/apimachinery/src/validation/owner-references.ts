@@ -1,8 +1,8 @@
 import { fieldErrors, type FieldError, type FieldPath } from './field-error.ts';
-import { gvkText, parseApiVersion } from './group-version.ts';
-import type { OwnerReference } from './object.ts';
+import { gvkText, parseApiVersion } from '../meta/group-version.ts';
+import type { OwnerReference } from '../meta/object.ts';
 
-/** Owner references (K2.3). Paths carry no index, as upstream. */
+/** Owner references. Paths carry no index, as upstream. */
 export function validateOwnerReferences(references: readonly OwnerReference[], path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   for (const reference of references) errors.push(...validateOwnerReference(reference, path));
@@ -39,7 +39,7 @@ function validateOwnerReference(reference: OwnerReference, path: FieldPath): Fie
 }
 
 /**
- * Drops references to an owner that is named already (same uid, and nothing else different), and tells the uids.
+ * Drops references to an owner that is named already (same uid, and nothing else different), and returns the uids.
  * The text for the warning is {@link duplicateOwnersWarning}.
  */
 export function dedupOwnerReferences(references: readonly OwnerReference[]): {
@@ -60,7 +60,7 @@ export function dedupOwnerReferences(references: readonly OwnerReference[]): {
   return { references: kept, duplicates: [...duplicates] };
 }
 
-/** The `Warning` for references that {@link dedupOwnerReferences} dropped, before or after mutating admission (K1.7). */
+/** The `Warning` for references that {@link dedupOwnerReferences} dropped, before or after mutating admission. */
 export function duplicateOwnersWarning(uids: readonly string[], when: 'request' | 'admission'): string {
   const text = '.metadata.ownerReferences contains duplicate entries';
   return when === 'request'

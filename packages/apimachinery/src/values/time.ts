@@ -48,7 +48,7 @@ export function parseTime(text: string): Date | undefined {
   return micros === undefined ? undefined : new Date(Math.floor(micros / 1000));
 }
 
-/** Microseconds since 1970; the text must have exactly six digits of a second, as Kubernetes wants them (K2.8). */
+/** Microseconds since 1970; the text must have exactly six digits of a second, as Kubernetes wants them. */
 export function parseMicroTime(text: string): number | undefined {
   return microRfc3339.test(text) ? parseMicros(text) : undefined;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { parseJson } from './json-codec.ts';
-import { deepEqual, type Json, type JsonObject } from './json.ts';
+import { parseJson } from '../json/json-codec.ts';
+import { deepEqual, type Json, type JsonObject } from '../json/json.ts';
 import { encodeYaml, parseYaml, parseYamlStrict } from './yaml-codec.ts';
 
 describe('parseYaml', () => {
@@ -59,7 +59,7 @@ describe('parseYaml', () => {
     expect(value['true']).not.toBe(value['x']);
   });
 
-  test('tells repeated keys by line; the last wins', () => {
+  test('reports repeated keys by line; the last wins', () => {
     expect(parseYamlStrict('data:\n  a: 1\n  b: 2\n  a: 3\n')).toEqual({
       value: { data: { a: 3, b: 2 } },
       duplicates: ['line 4: key "a" already set in map'],
@@ -229,7 +229,7 @@ describe('encodeYaml', () => {
 });
 
 describe('hostile YAML', () => {
-  test('tells the first fault, and none besides', () => {
+  test('reports the first error only', () => {
     expect(() => parseYaml(`a: ${'"'.repeat(1_000)}`)).toThrow(
       /^yaml: line 1: Unexpected double-quoted-scalar at node end$/,
     );

@@ -1,10 +1,10 @@
 import { createRequire } from 'node:module';
 import type * as Yaml from 'yaml';
 import type { Document, LineCounter, Node, Scalar, YAMLMap, YAMLSeq } from 'yaml';
-import { quote } from './go-quote.ts';
-import { atOnce } from './at-once.ts';
-import { JsonSyntaxError, maxJsonDepth, parseJsonInSteps } from './json-codec.ts';
-import { setOwn, type Json, type JsonArray, type JsonObject } from './json.ts';
+import { quote } from '../go/go-quote.ts';
+import { runToCompletion } from '../async/run-to-completion.ts';
+import { JsonSyntaxError, maxJsonDepth, parseJsonIncrementally } from '../json/json-codec.ts';
+import { setOwn, type Json, type JsonArray, type JsonObject } from '../json/json.ts';
 import { resolvePlainScalar } from './yaml-scalar.ts';
 
 export { encodeYaml } from './yaml-encoder.ts';
@@ -100,16 +100,17 @@ function offsetOf(place: ErrorPlace): number {
  * Most "YAML" is JSON, above all the apply patches of clients: read it at the speed of JSON. Undefined when it is not,
  * or when names stand twice (the line numbers of YAML are wanted then).
  */
-const parseJsonAsYaml = (source: string): ParsedYaml | undefined => atOnce(parseJsonAsYamlInSteps(source));
+const parseJsonAsYaml = (source: string): ParsedYaml | undefined =>
+  runToCompletion(parseJsonAsYamlIncrementally(source));
 
 /** Whether a text may be JSON after all. */
 export const mayBeJson = (source: string): boolean => /^\s*\{/.test(source);
 
 /** {@link parseJsonAsYaml} with pauses. */
-export function* parseJsonAsYamlInSteps(source: string): Generator<void, ParsedYaml | undefined> {
+export function* parseJsonAsYamlIncrementally(source: string): Generator<void, ParsedYaml | undefined> {
   if (!mayBeJson(source)) return undefined;
   try {
-    const { value, duplicates } = yield* parseJsonInSteps(source, true);
+    const { value, duplicates } = yield* parseJsonIncrementally(source, true);
     return duplicates.length === 0 ? { value, duplicates: [] } : undefined;
   } catch (error) {
     if (error instanceof JsonSyntaxError) return undefined;

@@ -5,7 +5,7 @@ const maxSimpleKey = 128;
 const step = 2;
 
 /**
- * YAML as Kubernetes writes it (K1.4): keys sorted, two spaces, lists at the margin of their key, texts that would be
+ * YAML as Kubernetes writes it: keys sorted, two spaces, lists at the margin of their key, texts that would be
  * read as something else in double quotes, texts of several lines as literal blocks, long lines folded at 80.
  */
 export function encodeYaml(value: unknown): string {

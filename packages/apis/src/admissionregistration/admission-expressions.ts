@@ -16,7 +16,7 @@ import {
 } from '@multiplane/schema';
 
 /*
- * The language of expressions in admission (K6.6): which names they may use, and of which types those are.
+ * The language of expressions in admission: which names they may use, and of which types those are.
  */
 
 const leaf = (type: CelType): SchemaType => ({ type, schema: {}, maxElements: 0, minSize: 1 });
@@ -124,7 +124,7 @@ type Compiled =
   | { readonly program?: undefined; readonly problem: string };
 
 /**
- * An expression of a policy or webhook. It is compiled when somebody first asks what became of it: a policy may have
+ * An expression of a policy or webhook. It is compiled lazily, on first use: a policy may have
  * hundreds, and not all at once may hold the event loop.
  */
 export class AdmissionExpression {

@@ -45,7 +45,7 @@ const errorsOf = async (object: KubeObject): Promise<string[]> =>
   (await strategyOf('validatingadmissionpolicies').validate(context, object)).map(fieldErrorText);
 
 describe('expressions', () => {
-  test('a few are compiled at once, many elsewhere', async () => {
+  test('few are compiled on the main thread, many in a worker', async () => {
     sent.length = 0;
     expect(await errorsOf(policy({ validations: times(3, 'object.') }))).toHaveLength(3);
     expect(sent).toEqual([]);

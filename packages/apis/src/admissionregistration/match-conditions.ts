@@ -11,7 +11,7 @@ import type { NamedExpression } from './policy-expressions.ts';
 
 const maxMatchConditions = 64;
 
-/** `matchConditions` of webhooks and policies: named expressions (K6.4), compiled as well. */
+/** `matchConditions` of webhooks and policies: named expressions, compiled as well. */
 export function matchConditionErrors(
   conditions: readonly Json[],
   compiled: readonly NamedExpression[],

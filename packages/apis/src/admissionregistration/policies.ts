@@ -31,7 +31,6 @@ import { admissionRegistrationGroup, apiExtensionsCategory } from './webhook-con
 
 const spec = FieldPath.of('spec');
 
-/** K6.6. */
 export function validatingAdmissionPolicies(): ResourceDefinition {
   const base = policyStrategy(validatingPolicyErrors);
   return policyKind('ValidatingAdmissionPolicy', 'validatingadmissionpolicies', {
@@ -54,7 +53,6 @@ export function validatingAdmissionPolicies(): ResourceDefinition {
   });
 }
 
-/** K6.7. */
 export function mutatingAdmissionPolicies(): ResourceDefinition {
   return policyKind('MutatingAdmissionPolicy', 'mutatingadmissionpolicies', {
     defaults: fillPolicyDefaults,

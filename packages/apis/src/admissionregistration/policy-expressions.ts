@@ -45,7 +45,7 @@ export interface PolicyExpressions {
 
 const bool: WantedTypes = ['bool'];
 
-/** Types of the variables that stand before a place, each known when somebody asks for it. */
+/** Types of the variables declared before a place, each inferred lazily. */
 class VariableTypes extends Map<string, CelType> {
   readonly #expressions = new Map<string, AdmissionExpression>();
 
@@ -91,7 +91,7 @@ export const compileMatchConditions = (
   names: { readonly params: boolean; readonly object?: CelType | undefined },
 ): NamedExpression[] => named(conditions, policyEnvironment([], { ...names, authorizer: true }), 'expression', bool);
 
-/** All expressions of a policy of either kind (K6.6, K6.7). `object`: the type of what it is about, if known. */
+/** All expressions of a policy of either kind. `object`: the type of what it is about, if known. */
 export function compilePolicy(policy: DeepReadonly<KubeObject>, object?: CelType): PolicyExpressions {
   const params = at(policy, 'spec', 'paramKind') !== undefined;
   const patches = at(policy, 'spec', 'mutations') !== undefined;
@@ -175,7 +175,7 @@ function weightOf(object: DeepReadonly<KubeObject>): Weight {
   return { expressions: texts.length, bytes: texts.reduce((sum, text) => sum + text.length, 0) };
 }
 
-/** Whether the expressions of an object are better compiled elsewhere when it is written. */
+/** Whether the expressions of an object are compiled in a worker when it is written. */
 export function hasManyExpressions(object: DeepReadonly<KubeObject>): boolean {
   const { expressions, bytes } = weightOf(object);
   return expressions > quickExpressions || bytes > quickBytes;

@@ -21,7 +21,7 @@ const warnings = async (resources: string[], ...expressions: string[]): Promise<
     ({ fieldRef, warning }) => `${fieldRef}: ${warning.split('\n')[0]}`,
   );
 
-test('fields that the kind does not have are told, those that it has are not', async () => {
+test('fields that the kind does not have are reported, others are not', async () => {
   expect(
     await warnings(
       ['configmaps'],

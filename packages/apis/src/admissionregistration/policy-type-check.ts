@@ -26,7 +26,7 @@ const maxKinds = 10;
 const maxDepth = 24;
 
 /**
- * Checks the validations of a policy against the schemas of the kinds that its rules name without wildcards (K6.6). At run
+ * Checks the validations of a policy against the schemas of the kinds that its rules name without wildcards. At run
  * time objects have no types, so what is found is a warning: a field that is not there will be an error of each request.
  * Policies with very many expressions are not looked at.
  */

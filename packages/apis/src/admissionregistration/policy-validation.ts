@@ -16,7 +16,7 @@ import type { MutationExpression, NamedExpression, ValidationExpressions } from 
 import { namedRuleErrors } from './rule-validation.ts';
 
 /*
- * Parts of admission policies and their bindings (K6.6, K6.7).
+ * Parts of admission policies and their bindings.
  */
 
 const maxAuditAnnotations = 20;

@@ -10,7 +10,7 @@ import { at, textsAt } from '../fields.ts';
 const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 const scopes = ['*', 'Cluster', 'Namespaced'];
 
-/** A rule that selects requests: operations, groups, versions, resources, scope (K6.4). */
+/** A rule that selects requests: operations, groups, versions, resources, scope. */
 export function ruleErrors(rule: Json, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   const wanted = textsAt(rule, 'operations');

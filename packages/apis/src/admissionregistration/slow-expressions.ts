@@ -2,7 +2,7 @@ import type { FieldError, KubeObject } from '@multiplane/apimachinery';
 import type { StrategyContext } from '../resource-definition.ts';
 import { hasManyExpressions } from './policy-expressions.ts';
 
-/** What is wrong with an object whose expressions are compiled to find out: elsewhere, where there are many. */
+/** Errors of an object whose expressions are compiled for validation: in a worker, where there are many. */
 export function expressionsChecked(
   { slowly, cluster }: StrategyContext,
   object: KubeObject,

@@ -27,7 +27,6 @@ export const apiExtensionsCategory = 'api-extensions';
 export const mutatingWebhookConfigurations = (): ResourceDefinition => webhookConfigurations('Mutating');
 export const validatingWebhookConfigurations = (): ResourceDefinition => webhookConfigurations('Validating');
 
-/** K6.4. */
 function webhookConfigurations(type: 'Mutating' | 'Validating'): ResourceDefinition {
   const kind = `${type}WebhookConfiguration`;
   return builtInKind({

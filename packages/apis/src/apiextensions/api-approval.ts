@@ -1,12 +1,18 @@
-import { fieldErrors, FieldPath, type DeepReadonly, type FieldError, type KubeObject } from '@multiplane/apimachinery';
+import {
+  fieldErrors,
+  FieldPath,
+  splitUrl,
+  type DeepReadonly,
+  type FieldError,
+  type KubeObject,
+} from '@multiplane/apimachinery';
 import { annotationOf, textAt } from '../fields.ts';
-import { splitUrl } from '../webhook-client-rules.ts';
 
 export const apiApprovedAnnotation = 'api-approved.kubernetes.io';
 
 export type ApprovalState = 'approved' | 'bypassed' | 'invalid' | 'missing';
 
-/** Groups under which only the Kubernetes community may define kinds (K5.1). */
+/** Groups under which only the Kubernetes community may define kinds. */
 export const isProtectedGroup = (group: string): boolean =>
   ['k8s.io', 'kubernetes.io'].some((domain) => group === domain || group.endsWith(`.${domain}`));
 

@@ -1,11 +1,11 @@
 import {
+  encodedBundleProblem,
   fieldErrors,
   type DeepReadonly,
   type FieldError,
   type FieldPath,
   type JsonObject,
 } from '@multiplane/apimachinery';
-import { encodedBundleProblem } from '../ca-bundle.ts';
 import { objectAt, textAt, textsAt } from '../fields.ts';
 import { webhookClientErrors } from '../webhook-client-rules.ts';
 import { labelErrors } from './crd-names.ts';
@@ -14,7 +14,7 @@ import { labelErrors } from './crd-names.ts';
 export const reviewVersions = ['v1', 'v1beta1'];
 
 /**
- * `spec.conversion` (K5.1). Paths are those of the reference's internal form. `old` is that of the stored definition;
+ * `spec.conversion`. Paths are those of Kubernetes' internal version. `old` is that of the stored definition;
  * undefined: the definition is new, and its authorities may be filled in later.
  */
 export function conversionErrors(

@@ -7,7 +7,7 @@ import {
 } from '@multiplane/apimachinery';
 import { textAt, textsAt } from '../fields.ts';
 
-/** Forms of `spec.names` and `status.acceptedNames` (K5.1). Empty names are judged elsewhere. */
+/** Forms of `spec.names` and `status.acceptedNames`. Empty names are validated by the required-field rules. */
 export function crdNamesErrors(names: Json | undefined, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   const check = (where: FieldPath, name: string, checked = name, prefix = ''): void => {

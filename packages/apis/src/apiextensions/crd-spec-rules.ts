@@ -23,7 +23,7 @@ const sharedParts = ['schema', 'subresources', 'additionalPrinterColumns', 'sele
 type SharedPart = (typeof sharedParts)[number];
 
 /**
- * Rules of `spec` (K5.1). Errors come in the order and with the paths of the reference, which looks at a form of the
+ * Rules of `spec`. Errors come in the order and with the paths of Kubernetes, which validates its internal version of the
  * definition where parts that all versions share were lifted to the top of the spec.
  */
 export function crdSpecErrors(crd: KubeObject, old: DeepReadonly<KubeObject> | undefined): FieldError[] {
@@ -72,10 +72,10 @@ const selectableFieldsOf = (version: Json): JsonObject[] =>
   listAt(version, 'selectableFields').filter((field) => isJsonObject(field));
 const hasStatus = (version: Json): boolean => objectAt(version, 'subresources', 'status') !== undefined;
 
-/** Groups of Kubernetes without a dot, whose kinds may be brought back (C3.4). */
+/** Groups of Kubernetes without a dot, whose kinds may be brought back. */
 export const nativeGroups: ReadonlySet<string> = new Set(['apps', 'autoscaling', 'batch', 'extensions', 'policy']);
 
-/** Who spells the core group out in the name means it; a bound schema has said so in its own (C3.4). */
+/** Who spells the core group out in the name means it; a bound schema has said so in its own. */
 const meansCoreGroup = ({ metadata }: KubeObject): boolean =>
   metadata.name?.endsWith('.core') === true ||
   (metadata.annotations !== undefined && Object.hasOwn(metadata.annotations, boundDefinitionAnnotation));
@@ -136,7 +136,7 @@ function versionErrors(
   return errors;
 }
 
-/** Messages show versions under the names that the reference has inside of its server. */
+/** Messages show versions with the Go field names of Kubernetes' internal version. */
 const insideForm = (version: Json): Json => ({
   Name: textAt(version, 'name'),
   Served: at(version, 'served') === true,
@@ -154,7 +154,7 @@ function versionListErrors(versions: readonly Json[], path: FieldPath): FieldErr
   if (versions.filter((version) => at(version, 'storage') === true).length !== 1) {
     wrong('must have exactly one version marked as storage version');
   }
-  // The reference's internal form has a field for the first version, which is checked once more.
+  // Kubernetes' internal version has a field for the first version, which is validated once more.
   const first = names[0] ?? '';
   const messages = first === '' ? [] : validateDns1035Label(first);
   if (messages.length > 0) errors.push(fieldErrors.invalid(path.child('version'), first, messages.join(',')));
@@ -206,7 +206,7 @@ export function storedVersionErrors(crd: KubeObject): FieldError[] {
   if (stored.length === 0) return [fieldErrors.invalid(path, null, 'must have at least one stored version')];
   const versions = listAt(crd, 'spec', 'versions');
   const names = new Set(versions.map((version) => textAt(version, 'name')));
-  const errors = stored.flatMap((version, index) =>
+  const missing = stored.flatMap((version, index) =>
     names.has(version)
       ? []
       : [
@@ -219,10 +219,8 @@ export function storedVersionErrors(crd: KubeObject): FieldError[] {
         ],
   );
   const storage = storageVersionOf(crd);
-  if (storage !== '' && !stored.includes(storage)) {
-    errors.push(fieldErrors.invalid(path, stored, `must have the storage version ${storage}`));
-  }
-  return errors;
+  if (storage === '' || stored.includes(storage)) return missing;
+  return [fieldErrors.invalid(path, stored, `must have the storage version ${storage}`), ...missing];
 }
 
 /** Name of the version that objects are stored in; empty when there is none. */

@@ -2,7 +2,7 @@ import { fieldErrors, type FieldError, type FieldPath, type Json } from '@multip
 import { at, listAt, objectAt, textAt } from '../fields.ts';
 
 /*
- * The parts of a version of a definition besides its schema (K5.1).
+ * The parts of a version of a definition besides its schema.
  */
 
 const columnTypes = ['boolean', 'date', 'integer', 'number', 'string'];

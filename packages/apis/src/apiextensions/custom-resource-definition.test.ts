@@ -11,7 +11,7 @@ import {
 } from '@multiplane/apimachinery';
 import { builtInResources } from '../built-in-resources.ts';
 import type { ResourceDefinition, StrategyContext } from '../resource-definition.ts';
-import { atOnce } from '../test-support/at-once.ts';
+import { foundErrors } from '../../test/found-errors.ts';
 
 /** Long texts of name rules, written short in the tables below. */
 const nameRules: Readonly<Record<string, string>> = {
@@ -22,7 +22,7 @@ const nameRules: Readonly<Record<string, string>> = {
 };
 
 const context: StrategyContext = {
-  user: { name: 'somebody', uid: '', groups: [], extra: {} },
+  user: { name: 'alice', uid: '', groups: [], extra: {} },
   cluster: 'root' as LogicalClusterName,
   namespace: 'ns',
   now: () => new Date(0),
@@ -55,7 +55,7 @@ function refusals(definition: ResourceDefinition, body: string, cluster = contex
       path: FieldPath.of('metadata'),
       origin: 'built-in',
     }),
-    ...atOnce(definition.strategy.validate({ ...context, cluster }, object)),
+    ...foundErrors(definition.strategy.validate({ ...context, cluster }, object)),
   ];
   return errors.map((error) => `${error.field} | ${error.type} | ${fieldErrorBody(error)}`).sort();
 }
@@ -252,4 +252,29 @@ test('the status of a new definition is for the server to say, and only what the
   };
   expect(statusOf()).toEqual({ acceptedNames: { plural: '', kind: '' }, storedVersions: ['v1'] });
   expect(statusOf(true)).toEqual(given);
+});
+
+test('the status subresource accepts stored versions that an update of the definition rejects', async () => {
+  const { strategy, subresources } = definitionOf('apiextensions.k8s.io/v1 customresourcedefinitions');
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  const names = { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' };
+  const object = {
+    metadata: { name: 'widgets.g.example.com' },
+    spec: {
+      group: 'g.example.com',
+      scope: 'Namespaced',
+      names,
+      versions: [{ name: 'v2', served: true, storage: true, schema }],
+    },
+    status: { acceptedNames: names, storedVersions: ['v1'] },
+  } as unknown as KubeObject;
+  const status = subresources['status'];
+  if (status?.type !== 'object') throw new Error('no status subresource');
+  const storedVersions = (errors: readonly { readonly field: string }[]): string[] =>
+    errors.map(({ field }) => field).filter((field) => field.startsWith('status.storedVersions'));
+  expect(storedVersions(await status.strategy.validateUpdate(context, object, object))).toEqual([]);
+  expect(storedVersions(await strategy.validateUpdate(context, object, object))).toEqual([
+    'status.storedVersions',
+    'status.storedVersions[0]',
+  ]);
 });

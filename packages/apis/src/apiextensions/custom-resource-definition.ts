@@ -30,10 +30,9 @@ import {
   storedVersionErrors,
 } from './crd-spec-rules.ts';
 
-/** The finalizer that is put on a definition when it is deleted: its objects go first (K8.4). */
+/** The finalizer that is put on a definition when it is deleted: its objects go first. */
 export const customResourceCleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io';
 
-/** K5.1. */
 export function customResourceDefinitions(): ResourceDefinition {
   const base: Strategy = defaultStrategy({
     allowUnconditionalUpdate: false,
@@ -75,12 +74,12 @@ export function customResourceDefinitions(): ResourceDefinition {
       warnings: (_context, object, old) => formatWarnings(object, old),
     },
     subresources: {
-      status: statusSubresource(base, { validateUpdate: (_context, object) => statusErrorsOf(object) }),
+      status: statusSubresource(base, { validateUpdate: (_context, object) => acceptedNamesErrors(object) }),
     },
   });
 }
 
-/** The errors of the spec, found elsewhere where that takes long, among the others. */
+/** The errors of the spec, computed in a worker where that takes long, merged with the others. */
 function withSpecErrors(
   { slowly, cluster }: StrategyContext,
   crd: KubeObject,
@@ -129,7 +128,7 @@ export function isLongCheck(crd: KubeObject, old: DeepReadonly<KubeObject> | und
 const isSameSchema = (crd: KubeObject, old: DeepReadonly<KubeObject> | undefined): boolean =>
   old !== undefined && deepEqual(listAt(crd, 'spec', 'versions'), listAt(old, 'spec', 'versions'));
 
-/** Formats that validation does not know are not checked; the author is told, once per new format (K5.1). */
+/** Unknown formats are not validated; the author gets one warning per new format. */
 function formatWarnings(crd: KubeObject, old: DeepReadonly<KubeObject> | undefined): string[] {
   const before = formatsOf(old);
   return [...formatsOf(crd)]
@@ -182,22 +181,22 @@ function rememberStorageVersion(object: KubeObject): void {
   else object['status'] = { acceptedNames: { kind: '', plural: '' }, storedVersions: [storage] };
 }
 
-/** Definitions made of bound schemas have the uid of the schema as their name, in a place of their own (C3.4). */
+/** Definitions made of bound schemas have the uid of the schema as their name, in a place of their own. */
 function nameErrors(object: KubeObject): FieldError[] {
   const name = object.metadata.name ?? '';
-  // The core group has no name of its own (C3.4).
+  // The core group has no name of its own.
   return name === `${textAt(object, 'spec', 'names', 'plural')}.${textAt(object, 'spec', 'group') || 'core'}`
     ? []
     : [fieldErrors.invalid('metadata.name', name, 'must be spec.names.plural+"."+spec.group')];
 }
 
-const statusErrorsOf = (object: KubeObject): FieldError[] => [
-  ...crdNamesErrors(objectAt(object, 'status', 'acceptedNames'), acceptedNamesPath),
-  ...storedVersionErrors(object),
-];
+/** The status subresource accepts any stored versions: updates of the definition check them against its versions. */
+const acceptedNamesErrors = (object: KubeObject): FieldError[] =>
+  crdNamesErrors(objectAt(object, 'status', 'acceptedNames'), acceptedNamesPath);
 
 const commonErrors = (object: KubeObject, old: DeepReadonly<KubeObject> | undefined): FieldError[] => [
-  ...statusErrorsOf(object),
+  ...acceptedNamesErrors(object),
+  ...storedVersionErrors(object),
   ...approvalErrors(object, old),
   ...preserveUnknownFieldsErrors(object, old),
 ];

@@ -14,7 +14,7 @@ import type { Strategy, StrategyContext } from '../resource-definition.ts';
 
 interface CustomResourceRules {
   readonly schema: CompiledSchema;
-  /** The version has a status subresource: then main endpoint and status endpoint write apart (K5.10). */
+  /** The version has a status subresource: then main endpoint and status endpoint write apart. */
   readonly hasStatus: boolean;
   /** Paths of the scale subresource, with a leading dot as their definition has them. */
   readonly scale?: ScaleRules | undefined;
@@ -26,7 +26,7 @@ interface CustomResourceRules {
 
 const json = (object: DeepReadonly<KubeObject>): JsonObject => asJson(object as KubeObject);
 
-/** Names that say nothing of whose they are may clash with those of other writers (K5.7). */
+/** Names that say nothing of whose they are may clash with those of other writers. */
 function finalizerWarnings(object: KubeObject, old: DeepReadonly<KubeObject> | undefined): string[] {
   const before = old?.metadata.finalizers ?? [];
   return (object.metadata.finalizers ?? [])
@@ -39,7 +39,7 @@ function finalizerWarnings(object: KubeObject, old: DeepReadonly<KubeObject> | u
     );
 }
 
-/** Cost units that rules may use before they are judged elsewhere: some ten milliseconds. */
+/** Cost units that rules may use on the main thread, about ten milliseconds; above that a worker evaluates them. */
 const patience = 100_000;
 
 /**
@@ -87,7 +87,7 @@ class SchemaCheck {
   }
 }
 
-/** What a write to a custom resource may change, and what is checked (K5.4, K5.7, K5.10). */
+/** What a write to a custom resource may change, and what is checked. */
 export function customResourceStrategy({
   schema,
   hasStatus,
@@ -115,7 +115,7 @@ export function customResourceStrategy({
   });
 }
 
-/** The status endpoint: nothing but the status comes from the client, metadata and everything else stay (K5.10). */
+/** The status endpoint: nothing but the status comes from the client, metadata and everything else stay. */
 export function customResourceStatusStrategy({ schema, scale }: CustomResourceRules): Strategy {
   const check = new SchemaCheck(schema);
   return defaultStrategy({

@@ -10,10 +10,10 @@ import {
 import { SchemaCache } from '@multiplane/schema';
 import type { ResourceDefinition, StrategyContext } from '../resource-definition.ts';
 import { CustomResources } from './custom-resources.ts';
-import { atOnce } from '../test-support/at-once.ts';
+import { foundErrors } from '../../test/found-errors.ts';
 
 const context: StrategyContext = {
-  user: { name: 'somebody', uid: '', groups: [], extra: {} },
+  user: { name: 'alice', uid: '', groups: [], extra: {} },
   cluster: 'root' as LogicalClusterName,
   namespace: 'ns',
   now: () => new Date(0),
@@ -49,7 +49,7 @@ const crdOf = (versions: JsonObject[], more: Partial<KubeObject> = {}): KubeObje
 });
 
 const served = (crd: KubeObject, schemas?: SchemaCache): ResourceDefinition[] =>
-  new CustomResources({}, { schemas }).definitionsOf(crd, new AbortController().signal);
+  new CustomResources({ schemas }).definitionsOf(crd, new AbortController().signal);
 const only = (crd: KubeObject): ResourceDefinition => served(crd)[0]!;
 
 const widget: KubeObject = {
@@ -135,7 +135,7 @@ describe('an object', () => {
 
   test('has to fit the schema', () => {
     const object = changed((copy) => void (copy['spec'] = { size: -1 }));
-    expect(atOnce(strategy.validate(context, object)).map(fieldErrorText)).toEqual([
+    expect(foundErrors(strategy.validate(context, object)).map(fieldErrorText)).toEqual([
       'spec.size: Invalid value: -1: spec.size in body should be greater than or equal to 0',
     ]);
   });
@@ -152,7 +152,7 @@ describe('an object', () => {
     expect(update).toEqual({ ...widget, status: { ready: false } });
   });
 
-  test('is warned of finalizers that are nobody’s', () => {
+  test('warns about finalizers without a domain', () => {
     const object = changed((copy) => void (copy.metadata.finalizers = ['mine', 'example.com/mine']));
     expect(strategy.warnings(context, object, undefined)).toEqual([
       'metadata.finalizers: "mine": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers',

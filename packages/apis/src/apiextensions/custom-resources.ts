@@ -37,7 +37,7 @@ import type { ScaleRules } from './scale-rules.ts';
 import { ConversionError, VersionConversions, type VersionConversionRules } from './version-conversions.ts';
 import { customResourceStatusStrategy, customResourceStrategy } from './custom-resource-strategy.ts';
 
-/** Verbs as discovery lists them for custom resources (K5.14). */
+/** Verbs as discovery lists them for custom resources. */
 const customVerbs: readonly Verb[] = [
   'delete',
   'deletecollection',
@@ -63,7 +63,7 @@ interface DefinitionParts {
 const maxConversions = 512;
 
 /**
- * What an accepted definition serves: one resource definition for each served version, all stored alike (K5.3, K5.11).
+ * What an accepted definition serves: one resource definition for each served version, all stored alike.
  * Compiled schemas are shared through the cache by their content.
  */
 export class CustomResources {
@@ -72,13 +72,13 @@ export class CustomResources {
   readonly #nativeSchemas = new Map<string, SchemaCache>();
   /** By the rules and the schemas that they are between. */
   readonly #conversions = new Map<string, VersionConversions>();
-  constructor(_options: Record<string, never> = {}, modules: { readonly schemas?: SchemaCache | undefined } = {}) {
+  constructor(modules: { readonly schemas?: SchemaCache | undefined } = {}) {
     this.#schemas = modules.schemas ?? new SchemaCache({ origin: 'custom', rules: compileRules });
   }
 
   /**
    * `retired` aborts when the definition no longer holds; watches end with it. With the identity of an export, the
-   * resources are those that a binding to it brings: their objects lie apart from all others of the schema (C4.1).
+   * resources are those that a binding to it brings: their objects lie apart from all others of the schema.
    */
   definitionsOf(crd: DeepReadonly<KubeObject>, retired: AbortSignal, identity?: string): ResourceDefinition[] {
     const versions = listAt(crd, 'spec', 'versions');
@@ -193,7 +193,7 @@ export class CustomResources {
       subresources,
       tableConvertor: nativeTableOf(gvk) ?? customResourceTable(listAt(version, 'additionalPrinterColumns')),
       fieldSelectors: selectableFields(listAt(version, 'selectableFields'), nativeFieldSelectors(gvk)),
-      // Without rules conversion changes nothing but the version; what the stored version does not know is lost (K5.4, K5.11).
+      // Without rules conversion changes nothing but the version; what the stored version does not know is lost.
       converter:
         conversion !== undefined || storageVersion === version || storageVersion === undefined
           ? undefined
@@ -281,7 +281,7 @@ function scaleSubresource(scale: JsonObject): Subresource {
 }
 
 /**
- * Selectable fields by their path without the leading dot; an absent field is the empty text (K3.6). `known` are those of
+ * Selectable fields by their path without the leading dot; an absent field is the empty text. `known` are those of
  * the kind itself.
  */
 function selectableFields(fields: readonly Json[], known: FieldSelectorLabels): FieldSelectorLabels {
@@ -301,7 +301,7 @@ function selectableFields(fields: readonly Json[], known: FieldSelectorLabels): 
   return labels;
 }
 
-/** What every request of a deprecated version is told: its own text, or which version to use instead (K5.13). */
+/** Warning on every request of a deprecated version: its own text, or which version to use instead. */
 function deprecationWarning(group: string, kind: string, version: Json, versions: readonly Json[]): string | undefined {
   if (at(version, 'deprecated') !== true) return undefined;
   const own = textAt(version, 'deprecationWarning');

@@ -18,7 +18,7 @@ export interface ScaleRules {
 
 const maxInt32 = 2 ** 31 - 1;
 
-/** The wanted number of replicas must be one that a Scale can carry (K5.10). */
+/** The wanted number of replicas must be one that a Scale can carry. */
 export function scaleSpecErrors(object: DeepReadonly<KubeObject>, scale: ScaleRules | undefined): FieldError[] {
   return scale === undefined ? [] : replicasErrors(object, scale.specReplicasPath);
 }

@@ -167,7 +167,7 @@ describe('rules that cannot be used', () => {
   const problemsOf = (rules: VersionConversionRules): string[] =>
     new VersionConversions(rules, schemaOf).problems.map(({ field, detail }) => `${field}: ${detail.split('\n')[0]}`);
 
-  test('are told with their place', () => {
+  test('are reported with their place', () => {
     expect(
       problemsOf([
         {

@@ -33,14 +33,14 @@ export type VersionConversionRules = DeepReadonly<NonNullable<NonNullable<APICon
 /** Rules that one APIConversion may have: compiling more at once would hold up others. */
 export const maxConversionRules = 128;
 /**
- * What all transformations of one object may cost together, in the units of K6.8: a few milliseconds, during which nobody
- * else is served. A provider's rules run on each object that any of its consumers reads.
+ * What all transformations of one object may cost together, in units of the CEL cost model: a few milliseconds, in which no
+ * other request is served. A provider's rules run on each object that any of its consumers reads.
  */
 const maxCost = 50_000;
 const charactersPerUnit = 10;
 /** Characters of a transformation. */
 const maxExpression = 4096;
-/** Parts of the object that no conversion may touch (K5.11). */
+/** Parts of the object that no conversion may touch. */
 const untouchable = new Set(['apiVersion', 'kind', 'metadata']);
 
 type Path = readonly string[];
@@ -74,13 +74,12 @@ export interface ConversionProblem {
 }
 
 /**
- * The rules of an APIConversion between the versions of a schema (C2.6), compiled.
+ * The rules of an APIConversion between the versions of a schema, compiled.
  *
  * An object of one version becomes one of another like this: what the rules read is read from the object as it was; each
  * value goes to its destination, through its expression where there is one, and a destination whose source is absent is
- * absent; what an earlier conversion had to put aside for the wanted version comes back; what `preserve` lists of the old
- * version is put aside in an annotation. All else stays in place, and what the wanted version does not know is pruned by
- * whoever asked. So an object that goes to another version and back, without being changed there, is what it was, if
+ * absent; what an earlier conversion preserved for the target version is restored; what `preserve` lists of the old
+ * version is preserved in an annotation. All else stays in place, and the caller prunes fields unknown to the target version. So an object that goes to another version and back, without being changed there, is what it was, if
  * rules exist both ways and `preserve` lists what they lose.
  */
 export class VersionConversions {

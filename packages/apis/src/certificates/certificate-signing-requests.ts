@@ -17,7 +17,7 @@ import type { TableConvertor } from '../table-convertor.ts';
 import { ageColumn, ageOf, column, nameColumn } from '../tables/columns.ts';
 import { csrChangeErrors, csrErrors } from './csr-validation.ts';
 
-/** K2.8. The spec is the author's and never changes; `approval` decides, `status` carries the certificate. */
+/** The spec is the author's and never changes; `approval` decides, `status` carries the certificate. */
 export function certificateSigningRequests(): ResourceDefinition {
   const base = defaultStrategy({ validateName: pathSegmentName });
   return builtInKind({
@@ -79,7 +79,7 @@ export function certificateSigningRequests(): ResourceDefinition {
   });
 }
 
-/** Whoever sends the request is its author, whatever the body says. */
+/** The requesting user is recorded as author, whatever the body says. */
 function nameAuthor({ user }: StrategyContext, object: KubeObject): void {
   const spec = objectAt(object, 'spec');
   if (spec === undefined) return;

@@ -42,7 +42,7 @@ const minExpirationSeconds = 600;
 /** Conditions that say what became of the request: they are True or absent, and stay. */
 const verdicts = ['Approved', 'Denied', 'Failed'];
 
-/** Rules of a request as it is (K2.8). */
+/** Rules of a request as it is. */
 export function csrErrors(csr: DeepReadonly<KubeObject>): FieldError[] {
   const path = FieldPath.of('spec');
   const errors: FieldError[] = [];

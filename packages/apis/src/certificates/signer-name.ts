@@ -10,7 +10,7 @@ import {
 const maxDomain = 253;
 const maxSignerName = maxDomain + 1 + 63 + 1 + 253;
 
-/** `<domain of two labels at least>/<subdomain>` (K2.8). */
+/** `<domain of two labels at least>/<subdomain>`. */
 export function signerNameErrors(name: string, path: FieldPath): FieldError[] {
   if (name === '') return [fieldErrors.required(path)];
   const [domain = '', local, more] = name.split('/');

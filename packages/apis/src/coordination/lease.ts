@@ -5,7 +5,7 @@ import { at, numberAt, textAt } from '../fields.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { column, nameAgeTable } from '../tables/columns.ts';
 
-/** K2.8: durations are positive; the fields of coordinated elections are dropped. PUT creates. */
+/** Durations are positive; the fields of coordinated elections are dropped. PUT creates. */
 export function leases(): ResourceDefinition {
   return builtInKind({
     group: 'coordination.k8s.io',

@@ -1,9 +1,9 @@
 import { fieldErrors, validateConfigMapKey, type FieldError, type FieldPath } from '@multiplane/apimachinery';
 
-/** All values of a ConfigMap or Secret together (K2.8). */
+/** All values of a ConfigMap or Secret together. */
 export const maxDataBytes = 1024 * 1024;
 
-/** Rules for the keys of ConfigMaps and Secrets (K2.8). */
+/** Rules for the keys of ConfigMaps and Secrets. */
 export const configKeyErrors = (path: FieldPath, key: string): FieldError[] =>
   validateConfigMapKey(key).map((message) => fieldErrors.invalid(path, key, message));
 

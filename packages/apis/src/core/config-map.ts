@@ -13,7 +13,7 @@ import type { ResourceDefinition } from '../resource-definition.ts';
 import { column, nameAgeTable } from '../tables/columns.ts';
 import { configKeyErrors, immutableData, maxDataBytes } from './config-data.ts';
 
-/** K2.8: keys of data and binaryData, 1 MiB of values at most, `immutable`. */
+/** Keys of data and binaryData, 1 MiB of values at most, `immutable`. */
 export function configMaps(): ResourceDefinition {
   return builtInKind({
     group: '',

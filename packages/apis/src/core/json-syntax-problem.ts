@@ -1,6 +1,6 @@
 import { isJsonObject } from '@multiplane/apimachinery';
 
-/** Why a text is no JSON object, in the words of Go's decoder as far as V8 tells the place; undefined when it is one. */
+/** Why a text is no JSON object, with the text of Go's decoder as far as V8 reports the position; undefined when it is one. */
 export function jsonSyntaxProblem(text: string): string | undefined {
   let value: unknown;
   try {

@@ -20,7 +20,7 @@ import { allowsOvercommit, limitNameErrors } from './resource-names.ts';
 const limitTypes = new Set(['Pod', 'Container', 'PersistentVolumeClaim']);
 const one = Quantity.fromInteger(1);
 
-/** K6.3. Nothing here limits anything: pods are no built-in kind. PUT creates, a name is made up when none is given. */
+/** Nothing here limits anything: pods are no built-in kind. PUT creates, a name is made up when none is given. */
 export function limitRanges(): ResourceDefinition {
   return builtInKind({
     group: '',

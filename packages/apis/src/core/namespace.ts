@@ -20,7 +20,7 @@ export const namespaceContentFinalizer = 'kubernetes';
 
 const standardFinalizers = new Set([namespaceContentFinalizer, 'orphan', 'foregroundDeletion']);
 
-/** K2.7. `spec.finalizers` changes through `finalize` alone, the phase through `status`. */
+/** `spec.finalizers` changes through `finalize` alone, the phase through `status`. */
 export function namespaces(): ResourceDefinition {
   const base = defaultStrategy({
     validateName: labelName,

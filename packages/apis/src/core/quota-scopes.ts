@@ -27,7 +27,7 @@ const existenceOnly = new Set([
   'CrossNamespacePodAffinity',
 ]);
 
-/** Rules of `scopes` and `scopeSelector` of a quota (K2.8). */
+/** Rules of `scopes` and `scopeSelector` of a quota. */
 export function quotaScopeErrors(object: KubeObject, path: FieldPath): FieldError[] {
   const limited = entriesAt(object, 'spec', 'hard').map(([name]) => name);
   return [...listErrors(object, limited, path.child('scopes')), ...selectorErrors(object, limited, path)];

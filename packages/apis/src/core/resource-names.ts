@@ -1,7 +1,7 @@
 import { fieldErrors, validateQualifiedName, type FieldError, type FieldPath } from '@multiplane/apimachinery';
 
 /*
- * Names of resources that can be limited (K2.8). A name without a slash must be one of Kubernetes' own.
+ * Names of resources that can be limited. A name without a slash must be one of Kubernetes' own.
  */
 
 const quotaNames = new Set([

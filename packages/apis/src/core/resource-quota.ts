@@ -15,7 +15,7 @@ import { quantitiesAt } from './quantities.ts';
 import { quotaScopeErrors } from './quota-scopes.ts';
 import { isIntegerName, quotaNameErrors } from './resource-names.ts';
 
-/** K2.8, K6.3. What is used is written through `status`. */
+/** What is used is written through `status`. */
 export function resourceQuotas(): ResourceDefinition {
   const base = defaultStrategy({ returnsDeletedObject: true });
   return builtInKind({

@@ -31,7 +31,7 @@ export const secretTypes = {
 } as const;
 export const serviceAccountNameAnnotation = 'kubernetes.io/service-account.name';
 
-/** K2.8: stringData is written into data, the type is fixed and decides the keys that must be there. */
+/** stringData is written into data, the type is fixed and decides the keys that must be there. */
 export function secrets(): ResourceDefinition {
   return builtInKind({
     group: '',

@@ -1,11 +1,11 @@
 import { isJsonObject, type KubeObject } from '@multiplane/apimachinery';
 import { builtInKind } from '../built-in-kind.ts';
 import { defaultStrategy } from '../default-strategy.ts';
-import { listAt, textAt } from '../fields.ts';
+import { textAt } from '../fields.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
-import { column, nameAgeTable } from '../tables/columns.ts';
+import { nameAgeTable } from '../tables/columns.ts';
 
-/** K2.8. References to secrets keep nothing but the name. `token` is served by the token issuer. */
+/** References to secrets keep nothing but the name. `token` is served by the token issuer. */
 export function serviceAccounts(): ResourceDefinition {
   return builtInKind({
     group: '',
@@ -27,9 +27,7 @@ export function serviceAccounts(): ResourceDefinition {
         kind: { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' },
       },
     },
-    table: nameAgeTable([column('Secrets', { description: 'Number of secrets.' })], (object) => [
-      listAt(object, 'secrets').length,
-    ]),
+    table: nameAgeTable([], () => []),
   });
 }
 

@@ -3,7 +3,7 @@ import type { VersionConverter } from '../resource-definition.ts';
 import { fillZeros, normalizeTyped } from '../schemas/typed-decoding.ts';
 import { shapeOf } from '../schemas/typed-shape.ts';
 
-/** Fields that events.k8s.io/v1 and core/v1 name differently; everything else has the same name in both (K2.8). */
+/** Fields that events.k8s.io/v1 and core/v1 name differently; everything else has the same name in both. */
 const names: readonly (readonly [events: string, core: string])[] = [
   ['regarding', 'involvedObject'],
   ['note', 'message'],

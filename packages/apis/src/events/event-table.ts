@@ -11,7 +11,7 @@ import type { TableConvertor } from '../table-convertor.ts';
 import { column } from '../tables/columns.ts';
 import { eventConverter } from './event-conversion.ts';
 
-/** The table of events (K5.9), from objects in the form of core/v1. */
+/** The table of events, from objects in the form of core/v1. */
 export const coreEventTable: TableConvertor = {
   columns: [
     column('Last Seen', { description: 'When it last happened.' }),

@@ -24,7 +24,7 @@ const eventStrategy = (options: EventOptions, overrides: Partial<Strategy>): Str
     ...overrides,
   });
 
-/** core/v1 events (K2.8): the stored form. */
+/** core/v1 events: the stored form. */
 export function coreEvents(options: EventOptions): ResourceDefinition {
   return builtInKind({
     ...coreEvent,

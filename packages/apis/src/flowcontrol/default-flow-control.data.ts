@@ -5,7 +5,7 @@ export const flowControlGroup = 'flowcontrol.apiserver.k8s.io';
 /** While "true" the server keeps the spec of a default object as it is here. */
 export const flowControlAutoUpdateAnnotation = 'apf.kubernetes.io/autoupdate-spec';
 
-/** A default object: mandatory ones cannot be changed, suggested ones can once the annotation is taken away (K9.2). */
+/** A default object: mandatory ones cannot be changed, suggested ones can once the annotation is taken away. */
 export interface DefaultFlowControlObject {
   readonly name: string;
   readonly mandatory: boolean;

@@ -10,7 +10,7 @@ import {
 import type { ResourceDefinition, StrategyContext } from '../resource-definition.ts';
 import { bootstrapFlowSchemas, bootstrapPriorityLevels } from './default-flow-control.ts';
 import { flowSchemas, priorityLevelConfigurations } from './flow-control.ts';
-import { atOnce } from '../test-support/at-once.ts';
+import { foundErrors } from '../../test/found-errors.ts';
 
 const context: StrategyContext = {
   user: { name: 'system', uid: '', groups: [], extra: {} },
@@ -40,7 +40,7 @@ test.each(cases)('the %s is complete and sound', (_name, { schema, strategy }, o
   expect(schema.prune(stored).unknownFields).toEqual([]);
   schema.applyDefaults(stored);
   expect(stored).toEqual(object);
-  expect(atOnce(strategy.validate(context, object)).map(fieldErrorText)).toEqual([]);
+  expect(foundErrors(strategy.validate(context, object)).map(fieldErrorText)).toEqual([]);
 });
 
 test('every schema leads to a level that exists', () => {

@@ -16,9 +16,9 @@ const object =
     spec: deepCopy<JsonObject>(spec),
   });
 
-/** The flow schemas that are there from the start, ready to be created (K9.2). */
+/** The flow schemas that are there from the start, ready to be created. */
 export const bootstrapFlowSchemas = (): KubeObject[] => defaultFlowSchemas.map(object('FlowSchema'));
 
-/** The priority levels that are there from the start, ready to be created (K9.2). */
+/** The priority levels that are there from the start, ready to be created. */
 export const bootstrapPriorityLevels = (): KubeObject[] =>
   defaultPriorityLevels.map(object('PriorityLevelConfiguration'));

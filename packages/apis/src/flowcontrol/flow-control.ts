@@ -19,7 +19,6 @@ import { priorityLevelErrors } from './priority-level-validation.ts';
 
 const defaultPrecedence = 1000;
 
-/** K9.2. */
 export function flowSchemas(): ResourceDefinition {
   return flowControlKind('FlowSchema', 'flowschemas', {
     defaults: (object) => {
@@ -34,7 +33,7 @@ export function flowSchemas(): ResourceDefinition {
         nameColumn,
         column('PriorityLevel', { description: 'The priority level of matching requests.' }),
         column('MatchingPrecedence', { description: 'Schemas with lower numbers are asked first.' }),
-        column('DistinguisherMethod', { description: 'What tells one flow from another.' }),
+        column('DistinguisherMethod', { description: 'How flows are distinguished.' }),
         ageColumn,
         column('MissingPL', { description: 'True when the priority level does not exist.' }),
       ],
@@ -55,7 +54,6 @@ export function flowSchemas(): ResourceDefinition {
   });
 }
 
-/** K9.2. */
 export function priorityLevelConfigurations(): ResourceDefinition {
   return flowControlKind('PriorityLevelConfiguration', 'prioritylevelconfigurations', {
     defaults: fillLevelDefaults,
@@ -155,7 +153,7 @@ function fixedLevelErrors(object: KubeObject): FieldError[] {
   return [fieldErrors.invalid('spec', value, `spec of '${fixed.name}'${rest} must equal the fixed value`)];
 }
 
-/** Messages show structures under the names that the reference has inside of its server. */
+/** Messages show structures with the Go field names of Kubernetes' internal version. */
 function inside(value: Json | undefined): Json {
   if (Array.isArray(value)) return value.map(inside);
   if (!isJsonObject(value)) return value ?? null;

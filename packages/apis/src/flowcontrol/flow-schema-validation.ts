@@ -6,7 +6,7 @@ const maxPrecedence = 10000;
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'proxy', 'update', 'watch'];
 const subjectKinds = { Group: 'group', ServiceAccount: 'serviceAccount', User: 'user' } as const;
 
-/** Rules of a flow schema's spec (K9.2). */
+/** Rules of a flow schema's spec. */
 export function flowSchemaErrors(object: KubeObject): FieldError[] {
   const path = FieldPath.of('spec');
   const errors: FieldError[] = [];
@@ -21,7 +21,7 @@ export function flowSchemaErrors(object: KubeObject): FieldError[] {
   const method = objectAt(object, 'spec', 'distinguisherMethod');
   const methods = ['ByNamespace', 'ByUser'];
   if (method !== undefined && !methods.includes(textAt(method, 'type'))) {
-    // The message shows the structure as the reference has it inside of its server.
+    // The message shows the structure with the Go field names of Kubernetes' internal version.
     const value = { Type: textAt(method, 'type') };
     errors.push(fieldErrors.notSupported(path.child('distinguisherMethod', 'type'), value, methods));
   }

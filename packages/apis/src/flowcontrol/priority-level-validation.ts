@@ -5,7 +5,7 @@ const maxQueues = 10_000_000;
 /** Bits of a request's hash that dealing a hand of queues may use up. */
 const maxHashBits = 60;
 
-/** Rules of a priority level's spec (K9.2). */
+/** Rules of a priority level's spec. */
 export function priorityLevelErrors(object: KubeObject): FieldError[] {
   const path = FieldPath.of('spec');
   const type = textAt(object, 'spec', 'type');

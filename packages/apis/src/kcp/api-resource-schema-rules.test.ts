@@ -54,7 +54,7 @@ describe('an APIResourceSchema', () => {
     );
   });
 
-  test('shows its versions in the order of the reference, and their schemas sorted', () => {
+  test('shows its versions in the order of kcp, and their schemas sorted', () => {
     expect(errors(schema({ versions: [version({ storage: false })] }))).toEqual([
       'spec.versions: Invalid value: [{"name":"v1","served":true,"storage":false,"schema":{"properties":{"a":{"type":"integer"},"b":{"type":"string"}},"type":"object"},"subresources":{}}]: must have exactly one version marked as storage version',
     ]);

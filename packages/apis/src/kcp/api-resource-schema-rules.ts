@@ -26,7 +26,7 @@ import { at, listAt, objectAt, textAt } from '../fields.ts';
 const prefixForm = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 
 /**
- * Rules of an APIResourceSchema (C6.3): those of a definition, on the parts the two have in common. Its own schema has
+ * Rules of an APIResourceSchema: those of a definition, on the parts the two have in common. Its own schema has
  * been checked before. A schema never changes, so what has not changed is not looked at again.
  */
 export function apiResourceSchemaErrors(object: KubeObject, old: DeepReadonly<KubeObject> | undefined): FieldError[] {
@@ -42,7 +42,7 @@ export function apiResourceSchemaErrors(object: KubeObject, old: DeepReadonly<Ku
   ];
 }
 
-/** The last segments of the name are those of the resource, so that exports can be read (C2.6). */
+/** The last segments of the name are those of the resource, so that exports can be read. */
 function nameErrors(name: string, spec: JsonObject): FieldError[] {
   const plural = textAt(spec, 'names', 'plural');
   // Said of the plural itself.

@@ -9,7 +9,7 @@ import {
   reflexiveClaimLabelValue,
 } from './api-sharing.ts';
 
-describe('hashes by which shared APIs find each other are those of kcp (C1.2)', () => {
+describe('hashes by which shared APIs find each other are those of kcp', () => {
   it('of an export', () => {
     expect(exportLabelValue('root', 'tenancy.kcp.io')).toBe('bmCdly9xXiUpEHe3ypvDwvXMTfoVZUE92mqAQf');
     expect(exportLabelValue('abcd1234', 'my-export')).toBe('phGj1BkmdNY3LKTrtFc1KGLYTBs8Nt50p8PIU');
@@ -42,7 +42,7 @@ describe('hashes by which shared APIs find each other are those of kcp (C1.2)', 
   });
 });
 
-describe('what a consumer keeps back from requests over all logical clusters is told by a label', () => {
+describe('a label marks what a consumer excludes from wildcard requests', () => {
   const shown = (verbs: string[], verb: 'list' | 'watch'): boolean =>
     parseLabelSelector(notWithheldSelector('abc', 'things', verb)).matches(
       claimLabels('abc', 'things', { resource: 'configmaps', verbs, state: 'Accepted' }),

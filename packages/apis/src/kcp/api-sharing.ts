@@ -11,8 +11,8 @@ import {
 } from '@multiplane/apimachinery';
 
 /*
- * The objects through which APIs are shared (C2.6), as controllers, admission and virtual workspaces see them, and the
- * hashes by which they find each other (C1.2).
+ * The objects through which APIs are shared, as controllers, admission and virtual workspaces see them, and the
+ * hashes by which they find each other.
  */
 
 const ofApis = (version: string, resource: string): GroupVersionResource => ({
@@ -41,10 +41,10 @@ export const claimLabelPrefix = 'claimed.internal.apis.kcp.io/';
  */
 export const withheldLabelPrefix = 'withheld.internal.apis.kcp.io/';
 export const apiBindingFinalizer = 'apis.kcp.io/apibinding-finalizer';
-/** On a LogicalCluster: which binding or definition has the name of a resource (C2.4). */
+/** On a LogicalCluster: which binding or definition has the name of a resource. */
 export const resourceBindingsAnnotation = 'internal.apis.kcp.io/resource-bindings';
 
-/** Where the definitions lie that are made of bound schemas; each has the uid of its schema as its name (C3.4). */
+/** Where the definitions lie that are made of bound schemas; each has the uid of its schema as its name. */
 export const boundDefinitionsCluster = 'system:bound-crds';
 export const boundDefinitionAnnotation = 'apis.kcp.io/bound-crd';
 export const schemaClusterAnnotation = 'apis.kcp.io/schema-cluster';
@@ -59,7 +59,7 @@ export const conversionsAnnotation = 'internal.apis.kcp.io/conversions';
  */
 export const policedIdentitiesAnnotation = 'internal.apis.kcp.io/policed-identities';
 
-/** kcp's condition: like metav1's, with a severity, and no reason while True (C2.0). */
+/** kcp's condition: like metav1's, with a severity, and no reason while True. */
 export interface KcpCondition {
   type: string;
   status: 'True' | 'False' | 'Unknown';
@@ -195,7 +195,7 @@ export function isReleased({ metadata, status }: DeepReadonly<APIBinding>): bool
   );
 }
 
-/** Stands for an export in labels (C1.2). */
+/** Stands for an export in labels. */
 export function exportLabelValue(exportCluster: string, exportName: string): string {
   return base62Sha224(`${exportCluster}:${exportName}`);
 }
@@ -204,7 +204,7 @@ export function exportLabelValue(exportCluster: string, exportName: string): str
 const groupOf = ({ group = '', resource }: ClaimedResource): string =>
   group === 'events.k8s.io' && resource === 'events' ? '' : group;
 
-/** Stands for a claim in labels: for what is claimed, not for verbs or selectors (C1.2). */
+/** Stands for a claim in labels: for what is claimed, not for verbs or selectors. */
 export function claimLabelValue(claim: ClaimedResource): string {
   const { resource, identityHash = '' } = claim;
   const group = groupOf(claim);
@@ -219,8 +219,8 @@ export function claimLabelValue(claim: ClaimedResource): string {
 }
 
 /**
- * Group of whoever acts through the view of an export, in the warrant of the view and nowhere else: the provider of an API
- * is not limited by its own maximal permission policy (C8.2).
+ * Group that only the warrant of an APIExport virtual workspace carries: the provider of an API is not limited by its own
+ * maximal permission policy.
  */
 export const exportProviderGroup = (exportCluster: string, exportName: string): string =>
   `system:kcp:apiexport:${exportCluster}:${exportName}`;
@@ -241,7 +241,7 @@ export function notWithheldSelector(exportCluster: string, exportName: string, v
   return `${withheldLabelPrefix}${exportLabelValue(exportCluster, exportName)} notin (${verb},list.watch)`;
 }
 
-/** The labels that an accepted claim of an export puts on an object which its selector matches (C6.15). */
+/** The labels that an accepted claim of an export puts on an object which its selector matches. */
 export function claimLabels(
   exportCluster: string,
   exportName: string,
@@ -255,10 +255,10 @@ export function claimLabels(
   };
 }
 
-/** The value with which a binding itself carries the claim label of its own export (C1.2). */
+/** The value with which a binding itself carries the claim label of its own export. */
 export const reflexiveClaimLabelValue = base62(Uint8Array.from({ length: 28 }, (_, index) => index % 10));
 
-/** Equal for claims of the same objects: events of both groups are the same ones (C6.15). */
+/** Equal for claims of the same objects: events of both groups are the same ones. */
 export function claimKey(claim: ClaimedResource): string {
   return `${claim.resource}/${groupOf(claim)}/${claim.identityHash ?? ''}`;
 }

@@ -16,7 +16,7 @@ import {
 } from './api-sharing.ts';
 
 /**
- * The CustomResourceDefinition that an APIResourceSchema means (C3.4, C5.11), named by the uid of the schema and without
+ * The CustomResourceDefinition that an APIResourceSchema means, named by the uid of the schema and without
  * a status. Controllers store it, views of exports and requests by identity use it as it is.
  */
 export function definitionOfSchema(schema: DeepReadonly<APIResourceSchema>): KubeObject {

@@ -1,6 +1,6 @@
 import type { GroupResource } from '@multiplane/apimachinery';
 
-/** Groups → resources that every logical cluster has, and that exports may claim without an identity (C3.3). */
+/** Groups → resources that every logical cluster has, and that exports may claim without an identity. */
 const claimable: Readonly<Record<string, readonly string[]>> = {
   '': ['namespaces', 'configmaps', 'events', 'resourcequotas', 'secrets', 'serviceaccounts'],
   'admissionregistration.k8s.io': [
@@ -26,6 +26,6 @@ export const isReviewResource = ({ group, resource }: GroupResource): boolean =>
     ? resource === 'tokenreviews' || resource === 'selfsubjectreviews'
     : group === 'authorization.k8s.io';
 
-/** Whether a claim says enough without the identity of an export: whose kind is meant is known (C3.3, C6.10). */
+/** Whether a claim says enough without the identity of an export: whose kind is meant is known. */
 export const needsNoIdentity = ({ group, resource }: GroupResource): boolean =>
   group === 'apis.kcp.io' || (Object.hasOwn(claimable, group) && (claimable[group] ?? []).includes(resource));

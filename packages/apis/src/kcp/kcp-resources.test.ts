@@ -9,10 +9,10 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, StrategyContext } from '../resource-definition.ts';
 import { kcpResources } from './kcp-resources.ts';
-import { atOnce } from '../test-support/at-once.ts';
+import { foundErrors } from '../../test/found-errors.ts';
 
 const context: StrategyContext = {
-  user: { name: 'somebody', uid: '', groups: [], extra: {} },
+  user: { name: 'alice', uid: '', groups: [], extra: {} },
   cluster: 'root' as LogicalClusterName,
   namespace: '',
   now: () => new Date(0),
@@ -31,11 +31,11 @@ const stored: KubeObject = {
   status: { phase: 'Ready' },
 };
 
-/** What an update of the stored workspace by a change of its spec is told. */
+/** The errors of an update of the stored workspace's spec. */
 function changes(change: (spec: JsonObject) => void): string[] {
   const object = deepCopy<JsonObject>(asJson(stored)) as unknown as KubeObject;
   change(object['spec'] as JsonObject);
-  return atOnce(workspaces.strategy.validateUpdate(context, object, stored)).map(fieldErrorText);
+  return foundErrors(workspaces.strategy.validateUpdate(context, object, stored)).map(fieldErrorText);
 }
 
 describe('a workspace', () => {
@@ -78,7 +78,7 @@ describe('a workspace', () => {
     const object = { ...stored, status: { phase: 'Nonsense' } };
     const errors = workspaces.subresources['status'];
     if (errors?.type !== 'object') throw new Error('no status');
-    expect(atOnce(errors.strategy.validateUpdate(context, object, stored)).map(fieldErrorText)).toEqual([
+    expect(foundErrors(errors.strategy.validateUpdate(context, object, stored)).map(fieldErrorText)).toEqual([
       'status.phase: Unsupported value: "Nonsense": supported values: "Scheduling", "Initializing", "Ready", "Unavailable", "Inactive", "Terminating", "Deleting"',
       '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
     ]);
@@ -106,7 +106,7 @@ describe('a workspace', () => {
 test('the object of a logical cluster is called cluster', () => {
   const { strategy } = definitionOf('logicalclusters');
   const object = { apiVersion: 'core.kcp.io/v1alpha1', kind: 'LogicalCluster', metadata: { name: 'other' } };
-  expect(atOnce(strategy.validate(context, object)).map(fieldErrorText)).toEqual([
+  expect(foundErrors(strategy.validate(context, object)).map(fieldErrorText)).toEqual([
     'metadata.name: Unsupported value: "other": supported values: "cluster"',
   ]);
 });

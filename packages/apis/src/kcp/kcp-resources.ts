@@ -1,7 +1,8 @@
 import type { Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
 import { CustomResources } from '../apiextensions/custom-resources.ts';
 import type { ResourceDefinition, VersionConverter } from '../resource-definition.ts';
-import { kindFacts, type KindFacts } from './kind-facts.data.ts';
+import { bindingTable } from './binding-table.ts';
+import { kindSpecs, type KindSpec } from './kind-specs.data.ts';
 import { rootExportOf } from './root-export-kinds.ts';
 import { shardSchema } from './shard-schema.ts';
 import { bindingConversion, exportConversion } from './sharing-conversion.ts';
@@ -85,11 +86,11 @@ export function kcpDefinitionObjects(): readonly KubeObject[] {
   return servedKinds().map(definitionOf);
 }
 
-const servedKinds = (): readonly ServedKind[] => [...kinds.map(withVersion), ...kindFacts.map(withColumns)];
+const servedKinds = (): readonly ServedKind[] => [...kinds.map(withVersion), ...kindSpecs.map(withColumns)];
 
 /**
- * The kinds of kcp that every logical cluster serves. They are what a definition of theirs would be, only that nobody
- * can delete it; their objects lie where kcp keeps those of its system definitions (C4.1).
+ * The kinds of kcp that every logical cluster serves. They behave like custom resources whose definition
+ * cannot be deleted; their storage keys are those of kcp's system CRDs.
  */
 export function kcpResources(): readonly ResourceDefinition[] {
   definitions ??= servedKinds().flatMap((kind) =>
@@ -100,6 +101,7 @@ export function kcpResources(): readonly ResourceDefinition[] {
         ...definition,
         ...(exportedBy === undefined ? {} : { exportedBy }),
         ...(converter === undefined ? {} : { converter }),
+        ...(kind.kind === 'APIBinding' ? { tableConvertor: bindingTable(definition.tableConvertor) } : {}),
       };
     }),
   );
@@ -125,9 +127,9 @@ const withVersion = ({ schema, columns, ...kind }: KcpKind): ServedKind => ({
   versions: [{ name: 'v1alpha1', status: true, schema, columns }],
 });
 
-const withColumns = (facts: KindFacts): ServedKind => ({
-  ...facts,
-  versions: facts.versions.map((version) => ({
+const withColumns = (spec: KindSpec): ServedKind => ({
+  ...spec,
+  versions: spec.versions.map((version) => ({
     ...version,
     columns: version.columns.map(([name, jsonPath]) =>
       name === age['name'] ? age : { name, type: name === 'Count' ? 'integer' : 'string', jsonPath },

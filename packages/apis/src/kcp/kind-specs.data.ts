@@ -1,10 +1,10 @@
 /*
- * Kinds for sharing APIs, for topology and for cached data as facts (C2.3, C2.6-2.8, C2.10): schemas without prose,
+ * Kinds for sharing APIs, for topology and for cached data as facts: schemas without prose,
  * columns as [name, JSON path]. The first version of a kind is the stored one.
  */
 import type { JsonObject } from '@multiplane/apimachinery';
 
-export interface KindFacts {
+export interface KindSpec {
   readonly group: string;
   readonly kind: string;
   readonly plural: string;
@@ -47,7 +47,7 @@ const matchExpressions: JsonObject = {
   },
 };
 
-export const kindFacts: readonly KindFacts[] = [
+export const kindSpecs: readonly KindSpec[] = [
   {
     group: 'tenancy.kcp.io',
     kind: 'WorkspaceAuthenticationConfiguration',
@@ -1206,10 +1206,12 @@ export const kindFacts: readonly KindFacts[] = [
                     },
                   },
                 },
+                // Other members are labels: see normalizedLabelSelector.
                 labelSelector: {
                   type: 'object',
                   properties: { matchExpressions: matchExpressions, matchLabels: textMap },
                   'x-kubernetes-map-type': 'atomic',
+                  'x-kubernetes-preserve-unknown-fields': true,
                 },
                 resource: { type: 'string', pattern: '^[a-z][-a-z0-9]*[a-z0-9]$' },
                 version: text,
@@ -1289,7 +1291,13 @@ export const kindFacts: readonly KindFacts[] = [
                 },
                 partition: text,
               },
-              required: ['cachedResource', 'export'],
+              required: ['cachedResource'],
+              'x-kubernetes-validations': [
+                {
+                  rule: 'has(self.export) == has(oldSelf.export)',
+                  message: 'APIExport reference must not be changed',
+                },
+              ],
             },
             status: {
               type: 'object',

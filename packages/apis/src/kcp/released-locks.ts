@@ -2,7 +2,7 @@ import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import { resourceBindingsAnnotation } from './api-sharing.ts';
 import { locksOf } from './resource-locks.ts';
 
-/** Names whose lock is another's now, or nobody's: only these can have become free. Of a LogicalCluster before and after. */
+/** Names whose lock has changed its holder or is gone between two versions of a LogicalCluster: only these can have become free. */
 export function releasedLocks(before: DeepReadonly<KubeObject>, after: DeepReadonly<KubeObject>): string[] {
   if (textOf(before) === textOf(after)) return [];
   const [old, now] = [locksOf(before), locksOf(after)];

@@ -1,7 +1,7 @@
 import { isJsonObject, type DeepReadonly, type GroupResource, type KubeObject } from '@multiplane/apimachinery';
 import { resourceBindingsAnnotation } from './api-sharing.ts';
 
-/** Who has the name of a resource in a logical cluster (C2.4): a binding by its name, or a definition. */
+/** Who has the name of a resource in a logical cluster: a binding by its name, or a definition. */
 export interface ResourceLock {
   /** Name of the APIBinding. */
   readonly n?: string;
@@ -41,7 +41,7 @@ export function parseLocks(annotation: string | undefined): ResourceLocks {
 
 const read = new WeakMap<object, ReadonlyMap<string, ResourceLock>>();
 
-/** The locks that the metadata of a version of a LogicalCluster names; read once, however often somebody asks. */
+/** The locks that the metadata of a version of a LogicalCluster names; parsed once per version. */
 export function locksOf(logicalCluster: DeepReadonly<KubeObject> | undefined): ReadonlyMap<string, ResourceLock> {
   if (logicalCluster === undefined) return noLocks;
   const { metadata } = logicalCluster;

@@ -1,9 +1,9 @@
-/** An export of the root workspace and what it has of the compiled kinds (C12.2). */
+/** An export of the root workspace and what it has of the compiled kinds. */
 export interface RootExportKinds {
   readonly name: string;
   readonly group: string;
   readonly plurals: readonly string[];
-  /** Consumers may do with the resources what root allows them, and no more (C7.7). */
+  /** Consumers may do with the resources what root allows them, and no more. */
   readonly policy?: true;
   /** Made only where this feature is on; its kinds are served everywhere then. */
   readonly feature?: string;

@@ -3,7 +3,7 @@ import type { APIExport, APIResourceSchema } from './api-sharing.ts';
 import { kcpDefinitionObjects } from './kcp-resources.ts';
 import { rootExportKinds } from './root-export-kinds.ts';
 
-/** An export of the root workspace as it should be, with the schemas behind it (C12.2). */
+/** An export of the root workspace as it should be, with the schemas behind it. */
 export interface RootExport {
   readonly export: APIExport;
   readonly schemas: readonly APIResourceSchema[];

@@ -2,7 +2,7 @@ import type { JsonObject } from '@multiplane/apimachinery';
 import { conditions, kcpRoot } from './workspace-schema.ts';
 
 /*
- * Structural schema of Shard (C2.5, C2.10).
+ * Structural schema of Shard.
  */
 
 const url = (description: string): JsonObject => ({ type: 'string', format: 'uri', minLength: 1, description });

@@ -91,7 +91,7 @@ describe('an export', () => {
     expect(stored(exportConversion, input).metadata.annotations).toEqual(input.metadata.annotations);
   });
 
-  test('read in v1alpha1 every claim says what it takes, so that it can be written back (the reference cannot)', () => {
+  test('read in v1alpha1 every claim says what it takes, so that it can be written back (in kcp it cannot)', () => {
     fc.assert(
       fc.property(claims, (permissionClaims) => {
         const spec = old(exportConversion, object({ permissionClaims }))['spec'] as { permissionClaims: JsonObject[] };

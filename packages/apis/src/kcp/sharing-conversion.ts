@@ -11,8 +11,8 @@ import {
 import type { VersionConverter } from '../resource-definition.ts';
 
 /*
- * APIExport and APIBinding between v1alpha1 and v1alpha2, the stored version (C2.6). What one version cannot say
- * travels in annotations of the other, so that nothing is lost on the way there and back. Unlike in the reference, what
+ * APIExport and APIBinding between v1alpha1 and v1alpha2, the stored version. What one version cannot say
+ * travels in annotations of the other, so that nothing is lost on the way there and back. Unlike in kcp, what
  * is read in v1alpha1 can be written in v1alpha1: claims that it cannot say read `all: true` there, and the annotation
  * beside them keeps what they really are.
  */
@@ -118,7 +118,7 @@ function newClaim(claim: JsonObject, known: ReadonlyMap<string, JsonObject>, sel
 const byKey = (claims: readonly JsonObject[]): Map<string, JsonObject> =>
   new Map(claims.map((claim) => [keyOf(claim), claim]));
 
-/** `v1.widgets.example.dev` as a resource of the export. Throws as the reference words it. */
+/** `v1.widgets.example.dev` as a resource of the export. Throws with kcp's text. */
 function resourceOfSchema(schema: string): JsonObject {
   const [first, name, ...group] = schema.split('.');
   if (first === undefined || name === undefined || group.length === 0)

@@ -2,7 +2,7 @@ import { asJson, type DeepReadonly, type GroupResource, type KubeObject } from '
 import { at } from '../fields.ts';
 import type { Strategy } from '../resource-definition.ts';
 
-/** Holds a Workspace as long as it may have a logical cluster (C5.1). */
+/** Holds a Workspace as long as it may have a logical cluster. */
 export const workspaceFinalizer = 'core.kcp.io/logicalcluster';
 
 /**

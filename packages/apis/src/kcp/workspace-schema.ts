@@ -1,7 +1,7 @@
 import type { JsonObject } from '@multiplane/apimachinery';
 
 /*
- * Structural schemas of the two kinds every logical cluster serves (C2.1, C2.4, C2.10).
+ * Structural schemas of the two kinds every logical cluster serves.
  */
 
 export const phases = ['Scheduling', 'Initializing', 'Ready', 'Unavailable', 'Inactive', 'Terminating', 'Deleting'];

@@ -10,7 +10,7 @@ import {
 } from './workspace-schema.ts';
 
 /*
- * Structural schema of WorkspaceType (C2.2, C2.10).
+ * Structural schema of WorkspaceType.
  */
 
 const typeReference = (description: string): JsonObject => ({

@@ -12,7 +12,7 @@ import { ageColumn, ageOf, column, nameColumn } from '../tables/columns.ts';
 import type { TableColumn, TableConvertor } from '../table-convertor.ts';
 
 /*
- * What the tables of Kubernetes' own kinds have in common (K5.9). Objects come from definitions that anybody may write:
+ * What the tables of Kubernetes' own kinds have in common. Objects come from definitions that anybody may write:
  * a value of an unexpected type reads as an absent one.
  */
 
@@ -50,7 +50,7 @@ export function countColumn(name: string, ...path: readonly string[]): NativeCol
   };
 }
 
-/** Whether something holds; `otherwise` where nobody says. */
+/** A boolean field; `otherwise` when it is absent. */
 export function flagColumn(name: string, otherwise: boolean, ...path: readonly string[]): NativeColumn {
   return {
     column: column(name, { type: 'boolean', description: name }),

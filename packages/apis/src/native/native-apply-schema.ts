@@ -9,7 +9,7 @@ import {
 
 /**
  * What server-side apply works with for a kind that a definition brings back: the definition's schema, and in it
- * Kubernetes' own list types (K4.6) where the author has said nothing. Fields that are kept although the schema does not
+ * Kubernetes' own list types where the author has said nothing. Fields that are kept although the schema does not
  * name them get the structure that Kubernetes gives them. Undefined for a kind that is none of Kubernetes' own.
  */
 export function nativeApplySchema(kind: GroupVersionKind): ((source: JsonObject) => JsonObject) | undefined {
@@ -21,7 +21,7 @@ const preserveMark = 'x-kubernetes-preserve-unknown-fields';
 const listTypeMark = 'x-kubernetes-list-type';
 /** Anything at all. */
 const free: JsonObject = { [preserveMark]: true };
-/** Keys of list items that have a value also when nobody gives them one. */
+/** Keys of list items that have a default. */
 const keyDefaults: Readonly<Record<string, string>> = { protocol: 'TCP' };
 
 /** A schema of objects with what is known of a message's fields. `inherited`: unknown fields are kept around it. */

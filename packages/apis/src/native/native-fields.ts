@@ -3,7 +3,7 @@ import { at } from '../fields.ts';
 import type { FieldSelectorLabels } from '../resource-definition.ts';
 import type { NativeObject } from './cells.ts';
 
-/** Fields by which Kubernetes selects objects of its own kinds (K3.6), and what an absent one counts as. */
+/** Fields by which Kubernetes selects objects of its own kinds, and what an absent one counts as. */
 const fields: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'v1/Node': { 'spec.unschedulable': 'false' },
   'v1/Pod': {

@@ -3,7 +3,7 @@ import type { PatchMeta } from '@multiplane/schema';
 import type { NativeKind } from '../resource-definition.ts';
 import { fieldFactsOf, protobufMessageName, type FieldFacts } from '../schemas/protobuf-messages.ts';
 
-/** What Kubernetes knows of a kind that a definition brings back; undefined for a kind that is none of its own (K4.4). */
+/** What Kubernetes knows of a kind that a definition brings back; undefined for a kind that is none of its own. */
 export function nativeKindOf(kind: GroupVersionKind): NativeKind | undefined {
   const message = protobufMessageName(apiVersionOf(kind), kind.kind);
   return message === undefined ? undefined : { patchMeta: messageMeta(message) };
@@ -27,7 +27,7 @@ class MessagePatchMeta implements PatchMeta {
   readonly strategies: readonly string[];
   readonly mergeKey: string | undefined;
   readonly #message: string;
-  /** Of the message's fields, when somebody asks. */
+  /** Of the message's fields, built lazily. */
   #fields: ReadonlyMap<string, PatchMeta> | undefined;
 
   constructor(message: string, facts: FieldFacts | undefined) {

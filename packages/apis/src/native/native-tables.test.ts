@@ -367,7 +367,7 @@ describe('other kinds', () => {
     }
   });
 
-  test('a kind of nobody has none', () => {
+  test('an unknown kind has none', () => {
     expect(nativeTableOf({ group: 'example.com', version: 'v1', kind: 'Pod' })).toBeUndefined();
   });
 });

@@ -71,7 +71,7 @@ const tables: ReadonlyMap<string, TableConvertor> = new Map([
   ['storage.k8s.io/v1/VolumeAttributesClass', volumeAttributesClassTable],
 ]);
 
-/** The table that Kubernetes shows of one of its kinds (K5.9); undefined where it has none worth more than a definition's own. */
+/** The table that Kubernetes shows of one of its kinds; undefined where it has none worth more than a definition's own. */
 export function nativeTableOf(kind: GroupVersionKind): TableConvertor | undefined {
   return tables.get(`${apiVersionOf(kind)}/${kind.kind}`);
 }

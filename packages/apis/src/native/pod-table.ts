@@ -14,7 +14,7 @@ interface PodSummary {
 }
 
 /**
- * State of a pod in one word (K5.9): the phase, unless a container has something more telling to say. Init containers
+ * State of a pod in one word: the phase, unless a container has something more telling to say. Init containers
  * speak as long as one of them is not done, the others in reverse, so that the first one wins.
  */
 function summarize(pod: NativeObject): PodSummary {

@@ -109,7 +109,7 @@ function subjectErrors(subject: Json, namespaced: boolean, path: FieldPath): Fie
 
 function roleRefChanges(object: KubeObject, old: DeepReadonly<KubeObject>): FieldError[] {
   if (deepEqual(at(object, 'roleRef'), at(old, 'roleRef'))) return [];
-  // The message shows the fields under the names that the reference has inside of its server.
+  // The message shows the Go field names of Kubernetes' internal version.
   const value = {
     APIGroup: textAt(object, 'roleRef', 'apiGroup'),
     Kind: textAt(object, 'roleRef', 'kind'),

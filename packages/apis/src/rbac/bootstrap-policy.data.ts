@@ -1,7 +1,7 @@
-// Made by hack/import-rbac.mjs from Kubernetes 1.36's bootstrap policy (facts: names, rules, subjects).
-import type { BindingFact, RoleFact } from './bootstrap-policy.ts';
+// Made by hack/import-rbac.mjs from Kubernetes 1.36's bootstrap policy (specs: names, rules, subjects).
+import type { BindingSpec, RoleSpec } from './policy-spec.ts';
 
-export const clusterRoleFacts: readonly RoleFact[] = [
+export const clusterRoleSpecs: readonly RoleSpec[] = [
   { name: 'admin', aggregates: [{ 'rbac.authorization.k8s.io/aggregate-to-admin': 'true' }] },
   {
     name: 'cluster-admin',
@@ -551,7 +551,7 @@ export const clusterRoleFacts: readonly RoleFact[] = [
   },
 ];
 
-export const clusterRoleBindingFacts: readonly BindingFact[] = [
+export const clusterRoleBindingSpecs: readonly BindingSpec[] = [
   {
     name: 'cluster-admin',
     role: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
@@ -617,7 +617,7 @@ export const clusterRoleBindingFacts: readonly BindingFact[] = [
   },
 ];
 
-export const roleFacts: readonly RoleFact[] = [
+export const roleSpecs: readonly RoleSpec[] = [
   {
     name: 'system:controller:bootstrap-signer',
     namespace: 'kube-public',
@@ -691,7 +691,7 @@ export const roleFacts: readonly RoleFact[] = [
   },
 ];
 
-export const roleBindingFacts: readonly BindingFact[] = [
+export const roleBindingSpecs: readonly BindingSpec[] = [
   {
     name: 'system:controller:bootstrap-signer',
     namespace: 'kube-public',

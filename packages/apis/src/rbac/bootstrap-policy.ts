@@ -1,22 +1,8 @@
-import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
-import { clusterRoleBindingFacts, clusterRoleFacts, roleBindingFacts, roleFacts } from './bootstrap-policy.data.ts';
-import { kcpClusterRoleBindingFacts, kcpClusterRoleFacts } from './kcp-bootstrap-policy.ts';
+import type { KubeObject } from '@multiplane/apimachinery';
+import { clusterRoleBindingSpecs, clusterRoleSpecs, roleBindingSpecs, roleSpecs } from './bootstrap-policy.data.ts';
+import { kcpClusterRoleBindingSpecs, kcpClusterRoleSpecs } from './kcp-bootstrap-policy.ts';
+import type { BindingSpec, RoleSpec } from './policy-spec.ts';
 import { rbacGroup } from './rules.ts';
-
-export interface RoleFact {
-  readonly name: string;
-  readonly namespace?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  /** Labels of the roles whose rules it collects; any of them. */
-  readonly aggregates?: readonly Readonly<Record<string, string>>[];
-  readonly rules?: readonly JsonObject[];
-}
-export interface BindingFact {
-  readonly name: string;
-  readonly namespace?: string;
-  readonly role: JsonObject;
-  readonly subjects?: readonly JsonObject[];
-}
 
 const metadata = ({
   name,
@@ -33,30 +19,30 @@ const metadata = ({
   annotations: { 'rbac.authorization.kubernetes.io/autoupdate': 'true' },
 });
 
-function role(kind: string, fact: RoleFact): KubeObject {
+function role(kind: string, spec: RoleSpec): KubeObject {
   return {
     apiVersion: `${rbacGroup}/v1`,
     kind,
-    metadata: metadata(fact),
-    ...(fact.aggregates === undefined
+    metadata: metadata(spec),
+    ...(spec.aggregates === undefined
       ? {}
-      : { aggregationRule: { clusterRoleSelectors: fact.aggregates.map((matchLabels) => ({ matchLabels })) } }),
-    ...(fact.rules === undefined ? {} : { rules: [...fact.rules] }),
+      : { aggregationRule: { clusterRoleSelectors: spec.aggregates.map((matchLabels) => ({ matchLabels })) } }),
+    ...(spec.rules === undefined ? {} : { rules: [...spec.rules] }),
   };
 }
 
-const binding = (kind: string, fact: BindingFact): KubeObject => ({
+const binding = (kind: string, spec: BindingSpec): KubeObject => ({
   apiVersion: `${rbacGroup}/v1`,
   kind,
-  metadata: metadata(fact),
-  roleRef: fact.role,
-  ...(fact.subjects === undefined ? {} : { subjects: [...fact.subjects] }),
+  metadata: metadata(spec),
+  roleRef: spec.role,
+  ...(spec.subjects === undefined ? {} : { subjects: [...spec.subjects] }),
 });
 
-/** The roles and bindings that hold in every logical cluster: Kubernetes' defaults (K7.4) and kcp's own (C7.10). */
+/** The roles and bindings that hold in every logical cluster: Kubernetes' defaults and kcp's own. */
 export const bootstrapClusterRoles = (): KubeObject[] =>
-  [...clusterRoleFacts, ...kcpClusterRoleFacts].map((fact) => role('ClusterRole', fact));
+  [...clusterRoleSpecs, ...kcpClusterRoleSpecs].map((spec) => role('ClusterRole', spec));
 export const bootstrapClusterRoleBindings = (): KubeObject[] =>
-  [...clusterRoleBindingFacts, ...kcpClusterRoleBindingFacts].map((fact) => binding('ClusterRoleBinding', fact));
-export const bootstrapRoles = (): KubeObject[] => roleFacts.map((fact) => role('Role', fact));
-export const bootstrapRoleBindings = (): KubeObject[] => roleBindingFacts.map((fact) => binding('RoleBinding', fact));
+  [...clusterRoleBindingSpecs, ...kcpClusterRoleBindingSpecs].map((spec) => binding('ClusterRoleBinding', spec));
+export const bootstrapRoles = (): KubeObject[] => roleSpecs.map((spec) => role('Role', spec));
+export const bootstrapRoleBindings = (): KubeObject[] => roleBindingSpecs.map((spec) => binding('RoleBinding', spec));

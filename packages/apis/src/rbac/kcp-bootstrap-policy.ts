@@ -1,8 +1,8 @@
 import type { JsonObject } from '@multiplane/apimachinery';
-import type { BindingFact, RoleFact } from './bootstrap-policy.ts';
+import type { BindingSpec, RoleSpec } from './policy-spec.ts';
 
 /*
- * kcp's part of the bootstrap policy (C7.10).
+ * kcp's part of the bootstrap policy.
  */
 
 const on = (apiGroups: string[], resources: string[], verbs: string[]): JsonObject => ({ verbs, apiGroups, resources });
@@ -11,7 +11,7 @@ const tenancy = ['tenancy.kcp.io'];
 const core = ['core.kcp.io'];
 const everything: JsonObject[] = [on(['*'], ['*'], ['*']), { verbs: ['*'], nonResourceURLs: ['*'] }];
 
-export const kcpClusterRoleFacts: readonly RoleFact[] = [
+export const kcpClusterRoleSpecs: readonly RoleSpec[] = [
   {
     name: 'system:kcp:tenancy:reader',
     rules: [
@@ -53,13 +53,13 @@ export const kcpClusterRoleFacts: readonly RoleFact[] = [
   { name: 'system:kcp:metrics-reader', rules: [{ verbs: ['get'], nonResourceURLs: ['/metrics'] }] },
 ];
 
-const toGroup = (name: string, role: string, group: string): BindingFact => ({
+const toGroup = (name: string, role: string, group: string): BindingSpec => ({
   name,
   role: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
   subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: group }],
 });
 
-export const kcpClusterRoleBindingFacts: readonly BindingFact[] = [
+export const kcpClusterRoleBindingSpecs: readonly BindingSpec[] = [
   toGroup('system:kcp:admin:cluster-admin', 'cluster-admin', 'system:kcp:admin'),
   ...[
     'system:kcp:tenancy:workspace-bootstrapper',

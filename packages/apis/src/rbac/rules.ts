@@ -3,7 +3,7 @@ import { listAt, textsAt } from '../fields.ts';
 
 export const rbacGroup = 'rbac.authorization.k8s.io';
 
-/** K2.8: what a rule must say. Rules of a Role cannot cover paths outside of resources. */
+/** What a rule must say. Rules of a Role cannot cover paths outside of resources. */
 export function policyRuleErrors(object: KubeObject, namespaced: boolean): FieldError[] {
   return listAt(object, 'rules').flatMap((rule, index) =>
     ruleErrors(rule, namespaced, FieldPath.of('rules').index(index)),

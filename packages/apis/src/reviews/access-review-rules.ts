@@ -16,7 +16,7 @@ const nonResource = FieldPath.of('spec', 'nonResourceAttributes');
 /** Upstream prints these attributes with the names its own structs have. */
 const printed = (value: JsonObject): JsonObject => ({ Path: textAt(value, 'path'), Verb: textAt(value, 'verb') });
 
-/** What is asked about: exactly one of resource and path (K7.3). */
+/** What is asked about: exactly one of resource and path. */
 function questionErrors(object: KubeObject): FieldError[] {
   const resource = objectAt(object, 'spec', 'resourceAttributes');
   const other = objectAt(object, 'spec', 'nonResourceAttributes');

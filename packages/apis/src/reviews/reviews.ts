@@ -35,13 +35,11 @@ function review({ group, kind, namespaced = false, validate = () => [] }: Review
 const authentication = 'authentication.k8s.io';
 const authorization = 'authorization.k8s.io';
 
-/** K7.2. */
 export const authenticationReviews = (): ResourceDefinition[] => [
   review({ group: authentication, kind: 'SelfSubjectReview' }),
   review({ group: authentication, kind: 'TokenReview' }),
 ];
 
-/** K7.3. */
 export const authorizationReviews = (): ResourceDefinition[] => [
   review({
     group: authorization,

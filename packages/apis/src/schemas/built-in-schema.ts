@@ -63,7 +63,7 @@ export class BuiltInSchema implements CompiledSchema {
     this.#normalize(object);
   }
 
-  *decodeInSteps(object: JsonObject): Generator<void, void> {
+  *decodeIncrementally(object: JsonObject): Generator<void, void> {
     this.#schema.decodeTyped(object);
     yield;
     this.#normalize(object);

@@ -65,7 +65,7 @@ export const descriptions: Readonly<Record<string, Readonly<Record<string, strin
     objectSelector: 'Selects objects by their labels, as they were or as they shall be.',
     reinvocationPolicy: 'Never, or IfNeeded: again when later plug-ins changed the object.',
     rules: 'Requests that the webhook is asked about.',
-    sideEffects: 'None or NoneOnDryRun: whether asking changes something elsewhere.',
+    sideEffects: 'None or NoneOnDryRun: whether calls have side effects.',
     timeoutSeconds: 'How long to wait for an answer, 1 to 30 seconds.',
   },
   'io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration': {
@@ -158,7 +158,7 @@ export const descriptions: Readonly<Record<string, Readonly<Record<string, strin
     namespaceSelector: 'Selects namespaces by their labels; empty selects all.',
     objectSelector: 'Selects objects by their labels, as they were or as they shall be.',
     rules: 'Requests that the webhook is asked about.',
-    sideEffects: 'None or NoneOnDryRun: whether asking changes something elsewhere.',
+    sideEffects: 'None or NoneOnDryRun: whether calls have side effects.',
     timeoutSeconds: 'How long to wait for an answer, 1 to 30 seconds.',
   },
   'io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration': {
@@ -168,8 +168,8 @@ export const descriptions: Readonly<Record<string, Readonly<Record<string, strin
   'io.k8s.api.admissionregistration.v1.Validation': {
     '': 'A demand on a request.',
     expression: 'CEL expression that must be true.',
-    message: 'What the client is told otherwise.',
-    messageExpression: 'CEL expression that gives what the client is told.',
+    message: 'Message for the client when the expression is false.',
+    messageExpression: 'CEL expression that evaluates to the message for the client.',
     reason: 'Reason in the answer: Unauthorized, Forbidden, Invalid or RequestEntityTooLarge.',
   },
   'io.k8s.api.admissionregistration.v1.Variable': {
@@ -230,7 +230,7 @@ export const descriptions: Readonly<Record<string, Readonly<Record<string, strin
     '': 'A user.',
     extra: 'What else the authenticator knows.',
     groups: 'Groups of the user.',
-    uid: 'What tells the user from former ones of the same name.',
+    uid: 'Distinguishes the user from former users of the same name.',
     username: 'Name of the user.',
   },
   'io.k8s.api.authorization.v1.FieldSelectorAttributes': {
@@ -244,7 +244,7 @@ export const descriptions: Readonly<Record<string, Readonly<Record<string, strin
     requirements: 'The selector in parts.',
   },
   'io.k8s.api.authorization.v1.LocalSubjectAccessReview': {
-    '': 'Asks whether somebody may do something in a namespace.',
+    '': 'Checks whether a user may perform an action in a namespace.',
   },
   'io.k8s.api.authorization.v1.NonResourceAttributes': {
     '': 'A request to a path that is no resource.',
@@ -291,7 +291,7 @@ export const descriptions: Readonly<Record<string, Readonly<Record<string, strin
     namespace: 'The namespace.',
   },
   'io.k8s.api.authorization.v1.SubjectAccessReview': {
-    '': 'Asks whether somebody may do something.',
+    '': 'Checks whether a user may perform an action.',
   },
   'io.k8s.api.authorization.v1.SubjectAccessReviewSpec': {
     '': 'What a user wants to do.',
@@ -517,7 +517,7 @@ export const descriptions: Readonly<Record<string, Readonly<Record<string, strin
     nominalConcurrencyShares: 'Its share of what runs at once.',
   },
   'io.k8s.api.flowcontrol.v1.FlowDistinguisherMethod': {
-    '': 'How requests of one schema are told apart.',
+    '': 'How requests of one schema are distinguished.',
     type: 'ByUser or ByNamespace.',
   },
   'io.k8s.api.flowcontrol.v1.FlowSchema': {
@@ -533,7 +533,7 @@ export const descriptions: Readonly<Record<string, Readonly<Record<string, strin
   },
   'io.k8s.api.flowcontrol.v1.FlowSchemaSpec': {
     '': 'Which requests go to which level.',
-    distinguisherMethod: 'How the requests are told apart; absent: not at all.',
+    distinguisherMethod: 'How the requests are distinguished; absent: not at all.',
     matchingPrecedence: 'The schema with the lowest number that matches is taken.',
     priorityLevelConfiguration: 'The level.',
     rules: 'The requests; one rule must match.',
@@ -798,7 +798,7 @@ export const descriptions: Readonly<Record<string, Readonly<Record<string, strin
     uniqueItems: 'Must not be true; sets have x-kubernetes-list-type.',
     'x-kubernetes-embedded-resource': 'True: the value is an object of the API itself.',
     'x-kubernetes-int-or-string': 'True: a whole number or a text.',
-    'x-kubernetes-list-map-keys': 'Members that tell the items of a list apart.',
+    'x-kubernetes-list-map-keys': 'Members that identify the items of a list.',
     'x-kubernetes-list-type': 'atomic, set or map: how the list is merged and what it may hold twice.',
     'x-kubernetes-map-type': 'granular or atomic: how the map is merged.',
     'x-kubernetes-preserve-unknown-fields': 'True: members that the schema does not know are kept.',
@@ -827,8 +827,8 @@ export const descriptions: Readonly<Record<string, Readonly<Record<string, strin
   'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ValidationRule': {
     '': 'A rule in CEL.',
     fieldPath: 'Where the error is shown, relative to the rule.',
-    message: 'What the client is told.',
-    messageExpression: 'CEL expression that gives what the client is told.',
+    message: 'Message for the client.',
+    messageExpression: 'CEL expression that evaluates to the message for the client.',
     optionalOldSelf: 'True: the rule also holds on create, where oldSelf is none.',
     reason: 'FieldValueInvalid, FieldValueForbidden, FieldValueRequired or FieldValueDuplicate.',
     rule: 'CEL expression over self that must be true.',

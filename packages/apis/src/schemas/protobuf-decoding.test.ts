@@ -284,7 +284,7 @@ describe('the table of fields', () => {
       if (shape.type !== 'struct' || odd.test(message) || ownCode.has(message)) continue;
       for (const facts of fieldFactsOf(message)) {
         const field = shape.fields.get(facts.name);
-        // Structures and lists are looked at elsewhere.
+        // Other tests cover structures and lists.
         if (
           field === undefined ||
           facts.shape !== 'single' ||

@@ -9,7 +9,7 @@ import { protobufMessageOf } from './protobuf-messages.ts';
 
 /**
  * The object in the message of a kind, as a JSON client would have sent it; `apiVersion` and `kind` come first.
- * Throws {@link ProtobufError} (K1.4), also for a kind that has no message.
+ * Throws {@link ProtobufError}, also for a kind that has no message.
  */
 export function decodeProtobufMessage(apiVersion: string, kind: string, message: WireReader): JsonObject {
   const type = protobufMessageOf(apiVersion, kind);

@@ -19,7 +19,7 @@ export function encodeProtobufMessage(
   return encodeMessage(type, object as JsonObject, expectedBytes);
 }
 
-/** A message in its envelope (K1.4). */
+/** A message in its envelope. */
 export function protobufEnvelope(apiVersion: string, kind: string, message: Buffer): Buffer {
   return Buffer.concat([protobufEnvelopeHead(apiVersion, kind, message.length), message, protobufEnvelopeTail]);
 }

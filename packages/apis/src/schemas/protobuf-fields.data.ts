@@ -85,7 +85,7 @@ export const protobufKinds: Readonly<Record<string, string>> = {
  * a struct whose fields belong to the object itself, the type `json` for bytes that are a JSON text. Behind the type:
  * `*` the absent value is not the zero value, `?` JSON leaves the zero value out, `-` patches may say which members stay
  * (retainKeys), `+key` patches merge the items by this key, `+` alone as a set of values or as a map, `@key;key`
- * server-side apply tells the items apart by these keys, `@` alone by their values; without it the list is one value.
+ * server-side apply identifies the items by these keys, `@` alone by their values; without it the list is one value.
  */
 export const protobufMessages: Readonly<Record<string, string>> = {
   'admissionregistration.v1.ApplyConfiguration': '1 expression string?',

@@ -50,7 +50,7 @@ export interface FieldFacts {
   readonly retainKeys: boolean;
   /** Patches merge its items: by this key, or as a set where it is empty. Undefined: they replace them. */
   readonly mergeKey: string | undefined;
-  /** Server-side apply tells items apart by these keys, by their values where there are none. Undefined: not at all. */
+  /** Server-side apply identifies items by these keys, by their values where there are none. Undefined: atomic. */
   readonly listKeys: readonly string[] | undefined;
 }
 

@@ -18,7 +18,7 @@ export interface Field {
 }
 
 /**
- * Facts about fields that the published schemas do not tell. Keys are `<component without its group's prefix>.<field>`.
+ * Facts about fields that the published schemas lack. Keys are `<component without its group's prefix>.<field>`.
  * An absent optional value and its zero are two things only where the type is a pointer.
  */
 const pointerTexts = new Set([

@@ -40,7 +40,7 @@ export function nameAgeTable(
   };
 }
 
-/** The table of built-in kinds without one of their own: `Name` and `Created At` (K5.9). */
+/** The table of built-in kinds without one of their own: `Name` and `Created At`. */
 export const createdAtTable: TableConvertor = {
   columns: [nameColumn, column('Created At', { type: 'date', description: 'Time at which the object was created.' })],
   cells: (object) => [object.metadata.name ?? '', textAt(object, 'metadata', 'creationTimestamp') || null],

@@ -23,7 +23,7 @@ const defaultAge: PrinterColumn = {
   path: new JsonPath('.metadata.creationTimestamp'),
 };
 
-/** The table of a custom resource: its name and its printer columns, or the age when it has none (K5.9). */
+/** The table of a custom resource: its name and its printer columns, or the age when it has none. */
 export function customResourceTable(printerColumns: readonly Json[]): TableConvertor {
   const columns = printerColumns.length === 0 ? [defaultAge] : printerColumns.map(printerColumn);
   return {

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { builtInResources } from '@multiplane/apis';
-import { loopbackUser } from '../informers/loopback-client.ts';
+import { loopbackUser } from '../loopback/loopback-user.ts';
 import { AdmissionChain } from './admission-chain.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
@@ -39,8 +39,8 @@ function recorded(name: string, calls: string[], more: Partial<AdmissionPlugin> 
   };
 }
 
-describe('the chain of admission', () => {
-  test('asks in order, whether a plugin makes it wait or not, and those alone who are concerned', async () => {
+describe('AdmissionChain', () => {
+  test('calls relevant plugins in order, synchronous or not', async () => {
     const calls: string[] = [];
     const validator = recorded('validator', calls);
     delete validator.admit;
@@ -77,7 +77,7 @@ describe('the chain of admission', () => {
     }
   });
 
-  test('ends with the first refusal, thrown at once or later', async () => {
+  test('ends with the first error, thrown or rejected', async () => {
     for (const refuse of [
       () => Promise.reject(new Error('no')),
       () => {

@@ -1,35 +1,34 @@
 import { decodeManagedFields, deepEqual, errorText, type Json } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { AdmissionRound } from './admission-round.ts';
+import { ReinvocationContext } from './reinvocation-context.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
 type Operation = AdmissionAttributes['operation'];
 type Mutating = Required<Pick<AdmissionPlugin, 'admit'>>;
 type Validating = Required<Pick<AdmissionPlugin, 'validate'>>;
 
-/** Who has a say about an operation on a kind. */
-interface Plan {
+/** The plugins for an operation on a kind. */
+interface PluginSet {
   readonly mutating: readonly Mutating[];
   readonly validating: readonly Validating[];
 }
 
 /**
- * All plugins in their order (K6.1): every mutating one before anything is validated, every validating one inside the
- * write transaction. The first refusal ends the write. Which of them are concerned is found out once per definition and
- * operation.
+ * Runs all plugins in order: every mutating plugin before validation, every validating plugin within the write
+ * transaction. The first error ends the write. The plugins for a definition and operation are computed once.
  */
 export class AdmissionChain {
   readonly #plugins: readonly AdmissionPlugin[];
-  readonly #plans = new WeakMap<ResourceDefinition, Map<Operation, Plan>>();
+  readonly #cache = new WeakMap<ResourceDefinition, Map<Operation, PluginSet>>();
 
   constructor(plugins: readonly AdmissionPlugin[]) {
     this.#plugins = plugins;
   }
 
-  /** No promise when every plugin was over at once. */
+  /** Returns undefined if every plugin completed synchronously. */
   admit(attributes: AdmissionAttributes): Promise<void> | undefined {
     const before = attributes.object?.metadata.managedFields;
-    const pending = runRound(this.#plan(attributes).mutating, attributes, new AdmissionRound());
+    const pending = runRound(this.#pluginsFor(attributes).mutating, attributes, new ReinvocationContext());
     if (pending !== undefined) return pending.then(() => checkManagedFields(attributes, before));
     checkManagedFields(attributes, before);
     return undefined;
@@ -37,12 +36,12 @@ export class AdmissionChain {
 
   /** As {@link admit}. */
   validate(attributes: AdmissionAttributes): Promise<void> | undefined {
-    return inTurn(this.#plan(attributes).validating, (plugin) => plugin.validate(attributes));
+    return runInOrder(this.#pluginsFor(attributes).validating, (plugin) => plugin.validate(attributes));
   }
 
-  #plan({ definition, operation }: AdmissionAttributes): Plan {
-    let plans = this.#plans.get(definition);
-    if (plans === undefined) this.#plans.set(definition, (plans = new Map<Operation, Plan>()));
+  #pluginsFor({ definition, operation }: AdmissionAttributes): PluginSet {
+    let plans = this.#cache.get(definition);
+    if (plans === undefined) this.#cache.set(definition, (plans = new Map<Operation, PluginSet>()));
     let plan = plans.get(operation);
     if (plan === undefined) {
       const concerned = this.#plugins.filter(
@@ -58,31 +57,35 @@ export class AdmissionChain {
   }
 }
 
-/** One round, and the next if there must be one. */
+/** Runs all mutating plugins, and once more if one of them requested a reinvocation. */
 function runRound(
   plugins: readonly Mutating[],
   attributes: AdmissionAttributes,
-  round: AdmissionRound,
+  round: ReinvocationContext,
 ): Promise<void> | undefined {
-  const again = (): Promise<void> | undefined => (round.next() ? runRound(plugins, attributes, round) : undefined);
-  const pending = inTurn(plugins, (plugin) => plugin.admit(attributes, round));
-  return pending === undefined ? again() : pending.then(again);
+  const reinvoke = (): Promise<void> | undefined =>
+    round.startReinvocation() ? runRound(plugins, attributes, round) : undefined;
+  const pending = runInOrder(plugins, (plugin) => plugin.admit(attributes, round));
+  return pending === undefined ? reinvoke() : pending.then(reinvoke);
 }
 
-/** Asks plugins in their order, from one on. Waits only for those who promise something. */
-function inTurn<P>(
+/** Calls plugins in order, starting at `from`. Only waits for plugins that return a promise. */
+function runInOrder<P>(
   plugins: readonly P[],
-  ask: (plugin: P) => Promise<void> | undefined,
+  call: (plugin: P) => Promise<void> | undefined,
   from = 0,
 ): Promise<void> | undefined {
   for (let index = from; index < plugins.length; index++) {
-    const pending = ask(plugins[index] as P);
-    if (pending !== undefined) return pending.then(() => inTurn(plugins, ask, index + 1));
+    const pending = call(plugins[index] as P);
+    if (pending !== undefined) return pending.then(() => runInOrder(plugins, call, index + 1));
   }
   return undefined;
 }
 
-/** Who owns which field no plugin may make unreadable: then what was there before counts (K6.1). */
+/**
+ * A plugin that leaves invalid managedFields does not lose them: the previous value is restored
+ * (k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/admission.go).
+ */
 function checkManagedFields({ object, warn }: AdmissionAttributes, before: unknown): void {
   if (object === undefined) return;
   const { metadata } = object;

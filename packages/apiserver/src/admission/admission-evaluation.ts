@@ -7,7 +7,8 @@ import {
   type UserInfo,
 } from '@multiplane/apimachinery';
 import type { AdmissionExpression, NamedExpression, ResourceDefinition } from '@multiplane/apis';
-import { slicesOfTurns } from '@multiplane/component-base';
+import { timeSlices } from '@multiplane/component-base';
+import { type Authorizer, clusterNameExtra } from '@multiplane/generic-server';
 import {
   plainValue,
   type AuthorizationDecision,
@@ -15,34 +16,32 @@ import {
   type CelProgram,
   type CelValue,
 } from '@multiplane/schema';
-import { clusterNameExtra } from '../authentication/service-account-tokens.ts';
-import type { Authorizer } from '../authorization/authorizer.ts';
-import type { ExpressionAnswer, ExpressionJob } from '../threads/expression-job.ts';
+import type { ExpressionJobResult, ExpressionJob } from '../threads/expression-job.ts';
 import { admissionRequest, namespaceView } from './admission-request.ts';
-import { ExpressionRun, type ExpressionInput, type RunOutcome } from './expression-run.ts';
+import { ExpressionEvaluator, type ExpressionInput, type EvaluationOutcome } from './expression-evaluator.ts';
 import { namespaceOf } from './matching/request-matcher.ts';
 import type { AdmissionAttributes } from './plugin.ts';
 import type { RequestObjects } from './request-objects.ts';
 
-/** Cost units that the expressions of one policy and binding may use together (K6.8). */
+/** CEL cost budget of the expressions of one policy and binding together. */
 export const policyBudget = 10_000_000;
-/** The same for the match conditions of one webhook. */
+/** CEL cost budget of the match conditions of one webhook. */
 export const conditionsBudget = 2_500_000;
-/** What Kubernetes says when a budget is used up. */
-const outOfBudget = 'validation failed due to running out of cost budget, no further validation rules will be run';
-/** Cost units of one expression that are used up here: some ten milliseconds. */
-const patience = 50_000;
+/** The message of Kubernetes when a budget is exceeded. */
+const budgetExceeded = 'validation failed due to running out of cost budget, no further validation rules will be run';
+/** Cost that one expression may use on the event loop, some ten milliseconds; beyond it the expression is offloaded. */
+const maxInlineCost = 50_000;
 
-/** Evaluates elsewhere what would hold the event loop. Clusters take turns. */
-export interface SlowExpressions {
-  expression(cluster: string, job: ExpressionJob): Promise<ExpressionAnswer>;
+/** Evaluates expensive expressions in a worker thread, round-robin by cluster. */
+export interface ExpressionOffloader {
+  expression(cluster: string, job: ExpressionJob): Promise<ExpressionJobResult>;
 }
 
 export interface EvaluationModules {
-  /** Answers `authorizer` of expressions. */
+  /** Answers the `authorizer` variable of expressions. */
   readonly authorizer: Authorizer;
-  /** Absent: everything is evaluated at once. */
-  readonly slowly?: SlowExpressions | undefined;
+  /** Absent: all expressions are evaluated on the event loop. */
+  readonly offloader?: ExpressionOffloader | undefined;
 }
 
 export interface EvaluationInput {
@@ -52,28 +51,29 @@ export interface EvaluationInput {
   readonly definition: ResourceDefinition;
   readonly namespace: DeepReadonly<KubeObject> | undefined;
   readonly budget: number;
-  /** Undefined: none. */
+  /** The parameter object; undefined: none. */
   readonly param?: DeepReadonly<KubeObject> | undefined;
   readonly variables?: readonly NamedExpression[] | undefined;
-  /** The policy has a kind of parameters; configurations and patches may be made. */
+  /** Whether the `params` variable and the types of patches are declared. */
   readonly names?: { readonly params: boolean; readonly patches: boolean } | undefined;
 }
 
-/** What an expression came to: a value, or an error in Kubernetes' words. */
-export type Evaluated =
+/** The value of an expression, or an error with the message of Kubernetes. */
+export type EvaluationResult =
   | { readonly value: CelValue; readonly error?: undefined }
   | { readonly value?: undefined; readonly error: string };
 
 /**
- * Evaluates the expressions of one webhook or policy for one request. Whatever an expression wants to know of the
- * authorizer is asked when it breaks off for that, and it is done again; an expression that takes long is done elsewhere.
+ * Evaluates the CEL expressions of one webhook or policy for one request. Evaluation is synchronous: if an expression
+ * needs a decision of the authorizer, it aborts, the decision is fetched, and it is evaluated again. An expensive
+ * expression is evaluated in a worker thread.
  */
 export class AdmissionEvaluation {
   readonly #input: EvaluationInput;
   readonly #modules: EvaluationModules;
-  readonly #run: ExpressionRun;
-  readonly #job: () => Omit<ExpressionJob, 'source' | 'left' | 'decisions'>;
-  readonly #slices = slicesOfTurns();
+  readonly #evaluator: ExpressionEvaluator;
+  readonly #job: () => Omit<ExpressionJob, 'source' | 'remainingBudget' | 'decisions'>;
+  readonly #slices = timeSlices();
 
   private constructor(
     input: EvaluationInput,
@@ -102,7 +102,7 @@ export class AdmissionEvaluation {
       params: objects.value(param),
       variables,
     };
-    this.#run = new ExpressionRun(values, budget);
+    this.#evaluator = new ExpressionEvaluator(values, budget);
     this.#job = () => ({
       ...shared,
       kind: 'expression',
@@ -122,28 +122,28 @@ export class AdmissionEvaluation {
     return new AdmissionEvaluation(input, modules, object, oldObject);
   }
 
-  /** The value of an expression; an error names it. */
-  async evaluate(expression: AdmissionExpression): Promise<Evaluated> {
-    if (this.#slices.over) await this.#slices.next();
+  /** Evaluates an expression. */
+  async evaluate(expression: AdmissionExpression): Promise<EvaluationResult> {
+    if (this.#slices.isExceeded) await this.#slices.yield();
     const { program, problem = '' } = expression;
     if (program === undefined) return { error: problem };
-    const { slowly } = this.#modules;
-    let elsewhere = false;
+    const { offloader } = this.#modules;
+    let offloaded = false;
     for (;;) {
-      if (this.#run.left < 0) return { error: outOfBudget };
-      const outcome: RunOutcome =
-        elsewhere && slowly !== undefined
-          ? await this.#elsewhere(slowly, program)
-          : this.#run.evaluate(program, slowly === undefined ? undefined : patience);
-      if ('pending' in outcome) this.#run.decide(outcome.pending, await this.#ask(outcome.pending));
-      else if ('impatient' in outcome) elsewhere = true;
+      if (this.#evaluator.remainingBudget < 0) return { error: budgetExceeded };
+      const outcome: EvaluationOutcome =
+        offloaded && offloader !== undefined
+          ? await this.#offload(offloader, program)
+          : this.#evaluator.evaluate(program, offloader === undefined ? undefined : maxInlineCost);
+      if ('pending' in outcome) this.#evaluator.decide(outcome.pending, await this.#authorize(outcome.pending));
+      else if ('isCostExceeded' in outcome) offloaded = true;
       else return outcome;
     }
   }
 
   /**
-   * True when all conditions hold, false as soon as one does not. The texts of errors, when there was one and no
-   * condition that excludes the request.
+   * Evaluates match conditions: true if all hold, false as soon as one does not; the error messages if some fail and
+   * none is false.
    */
   async conditions(conditions: readonly NamedExpression[]): Promise<boolean | readonly string[]> {
     const errors: string[] = [];
@@ -155,19 +155,19 @@ export class AdmissionEvaluation {
     return errors.length === 0 ? true : errors;
   }
 
-  async #elsewhere(slowly: SlowExpressions, { source }: CelProgram): Promise<RunOutcome> {
-    const answer = await slowly.expression(this.#input.attributes.cluster, {
+  async #offload(offloader: ExpressionOffloader, { source }: CelProgram): Promise<EvaluationOutcome> {
+    const result = await offloader.expression(this.#input.attributes.cluster, {
       ...this.#job(),
       source,
-      left: this.#run.left,
-      decisions: [...this.#run.decisions],
+      remainingBudget: this.#evaluator.remainingBudget,
+      decisions: [...this.#evaluator.decisions],
     });
-    this.#run.left = answer.left;
-    if ('value' in answer) return { value: plainValue(parseJson(answer.value)) };
-    return 'pending' in answer ? { pending: answer.pending } : { error: answer.error };
+    this.#evaluator.remainingBudget = result.remainingBudget;
+    if ('value' in result) return { value: plainValue(parseJson(result.value)) };
+    return 'pending' in result ? { pending: result.pending } : { error: result.error };
   }
 
-  async #ask(query: AuthorizationQuery): Promise<AuthorizationDecision> {
+  async #authorize(query: AuthorizationQuery): Promise<AuthorizationDecision> {
     const { cluster, user } = this.#input.attributes;
     const { serviceAccount, path } = query;
     const { decision, reason, error } = await this.#modules.authorizer.authorize({

@@ -4,15 +4,15 @@ import { namespaceOf } from './matching/request-matcher.ts';
 import type { AdmissionAttributes } from './plugin.ts';
 import { kindOfRequest, scaleOfRequest } from './request-objects.ts';
 
-/** A request as webhooks and expressions see it, without its objects (K6.5). */
+/** The AdmissionRequest of webhooks and expressions, without its objects. */
 export function admissionRequest(attributes: AdmissionAttributes, definition: ResourceDefinition): JsonObject {
   const { definition: own, subresource, name, operation, user, dryRun, options } = attributes;
   const namespace = namespaceOf(attributes);
   const part: JsonObject = subresource === '' ? {} : { subResource: subresource };
   const kindOf = (one: ResourceDefinition): JsonObject => {
     if (scaleOfRequest(attributes, one) !== undefined) return { group: 'autoscaling', version: 'v1', kind: 'Scale' };
-    const brought = kindOfRequest(attributes, one);
-    return { group: brought.group, version: brought.version, kind: brought.kind };
+    const requestKind = kindOfRequest(attributes, one);
+    return { group: requestKind.group, version: requestKind.version, kind: requestKind.kind };
   };
   return {
     kind: kindOf(definition),
@@ -41,7 +41,7 @@ function userInfo({ name, uid, groups, extra }: UserInfo): JsonObject {
   };
 }
 
-/** What expressions see of a namespace (K6.6). */
+/** The fields of the `namespaceObject` variable (k8s.io/apiserver/pkg/admission/plugin/cel, CreateNamespaceObject). */
 export function namespaceView({ metadata, ...rest }: DeepReadonly<KubeObject>): JsonObject {
   const { uid, managedFields: _managed, ownerReferences: _owners, ...others } = metadata as JsonObject;
   return {

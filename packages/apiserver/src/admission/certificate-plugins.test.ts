@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import type { AuthorizationAttributes } from '../authorization/authorizer.ts';
+import type { AuthorizationAttributes } from '@multiplane/generic-server';
 import { CertificateApproval, CertificateSigning, CertificateSubjectRestriction } from './certificate-plugins.ts';
 import { csrOrganizations } from './csr-organizations.ts';
 import type { AdmissionAttributes } from './plugin.ts';
 
-/** DER by hand: a request has no meaning beyond its subject here. */
+/** Minimal DER: only the subject of the request is encoded. */
 const der = (tag: number, ...content: Buffer[]): Buffer => {
   const body = Buffer.concat(content);
   const length = body.length < 0x80 ? [body.length] : [0x82, body.length >> 8, body.length & 0xff];
@@ -58,8 +58,8 @@ const allowing = (...names: string[]) => ({
   },
 });
 
-describe('the subject of a request', () => {
-  test('is read as far as it is DER', () => {
+describe('csrOrganizations', () => {
+  test('parses the subject, and ignores invalid DER', () => {
     expect(csrOrganizations(csr(commonName('someone'), organization('team'), organization('system:masters')))).toEqual([
       'team',
       'system:masters',
@@ -72,7 +72,7 @@ describe('the subject of a request', () => {
     ).toEqual([]);
   });
 
-  test('may not make a system:masters of a client', async () => {
+  test('rejects client certificates for system:masters', async () => {
     const plugin = new CertificateSubjectRestriction();
     const signerName = 'kubernetes.io/kube-apiserver-client';
     await expect(
@@ -87,21 +87,19 @@ describe('the subject of a request', () => {
   });
 });
 
-describe('a signer', () => {
+describe('signer permissions', () => {
   const spec = { signerName: 'example.com/mine' };
 
-  test('may be approved for by those who may, by its name or its domain', async () => {
-    await expect(new CertificateApproval({}, allowing()).validate(attributes('approval', spec))).rejects.toThrow(
+  test('approval requires the verb on the signer or its domain', async () => {
+    await expect(new CertificateApproval(allowing()).validate(attributes('approval', spec))).rejects.toThrow(
       'user not permitted to approve requests with signerName "example.com/mine"',
     );
-    await new CertificateApproval({}, allowing('approve signers example.com/mine')).validate(
-      attributes('approval', spec),
-    );
-    await new CertificateApproval({}, allowing('approve signers example.com/*')).validate(attributes('approval', spec));
+    await new CertificateApproval(allowing('approve signers example.com/mine')).validate(attributes('approval', spec));
+    await new CertificateApproval(allowing('approve signers example.com/*')).validate(attributes('approval', spec));
   });
 
-  test('is asked for only when the certificate or its failure changes', async () => {
-    const plugin = new CertificateSigning({}, allowing());
+  test('signing is checked only when the certificate or its failure changes', async () => {
+    const plugin = new CertificateSigning(allowing());
     await plugin.validate(attributes('status', spec, { conditions: [{ type: 'Approved' }] }, {}));
     await expect(plugin.validate(attributes('status', spec, { certificate: 'eA==' }, {}))).rejects.toThrow(
       'user not permitted to sign',
@@ -109,7 +107,7 @@ describe('a signer', () => {
     await expect(plugin.validate(attributes('status', spec, { conditions: [{ type: 'Failed' }] }, {}))).rejects.toThrow(
       'user not permitted to sign',
     );
-    await new CertificateSigning({}, allowing('sign signers example.com/mine')).validate(
+    await new CertificateSigning(allowing('sign signers example.com/mine')).validate(
       attributes('status', spec, { certificate: 'eA==' }, {}),
     );
   });

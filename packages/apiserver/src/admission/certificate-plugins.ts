@@ -8,7 +8,7 @@ import {
   mastersGroup,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import type { Authorizer } from '../authorization/authorizer.ts';
+import type { Authorizer } from '@multiplane/generic-server';
 import { csrOrganizations } from './csr-organizations.ts';
 import { admissionForbidden } from './forbidden.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
@@ -19,16 +19,16 @@ interface AuthorizingModules {
   readonly authorizer: Authorizer;
 }
 
-function isRequest({ definition, subresource }: AdmissionAttributes, wanted: string): boolean {
+function isSigningRequest({ definition, subresource }: AdmissionAttributes, expectedSubresource: string): boolean {
   return (
     definition.group === 'certificates.k8s.io' &&
     definition.resource === 'certificatesigningrequests' &&
-    subresource === wanted
+    subresource === expectedSubresource
   );
 }
 
-/** Whether the user has a verb on a signer, by its name or for all signers of its domain (K6.3). */
-async function mayUseSigner(
+/** Whether the user has a verb on a signer, by its name or for all signers of its domain (`<domain>/*`). */
+async function canUseSigner(
   authorizer: Authorizer,
   attributes: AdmissionAttributes,
   verb: 'approve' | 'sign',
@@ -61,11 +61,11 @@ function specText(object: DeepReadonly<KubeObject> | undefined, field: string): 
   return typeof value === 'string' ? value : '';
 }
 
-/** Approving a request needs the verb `approve` on its signer. */
+/** Requires the verb `approve` on the signer of an approved request. */
 export class CertificateApproval implements AdmissionPlugin {
   readonly name = 'CertificateApproval';
   readonly #modules: AuthorizingModules;
-  constructor(_options: Record<string, never>, modules: AuthorizingModules) {
+  constructor(modules: AuthorizingModules) {
     this.#modules = modules;
   }
 
@@ -78,9 +78,9 @@ export class CertificateApproval implements AdmissionPlugin {
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {
-    if (!isRequest(attributes, 'approval')) return;
+    if (!isSigningRequest(attributes, 'approval')) return;
     const signer = specText(attributes.oldObject, 'signerName');
-    if (await mayUseSigner(this.#modules.authorizer, attributes, 'approve', signer)) return;
+    if (await canUseSigner(this.#modules.authorizer, attributes, 'approve', signer)) return;
     throw admissionForbidden(
       attributes,
       `user not permitted to approve requests with signerName ${JSON.stringify(signer)}`,
@@ -88,11 +88,11 @@ export class CertificateApproval implements AdmissionPlugin {
   }
 }
 
-/** Writing a certificate, or that there will be none, needs the verb `sign` on the signer. */
+/** Requires the verb `sign` on the signer for changes of the certificate or of a Failed condition. */
 export class CertificateSigning implements AdmissionPlugin {
   readonly name = 'CertificateSigning';
   readonly #modules: AuthorizingModules;
-  constructor(_options: Record<string, never>, modules: AuthorizingModules) {
+  constructor(modules: AuthorizingModules) {
     this.#modules = modules;
   }
 
@@ -105,12 +105,12 @@ export class CertificateSigning implements AdmissionPlugin {
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {
-    if (!isRequest(attributes, 'status')) return;
+    if (!isSigningRequest(attributes, 'status')) return;
     const before = signature(attributes.oldObject);
     const after = signature(attributes.object);
     if (deepEqual(before, after)) return;
     const signer = specText(attributes.oldObject, 'signerName');
-    if (await mayUseSigner(this.#modules.authorizer, attributes, 'sign', signer)) return;
+    if (await canUseSigner(this.#modules.authorizer, attributes, 'sign', signer)) return;
     throw admissionForbidden(
       attributes,
       `user not permitted to sign requests with signerName ${JSON.stringify(signer)}`,
@@ -118,7 +118,7 @@ export class CertificateSigning implements AdmissionPlugin {
   }
 }
 
-/** The certificate, and the conditions that say it failed. */
+/** The certificate and the Failed conditions. */
 function signature(object: DeepReadonly<KubeObject> | undefined): JsonObject {
   const status = object === undefined ? undefined : asJson(object as KubeObject)['status'];
   if (!isJsonObject(status ?? null)) return {};
@@ -129,7 +129,7 @@ function signature(object: DeepReadonly<KubeObject> | undefined): JsonObject {
   return { certificate: certificate ?? '', failed };
 }
 
-/** Nobody asks the client signer to be made a system:masters. */
+/** Rejects requests to the kube-apiserver-client signer with the group system:masters. */
 export class CertificateSubjectRestriction implements AdmissionPlugin {
   readonly name = 'CertificateSubjectRestriction';
 
@@ -142,7 +142,7 @@ export class CertificateSubjectRestriction implements AdmissionPlugin {
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {
-    if (!isRequest(attributes, '') || specText(attributes.object, 'signerName') !== clientSigner) return;
+    if (!isSigningRequest(attributes, '') || specText(attributes.object, 'signerName') !== clientSigner) return;
     if (!csrOrganizations(specText(attributes.object, 'request')).includes(mastersGroup)) return;
     throw admissionForbidden(attributes, `use of ${clientSigner} signer with ${mastersGroup} group is not allowed`);
   }

@@ -1,57 +1,54 @@
 import type { GroupVersionResource, JsonObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { InformerSource } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
+import type { Authorizer, WebhookClient } from '@multiplane/generic-server';
 import type { WatchCache } from '@multiplane/storage';
-import type { Authorizer } from '../authorization/authorizer.ts';
-import type { ObjectReader } from '../registry/object-reader.ts';
-import type { ResourceResolver } from '../registry/resource-resolver.ts';
-import type { WebhookClient } from '../webhooks/webhook-client.ts';
-import type { SlowExpressions } from './admission-evaluation.ts';
+import type { ObjectReader } from '../registry/store/object-reader.ts';
+import type { ResourceResolver } from '../registry/definitions/resource-resolver.ts';
+import type { ExpressionOffloader } from './admission-evaluation.ts';
 import { ClusterConfigurations } from './matching/cluster-configurations.ts';
 import { RequestMatcher } from './matching/request-matcher.ts';
 import type { AdmissionPlugin } from './plugin.ts';
 import type { RequestKind } from './request-objects.ts';
 import { MutatingPolicies } from './policies/mutating-policies.ts';
-import { bindingHook, CompiledExpressions, policyHook } from './policies/policy-hook.ts';
-import {
-  defaultParamsElsewhereOptions,
-  ParamsElsewhere,
-  type ParamsElsewhereModules,
-} from './policies/params-elsewhere.ts';
+import { bindingHook, ExpressionCache, policyHook } from './policies/policy-hook.ts';
+import { defaultRemoteParamsOptions, RemoteParams, type RemoteParamsModules } from './policies/remote-params.ts';
 import { PolicyParams } from './policies/policy-params.ts';
 import { PolicyPermissions } from './policies/policy-permissions.ts';
 import { ValidatingPolicies } from './policies/validating-policies.ts';
 import { AdmissionReviewer } from './webhooks/admission-review.ts';
-import { InternalCalls } from './webhooks/internal-calls.ts';
+import { InternalCallLimiter } from './webhooks/internal-call-limiter.ts';
 import { MutatingWebhooks } from './webhooks/mutating-webhooks.ts';
 import { ValidatingWebhooks } from './webhooks/validating-webhooks.ts';
-import type { ConfigurationCluster } from './webhooks/webhook-dispatch.ts';
-import { type WebhookHook, webhookHooks } from './webhooks/webhook-hook.ts';
+import type { ConfigurationCluster } from './webhooks/webhook-dispatcher.ts';
+import { type WebhookAccessor, webhookAccessors } from './webhooks/webhook-accessor.ts';
 
 export interface ConfiguredAdmissionModules {
   readonly cache: WatchCache;
   readonly reader: ObjectReader;
   readonly resolver: Pick<ResourceResolver, 'list'>;
-  /** What this server stores. */
+  /** Informers over the objects of this server. */
   readonly informers: InformerSource;
-  /** Configurations and policies, wherever they are written. */
+  /** Webhook configurations and policies of all shards. */
   readonly configurations: InformerSource;
   readonly configurationCluster: ConfigurationCluster;
   readonly client: Pick<WebhookClient, 'post'>;
   readonly authorizer: Authorizer;
-  /** Where expressions are evaluated that take long; absent: here. */
-  readonly slowly?: SlowExpressions | undefined;
+  /** Evaluates expensive expressions; absent: they are evaluated on the event loop. */
+  readonly offloader?: ExpressionOffloader | undefined;
   readonly newUid: () => string;
   readonly clock: Clock;
-  /** Brings a document into the shape of its kind, in place; returns fields that the kind does not have. */
-  readonly shape: (document: JsonObject, kind: RequestKind) => readonly string[];
-  /** Whether what a logical cluster stores is here. */
-  readonly isHere: (cluster: LogicalClusterName) => boolean;
-  /** The way to logical clusters of other shards, for parameters of policies; undefined: there is none. */
-  readonly elsewhere: ParamsElsewhereModules['transport'];
+  /** Conforms a document to the schema of its kind, in place; returns the paths of unknown fields. */
+  readonly conform: (document: JsonObject, kind: RequestKind) => readonly string[];
+  /** Whether this shard stores the logical cluster. */
+  readonly isLocal: (cluster: LogicalClusterName) => boolean;
+  /**
+   * The transport to logical clusters of other shards, for parameters of policies; returns undefined if there is none.
+   */
+  readonly remoteTransport: RemoteParamsModules['transport'];
 }
 
-/** Names of the plugins, as flags have them; absent: those of Kubernetes. */
+/** Names of the plugins in flags; default: those of Kubernetes. */
 export interface ConfiguredAdmissionOptions {
   readonly mutatingWebhooks?: string | undefined;
   readonly mutatingPolicies?: string | undefined;
@@ -64,7 +61,7 @@ export interface ConfiguredAdmission {
   readonly mutatingPolicies: AdmissionPlugin;
   readonly validatingPolicies: AdmissionPlugin;
   readonly validatingWebhooks: AdmissionPlugin;
-  /** What the authors of policies must be allowed. */
+  /** Checks the permissions of policy authors. */
   readonly policyPermissions: AdmissionPlugin;
   readonly stop: () => void;
 }
@@ -75,13 +72,13 @@ const resource = (name: string): GroupVersionResource => ({
   resource: name,
 });
 
-/** The plugins that do what objects of admissionregistration.k8s.io say (K6.4 to K6.8). */
+/** The plugins that are configured by objects of admissionregistration.k8s.io: webhooks and CEL policies. */
 export function configuredAdmission(
   options: ConfiguredAdmissionOptions,
   modules: ConfiguredAdmissionModules,
 ): ConfiguredAdmission {
-  const { configurations, configurationCluster, resolver, informers, reader, authorizer, slowly, shape } = modules;
-  const compiled = new CompiledExpressions();
+  const { configurations, configurationCluster, resolver, informers, reader, authorizer, offloader, conform } = modules;
+  const compiled = new ExpressionCache();
   const matcher = new RequestMatcher({
     namespaces: informers.informer({ group: '', version: 'v1', resource: 'namespaces' }),
     equivalents: (cluster, definition) =>
@@ -90,17 +87,17 @@ export function configuredAdmission(
         .filter((other) => other !== definition && other.storage?.prefix === definition.storage?.prefix),
   });
   const webhooks = (name: string) =>
-    new ClusterConfigurations<readonly WebhookHook[]>({
+    new ClusterConfigurations<readonly WebhookAccessor[]>({
       informer: configurations.informer(resource(name)),
-      make: (object) => webhookHooks(object, compiled),
+      compile: (object) => webhookAccessors(object, compiled),
     });
   const policies = (name: string) =>
     new ClusterConfigurations({
       informer: configurations.informer(resource(name)),
-      make: (object) => policyHook(object, compiled),
+      compile: (object) => policyHook(object, compiled),
     });
   const bindings = (name: string) =>
-    new ClusterConfigurations({ informer: configurations.informer(resource(name)), make: bindingHook });
+    new ClusterConfigurations({ informer: configurations.informer(resource(name)), compile: bindingHook });
   const mutatingHooks = webhooks('mutatingwebhookconfigurations');
   const validatingHooks = webhooks('validatingwebhookconfigurations');
   const mutating = {
@@ -111,14 +108,14 @@ export function configuredAdmission(
     policies: policies('validatingadmissionpolicies'),
     bindings: bindings('validatingadmissionpolicybindings'),
   };
-  const shared = { configurationCluster, matcher, reader, authorizer, slowly, shape };
-  const reviewer = new AdmissionReviewer({}, modules);
-  const calls = { ...shared, reviewer, internalCalls: new InternalCalls(modules) };
-  const elsewhere = new ParamsElsewhere(defaultParamsElsewhereOptions, {
-    transport: modules.elsewhere,
+  const shared = { configurationCluster, matcher, reader, authorizer, offloader, conform };
+  const reviewer = new AdmissionReviewer(modules);
+  const calls = { ...shared, reviewer, internalCallLimiter: new InternalCallLimiter(modules) };
+  const remoteParams = new RemoteParams(defaultRemoteParamsOptions, {
+    transport: modules.remoteTransport,
     clock: modules.clock,
   });
-  const params = new PolicyParams({}, { ...modules, elsewhere });
+  const params = new PolicyParams({ ...modules, remoteParams });
   return {
     mutatingWebhooks: new MutatingWebhooks(
       { name: options.mutatingWebhooks },
@@ -133,10 +130,15 @@ export function configuredAdmission(
       { name: options.validatingPolicies },
       { ...shared, ...validating, params },
     ),
-    policyPermissions: new PolicyPermissions({}, { authorizer, resolver, informers }),
+    policyPermissions: new PolicyPermissions({ authorizer, resolver, informers }),
     stop: () => {
-      for (const one of [mutatingHooks, validatingHooks, ...Object.values(mutating), ...Object.values(validating)])
-        one.stop();
+      for (const configuration of [
+        mutatingHooks,
+        validatingHooks,
+        ...Object.values(mutating),
+        ...Object.values(validating),
+      ])
+        configuration.stop();
     },
   };
 }

@@ -12,8 +12,8 @@ interface Element {
 }
 
 /**
- * Organizations in the subject of a certificate request (base64 of PEM, as `spec.request` carries it). What cannot be
- * read has none: validation refuses such a request anyway.
+ * Organizations in the subject of a certificate request (base64 of PEM, as in `spec.request`). An unparsable request
+ * yields none: validation rejects it.
  */
 export function csrOrganizations(request: string): string[] {
   const pem = Buffer.from(request, 'base64').toString('latin1');
@@ -52,7 +52,7 @@ class NotDerError extends Error {
   override readonly name = 'NotDerError';
 }
 
-/** Start and end of the content. Throws a NotDerError when it leaves the bytes. */
+/** Start and end of the content. Throws a NotDerError if it exceeds the buffer. */
 function elementAt(der: Buffer, at: number): Element {
   if (at + 2 > der.length) throw new NotDerError();
   const tag = der.readUInt8(at);

@@ -17,7 +17,7 @@ import {
   type CelValue,
 } from '@multiplane/schema';
 
-/** What the expressions of one webhook or policy work on. */
+/** The variables of the expressions of one webhook or policy. */
 export interface ExpressionInput {
   readonly object: CelValue;
   readonly oldObject: CelValue;
@@ -25,42 +25,42 @@ export interface ExpressionInput {
   /** The AdmissionRequest without its objects. */
   readonly request: JsonObject;
   readonly namespace: JsonObject | undefined;
-  /** What `authorizer.requestResource` asks about. */
+  /** The resource of `authorizer.requestResource`. */
   readonly requestResource: Omit<AuthorizationQuery, 'verb'>;
   readonly variables: readonly NamedExpression[];
 }
 
-/** How an evaluation ended. What it has used of the budget counts however it ended. */
-export type RunOutcome =
+/** The outcome of an evaluation. The budget is charged in every case except `isCostExceeded`. */
+export type EvaluationOutcome =
   | { readonly value: CelValue }
   | { readonly error: string }
-  /** Somebody must be asked first. */
+  /** An authorization decision is needed first. */
   | { readonly pending: AuthorizationQuery }
-  /** It would take longer than was allowed here. */
-  | { readonly impatient: true };
+  /** The expression exceeded the cost limit of the event loop. */
+  | { readonly isCostExceeded: true };
 
-/** Thrown out of an evaluation that needs an answer which is not there yet. */
+/** Aborts an evaluation that needs a decision that was not fetched yet. */
 class PendingDecision extends Error {
   readonly query: AuthorizationQuery;
   constructor(query: AuthorizationQuery) {
-    super('the decision has to be asked for');
+    super('an authorization decision is required');
     this.query = query;
   }
 }
 
 /**
- * The expressions of one webhook or policy for one request, within one budget (K6.6, K6.8). Variables are evaluated when an
- * expression first uses them, and once. Evaluation does not wait: a question that has no answer yet breaks it off.
+ * Evaluates the expressions of one webhook or policy for one request within one cost budget. Variables are evaluated on
+ * first use, and once. Evaluation is synchronous: a missing authorization decision aborts it.
  */
-export class ExpressionRun {
-  /** Of the budget. */
-  left: number;
+export class ExpressionEvaluator {
+  /** The remaining CEL cost budget. */
+  remainingBudget: number;
   readonly decisions = new Map<string, AuthorizationDecision>();
   readonly #values: Readonly<Record<string, CelValue>>;
-  #patience = Number.POSITIVE_INFINITY;
+  #remainingInlineCost = Number.POSITIVE_INFINITY;
 
   constructor(input: ExpressionInput, budget: number) {
-    this.left = budget;
+    this.remainingBudget = budget;
     const { object, oldObject, params, request, namespace, requestResource, variables } = input;
     const authorizer = new CelAuthorizerValue({ check: (query) => this.#check(query) });
     this.#values = {
@@ -73,7 +73,7 @@ export class ExpressionRun {
       'authorizer.requestResource': authorizer.with(requestResource, 'resource'),
       ...(variables.length === 0
         ? {}
-        : { variables: new CelObject(new VariableFields(variables, (program) => this.#once(program))) }),
+        : { variables: new CelObject(new VariableFields(variables, (program) => this.#run(program))) }),
     };
   }
 
@@ -81,39 +81,43 @@ export class ExpressionRun {
     this.decisions.set(keyOf(query), decision);
   }
 
-  /** `patience`: cost units of work that may be done here. */
-  evaluate(program: CelProgram, patience = Number.POSITIVE_INFINITY): RunOutcome {
-    this.#patience = patience;
-    const before = this.left;
+  /** `inlineCost`: the cost that may be used here; beyond it the evaluation aborts. */
+  evaluate(program: CelProgram, inlineCost = Number.POSITIVE_INFINITY): EvaluationOutcome {
+    this.#remainingInlineCost = inlineCost;
+    const before = this.remainingBudget;
     try {
-      return { value: this.#once(program) };
+      return { value: this.#run(program) };
     } catch (error) {
       if (error instanceof PendingDecision) return { pending: error.query };
       if (error instanceof OutOfPatience) {
-        // It is done anew, and paid then.
-        this.left = before;
-        return { impatient: true };
+        // The evaluation is repeated in a worker and charged there.
+        this.remainingBudget = before;
+        return { isCostExceeded: true };
       }
       if (!(error instanceof CelError || error instanceof CelCostError)) throw error;
       return { error: `expression '${program.source}' resulted in error: ${error.message}` };
     }
   }
 
-  #once(program: CelProgram): CelValue {
-    const limit = Math.min(perCallLimit, Math.max(this.left, 0));
-    const { cost, answers, value, error } = program.evaluate(this.#values, limit, Math.max(this.#patience, 0));
-    this.left -= cost;
-    this.#patience -= cost - answers;
-    // Of a variable: whoever uses it may go on only as long as there is any.
-    if (this.#patience < 0) throw new OutOfPatience();
+  #run(program: CelProgram): CelValue {
+    const limit = Math.min(perCallLimit, Math.max(this.remainingBudget, 0));
+    const { cost, answers, value, error } = program.evaluate(
+      this.#values,
+      limit,
+      Math.max(this.#remainingInlineCost, 0),
+    );
+    this.remainingBudget -= cost;
+    this.#remainingInlineCost -= cost - answers;
+    // A variable may have used up the limit of the expression that uses it.
+    if (this.#remainingInlineCost < 0) throw new OutOfPatience();
     if (error !== undefined) throw error;
     return value;
   }
 
   #check(query: AuthorizationQuery): AuthorizationDecision {
-    const known = this.decisions.get(keyOf(query));
-    if (known === undefined) throw new PendingDecision(query);
-    return known;
+    const cached = this.decisions.get(keyOf(query));
+    if (cached === undefined) throw new PendingDecision(query);
+    return cached;
   }
 }
 
@@ -140,13 +144,13 @@ interface Variable {
   readonly error?: CelError;
 }
 
-/** The variables of a policy, each evaluated when it is first used. */
+/** The variables of a policy, each evaluated on first use. */
 class VariableFields implements CelFields {
   readonly type: CelType = celTypes.structType('kubernetes.variables', new Map());
   readonly #expressions: ReadonlyMap<string, NamedExpression>;
   readonly #evaluate: (program: CelProgram) => CelValue;
   readonly #outcomes = new Map<string, Variable>();
-  readonly #under = new Set<string>();
+  readonly #evaluating = new Set<string>();
 
   constructor(variables: readonly NamedExpression[], evaluate: (program: CelProgram) => CelValue) {
     this.#expressions = new Map(variables.map((variable) => [variable.name, variable]));
@@ -158,9 +162,9 @@ class VariableFields implements CelFields {
   }
 
   get(name: string): CelValue | undefined {
-    const known = this.#outcomes.get(name) ?? this.#find(name);
-    if (known?.error !== undefined) throw known.error;
-    return known?.value;
+    const cached = this.#outcomes.get(name) ?? this.#find(name);
+    if (cached?.error !== undefined) throw cached.error;
+    return cached?.value;
   }
 
   equals(other: CelFields): boolean {
@@ -169,9 +173,9 @@ class VariableFields implements CelFields {
 
   #find(name: string): Variable | undefined {
     const expression = this.#expressions.get(name)?.expression;
-    // A name that stands twice means the later one; where that uses the earlier it finds nothing.
-    if (expression === undefined || this.#under.has(name)) return undefined;
-    this.#under.add(name);
+    // Of duplicate names the last variable wins; a reference to itself is undefined.
+    if (expression === undefined || this.#evaluating.has(name)) return undefined;
+    this.#evaluating.add(name);
     let outcome: Variable;
     try {
       const { program } = expression;
@@ -181,7 +185,7 @@ class VariableFields implements CelFields {
       if (!(error instanceof CelError)) throw error;
       outcome = { error: failed(name, error.message, error) };
     } finally {
-      this.#under.delete(name);
+      this.#evaluating.delete(name);
     }
     this.#outcomes.set(name, outcome);
     return outcome;

@@ -1,20 +1,20 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
 import { systemClock } from '@multiplane/component-base';
-import type { AuthorizationAttributes } from '../authorization/authorizer.ts';
+import type { AuthorizationAttributes } from '@multiplane/generic-server';
 import { SchemaWorker } from '../threads/schema-worker.ts';
 import type { ExpressionJob } from '../threads/expression-job.ts';
-import { configuredPipeline, type ConfiguredPipeline } from './configured-admission-fixture.ts';
+import { configuredPipeline, type ConfiguredPipeline } from '../../test/configured-admission-fixture.ts';
 
-const worker = new SchemaWorker({}, { clock: systemClock });
+const worker = new SchemaWorker({ clock: systemClock });
 afterAll(() => worker.stop());
 
 const jobs: ExpressionJob[] = [];
-const asked: AuthorizationAttributes[] = [];
+const authorized: AuthorizationAttributes[] = [];
 let admission: ConfiguredPipeline;
 beforeEach(async () => {
   jobs.length = 0;
-  asked.length = 0;
+  authorized.length = 0;
   admission = await configuredPipeline({
     slowly: {
       expression: (cluster, job) => {
@@ -24,7 +24,7 @@ beforeEach(async () => {
     },
     authorizer: {
       authorize: async (attributes) => {
-        asked.push(attributes);
+        authorized.push(attributes);
         return Promise.resolve({ decision: 'allow', reason: attributes.verb });
       },
     },
@@ -36,7 +36,7 @@ afterEach(async () => {
 
 const data = (count: number): JsonObject =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`key${index}`, 'x']));
-/** Works on every pair of keys, twice: it costs much. */
+/** Compares every pair of keys twice, which is expensive. */
 const heavy = 'object.data.all(a, object.data.all(b, a + b != variables.never))';
 const matchConstraints: JsonObject = {
   resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
@@ -52,8 +52,8 @@ const policy = async (spec: JsonObject): Promise<void> => {
 const create = (content: JsonObject) =>
   admission.on.ask('POST', '/api/v1/namespaces/default/configmaps', { metadata: { name: 'a' }, data: content });
 
-describe('an expression that takes long', () => {
-  test('is evaluated elsewhere, with the same outcome', async () => {
+describe('an expensive expression', () => {
+  test('is offloaded with the same result', async () => {
     await policy({
       validations: [{ expression: heavy }, { expression: `!(${heavy})`, messageExpression: '"no" + variables.never' }],
     });
@@ -61,31 +61,31 @@ describe('an expression that takes long', () => {
     expect(jobs.map(({ source }) => source)).toEqual([heavy, `!(${heavy})`]);
   });
 
-  test('is not when there is little to do', async () => {
+  test('is evaluated on the event loop for small inputs', async () => {
     await policy({ validations: [{ expression: heavy }] });
     expect((await create(data(3))).status).toBe(201);
     expect(jobs).toEqual([]);
   });
 
-  test('asks the authorizer from there', async () => {
+  test('fetches authorization decisions for the worker', async () => {
     await policy({
       validations: [{ expression: `${heavy} && authorizer.requestResource.check("eat").reason() == "eat"` }],
     });
     expect((await create(data(150))).status).toBe(201);
-    expect(asked.map(({ verb, resource, name }) => [verb, resource, name])).toEqual([['eat', 'configmaps', 'a']]);
-    // Once to find out what must be asked, once with the answer.
+    expect(authorized.map(({ verb, resource, name }) => [verb, resource, name])).toEqual([['eat', 'configmaps', 'a']]);
+    // Once to determine the authorization check, once with its result.
     expect(jobs).toHaveLength(2);
   });
 
-  test('what the authorizer says takes no time here', async () => {
+  test('the cost of authorization checks does not count', async () => {
     const check = 'authorizer.requestResource.check("eat").allowed()';
     await policy({ validations: [{ expression: `${check} && ${check}` }] });
     expect((await create(data(3))).status).toBe(201);
-    expect(asked).toHaveLength(1);
+    expect(authorized).toHaveLength(1);
     expect(jobs).toEqual([]);
   });
 
-  test('so do variables that take long together', async () => {
+  test('is offloaded if its variables are expensive together', async () => {
     const variables = Array.from({ length: 8 }, (_, index) => ({
       name: `v${index}`,
       expression: `${index === 0 ? '' : `variables.v${index - 1} && `}object.data.all(a, a != "-${index}")`,
@@ -95,14 +95,14 @@ describe('an expression that takes long', () => {
     expect(jobs.map(({ source }) => source)).toEqual(['variables.v7']);
   });
 
-  test('may cost what one expression may, and no more', async () => {
+  test('has the cost limit of one expression', async () => {
     await policy({ validations: [{ expression: `object.data.all(c, ${heavy})` }] });
     expect((await create(data(120))).body['message']).toContain(
       'resulted in error: operation cancelled: actual cost limit exceeded',
     );
   });
 
-  test('makes configurations there, too', async () => {
+  test('returns apply configurations from the worker', async () => {
     await admission.configure('mutatingadmissionpolicies', 'm', {
       spec: {
         matchConstraints,

@@ -1,7 +1,7 @@
 import { type StatusCause, type StatusError, statusErrors } from '@multiplane/apimachinery';
 import type { AdmissionAttributes } from './plugin.ts';
 
-/** The refusal of a plugin: 403 about the object, by whatever name it has already (K6.1). */
+/** The error of a plugin that denies a request: 403 with the object's name or generateName. */
 export function admissionForbidden(attributes: AdmissionAttributes, why: string, causes?: StatusCause[]): StatusError {
   const { definition, object } = attributes;
   const metadata = object?.metadata;

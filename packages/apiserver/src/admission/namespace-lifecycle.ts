@@ -1,31 +1,31 @@
 import { type LogicalClusterName, statusErrors } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { type WatchCache, builtInPrefix, objectKey } from '@multiplane/storage';
-import { scannedMetadata } from '../registry/entry-facts.ts';
-import { type ScannedMetadata, scanMetadata } from '../registry/metadata-scanner.ts';
+import { scannedMetadata } from '../registry/store/entry-metadata.ts';
+import { type ScannedMetadata, scanMetadata } from '../registry/codec/metadata-scanner.ts';
 import { admissionForbidden } from './forbidden.ts';
 import { isNamespaceKind } from './matching/request-rule.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
 const namespacePrefix = builtInPrefix('', 'namespaces');
-/** Namespaces that every logical cluster keeps (K6.2). */
-const immortal = new Set(['default', 'kube-system', 'kube-public']);
+/** Namespaces that cannot be deleted. */
+const undeletable = new Set(['default', 'kube-system', 'kube-public']);
 
 export interface NamespaceLifecycleModules {
   readonly cache: WatchCache;
-  /** True for a logical cluster that is being deleted: then nothing in it is immortal (C6.2). */
+  /** Whether a logical cluster is being deleted; then its namespaces can be deleted. */
   readonly isClusterEnding: (cluster: LogicalClusterName) => boolean;
 }
 
 /**
- * Nothing is created or changed in a namespace that does not exist, nothing is created in one that is ending, and the
- * system's namespaces stay (K6.2, with kcp's exception for logical clusters that are deleted as a whole).
+ * Rejects writes to namespaces that do not exist, creation in terminating ones, and the deletion of system namespaces,
+ * except while the whole logical cluster is deleted (as kcp does).
  */
 export class NamespaceLifecycle implements AdmissionPlugin {
   readonly name = 'NamespaceLifecycle';
   readonly #modules: NamespaceLifecycleModules;
 
-  constructor(_options: Record<string, never>, modules: NamespaceLifecycleModules) {
+  constructor(modules: NamespaceLifecycleModules) {
     this.#modules = modules;
   }
 
@@ -40,7 +40,7 @@ export class NamespaceLifecycle implements AdmissionPlugin {
   admit(attributes: AdmissionAttributes): Promise<void> | undefined {
     const { operation, definition, cluster, namespace } = attributes;
     if (operation === 'DELETE') {
-      if (isNamespaceKind(definition) && immortal.has(attributes.name) && !this.#modules.isClusterEnding(cluster)) {
+      if (isNamespaceKind(definition) && undeletable.has(attributes.name) && !this.#modules.isClusterEnding(cluster)) {
         throw admissionForbidden(attributes, 'this namespace may not be deleted');
       }
       return undefined;
@@ -49,20 +49,20 @@ export class NamespaceLifecycle implements AdmissionPlugin {
 
     const key = objectKey(namespacePrefix, { cluster, namespace: '', name: namespace });
     const entry = this.#modules.cache.peek(key);
-    if (entry === undefined) return this.#admitByStore(attributes, key);
-    refuseEnding(attributes, scannedMetadata(entry));
+    if (entry === undefined) return this.#admitFromStore(attributes, key);
+    rejectTerminating(attributes, scannedMetadata(entry));
     return undefined;
   }
 
-  /** The cache may be behind: only the store can say that there is none. */
-  async #admitByStore(attributes: AdmissionAttributes, key: string): Promise<void> {
+  /** The cache may lag behind, so the namespace is read from the store before it is reported as missing. */
+  async #admitFromStore(attributes: AdmissionAttributes, key: string): Promise<void> {
     const stored = await this.#modules.cache.get(key);
     if (stored === undefined) throw statusErrors.notFound({ group: '', resource: 'namespaces' }, attributes.namespace);
-    refuseEnding(attributes, scanMetadata(stored.value));
+    rejectTerminating(attributes, scanMetadata(stored.value));
   }
 }
 
-function refuseEnding(attributes: AdmissionAttributes, { deletionTimestamp }: ScannedMetadata): void {
+function rejectTerminating(attributes: AdmissionAttributes, { deletionTimestamp }: ScannedMetadata): void {
   const { operation, namespace } = attributes;
   if (operation !== 'CREATE' || deletionTimestamp === undefined) return;
   throw admissionForbidden(

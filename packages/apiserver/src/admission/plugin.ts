@@ -1,15 +1,15 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import type { AdmissionRound } from './admission-round.ts';
+import type { ReinvocationContext } from './reinvocation-context.ts';
 
-/** One write as admission sees it (K6.1). */
+/** A write request for admission plugins (admission.Attributes in k8s.io/apiserver). */
 export interface AdmissionAttributes {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
   readonly definition: ResourceDefinition;
   readonly subresource: string;
   readonly cluster: LogicalClusterName;
   readonly namespace: string;
-  /** Empty while a generated name is not made yet. */
+  /** Empty while the name is not generated yet. */
   readonly name: string;
   readonly user: UserInfo;
   /** The new object, in the version of the request; mutating plugins change it in place. Undefined for DELETE. */
@@ -19,29 +19,32 @@ export interface AdmissionAttributes {
   /** The options object of the request (`CreateOptions`, …) as JSON. */
   readonly options: DeepReadonly<Record<string, unknown>>;
   readonly dryRun: boolean;
-  /** The system makes an object with the status that it brings along. */
+  /** A system write that keeps the status of the created object. */
   readonly keepsStatus?: true | undefined;
-  /** Aborts when nobody waits for the write any more; absent: never. */
+  /** Aborts when the request ends; absent: never. */
   readonly signal?: AbortSignal | undefined;
   readonly warn: (text: string) => void;
-  /** Tells the audit log, `Request`: only where it keeps requests; absent: nobody listens. */
+  /**
+   * Adds an audit annotation; with level `Request` only if the audit policy records requests. Absent: requests are not
+   * audited.
+   */
   readonly annotate?: ((key: string, value: string, level?: 'Request') => void) | undefined;
 }
 
 /**
- * Looks at every write. `admit` runs before validation and may change the object; it runs again when a plugin asks the
- * round for that. `validate` runs in the write transaction, possibly several times, and may not change anything. Both
- * refuse by throwing a StatusError. What is over at once gives no promise: most plugins have nothing to say about most
- * writes, and each wait costs a turn.
+ * An admission plugin. `admit` runs before validation and may change the object; it runs again if a plugin requests a
+ * reinvocation. `validate` runs within the write transaction, possibly several times, and must not change anything.
+ * Both deny a request by throwing a StatusError. They return undefined when they complete synchronously, which saves an
+ * event-loop tick for the many plugins that do not apply to a write.
  */
 export interface AdmissionPlugin {
   readonly name: string;
   handles(operation: AdmissionAttributes['operation']): boolean;
   /**
-   * False for kinds that the plugin has nothing to say about, whatever the write: it is not called for them. Asked once
-   * per definition. Absent: it looks at all kinds.
+   * False for kinds that the plugin never handles; it is not called for them. Evaluated once per definition. Absent:
+   * all kinds.
    */
   concerns?(definition: ResourceDefinition): boolean;
-  admit?(attributes: AdmissionAttributes, round: AdmissionRound): Promise<void> | undefined;
+  admit?(attributes: AdmissionAttributes, round: ReinvocationContext): Promise<void> | undefined;
   validate?(attributes: AdmissionAttributes): Promise<void> | undefined;
 }

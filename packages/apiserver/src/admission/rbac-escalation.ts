@@ -9,19 +9,25 @@ import {
   type UserInfo,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import type { AdmissionAttributes, AdmissionPlugin } from '../admission/plugin.ts';
-import type { Authorizer } from './authorizer.ts';
-import type { RbacAuthorizer } from './rbac-authorizer.ts';
-import { ruleText, uncoveredRules, type PolicyRule } from './rbac-rules.ts';
-import { rbacGroup, type BindingObject, type RoleObject } from './rbac-source.ts';
+import {
+  type Authorizer,
+  type BindingObject,
+  type PolicyRule,
+  type RbacAuthorizer,
+  rbacGroup,
+  type RoleObject,
+  ruleText,
+  uncoveredRules,
+} from '@multiplane/generic-server';
+import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
 const roleResources = new Set(['roles', 'clusterroles']);
 const bindingResources = new Set(['rolebindings', 'clusterrolebindings']);
 
 /**
- * Nobody gives away more than they have (K7.3 "Escalation"): writing the rules of a role needs all of them or the verb
- * `escalate`, binding a role needs all its rules or the verb `bind`. Updates that leave rules, subjects and roleRef
- * alone are free. Members of `system:masters` are exempt.
+ * Privilege escalation check of RBAC (pkg/registry/rbac in Kubernetes): writing the rules of a role requires all of
+ * these rules or the verb `escalate`; binding a role requires all of its rules or the verb `bind`. Updates that change
+ * neither rules, subjects nor roleRef are allowed. Members of `system:masters` are exempt.
  */
 export class RbacEscalationCheck implements AdmissionPlugin {
   readonly name = 'RBACEscalationCheck';
@@ -50,9 +56,9 @@ export class RbacEscalationCheck implements AdmissionPlugin {
   async #checkRole(attributes: AdmissionAttributes, role: RoleObject): Promise<void> {
     const old = attributes.oldObject;
     const aggregation = role['aggregationRule'] as Json | undefined;
-    if (old !== undefined && same(role.rules, old.rules) && same(aggregation, old['aggregationRule'])) return;
+    if (old !== undefined && isEqual(role.rules, old.rules) && isEqual(aggregation, old['aggregationRule'])) return;
     if (
-      await this.#may(
+      await this.#isAllowed(
         attributes,
         'escalate',
         attributes.definition.resource,
@@ -61,12 +67,12 @@ export class RbacEscalationCheck implements AdmissionPlugin {
       )
     )
       return;
-    if (aggregation !== undefined && !same(aggregation, old?.['aggregationRule'])) {
-      const everything: PolicyRule[] = [
+    if (aggregation !== undefined && !isEqual(aggregation, old?.['aggregationRule'])) {
+      const clusterAdminRules: PolicyRule[] = [
         { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
         { verbs: ['*'], nonResourceURLs: ['*'] },
       ];
-      if (uncoveredRules(this.#owned(attributes).rules, everything).length > 0) {
+      if (uncoveredRules(this.#rulesOf(attributes).rules, clusterAdminRules).length > 0) {
         throw this.#forbidden(attributes, role, 'must have cluster-admin privileges to use the aggregationRule');
       }
     }
@@ -75,16 +81,16 @@ export class RbacEscalationCheck implements AdmissionPlugin {
 
   async #checkBinding(attributes: AdmissionAttributes, binding: BindingObject): Promise<void> {
     const old = attributes.oldObject as DeepReadonly<BindingObject> | undefined;
-    if (old !== undefined && same(binding.subjects, old.subjects) && same(binding.roleRef, old.roleRef)) return;
+    if (old !== undefined && isEqual(binding.subjects, old.subjects) && isEqual(binding.roleRef, old.roleRef)) return;
     const { roleRef } = binding;
     const resource = roleRef.kind === 'Role' ? 'roles' : 'clusterroles';
-    if (await this.#may(attributes, 'bind', resource, roleRef.name, attributes.namespace)) return;
+    if (await this.#isAllowed(attributes, 'bind', resource, roleRef.name, attributes.namespace)) return;
     const rules = this.#rbac.roleRules(attributes.cluster, roleRef, attributes.namespace);
     if (rules === undefined) throw statusErrors.notFound(attributes.definition, roleRef.name);
     this.#requireCovered(attributes, binding, rules);
   }
 
-  #owned(attributes: AdmissionAttributes): { rules: DeepReadonly<PolicyRule>[]; failures: string[] } {
+  #rulesOf(attributes: AdmissionAttributes): { rules: DeepReadonly<PolicyRule>[]; failures: string[] } {
     return this.#rbac.policyRules(attributes.user, attributes.cluster, attributes.namespace);
   }
 
@@ -93,7 +99,7 @@ export class RbacEscalationCheck implements AdmissionPlugin {
     object: RoleObject | BindingObject,
     wanted: readonly DeepReadonly<PolicyRule>[],
   ): void {
-    const owned = this.#owned(attributes);
+    const owned = this.#rulesOf(attributes);
     const missing = uncoveredRules(owned.rules, wanted);
     if (missing.length === 0) return;
     const { name, groups } = attributes.user;
@@ -113,7 +119,7 @@ export class RbacEscalationCheck implements AdmissionPlugin {
     );
   }
 
-  async #may(
+  async #isAllowed(
     attributes: AdmissionAttributes,
     verb: string,
     resource: string,
@@ -150,8 +156,8 @@ function resourceRequest(
   };
 }
 
-/** Absent and empty are the same rules. */
-function same(a: unknown, b: unknown): boolean {
+/** Compares rules; absent and empty are equal. */
+function isEqual(a: unknown, b: unknown): boolean {
   const plain = (value: unknown): Json =>
     value === undefined || (Array.isArray(value) && value.length === 0) ? null : (value as Json);
   return deepEqual(plain(a), plain(b));

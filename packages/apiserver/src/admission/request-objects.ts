@@ -8,16 +8,16 @@ import {
 } from '@multiplane/apimachinery';
 import { tokenRequestKind, type ResourceDefinition, type ScaleSubresource } from '@multiplane/apis';
 import { plainValue, type CelValue } from '@multiplane/schema';
-import { setCluster } from '../registry/object-metadata.ts';
-import type { ObjectReader } from '../registry/object-reader.ts';
-import { scaleOf, setReplicas } from '../registry/scale-view.ts';
+import { setCluster } from '../write-path/object-metadata.ts';
+import type { ObjectReader } from '../registry/store/object-reader.ts';
+import { scaleOf, setReplicas } from '../endpoints/scale/scale-object.ts';
 import type { AdmissionAttributes } from './plugin.ts';
 
 const never = new AbortController().signal;
 
 /**
- * The objects of a write in the versions in which webhooks and policies want to see them. Each is made once; a change of the
- * object makes those of the new one anew. All of them say which logical cluster they are of, as what is stored does.
+ * The objects of a write in the versions that webhooks and policies see. Each version is converted once, and again
+ * after a change of the object. All of them carry the `kcp.io/cluster` annotation, like stored objects.
  */
 export class RequestObjects {
   readonly #attributes: AdmissionAttributes;
@@ -32,18 +32,18 @@ export class RequestObjects {
     if (attributes.object !== undefined) setCluster(attributes.object.metadata, attributes.cluster);
   }
 
-  /** In the version of the definition; of a request for its scale, the Scale. */
+  /** The object in the version of the definition; for requests to the scale subresource, the Scale. */
   async object(definition: ResourceDefinition): Promise<DeepReadonly<KubeObject> | undefined> {
     const { object } = this.#attributes;
-    return object === undefined ? undefined : this.#shown(this.#objects, object, definition);
+    return object === undefined ? undefined : this.#inVersion(this.#objects, object, definition);
   }
 
   async oldObject(definition: ResourceDefinition): Promise<DeepReadonly<KubeObject> | undefined> {
     const { oldObject } = this.#attributes;
-    return oldObject === undefined ? undefined : this.#shown(this.#oldObjects, oldObject, definition);
+    return oldObject === undefined ? undefined : this.#inVersion(this.#oldObjects, oldObject, definition);
   }
 
-  /** The value of an object in expressions. */
+  /** The CEL value of an object. */
   value(object: DeepReadonly<KubeObject> | undefined): CelValue {
     if (object === undefined) return null;
     let value = this.#values.get(object);
@@ -54,37 +54,38 @@ export class RequestObjects {
     return value;
   }
 
-  /** Puts what was made of the object in a version into its place, in the version of the request. */
+  /** Replaces the object by a changed one in the version of `definition`, converted to the version of the request. */
   async replace(definition: ResourceDefinition, changed: KubeObject): Promise<void> {
     const { object, definition: own } = this.#attributes;
-    if (object === undefined) throw new TypeError('there is no object to change');
+    if (object === undefined) throw new TypeError('the request has no object');
     const scale = scaleOfRequest(this.#attributes, definition);
     if (scale !== undefined) {
-      // Replicas are all that a Scale can change; where they lie in the version of the request its own scale says.
+      // A Scale only changes the replica count, at the path that the scale subresource of the request's version
+      // defines.
       setReplicas(scaleOfRequest(this.#attributes, own) ?? scale, object, changed);
-      this.#forget();
+      this.#invalidate();
       return;
     }
-    const next = asJson(definition === own ? changed : await this.#converted(changed, definition, own));
+    const next = asJson(definition === own ? changed : await this.#convert(changed, definition, own));
     const target = asJson(object);
     for (const key of Object.keys(target)) delete target[key];
     Object.assign(target, next);
     setCluster(object.metadata, this.#attributes.cluster);
-    this.#forget();
+    this.#invalidate();
   }
 
-  #scale(part: ScaleSubresource, object: DeepReadonly<KubeObject>): KubeObject {
-    const scale = scaleOf(part, object);
+  #scale(subresource: ScaleSubresource, object: DeepReadonly<KubeObject>): KubeObject {
+    const scale = scaleOf(subresource, object);
     setCluster(scale.metadata, this.#attributes.cluster);
     return scale;
   }
 
-  #forget(): void {
+  #invalidate(): void {
     this.#objects.clear();
     this.#values.clear();
   }
 
-  async #shown(
+  async #inVersion(
     known: Map<ResourceDefinition, DeepReadonly<KubeObject>>,
     object: DeepReadonly<KubeObject>,
     definition: ResourceDefinition,
@@ -92,23 +93,23 @@ export class RequestObjects {
     const { definition: own } = this.#attributes;
     const scale = scaleOfRequest(this.#attributes, definition);
     if (definition === own && scale === undefined) return object;
-    let shown = known.get(definition);
-    if (shown === undefined) {
-      const converted = definition === own ? object : await this.#converted(object as KubeObject, own, definition);
-      shown = scale === undefined ? converted : this.#scale(scale, converted);
-      known.set(definition, shown);
+    let versioned = known.get(definition);
+    if (versioned === undefined) {
+      const converted = definition === own ? object : await this.#convert(object as KubeObject, own, definition);
+      versioned = scale === undefined ? converted : this.#scale(scale, converted);
+      known.set(definition, versioned);
     }
-    return shown;
+    return versioned;
   }
 
-  async #converted(object: KubeObject, from: ResourceDefinition, to: ResourceDefinition): Promise<KubeObject> {
+  async #convert(object: KubeObject, from: ResourceDefinition, to: ResourceDefinition): Promise<KubeObject> {
     const signal = this.#attributes.signal ?? never;
     const copy = deepCopy<JsonObject>(asJson(object)) as unknown as KubeObject;
     return this.#reader.toShown(to, await this.#reader.toStored(from, copy, signal), signal);
   }
 }
 
-/** The scale that a request is for; undefined: it is for the object, or another part of it. */
+/** The scale subresource of the request; undefined for requests to the object or another subresource. */
 export function scaleOfRequest(
   { subresource }: Pick<AdmissionAttributes, 'subresource'>,
   { subresources }: ResourceDefinition,
@@ -117,10 +118,10 @@ export function scaleOfRequest(
   return part?.type === 'scale' ? part : undefined;
 }
 
-/** What a write brings, as far as its shape goes. */
+/** The kind of the object in a request. */
 export type RequestKind = Pick<ResourceDefinition, 'group' | 'version' | 'kind' | 'origin' | 'schema'>;
 
-/** The kind of what a request brings: of the resource, or what is created at a subresource that only creates (K6.1). */
+/** The kind of the object in a request: of the resource, or of a create-only subresource (TokenRequest). */
 export function kindOfRequest(
   { subresource }: Pick<AdmissionAttributes, 'subresource'>,
   definition: ResourceDefinition,
@@ -130,7 +131,7 @@ export function kindOfRequest(
   return part?.type === 'connect' ? tokenRequestKind : definition;
 }
 
-/** A Scale that was changed must still say how many replicas are wanted. */
+/** Throws unless a changed Scale has a valid replica count. */
 export function checkScale(scale: JsonObject): void {
   const { spec } = scale;
   const replicas = isJsonObject(spec) ? spec['replicas'] : undefined;

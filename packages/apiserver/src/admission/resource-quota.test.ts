@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
-import { Pipeline, settle } from '../pipeline-fixture.ts';
+import { Pipeline, settle } from '../../test/pipeline.ts';
 import type { AdmissionPlugin } from './plugin.ts';
 import { ResourceQuotaAdmission } from './resource-quota.ts';
 
@@ -12,12 +12,12 @@ afterEach(async () => {
   await pipeline?.close();
 });
 
-/** A namespace with a quota whose status is filled, as the controller would. */
+/** A namespace with a quota whose status is set, as by the controller. */
 async function withQuota(
   hard: JsonObject,
   used: JsonObject = Object.fromEntries(Object.keys(hard).map((key) => [key, '0'])),
 ): Promise<Pipeline> {
-  // The plugin needs the cache that the pipeline makes, the pipeline needs its plugins: this joins them.
+  // The plugin needs the cache of the pipeline, and the pipeline its plugins.
   const made: { quota?: ResourceQuotaAdmission } = {};
   const plugin: AdmissionPlugin = {
     name: 'ResourceQuota',
@@ -35,11 +35,13 @@ async function withQuota(
     { 'content-type': 'application/merge-patch+json' },
   );
   await settle();
-  // Begins beside a quota that was there before, as after a start: it counts from the first create on.
-  made.quota = new ResourceQuotaAdmission(
-    {},
-    { cache: on.cache, reader: on.reader, resolver: on.resolver, store: () => on.store },
-  );
+  // Starts with an existing quota, as after a restart: it counts from the first create on.
+  made.quota = new ResourceQuotaAdmission({
+    cache: on.cache,
+    reader: on.reader,
+    resolver: on.resolver,
+    store: () => on.store,
+  });
   return on;
 }
 
@@ -47,7 +49,7 @@ const used = async (on: Pipeline): Promise<unknown> =>
   ((await on.must(200, 'GET', `${quotas}/q`))['status'] as JsonObject)['used'];
 
 describe('a quota', () => {
-  test('is charged by what is created and refuses what goes beyond it', async () => {
+  test('is charged by creates and rejects those that exceed it', async () => {
     const on = await withQuota({ 'count/secrets': '2', secrets: '5' });
     await on.must(201, 'POST', secrets, { metadata: { name: 'a' } });
     await on.must(201, 'POST', secrets, { metadata: { name: 'b' } });
@@ -58,7 +60,7 @@ describe('a quota', () => {
     expect(await used(on)).toEqual({ 'count/secrets': '2', secrets: '2' });
   });
 
-  test('is never overdrawn by creates at the same time', async () => {
+  test('is not exceeded by concurrent creates', async () => {
     const on = await withQuota({ 'count/secrets': '3' });
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, index) => on.ask('POST', secrets, { metadata: { name: `s${index}` } })),
@@ -67,7 +69,7 @@ describe('a quota', () => {
     expect(await used(on)).toEqual({ 'count/secrets': '3' });
   });
 
-  test('is not charged by dry runs, and not for what it does not name', async () => {
+  test('is charged neither by dry runs nor by resources that it does not name', async () => {
     const on = await withQuota({ 'count/secrets': '1' });
     await on.must(201, 'POST', `${secrets}?dryRun=All`, { metadata: { name: 'a' } });
     await on.must(201, 'POST', '/api/v1/namespaces/default/configmaps', { metadata: { name: 'a' } });
@@ -78,7 +80,7 @@ describe('a quota', () => {
     expect(await used(on)).toEqual({ 'count/secrets': '0' });
   });
 
-  test('whose use is not known yet refuses', async () => {
+  test('without status rejects creates', async () => {
     const on = await withQuota({ 'count/secrets': '1' }, {});
     expect((await on.must(403, 'POST', secrets, { metadata: { name: 'a' } }))['message']).toBe(
       'secrets "a" is forbidden: status unknown for quota: q, resources: count/secrets',

@@ -10,11 +10,11 @@ import {
 } from '@multiplane/apimachinery';
 import { plainlyCounted, type ResourceDefinition } from '@multiplane/apis';
 import { type CacheEntry, type WatchCache, builtInPrefix, listPrefix } from '@multiplane/storage';
-import { loopbackUser } from '../informers/loopback-client.ts';
-import type { ObjectReader } from '../registry/object-reader.ts';
+import { loopbackUser } from '../loopback/loopback-user.ts';
+import type { ObjectReader } from '../registry/store/object-reader.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
-import type { ResourceResolver } from '../registry/resource-resolver.ts';
-import { groupResourceOf } from '../registry/write-request.ts';
+import type { ResourceResolver } from '../registry/definitions/resource-resolver.ts';
+import { groupResourceOf } from '../registry/definitions/group-resource.ts';
 import { admissionForbidden } from './forbidden.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
@@ -27,22 +27,22 @@ export interface ResourceQuotaModules {
   readonly cache: WatchCache;
   readonly reader: ObjectReader;
   readonly resolver: ResourceResolver;
-  /** The registry, once it exists: it is made with the chain that this plugin is part of. */
+  /** The store; resolved lazily, because it is created with the chain that contains this plugin. */
   readonly store: () => ObjectStore;
 }
 
 /**
- * Objects are counted when they are created and refused beyond what the quotas of their namespace allow (K6.3, generic
- * part: every namespaced kind that is stored). A charge is an update of the quota's status under compare-and-set, so two
- * servers never spend the same unit; what was charged for a create that fails later comes back with the controller's next
- * count. The quotas are what the cache has of them in that moment: an index of them would have to be built first after a
- * start, and whoever came before would pass over.
+ * The object-count part of Kubernetes' ResourceQuota: counts created objects of every stored namespaced kind and
+ * rejects those that exceed a quota of their namespace. A charge updates the quota's status with compare-and-set, so
+ * that concurrent servers do not exceed it; charges of creates that fail later are corrected by the controller's next
+ * recount. Quotas are read from the watch cache for each request: an informer index would be empty after a start and
+ * let requests pass.
  */
 export class ResourceQuotaAdmission implements AdmissionPlugin {
   readonly name = 'ResourceQuota';
   readonly #modules: ResourceQuotaModules;
 
-  constructor(_options: Record<string, never>, modules: ResourceQuotaModules) {
+  constructor(modules: ResourceQuotaModules) {
     this.#modules = modules;
   }
 
@@ -51,13 +51,13 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
   }
 
   concerns(definition: ResourceDefinition): boolean {
-    return definition.namespaced && definition.storage !== undefined && !isUncounted(definition);
+    return definition.namespaced && definition.storage !== undefined && !isExempt(definition);
   }
 
   validate(attributes: AdmissionAttributes): Promise<void> | undefined {
     const { cluster, namespace, subresource } = attributes;
     if (namespace === '' || subresource !== '') return undefined;
-    const quotas = this.#modules.cache.present(listPrefix(quotaPrefix, cluster, namespace));
+    const quotas = this.#modules.cache.listCurrent(listPrefix(quotaPrefix, cluster, namespace));
     return quotas.length === 0 ? undefined : this.#chargeAll(quotas, attributes);
   }
 
@@ -65,7 +65,7 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
     const { definition } = attributes;
     const names = countedNames(definition);
     const charged: string[] = [];
-    // Look at all before anything is charged: what one refuses must not cost another.
+    // Check all quotas before charging any, because a rejected create must not be charged.
     for (const entry of quotas) {
       const quota = this.#modules.reader.stored(entry);
       if (check(attributes, quota, names) !== undefined) charged.push(quota.metadata.name as string);
@@ -92,7 +92,7 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
         signal: never,
         warn: () => undefined,
       },
-      // Asked again after every lost race: the limit is checked against what others have charged meanwhile.
+      // Called again after each conflict, so that the limit is checked against concurrent charges.
       async (current) => {
         const quota = deepCopy(asJson(current as KubeObject));
         const used = check(attributes, current as DeepReadonly<KubeObject>, names);
@@ -103,8 +103,8 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
   }
 }
 
-/** Events come in floods and go by themselves. */
-function isUncounted({ group, resource }: ResourceDefinition): boolean {
+/** Events are not counted: they are frequent and expire. */
+function isExempt({ group, resource }: ResourceDefinition): boolean {
   return resource === 'events' && (group === '' || group === 'events.k8s.io');
 }
 
@@ -114,14 +114,17 @@ function countedNames(definition: ResourceDefinition): string[] {
   return group === '' && plainlyCounted.has(resource) ? [count, resource] : [count];
 }
 
-/** What the quota's `status.used` becomes with one object more; undefined: the quota does not count it. Throws 403. */
+/**
+ * The quota's `status.used` with one more object; undefined if the quota does not count it. Throws 403 if it is
+ * exceeded.
+ */
 function check(
   attributes: AdmissionAttributes,
   quota: DeepReadonly<KubeObject>,
   names: readonly string[],
 ): Amounts | undefined {
   const spec = asJson(quota as KubeObject)['spec'];
-  // Scopes select pods by what they are; other objects match none.
+  // Quota scopes only select pods.
   if (
     isJsonObject(spec ?? null) &&
     ((spec as JsonObject)['scopes'] !== undefined || (spec as JsonObject)['scopeSelector'] !== undefined)

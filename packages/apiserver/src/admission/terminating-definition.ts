@@ -2,7 +2,10 @@ import type { ResourceDefinition } from '@multiplane/apis';
 import { admissionForbidden } from './forbidden.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
-/** Nothing new comes into a definition that is being deleted: it would be lost or keep the definition alive (K8.4). */
+/**
+ * Rejects creates of custom resources whose definition is being deleted: they would be lost, or keep the definition
+ * from being deleted.
+ */
 export class TerminatingDefinition implements AdmissionPlugin {
   readonly name = 'TerminatingDefinition';
 

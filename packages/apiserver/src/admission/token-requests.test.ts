@@ -1,15 +1,12 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Json, JsonObject } from '@multiplane/apimachinery';
-import { ServiceAccountTokens } from '../authentication/service-account-tokens.ts';
+import { WebhookServer } from '@multiplane/testing/serving';
+import { ServiceAccountTokens } from '@multiplane/generic-server';
 import { tokenRequest } from '../reviews/token-request.ts';
-import { WebhookServer } from '../test-support/webhook-server.ts';
-import { configuredPipeline, webhookOf, type ConfiguredPipeline } from './configured-admission-fixture.ts';
+import { configuredPipeline, webhookOf, type ConfiguredPipeline } from '../../test/configured-admission-fixture.ts';
 
-/*
- * A token is created at a subresource, and a create goes through admission (K6.1): who may have what token is a question
- * that policies are asked.
- */
+/* TokenRequests are creates of a subresource and pass admission, so policies can restrict them. */
 
 const path = '/api/v1/namespaces/default/serviceaccounts/robot/token';
 const now = Date.parse('2026-01-02T03:04:05Z');
@@ -17,7 +14,7 @@ const now = Date.parse('2026-01-02T03:04:05Z');
 let server: WebhookServer;
 let admission: ConfiguredPipeline;
 let requests: JsonObject[];
-/** What a webhook changes. */
+/** The patch of a webhook. */
 let patch: Json[];
 
 beforeEach(async () => {
@@ -75,7 +72,7 @@ async function policy(resources: string[], validations: JsonObject[]): Promise<v
   });
 }
 
-test('a validating policy says for how long tokens may be, and sees the request whole', async () => {
+test('a validating policy limits the lifetime of tokens and sees the defaulted request', async () => {
   await policy(
     ['serviceaccounts/token'],
     [
@@ -94,12 +91,12 @@ test('a validating policy says for how long tokens may be, and sees the request 
   ]);
 });
 
-test('rules for the accounts themselves are none for their tokens', async () => {
+test('rules for service accounts do not match token requests', async () => {
   await policy(['serviceaccounts'], [{ expression: 'false' }]);
   expect((await ask({})).status).toBe(201);
 });
 
-test('a webhook is asked about the request, also when it is only tried', async () => {
+test('a webhook is called for token requests, including dry runs', async () => {
   await admission.configure('validatingwebhookconfigurations', 'w', { webhooks: [hook()] });
   expect((await ask({ audiences: ['a'] }, '?dryRun=All')).status).toBe(201);
   const token = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' };
@@ -125,7 +122,7 @@ test('a webhook is asked about the request, also when it is only tried', async (
   ]);
 });
 
-test('a mutating webhook changes what is asked for, and cannot make it something else', async () => {
+test('a mutating webhook changes the request, but not its kind', async () => {
   await admission.configure('mutatingwebhookconfigurations', 'w', { webhooks: [hook()] });
   patch = [{ op: 'add', path: '/spec/expirationSeconds', value: 700 }];
   expect((await ask({ expirationSeconds: 6000 })).body).toMatchObject({ spec: { expirationSeconds: 700 } });
@@ -133,7 +130,7 @@ test('a mutating webhook changes what is asked for, and cannot make it something
   expect((await ask({})).status).toBe(500);
 });
 
-test('a mutating policy does, too', async () => {
+test('a mutating policy changes the request', async () => {
   await admission.configure('mutatingadmissionpolicies', 'm', {
     spec: {
       matchConstraints: {
@@ -155,7 +152,7 @@ test('a mutating policy does, too', async () => {
   expect((await ask({ expirationSeconds: 6000 })).body).toMatchObject({ spec: { expirationSeconds: 900 } });
 });
 
-test('what is wrong by itself is told before anybody is asked', async () => {
+test('invalid requests are rejected before admission', async () => {
   await admission.configure('validatingwebhookconfigurations', 'w', { webhooks: [hook()] });
   expect((await ask({ expirationSeconds: 5 })).status).toBe(422);
   expect(requests).toEqual([]);

@@ -1,7 +1,7 @@
 import type { DeepReadonly, JsonObject, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import type { APIResourceSchema, BoundResource } from '@multiplane/apis';
+import type { APIResourceSchema, BoundResource, VirtualStorage } from '@multiplane/apis';
 
-/** A resource as a binding brings it into a logical cluster. */
+/** A resource that an APIBinding provides in a logical cluster. */
 export interface BoundApi {
   readonly binding: {
     readonly name: string;
@@ -12,33 +12,37 @@ export interface BoundApi {
   readonly bound: DeepReadonly<BoundResource>;
 }
 
-/** Which resources bindings bring into logical clusters; answers come from memory. */
+/** The resources that APIBindings provide in logical clusters, from memory. */
 export interface BoundApis {
   boundResource(cluster: LogicalClusterName, group: string, resource: string): BoundApi | undefined;
   /** Every bound resource of a logical cluster, each once. */
   boundResources(cluster: LogicalClusterName): Iterable<BoundApi>;
   /** Uids of the schemas by which a resource of an identity is bound, the one with most bindings first. */
   schemasOf(identity: string, group: string, resource: string): readonly string[];
-  /** Tells of every change, when the answers are already the new ones. */
+  /** Notifies of every change after it is applied. */
   subscribe(listener: (cluster: LogicalClusterName) => void): () => void;
 }
 
-/** What exports of all shards offer, by the identity of the export (C1.2). */
+/** The APIs that APIExports of all shards offer, by identity hash. */
 export interface ExportedApis {
-  /** Exports with an identity; several when they share its secret. */
+  /** Exports with an identity; several if they share its secret. */
   exportsOf(identity: string): readonly { readonly cluster: LogicalClusterName; readonly name: string }[];
   /**
-   * Uid of the schema by which an export offers a resource now; undefined when it does not, or has another identity.
-   * It is asked for on requests, so it is cheap.
+   * Uid of the schema by which the export currently offers a resource; undefined if it does not, or has another
+   * identity. Called on requests, so it must be cheap.
    */
   offeredSchema(api: BoundApi): string | undefined;
-  /** Changes with every change of what exports offer. */
+  /** How an export provides a bound resource without storing it; undefined for stored resources. Cheap. */
+  virtualStorage(api: BoundApi): VirtualStorage | undefined;
+  /** The same for a resource of an identity, whoever binds it. */
+  virtualStorageOf(identity: string, group: string, resource: string): VirtualStorage | undefined;
+  /** Changes with every change of an export or schema. */
   readonly state: number;
-  /** The schema by which a resource is offered now. */
+  /** The schema by which a resource is currently offered. */
   schemaOf(identity: string, group: string, resource: string): DeepReadonly<APIResourceSchema> | undefined;
 }
 
-/** Nobody binds anything. */
+/** No bound APIs. */
 export const noBoundApis: BoundApis = {
   boundResource: () => undefined,
   boundResources: () => [],
@@ -46,15 +50,17 @@ export const noBoundApis: BoundApis = {
   subscribe: () => () => undefined,
 };
 
-/** Nobody exports anything. */
+/** No exported APIs. */
 export const noExportedApis: ExportedApis = {
   exportsOf: () => [],
   offeredSchema: () => undefined,
+  virtualStorage: () => undefined,
+  virtualStorageOf: () => undefined,
   state: 0,
   schemaOf: () => undefined,
 };
 
-/** A definition as if its names had been accepted. */
+/** The definition with its names accepted. */
 export function established(definition: KubeObject): KubeObject {
   const { names } = definition['spec'] as { names: JsonObject };
   return { ...definition, status: { acceptedNames: names } };

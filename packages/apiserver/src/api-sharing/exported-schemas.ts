@@ -1,19 +1,29 @@
-import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
-import { apiExports, apiResourceSchemas, type APIExport, type APIResourceSchema } from '@multiplane/apis';
+import { pathAnnotation, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  apiExports,
+  apiResourceSchemas,
+  virtualStorageOf,
+  type APIExport,
+  type APIResourceSchema,
+  type ExportedResource,
+  type VirtualStorage,
+} from '@multiplane/apis';
 import type { InformerSource, Lister } from '@multiplane/client';
 import type { BoundApi, ExportedApis } from './bound-apis.ts';
 import { ExportsByIdentity, identityOf } from './exports-by-identity.ts';
 
-/** Uids of schemas by what they are of, and whose they are. */
+/** The schema uids of an export by resource, and the export's identity. */
 interface Offer {
   readonly identity: string;
   readonly schemas: ReadonlyMap<string, string>;
+  /** Of resources that are not stored with their consumers. */
+  readonly virtual: ReadonlyMap<string, VirtualStorage>;
 }
 
-/** Exports whose offer is kept at hand. */
+/** Limit of cached offers. */
 const maxOffers = 4096;
 
-/** What the exports of all shards offer, by their identity and by their name. */
+/** The APIs that APIExports of all shards offer, by identity and by name. */
 export class ExportedSchemas implements ExportedApis {
   readonly #exports: Lister<APIExport>;
   readonly #byIdentity: ExportsByIdentity;
@@ -21,7 +31,7 @@ export class ExportedSchemas implements ExportedApis {
   readonly #offers = new Map<string, Offer>();
   state = 0;
 
-  constructor(modules: { /** Of all shards. */ readonly informers: InformerSource }) {
+  constructor(modules: { /** Informers over all shards. */ readonly informers: InformerSource }) {
     const exports = modules.informers.informer<APIExport>(apiExports);
     const schemas = modules.informers.informer<APIResourceSchema>(apiResourceSchemas);
     this.#exports = exports;
@@ -31,9 +41,9 @@ export class ExportedSchemas implements ExportedApis {
       this.state++;
       this.#offers.clear();
     };
-    exports.addHandlers({ added: changed, updated: changed, deleted: changed, onlyForgets: true });
-    // A schema never changes; one of the same name may take its place.
-    schemas.addHandlers({ added: changed, deleted: changed, onlyForgets: true });
+    exports.addHandlers({ added: changed, updated: changed, deleted: changed, onlyInvalidates: true });
+    // Schemas are immutable, but one can be deleted and recreated under the same name.
+    schemas.addHandlers({ added: changed, deleted: changed, onlyInvalidates: true });
   }
 
   exportsOf(identity: string): { readonly cluster: LogicalClusterName; readonly name: string }[] {
@@ -49,7 +59,25 @@ export class ExportedSchemas implements ExportedApis {
       : undefined;
   }
 
-  /** Of several exports of one identity the first that has the resource. */
+  virtualStorage({ binding, bound }: BoundApi): VirtualStorage | undefined {
+    const { exportCluster, exportName } = binding;
+    if (exportCluster === undefined) return undefined;
+    const offer = this.#offerOf(exportCluster as LogicalClusterName, exportName);
+    return offer.identity === bound.schema.identityHash
+      ? offer.virtual.get(keyOf(bound.group, bound.resource))
+      : undefined;
+  }
+
+  virtualStorageOf(identity: string, group: string, resource: string): VirtualStorage | undefined {
+    for (const { reference } of this.#byIdentity.of(identity)) {
+      const offer = this.#offerOf(reference.cluster, reference.name);
+      const key = keyOf(group, resource);
+      if (offer.schemas.has(key)) return offer.virtual.get(key);
+    }
+    return undefined;
+  }
+
+  /** The schema of the first export with the identity that has the resource. */
   schemaOf(identity: string, group: string, resource: string): DeepReadonly<APIResourceSchema> | undefined {
     for (const { reference, object } of this.#byIdentity.of(identity)) {
       const offered = object.spec?.resources?.find((one) => one.name === resource && (one.group ?? '') === group);
@@ -74,12 +102,34 @@ export class ExportedSchemas implements ExportedApis {
   #makeOffer(cluster: LogicalClusterName, name: string): Offer {
     const object = this.#exports.get({ cluster, namespace: '', name });
     const schemas = new Map<string, string>();
-    for (const { name: resource, group = '', schema } of object?.spec?.resources ?? []) {
+    const virtual = new Map<string, VirtualStorage>();
+    for (const exported of object?.spec?.resources ?? []) {
+      const { name: resource, group = '', schema } = exported;
+      const key = keyOf(group, resource);
       const uid = this.#schemas.get({ cluster, namespace: '', name: schema })?.metadata.uid;
-      if (uid !== undefined) schemas.set(keyOf(group, resource), uid);
+      if (uid !== undefined) schemas.set(key, uid);
+      const storage = object === undefined ? undefined : virtualOf(object, cluster, exported);
+      if (storage !== undefined) virtual.set(key, storage);
     }
-    return { identity: object === undefined ? '' : identityOf(object), schemas };
+    return { identity: object === undefined ? '' : identityOf(object), schemas, virtual };
   }
 }
 
 const keyOf = (group: string, resource: string): string => `${group}/${resource}`;
+
+function virtualOf(
+  object: DeepReadonly<APIExport>,
+  cluster: LogicalClusterName,
+  exported: DeepReadonly<ExportedResource>,
+): VirtualStorage | undefined {
+  const virtual = virtualStorageOf(exported);
+  if (virtual === undefined) return undefined;
+  const { name = '', annotations = {} } = object.metadata;
+  const { apiGroup = '', kind, name: slice } = virtual.reference;
+  return {
+    export: { cluster, name, path: annotations[pathAnnotation] ?? cluster },
+    exportIdentity: identityOf(object),
+    identityHash: virtual.identityHash ?? '',
+    reference: { apiGroup, kind, name: slice },
+  };
+}

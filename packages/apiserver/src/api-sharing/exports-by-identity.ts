@@ -2,13 +2,13 @@ import { compareBytewise, type DeepReadonly } from '@multiplane/apimachinery';
 import type { APIExport } from '@multiplane/apis';
 import type { Informer, ObjectReference } from '@multiplane/client';
 
-/** An export, and where it lives. */
+/** An APIExport and its reference. */
 export interface LocatedExport {
   readonly reference: ObjectReference;
   readonly object: DeepReadonly<APIExport>;
 }
 
-/** Which exports have an identity; several may, for whoever holds its secret. References only, as many as exports. */
+/** Index of APIExports by identity; several exports may share one. Stores references only. */
 export class ExportsByIdentity {
   readonly #exports: Informer<APIExport>;
   readonly #references = new Map<string, Map<string, ObjectReference>>();
@@ -26,7 +26,7 @@ export class ExportsByIdentity {
     });
   }
 
-  /** In the order of their logical clusters, then their names. */
+  /** Ordered by logical cluster, then name. */
   of(identity: string): LocatedExport[] {
     return [...(this.#references.get(identity)?.values() ?? [])]
       .sort((a, b) => compareBytewise(a.cluster, b.cluster) || compareBytewise(a.name, b.name))
@@ -41,15 +41,15 @@ export class ExportsByIdentity {
     if (identity === '') return;
     let references = this.#references.get(identity);
     if (references === undefined) this.#references.set(identity, (references = new Map<string, ObjectReference>()));
-    references.set(placeOf(reference), reference);
+    references.set(keyOf(reference), reference);
   }
 
   #delete(object: DeepReadonly<APIExport>, reference: ObjectReference): void {
     const identity = identityOf(object);
     const references = this.#references.get(identity);
-    if (references?.delete(placeOf(reference)) === true && references.size === 0) this.#references.delete(identity);
+    if (references?.delete(keyOf(reference)) === true && references.size === 0) this.#references.delete(identity);
   }
 }
 
-const placeOf = ({ cluster, name }: ObjectReference): string => `${cluster}/${name}`;
+const keyOf = ({ cluster, name }: ObjectReference): string => `${cluster}/${name}`;
 export const identityOf = (object: DeepReadonly<APIExport>): string => object.status?.identityHash ?? '';

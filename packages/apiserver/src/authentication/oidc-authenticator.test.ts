@@ -1,16 +1,18 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { FieldPath, type JsonObject } from '@multiplane/apimachinery';
-import { FakeClock } from '@multiplane/component-base';
-import { OidcIssuer } from '../../test-support/oidc-issuer.ts';
-import { AddressPolicy } from '../../webhooks/address-policy.ts';
-import { WebhookClient } from '../../webhooks/webhook-client.ts';
-import { readJwtConfiguration } from './jwt-configuration.ts';
-import { JwtExpressions } from './jwt-expressions.ts';
-import { makeOidcAuthenticator } from './make-oidc-authenticator.ts';
-import type { OidcAuthenticator } from './oidc-authenticator.ts';
-import { validateJwt } from './validate-jwt.ts';
+import {
+  AddressPolicy,
+  makeOidcAuthenticator,
+  readJwtConfiguration,
+  validateJwt,
+  WebhookClient,
+  type OidcAuthenticator,
+} from '@multiplane/generic-server';
+import { OidcIssuer } from '@multiplane/testing/serving';
+import { JwtCelCompiler } from './jwt-cel-compiler.ts';
+import { FakeClock } from '@multiplane/testing';
 
-const expressions = new JwtExpressions();
+const expressions = new JwtCelCompiler();
 let issuer: OidcIssuer;
 let clock: FakeClock;
 let client: WebhookClient;
@@ -152,7 +154,7 @@ describe('what is refused', () => {
     expect(await refusal(oidc, { nbf: now + 299 })).toBe('accepted');
   });
 
-  test('tokens that nobody signed, or somebody else', async () => {
+  test('tokens without a signature, or with one of another key', async () => {
     const oidc = authenticator();
     const token = await issuer.token({}, clock.now());
     const [, payload] = token.split('.');
@@ -183,7 +185,7 @@ describe('keys of the issuer', () => {
     expect(issuer.keyFetches).toBe(1);
   });
 
-  test('are fetched again for a key nobody knew, but not for every made up one', async () => {
+  test('are fetched again for an unknown key, but not for each made-up one', async () => {
     const oidc = authenticator();
     await userOf(oidc, {});
     await clock.advance(10_000);
@@ -245,7 +247,7 @@ describe('keys of the issuer', () => {
     },
   );
 
-  test('are not fetched from where nobody may call', async () => {
+  test('are not fetched from addresses that the policy denies', async () => {
     client.close();
     client = new WebhookClient({}, { policy: new AddressPolicy({ allowed: [], denied: [] }), clock });
     expect(await refusal(authenticator(), {})).toBe('oidc: authenticator not initialized');

@@ -2,7 +2,7 @@ import type { CelProgram } from '@multiplane/schema';
 
 type Expression = CelProgram['expression'];
 
-/** Whether an expression looks at `claims.<name>` or `claims.?<name>` somewhere (K7.2: an e-mail must be verified). */
+/** Whether an expression reads `claims.<name>` or `claims.?<name>`. */
 export function readsClaim(expression: Expression, name: string): boolean {
   const isClaims = (operand: Expression | undefined): boolean => operand?.kind === 'ident' && operand.name === 'claims';
   switch (expression.kind) {

@@ -1,10 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { FieldPath, fieldErrorBody, type Json, type JsonObject } from '@multiplane/apimachinery';
-import { readJwtConfiguration } from './jwt-configuration.ts';
-import { JwtExpressions } from './jwt-expressions.ts';
-import { validateJwt } from './validate-jwt.ts';
+import { readJwtConfiguration, validateJwt } from '@multiplane/generic-server';
+import { JwtCelCompiler } from './jwt-cel-compiler.ts';
 
-const expressions = new JwtExpressions();
+const expressions = new JwtCelCompiler();
 function complaints(jwt: Json): string[] {
   const { errors } = validateJwt(readJwtConfiguration(jwt), FieldPath.of('jwt').index(0), {
     expressions,

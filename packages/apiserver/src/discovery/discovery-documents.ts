@@ -4,10 +4,10 @@ import type { ResourceDefinition } from '@multiplane/apis';
 import { compareGroups, compareVersions } from './group-priorities.ts';
 import { aggregatedResourceOf, apiResourcesOf, type ApiResource } from './resource-entries.ts';
 
-/** A document with the tag that names its content. */
+/** A document and its ETag. */
 export interface TaggedDocument {
   readonly bytes: Buffer;
-  /** Quoted, as it stands in the header. */
+  /** Quoted, as in the header. */
   readonly etag: string;
 }
 export type AggregatedVersion = 'v2' | 'v2beta1';
@@ -16,47 +16,47 @@ interface GroupVersionForDiscovery {
   readonly groupVersion: string;
   readonly version: string;
 }
-/** metav1.APIGroup, without what it is called on the wire. */
+/** metav1.APIGroup without kind and apiVersion. */
 interface ApiGroup {
   readonly name: string;
   readonly versions: readonly GroupVersionForDiscovery[];
   readonly preferredVersion: GroupVersionForDiscovery;
 }
 
-/** group → version → its resources; versions in order of preference, resources by name. */
-type Surface = ReadonlyMap<string, ReadonlyMap<string, readonly ResourceDefinition[]>>;
+/** Resources by group and version; versions by priority, resources by name. */
+type ApisByGroup = ReadonlyMap<string, ReadonlyMap<string, readonly ResourceDefinition[]>>;
 
 /**
- * All discovery documents of one surface (K5.14). Plain objects, made when asked for: clients that know aggregated
- * discovery never ask for most of them.
+ * All discovery documents of a set of served APIs. Created on demand: clients with aggregated discovery need few of
+ * them.
  */
 export class DiscoveryDocuments {
-  readonly #surface: Surface;
+  readonly #apis: ApisByGroup;
   readonly #aggregated = new Map<string, TaggedDocument>();
 
-  /** What all documents together may take: in each aggregated one a resource has some 500 bytes. */
+  /** Estimated size of all documents: a resource has some 500 bytes in each aggregated one. */
   readonly estimatedBytes: number;
 
   constructor(definitions: readonly ResourceDefinition[]) {
-    this.#surface = surfaceOf(definitions);
+    this.#apis = apisByGroup(definitions);
     this.estimatedBytes = definitions.length * 1536;
   }
 
-  /** Names of groups, the core group left out, in their order. */
+  /** The groups except the core group, by priority. */
   groups(): ApiGroup[] {
-    return [...this.#surface.keys()].filter((group) => group !== '').map((group) => this.#groupOf(group));
+    return [...this.#apis.keys()].filter((group) => group !== '').map((group) => this.#groupOf(group));
   }
 
   group(group: string): ApiGroup | undefined {
-    return group !== '' && this.#surface.has(group) ? this.#groupOf(group) : undefined;
+    return group !== '' && this.#apis.has(group) ? this.#groupOf(group) : undefined;
   }
 
-  /** The `resources` of an APIResourceList; undefined when nothing is served there. */
+  /** The `resources` of an APIResourceList; undefined if the group version is not served. */
   resources(group: string, version: string): readonly ApiResource[] | undefined {
-    return this.#surface.get(group)?.get(version)?.flatMap(apiResourcesOf);
+    return this.#apis.get(group)?.get(version)?.flatMap(apiResourcesOf);
   }
 
-  /** `core`: the document of `/api`, else that of `/apis`. */
+  /** `core`: the document of `/api`, otherwise that of `/apis`. */
   aggregated(core: boolean, version: AggregatedVersion): TaggedDocument {
     const key = `${version} ${core}`;
     let document = this.#aggregated.get(key);
@@ -68,7 +68,7 @@ export class DiscoveryDocuments {
   }
 
   #groupOf(name: string): ApiGroup {
-    const versions = [...(this.#surface.get(name) ?? new Map()).keys()].map((version: string) => ({
+    const versions = [...(this.#apis.get(name) ?? new Map()).keys()].map((version: string) => ({
       groupVersion: apiVersionOf({ group: name, version }),
       version,
     }));
@@ -77,7 +77,7 @@ export class DiscoveryDocuments {
 
   #aggregate(core: boolean, version: AggregatedVersion): object {
     const items = [];
-    for (const [group, versions] of this.#surface) {
+    for (const [group, versions] of this.#apis) {
       if ((group === '') !== core) continue;
       items.push({
         metadata: group === '' ? {} : { name: group },
@@ -92,7 +92,7 @@ export class DiscoveryDocuments {
   }
 }
 
-function surfaceOf(definitions: readonly ResourceDefinition[]): Surface {
+function apisByGroup(definitions: readonly ResourceDefinition[]): ApisByGroup {
   const groups = new Map<string, Map<string, ResourceDefinition[]>>();
   for (const definition of definitions) {
     let versions = groups.get(definition.group);

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { builtInResources, type ResourceDefinition } from '@multiplane/apis';
-import { MemoryExchange, memoryContext } from '../test-support/memory-exchange.ts';
+import { MemoryExchange, memoryContext } from '../../test/memory-exchange.ts';
 import { discoveryHandler } from './discovery-handler.ts';
-import { goldenResources, storageVersionHashes } from '../test-support/golden-discovery.data.ts';
+import { goldenResources, storageVersionHashes } from '../../test/golden-discovery.data.ts';
 
-/** A definition as a CRD brings it, without what discovery does not look at. */
+/** A definition of a custom resource, without the fields that discovery ignores. */
 function custom(overrides: Partial<ResourceDefinition>): ResourceDefinition {
   return {
     group: 'g.example.com',
@@ -50,7 +50,7 @@ class Clusters {
       resolver: {
         resolve: () => undefined,
         list: (cluster) => this.definitions[cluster] ?? [],
-        surfaceHash: (cluster) => this.hashes[cluster] ?? '',
+        discoveryHash: (cluster) => this.hashes[cluster] ?? '',
         isBuiltInGroup: (group) => group.endsWith('.k8s.io') || group === '',
       },
     },
@@ -69,7 +69,7 @@ class Clusters {
 const v2 = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 const v2beta1 = 'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList';
 
-describe('documents for one step each', () => {
+describe('unaggregated discovery', () => {
   test('/api', async () => {
     const clusters = new Clusters();
     for (const path of ['/clusters/a/api', '/clusters/a/api/']) {
@@ -146,7 +146,7 @@ describe('documents for one step each', () => {
     });
   });
 
-  test('a definition on its way out takes no more objects', async () => {
+  test('a terminating definition does not allow create', async () => {
     const clusters = new Clusters();
     clusters.definitions['a'] = [custom({ terminating: true })];
     const { resources } = (await clusters.json('/clusters/a/apis/g.example.com/v1')) as unknown as {
@@ -168,7 +168,7 @@ describe('documents for one step each', () => {
     expect(body.startsWith('{') ? 'Status' : 'text').toBe(form);
   });
 
-  test('other methods are not offered, but OPTIONS /apis is', async () => {
+  test('rejects other methods, except OPTIONS /apis', async () => {
     const clusters = new Clusters();
     for (const path of ['api', 'api/v1', 'apis']) {
       for (const method of ['POST', 'HEAD']) {
@@ -194,8 +194,8 @@ interface Aggregated {
   }[];
 }
 
-describe('aggregated', () => {
-  test('a definition names its kind in full', async () => {
+describe('aggregated discovery', () => {
+  test('a custom resource has a full response kind', async () => {
     const document = (await new Clusters().json('/clusters/a/apis', v2)) as unknown as Aggregated;
     expect(document).toMatchObject({
       kind: 'APIGroupDiscoveryList',
@@ -242,7 +242,7 @@ describe('aggregated', () => {
     [`${v2beta1},application/json`, v2beta1],
     ['application/json', 'application/json'],
     ['*/*', 'application/json'],
-  ])('asked for %s', async (accept, type) => {
+  ])('Accept: %s', async (accept, type) => {
     const answer = await new Clusters().ask('/clusters/a/apis', { accept });
     expect([answer.status, answer.answer['content-type']]).toEqual([200, type]);
     expect(answer.body).toContain(
@@ -250,13 +250,13 @@ describe('aggregated', () => {
     );
   });
 
-  test('v2beta1 alone is refused, and only /api and /apis have this form', async () => {
+  test('rejects v2beta1 alone, and is served for /api and /apis only', async () => {
     const clusters = new Clusters();
     await expect(clusters.ask('/clusters/a/apis', { accept: v2beta1 })).rejects.toMatchObject({ code: 406 });
     expect((await clusters.json('/clusters/a/apis/g.example.com', `${v2},application/json`))['kind']).toBe('APIGroup');
   });
 
-  test('what the client has is not sent again, and a change shows at once', async () => {
+  test('returns 304 for an unchanged document, and changes immediately', async () => {
     const clusters = new Clusters();
     const first = await clusters.ask('/clusters/a/apis', { accept: v2 });
     const etag = String(first.answer['etag']);
@@ -275,7 +275,7 @@ describe('aggregated', () => {
   });
 });
 
-describe('built-in resources as in Kubernetes 1.36', () => {
+describe('built-in resources equal Kubernetes 1.36', () => {
   const groupVersions = [
     ...new Set(
       goldenResources.map(([group, version]) => (group === '' ? `api/${version}` : `apis/${group}/${version}`)),
@@ -288,14 +288,14 @@ describe('built-in resources as in Kubernetes 1.36', () => {
     };
     const expected = goldenResources
       .filter(([group, version]) => path === (group === '' ? `api/${version}` : `apis/${group}/${version}`))
-      .map(([group, , name, kind, scope, singularName, shortNames, categories, verbs, elsewhere]) => {
+      .map(([group, , name, kind, scope, singularName, shortNames, categories, verbs, otherKind]) => {
         const hash = storageVersionHashes[`${group}/${name}`];
-        const [otherGroup, otherVersion] = elsewhere.split('/');
+        const [otherGroup, otherVersion] = otherKind.split('/');
         return {
           name,
           singularName,
           namespaced: scope === 'N',
-          ...(elsewhere === '' ? {} : { group: otherGroup, version: otherVersion }),
+          ...(otherKind === '' ? {} : { group: otherGroup, version: otherVersion }),
           kind,
           verbs:
             verbs === '*'
@@ -316,7 +316,7 @@ describe('built-in resources as in Kubernetes 1.36', () => {
 
 const expectedGroupOf = (path: string): string => (path.startsWith('api/') ? '' : (path.split('/')[1] ?? ''));
 
-/** Not every hash was recorded. */
+/** Hashes are only compared where they were recorded. */
 function withoutHash({ storageVersionHash: _hash, ...rest }: Record<string, unknown>): Record<string, unknown> {
   return rest;
 }

@@ -1,60 +1,69 @@
+import { writeObject } from '../write-object-response.ts';
 import { accepts, apiVersionOf, parseAccept, statusErrors } from '@multiplane/apimachinery';
-import { acceptHeader, endpointKinds, negotiate } from '../endpoints/negotiation.ts';
-import { clusterSurfaces, type Surface, type SurfaceOf } from '../registry/surface.ts';
-import type { ResourceResolver } from '../registry/resource-resolver.ts';
-import type { Handler, RequestContext } from '../request-context.ts';
-import { writeMethodNotAllowed, writeNotFoundText, writeObject, writeStatusError } from '../responses.ts';
-import { SurfaceCache } from '../surface-cache.ts';
+import {
+  acceptHeader,
+  endpointKinds,
+  type Handler,
+  negotiate,
+  type RequestContext,
+  writeMethodNotAllowed,
+  writeNotFoundText,
+  writeStatusError,
+} from '@multiplane/generic-server';
+import { clusterServedApis, type ServedApis, type ServedApisOf } from '../registry/definitions/served-apis.ts';
+import type { ResourceResolver } from '../registry/definitions/resource-resolver.ts';
+import { WeightedCache } from '../weighted-cache.ts';
 import { DiscoveryDocuments, type AggregatedVersion, type TaggedDocument } from './discovery-documents.ts';
 
 export interface DiscoveryOptions {
-  /** `host:port` that `/api` names; without it the one the client used. */
+  /** `host:port` in the response of `/api`; default: the Host header. */
   readonly serverAddress?: string | undefined;
-  /** Bytes of documents that are kept, as estimated. */
+  /** Limit of cached documents, by estimated bytes. */
   readonly cachedBytes?: number | undefined;
 }
 export type DiscoveryModules =
   | { readonly resolver: ResourceResolver }
-  /** For a server whose surfaces hang on something else than the logical cluster. */
-  | { readonly surfaceOf: SurfaceOf };
+  /** For servers whose served APIs do not depend on the logical cluster alone. */
+  | { readonly servedApisOf: ServedApisOf };
 
 /**
- * `/api`, `/apis` and what is below them down to the version, for one logical cluster. Documents depend on the surface
- * alone, so tenants with the same resources share them, and a change is visible as soon as the resolver knows it.
+ * `/api`, `/apis` and the paths below them down to the version, for one logical cluster. Documents depend on the served
+ * APIs only, so logical clusters with equal APIs share them, and changes are visible as soon as the resolver knows
+ * them.
  */
 export function discoveryHandler(options: DiscoveryOptions, modules: DiscoveryModules): Handler {
-  const surfaceOf = 'surfaceOf' in modules ? modules.surfaceOf : clusterSurfaces(modules.resolver);
-  const cache = new SurfaceCache<DiscoveryDocuments>(
+  const servedApisOf = 'servedApisOf' in modules ? modules.servedApisOf : clusterServedApis(modules.resolver);
+  const cache = new WeightedCache<DiscoveryDocuments>(
     options.cachedBytes ?? 16 * 1024 * 1024,
     (documents) => documents.estimatedBytes,
   );
   return async (context) => {
-    const surface = await surfaceOf(context);
-    if (surface === undefined) {
+    const servedApis = await servedApisOf(context);
+    if (servedApis === undefined) {
       writeNotFoundText(context.exchange);
       return;
     }
-    const documents = cache.get(surface.hash, () => new DiscoveryDocuments(surface.definitions()));
+    const documents = cache.get(servedApis.hash, () => new DiscoveryDocuments(servedApis.definitions()));
     const [prefix, ...rest] = context.info.path.split('/').filter((segment) => segment !== '');
-    if (prefix === 'api') answerCore(context, documents, surface, rest, options.serverAddress);
-    else answerGroups(context, documents, surface, rest);
+    if (prefix === 'api') respondCore(context, documents, servedApis, rest, options.serverAddress);
+    else respondGroups(context, documents, servedApis, rest);
   };
 }
 
-function answerCore(
+function respondCore(
   context: RequestContext,
   documents: DiscoveryDocuments,
-  surface: Surface,
+  servedApis: ServedApis,
   rest: readonly string[],
   address?: string,
 ): void {
   const [version] = rest;
   if (version !== undefined) {
-    const builtIn = documents.resources('', version) !== undefined || surface.isBuiltInGroup('');
-    answerResources(context, documents, '', version, builtIn);
+    const builtIn = documents.resources('', version) !== undefined || servedApis.isBuiltInGroup('');
+    respondResources(context, documents, '', version, builtIn);
     return;
   }
-  answer(
+  respondRoot(
     context,
     true,
     () => documents,
@@ -68,15 +77,15 @@ function answerCore(
   );
 }
 
-function answerGroups(
+function respondGroups(
   context: RequestContext,
   documents: DiscoveryDocuments,
-  surface: Surface,
+  servedApis: ServedApis,
   rest: readonly string[],
 ): void {
   const [group, version] = rest;
   if (group === undefined) {
-    answer(
+    respondRoot(
       context,
       false,
       () => documents,
@@ -84,17 +93,17 @@ function answerGroups(
     );
     return;
   }
-  const builtIn = surface.isBuiltInGroup(group);
+  const builtIn = servedApis.isBuiltInGroup(group);
   if (version !== undefined) {
-    answerResources(context, documents, group, version, builtIn);
+    respondResources(context, documents, group, version, builtIn);
     return;
   }
   const found = documents.group(group);
-  if (found === undefined) answerMissing(context, builtIn);
-  else answerPlain(context, builtIn, () => ({ kind: 'APIGroup', apiVersion: 'v1', ...found }));
+  if (found === undefined) respondNotFound(context, builtIn);
+  else respondPlain(context, builtIn, () => ({ kind: 'APIGroup', apiVersion: 'v1', ...found }));
 }
 
-function answerResources(
+function respondResources(
   context: RequestContext,
   documents: DiscoveryDocuments,
   group: string,
@@ -103,28 +112,28 @@ function answerResources(
 ): void {
   const resources = documents.resources(group, version);
   if (resources === undefined) {
-    answerMissing(context, builtIn);
+    respondNotFound(context, builtIn);
     return;
   }
-  // The core group is the one whose list says no version of its own.
+  // Only the list of the core group has no apiVersion.
   const head = group === '' ? { kind: 'APIResourceList' } : { kind: 'APIResourceList', apiVersion: 'v1' };
-  answerPlain(context, builtIn, () => ({ ...head, groupVersion: apiVersionOf({ group, version }), resources }));
+  respondPlain(context, builtIn, () => ({ ...head, groupVersion: apiVersionOf({ group, version }), resources }));
 }
 
-/** `/api` and `/apis`: in the aggregated form for those who ask. */
-function answer(
+/** Responds to `/api` and `/apis`, in the aggregated form if it is accepted. */
+function respondRoot(
   context: RequestContext,
   core: boolean,
   documents: () => DiscoveryDocuments,
   plain: () => object,
 ): void {
   const form = formOf(acceptHeader(context.exchange.headers));
-  if (form === 'plain' || !readsDocument(context, !core)) answerPlain(context, true, plain, !core);
+  if (form === 'plain' || !isDocumentRead(context, !core)) respondPlain(context, true, plain, !core);
   else writeTagged(context, documents().aggregated(core, form), form);
 }
 
-function answerPlain(context: RequestContext, builtIn: boolean, document: () => object, optionsToo = false): void {
-  if (!readsDocument(context, optionsToo)) {
+function respondPlain(context: RequestContext, builtIn: boolean, document: () => object, allowOptions = false): void {
+  if (!isDocumentRead(context, allowOptions)) {
     writeMethodNotAllowed(context);
     return;
   }
@@ -132,12 +141,12 @@ function answerPlain(context: RequestContext, builtIn: boolean, document: () => 
   writeObject(context, 200, document(), negotiated);
 }
 
-/** Discovery is read with GET alone, but `OPTIONS /apis` is served like it (K1.2). */
-function readsDocument({ exchange }: RequestContext, optionsToo: boolean): boolean {
-  return exchange.method === 'GET' || (optionsToo && exchange.method === 'OPTIONS');
+/** Discovery supports GET only, but Kubernetes serves `OPTIONS /apis` like GET. */
+function isDocumentRead({ exchange }: RequestContext, allowOptions: boolean): boolean {
+  return exchange.method === 'GET' || (allowOptions && exchange.method === 'OPTIONS');
 }
 
-function answerMissing(context: RequestContext, builtIn: boolean): void {
+function respondNotFound(context: RequestContext, builtIn: boolean): void {
   if (builtIn) writeStatusError(context, statusErrors.unknownResource());
   else writeNotFoundText(context.exchange);
 }
@@ -154,7 +163,7 @@ function writeTagged({ exchange }: RequestContext, document: TaggedDocument, ver
   exchange.respond(200, document.bytes);
 }
 
-/** Whether If-None-Match names the tag (RFC 9110 §13.1.2, weak comparison). */
+/** Whether If-None-Match contains the ETag (RFC 9110 section 13.1.2, weak comparison). */
 export function matchesTag(header: string | readonly string[] | undefined, etag: string): boolean {
   if (header === undefined) return false;
   const text = typeof header === 'string' ? header : header.join(',');
@@ -162,8 +171,8 @@ export function matchesTag(header: string | readonly string[] | undefined, etag:
 }
 
 /**
- * The form that Accept asks for first. v2beta1 is gone from Kubernetes 1.36, but clients of its time still ask for it
- * before the plain form: they get it unless they know v2; asking for nothing else is refused as 1.36 does.
+ * The first form in the Accept header. Kubernetes 1.36 does not serve v2beta1, but older clients request it before the
+ * plain form: they get it unless they also accept v2. A request that accepts v2beta1 only is rejected, as in 1.36.
  */
 function formOf(accept: string): AggregatedVersion | 'plain' {
   let beta = false;

@@ -1,6 +1,6 @@
 import { compareVersionPriority } from '@multiplane/apimachinery';
 
-/** Priorities of groups that Kubernetes orders itself (K11). */
+/** Group priorities of Kubernetes (cmd/kube-apiserver, apiservice priorities). */
 const priorities: Readonly<Record<string, number>> = {
   '': 18_000,
   apps: 17_800,
@@ -23,13 +23,13 @@ const priorities: Readonly<Record<string, number>> = {
   'flowcontrol.apiserver.k8s.io': 16_100,
   'internal.apiserver.k8s.io': 16_000,
 };
-/** Of groups that definitions bring. */
+/** Priority of groups of custom resources. */
 const otherPriority = 1000;
 
 const priorityOf = (group: string): number =>
   Object.hasOwn(priorities, group) ? (priorities[group] as number) : otherPriority;
 
-/** Order of groups in discovery: falling priority, then by name (K5.14). */
+/** Order of groups in discovery: by descending priority, then by name. */
 export function compareGroups(a: string, b: string): number {
   return priorityOf(b) - priorityOf(a) || (a < b ? -1 : a > b ? 1 : 0);
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { apiVersionOf, type GroupVersionKind } from '@multiplane/apimachinery';
 import type { ResourceDefinition, Subresource, Verb } from '@multiplane/apis';
 
-/** One line of an APIResourceList; the order of members is that of the wire. */
+/** An entry of an APIResourceList; members are in wire order. */
 export interface ApiResource {
   readonly name: string;
   readonly singularName: string;
@@ -10,14 +10,14 @@ export interface ApiResource {
   readonly group?: string;
   readonly version?: string;
   readonly kind: string;
-  /** Null where nothing may be done: Go writes an empty list so. */
+  /** Null if there are none: Go encodes an empty list as null. */
   readonly verbs: readonly string[] | null;
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
   readonly storageVersionHash?: string;
 }
 
-/** The same in aggregated discovery. */
+/** An entry in aggregated discovery. */
 export interface AggregatedResource {
   readonly resource: string;
   readonly responseKind: GroupVersionKind;
@@ -33,7 +33,7 @@ export interface AggregatedResource {
   }[];
 }
 
-/** Definitions are listed in this order, built-in resources by name (K5.14). */
+/** Order of the verbs of custom resources; those of built-in resources are sorted by name. */
 const customVerbOrder: readonly Verb[] = [
   'delete',
   'deletecollection',
@@ -46,7 +46,7 @@ const customVerbOrder: readonly Verb[] = [
 ];
 const terminatingVerbs = new Set<Verb>(['delete', 'deletecollection', 'get', 'list', 'watch']);
 
-/** A resource and its subresources as APIResourceList shows them. */
+/** The APIResourceList entries of a resource and its subresources. */
 export function apiResourcesOf(definition: ResourceDefinition): ApiResource[] {
   const { storage, namespaced } = definition;
   const resources: ApiResource[] = [
@@ -62,12 +62,12 @@ export function apiResourcesOf(definition: ResourceDefinition): ApiResource[] {
   ];
   for (const [name, subresource] of subresourcesOf(definition)) {
     const kind = kindOf(definition, subresource);
-    const elsewhere = kind.group !== definition.group || kind.version !== definition.version;
+    const isOtherGroupVersion = kind.group !== definition.group || kind.version !== definition.version;
     resources.push({
       name: `${definition.resource}/${name}`,
       singularName: '',
       namespaced,
-      ...(elsewhere ? { group: kind.group, version: kind.version } : {}),
+      ...(isOtherGroupVersion ? { group: kind.group, version: kind.version } : {}),
       kind: kind.kind,
       verbs: subresource.verbs.length === 0 ? null : [...subresource.verbs].sort(),
     });
@@ -75,7 +75,7 @@ export function apiResourcesOf(definition: ResourceDefinition): ApiResource[] {
   return resources;
 }
 
-/** A resource as aggregated discovery shows it. */
+/** The aggregated discovery entry of a resource. */
 export function aggregatedResourceOf(definition: ResourceDefinition): AggregatedResource {
   const subresources = subresourcesOf(definition).map(([name, subresource]) => ({
     subresource: name,
@@ -93,14 +93,17 @@ export function aggregatedResourceOf(definition: ResourceDefinition): Aggregated
   };
 }
 
-/** Kinds whose hash is that of v1beta1, because Kubernetes 1.36 still stores them so: the hash is all that clients see of it. */
+/** Kinds whose hash is that of v1beta1, in which Kubernetes 1.36 stores them; the hash is the only visible effect. */
 const storedAsBeta = new Set([
   'apiextensions.k8s.io/CustomResourceDefinition',
   'admissionregistration.k8s.io/MutatingAdmissionPolicy',
   'admissionregistration.k8s.io/MutatingAdmissionPolicyBinding',
 ]);
 
-/** Base64 of the first 8 bytes of SHA-256 over `<group>/<version>/<kind>` of what is stored (K5.14). */
+/**
+ * Base64 of the first 8 bytes of SHA-256 over `<group>/<version>/<kind>` of the stored kind
+ * (discovery.StorageVersionHash in k8s.io/apiserver).
+ */
 export function storageVersionHash({ group, version, kind }: GroupVersionKind): string {
   const stored = storedAsBeta.has(`${group}/${kind}`) ? 'v1beta1' : version;
   return createHash('sha256').update(`${group}/${stored}/${kind}`).digest().subarray(0, 8).toString('base64');
@@ -132,7 +135,7 @@ function kindOf(definition: ResourceDefinition, subresource: Subresource): Group
   }
 }
 
-/** Built-in resources leave group and version empty where they are the enclosing ones, definitions do not (K5.14). */
+/** Built-in resources omit group and version if they equal the enclosing ones; custom resources do not. */
 function responseKind(definition: ResourceDefinition, { group, version, kind }: GroupVersionKind): GroupVersionKind {
   const implied = definition.origin === 'built-in' && apiVersionOf(definition) === apiVersionOf({ group, version });
   return implied ? { group: '', version: '', kind } : { group, version, kind };

@@ -1,13 +1,13 @@
 import { mastersGroup, statusErrors } from '@multiplane/apimachinery';
-import type { Authorizer } from '../authorization/authorizer.ts';
-import { groupResourceOf } from '../registry/write-request.ts';
+import type { Authorizer } from '@multiplane/generic-server';
+import { groupResourceOf } from '../registry/definitions/group-resource.ts';
 import type { ResourceRequest } from './resource-request.ts';
 
 export interface CreateAuthorization {
   readonly authorizer: Authorizer;
 }
 
-/** An update that creates needs the verb `create` as well (K2.4). Throws 403. */
+/** Checks the verb `create` for an update of a missing object. Throws 403. */
 export async function checkCreateAllowed({ authorizer }: CreateAuthorization, request: ResourceRequest): Promise<void> {
   const { context, definition, namespace, name } = request;
   const { user } = context;

@@ -1,12 +1,14 @@
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import type { RequestContext } from '../request-context.ts';
+import type { RequestContext } from '@multiplane/generic-server';
 
-/** A POST on a kind that is never stored (reviews) or on a connect subresource (`serviceaccounts/token`), decoded and pruned. Values are not validated yet:
- * each handler calls its kind's `strategy.validate`, because the texts of refusals differ by kind. */
+/**
+ * A decoded and pruned POST of a kind that is never stored (reviews), or to a connect subresource (`serviceaccounts/token`).
+ * Handlers validate it by the strategy of its kind, because the messages of errors differ by kind.
+ */
 export interface CreateHandlerInput {
   readonly context: RequestContext;
-  /** For a subresource: of the parent. */
+  /** Of the parent for a subresource. */
   readonly definition: ResourceDefinition;
   readonly cluster: LogicalClusterName;
   readonly namespace: string;
@@ -14,11 +16,11 @@ export interface CreateHandlerInput {
   readonly name: string;
   readonly object: KubeObject;
   readonly dryRun: boolean;
-  /** Throws what validating admission refuses; call it when everything else about the object is well. */
+  /** Runs validating admission; to be called after validation. Throws its rejection. */
   readonly admit: () => Promise<void>;
 }
 
-/** Answers with the object that goes back with 201. */
+/** Returns the object of the 201 response. */
 export type CreateHandler = (input: CreateHandlerInput) => Promise<KubeObject>;
 
 /** Keys: `<group>/<resource>` or `<group>/<resource>/<subresource>` (core: empty group, `/serviceaccounts/token`). */

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { Pipeline } from '../pipeline-fixture.ts';
+import { Pipeline } from '../../test/pipeline.ts';
 import { preferredWaitMs, type CreateOutcome } from './create-outcome.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
@@ -11,7 +11,7 @@ afterEach(async () => {
   await pipeline?.close();
 });
 
-/** A server where this is what can be waited for of new ConfigMaps; `asked` are the calls. */
+/** A server with this outcome for new ConfigMaps; `asked` are the calls. */
 async function withOutcome(outcome: (on: Pipeline) => Promise<boolean>): Promise<[Pipeline, unknown[]]> {
   const asked: unknown[] = [];
   const wait: CreateOutcome = (location, ms) => {
@@ -28,7 +28,7 @@ const changed = async (on: Pipeline): Promise<boolean> => {
   return true;
 };
 
-test('a client that prefers to wait is answered with what became of what it made', async () => {
+test('Prefer: wait returns the object in its final state', async () => {
   const [on, asked] = await withOutcome(changed);
   const answer = await on.must(201, 'POST', maps, made, patient);
   expect(answer).toEqual(await on.must(200, 'GET', `${maps}/a`));
@@ -36,12 +36,12 @@ test('a client that prefers to wait is answered with what became of what it made
   expect(asked).toEqual([[{ cluster: on.cluster, namespace: 'default', name: 'a' }, 2000]]);
 });
 
-test('whatever takes longer is answered as it was made', async () => {
+test('after the wait the created object is returned', async () => {
   const [on] = await withOutcome(async () => false);
   expect((await on.must(201, 'POST', maps, made, patient))['data']).toEqual({ k: 'made' });
 });
 
-test('so is what came and went', async () => {
+test('an object that was deleted meanwhile is returned as created', async () => {
   const [on] = await withOutcome(async (server) => {
     await server.must(200, 'DELETE', `${maps}/a`);
     return true;
@@ -49,7 +49,7 @@ test('so is what came and went', async () => {
   expect((await on.must(201, 'POST', maps, made, patient))['data']).toEqual({ k: 'made' });
 });
 
-test('nobody waits for others, for a rehearsal, or unasked', async () => {
+test('other kinds, dry runs and requests without the header do not wait', async () => {
   const [on, asked] = await withOutcome(changed);
   await on.must(201, 'POST', `${maps}?dryRun=All`, made, patient);
   await on.must(201, 'POST', maps, made);

@@ -1,35 +1,35 @@
 import { isStatusError } from '@multiplane/apimachinery';
+import type { Negotiated } from '@multiplane/generic-server';
 import type { ObjectLocation } from '@multiplane/storage';
-import type { Written } from '../registry/write-request.ts';
-import type { Negotiated } from './negotiation.ts';
-import { respondCurrent, type ReadModules } from './read-object.ts';
+import type { WriteResult } from '../write-path/write-result.ts';
+import { respondCurrent, type ReadModules } from './read-endpoints.ts';
 import type { ResourceRequest } from './resource-request.ts';
 
-/** Waits until something has become of a new object; false when that takes longer than `ms` or nobody waits any more. */
+/** Waits until a new object has reached its final state, such as Ready; false after `ms` or if `signal` aborts. */
 export type CreateOutcome = (location: ObjectLocation, ms: number, signal: AbortSignal) => Promise<boolean>;
 
 /** Keys: `<group>/<resource>`. */
 export type CreateOutcomes = ReadonlyMap<string, CreateOutcome>;
 
-/** However long a client would wait: it holds one of the places for requests that change something. */
-const longestWaitMs = 5_000;
+/** Upper bound of the wait: a waiting request counts towards the limit of mutating requests in flight. */
+const maxWaitMs = 5_000;
 
-/** How long a client would rather wait for an outcome than come again (RFC 7240, 4.3): milliseconds, 0 for not at all. */
+/** The wait of the header `Prefer: wait=<seconds>` (RFC 7240, section 4.3) in milliseconds; 0 if absent. */
 export function preferredWaitMs(header: string | readonly string[] | undefined): number {
   if (header === undefined) return 0;
   for (const preference of header.toString().split(',')) {
     const seconds = /^\s*wait\s*=\s*"?(\d+)"?\s*(?:;|$)/i.exec(preference)?.[1];
-    if (seconds !== undefined) return Math.min(Number(seconds) * 1000, longestWaitMs);
+    if (seconds !== undefined) return Math.min(Number(seconds) * 1000, maxWaitMs);
   }
   return 0;
 }
 
-/** Answers a create with what became of the object, where the client prefers to wait for that; false: nothing is answered. */
+/** Responds to a create with the object in its final state, if the client prefers to wait; false: no response was sent. */
 export async function respondOutcome(
   modules: ReadModules & { readonly outcomes?: CreateOutcomes | undefined },
   request: ResourceRequest,
   negotiated: Negotiated,
-  { object, revision }: Written,
+  { object, revision }: WriteResult,
 ): Promise<boolean> {
   const { context, definition, namespace } = request;
   const outcome = modules.outcomes?.get(`${definition.group}/${definition.resource}`);
@@ -41,7 +41,7 @@ export async function respondOutcome(
     await respondCurrent(modules, request, negotiated, 201, modules.store.get(definition, location, revision));
     return true;
   } catch (error) {
-    // It came and went: the answer is what was made.
+    // Deleted meanwhile: the response is the created object.
     if (isStatusError(error, 'NotFound')) return false;
     throw error;
   }

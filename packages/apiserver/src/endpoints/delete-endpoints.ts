@@ -1,3 +1,4 @@
+import { writeObject } from '../write-object-response.ts';
 import {
   type DeleteOptions,
   type JsonObject,
@@ -12,20 +13,19 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import { decodeProtobufMessage } from '@multiplane/apis';
-import { nextTurn } from '@multiplane/component-base';
+import { yieldToEventLoop } from '@multiplane/component-base';
+import { type Negotiated, type RequestContext } from '@multiplane/generic-server';
 import type { CacheEntry } from '@multiplane/storage';
-import type { RequestContext } from '../request-context.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
-import { writeObject } from '../responses.ts';
-import { type BodyDecoder, bodyFormat, maxBodyBytes } from './body-decoder.ts';
-import { viewFor } from '../registry/object-view.ts';
-import { cutPage, startList } from './list-page.ts';
-import { writeList } from './list-writer.ts';
-import { nameOfKey, namespaceOfKey } from './selection.ts';
-import type { Negotiated } from './negotiation.ts';
-import { checkListTransform, respondObject } from './object-response.ts';
+import { type BodyDecoder } from '../write-path/decoding/body-decoder.ts';
+import { viewFor } from '../registry/store/object-view.ts';
+import { cutPage, startList } from './list/list-page.ts';
+import { writeList } from './list/list-writer.ts';
+import { nameOfKey, namespaceOfKey } from '../registry/store/selection.ts';
+import { checkListTransform, respondObject } from './response/object-response.ts';
 import { HttpWriteRequest, type ResourceRequest } from './resource-request.ts';
-import { scanScope } from './scan-scope.ts';
+import { scanScope } from '../registry/store/scan-scope.ts';
+import { bodyFormat, maxBodyBytes } from '../write-path/decoding/request-body.ts';
 
 export interface DeleteModules {
   readonly store: ObjectStore;
@@ -33,7 +33,7 @@ export interface DeleteModules {
   readonly now: () => Date;
 }
 
-/** DeleteOptions from the body if there is one, else from the query (K1.7). */
+/** DeleteOptions from the body if there is one, else from the query. */
 async function readDeleteOptions(decoder: BodyDecoder, context: RequestContext): Promise<DeleteOptions> {
   const { exchange } = context;
   const body = await exchange.readBody(maxBodyBytes);
@@ -50,7 +50,7 @@ async function readDeleteOptions(decoder: BodyDecoder, context: RequestContext):
   return decodeDeleteOptions(value);
 }
 
-/** Every group's version has the same message. */
+/** The DeleteOptions of all groups have the same message. */
 function protobufDeleteOptions(body: Buffer): JsonObject {
   try {
     const { apiVersion, kind, message } = readProtobufEnvelope(body);
@@ -76,7 +76,7 @@ function optionsForAdmission(options: DeleteOptions): Record<string, unknown> {
   };
 }
 
-/** DELETE of one object (K2.5). */
+/** DELETE of one object. */
 export async function deleteEndpoint(
   modules: DeleteModules,
   request: ResourceRequest,
@@ -114,9 +114,8 @@ export async function deleteEndpoint(
 }
 
 /**
- * DELETE of a collection (K2.6): what the selectors match in one snapshot, one by one in the order of the list, so that
- * watchers see it in that order, and with the same options. An object that is gone meanwhile is skipped; the first other
- * failure ends it and is the answer.
+ * DELETE of a collection: deletes the objects that match in one snapshot, one after the other in list order, so that watchers
+ * see that order. Objects that were deleted meanwhile are skipped; the first other failure ends the request.
  */
 export async function deleteCollectionEndpoint(
   modules: DeleteModules,
@@ -131,7 +130,7 @@ export async function deleteCollectionEndpoint(
   const view = viewFor(definition, context.signal, reader);
   const scope = scanScope(definition, cluster, namespace, options, view ?? reader);
   const start = await startList(cache, scope, options);
-  const page = await cutPage(start, scope.prefix, scope.selection, nextTurn, view);
+  const page = await cutPage(start, scope.prefix, scope.selection, yieldToEventLoop, view);
   const matched: CacheEntry[] = [];
   for (const piece of page.pieces) for (const entry of piece) matched.push(entry);
   await view?.prepare(matched);

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { constants, type IncomingHttpHeaders } from 'node:http2';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { ChunkedBody } from '../endpoints/chunked-body.ts';
-import { TlsFixture } from '../test-support/tls-fixture.ts';
-import type { BaseExchange } from './base-exchange.ts';
+import { TlsFixture } from '@multiplane/testing/serving';
+import type { BaseExchange } from '@multiplane/generic-server';
+import { ChunkedBody } from './response/chunked-body.ts';
 
 let tls: TlsFixture;
 beforeAll(async () => {
@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterEach(() => tls.cleanUp());
 
 describe('streams', () => {
-  test('that are written at the same time keep their bytes apart, though they share memory', async () => {
+  test('that are written concurrently do not mix bytes of shared chunks', async () => {
     const size = 3 * 1024 * 1024;
     const server = await tls.answer(async (exchange) => {
       const letter = exchange.url.slice(1);
@@ -53,13 +53,13 @@ describe('streams', () => {
     exchange.end();
   };
 
-  test('wait for the client', async () => {
+  test('apply back-pressure', async () => {
     const server = await tls.answer(stream);
     expect((await tls.ask1(server, '/')).body).toHaveLength(total);
     expect((await tls.ask2(tls.session2(server), { ':path': '/' })).body).toHaveLength(total);
   });
 
-  test('send their headers at once', async () => {
+  test('send headers immediately', async () => {
     const gate = Promise.withResolvers<void>();
     const server = await tls.answer(async (exchange) => {
       exchange.start(200);
@@ -74,7 +74,7 @@ describe('streams', () => {
     gate.resolve();
   });
 
-  test.each(['1.1', '2.0'])('tell that the client is gone, over HTTP/%s', async (version) => {
+  test.each(['1.1', '2.0'])('signal that the client disconnected, over HTTP/%s', async (version) => {
     const aborted = Promise.withResolvers<boolean>();
     const started = Promise.withResolvers<void>();
     const server = await tls.answer(async (exchange) => {
@@ -98,7 +98,7 @@ describe('streams', () => {
     expect(await aborted.promise).toBe(true);
   });
 
-  test.each(['1.1', '2.0'])('a complete answer never aborts, over HTTP/%s', async (version) => {
+  test.each(['1.1', '2.0'])('a complete response never aborts, over HTTP/%s', async (version) => {
     const closed = Promise.withResolvers<boolean>();
     const server = await tls.answer((exchange) => {
       const { signal } = exchange;
@@ -116,7 +116,7 @@ describe('streams', () => {
     expect(await closed.promise).toBe(false);
   });
 
-  test('a header that cannot be written ends the request, not the wait', async () => {
+  test('an invalid header ends the request', async () => {
     const failures: string[] = [];
     const server = await tls.serve((exchange) => {
       exchange.setHeader('x', 'a\nb');
@@ -132,7 +132,7 @@ describe('streams', () => {
     expect(failures.join()).toMatch(/Invalid character in header content/);
   });
 
-  test('an answer that is cut off looks like it', async () => {
+  test('an aborted response is incomplete for the client', async () => {
     const server = await tls.answer((exchange) => {
       exchange.start(200);
       exchange.write(Buffer.from('half'));

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
 import { decodeProtobufObject, encodeProtobufObject } from '@multiplane/apis';
-import { Pipeline } from '../pipeline-fixture.ts';
-import { definitionOf } from '../test-support/definitions.ts';
+import { Pipeline } from '../../test/pipeline.ts';
+import { definitionOf } from '../../test/definitions.ts';
 
 const protobuf = 'application/vnd.kubernetes.protobuf';
 const strategic = { 'content-type': 'application/strategic-merge-patch+json' };
@@ -48,7 +48,7 @@ const at = (object: JsonObject, ...path: string[]): unknown =>
   path.reduce<unknown>((value, key) => (value as JsonObject | undefined)?.[key], object);
 
 describe('strategic merge patches', () => {
-  test('merge lists by the keys of Kubernetes', async () => {
+  test('merge lists by the merge keys of Kubernetes', async () => {
     await pipeline.must(201, 'POST', pods, pod('p'));
     const patched = await pipeline.must(
       200,
@@ -79,7 +79,7 @@ describe('strategic merge patches', () => {
     expect((at(removed, 'spec', 'containers') as JsonObject[]).map(({ name }) => name)).toEqual(['two', 'three']);
   });
 
-  test('keep only the members that they name, where Kubernetes says so', async () => {
+  test('support $retainKeys where Kubernetes does', async () => {
     await pipeline.must(201, 'POST', deployments, deployment);
     const patched = await pipeline.must(
       200,
@@ -97,7 +97,7 @@ describe('strategic merge patches', () => {
     expect(at(patched, 'spec', 'template', 'spec', 'volumes')).toEqual([{ name: 'v', hostPath: { path: '/x' } }]);
   });
 
-  test('are for no other definition', async () => {
+  test('are not supported for other definitions', async () => {
     await pipeline.serve(definitionOf('example.com', 'v1', 'pods', 'Pod'));
     await pipeline.serve(definitionOf('apps', 'v2', 'gizmos', 'Gizmo'));
     for (const [group, path] of [
@@ -114,7 +114,7 @@ describe('strategic merge patches', () => {
 });
 
 describe('protobuf', () => {
-  test('bodies and answers', async () => {
+  test('request and response bodies', async () => {
     const { exchange, done } = pipeline.start('POST', deployments, encodeProtobufObject(deployment), {
       'content-type': protobuf,
       accept: protobuf,
@@ -122,7 +122,7 @@ describe('protobuf', () => {
     await done;
     expect([exchange.status, exchange.answer['content-type']]).toEqual([201, protobuf]);
     const shown = await pipeline.must(200, 'GET', `${deployments}/d`);
-    // What a typed client writes of the fields it does not set.
+    // The zero values that a typed client sends for unset fields.
     expect(at(shown, 'spec', 'template', 'spec', 'containers')).toEqual([{ name: 'c', image: 'i', resources: {} }]);
     expect(at(shown, 'spec', 'strategy', 'rollingUpdate')).toEqual({ maxSurge: 1 });
     const answered = decodeProtobufObject(Buffer.concat(exchange.chunks));
@@ -130,7 +130,7 @@ describe('protobuf', () => {
     expect(answered['spec']).toEqual(shown['spec']);
   });
 
-  test('a message of another kind is refused', async () => {
+  test('a message of another kind is rejected', async () => {
     const { status } = await pipeline.ask('POST', deployments, encodeProtobufObject(pod('p')), {
       'content-type': protobuf,
     });
@@ -174,7 +174,7 @@ test('tables have the columns of Kubernetes', async () => {
   ]);
 });
 
-test('objects are selected by the fields of Kubernetes', async () => {
+test('field selectors are those of Kubernetes', async () => {
   await pipeline.must(201, 'POST', pods, pod('here', { nodeName: 'n1' }));
   await pipeline.must(201, 'POST', pods, pod('there', { nodeName: 'n2', hostNetwork: true }));
   const selected = async (selector: string): Promise<unknown[]> => {
@@ -196,7 +196,7 @@ describe('server-side apply', () => {
     });
   const only = (spec: JsonObject): JsonObject => ({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec });
 
-  test('merges lists by the keys of Kubernetes, whatever the schema leaves open', async () => {
+  test('merges lists by the keys of Kubernetes if the schema sets none', async () => {
     const one = { name: 'one', image: 'i', ports: [{ containerPort: 80 }, { containerPort: 80, protocol: 'UDP' }] };
     await apply('a', `${pods}/p`, only({ containers: [one] }), 201);
     const both = await apply('b', `${pods}/p`, only({ containers: [{ name: 'two', image: 'j' }] }));
@@ -218,7 +218,7 @@ describe('server-side apply', () => {
     ]);
   });
 
-  test('follows what the author of a schema says', async () => {
+  test('follows list types set in the schema', async () => {
     const items = { type: 'object', properties: { port: { type: 'integer' } } };
     const serviceOf = (ports: JsonObject): JsonObject => ({
       type: 'object',

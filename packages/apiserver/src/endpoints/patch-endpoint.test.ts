@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Json } from '@multiplane/apimachinery';
-import { Pipeline } from '../pipeline-fixture.ts';
+import { Pipeline } from '../../test/pipeline.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
 const accounts = '/api/v1/namespaces/default/serviceaccounts';
@@ -16,8 +16,8 @@ afterEach(async () => {
   await pipeline?.close();
 });
 
-describe('the three patches', () => {
-  test('change what they say', async () => {
+describe('JSON, merge and strategic merge patches', () => {
+  test('are applied', async () => {
     const on = await withMap();
     expect(
       (await on.must(200, 'PATCH', `${maps}/a`, { data: { k: null, l: 'w' } }, type('merge-patch+json')))['data'],
@@ -38,13 +38,13 @@ describe('the three patches', () => {
     expect(merged['secrets']).toEqual([{ name: 'b' }, { name: 'a' }]);
   });
 
-  test('others are refused', async () => {
+  test('other content types are rejected', async () => {
     const on = await withMap();
     expect((await on.must(415, 'PATCH', `${maps}/a`, {}, type('json')))['message']).toBe('415: Unsupported Media Type');
   });
 });
 
-describe('a patch may not', () => {
+describe('a patch cannot', () => {
   test.each([
     [
       'change the name',
@@ -81,15 +81,15 @@ describe('a patch may not', () => {
     expect((await on.must(status, 'PATCH', `${maps}/a`, patch, type('merge-patch+json')))['message']).toBe(message);
   });
 
-  test('touch an object that is not there', async () => {
+  test('change a missing object', async () => {
     const on = await withMap();
     const refused = await on.must(404, 'PATCH', `${maps}/none`, {}, type('merge-patch+json'));
     expect(refused['message']).toBe('configmaps "none" not found');
   });
 });
 
-describe('what does not fit', () => {
-  test('is a 422 that names the patched document', async () => {
+describe('an invalid result', () => {
+  test('is a 422 that quotes the patched document', async () => {
     const on = await withMap();
     const refused = await on.must(422, 'PATCH', `${maps}/a`, { data: { k: 5 } }, type('merge-patch+json'));
     expect(refused['message']).toMatch(
@@ -103,7 +103,7 @@ describe('what does not fit', () => {
     ['data', 1.5, 'cannot restore map from float64'],
     ['data', ['v'], 'cannot restore map from slice'],
     ['immutable', 'yes', 'unrecognized type: bool'],
-  ])('is told in the words of the converter when a strategic patch makes %s %j', async (field, value, message) => {
+  ])('has the message of the Go converter when a strategic patch sets %s to %j', async (field, value, message) => {
     const on = await withMap();
     const patch = { [field]: value };
     const refused = await on.must(422, 'PATCH', `${maps}/a`, patch, type('strategic-merge-patch+json'));
@@ -111,15 +111,23 @@ describe('what does not fit', () => {
   });
 
   test.each<[string, Json, string]>([
-    ['json-patch+json', { a: 1 }, 'json: cannot unmarshal object into Go value of type jsonpatch.Patch'],
-    ['json-patch+json', [true], 'json: cannot unmarshal bool into Go value of type jsonpatch.Operation'],
+    [
+      'json-patch+json',
+      { a: 1 },
+      'error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp',
+    ],
+    [
+      'json-patch+json',
+      [true],
+      'error decoding patch: json: cannot unmarshal bool into Go value of type handlers.jsonPatchOp',
+    ],
     ['strategic-merge-patch+json', [], 'json: cannot unmarshal array into Go value of type map[string]interface {}'],
   ])('is a 400 when a %s is %j', async (contentType, patch, message) => {
     const on = await withMap();
     expect((await on.must(400, 'PATCH', `${maps}/a`, patch, type(contentType)))['message']).toBe(message);
   });
 
-  test('is a 422 without a reason when an operation fails, and nothing is changed', async () => {
+  test('is a 422 without a reason if an operation fails, and nothing is changed', async () => {
     const on = await withMap();
     const refused = await on.must(
       422,
@@ -138,7 +146,7 @@ describe('what does not fit', () => {
     expect((await on.must(200, 'GET', `${maps}/a`))['data']).toEqual({ k: 'v' });
   });
 
-  test('unknown fields warn, or refuse, or pass in silence', async () => {
+  test('unknown fields are warnings, errors or ignored', async () => {
     const on = await withMap();
     const patch = '{"none":1,"data":{"x":"1","x":"2"}}';
     const warned = await on.ask('PATCH', `${maps}/a`, patch, type('merge-patch+json'));
@@ -152,7 +160,83 @@ describe('what does not fit', () => {
   });
 });
 
-test('a dry run shows the result with the old version and keeps the old state', async () => {
+describe('a patch of kind or apiVersion', () => {
+  const notRegistered = (version: string, kind: string): string =>
+    `no kind "${kind}" is registered for version "${version}" in scheme "multiplane"`;
+  test.each<[string, Json, string]>([
+    ['merge-patch+json', { kind: 'Secret' }, 'converting (v1.Secret) to (core.ConfigMap): unknown conversion'],
+    ['merge-patch+json', { kind: 'None' }, notRegistered('v1', 'None')],
+    ['merge-patch+json', { apiVersion: 'none/v1' }, notRegistered('none/v1', 'ConfigMap')],
+    ['merge-patch+json', { apiVersion: 'a/b/c' }, 'unexpected GroupVersion string: a/b/c'],
+    ['json-patch+json', [{ op: 'replace', path: '/kind', value: 'None' }], notRegistered('v1', 'None')],
+    [
+      'merge-patch+json',
+      { kind: 5 },
+      "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string",
+    ],
+  ])('by %s %j is a 422', async (contentType, patch, message) => {
+    const on = await withMap();
+    const refused = await on.must(422, 'PATCH', `${maps}/a`, patch, type(contentType));
+    expect(refused['message']).toMatch(/^ "" is invalid: patch: Invalid value: "/);
+    expect((refused['message'] as string).endsWith(`": ${message}`)).toBe(true);
+    expect(await on.must(200, 'GET', `${maps}/a`)).toMatchObject({ kind: 'ConfigMap', apiVersion: 'v1' });
+  });
+
+  test('has no effect in a strategic patch, nor without a kind in a merge patch', async () => {
+    const on = await withMap();
+    for (const [contentType, patch] of [
+      ['strategic-merge-patch+json', { kind: 'None', apiVersion: 'none/v1', data: { l: 'w' } }],
+      ['strategic-merge-patch+json', 'null'],
+      ['merge-patch+json', { kind: null }],
+      ['json-patch+json', 'null'],
+    ] as const) {
+      const patched = await on.must(200, 'PATCH', `${maps}/a`, patch, type(contentType));
+      expect(patched).toMatchObject({ kind: 'ConfigMap', apiVersion: 'v1', data: { k: 'v', l: 'w' } });
+    }
+  });
+});
+
+describe('a malformed patch', () => {
+  test.each<[string, Json | string, string]>([
+    [
+      'merge-patch+json',
+      [],
+      'error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}',
+    ],
+    ['merge-patch+json', 'null', 'Invalid JSON Patch'],
+    ['merge-patch+json', '{', 'error decoding patch: unexpected end of JSON input'],
+    ['json-patch+json', '{', 'error decoding patch: unexpected end of JSON input'],
+    ['strategic-merge-patch+json', '{', 'unexpected end of JSON input'],
+    [
+      'json-patch+json',
+      [{ op: 5, path: '/data' }],
+      'error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string',
+    ],
+  ])('%s %j is a 400, after the object is found', async (contentType, patch, message) => {
+    const on = await withMap();
+    expect((await on.must(400, 'PATCH', `${maps}/a`, patch, type(contentType)))['message']).toBe(message);
+    await on.must(404, 'PATCH', `${maps}/none`, patch, type(contentType));
+  });
+
+  test('has the error of the patch library without field validation', async () => {
+    const on = await withMap();
+    const url = `${maps}/a?fieldValidation=Ignore`;
+    expect((await on.must(400, 'PATCH', url, '{', type('merge-patch+json')))['message']).toBe('Invalid JSON Patch');
+    expect((await on.must(400, 'PATCH', url, {}, type('json-patch+json')))['message']).toBe(
+      'json: cannot unmarshal object into Go value of type jsonpatch.Patch',
+    );
+    expect((await on.must(422, 'PATCH', url, [1], type('merge-patch+json')))['message']).toContain(
+      '"[1]": couldn\'t get version/kind; json parse error: json: cannot unmarshal array',
+    );
+  });
+
+  test('a null operation is a 422', async () => {
+    const on = await withMap();
+    expect(await on.must(422, 'PATCH', `${maps}/a`, [null], type('json-patch+json'))).toMatchObject({ code: 422 });
+  });
+});
+
+test('a dry run returns the result with the current resourceVersion and stores nothing', async () => {
   const on = await withMap();
   const { metadata } = await on.must(200, 'GET', `${maps}/a`);
   const shown = await on.must(200, 'PATCH', `${maps}/a?dryRun=All`, { data: { k: 'w' } }, type('merge-patch+json'));

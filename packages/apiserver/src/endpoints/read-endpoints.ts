@@ -1,16 +1,16 @@
 import { ResourceVersionError, decodeListOptions, parseResourceVersion, statusErrors } from '@multiplane/apimachinery';
+import type { Negotiated } from '@multiplane/generic-server';
 import type { ObjectStore } from '../registry/object-store.ts';
-import { requireContent } from '../registry/store-access.ts';
-import type { Negotiated } from './negotiation.ts';
-import { viewFor } from '../registry/object-view.ts';
-import { cutPage, preparedPage, startList } from './list-page.ts';
-import { writeList } from './list-writer.ts';
-import { answered } from './answered.ts';
-import { checkListTransform, checkObjectTransform, respondObject } from './object-response.ts';
+import { requireLoadedCache } from '../registry/store/cache-freshness.ts';
+import { viewFor } from '../registry/store/object-view.ts';
+import { cutPage, preparedPage, startList } from './list/list-page.ts';
+import { writeList } from './list/list-writer.ts';
+import { completed } from './response/completed.ts';
+import { checkListTransform, checkObjectTransform, respondObject } from './response/object-response.ts';
 import type { ResourceRequest } from './resource-request.ts';
-import { scanScope } from './scan-scope.ts';
+import { scanScope } from '../registry/store/scan-scope.ts';
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import { nextTurn } from '@multiplane/component-base';
+import { yieldToEventLoop } from '@multiplane/component-base';
 import type { CacheEntry } from '@multiplane/storage';
 
 export interface ReadModules {
@@ -18,7 +18,7 @@ export interface ReadModules {
   readonly now: () => Date;
 }
 
-/** The object behind a request, as fresh as its `resourceVersion` asks (K3.2). */
+/** The object of a request, at least as new as its `resourceVersion`. */
 export function readEntry({ store }: ReadModules, request: ResourceRequest): CacheEntry | Promise<CacheEntry> {
   const { context, definition, namespace, name } = request;
   const text = context.info.query.get('resourceVersion') ?? '';
@@ -32,7 +32,7 @@ export function readEntry({ store }: ReadModules, request: ResourceRequest): Cac
   return store.get(definition, { cluster: request.cluster as LogicalClusterName, namespace, name }, minRevision);
 }
 
-/** GET of an object, or of a part that shows the whole object. Answers at once where nothing has to be waited for. */
+/** GET of an object, or of a subresource that returns the whole object. Responds synchronously if no step is asynchronous. */
 export function getEndpoint(modules: ReadModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
   const { context, definition } = request;
   checkObjectTransform(definition, negotiated, context);
@@ -40,10 +40,10 @@ export function getEndpoint(modules: ReadModules, request: ResourceRequest, nego
   if (entry instanceof Promise || modules.store.modules.reader.needsWebhook(definition, entry))
     return respondCurrent(modules, request, negotiated, 200, entry);
   respondEntry(modules, request, negotiated, 200, entry, undefined);
-  return answered;
+  return completed;
 }
 
-/** Answers with an object as it is in the store, once that is known. */
+/** Responds with a stored object once it was read. */
 export async function respondCurrent(
   modules: ReadModules,
   request: ResourceRequest,
@@ -81,7 +81,7 @@ function respondEntry(
   );
 }
 
-/** LIST (K3.2, K3.3). */
+/** LIST. */
 export async function listEndpoint(
   modules: ReadModules,
   request: ResourceRequest,
@@ -93,9 +93,9 @@ export async function listEndpoint(
   const { cache, reader } = modules.store.modules;
   const view = viewFor(definition, context.signal, reader);
   const scope = scanScope(definition, request.cluster, request.namespace, options, view ?? reader);
-  requireContent(cache);
+  requireLoadedCache(cache);
   const start = await startList(cache, scope, options);
-  const page = await cutPage(start, scope.prefix, scope.selection, nextTurn, view);
+  const page = await cutPage(start, scope.prefix, scope.selection, yieldToEventLoop, view);
   await writeList({
     context,
     definition,

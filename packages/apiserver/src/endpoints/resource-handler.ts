@@ -1,45 +1,56 @@
 import { FieldSelector, decodeListOptions, statusErrors } from '@multiplane/apimachinery';
-import type { ConnectSubresource, ResourceDefinition, Subresource } from '@multiplane/apis';
+import type { ConnectSubresource, ResourceDefinition, Subresource, VirtualStorage } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
-import type { Authorizer } from '../authorization/authorizer.ts';
-import { isMetadataOnly } from '../registry/metadata-only-definition.ts';
+import {
+  type Authorizer,
+  type EndpointKind,
+  endpointKinds,
+  type Handler,
+  negotiate,
+  type Negotiated,
+  writeNotFoundText,
+} from '@multiplane/generic-server';
+import { isMetadataOnly } from '../registry/definitions/metadata-only-definition.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
-import { viewFor } from '../registry/object-view.ts';
-import type { ResourceResolver } from '../registry/resource-resolver.ts';
-import { withStorageStatus } from '../registry/storage-status.ts';
-import { groupResourceOf } from '../registry/write-request.ts';
-import type { Handler } from '../request-context.ts';
-import { writeNotFoundText } from '../responses.ts';
-import type { BodyDecoder, ExpectedKind } from './body-decoder.ts';
+import { viewFor } from '../registry/store/object-view.ts';
+import type { ResourceResolver } from '../registry/definitions/resource-resolver.ts';
+import { withStorageStatus } from '../registry/store/storage-status.ts';
+import { groupResourceOf } from '../registry/definitions/group-resource.ts';
+import type { ExpectedKind } from '../write-path/decoding/expected-kind.ts';
+import type { BodyDecoder } from '../write-path/decoding/body-decoder.ts';
 import type { CreateHandlers } from './create-handler.ts';
 import type { CreateOutcomes } from './create-outcome.ts';
 import { deleteCollectionEndpoint, deleteEndpoint } from './delete-endpoints.ts';
-import { type EndpointKind, type Negotiated, endpointKinds, negotiate } from './negotiation.ts';
-import { patchEndpoint } from './patch-object.ts';
-import { getEndpoint, listEndpoint } from './read-object.ts';
+import { patchEndpoint } from './patch-endpoint.ts';
+import { getEndpoint, listEndpoint } from './read-endpoints.ts';
 import type { ResourceRequest } from './resource-request.ts';
 import { reviewEndpoint } from './review-endpoint.ts';
-import { getScaleEndpoint, patchScaleEndpoint, updateScaleEndpoint } from './scale-endpoints.ts';
-import { answered } from './answered.ts';
+import { getScaleEndpoint, patchScaleEndpoint, updateScaleEndpoint } from './scale/scale-endpoints.ts';
+import { completed } from './response/completed.ts';
 import { locateResource } from './locate-resource.ts';
-import { scanScope } from './scan-scope.ts';
-import { checkObjectTransform } from './object-response.ts';
-import { watchObjects } from './watch.ts';
-import type { WatchHub } from './watch-hub.ts';
-import { createEndpoint, updateEndpoint } from './write-object.ts';
+import { scanScope } from '../registry/store/scan-scope.ts';
+import { checkObjectTransform } from './response/object-response.ts';
+import { watchObjects } from './watch/watch-endpoint.ts';
+import type { WatchHub } from './watch/watch-hub.ts';
+import { createEndpoint, updateEndpoint } from './write-endpoints.ts';
+
+/** Answers requests for a resource whose definition is virtual; the request is authorized, nothing of it is read. */
+export type VirtualResourceHandler = (request: ResourceRequest, virtual: VirtualStorage) => Promise<void>;
 
 export interface ResourceHandlerModules {
   readonly resolver: ResourceResolver;
   readonly store: ObjectStore;
   readonly decoder: BodyDecoder;
   readonly authorizer: Authorizer;
-  /** Creates that are answered by code: reviews, `serviceaccounts/token`. */
+  /** Handlers of creates that are not stored: reviews, `serviceaccounts/token`. */
   readonly createHandlers: CreateHandlers;
   readonly outcomes?: CreateOutcomes | undefined;
+  /** Answers requests for virtual resources; absent: none is served. */
+  readonly virtualResources?: VirtualResourceHandler | undefined;
   readonly hub: WatchHub;
   readonly clock: Clock;
   readonly random: () => number;
-  /** What a connect subresource takes as its body. */
+  /** The kind of a connect subresource's body. */
   readonly connectKind: (part: ConnectSubresource) => ExpectedKind;
 }
 
@@ -47,8 +58,8 @@ interface EndpointModules extends ResourceHandlerModules {
   readonly now: () => Date;
 }
 
-/** The end of the chain for everything below `/api/<v>/` and `/apis/<g>/<v>/`. */
-export function resourceHandler(_options: Record<string, never>, modules: ResourceHandlerModules): Handler {
+/** The end of the handler chain for all paths below `/api/<version>/` and `/apis/<group>/<version>/`. */
+export function resourceHandler(modules: ResourceHandlerModules): Handler {
   const endpoints: EndpointModules = { ...modules, now: () => new Date(modules.clock.now()) };
   const failed = (error: unknown): never => {
     throw withStorageStatus(error);
@@ -57,11 +68,11 @@ export function resourceHandler(_options: Record<string, never>, modules: Resour
     const request = locateResource(modules.resolver, context);
     if (request === undefined) {
       writeNotFoundText(context.exchange);
-      return answered;
+      return completed;
     }
     try {
       const served = serve(endpoints, request);
-      return served === answered ? served : served.catch(failed);
+      return served === completed ? served : served.catch(failed);
     } catch (error) {
       return failed(error);
     }
@@ -70,14 +81,19 @@ export function resourceHandler(_options: Record<string, never>, modules: Resour
 
 function serve(modules: EndpointModules, request: ResourceRequest): Promise<void> {
   const { context, definition, subresource } = request;
+  if (definition.virtual !== undefined) {
+    if (modules.virtualResources === undefined)
+      throw statusErrors.serviceUnavailable('virtual resources are not served here');
+    return modules.virtualResources(request, definition.virtual);
+  }
   const { verb } = context.info;
   const part = subresource === '' ? undefined : definition.subresources[subresource];
   const plain = part?.type === 'connect' || (subresource === '' && definition.storage === undefined);
   const negotiated = negotiate(context, endpointKind(kindOf(definition, part), verb, plain));
-  // Over all logical clusters a custom resource is no more than metadata; whoever asks for more finds nothing (C4.3).
+  // Over all logical clusters only the metadata of custom resources is served; as in kcp, other requests get a 404.
   if (isMetadataOnly(definition) && !isPartial(negotiated)) {
     writeNotFoundText(context.exchange);
-    return answered;
+    return completed;
   }
   if (definition.deprecationWarning !== undefined) context.warn(definition.deprecationWarning);
   if (plain) {
@@ -118,7 +134,7 @@ function isPartial({ transform }: Negotiated): boolean {
   return transform?.kind === 'PartialObjectMetadata' || transform?.kind === 'PartialObjectMetadataList';
 }
 
-/** What an endpoint of a resource offers; `kind` tells built-in kinds, those brought back, and all others apart. */
+/** The media types of an endpoint. `kind`: built-in kinds, CRDs that restore a kind of Kubernetes (native), other CRDs. */
 function endpointKind(kind: 'builtIn' | 'native' | 'custom', verb: string, plain: boolean): EndpointKind {
   if (plain) return kind === 'builtIn' ? endpointKinds.builtInPlain : endpointKinds.customPlain;
   if (verb === 'watch') return endpointKinds[`${kind}Watch`];
@@ -130,7 +146,7 @@ function kindOf(
   part: Subresource | undefined,
 ): 'builtIn' | 'native' | 'custom' {
   if (origin === 'built-in') return 'builtIn';
-  // A Scale is Kubernetes' own, whatever it scales.
+  // Scale is a kind of Kubernetes, whichever kind it scales.
   return native !== undefined || part?.type === 'scale' ? 'native' : 'custom';
 }
 

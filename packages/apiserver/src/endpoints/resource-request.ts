@@ -6,10 +6,10 @@ import {
   fieldManagerFromUserAgent,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import type { RequestContext } from '../request-context.ts';
-import type { WriteRequest } from '../registry/write-request.ts';
+import type { RequestContext } from '@multiplane/generic-server';
+import type { WriteRequest } from '../write-path/write-request.ts';
 
-/** A request whose resource and scope are known to be served. */
+/** A request for a resource that is served in the requested scope. */
 export interface ResourceRequest {
   readonly context: RequestContext;
   readonly definition: ResourceDefinition;
@@ -21,7 +21,7 @@ export interface ResourceRequest {
   readonly subresource: string;
 }
 
-/** A write on its way to the registry. */
+/** The write request of an HTTP request. */
 export class HttpWriteRequest implements WriteRequest {
   readonly definition: ResourceDefinition;
   readonly cluster: LogicalClusterName;
@@ -45,7 +45,7 @@ export class HttpWriteRequest implements WriteRequest {
     this.#context = request.context;
   }
 
-  /** What the request says, or the program that sent it (K1.7). */
+  /** The `fieldManager` parameter, else derived from the User-Agent, as Kubernetes does. */
   get fieldManager(): string {
     const named = this.options['fieldManager'];
     if (typeof named === 'string') return named;
@@ -53,7 +53,7 @@ export class HttpWriteRequest implements WriteRequest {
     return typeof agent === 'string' ? fieldManagerFromUserAgent(agent) : '';
   }
 
-  /** Made only when somebody asks: most writes never retry. */
+  /** Creates an AbortController on first use; most writes never need it. */
   get signal(): AbortSignal {
     return this.#context.signal;
   }
@@ -67,7 +67,7 @@ export class HttpWriteRequest implements WriteRequest {
   }
 }
 
-/** Options of a write as admission shows them (`CreateOptions`, `UpdateOptions`, `PatchOptions`). */
+/** The options object of a write for admission (`CreateOptions`, `UpdateOptions`, `PatchOptions`). */
 export function optionsObject(kind: string, options: WriteOptions): DeepReadonly<Record<string, unknown>> {
   return {
     kind,

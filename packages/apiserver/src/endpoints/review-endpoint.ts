@@ -1,26 +1,27 @@
 import { type LogicalClusterName, decodeWriteOptions } from '@multiplane/apimachinery';
 import type { ConnectSubresource } from '@multiplane/apis';
-import { admissionAttributes } from '../registry/write-request.ts';
-import { wipeServerOwned } from '../registry/object-metadata.ts';
+import type { Negotiated } from '@multiplane/generic-server';
 import type { ObjectStore } from '../registry/object-store.ts';
-import type { BodyDecoder, ExpectedKind } from './body-decoder.ts';
+import { admitManaged, admitValidating } from '../write-path/admission-steps.ts';
+import type { BodyDecoder } from '../write-path/decoding/body-decoder.ts';
+import type { ExpectedKind } from '../write-path/decoding/expected-kind.ts';
+import { checkNamespace } from '../write-path/decoding/object-identity.ts';
+import { wipeServerOwned } from '../write-path/object-metadata.ts';
 import type { CreateHandler } from './create-handler.ts';
-import type { Negotiated } from './negotiation.ts';
-import { writeTyped } from './object-response.ts';
 import { HttpWriteRequest, type ResourceRequest, optionsObject } from './resource-request.ts';
-import { checkNamespace } from './write-object.ts';
+import { writeTyped } from './response/object-response.ts';
 
 export interface ReviewModules {
   readonly store: ObjectStore;
   readonly decoder: BodyDecoder;
-  /** Schemas of kinds that exist only as bodies of subresources (`TokenRequest`). */
+  /** The kind of a connect subresource's body (`TokenRequest`). */
   readonly connectKind: (part: ConnectSubresource) => ExpectedKind;
 }
 
 /**
- * POST that is answered by code and never stored: reviews, `serviceaccounts/token`. 201 with the filled-in object (K1.5).
- * A subresource goes through admission as any create does (K6.1), under the name of its parent; no plugin has a say about
- * reviews.
+ * POST of an object that a handler answers and that is never stored: reviews, and connect subresources such as
+ * `serviceaccounts/token`. Responds with 201 and the completed object. Connect subresources run through admission as
+ * creates under the name of their parent; reviews do not run through admission.
  */
 export async function reviewEndpoint(
   modules: ReviewModules,
@@ -33,21 +34,19 @@ export async function reviewEndpoint(
   const part = subresource === '' ? undefined : definition.subresources[subresource];
   const expected = part?.type === 'connect' ? modules.connectKind(part) : definition;
   const object = await modules.decoder.decode(context, expected, options.fieldValidation);
-  // A token request keeps its uid: it is the uid of the service account that is meant (K2.1).
+  // A TokenRequest keeps its uid, which is a precondition on the uid of the service account.
   if (part === undefined) wipeServerOwned(object.metadata);
   checkNamespace(request, object);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('CreateOptions', options));
-  const { admission, fields } = modules.store.modules;
   let admit = async (): Promise<void> => undefined;
   if (part === undefined) {
-    // Reviews are never stored, but refusals print them as they stand.
-    await fields.update(write, undefined, object);
+    // Reviews are not stored, but the messages of rejections quote them with their managedFields.
+    await modules.store.modules.fields.update(write, undefined, object);
   } else {
-    const attributes = admissionAttributes(write, 'CREATE', name, object, undefined);
-    await admission.admit(attributes);
-    admit = async () => admission.validate(attributes);
+    await admitManaged(modules.store.modules, write, object, undefined);
+    admit = async () => admitValidating(modules.store.modules, write, name, object, undefined);
   }
-  const answer = await handler({
+  const completed = await handler({
     context,
     definition,
     cluster: request.cluster as LogicalClusterName,
@@ -57,5 +56,5 @@ export async function reviewEndpoint(
     dryRun: options.dryRun,
     admit,
   });
-  writeTyped(context, 201, answer, negotiated);
+  writeTyped(context, 201, completed, negotiated);
 }

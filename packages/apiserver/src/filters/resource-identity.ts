@@ -1,10 +1,9 @@
 import { statusErrors } from '@multiplane/apimachinery';
-import type { Filter } from '../request-context.ts';
-import type { RequestInfo } from '../request-info.ts';
+import type { Filter, RequestInfo } from '@multiplane/generic-server';
 
 /**
- * `<resource>:<identity>` in a URL asks for what is bound with that identity (C1.4, C4.3). It stands behind authorization,
- * which sees the text as it came: a rule for a resource says nothing about the same resource of a certain identity.
+ * Splits `<resource>:<identity>` in a URL, which selects objects bound with that identity. Runs after authorization, which
+ * sees the unsplit text: a rule for a resource does not include the resource of a certain identity, as in kcp.
  */
 export const withResourceIdentity: Filter = (next) => (context) => {
   if (context.info.resource.includes(':')) context.info = withIdentity(context.info);

@@ -1,7 +1,7 @@
 import { groupResourceText, StatusError } from '@multiplane/apimachinery';
-import type { Filter } from '../request-context.ts';
+import type { Filter } from '@multiplane/generic-server';
 
-/** Over all logical clusters one can only list and watch (C1.4). */
+/** Rejects requests over all logical clusters other than LIST and WATCH, with 405 as kcp does. */
 export const withWildcardGuard: Filter = (next) => (context) => {
   const { info } = context;
   if (info.cluster !== '*' || !info.isResourceRequest || info.verb === 'list' || info.verb === 'watch')

@@ -2,7 +2,7 @@ import { type GroupVersionResource, type KubeObject, apiVersionOf } from '@multi
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { Informer, InformerFactory, MetadataInformer } from '@multiplane/client';
 import { type WatchCache, builtInPrefix } from '@multiplane/storage';
-import type { ObjectReader } from '../registry/object-reader.ts';
+import type { ObjectReader } from '../registry/store/object-reader.ts';
 import { CacheInformer } from './cache-informer.ts';
 import { CacheMetadataInformer } from './cache-metadata-informer.ts';
 
@@ -12,15 +12,15 @@ export interface CacheInformerFactoryModules {
   readonly builtIn: readonly ResourceDefinition[];
 }
 
-/** Informers for everything that runs inside an API server, over its own watch cache (cost rule 3). */
+/** Informers for code inside an API server, which all share its watch cache. */
 export class CacheInformerFactory implements InformerFactory {
   readonly metadata: MetadataInformer;
   readonly #modules: CacheInformerFactoryModules;
   readonly #informers = new Map<string, Informer>();
 
-  constructor(_options: Record<string, never>, modules: CacheInformerFactoryModules) {
+  constructor(modules: CacheInformerFactoryModules) {
     this.#modules = modules;
-    this.metadata = new CacheMetadataInformer({}, modules);
+    this.metadata = new CacheMetadataInformer(modules);
   }
 
   informer<T extends KubeObject = KubeObject>(resource: GroupVersionResource): Informer<T> {

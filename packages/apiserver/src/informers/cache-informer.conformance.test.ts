@@ -12,14 +12,14 @@ import {
   type Storage,
   type WatchBatch,
 } from '@multiplane/storage';
-import { DecodedObjects } from '../registry/decoded-objects.ts';
-import { encodeForStorage } from '../registry/object-codec.ts';
-import { ObjectReader } from '../registry/object-reader.ts';
+import { DecodedObjects } from '../registry/store/decoded-objects.ts';
+import { encodeForStorage } from '../registry/codec/object-codec.ts';
+import { ObjectReader } from '../registry/store/object-reader.ts';
 import { CacheInformerFactory } from './cache-informer-factory.ts';
 
 const prefix = builtInPrefix('', 'configmaps');
 
-/** A store whose watches can be made to fail as if history was gone. */
+/** A store whose watches can be made to fail as if the history was compacted. */
 class ForgetfulStorage extends MemoryStorage {
   #fail = Promise.withResolvers<never>();
 
@@ -60,7 +60,7 @@ informerConformance('over the watch cache', async () => {
   const cache = openWatchCache({}, { storage, clock: systemClock, onError: () => {} });
   await cache.ready;
   const reader = new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 * 1024 }) });
-  const factory = new CacheInformerFactory({}, { cache, reader, builtIn: builtInResources() });
+  const factory = new CacheInformerFactory({ cache, reader, builtIn: builtInResources() });
   const keyOf = (reference: ObjectReference): string => objectKey(prefix, reference);
   return {
     informer: factory.informer({ group: '', version: 'v1', resource: 'configmaps' }),
@@ -73,7 +73,7 @@ informerConformance('over the watch cache', async () => {
     remove: async (reference) => {
       await storage.delete(keyOf(reference), (await storage.get(keyOf(reference)))?.revision ?? 0);
     },
-    interrupted: async (meanwhile) => {
+    whileDisconnected: async (meanwhile) => {
       storage.forget();
       await meanwhile();
     },

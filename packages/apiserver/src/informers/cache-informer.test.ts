@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { type KubeObject, asLogicalClusterName } from '@multiplane/apimachinery';
 import { builtInResources } from '@multiplane/apis';
 import { CompactedError, type Storage, type WatchBatch } from '@multiplane/storage';
-import { Pipeline, type PipelineOptions, settle } from '../pipeline-fixture.ts';
+import { Pipeline, type PipelineOptions, settle } from '../../test/pipeline.ts';
 import { CacheInformerFactory } from './cache-informer-factory.ts';
 
 const configMaps = { group: '', version: 'v1', resource: 'configmaps' };
@@ -13,26 +13,26 @@ let pipeline: Pipeline | undefined;
 async function open(options?: PipelineOptions): Promise<{ on: Pipeline; informers: CacheInformerFactory }> {
   pipeline = await Pipeline.open(options);
   const { cache, reader } = pipeline;
-  return { on: pipeline, informers: new CacheInformerFactory({}, { cache, reader, builtIn: builtInResources() }) };
+  return { on: pipeline, informers: new CacheInformerFactory({ cache, reader, builtIn: builtInResources() }) };
 }
 afterEach(async () => {
   await pipeline?.close();
 });
 
 function record(informers: CacheInformerFactory): string[] {
-  const told: string[] = [];
+  const events: string[] = [];
   informers.informer(configMaps).addHandlers({
     added: (object, { cluster, namespace, name }) =>
-      told.push(`added ${cluster}|${namespace}/${name} ${object.metadata.resourceVersion}`),
+      events.push(`added ${cluster}|${namespace}/${name} ${object.metadata.resourceVersion}`),
     updated: (object, old) =>
-      told.push(`updated ${object.metadata.name} ${old.metadata.resourceVersion}→${object.metadata.resourceVersion}`),
-    deleted: (old) => told.push(`deleted ${old.metadata.name}`),
+      events.push(`updated ${object.metadata.name} ${old.metadata.resourceVersion}→${object.metadata.resourceVersion}`),
+    deleted: (old) => events.push(`deleted ${old.metadata.name}`),
   });
-  return told;
+  return events;
 }
 
 describe('a lister', () => {
-  test('reads the present of one cluster, one namespace, or all', async () => {
+  test('lists objects of a cluster, a namespace, or all', async () => {
     const { on, informers } = await open();
     await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
     const lister = informers.informer(configMaps);
@@ -44,7 +44,7 @@ describe('a lister', () => {
     expect(lister.list({ namespace: 'default' }).length).toBe(1);
   });
 
-  test('hands out what nobody can change, and the same to all', async () => {
+  test('returns frozen, shared objects', async () => {
     const { on, informers } = await open();
     await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
     const reference = { cluster: on.cluster, namespace: 'default', name: 'a' };
@@ -57,55 +57,56 @@ describe('a lister', () => {
 });
 
 describe('handlers', () => {
-  test('are told of what is there, then of every change', async () => {
+  test('receive the initial list, then all changes', async () => {
     const { on, informers } = await open();
     await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
-    const told = record(informers);
+    const events = record(informers);
     await settle();
     await on.must(200, 'PATCH', `${maps}/a`, { data: { k: 'v' } }, mergePatch);
     await on.must(200, 'DELETE', `${maps}/a`);
     await settle();
-    expect(told).toEqual([
+    expect(events).toEqual([
       expect.stringMatching(/^added root\|default\/a \d+$/),
       expect.stringMatching(/^updated a \d+→\d+$/),
       'deleted a',
     ]);
   });
 
-  test('know what was there before from what is new', async () => {
+  test('distinguish the initial list from new objects', async () => {
     const { on, informers } = await open();
     await on.must(201, 'POST', maps, { metadata: { name: 'old' } });
-    const told: [string, boolean][] = [];
+    const events: [string, boolean][] = [];
     const stop = informers.informer(configMaps).addHandlers({
-      added: (object, _reference, wasThere = false) => void told.push([object.metadata.name as string, wasThere]),
+      added: (object, _reference, isInInitialList = false) =>
+        void events.push([object.metadata.name as string, isInInitialList]),
     });
     await settle();
     await on.must(201, 'POST', maps, { metadata: { name: 'new' } });
     await settle();
     stop();
-    expect(told).toEqual([
+    expect(events).toEqual([
       ['old', true],
       ['new', false],
     ]);
   });
 
-  test('that were stopped hear nothing more', async () => {
+  test('receive nothing after they were removed', async () => {
     const { on, informers } = await open();
-    const told: string[] = [];
+    const events: string[] = [];
     const stop = informers
       .informer(configMaps)
-      .addHandlers({ added: (object) => void told.push(object.metadata.name as string) });
+      .addHandlers({ added: (object) => void events.push(object.metadata.name as string) });
     await settle();
     stop();
     await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
     await settle();
-    expect(told).toEqual([]);
+    expect(events).toEqual([]);
   });
 
-  test('are told what was missed when the store forgot its history', async () => {
+  test('receive missed changes after the history was compacted', async () => {
     let fail: ((error: Error) => void) | undefined;
     let store: Storage | undefined;
-    // Once the first watch has failed, nothing of it is delivered any more: the cache must load again.
+    // After the first watch has failed it delivers no more events: the cache must reload.
     const forgetful = (memory: Storage): Storage => {
       store = memory;
       return new Proxy(memory, {
@@ -129,13 +130,13 @@ describe('handlers', () => {
     };
     const { on, informers } = await open({ storage: forgetful });
     for (const name of ['goes', 'stays', 'changes']) await on.must(201, 'POST', maps, { metadata: { name } });
-    const told = record(informers);
+    const events = record(informers);
     await settle();
-    told.length = 0;
+    events.length = 0;
     const before = on.cache.revision;
     fail?.(new CompactedError(1, 2));
     await settle();
-    // The cache is not following now: these writes are only in the store.
+    // The cache has no watch now: these writes are only in the store.
     const key = (name: string): string => `/registry/core/configmaps/root/default/${name}`;
     const goes = on.cache.peek(key('goes'));
     const changes = on.cache.peek(key('changes'));
@@ -144,23 +145,23 @@ describe('handlers', () => {
     await on.clock.advance(10_000);
     await settle();
     expect(on.cache.revision).toBeGreaterThan(before);
-    expect(told.map((text) => text.split(' ').slice(0, 2).join(' ')).sort()).toEqual([
+    expect(events.map((text) => text.split(' ').slice(0, 2).join(' ')).sort()).toEqual([
       'deleted goes',
       'updated changes',
     ]);
   });
 });
 
-describe('metadata of everything', () => {
-  test('tells kind, resource and owners of any object without its content', async () => {
+describe('the metadata informer', () => {
+  test('returns kind, resource and owners without parsing objects', async () => {
     const { on, informers } = await open();
-    const told: string[] = [];
+    const events: string[] = [];
     informers.metadata.addHandlers({
       changed: ({ kind, resource, namespace, name, uid, metadata }, old) =>
-        told.push(
+        events.push(
           `${old === undefined ? 'new' : 'changed'} ${kind} ${resource.group}/${resource.version}/${resource.resource} ${namespace}/${name} ${uid === metadata.uid} ${metadata.labels?.['x'] ?? ''}`,
         ),
-      deleted: ({ kind, name }) => told.push(`deleted ${kind} ${name}`),
+      deleted: ({ kind, name }) => events.push(`deleted ${kind} ${name}`),
     });
     await settle();
     await on.must(201, 'POST', '/apis/coordination.k8s.io/v1/namespaces/default/leases', {
@@ -168,14 +169,14 @@ describe('metadata of everything', () => {
     });
     await on.must(200, 'DELETE', '/apis/coordination.k8s.io/v1/namespaces/default/leases/l');
     await settle();
-    expect(told).toEqual([
+    expect(events).toEqual([
       'new Namespace /v1/namespaces /default true ',
       'new Lease coordination.k8s.io/v1/leases default/l true y',
       'deleted Lease l',
     ]);
   });
 
-  test('lists what a cluster or a namespace of it holds, custom resources too', async () => {
+  test('lists objects of a cluster or a namespace, including custom resources', async () => {
     const { on, informers } = await open();
     await on.serve({
       apiVersion: 'apiextensions.k8s.io/v1',

@@ -2,30 +2,30 @@ import { type DeepReadonly, type KubeObject, type LogicalClusterName, deepFreeze
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { Informer, InformerHandlers, ObjectReference } from '@multiplane/client';
 import { type CacheEntry, type WatchCache, listPrefix, objectKey, parseObjectKey } from '@multiplane/storage';
-import type { ObjectReader } from '../registry/object-reader.ts';
+import type { ObjectReader } from '../registry/store/object-reader.ts';
 import { CacheSubscription } from './cache-subscription.ts';
 import { identitySegments } from './identity-segments.ts';
 
 export interface CacheInformerOptions {
-  /** Prefix of the keys of the resource. */
+  /** The key prefix of the resource. */
   readonly prefix: string;
-  /** Of a built-in kind: its version is shown; absent: objects are shown as they are stored. */
+  /** The definition of a built-in kind, whose version objects are returned in; undefined: their storage version. */
   readonly definition: ResourceDefinition | undefined;
-  /** Before the cluster the keys have a segment more: `customresources`, or the identity of what is bound (C4.1). */
+  /** Keys have a segment before the cluster: `customresources`, or the identity of a bound resource. */
   readonly hasIdentities?: boolean | undefined;
 }
 
-/** What handlers are told of an entry. */
-interface Seen<T extends KubeObject> {
+/** An entry with its decoded object. */
+interface DecodedEntry<T extends KubeObject> {
   readonly entry: CacheEntry;
-  /** Undefined for a key that is no object's. */
+  /** Undefined for a key that is not of an object. */
   readonly reference: ObjectReference | undefined;
   object: DeepReadonly<T> | undefined;
 }
 
 /**
- * Objects of one resource over all logical clusters, read straight from the watch cache: no second copy. Objects are
- * parsed when somebody looks, and shared by all who look.
+ * An informer for one resource over all logical clusters that reads the watch cache of the server, without a store of its
+ * own. Objects are parsed on first use and shared by all readers.
  */
 export class CacheInformer<T extends KubeObject> implements Informer<T> {
   readonly #prefix: string;
@@ -33,11 +33,11 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
   readonly #hasIdentities: boolean;
   readonly #cache: WatchCache;
   readonly #reader: ObjectReader;
-  /** What was told last: one event goes to many handlers, one after the other. */
-  readonly #recent: (Seen<T> | undefined)[] = [undefined, undefined];
+  /** The last two entries, because each event is delivered to several handlers one after the other. */
+  readonly #recent: (DecodedEntry<T> | undefined)[] = [undefined, undefined];
   #next = 0;
-  /** What is shown otherwise than it is stored (with defaults): as long as what is stored is kept parsed. */
-  readonly #shown = new WeakMap<DeepReadonly<KubeObject>, DeepReadonly<KubeObject>>();
+  /** Converted objects by their stored form, for as long as that is cached. */
+  readonly #converted = new WeakMap<DeepReadonly<KubeObject>, DeepReadonly<KubeObject>>();
 
   constructor(options: CacheInformerOptions, modules: { readonly cache: WatchCache; readonly reader: ObjectReader }) {
     this.#prefix = options.prefix;
@@ -67,7 +67,7 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
         : Array.from(this.#prefixes(), (prefix) => listPrefix(prefix, cluster, namespace));
     const objects: DeepReadonly<T>[] = [];
     for (const prefix of prefixes) {
-      for (const entry of this.#cache.present(prefix)) {
+      for (const entry of this.#cache.listCurrent(prefix)) {
         if (cluster === undefined && namespace !== undefined && this.#referenceOf(entry.key)?.namespace !== namespace)
           continue;
         objects.push(this.#object(entry));
@@ -81,16 +81,16 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
       { scope: this.#prefix },
       {
         cache: this.#cache,
-        follower: {
-          changed: (current, previous, wasThere) => {
-            const now = this.#see(current);
+        handler: {
+          changed: (current, previous, isInInitialList) => {
+            const now = this.#decode(current);
             if (now.reference === undefined) return;
-            if (previous === undefined) handlers.added?.(this.#told(now), now.reference, wasThere);
-            else handlers.updated?.(this.#told(now), this.#last(this.#see(previous)), now.reference);
+            if (previous === undefined) handlers.added?.(this.#current(now), now.reference, isInInitialList);
+            else handlers.updated?.(this.#current(now), this.#previous(this.#decode(previous)), now.reference);
           },
           removed: (previous) => {
-            const last = this.#see(previous);
-            if (last.reference !== undefined) handlers.deleted?.(this.#last(last), last.reference);
+            const last = this.#decode(previous);
+            if (last.reference !== undefined) handlers.deleted?.(this.#previous(last), last.reference);
           },
         },
       },
@@ -106,7 +106,7 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
     return undefined;
   }
 
-  /** What comes before the clusters in the keys. */
+  /** The key prefixes before the cluster. */
   *#prefixes(): IterableIterator<string> {
     if (!this.#hasIdentities) {
       yield this.#prefix;
@@ -120,40 +120,40 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
     return parseObjectKey(prefix, key);
   }
 
-  #see(entry: CacheEntry): Seen<T> {
+  #decode(entry: CacheEntry): DecodedEntry<T> {
     const [first, second] = this.#recent;
     if (first?.entry === entry) return first;
     if (second?.entry === entry) return second;
-    const seen = { entry, reference: this.#referenceOf(entry.key), object: undefined };
-    this.#recent[this.#next] = seen;
+    const decoded = { entry, reference: this.#referenceOf(entry.key), object: undefined };
+    this.#recent[this.#next] = decoded;
     this.#next = 1 - this.#next;
-    return seen;
+    return decoded;
   }
 
-  #told(seen: Seen<T>): DeepReadonly<T> {
-    return (seen.object ??= this.#object(seen.entry));
+  #current(decoded: DecodedEntry<T>): DeepReadonly<T> {
+    return (decoded.object ??= this.#object(decoded.entry));
   }
 
-  /** Of what is past. */
-  #last(seen: Seen<T>): DeepReadonly<T> {
-    return (seen.object ??= this.#object(seen.entry, this.#reader.past(seen.entry)));
+  /** The object of an entry that was replaced or deleted. */
+  #previous(decoded: DecodedEntry<T>): DeepReadonly<T> {
+    return (decoded.object ??= this.#object(decoded.entry, this.#reader.past(decoded.entry)));
   }
 
   #object(entry: CacheEntry, stored = this.#reader.stored(entry)): DeepReadonly<T> {
     return (
-      this.#definition === undefined ? stored : this.#shownOf(stored, entry, this.#definition)
+      this.#definition === undefined ? stored : this.#convertedOf(stored, entry, this.#definition)
     ) as DeepReadonly<T>;
   }
 
-  #shownOf(
+  #convertedOf(
     stored: DeepReadonly<KubeObject>,
     entry: CacheEntry,
     definition: ResourceDefinition,
   ): DeepReadonly<KubeObject> {
-    const known = this.#shown.get(stored);
+    const known = this.#converted.get(stored);
     if (known !== undefined) return known;
     const object = this.#reader.object(definition, entry, stored);
-    if (object !== stored) this.#shown.set(stored, deepFreeze(object));
+    if (object !== stored) this.#converted.set(stored, deepFreeze(object));
     return object;
   }
 }

@@ -11,10 +11,10 @@ import {
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { MetadataInformer, ObjectMetadataRecord } from '@multiplane/client';
 import { type CacheEntry, type WatchCache, registryPrefix } from '@multiplane/storage';
-import type { DecodedObjects } from '../registry/decoded-objects.ts';
-import { parseMetadata } from '../registry/metadata-scanner.ts';
-import { identityOf } from '../registry/object-codec.ts';
-import type { ObjectReader } from '../registry/object-reader.ts';
+import type { DecodedObjects } from '../registry/store/decoded-objects.ts';
+import { parseMetadata } from '../registry/codec/metadata-scanner.ts';
+import { identityOf } from '../registry/codec/stored-layout.ts';
+import type { ObjectReader } from '../registry/store/object-reader.ts';
 import { CacheSubscription } from './cache-subscription.ts';
 import { identitySegments } from './identity-segments.ts';
 
@@ -27,29 +27,26 @@ interface ParsedKey {
 }
 
 /**
- * Metadata of every object of every kind, off one subscription to the whole cache. Records are views: what they tell of
- * an object is parsed when somebody asks.
+ * An informer for the metadata of all objects of all kinds, by one subscription to the whole cache. Records parse their object
+ * on first use.
  *
- * A key says which resource it belongs to, but not whether its third segment is a cluster or an identity hash; the
- * built-in kinds are known by their prefix, everything else has the segment.
+ * A key names its resource, but does not show whether its third segment is a cluster or an identity. Built-in kinds, which
+ * have no identity segment, are recognised by their prefix; all other keys have one.
  */
 export class CacheMetadataInformer implements MetadataInformer {
   readonly #cache: WatchCache;
   readonly #decoded: DecodedObjects;
-  /** By resource prefix; kinds that share one storage (events) count once, in the version that is stored. */
+  /** By key prefix; of kinds that share a prefix (events) the one in the storage version. */
   readonly #builtIn = new Map<string, ResourceDefinition>();
-  /** The records made last: one event goes to many handlers, one after the other. */
+  /** The last two records, because each event is delivered to several handlers one after the other. */
   readonly #recent: (LazyRecord | undefined)[] = [undefined, undefined];
   #next = 0;
 
-  constructor(
-    _options: Record<string, never>,
-    modules: {
-      readonly cache: WatchCache;
-      readonly reader: ObjectReader;
-      readonly builtIn: readonly ResourceDefinition[];
-    },
-  ) {
+  constructor(modules: {
+    readonly cache: WatchCache;
+    readonly reader: ObjectReader;
+    readonly builtIn: readonly ResourceDefinition[];
+  }) {
     this.#cache = modules.cache;
     this.#decoded = modules.reader.decoded;
     for (const definition of modules.builtIn) {
@@ -72,7 +69,7 @@ export class CacheMetadataInformer implements MetadataInformer {
       { scope: registryPrefix },
       {
         cache: this.#cache,
-        follower: {
+        handler: {
           changed: (current, previous) => {
             const record = this.#record(current);
             if (record !== undefined)
@@ -94,8 +91,8 @@ export class CacheMetadataInformer implements MetadataInformer {
     readonly resource?: GroupVersionResource | undefined;
   }): IterableIterator<ObjectMetadataRecord> {
     const { cluster, namespace, resource } = scope;
-    // counts() names every resource that holds anything; a cluster's objects lie below each of them, one segment deeper
-    // for custom and bound resources. Looking is cheap where there is nothing.
+    // counts() lists all resources with objects; those of a cluster are below each prefix, one segment deeper for custom and
+    // bound resources. A lookup without a result is cheap.
     for (const resourcePrefix of this.#cache.counts().keys()) {
       const [group, name] = resourcePrefix.slice(registryPrefix.length).split('/') as [string, string];
       if (
@@ -115,7 +112,7 @@ export class CacheMetadataInformer implements MetadataInformer {
   }
 
   *#recordsIn(prefix: string): IterableIterator<ObjectMetadataRecord> {
-    for (const entry of this.#cache.present(prefix)) {
+    for (const entry of this.#cache.listCurrent(prefix)) {
       const record = this.#record(entry);
       if (record !== undefined) yield record;
     }
@@ -154,7 +151,7 @@ const deletionField = Buffer.from('"deletionTimestamp"');
 const waitFinalizers: ReadonlySet<string> = new Set([foregroundFinalizer, orphanFinalizer]);
 const waits = Array.from(waitFinalizers, (name) => Buffer.from(`"${name}"`));
 
-/** Nobody owns it, and no deletion of it waits for others. */
+/** Whether an object has no owners, and no deletion that waits for its dependents. */
 const isPlain = ({ ownerReferences = [], deletionTimestamp, finalizers = [] }: DeepReadonly<ObjectMeta>): boolean =>
   ownerReferences.length === 0 &&
   (deletionTimestamp === undefined || !finalizers.some((name) => waitFinalizers.has(name)));
@@ -198,7 +195,7 @@ class LazyRecord implements ObjectMetadataRecord {
     return this.#head.uid;
   }
 
-  /** Of the parsed object where that is at hand; else nothing but the metadata is parsed. */
+  /** From the parsed object if it is cached; otherwise only the metadata is parsed. */
   get metadata(): DeepReadonly<KubeObject['metadata']> {
     const { key, revision } = this.#entry;
     this.#metadata ??=
@@ -207,7 +204,7 @@ class LazyRecord implements ObjectMetadataRecord {
     return this.#metadata;
   }
 
-  get isPlain(): boolean {
+  get isIndependent(): boolean {
     if (this.#isPlain === undefined) {
       const known = this.#decoded.known(this.#entry)?.metadata;
       if (known !== undefined) return (this.#isPlain = isPlain(known));

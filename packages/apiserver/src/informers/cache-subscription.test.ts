@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { FakeClock, systemClock } from '@multiplane/component-base';
+import { systemClock } from '@multiplane/component-base';
 import {
   CompactedError,
   MemoryStorage,
@@ -13,48 +13,48 @@ import {
   type SubscribeOptions,
   type WatchCache,
 } from '@multiplane/storage';
-import { eventually, TempDir } from '@multiplane/testing';
+import { FakeClock, eventually, TempDir } from '@multiplane/testing';
 import fc from 'fast-check';
-import { Pipeline } from '../pipeline-fixture.ts';
-import { DecodedObjects } from '../registry/decoded-objects.ts';
-import { ObjectReader } from '../registry/object-reader.ts';
+import { Pipeline } from '../../test/pipeline.ts';
+import { DecodedObjects } from '../registry/store/decoded-objects.ts';
+import { ObjectReader } from '../registry/store/object-reader.ts';
 import { CacheInformer } from './cache-informer.ts';
-import { type CacheFollower, CacheSubscription } from './cache-subscription.ts';
+import { type CacheEventHandler, CacheSubscription } from './cache-subscription.ts';
 
 let pipeline: Pipeline | undefined;
 afterEach(async () => {
   await pipeline?.close();
 });
 
-test('gives up when the cache is closed before all is told: a server that stops while it starts must end', async () => {
+test('ends the initial list when the cache is closed, so that a starting server can stop', async () => {
   pipeline = await Pipeline.open();
   const keys: string[] = [];
   const subscription = new CacheSubscription(
     { scope: '/registry/' },
-    { cache: pipeline.cache, follower: { changed: ({ key }) => void keys.push(key), removed: () => undefined } },
+    { cache: pipeline.cache, handler: { changed: ({ key }) => void keys.push(key), removed: () => undefined } },
   );
   const closed = pipeline.cache.close();
   await subscription.synced;
-  // Told once, not again and again.
+  // Delivered once.
   expect(new Set(keys).size).toBe(keys.length);
   await closed;
 });
 
-test('what is left to tell when the cache is closed is not told', async () => {
+test('the rest of the initial list is not delivered after the cache is closed', async () => {
   const storage = new MemoryStorage();
   for (let i = 0; i < 1000; i++) await storage.create(`/registry/core/configmaps/c/d/${i}`, Buffer.from('{}'));
   const cache = openWatchCache({}, { storage, clock: new FakeClock(), onError: () => {} });
-  let told = 0;
+  let delivered = 0;
   let closed: Promise<void> | undefined;
   const subscription = new CacheSubscription(
     { scope: '/registry/' },
     {
       cache,
-      follower: {
+      handler: {
         changed: () => {
-          told++;
+          delivered++;
           closed ??= cache.close();
-          // Longer than a slice, so that others get their turn.
+          // Longer than a time slice, so that the subscription yields.
           const end = performance.now() + 20;
           while (performance.now() < end);
         },
@@ -64,81 +64,84 @@ test('what is left to tell when the cache is closed is not told', async () => {
   );
   await subscription.synced;
   await closed;
-  expect(told).toBe(1);
+  expect(delivered).toBe(1);
   expect(subscription.closed).toBe(true);
 });
 
-test('a cache that is closed before it was loaded is no fault, and nothing counts as told', async () => {
+test('a cache that is closed before it was loaded is not an error, and does not count as synced', async () => {
   const storage: Storage = new MemoryStorage();
   const answer = Promise.withResolvers<never>();
   storage.list = () => answer.promise;
   const cache = openWatchCache({}, { storage, clock: new FakeClock(), onError: () => {} });
   const reader = new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 }) });
-  const told: string[] = [];
+  const delivered: string[] = [];
   new CacheInformer({ prefix: '/registry/core/configmaps/', definition: undefined }, { cache, reader }).addHandlers({
-    synced: () => told.push('synced'),
+    synced: () => delivered.push('synced'),
   });
   const subscription = new CacheSubscription(
     { scope: '/registry/' },
-    { cache, follower: { changed: () => undefined, removed: () => undefined } },
+    { cache, handler: { changed: () => undefined, removed: () => undefined } },
   );
   const closed = cache.close();
   answer.reject(new StorageUnavailableError('closed'));
   await subscription.synced;
   await closed;
   expect(subscription.closed).toBe(true);
-  expect(told).toEqual([]);
+  expect(delivered).toEqual([]);
 });
 
-test('very many are told when their values are in memory, few at once; a cache that closes before tells nothing', async () => {
+test('a long initial list waits until all values are in memory; if the cache closes before, nothing is delivered', async () => {
   await using folder = await TempDir.create('cache-subscription');
-  // As a store beyond 32 MiB is opened.
-  const options = { directory: folder.path, wholeBelowBytes: 0 };
+  // As for a store above 32 MiB.
+  const options = { directory: folder.path, minIndexSnapshotBytes: 0 };
   const first = await openFileStorage(options);
   const many = Array.from({ length: 20_001 }, (_, i) => `/registry/core/configmaps/c/d/${i}`);
   const few = ['/registry/core/secrets/c/d/1', '/registry/core/secrets/c/d/2'];
   await Promise.all([...many, ...few].map((key) => first.create(key, Buffer.from('{}'))));
   await first.close();
   const open = async (): Promise<{
-    told: string[];
+    delivered: string[];
     synced: Promise<void>[];
     fill: () => void;
     close: () => Promise<void>;
   }> => {
     const storage = await openFileStorage(options);
     const gate = Promise.withResolvers<void>();
-    const cache = openWatchCache({}, { storage, clock: systemClock, onError: () => {}, whenToFill: gate.promise });
-    const told: string[] = [];
-    const follower = { changed: ({ key }: { readonly key: string }) => void told.push(key), removed: () => undefined };
+    const cache = openWatchCache({}, { storage, clock: systemClock, onError: () => {}, loadValuesAfter: gate.promise });
+    const delivered: string[] = [];
+    const handler = {
+      changed: ({ key }: { readonly key: string }) => void delivered.push(key),
+      removed: () => undefined,
+    };
     const synced = ['/registry/core/secrets/', '/registry/core/configmaps/'].map(
-      (scope) => new CacheSubscription({ scope }, { cache, follower }).synced,
+      (scope) => new CacheSubscription({ scope }, { cache, handler }).synced,
     );
-    return { told, synced, fill: gate.resolve, close: () => cache.close() };
+    return { delivered, synced, fill: gate.resolve, close: () => cache.close() };
   };
   const one = await open();
   await one.synced[0];
-  expect(one.told).toEqual(few);
+  expect(one.delivered).toEqual(few);
   one.fill();
   await one.synced[1];
-  expect(one.told.slice(2).sort()).toEqual(many.sort());
+  expect(one.delivered.slice(2).sort()).toEqual(many.sort());
   await one.close();
   const other = await open();
   await other.synced[0];
   await other.close();
   await other.synced[1];
-  expect(other.told).toEqual(few);
+  expect(other.delivered).toEqual(few);
 });
 
-/** A cache of whose keys a test decides when they change. */
+/** A cache whose changes are controlled by the test. */
 class ScriptedCache {
   readonly ready = Promise.resolve();
-  readonly filled = undefined;
+  readonly valuesLoaded = undefined;
   closed = false;
   revision = 0;
   #entries = new Map<string, CacheEntry>();
   #subscriber: SubscribeOptions | undefined;
 
-  /** With `toldOf: false` as while the cache has lost its store. */
+  /** With `toldOf: false` as if the cache had lost its store. */
   write(key: string, { exists = true, toldOf = true } = {}): void {
     const previous = this.#entries.get(key);
     if (!exists && previous === undefined) return;
@@ -152,7 +155,7 @@ class ScriptedCache {
     if (toldOf) this.#subscriber?.onEvent(event);
   }
 
-  /** Loses its store, in which the keys are written meanwhile, and starts over. */
+  /** The cache loses its store, keys are written meanwhile, and the cache reloads. */
   startOver(written: readonly string[]): void {
     const before = this.snapshot();
     const subscriber = this.#subscriber;
@@ -180,30 +183,30 @@ class ScriptedCache {
     return [...this.#entries.values()].toSorted((a, b) => (a.key < b.key ? -1 : 1));
   }
 
-  follow(follower: CacheFollower): CacheSubscription {
-    return new CacheSubscription({ scope: '/' }, { cache: this as unknown as WatchCache, follower });
+  follow(handler: CacheEventHandler): CacheSubscription {
+    return new CacheSubscription({ scope: '/' }, { cache: this as unknown as WatchCache, handler });
   }
 }
 
-test('what changes while the beginning is told is told at once, behind what its key had', async () => {
+test('changes during the initial list are delivered immediately, after the initial state of their key', async () => {
   const cache = new ScriptedCache();
   for (const key of ['/a', '/b', '/c', '/d']) cache.write(key);
-  const told: string[] = [];
+  const delivered: string[] = [];
   const subscription = cache.follow({
-    changed: ({ key, revision }, previous, wasThere = false) => {
-      told.push(`${key} ${previous?.revision ?? (wasThere ? 'there' : 'new')}→${revision}`);
-      if (told.length > 1) return;
+    changed: ({ key, revision }, previous, isInInitialList = false) => {
+      delivered.push(`${key} ${previous?.revision ?? (isInInitialList ? 'there' : 'new')}→${revision}`);
+      if (delivered.length > 1) return;
       cache.write('/a');
       cache.write('/bb');
       cache.write('/c');
       cache.write('/d', { exists: false });
       cache.write('/d');
     },
-    removed: ({ key, revision }) => void told.push(`${key} ${revision} gone`),
+    removed: ({ key, revision }) => void delivered.push(`${key} ${revision} gone`),
   });
   await subscription.synced;
   cache.write('/b');
-  expect(told).toEqual([
+  expect(delivered).toEqual([
     '/a there→1',
     '/a 1→5',
     '/bb new→6',
@@ -217,22 +220,23 @@ test('what changes while the beginning is told is told at once, behind what its 
   ]);
 });
 
-test('what comes before there was a turn to tell what was there is new', async () => {
+test('an object created before the initial list starts counts as new', async () => {
   const cache = new ScriptedCache();
   cache.write('/a');
-  const told: string[] = [];
+  const delivered: string[] = [];
   const subscription = cache.follow({
-    changed: ({ key }, _previous, wasThere = false) => void told.push(`${key} ${wasThere ? 'there' : 'new'}`),
+    changed: ({ key }, _previous, isInInitialList = false) =>
+      void delivered.push(`${key} ${isInInitialList ? 'there' : 'new'}`),
     removed: () => undefined,
   });
-  // Nothing but what was resolved already: no turn of the event loop.
+  // Only resolved promises run, no event-loop tick.
   for (let i = 0; i < 10; i++) await Promise.resolve();
   cache.write('/b');
   await subscription.synced;
-  expect(told).toEqual(['/b new', '/a there']);
+  expect(delivered).toEqual(['/b new', '/a there']);
 });
 
-test('of each key everything is told once and in order, whenever it changes and the cache starts over', async () => {
+test("each key's events are complete and in order, also when the cache is reloaded", async () => {
   const key = fc.constantFrom(...Array.from('abcdefgh', (name) => `/${name}`));
   const write = fc.record({ kind: fc.constant('write' as const), key, exists: fc.boolean() });
   const startOver = fc.record({ kind: fc.constant('start over' as const), written: fc.array(key, { maxLength: 3 }) });
@@ -243,9 +247,9 @@ test('of each key everything is told once and in order, whenever it changes and 
     async (initial, script) => {
       const cache = new ScriptedCache();
       for (const name of initial) cache.write(name);
-      const told = new Map<string, number>();
+      const delivered = new Map<string, number>();
       let busy = false;
-      /** Between two things that are told. */
+      /** Called between two deliveries. */
       const meanwhile = (): void => {
         if (busy) return;
         busy = true;
@@ -256,18 +260,18 @@ test('of each key everything is told once and in order, whenever it changes and 
       };
       const subscription = cache.follow({
         changed: (current, previous) => {
-          expect(told.get(current.key)).toBe(previous?.revision);
-          told.set(current.key, current.revision);
+          expect(delivered.get(current.key)).toBe(previous?.revision);
+          delivered.set(current.key, current.revision);
           meanwhile();
         },
         removed: (previous) => {
-          expect(told.get(previous.key)).toBe(previous.revision);
-          told.delete(previous.key);
+          expect(delivered.get(previous.key)).toBe(previous.revision);
+          delivered.delete(previous.key);
         },
       });
       await subscription.synced;
       const present = (): object => Object.fromEntries(cache.present.map((entry) => [entry.key, entry.revision]));
-      await eventually(() => expect(Object.fromEntries(told)).toEqual(present()));
+      await eventually(() => expect(Object.fromEntries(delivered)).toEqual(present()));
     },
   );
   await fc.assert(property, { numRuns: 500 });

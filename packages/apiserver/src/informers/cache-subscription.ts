@@ -1,4 +1,4 @@
-import { nextTurn, slicesOfTurns, spareTurns } from '@multiplane/component-base';
+import { yieldToEventLoop, timeSlices, lowPriorityQueue } from '@multiplane/component-base';
 import {
   type CacheEntry,
   type CacheEvent,
@@ -8,9 +8,10 @@ import {
   isStorageError,
 } from '@multiplane/storage';
 
-export interface CacheFollower {
-  /** `previous` is undefined for what is new or was there at the beginning (`wasThere`). */
-  changed(current: CacheEntry, previous: CacheEntry | undefined, wasThere?: boolean): void;
+/** Receives the events of a subscription. */
+export interface CacheEventHandler {
+  /** `previous` is undefined for a new object and for one of the initial list (`isInInitialList`). */
+  changed(current: CacheEntry, previous: CacheEntry | undefined, isInInitialList?: boolean): void;
   removed(previous: CacheEntry): void;
 }
 
@@ -19,44 +20,43 @@ export interface CacheSubscriptionOptions {
   readonly scope: string;
 }
 
-/** More than this is told when the values are in memory: read one by one it would take several times as long. */
-const many = 20_000;
-/** Entries that are taken out of a snapshot at once. */
+/** A longer initial list waits until all values are in memory: reading them one by one would take several times as long. */
+const maxUnfilledEntries = 20_000;
+/** Entries that are read from a snapshot at a time. */
 const batchSize = 100;
 
 /**
- * Follows a part of the watch cache for as long as it is wanted.
+ * A list and watch of a part of the watch cache.
  *
- * What is there at the beginning is told in the order of keys, in spare turns of the event loop. Changes are told at once
- * all the while: whoever wants something new right after a start does not wait for all that was there. The first change of
- * a key whose turn has not come is told behind what the key had, so that each key is told everything, once and in order;
- * changes of different keys are in order among themselves.
- *
- * When the cache starts over, what it has now is compared with what had been told, and the differences are told.
+ *  - The initial list is delivered in key order, at low priority. Changes are delivered immediately in the meantime, so
+ *    that a new object right after a start does not wait for the initial list. Before the first change of a key that the
+ *    list has not reached, the key's initial state is delivered, so the events of each key are complete and in order. Changes
+ *    of different keys are in order, too.
+ *  - When the cache is reloaded, its new state is compared with the delivered one, and the differences are delivered.
  */
 export class CacheSubscription {
   readonly #scope: string;
   readonly #cache: WatchCache;
-  readonly #follower: CacheFollower;
+  readonly #handler: CacheEventHandler;
   #stopped = false;
   #closed = false;
   #unsubscribe: (() => void) | undefined;
-  /** The key that was told last of those that were there. */
+  /** The last key of the initial list that was delivered. */
   #at = '';
-  /** Keys behind {@link #at} that were told before their turn; undefined when all is told that was there. */
+  /** Keys after {@link #at} that were delivered already because they changed; undefined after the initial list. */
   #ahead: Set<string> | undefined;
-  /** What was told of changes when the cache started over, before all was told that was there. */
+  /** The delivered state when the cache was reloaded before the end of the initial list. */
   #interrupted: CacheSnapshot | undefined;
-  /** Resolves when the state of the beginning was told. */
+  /** Resolves when the initial list was delivered. */
   readonly synced: Promise<void>;
 
   constructor(
     options: CacheSubscriptionOptions,
-    modules: { readonly cache: WatchCache; readonly follower: CacheFollower },
+    modules: { readonly cache: WatchCache; readonly handler: CacheEventHandler },
   ) {
     this.#scope = options.scope;
     this.#cache = modules.cache;
-    this.#follower = modules.follower;
+    this.#handler = modules.handler;
     this.synced = this.#begin();
   }
 
@@ -67,17 +67,17 @@ export class CacheSubscription {
   }
 
   /**
-   * Tells when everything was told, unless this was stopped or its cache closed before; gives back what stops it. What a
-   * subscription fails with is a fault of the program, and ends it.
+   * Calls back after the initial list, unless this was stopped or the cache closed before; returns a function that stops the
+   * subscription. An error of a subscription is a bug: it becomes an unhandled rejection.
    */
-  whenSynced(tell: () => void): () => void {
+  whenSynced(onSynced: () => void): () => void {
     void this.synced.then(() => {
-      if (!this.#stopped && !this.#closed) tell();
+      if (!this.#stopped && !this.#closed) onSynced();
     });
     return () => this.stop();
   }
 
-  /** The cache was closed: nothing is followed any more, and not everything may have been told. */
+  /** The cache was closed: there are no more events, and the initial list may be incomplete. */
   get closed(): boolean {
     return this.#closed;
   }
@@ -91,29 +91,29 @@ export class CacheSubscription {
       return;
     }
     if (this.#cache.closed) this.#closed = true;
-    else if (!this.#stopped) await this.#tellAll();
+    else if (!this.#stopped) await this.#deliverInitialList();
   }
 
-  async #tellAll(): Promise<void> {
-    // What comes from now on is new, however long it takes until there is a turn.
+  async #deliverInitialList(): Promise<void> {
+    // Subscribed before the list is delivered: all later changes count as new.
     const snapshot = this.#cache.snapshot(this.#scope);
     this.#ahead = new Set();
-    this.#follow(snapshot.revision);
-    // Of a server that starts all subscriptions begin at once.
-    await spareTurns.next();
+    this.#subscribe(snapshot.revision);
+    // At the start of a server all subscriptions begin in the same tick.
+    await lowPriorityQueue.yield();
     if (await this.#isReadable(snapshot)) await this.#differences(undefined, snapshot);
     else this.#unsubscribe?.();
     this.#ahead = undefined;
     this.#closed ||= this.#cache.closed;
-    if (this.#interrupted !== undefined && !this.#closed) await this.#tell(this.#interrupted);
+    if (this.#interrupted !== undefined && !this.#closed) await this.#resync(this.#interrupted);
     this.#interrupted = undefined;
   }
 
-  /** False when the cache was closed before its values were in memory, or some of them cannot be read. */
+  /** Waits for the values of a long list; false if the cache was closed or some values cannot be read. */
   async #isReadable(snapshot: CacheSnapshot): Promise<boolean> {
-    const { filled } = this.#cache;
+    const { valuesLoaded } = this.#cache;
     try {
-      if (filled !== undefined && snapshot.countFrom('') > many) await filled;
+      if (valuesLoaded !== undefined && snapshot.countFrom('') > maxUnfilledEntries) await valuesLoaded;
     } catch (error) {
       if (!isStorageError(error, 'Unavailable')) throw error;
       this.#closed = true;
@@ -121,30 +121,30 @@ export class CacheSubscription {
     return !this.#closed && !this.#cache.closed;
   }
 
-  /** Tells the differences between a state and now, then follows. */
-  async #tell(before: CacheSnapshot): Promise<void> {
+  /** Delivers the differences between a state and the current one, then subscribes. */
+  async #resync(before: CacheSnapshot): Promise<void> {
     let known = before;
     while (!this.#stopped) {
       const snapshot = this.#cache.snapshot(this.#scope);
       await this.#differences(known, snapshot);
       known = snapshot;
       try {
-        if (!this.#stopped) this.#follow(snapshot.revision);
+        if (!this.#stopped) this.#subscribe(snapshot.revision);
         return;
       } catch (error) {
-        // The cache was closed meanwhile: there is nothing to follow any more.
+        // The cache was closed meanwhile.
         if (isStorageError(error, 'Unavailable')) {
           this.#closed = true;
           return;
         }
-        // The window did not reach back that far: it took too long. Once more, from what is told already.
+        // It took so long that the window no longer contains the snapshot's revision: repeat from the delivered state.
         if (!isStorageError(error, 'Compacted')) throw error;
-        await nextTurn();
+        await yieldToEventLoop();
       }
     }
   }
 
-  #follow(after: number): void {
+  #subscribe(after: number): void {
     this.#unsubscribe = this.#cache.subscribe({
       scope: this.#scope,
       after,
@@ -153,49 +153,49 @@ export class CacheSubscription {
         const { key } = (event.current ?? event.previous) as CacheEntry;
         if (this.#ahead !== undefined && !this.#ahead.has(key) && compareKeys(key, this.#at) > 0) {
           this.#ahead.add(key);
-          if (event.previous !== undefined) this.#follower.changed(event.previous, undefined, true);
+          if (event.previous !== undefined) this.#handler.changed(event.previous, undefined, true);
         }
-        if (event.current === undefined) this.#follower.removed(event.previous as CacheEntry);
-        else this.#follower.changed(event.current, event.previous);
+        if (event.current === undefined) this.#handler.removed(event.previous as CacheEntry);
+        else this.#handler.changed(event.current, event.previous);
       },
       onEnd: (_reason, before) => {
         this.#unsubscribe = undefined;
-        // Without a state to compare with the cache is closed for good.
+        // Without a previous state the cache is closed.
         if (this.#stopped || before === undefined) return;
-        if (this.#ahead === undefined) void this.#tell(before);
+        if (this.#ahead === undefined) void this.#resync(before);
         else this.#interrupted = before;
       },
     });
   }
 
-  /** Walks both states in the order of keys, side by side. */
+  /** Merges both states in key order and delivers the differences. */
   async #differences(before: CacheSnapshot | undefined, now: CacheSnapshot): Promise<void> {
     const left = entriesOf(before);
     const right = entriesOf(now);
     let old = left.next();
     let current = right.next();
-    const slices = before === undefined ? spareTurns.slices() : slicesOfTurns();
+    const slices = before === undefined ? lowPriorityQueue.timeSlices() : timeSlices();
     while (!this.#stopped && !(old.done === true && current.done === true)) {
       const order = old.done === true ? 1 : current.done === true ? -1 : compareKeys(old.value.key, current.value.key);
       if (order < 0) {
-        this.#follower.removed(old.value as CacheEntry);
+        this.#handler.removed(old.value as CacheEntry);
         old = left.next();
       } else if (order > 0) {
         const entry = current.value as CacheEntry;
         this.#at = entry.key;
-        if (this.#ahead?.delete(entry.key) !== true) this.#follower.changed(entry, undefined, before === undefined);
+        if (this.#ahead?.delete(entry.key) !== true) this.#handler.changed(entry, undefined, before === undefined);
         current = right.next();
       } else {
         if ((old.value as CacheEntry).revision !== (current.value as CacheEntry).revision) {
-          this.#follower.changed(current.value as CacheEntry, old.value);
+          this.#handler.changed(current.value as CacheEntry, old.value);
         }
         old = left.next();
         current = right.next();
       }
-      // A follower may look into each entry, and entries may be large.
-      if (slices.over) {
-        await slices.next();
-        // Nobody wants to know the rest; a process that stops while it starts would not end before all is told.
+      // A handler may parse each entry, and entries may be large.
+      if (slices.isExceeded) {
+        await slices.yield();
+        // A process that is stopped while it starts must not deliver the rest of the list first.
         if (this.#cache.closed) return;
       }
     }

@@ -1,5 +1,4 @@
 import {
-  type DeepReadonly,
   type GroupVersionResource,
   type JsonObject,
   type KubeList,
@@ -11,11 +10,8 @@ import {
   deepCopy,
   encodeJson,
   isStatusError,
-  mastersGroup,
-  parseFieldSelector,
+  mapConcurrently,
   parseJson,
-  parseLabelSelector,
-  severalAtOnce,
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
@@ -26,56 +22,54 @@ import type {
   PatchType,
   WriteRequestOptions,
 } from '@multiplane/client';
-import { slicesOfTurns } from '@multiplane/component-base';
-import type { BodyDecoder } from '../endpoints/body-decoder.ts';
-import { applyDocument } from '../endpoints/apply-object.ts';
-import { applyPatchType, preparePatch, patchTypeOf } from '../endpoints/patch-document.ts';
-import { type PatchWish, applyPatch } from '../endpoints/patch-object.ts';
-import { scanScope } from '../endpoints/scan-scope.ts';
-import { nameOfKey, namespaceOfKey } from '../endpoints/selection.ts';
-import { admitManaged, admitUpdate, checkName, checkNamespace } from '../endpoints/write-object.ts';
-import { inSteps, isBig } from '../registry/give-way.ts';
+import type { ResourceResolver } from '../registry/definitions/resource-resolver.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
-import { viewFor } from '../registry/object-view.ts';
-import type { ResourceResolver } from '../registry/resource-resolver.ts';
-import { withStorageStatus } from '../registry/storage-status.ts';
-import { type WriteRequest, groupResourceOf } from '../registry/write-request.ts';
+import { nameOfKey, namespaceOfKey } from '../registry/store/selection.ts';
+import { withStorageStatus } from '../registry/store/storage-status.ts';
+import { inTimeSlices, isLarge } from '../time-slices.ts';
+import type { DecodeStep } from '../write-path/decode-step.ts';
+import { applyStep, patchStep } from '../write-path/decoding/decode-steps.ts';
+import { checkNamespace } from '../write-path/decoding/object-identity.ts';
+import { applyPatchType, patchTypeOf, preparePatch } from '../write-path/decoding/patch-document.ts';
+import { shapeDocument, shapeIncrementally } from '../write-path/decoding/shape-document.ts';
+import type { WriteRequest } from '../write-path/write-request.ts';
+import { type LoopbackScope, copyOf, listEntries, listObjects } from './loopback-reads.ts';
+import { loopbackUser } from './loopback-user.ts';
 
-/** Who the server is when it asks itself. */
-export const loopbackUser: UserInfo = Object.freeze({
-  name: 'system:apiserver',
-  uid: '',
-  groups: Object.freeze<string[]>([mastersGroup]),
-  extra: Object.freeze({}),
-});
+/** Patches of the server's own code leave kind and apiVersion alone. */
+const trustedKinds = { checkPatchedKind: () => undefined };
 
-/** Who owns the fields that a controller sets without saying who it is. */
+/** The field manager of controllers that do not name one. */
 const loopbackManager = 'multiplane';
 
 export interface LoopbackClientOptions {
-  /** {@link loopbackUser} unless told otherwise. */
+  /** {@link loopbackUser} by default. */
   readonly user?: UserInfo | undefined;
 }
 
 interface WholeWriteOptions extends WriteRequestOptions {
-  /** What has its status with the rest is written with it, in one write. */
+  /** Writes `status` together with the rest of the object. */
   readonly keepsStatus?: true | undefined;
+}
+
+interface PatchOptions extends WriteRequestOptions {
+  readonly subresource?: string | undefined;
+  readonly force?: boolean | undefined;
 }
 
 export interface LoopbackClientModules {
   readonly resolver: ResourceResolver;
   readonly store: ObjectStore;
-  readonly decoder: BodyDecoder;
 }
 
-/** What a collection waits for is the store: deletions that wait together are written together. */
-const deletionsAtOnce = 8;
+/** The store batches concurrent writes, so the deletions of a collection run concurrently. */
+const concurrentDeletions = 8;
 const never = new AbortController().signal;
-const silent = { warn: (): void => undefined };
 
 /**
- * The API without HTTP: the same decoding, admission, validation and registry, for controllers and bootstrap inside the
- * server. It is asked as system:masters, so nobody is asked for permission. What it returns belongs to the caller.
+ * The API without HTTP, for controllers and bootstrap inside the server. Writes run through the same write path as HTTP
+ * requests (decoding, admission, validation, storage). The user is system:masters, so requests are not authorized. Returned
+ * objects belong to the caller. Failures are `StatusError`s.
  */
 export class LoopbackClient implements ObjectClient {
   readonly #user: UserInfo;
@@ -86,7 +80,7 @@ export class LoopbackClient implements ObjectClient {
     this.#modules = modules;
   }
 
-  /** The same in somebody else's name: admission asks what they may do. */
+  /** A client whose writes have another user, which admission checks; they are not authorized either. */
   as(user: UserInfo): LoopbackClient {
     return new LoopbackClient({ user }, this.#modules);
   }
@@ -96,46 +90,14 @@ export class LoopbackClient implements ObjectClient {
       const { store } = this.#modules;
       const definition = this.#definition(resource, reference.cluster);
       const entry = await store.get(definition, reference, undefined);
-      return owned(await store.modules.reader.read(definition, entry, { signal: never }));
+      return copyOf(await store.modules.reader.read(definition, entry, { signal: never }));
     });
   }
 
-  list(
-    resource: GroupVersionResource,
-    scope: {
-      readonly cluster: LogicalClusterName | '*';
-      readonly namespace?: string | undefined;
-      readonly labelSelector?: string | undefined;
-    },
-  ): Promise<KubeList> {
-    return this.#run(async () => {
-      const { store } = this.#modules;
-      const { cache, reader } = store.modules;
-      const definition = this.#definition(resource, scope.cluster);
-      const selectors = {
-        labelSelector: parseLabelSelector(scope.labelSelector ?? ''),
-        fieldSelector: parseFieldSelector(''),
-      };
-      const view = viewFor(definition, never, reader);
-      const range = scanScope(definition, scope.cluster, scope.namespace ?? '', selectors, view ?? reader);
-      await cache.freshRevision();
-      const snapshot = range.snapshot(cache);
-      const entries = snapshot.entries(undefined, Number.POSITIVE_INFINITY);
-      await view?.prepare(entries);
-      const items: KubeObject[] = [];
-      const slices = slicesOfTurns();
-      for (const entry of entries) {
-        if (range.selection === undefined || range.selection(entry))
-          items.push(owned((view ?? reader).object(definition, entry)));
-        if (slices.over) await slices.next();
-      }
-      return {
-        apiVersion: apiVersionOf(definition),
-        kind: definition.listKind,
-        metadata: { resourceVersion: String(snapshot.revision) },
-        items,
-      };
-    });
+  list(resource: GroupVersionResource, scope: LoopbackScope): Promise<KubeList> {
+    return this.#run(async () =>
+      listObjects(this.#modules.store, this.#definition(resource, scope.cluster), scope, never),
+    );
   }
 
   create(
@@ -146,14 +108,12 @@ export class LoopbackClient implements ObjectClient {
   ): Promise<KubeObject> {
     return this.#run(async () => {
       const definition = this.#definition(resource, cluster);
-      const body = this.#shaped(definition, object);
+      const body = copyInShape(definition, object);
       const namespace = definition.namespaced ? (body.metadata.namespace ?? '') : '';
       checkNamespace({ definition, namespace }, body);
-      const request = this.#write(definition, { cluster, namespace, name: '' }, '', options);
-      const { store } = this.#modules;
-      const { keepsStatus } = options;
-      const written = await store.create(keepsStatus === true ? { ...request, keepsStatus } : request, body);
-      return options.unread === true ? object : owned(written.object);
+      const request = this.#request(definition, { cluster, namespace, name: '' }, '', options);
+      const result = await this.#modules.store.create(withStatus(request, options), body);
+      return options.discardResult === true ? object : copyOf(result.object);
     });
   }
 
@@ -164,31 +124,15 @@ export class LoopbackClient implements ObjectClient {
     options: WholeWriteOptions & { readonly subresource?: string | undefined } = {},
   ): Promise<KubeObject> {
     return this.#run(async () => {
-      const { store } = this.#modules;
       const definition = this.#definition(resource, cluster);
       const namespace = definition.namespaced ? (object.metadata.namespace ?? '') : '';
-      const { keepsStatus } = options;
-      const request = {
-        ...this.#write(
-          definition,
-          { cluster, namespace, name: object.metadata.name ?? '' },
-          options.subresource ?? '',
-          options,
-        ),
-        ...(keepsStatus === true ? { keepsStatus } : {}),
-      };
-      const written = await store.update(
-        request,
-        async (current, bytes) => {
-          const body = isBig(bytes)
-            ? await this.#shapedInTurns(definition, object, bytes)
-            : this.#shaped(definition, object);
-          await admitUpdate(store, request, body, current, bytes);
-          return body;
-        },
-        { expectedUid: object.metadata.uid },
-      );
-      return options.unread === true ? object : owned(written.object);
+      const reference = { cluster, namespace, name: object.metadata.name ?? '' };
+      const request = this.#request(definition, reference, options.subresource ?? '', options);
+      const decode: DecodeStep = (_current, bytes) =>
+        isLarge(bytes) ? copyInShapeInSlices(definition, object, bytes) : copyInShape(definition, object);
+      const expectedUid = object.metadata.uid;
+      const result = await this.#modules.store.update(withStatus(request, options), decode, { expectedUid });
+      return options.discardResult === true ? object : copyOf(result.object);
     });
   }
 
@@ -197,13 +141,9 @@ export class LoopbackClient implements ObjectClient {
     reference: ObjectReference,
     type: PatchType,
     patch: JsonObject | JsonObject[],
-    options: WriteRequestOptions & {
-      readonly subresource?: string | undefined;
-      readonly force?: boolean | undefined;
-    } = {},
+    options: PatchOptions = {},
   ): Promise<KubeObject> {
     return this.#run(async () => {
-      const { store, decoder } = this.#modules;
       const definition = this.#definition(resource, reference.cluster);
       if (type === applyPatchType) return this.#apply(definition, reference, patch as JsonObject, options);
       const builtIn = definition.origin === 'built-in';
@@ -213,17 +153,9 @@ export class LoopbackClient implements ObjectClient {
         'Ignore',
         builtIn ? definition.schema.patchMeta : undefined,
       );
-      const request = this.#write(definition, reference, options.subresource ?? '', options);
-      const wish: PatchWish = { context: silent, expected: definition, validation: 'Ignore' };
-      const written = await store.update(request, async (current, bytes) => {
-        if (current === undefined) throw statusErrors.notFound(groupResourceOf(definition), reference.name);
-        const body = await applyPatch(decoder, wish, prepared, current, bytes);
-        checkName(reference, body);
-        checkNamespace({ definition, namespace: reference.namespace }, body);
-        await admitUpdate(store, request, body, current, bytes);
-        return body;
-      });
-      return owned(written.object);
+      const request = this.#request(definition, reference, options.subresource ?? '', options);
+      const result = await this.#modules.store.update(request, patchStep(trustedKinds, request, prepared, 'Ignore'));
+      return copyOf(result.object);
     });
   }
 
@@ -231,31 +163,23 @@ export class LoopbackClient implements ObjectClient {
     definition: ResourceDefinition,
     reference: ObjectReference,
     config: JsonObject,
-    options: WriteRequestOptions & {
-      readonly subresource?: string | undefined;
-      readonly force?: boolean | undefined;
-    },
+    options: PatchOptions,
   ): Promise<KubeObject> {
     const { store } = this.#modules;
-    const request = this.#write(definition, reference, options.subresource ?? '', options);
+    const request = this.#request(definition, reference, options.subresource ?? '', options);
     const sent = encodeJson(config);
-    const copy = parseJson(sent) as JsonObject;
-    const written = await store.update(
-      request,
-      async (current, bytes) => {
-        const document = { config: copy, duplicates: [], bytes };
-        const body = await applyDocument(this.#modules, request, definition, document, current, {
-          force: options.force ?? false,
-          fieldValidation: 'Ignore',
-        });
-        checkName(reference, body);
-        checkNamespace({ definition, namespace: reference.namespace }, body);
-        await admitManaged(store, request, body, current);
-        return body;
-      },
-      { forceCreate: request.subresource === '', applies: true, bytes: sent.length },
-    );
-    return owned(written.object);
+    const document = { config: parseJson(sent) as JsonObject, duplicates: [], bytes: sent.length };
+    const step = applyStep(store.modules.fields, request, document, {
+      force: options.force ?? false,
+      fieldValidation: 'Ignore',
+    });
+    const result = await store.update(request, step, {
+      forceCreate: request.subresource === '',
+      setsManagedFields: true,
+      isApply: true,
+      bytes: sent.length,
+    });
+    return copyOf(result.object);
   }
 
   delete(
@@ -265,7 +189,7 @@ export class LoopbackClient implements ObjectClient {
   ): Promise<void> {
     return this.#run(async () => {
       const definition = this.#definition(resource, reference.cluster);
-      await this.#modules.store.delete(this.#write(definition, reference, '', {}), options);
+      await this.#modules.store.delete(this.#request(definition, reference, '', {}), options);
     });
   }
 
@@ -276,20 +200,16 @@ export class LoopbackClient implements ObjectClient {
   ): Promise<void> {
     return this.#run(async () => {
       const { store } = this.#modules;
-      const { cache, reader } = store.modules;
       const definition = this.#definition(resource, scope.cluster);
-      const selectors = { labelSelector: parseLabelSelector(''), fieldSelector: parseFieldSelector('') };
-      const range = scanScope(definition, scope.cluster, scope.namespace ?? '', selectors, reader);
-      await cache.freshRevision();
-      const matched = range.snapshot(cache).entries(undefined, Number.POSITIVE_INFINITY);
-      await severalAtOnce(matched, deletionsAtOnce, async ({ key }) => {
+      const matched = await listEntries(store, definition, scope);
+      await mapConcurrently(matched, concurrentDeletions, async ({ key }) => {
         const reference = {
           cluster: scope.cluster,
           namespace: definition.namespaced ? namespaceOfKey(key) : '',
           name: nameOfKey(key),
         };
         try {
-          await store.delete(this.#write(definition, reference, '', {}), options);
+          await store.delete(this.#request(definition, reference, '', {}), options);
         } catch (error) {
           if (!isStatusError(error, 'NotFound')) throw error;
         }
@@ -306,28 +226,7 @@ export class LoopbackClient implements ObjectClient {
     return definition;
   }
 
-  /** A private copy of the caller's object in the shape that a decoded body has. */
-  #shaped(definition: ResourceDefinition, object: KubeObject): KubeObject {
-    const body = this.#copied(definition, object);
-    this.#modules.decoder.shapeDocument(body, definition);
-    return body as unknown as KubeObject;
-  }
-
-  /** {@link #shaped} with turns for others between the passes over something big. */
-  async #shapedInTurns(definition: ResourceDefinition, object: KubeObject, bytes: number): Promise<KubeObject> {
-    const body = this.#copied(definition, object);
-    await inSteps(this.#modules.decoder.shapeInSteps(body, definition), bytes);
-    return body as unknown as KubeObject;
-  }
-
-  #copied(definition: ResourceDefinition, object: KubeObject): JsonObject {
-    const body = deepCopy(asJson(object));
-    body['apiVersion'] ??= apiVersionOf(definition);
-    body['kind'] ??= definition.kind;
-    return body;
-  }
-
-  #write(
+  #request(
     definition: ResourceDefinition,
     reference: ObjectReference,
     subresource: string,
@@ -344,7 +243,7 @@ export class LoopbackClient implements ObjectClient {
       fieldManager: options.fieldManager ?? loopbackManager,
       options: options.fieldManager === undefined ? {} : { fieldManager: options.fieldManager },
       signal: never,
-      warn: silent.warn,
+      warn: () => undefined,
     };
   }
 
@@ -357,6 +256,29 @@ export class LoopbackClient implements ObjectClient {
   }
 }
 
-function owned(object: DeepReadonly<KubeObject>): KubeObject {
-  return deepCopy(asJson(object as KubeObject)) as unknown as KubeObject;
+const withStatus = (request: WriteRequest, { keepsStatus }: WholeWriteOptions): WriteRequest =>
+  keepsStatus === true ? { ...request, keepsStatus } : request;
+
+/** A copy of the caller's object in the form that decoding a body results in. */
+function copyInShape(definition: ResourceDefinition, object: KubeObject): KubeObject {
+  const body = copyWithKind(definition, object);
+  shapeDocument(body, definition);
+  return body as unknown as KubeObject;
+}
+
+async function copyInShapeInSlices(
+  definition: ResourceDefinition,
+  object: KubeObject,
+  bytes: number,
+): Promise<KubeObject> {
+  const body = copyWithKind(definition, object);
+  await inTimeSlices(shapeIncrementally(body, definition), bytes);
+  return body as unknown as KubeObject;
+}
+
+function copyWithKind(definition: ResourceDefinition, object: KubeObject): JsonObject {
+  const body = deepCopy(asJson(object));
+  body['apiVersion'] ??= apiVersionOf(definition);
+  body['kind'] ??= definition.kind;
+  return body;
 }

@@ -1,9 +1,9 @@
 import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { slicesOfTurns, type Slices } from '@multiplane/component-base';
+import { timeSlices, type TimeSlices } from '@multiplane/component-base';
 import { buildOpenAPIv2, buildOpenAPIv3, componentsOf, PathTexts, type OpenAPIDefinitions } from '@multiplane/schema';
-import { SurfaceCache } from '../surface-cache.ts';
-import { definitionHash, openApiResourceOf } from './openapi-surface.ts';
+import { WeightedCache } from '../weighted-cache.ts';
+import { definitionHash, openApiResourceOf } from './openapi-group-versions.ts';
 import { encodeDefinition, encodeDocument, encodePath } from './protobuf-document.ts';
 import { encodeDocumentV3, encodePathV3, encodeSchemaV3 } from './protobuf-document-v3.ts';
 
@@ -12,44 +12,43 @@ export interface DocumentBuilderModules {
 }
 
 export interface DocumentBuilderOptions {
-  /** Bytes of encoded parts that are kept for the next document; 16 MiB. */
+  /** Limit of cached encoded parts in bytes; default 16 MiB. */
   readonly cachedBytes?: number | undefined;
 }
 
-/** A kind of document: what becomes of a v3 document, which of its members are merged, and how those are encoded. */
+/** A document format: how it is derived from a v3 document, which members are merged, and how these are encoded. */
 interface Format {
   readonly name: string;
-  /** Of paths, then of schemas. */
-  readonly places: readonly [string, string];
+  /** The members with paths and with schemas. */
+  readonly memberPaths: readonly [string, string];
   convert(document: JsonObject): JsonObject;
   encode(value: Json, key: string, place: string): Buffer;
 }
 
-/** What one definition adds to a document. */
+/** What one definition contributes to a document. */
 interface Part {
   readonly paths: readonly (readonly [string, Buffer])[];
-  /** Its own schemas. */
+  /** Schemas of the definition itself. */
   readonly schemas: readonly (readonly [string, Buffer])[];
-  /** Names of schemas that it shares with others (metadata, options, status). */
+  /** Names of schemas that it shares with other definitions (metadata, options, Status). */
   readonly shared: readonly string[];
   readonly bytes: number;
 }
 
-/** A part, or one that is being built. */
+/** A part that is built or being built. */
 interface PartEntry {
   readonly promise: Promise<Part>;
   bytes: number;
 }
 
-/** What a member costs beside its bytes. */
+/** Memory overhead of a member in addition to its bytes. */
 const memberOverhead = 200;
 const schemaReference = '#/components/schemas/';
 
 /**
- * Builds documents one definition at a time, each encoded at once and kept, and lets others work in between, also
- * between the steps of one definition: a tenant with hundreds of large definitions must not be felt by its neighbours,
- * and one more definition costs its own part. The document is put together from those parts, so it never exists as one
- * tree.
+ * Builds OpenAPI documents one definition at a time in time slices, also within a definition, so that hundreds of large
+ * definitions of one tenant do not delay others. The encoded part of each definition is cached, so one more definition
+ * costs its own part. Documents are assembled from encoded parts and never exist as one tree.
  */
 export class DocumentBuilder {
   readonly #modules: DocumentBuilderModules;
@@ -57,20 +56,20 @@ export class DocumentBuilder {
   readonly #v2: Format;
   readonly #v2Protobuf: Format;
   /** By format and definition. */
-  readonly #parts: SurfaceCache<PartEntry>;
-  /** Schemas that definitions share, by format and name: as many as the program knows. */
+  readonly #parts: WeightedCache<PartEntry>;
+  /** Shared schemas by format and name; their number is that of built-in schemas. */
   readonly #shared = new Map<string, Buffer>();
-  /** Documents without any resource, by format. */
+  /** Documents without resources, by format. */
   readonly #frames = new Map<string, JsonObject>();
 
   constructor(options: DocumentBuilderOptions, modules: DocumentBuilderModules) {
     this.#modules = modules;
-    this.#parts = new SurfaceCache(options.cachedBytes ?? 16 * 1024 * 1024, ({ bytes }) => bytes);
+    this.#parts = new WeightedCache(options.cachedBytes ?? 16 * 1024 * 1024, ({ bytes }) => bytes);
     const convert = (document: JsonObject): JsonObject => buildOpenAPIv2([document], modules.definitions.version);
-    this.#v2 = { name: 'v2', places: ['paths', 'definitions'], convert, encode: encodeMember };
+    this.#v2 = { name: 'v2', memberPaths: ['paths', 'definitions'], convert, encode: encodeMember };
     this.#v2Protobuf = {
       name: 'v2 protobuf',
-      places: ['paths', 'definitions'],
+      memberPaths: ['paths', 'definitions'],
       convert,
       encode: (value, key, place) => (place === 'paths' ? encodePath(key, value) : encodeDefinition(key, value)),
     };
@@ -81,45 +80,45 @@ export class DocumentBuilder {
     return this.#json(v3Format, definitions);
   }
 
-  /** The same as protobuf. */
+  /** {@link v3} in protobuf. */
   async v3Protobuf(definitions: readonly ResourceDefinition[]): Promise<Buffer> {
-    const { paths, schemas } = await this.#collect(v3Protobuf, definitions, slicesOfTurns());
-    return encodeDocumentV3(this.#frame(v3Protobuf), inOrder(paths), inOrder(schemas));
+    const { paths, schemas } = await this.#collect(v3Protobuf, definitions, timeSlices());
+    return encodeDocumentV3(this.#frame(v3Protobuf), sortedByKey(paths), sortedByKey(schemas));
   }
 
-  /** OpenAPI v2 of all resources of a surface. */
+  /** OpenAPI v2 of all served resources. */
   v2(definitions: readonly ResourceDefinition[]): Promise<Buffer> {
     return this.#json(this.#v2, definitions);
   }
 
-  /** The same as protobuf. */
+  /** {@link v2} in protobuf. */
   async v2Protobuf(definitions: readonly ResourceDefinition[]): Promise<Buffer> {
-    const { paths, schemas } = await this.#collect(this.#v2Protobuf, definitions, slicesOfTurns());
-    return encodeDocument(this.#frame(this.#v2Protobuf), inOrder(paths), inOrder(schemas));
+    const { paths, schemas } = await this.#collect(this.#v2Protobuf, definitions, timeSlices());
+    return encodeDocument(this.#frame(this.#v2Protobuf), sortedByKey(paths), sortedByKey(schemas));
   }
 
   async #json(format: Format, definitions: readonly ResourceDefinition[]): Promise<Buffer> {
-    const slices = slicesOfTurns();
+    const slices = timeSlices();
     const { paths, schemas } = await this.#collect(format, definitions, slices);
     const chunks: Buffer[] = [];
     const members = new Map([
-      [format.places[0], paths],
-      [format.places[1], schemas],
+      [format.memberPaths[0], paths],
+      [format.memberPaths[1], schemas],
     ]);
     writeFrame(this.#frame(format), '', members, chunks);
-    return await joined(chunks, slices);
+    return await concatenate(chunks, slices);
   }
 
-  /** The members of the merged places, encoded, by their keys. */
+  /** The encoded paths and schemas by key. */
   async #collect(
     format: Format,
     definitions: readonly ResourceDefinition[],
-    slices: Slices,
+    slices: TimeSlices,
   ): Promise<{ paths: Map<string, Buffer>; schemas: Map<string, Buffer> }> {
     const paths = new Map<string, Buffer>();
     const schemas = new Map<string, Buffer>();
     for (const definition of definitions) {
-      if (slices.over) await slices.next();
+      if (slices.isExceeded) await slices.yield();
       const part = await this.#part(format, definition, slices);
       for (const [key, bytes] of part.paths) if (!paths.has(key)) paths.set(key, bytes);
       for (const [key, bytes] of part.schemas) if (!schemas.has(key)) schemas.set(key, bytes);
@@ -130,8 +129,8 @@ export class DocumentBuilder {
     return { paths, schemas };
   }
 
-  /** Whoever wants a part that is being built waits for the same building. */
-  #part(format: Format, definition: ResourceDefinition, slices: Slices): Promise<Part> {
+  /** Concurrent documents share the build of a part. */
+  #part(format: Format, definition: ResourceDefinition, slices: TimeSlices): Promise<Part> {
     const key = `${format.name} ${definitionHash(definition)}`;
     return this.#parts.get(key, () => {
       const entry: PartEntry = { promise: this.#build(format, definition, slices), bytes: 0 };
@@ -146,16 +145,16 @@ export class DocumentBuilder {
     }).promise;
   }
 
-  async #build(format: Format, definition: ResourceDefinition, slices: Slices): Promise<Part> {
+  async #build(format: Format, definition: ResourceDefinition, slices: TimeSlices): Promise<Part> {
     const { definitions } = this.#modules;
     const resource = openApiResourceOf(definition);
-    // What is asked for most needs no tree of its paths.
+    // v3 JSON, the most requested form, is written without a tree of its paths.
     const texts = format === v3Format ? this.#pathTexts.of(resource) : undefined;
     const document: JsonObject =
       texts === undefined
         ? buildOpenAPIv3(definition, [resource], definitions)
         : { components: { schemas: componentsOf(resource, texts.references, definitions) } };
-    if (slices.over) await slices.next();
+    if (slices.isExceeded) await slices.yield();
     const own: JsonObject = {};
     const shared: string[] = [];
     const all = memberOf(document, 'components.schemas');
@@ -172,24 +171,24 @@ export class DocumentBuilder {
         paths: {},
         components: { schemas: { [key]: all[key] as Json } },
       });
-      const place = format.places[1];
+      const place = format.memberPaths[1];
       this.#shared.set(id, format.encode(memberOf(converted, place)[key] as Json, key, place));
     }
     const converted = format.convert({ ...document, components: { schemas: own } });
-    const encoded = async (place: Format['places'][number]): Promise<Part['paths']> => {
+    const encoded = async (place: Format['memberPaths'][number]): Promise<Part['paths']> => {
       const members = memberOf(converted, place);
       const result: [string, Buffer][] = [];
       for (const key of Object.keys(members)) {
-        if (slices.over) await slices.next();
+        if (slices.isExceeded) await slices.yield();
         result.push([key, format.encode(members[key] as Json, key, place)]);
       }
       return result;
     };
     const paths =
       texts === undefined
-        ? await encoded(format.places[0])
+        ? await encoded(format.memberPaths[0])
         : texts.members.map(([key, text]): Part['paths'][number] => [key, memberOfText(text, key)]);
-    const schemas = await encoded(format.places[1]);
+    const schemas = await encoded(format.memberPaths[1]);
     let bytes = shared.length * 8;
     for (const [key, member] of [...paths, ...schemas]) bytes += memberOverhead + key.length + member.length;
     return { paths, schemas, shared, bytes };
@@ -205,13 +204,13 @@ export class DocumentBuilder {
   }
 }
 
-/** A member of a JSON object with its key, as it stands between commas. */
+/** Encodes a member of a JSON object with its key, without commas. */
 const encodeMember = (value: Json, key: string): Buffer => memberOfText(JSON.stringify(value), key);
 const memberOfText = (text: string, key: string): Buffer => Buffer.from(`${JSON.stringify(key)}:${text}`);
 
 const v3Format: Format = {
   name: 'v3',
-  places: ['paths', 'components.schemas'],
+  memberPaths: ['paths', 'components.schemas'],
   convert: (document) => document,
   encode: encodeMember,
 };
@@ -228,18 +227,18 @@ function memberOf(document: JsonObject, place: string): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-function inOrder(members: ReadonlyMap<string, Buffer>): Buffer[] {
+function sortedByKey(members: ReadonlyMap<string, Buffer>): Buffer[] {
   return [...members.keys()].sort().map((key) => members.get(key) as Buffer);
 }
 
-/** A document of hundreds of definitions has dozens of megabytes. */
-async function joined(chunks: readonly Buffer[], slices: Slices): Promise<Buffer> {
+/** Concatenates in time slices: a document of hundreds of definitions has dozens of megabytes. */
+async function concatenate(chunks: readonly Buffer[], slices: TimeSlices): Promise<Buffer> {
   let length = 0;
   for (const chunk of chunks) length += chunk.length;
   const whole = Buffer.allocUnsafe(length);
   let at = 0;
   for (const chunk of chunks) {
-    if (slices.over) await slices.next();
+    if (slices.isExceeded) await slices.yield();
     at += chunk.copy(whole, at);
   }
   return whole;
@@ -247,7 +246,7 @@ async function joined(chunks: readonly Buffer[], slices: Slices): Promise<Buffer
 
 const comma = Buffer.from(',');
 
-/** Writes a document with the encoded members in the places of its own. */
+/** Writes a document with the encoded members inserted at their paths. */
 function writeFrame(
   value: JsonObject,
   place: string,
@@ -258,7 +257,7 @@ function writeFrame(
   chunks.push(Buffer.from('{'));
   let first = true;
   if (merged !== undefined) {
-    for (const bytes of inOrder(merged)) {
+    for (const bytes of sortedByKey(merged)) {
       if (!first) chunks.push(comma);
       first = false;
       chunks.push(bytes);
@@ -269,7 +268,7 @@ function writeFrame(
       first = false;
       const member = value[key] as Json;
       const inner = place === '' ? key : `${place}.${key}`;
-      if (isJsonObject(member) && holdsMembers(inner, members)) {
+      if (isJsonObject(member) && containsMembers(inner, members)) {
         chunks.push(Buffer.from(`${JSON.stringify(key)}:`));
         writeFrame(member, inner, members, chunks);
       } else {
@@ -280,7 +279,7 @@ function writeFrame(
   chunks.push(Buffer.from('}'));
 }
 
-function holdsMembers(place: string, members: ReadonlyMap<string, unknown>): boolean {
+function containsMembers(place: string, members: ReadonlyMap<string, unknown>): boolean {
   for (const name of members.keys()) if (name === place || name.startsWith(`${place}.`)) return true;
   return false;
 }

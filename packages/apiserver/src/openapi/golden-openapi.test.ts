@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
 import { type ResourceDefinition, builtInResources, resolveComponent } from '@multiplane/apis';
-import { goldenOperations, goldenParts } from '../test-support/golden-openapi.data.ts';
+import { goldenOperations, goldenParts } from '../../test/golden-openapi.data.ts';
 import { DocumentBuilder } from './document-builder.ts';
 
 /*
- * Everything that a client reads of an operation is as in Kubernetes' own documents (K5.15): places, names, actions, kinds,
- * parameters, bodies and answers. Their schemas are made from the same documents (hack/import-openapi.mjs).
+ * Compares operations with Kubernetes' own documents: paths, names, actions, kinds, parameters, bodies and responses.
+ * Their schemas are generated from the same documents (hack/import-openapi.mjs).
  */
 
 interface Operation {
@@ -46,7 +46,7 @@ function linesOf(path: string, { parameters: shared = [], ...operations }: PathI
   });
 }
 
-test('operations of built-in kinds are those of Kubernetes', async () => {
+test('operations of built-in kinds equal those of Kubernetes', async () => {
   const builder = new DocumentBuilder(
     {},
     {

@@ -1,30 +1,34 @@
 import { createHash } from 'node:crypto';
 import { apiVersionOf } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { slicesOfTurns } from '@multiplane/component-base';
+import { timeSlices } from '@multiplane/component-base';
 import type { OpenAPIResource } from '@multiplane/schema';
 
-/** One group version of a surface and what its document depends on. */
-export interface OpenAPIGroup {
+/** One group version of the served APIs, and what its document depends on. */
+export interface OpenAPIGroupVersion {
   /** `api/v1`, `apis/example.com/v1`. */
   readonly path: string;
   readonly group: string;
   readonly version: string;
   readonly definitions: readonly ResourceDefinition[];
-  /** Names the content of the document without building it: equal for equal definitions, whatever the tenant. */
+  /**
+   * Hash of the document's inputs, computed without building it: equal for equal definitions in any logical cluster.
+   */
   readonly hash: string;
 }
 
-/** The group versions of one surface, by path. */
-export class OpenAPISurface {
-  readonly groups: ReadonlyMap<string, OpenAPIGroup>;
-  /** Names the content of all. */
+/** The group versions of a set of served APIs, by path. */
+export class OpenAPIGroupVersions {
+  readonly groups: ReadonlyMap<string, OpenAPIGroupVersion>;
+  /** Hash of all group versions. */
   readonly hash: string;
   readonly createdAt: Date;
-  /** How many definitions there are. */
+  /** Number of definitions. */
   readonly size: number;
 
-  /** `salt` stands for the program: another version of it may build other documents from the same definitions. */
+  /**
+   * `salt` identifies the program version, because another version may build other documents from the same definitions.
+   */
   constructor(definitions: readonly ResourceDefinition[], salt: string, createdAt: Date) {
     const byPath = new Map<string, ResourceDefinition[]>();
     for (const definition of definitions) {
@@ -33,7 +37,7 @@ export class OpenAPISurface {
       if (known === undefined) byPath.set(path, [definition]);
       else known.push(definition);
     }
-    const groups = new Map<string, OpenAPIGroup>();
+    const groups = new Map<string, OpenAPIGroupVersion>();
     const all = createHash('sha512').update(salt);
     for (const path of [...byPath.keys()].sort()) {
       const members = (byPath.get(path) as ResourceDefinition[]).sort((a, b) => (a.resource < b.resource ? -1 : 1));
@@ -56,7 +60,7 @@ const hex = (hash: ReturnType<typeof createHash>): string => hash.digest('hex').
 
 const hashes = new WeakMap<ResourceDefinition, string>();
 
-/** Names all of a definition that its part of a document depends on: equal for equal definitions, whatever the tenant. */
+/** Hash of everything in a definition that documents depend on: equal for equal definitions in any logical cluster. */
 export function definitionHash(definition: ResourceDefinition): string {
   let hash = hashes.get(definition);
   if (hash === undefined) {
@@ -81,12 +85,12 @@ export function definitionHash(definition: ResourceDefinition): string {
   return hash;
 }
 
-/** Hashes go through whole schemas: beforehand, with pauses. */
+/** Computes the hashes in time slices, because they cover whole schemas. */
 export async function prepareHashes(definitions: readonly ResourceDefinition[]): Promise<void> {
-  const slices = slicesOfTurns();
+  const slices = timeSlices();
   for (const definition of definitions) {
     definitionHash(definition);
-    if (slices.over) await slices.next();
+    if (slices.isExceeded) await slices.yield();
   }
 }
 
@@ -96,7 +100,7 @@ function hashOf(definitions: readonly ResourceDefinition[], salt: string): strin
   return hex(hash);
 }
 
-/** A definition as the builders of documents know it. */
+/** The definition as input of the document builders. */
 export function openApiResourceOf(definition: ResourceDefinition): OpenAPIResource {
   const { group, version, kind, listKind, resource, namespaced, verbs, origin } = definition;
   const { schema, strategy, native, subresources, fieldSelectors } = definition;
@@ -110,7 +114,7 @@ export function openApiResourceOf(definition: ResourceDefinition): OpenAPIResour
     verbs,
     origin,
     schema: schema.source,
-    // A namespace answers with itself as well, but has never said so.
+    // Deleting a namespace returns the namespace, but Kubernetes' document does not say so.
     returnsDeletedObject: strategy.returnsDeletedObject && kind !== 'Namespace',
     nativePatchMeta: native?.patchMeta,
     selectableFields: origin === 'custom' ? Object.keys(fieldSelectors) : undefined,

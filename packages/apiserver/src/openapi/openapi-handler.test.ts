@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
 import { builtInResources, defaultStrategy, type ResourceDefinition } from '@multiplane/apis';
-import { MemoryExchange, memoryContext } from '../test-support/memory-exchange.ts';
+import { MemoryExchange, memoryContext } from '../../test/memory-exchange.ts';
 import { openapiHandler } from './openapi-handler.ts';
 
 function definition(group: string, kind: string, hash: string, spec: JsonObject): ResourceDefinition {
@@ -36,7 +36,7 @@ beforeEach(() => {
       resolver: {
         resolve: () => undefined,
         list: (cluster) => clusters[cluster] ?? [],
-        surfaceHash: (cluster) =>
+        discoveryHash: (cluster) =>
           (clusters[cluster] ?? []).map(({ resource, schema }) => `${resource} ${schema.hash}`).join(),
         isBuiltInGroup: () => false,
       },
@@ -62,8 +62,8 @@ interface Document {
   components: { schemas: Record<string, { properties: Record<string, unknown> }> };
 }
 
-describe('version 3', () => {
-  test('the index leads to each document', async () => {
+describe('OpenAPI v3', () => {
+  test('the index lists each document', async () => {
     const url = await urlOf('a', 'apis/g.example.com/v1');
     expect(url).toMatch(/^\/openapi\/v3\/apis\/g\.example\.com\/v1\?hash=[0-9A-F]{128}$/);
     expect(await urlOf('b', 'apis/g.example.com/v1')).toBe('');
@@ -89,7 +89,7 @@ describe('version 3', () => {
     });
   });
 
-  test('every document of the index can be had under its hash, and refers to nothing it lacks', async () => {
+  test('every document of the index is served by its hash and has no dangling references', async () => {
     const { paths } = JSON.parse((await ask('/clusters/a/openapi/v3')).body) as {
       paths: Record<string, { serverRelativeURL: string }>;
     };
@@ -106,7 +106,7 @@ describe('version 3', () => {
     }
   });
 
-  test('an old hash is sent to the new one, in the same cluster', async () => {
+  test('an outdated hash is redirected to the current one in the same cluster', async () => {
     const old = await urlOf('a', 'apis/g.example.com/v1');
     clusters['a'] = [
       definition('g.example.com', 'Widget', '2', { type: 'object', properties: { m: { type: 'string' } } }),
@@ -119,13 +119,13 @@ describe('version 3', () => {
     expect((await ask(location)).body).toContain('"m":{"type":"string"}');
   });
 
-  test('equal definitions of two tenants have one document', async () => {
+  test('logical clusters with equal definitions share a document', async () => {
     clusters['b'] = [widget];
     expect(await urlOf('a', 'apis/g.example.com/v1')).toBe(await urlOf('b', 'apis/g.example.com/v1'));
     expect(await urlOf('a', 'apis/g.example.com/v1')).not.toBe('');
   });
 
-  test('what the client has is not sent again', async () => {
+  test('returns 304 for an unchanged document', async () => {
     for (const url of [
       '/clusters/a/openapi/v3',
       '/clusters/a/openapi/v3/apis/g.example.com/v1',
@@ -155,7 +155,7 @@ describe('version 3', () => {
     expect((await ask(url, headers as Record<string, string>, method)).status).toBe(status);
   });
 
-  test('names out of the tree of prototypes are names like others', async () => {
+  test('names of Object.prototype members are ordinary names', async () => {
     clusters['a'] = [
       definition('g.example.com', 'Widget', '3', {
         type: 'object',
@@ -167,7 +167,7 @@ describe('version 3', () => {
   });
 });
 
-test('version 2 holds all resources of the cluster', async () => {
+test('OpenAPI v2 contains all resources of the cluster', async () => {
   const answer = await ask('/clusters/a/openapi/v2');
   expect(answer.answer).toMatchObject({ 'content-type': 'application/json', vary: ['Accept-Encoding', 'Accept'] });
   const document = JSON.parse(answer.body) as {
@@ -182,7 +182,7 @@ test('version 2 holds all resources of the cluster', async () => {
   expect(answer.body).not.toContain('#/components/');
 });
 
-test('hundreds of large definitions do not hold the event loop', async () => {
+test('hundreds of large definitions do not block the event loop', async () => {
   const fields = Object.fromEntries(
     Array.from({ length: 400 }, (_, i) => [
       `field${i}`,
@@ -205,7 +205,7 @@ test('hundreds of large definitions do not hold the event loop', async () => {
   expect(turns).toBeGreaterThan(3);
 });
 
-test('one more definition costs its own part of the document only', async () => {
+test('another definition only builds its own part', async () => {
   let built = 0;
   const counted = (kind: string): ResourceDefinition => ({
     ...definition('g.example.com', kind, kind, number),
@@ -230,7 +230,7 @@ test('one more definition costs its own part of the document only', async () => 
   expect(built - before).toBe(before / 2);
 });
 
-test('version 2 as protobuf, for clients that take nothing else', async () => {
+test('OpenAPI v2 in protobuf', async () => {
   const accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
   const answer = await ask('/clusters/a/openapi/v2', { accept });
   expect(answer.status).toBe(200);
@@ -241,7 +241,7 @@ test('version 2 as protobuf, for clients that take nothing else', async () => {
   expect((await ask('/clusters/a/openapi/v2')).answer['etag']).not.toBe(answer.answer['etag']);
 });
 
-test('version 3 as protobuf, under the tag that the index gives', async () => {
+test('OpenAPI v3 in protobuf, with the ETag of the index', async () => {
   const url = await urlOf('a', 'apis/g.example.com/v1');
   for (const form of ['v3@v1.0', 'v3.v1.0']) {
     const accept = `application/com.github.proto-openapi.spec.${form}+protobuf`;

@@ -2,17 +2,21 @@ import { createHash } from 'node:crypto';
 import { accepts, parseAccept } from '@multiplane/apimachinery';
 import { resolveComponent, type ResourceDefinition } from '@multiplane/apis';
 import { systemClock, type Clock } from '@multiplane/component-base';
+import {
+  acceptHeader,
+  type Exchange,
+  type Handler,
+  type RequestContext,
+  writeMethodNotAllowed,
+  writeNotFoundText,
+} from '@multiplane/generic-server';
 import type { OpenAPIDefinitions } from '@multiplane/schema';
 import { matchesTag } from '../discovery/discovery-handler.ts';
-import { acceptHeader } from '../endpoints/negotiation.ts';
-import type { Exchange } from '../exchange.ts';
-import type { ResourceResolver } from '../registry/resource-resolver.ts';
-import { clusterSurfaces, type Surface, type SurfaceOf } from '../registry/surface.ts';
-import type { Handler, RequestContext } from '../request-context.ts';
-import { writeMethodNotAllowed, writeNotFoundText } from '../responses.ts';
-import { SurfaceCache } from '../surface-cache.ts';
+import type { ResourceResolver } from '../registry/definitions/resource-resolver.ts';
+import { clusterServedApis, type ServedApis, type ServedApisOf } from '../registry/definitions/served-apis.ts';
+import { WeightedCache } from '../weighted-cache.ts';
 import { DocumentBuilder } from './document-builder.ts';
-import { OpenAPISurface, prepareHashes } from './openapi-surface.ts';
+import { OpenAPIGroupVersions, prepareHashes } from './openapi-group-versions.ts';
 import { openapiV2ProtobufTypes } from './protobuf-document.ts';
 import { openapiV3ProtobufTypes } from './protobuf-document-v3.ts';
 import { staticDocuments, type StaticDocument } from './static-documents.ts';
@@ -20,18 +24,18 @@ import { staticDocuments, type StaticDocument } from './static-documents.ts';
 export interface OpenAPIOptions {
   /** `info.version` of the documents: the server's git version. */
   readonly version: string;
-  /** Bytes of built documents that are kept. */
+  /** Limit of cached documents, in bytes. */
   readonly cachedBytes?: number | undefined;
-  /** Definitions in all the indexes that are kept. */
+  /** Limit of cached indexes, in definitions. */
   readonly cachedDefinitions?: number | undefined;
 }
 export type OpenAPIModules = { readonly clock?: Clock | undefined } & (
   | { readonly resolver: ResourceResolver }
-  /** For a server whose surfaces hang on something else than the logical cluster. */
-  | { readonly surfaceOf: SurfaceOf }
+  /** For servers whose served APIs do not depend on the logical cluster alone. */
+  | { readonly servedApisOf: ServedApisOf }
 );
 
-/** A built document, or one that is being built. */
+/** A document that is built or being built. */
 interface Entry {
   readonly promise: Promise<Buffer>;
   bytes: number;
@@ -42,9 +46,9 @@ const yearMilliseconds = 365 * 24 * 60 * 60 * 1000;
 const indexPath = '/openapi/v3';
 
 /**
- * `/openapi/v3`, its documents and `/openapi/v2`, for one logical cluster (K5.15). The index names each document by a
- * hash of what it would be built from, so listing costs no building; a document is built when somebody asks for it, and
- * shared by all tenants whose definitions agree.
+ * `/openapi/v3`, its documents and `/openapi/v2`, for one logical cluster. The index names each document by the hash of
+ * its inputs, so it needs no documents; a document is built on the first request, and shared by all logical clusters
+ * with equal definitions.
  */
 export function openapiHandler(options: OpenAPIOptions, modules: OpenAPIModules): Handler {
   const server = new OpenAPIServer(options, modules);
@@ -52,57 +56,58 @@ export function openapiHandler(options: OpenAPIOptions, modules: OpenAPIModules)
 }
 
 class OpenAPIServer {
-  readonly #surfaceOf: SurfaceOf;
+  readonly #servedApisOf: ServedApisOf;
   readonly #clock: Clock;
   readonly #definitions: OpenAPIDefinitions;
-  readonly #surfaces: SurfaceCache<OpenAPISurface>;
-  readonly #documents: SurfaceCache<Entry>;
+  readonly #groupVersions: WeightedCache<OpenAPIGroupVersions>;
+  readonly #documents: WeightedCache<Entry>;
   readonly #builder: DocumentBuilder;
   readonly #statics: ReadonlyMap<string, StaticDocument>;
 
   constructor(options: OpenAPIOptions, modules: OpenAPIModules) {
     const { clock = systemClock } = modules;
-    this.#surfaceOf = 'surfaceOf' in modules ? modules.surfaceOf : clusterSurfaces(modules.resolver);
+    this.#servedApisOf = 'servedApisOf' in modules ? modules.servedApisOf : clusterServedApis(modules.resolver);
     this.#clock = clock;
     this.#definitions = { resolve: resolveComponent, version: options.version };
     this.#statics = staticDocuments(this.#definitions);
-    this.#surfaces = new SurfaceCache(options.cachedDefinitions ?? 16_384, (surface) => surface.size);
-    this.#documents = new SurfaceCache(options.cachedBytes ?? 24 * 1024 * 1024, (entry) => entry.bytes);
+    this.#groupVersions = new WeightedCache(options.cachedDefinitions ?? 16_384, (groupVersions) => groupVersions.size);
+    this.#documents = new WeightedCache(options.cachedBytes ?? 24 * 1024 * 1024, (entry) => entry.bytes);
     this.#builder = new DocumentBuilder({}, { definitions: this.#definitions });
   }
 
   async handle(context: RequestContext): Promise<void> {
     const { path } = context.info;
-    const served = await this.#surfaceOf(context);
+    const served = await this.#servedApisOf(context);
     if (served === undefined) {
       writeNotFoundText(context.exchange);
       return;
     }
-    const surface = await this.#contentOf(served);
-    const place = path.endsWith('/') ? path.slice(0, -1) : path;
-    const known = place === '/openapi/v2' || place === indexPath || place.startsWith(`${indexPath}/`);
-    if (!known) writeNotFoundText(context.exchange);
+    const groupVersions = await this.#groupVersionsOf(served);
+    const normalized = path.endsWith('/') ? path.slice(0, -1) : path;
+    const isKnownPath =
+      normalized === '/openapi/v2' || normalized === indexPath || normalized.startsWith(`${indexPath}/`);
+    if (!isKnownPath) writeNotFoundText(context.exchange);
     else if (context.exchange.method !== 'GET') writeMethodNotAllowed(context);
-    else if (place === '/openapi/v2') await this.#answerV2(context, surface);
-    else if (place === indexPath) this.#answerIndex(context.exchange, surface);
-    else await this.#answerV3(context, surface, place.slice(indexPath.length + 1));
+    else if (normalized === '/openapi/v2') await this.#respondV2(context, groupVersions);
+    else if (normalized === indexPath) this.#respondIndex(context.exchange, groupVersions);
+    else await this.#respondV3(context, groupVersions, normalized.slice(indexPath.length + 1));
   }
 
-  async #contentOf(served: Surface): Promise<OpenAPISurface> {
+  async #groupVersionsOf(served: ServedApis): Promise<OpenAPIGroupVersions> {
     let definitions: readonly ResourceDefinition[] = [];
-    if (!this.#surfaces.has(served.hash)) {
+    if (!this.#groupVersions.has(served.hash)) {
       definitions = served.definitions();
       await prepareHashes(definitions);
     }
-    return this.#surfaces.get(
+    return this.#groupVersions.get(
       served.hash,
-      () => new OpenAPISurface(definitions, this.#definitions.version, new Date(this.#clock.now())),
+      () => new OpenAPIGroupVersions(definitions, this.#definitions.version, new Date(this.#clock.now())),
     );
   }
 
-  async #answerV3(context: RequestContext, surface: OpenAPISurface, path: string): Promise<void> {
+  async #respondV3(context: RequestContext, groupVersions: OpenAPIGroupVersions, path: string): Promise<void> {
     const { exchange, info } = context;
-    const group = surface.groups.get(path);
+    const group = groupVersions.groups.get(path);
     const hash = group?.hash ?? this.#statics.get(path)?.hash;
     if (hash === undefined) {
       exchange.respond(404, '');
@@ -113,13 +118,13 @@ class OpenAPIServer {
       exchange.respond(406, '');
       return;
     }
-    const wanted = info.query.get('hash');
-    if (wanted !== null && wanted !== '' && wanted !== hash) {
+    const requestedHash = info.query.get('hash');
+    if (requestedHash !== null && requestedHash !== '' && requestedHash !== hash) {
       exchange.setHeader('location', `${prefixOf(context)}${indexPath}/${path}?hash=${hash}`);
       exchange.respond(301, '');
       return;
     }
-    if (wanted === hash) {
+    if (requestedHash === hash) {
       exchange.setHeader('cache-control', 'public, immutable');
       exchange.setHeader('expires', new Date(this.#clock.now() + yearMilliseconds).toUTCString());
     }
@@ -131,54 +136,54 @@ class OpenAPIServer {
       const { bytes, protobuf } = this.#statics.get(path) as StaticDocument;
       return Promise.resolve(isJson ? bytes : protobuf);
     };
-    // Both forms have the tag of the JSON, by which the index names the document.
-    await this.#answerDocument(exchange, surface, hash, build, type, isJson ? hash : `protobuf ${hash}`);
+    // Both forms have the ETag of the JSON form, by which the index names the document.
+    await this.#respondDocument(exchange, groupVersions, hash, build, type, isJson ? hash : `protobuf ${hash}`);
   }
 
-  async #answerV2({ exchange }: RequestContext, surface: OpenAPISurface): Promise<void> {
+  async #respondV2({ exchange }: RequestContext, groupVersions: OpenAPIGroupVersions): Promise<void> {
     const type = typeOf(exchange, openapiV2ProtobufTypes);
     if (type === undefined) {
       exchange.respond(406, '');
       return;
     }
     exchange.setHeader('vary', ['Accept-Encoding', 'Accept']);
-    const definitions = [...surface.groups.values()].flatMap((group) => group.definitions);
-    await this.#answerDocument(
+    const definitions = [...groupVersions.groups.values()].flatMap((group) => group.definitions);
+    await this.#respondDocument(
       exchange,
-      surface,
-      hashOf(`v2 ${type} ${surface.hash}`),
+      groupVersions,
+      hashOf(`v2 ${type} ${groupVersions.hash}`),
       () => (type === jsonType ? this.#builder.v2(definitions) : this.#builder.v2Protobuf(definitions)),
       type,
     );
   }
 
-  #answerIndex(exchange: Exchange, surface: OpenAPISurface): void {
-    if (tagged(exchange, hashOf(`index ${surface.hash}`), surface)) return;
-    const documents = [...surface.groups, ...this.#statics].sort(([a], [b]) => (a < b ? -1 : 1));
+  #respondIndex(exchange: Exchange, groupVersions: OpenAPIGroupVersions): void {
+    if (respondNotModified(exchange, hashOf(`index ${groupVersions.hash}`), groupVersions)) return;
+    const documents = [...groupVersions.groups, ...this.#statics].sort(([a], [b]) => (a < b ? -1 : 1));
     const paths = Object.fromEntries(
       documents.map(([path, { hash }]) => [path, { serverRelativeURL: `${indexPath}/${path}?hash=${hash}` }]),
     );
-    // Kubernetes leaves the type of its index to be guessed; clients do not look at it.
+    // Kubernetes sets no content type for the index, so its server detects text/plain; clients ignore it.
     exchange.setHeader('content-type', 'text/plain; charset=utf-8');
     exchange.respond(200, JSON.stringify({ paths }));
   }
 
-  async #answerDocument(
+  async #respondDocument(
     exchange: Exchange,
-    surface: OpenAPISurface,
+    groupVersions: OpenAPIGroupVersions,
     hash: string,
     build: () => Promise<Buffer>,
     type: string,
-    /** What the document is kept under. */
+    /** The cache key of the document. */
     key = hash,
   ): Promise<void> {
-    if (tagged(exchange, hash, surface)) return;
+    if (respondNotModified(exchange, hash, groupVersions)) return;
     const bytes = await this.#document(key, build);
     exchange.setHeader('content-type', type);
     exchange.respond(200, bytes);
   }
 
-  /** Whoever asks while a document is being built waits for the same building. */
+  /** Concurrent requests for a document share one build. */
   #document(hash: string, build: () => Promise<Buffer>): Promise<Buffer> {
     return this.#documents.get(hash, () => {
       const entry: Entry = { promise: build(), bytes: 0 };
@@ -194,17 +199,17 @@ class OpenAPIServer {
   }
 }
 
-/** Sets the validators; true: the client has this content, and was told so. */
-function tagged(exchange: Exchange, hash: string, surface: OpenAPISurface): boolean {
+/** Sets ETag and Last-Modified; returns true if it sent 304 because the client has this content. */
+function respondNotModified(exchange: Exchange, hash: string, groupVersions: OpenAPIGroupVersions): boolean {
   const etag = `"${hash}"`;
   exchange.setHeader('etag', etag);
-  exchange.setHeader('last-modified', surface.createdAt.toUTCString());
+  exchange.setHeader('last-modified', groupVersions.createdAt.toUTCString());
   if (!matchesTag(exchange.headers['if-none-match'], etag)) return false;
   exchange.respond(304, '');
   return true;
 }
 
-/** The type to answer with: JSON unless a protobuf is wanted more; undefined when neither is. */
+/** The media type of the response: the first accepted one of JSON and protobuf; undefined if neither is accepted. */
 function typeOf(exchange: Exchange, protobufs: readonly string[]): string | undefined {
   const accept = acceptHeader(exchange.headers);
   if (accept === '') return jsonType;
@@ -215,7 +220,7 @@ function typeOf(exchange: Exchange, protobufs: readonly string[]): string | unde
   return undefined;
 }
 
-/** What stands before the path in the URL of the request (`/clusters/x`). */
+/** The prefix of the path in the request URL (`/clusters/x`). */
 function prefixOf({ exchange, info }: RequestContext): string {
   const mark = exchange.url.indexOf('?');
   const whole = mark < 0 ? exchange.url : exchange.url.slice(0, mark);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { inner, readMessage, texts, type Message } from '../test-support/wire-message.ts';
+import { inner, readMessage, texts, type Message } from '../../test/wire-message.ts';
 import { encodeDocumentV3, encodePathV3, encodeSchemaV3 } from './protobuf-document-v3.ts';
 
 describe('a schema', () => {
@@ -11,7 +11,7 @@ describe('a schema', () => {
         required: ['spec', ''],
         properties: {
           spec: { description: 'what', allOf: [{ $ref: '#/components/schemas/Spec' }], default: {} },
-          other: { $ref: '#/components/schemas/Spec', description: 'told' },
+          other: { $ref: '#/components/schemas/Spec', description: 'described' },
           n: { type: 'integer', format: 'int32', minimum: 0.5, maximum: 10, nullable: true, default: 0 },
           e: { type: 'string', enum: ['a', 'b'], default: '' },
           f: { type: 'boolean', default: false },
@@ -32,18 +32,18 @@ describe('a schema', () => {
   );
   const property = (name: string): Message => inner(properties[name] as Message, 1);
 
-  test('has its name, type, texts and required fields', () => {
+  test('encodes name, type, strings and required fields', () => {
     expect(texts(named, 1)).toEqual(['v1.Widget']);
     expect([texts(schema, 25), texts(schema, 34), texts(schema, 23)]).toEqual([['object'], ['größer'], ['spec', '']]);
   });
 
-  test('has references, and others beside a description', () => {
+  test('encodes references, without siblings', () => {
     expect(texts(inner(properties['other'] as Message, 2), 1)).toEqual(['#/components/schemas/Spec']);
-    expect(texts(inner(properties['other'] as Message, 2), 3)).toEqual(['told']);
+    expect(texts(inner(properties['other'] as Message, 2), 3)).toEqual(['described']);
     expect(texts(inner(property('spec'), 26, 2), 1)).toEqual(['#/components/schemas/Spec']);
   });
 
-  test('has bounds, values, maps and lists', () => {
+  test('encodes bounds, values, maps and lists', () => {
     expect(property('n')).toMatchObject({ 1: [1], 11: [10], 13: [0.5] });
     expect(texts(property('n'), 35)).toEqual(['int32']);
     expect((property('e')[24] ?? []).map((item) => texts(readMessage(item as Buffer), 2)[0])).toEqual(['"a"', '"b"']);
@@ -51,14 +51,14 @@ describe('a schema', () => {
     expect(texts(inner(property('l'), 30, 1, 1, 29), 25)).toEqual(['boolean']);
   });
 
-  test('has defaults, also those that are nothing much', () => {
+  test('encodes defaults, including zero values', () => {
     expect(inner(property('n'), 33)).toEqual({ 1: [0] });
     expect(inner(property('f'), 33)).toEqual({ 2: [0] });
     expect(texts(inner(property('e'), 33), 3)).toEqual(['']);
     expect(inner(property('spec'), 33)).toEqual({});
   });
 
-  test('has its extensions as YAML', () => {
+  test('encodes extensions as YAML', () => {
     const extension = inner(schema, 36);
     expect(texts(extension, 1)).toEqual(['x-kubernetes-group-version-kind']);
     expect(JSON.parse(texts(inner(extension, 2), 2)[0] as string)).toEqual([
@@ -67,7 +67,7 @@ describe('a schema', () => {
   });
 });
 
-test('a path has its operations, parameters, body and answers', () => {
+test('a path contains operations, parameters, body and responses', () => {
   const reference = { $ref: '#/components/schemas/X' };
   const path = encodePathV3('/x/{name}', {
     parameters: [{ in: 'path', name: 'name', required: true, schema: { type: 'string', uniqueItems: true } }],
@@ -97,7 +97,7 @@ test('a path has its operations, parameters, body and answers', () => {
   expect(texts(inner(put, 13), 1)).toEqual(['x-kubernetes-action']);
 });
 
-test('a document holds version, title, paths, schemas and how clients prove who they are', () => {
+test('a document contains version, title, paths, schemas and security schemes', () => {
   const document = readMessage(
     encodeDocumentV3(
       {

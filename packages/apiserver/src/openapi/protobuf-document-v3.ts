@@ -16,13 +16,13 @@ import {
 } from './protobuf-values.ts';
 import { ProtobufWriter } from './protobuf-writer.ts';
 
-/** What clients ask for; the last one is what they are told it is (K5.15). */
+/** Media types of the protobuf form of OpenAPI v3; responses have the last one. */
 export const openapiV3ProtobufTypes = [
   'application/com.github.proto-openapi.spec.v3@v1.0+protobuf',
   'application/com.github.proto-openapi.spec.v3.v1.0+protobuf',
 ] as const;
 
-/** Fields of gnostic's `openapi.v3.Schema` by the name they have in JSON: number and how the value is written. */
+/** Fields of gnostic's `openapi.v3.Schema` by their JSON names: number and encoder. */
 const schemaFields: FieldTable = {
   nullable: [1, writeFlag],
   readOnly: [3, writeFlag],
@@ -71,21 +71,21 @@ const operations: Readonly<Record<string, number>> = {
   trace: 11,
 };
 
-/** One of the schemas of the components as a `NamedSchemaOrReference`, with the tag it has there. */
+/** Encodes one of the component schemas as a `NamedSchemaOrReference`, with its tag. */
 export function encodeSchemaV3(name: string, schema: Json): Buffer {
   const writer = new ProtobufWriter();
   writeNamed(writer, 1, { [name]: schema }, writeSchema);
   return writer.finish();
 }
 
-/** One of the paths as a `NamedPathItem`, with the tag it has there. */
+/** Encodes one of the paths as a `NamedPathItem`, with its tag. */
 export function encodePathV3(name: string, item: Json): Buffer {
   const writer = new ProtobufWriter();
   writeNamed(writer, 1, { [name]: item }, writePathItem);
   return writer.finish();
 }
 
-/** The `Document` around paths and schemas that are encoded already. */
+/** Encodes the `Document` around encoded paths and schemas. */
 export function encodeDocumentV3(frame: JsonObject, paths: Iterable<Buffer>, schemas: Iterable<Buffer>): Buffer {
   const writer = new ProtobufWriter();
   writeText(writer, 1, frame['openapi'] ?? '');
@@ -105,7 +105,7 @@ export function encodeDocumentV3(frame: JsonObject, paths: Iterable<Buffer>, sch
   return writer.finish();
 }
 
-/** A `SchemaOrReference`: what refers to another schema says nothing else. */
+/** Writes a `SchemaOrReference`; siblings of a reference are dropped. */
 function writeSchema(writer: ProtobufWriter, field: number, schema: Json): void {
   writer.message(field, () => {
     if (!isJsonObject(schema)) return;
@@ -126,10 +126,10 @@ function writePlainSchema(writer: ProtobufWriter, field: number, schema: Json): 
   });
 }
 
-/** A number, a flag or a text; of anything else the message only says that there is one. */
+/** Writes a number, boolean or string; for other values an empty message. */
 function writeDefault(writer: ProtobufWriter, field: number, value: Json): void {
   writer.message(field, () => {
-    // Members of a oneof are written whatever they are: which one is there is what they say.
+    // Members of a oneof are written even with default values, because their presence selects the type.
     if (typeof value === 'number' || typeof value === 'bigint') writer.presentDouble(1, Number(value));
     else if (typeof value === 'boolean') writer.presentBoolean(2, value);
     else if (typeof value === 'string') writer.element(3, value);
@@ -202,7 +202,7 @@ function writeResponse(writer: ProtobufWriter, field: number, response: Json): v
   );
 }
 
-/** Schemas by media type. */
+/** Writes schemas by media type. */
 function writeContent(writer: ProtobufWriter, field: number, content: Json | undefined): void {
   if (content === undefined) return;
   writer.message(field, () =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { inner, readMessage, texts, type Message } from '../test-support/wire-message.ts';
+import { inner, readMessage, texts, type Message } from '../../test/wire-message.ts';
 import { encodeDefinition, encodeDocument, encodePath } from './protobuf-document.ts';
 import { ProtobufWriter } from './protobuf-writer.ts';
 
@@ -30,14 +30,14 @@ describe('a schema', () => {
     ]),
   );
 
-  test('has its name, type, texts and required fields', () => {
+  test('encodes name, type, strings and required fields', () => {
     expect(texts(named, 1)).toEqual(['v1.Widget']);
     expect(texts(schema, 4)).toEqual(['größer']);
     expect(texts(schema, 19)).toEqual(['spec', '']);
     expect(texts(inner(schema, 22), 1)).toEqual(['object']);
   });
 
-  test('has properties with references, bounds, values, maps and lists', () => {
+  test('encodes properties with references, bounds, values, maps and lists', () => {
     expect(texts(properties['spec'] as Message, 1)).toEqual(['#/definitions/Spec']);
     expect(properties['n']).toMatchObject({ 7: [10], 9: [0.5], 11: [300] });
     expect((properties['e']?.[20] ?? []).map((item) => texts(readMessage(item as Buffer), 2)[0])).toEqual([
@@ -48,7 +48,7 @@ describe('a schema', () => {
     expect(texts(inner(properties['l'] as Message, 23, 1, 22), 1)).toEqual(['boolean']);
   });
 
-  test('has its extensions as YAML', () => {
+  test('encodes extensions as YAML', () => {
     const extension = inner(schema, 31);
     expect(texts(extension, 1)).toEqual(['x-kubernetes-group-version-kind']);
     expect(JSON.parse(texts(inner(extension, 2), 2)[0] as string)).toEqual([
@@ -57,7 +57,7 @@ describe('a schema', () => {
   });
 });
 
-test('a path has its operations, parameters and answers', () => {
+test('a path contains operations, parameters and responses', () => {
   const path = encodePath('/x/{name}', {
     patch: {
       operationId: 'patchX',
@@ -85,7 +85,7 @@ test('a path has its operations, parameters and answers', () => {
   expect(texts(inner(response, 2, 1, 2, 1), 1)).toEqual(['#/definitions/X']);
 });
 
-test('a document holds version, title, paths and definitions', () => {
+test('a document contains version, title, paths and definitions', () => {
   const document = readMessage(
     encodeDocument(
       { info: { title: 'T', version: 'v1' } },
@@ -99,7 +99,7 @@ test('a document holds version, title, paths and definitions', () => {
   expect((inner(document, 9)[1] ?? []).map((item) => texts(readMessage(item as Buffer), 1)[0])).toEqual(['A']);
 });
 
-test('a message longer than its first buffer is written whole', () => {
+test('a message longer than the initial buffer is complete', () => {
   const writer = new ProtobufWriter();
   const long = 'x'.repeat(100_000);
   writer.message(1, () => {

@@ -16,13 +16,13 @@ import {
 } from './protobuf-values.ts';
 import { ProtobufWriter } from './protobuf-writer.ts';
 
-/** What clients ask for; kubectl accepts nothing else of `/openapi/v2` (K5.15). */
+/** Media types of the protobuf form of OpenAPI v2, which is the only one that kubectl accepts for `/openapi/v2`. */
 export const openapiV2ProtobufTypes = [
   'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
   'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
 ] as const;
 
-/** Fields of gnostic's `openapi.v2.Schema` by the name they have in JSON: number and how the value is written. */
+/** Fields of gnostic's `openapi.v2.Schema` by their JSON names: number and encoder. */
 const schemaFields: FieldTable = {
   $ref: [1, writeText],
   format: [2, writeText],
@@ -66,21 +66,21 @@ const operations: Readonly<Record<string, number>> = {
 };
 const parameterPlaces: Readonly<Record<string, number>> = { header: 1, formData: 2, query: 3, path: 4 };
 
-/** One of the `definitions` as a `NamedSchema`, with the tag it has there. */
+/** Encodes one of the `definitions` as a `NamedSchema`, with its tag. */
 export function encodeDefinition(name: string, schema: Json): Buffer {
   const writer = new ProtobufWriter();
   writeNamed(writer, 1, { [name]: schema }, writeSchema);
   return writer.finish();
 }
 
-/** One of the `paths` as a `NamedPathItem`, with the tag it has there. */
+/** Encodes one of the `paths` as a `NamedPathItem`, with its tag. */
 export function encodePath(name: string, item: Json): Buffer {
   const writer = new ProtobufWriter();
   writeNamed(writer, 2, { [name]: item }, writePathItem);
   return writer.finish();
 }
 
-/** The `Document` around paths and definitions that are encoded already. */
+/** Encodes the `Document` around encoded paths and definitions. */
 export function encodeDocument(frame: JsonObject, paths: Iterable<Buffer>, definitions: Iterable<Buffer>): Buffer {
   const writer = new ProtobufWriter();
   writer.text(1, '2.0');
@@ -147,7 +147,7 @@ function writeParameter(writer: ProtobufWriter, field: number, parameter: Json):
           text(2, 'in');
           text(3, 'description');
           text(4, 'name');
-          // Only query and form parameters may be empty, so the type of the others comes one number earlier.
+          // Only query and form parameters have allowEmptyValue, so the field numbers of others are one lower.
           const shift = place === 'query' || place === 'formData' ? 1 : 0;
           text(5 + shift, 'type');
           text(6 + shift, 'format');

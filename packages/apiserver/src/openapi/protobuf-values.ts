@@ -1,17 +1,15 @@
 import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
 import type { ProtobufWriter } from './protobuf-writer.ts';
 
-/*
- * What the protobuf forms of OpenAPI v2 and v3 have in common: gnostic's way of writing maps, extensions and values.
- */
+/* Shared by the protobuf forms of OpenAPI v2 and v3: gnostic's encoding of maps, extensions and values. */
 
-/** How a value becomes a field. */
+/** Encodes a value as a field. */
 export type WriteValue = (writer: ProtobufWriter, field: number, value: Json) => void;
 
-/** Fields of a message by the names they have in JSON: number and how the value is written. */
+/** Fields of a message by their JSON names: number and encoder. */
 export type FieldTable = Readonly<Record<string, readonly [number, WriteValue]>>;
 
-/** The members of an object that the table knows, in their order, and its extensions. */
+/** Writes the members of an object that the table contains, in their order, then its extensions. */
 export function writeFields(writer: ProtobufWriter, table: FieldTable, extensions: number, object: JsonObject): void {
   for (const key of Object.keys(object)) {
     const known = Object.hasOwn(table, key) ? table[key] : undefined;
@@ -20,14 +18,14 @@ export function writeFields(writer: ProtobufWriter, table: FieldTable, extension
   writeExtensions(writer, extensions, object);
 }
 
-/** Each item of a list as a field of its own. */
+/** Writes each item of a list as a field. */
 export const writeEach =
   (write: WriteValue): WriteValue =>
   (writer, field, value) => {
     for (const item of listOf(value)) write(writer, field, item);
   };
 
-/** What further members must be: a schema, or whether there may be any. */
+/** Writes `additionalProperties`: a schema, or a boolean. */
 export const writeSchemaOrFlag =
   (writeSchema: WriteValue): WriteValue =>
   (writer, field, value) =>
@@ -35,7 +33,7 @@ export const writeSchemaOrFlag =
       typeof value === 'boolean' ? writer.boolean(2, value) : writeSchema(writer, 1, value),
     );
 
-/** A map of gnostic's: pairs of a name and a message. */
+/** Writes a map as gnostic's pairs of name and message. */
 export function writeNamed(writer: ProtobufWriter, field: number, map: Json, write: WriteValue): void {
   if (!isJsonObject(map)) return;
   for (const name of Object.keys(map)) {
@@ -56,7 +54,7 @@ export function writeExtensions(writer: ProtobufWriter, field: number, object: J
   }
 }
 
-/** Any value, as YAML; JSON is YAML. */
+/** Writes any value as YAML, of which JSON is a subset. */
 export function writeAny(writer: ProtobufWriter, field: number, value: Json): void {
   writer.message(field, () => writer.text(2, JSON.stringify(value)));
 }
@@ -77,5 +75,5 @@ export function writeDouble(writer: ProtobufWriter, field: number, value: Json):
   if (typeof value === 'number' || typeof value === 'bigint') writer.double(field, Number(value));
 }
 
-/** The items of a list; of anything else none. */
+/** The items of a list; none for other values. */
 export const listOf = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value : []);

@@ -1,12 +1,12 @@
 /**
- * Writes the protobuf wire format (proto3: what equals the default is left out). A nested message is written behind a
- * length of fixed width, which the format allows, so that nothing is copied to find out how long it became.
+ * Writes the protobuf wire format (proto3: default values are omitted). The length of a nested message is written as a
+ * varint of fixed width, so that the message need not be copied once its length is known.
  */
 export class ProtobufWriter {
   #buffer = Buffer.allocUnsafe(4096);
   #length = 0;
 
-  /** What was written; the writer must not be used any more. */
+  /** The encoded bytes; the writer must not be used afterwards. */
   finish(): Buffer {
     return this.#buffer.subarray(0, this.#length);
   }
@@ -15,32 +15,12 @@ export class ProtobufWriter {
     if (value !== '') this.element(field, value);
   }
 
-  /** A text of a list: written also when it is empty. */
+  /** A string of a repeated field: also written when it is empty. */
   element(field: number, value: string): void {
-    if (value.length < shortText && this.#shortElement(field, value)) return;
     const size = Buffer.byteLength(value);
     this.#head(field, 2, size);
     this.#reserve(size);
     this.#length += this.#buffer.write(value, this.#length, 'utf8');
-  }
-
-  /** The same for a short text of ASCII: false, and nothing written, for any other. A call into the engine costs more. */
-  #shortElement(field: number, value: string): boolean {
-    const before = this.#length;
-    this.#head(field, 2, value.length);
-    this.#reserve(value.length);
-    const buffer = this.#buffer;
-    let at = this.#length;
-    for (let index = 0; index < value.length; index++) {
-      const code = value.charCodeAt(index);
-      if (code > 0x7f) {
-        this.#length = before;
-        return false;
-      }
-      buffer[at++] = code;
-    }
-    this.#length = at;
-    return true;
   }
 
   bytes(field: number, value: Buffer): void {
@@ -58,7 +38,7 @@ export class ProtobufWriter {
     if (value !== 0) this.#head(field, 0, value);
   }
 
-  /** Written also when it is false: a member of a oneof. */
+  /** Also written when it is false: a member of a oneof. */
   presentBoolean(field: number, value: boolean): void {
     this.#head(field, 0, value ? 1 : 0);
   }
@@ -67,7 +47,7 @@ export class ProtobufWriter {
     if (value !== 0) this.presentDouble(field, value);
   }
 
-  /** Written also when it is 0: a member of a oneof. */
+  /** Also written when it is 0: a member of a oneof. */
   presentDouble(field: number, value: number): void {
     this.#varint(field * 8 + 1);
     this.#reserve(8);
@@ -111,6 +91,5 @@ export class ProtobufWriter {
   }
 }
 
-const shortText = 64;
-/** Enough for 256 MiB; a document is bounded far below. */
+/** Four bytes of varint: messages up to 256 MiB, far above the size limits of documents. */
 const lengthWidth = 4;

@@ -3,7 +3,7 @@ import type { JsonObject } from '@multiplane/apimachinery';
 import { openAPIDocument, type OpenAPIDefinitions } from '@multiplane/schema';
 import { encodeDocumentV3, encodePathV3 } from './protobuf-document-v3.ts';
 
-/** Documents besides those of group versions: what the server itself answers (K5.15). */
+/** OpenAPI documents of the server's own paths, in addition to those of group versions. */
 const staticPaths: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '.well-known/openid-configuration': {
     '/.well-known/openid-configuration/': 'getServiceAccountIssuerOpenIDConfiguration',
@@ -20,7 +20,7 @@ export interface StaticDocument {
   readonly hash: string;
 }
 
-/** Documents that are the same for every tenant, by their path below `/openapi/v3/`. */
+/** Documents that are equal for all logical clusters, by their path below `/openapi/v3/`. */
 export function staticDocuments(definitions: OpenAPIDefinitions): ReadonlyMap<string, StaticDocument> {
   return new Map(
     Object.entries(staticPaths).map(([path, operations]) => {

@@ -1,9 +1,9 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { KubeObject } from '@multiplane/apimachinery';
 import { OutcomeUnknownError, StorageFullError, type Storage } from '@multiplane/storage';
 import type { AdmissionPlugin } from '../admission/plugin.ts';
-import { Pipeline, type PipelineOptions } from '../pipeline-fixture.ts';
+import { Pipeline, type PipelineOptions } from '../../test/pipeline.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
 const roles = '/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles';
@@ -20,7 +20,7 @@ afterEach(async () => {
 
 const metadataOf = (object: unknown): KubeObject['metadata'] => (object as KubeObject).metadata;
 
-/** A store that lets a test step in between the read and the write of the next update. */
+/** A store that calls the test between the read and the write of the next update. */
 function interrupted(storage: Storage, before: { run: (() => Promise<void>) | undefined }): Storage {
   return new Proxy(storage, {
     get(target, name) {
@@ -37,7 +37,7 @@ function interrupted(storage: Storage, before: { run: (() => Promise<void>) | un
   });
 }
 
-/** A store whose cache learns of changes when the test lets it, as that of a replica does after a while. */
+/** A store whose cache observes changes when the test releases them, like that of another replica. */
 function behind(storage: Storage, hold: { until: Promise<void> | undefined }): Storage {
   return new Proxy(storage, {
     get(target, name) {
@@ -55,7 +55,7 @@ function behind(storage: Storage, hold: { until: Promise<void> | undefined }): S
   });
 }
 
-describe('a cache that is behind', () => {
+describe('a stale cache', () => {
   async function whileBehind(write: (on: Pipeline) => Promise<object>, then: (on: Pipeline) => Promise<object>) {
     const hold: { until: Promise<void> | undefined } = { until: undefined };
     const on = await open({ storage: (memory) => behind(memory, hold) });
@@ -67,8 +67,8 @@ describe('a cache that is behind', () => {
     hold.until = promise;
     const written = await write(on);
     const answer = then(on);
-    // As far as it comes without the cache.
-    for (let turns = 0; turns < 10; turns++) await nextTurn();
+    // As far as it gets without the cache.
+    for (let ticks = 0; ticks < 10; ticks++) await yieldToEventLoop();
     hold.until = undefined;
     resolve();
     return { on, written, answer: await answer };
@@ -76,20 +76,20 @@ describe('a cache that is behind', () => {
   const put = (value: string) => (on: Pipeline) =>
     on.must(200, 'PATCH', `${maps}/a`, { data: { k: value } }, mergePatch);
 
-  test('does not swallow who takes a change back', async () => {
+  test('does not swallow an update that reverts a concurrent change', async () => {
     const { on, answer } = await whileBehind(put('second'), put('first'));
     expect(answer).toMatchObject({ data: { k: 'first' } });
     expect(await on.must(200, 'GET', `${maps}/a`)).toEqual(answer);
   });
 
-  test('does not show an old object to who deletes it once more', async () => {
+  test('a repeated delete returns the current object', async () => {
     const { written, answer } = await whileBehind(put('second'), (on) => on.must(200, 'DELETE', `${maps}/a`));
     expect(answer).toEqual(written);
   });
 });
 
 describe('create', () => {
-  test('gives the object uid, time, namespace and cluster, and a revision', async () => {
+  test('sets uid, creationTimestamp, namespace, cluster annotation and resourceVersion', async () => {
     const { must, body } = await created(await open(), { name: 'a' });
     expect(metadataOf(body)).toEqual({
       name: 'a',
@@ -106,12 +106,12 @@ describe('create', () => {
     return { must: on.must.bind(on), body: await on.must(201, 'POST', maps, { metadata }) };
   }
 
-  test('does not believe a client that names another cluster', async () => {
+  test('overwrites a cluster annotation of the client', async () => {
     const { body } = await created(await open(), { name: 'a', annotations: { 'kcp.io/cluster': 'other', x: 'y' } });
     expect(metadataOf(body).annotations).toEqual({ 'kcp.io/cluster': 'root', x: 'y' });
   });
 
-  test('a generated name that is taken is made again, eight times at most', async () => {
+  test('retries a generated name that is taken, up to eight times', async () => {
     const on = await open();
     let asked = 0;
     // Always the same letter: every generated name is the same.
@@ -129,7 +129,7 @@ describe('create', () => {
     expect(answer.headers['retry-after']).toBe('1');
   });
 
-  test('mutating admission sees the object before validation and may mend it', async () => {
+  test('mutating admission runs before validation and can make an object valid', async () => {
     const plugin: AdmissionPlugin = {
       name: 'Mend',
       handles: (operation) => operation === 'CREATE',
@@ -144,14 +144,14 @@ describe('create', () => {
     expect(metadataOf(body).labels).toEqual({ mended: 'yes' });
   });
 
-  test('a dry run stores nothing and shows no version', async () => {
+  test('a dry run stores nothing and returns no resourceVersion', async () => {
     const on = await open();
     const body = await on.must(201, 'POST', `${maps}?dryRun=All`, { metadata: { name: 'a' } });
     expect(metadataOf(body).resourceVersion).toBeUndefined();
     await on.must(404, 'GET', `${maps}/a`);
   });
 
-  test('nothing is created in a namespace that is missing or ending', async () => {
+  test('rejects objects in missing or terminating namespaces', async () => {
     const on = await open();
     expect(
       (await on.must(404, 'POST', '/api/v1/namespaces/none/configmaps', { metadata: { name: 'a' } }))['message'],
@@ -170,7 +170,7 @@ describe('create', () => {
 });
 
 describe('update', () => {
-  test('that changes nothing writes nothing', async () => {
+  test('writes nothing if nothing changed', async () => {
     const on = await open();
     const before = await on.must(201, 'POST', maps, {
       metadata: { name: 'a', labels: { x: 'y', a: 'b' } },
@@ -185,7 +185,7 @@ describe('update', () => {
     expect(on.cache.revision).toBe(revision);
   });
 
-  test('without a version starts again from the state of whoever was first, with one it is told', async () => {
+  test('retries a conflict without a resourceVersion, and returns it with one', async () => {
     const before: { run: (() => Promise<void>) | undefined } = { run: undefined };
     const on = await open({ storage: (memory) => interrupted(memory, before) });
     const first = await on.must(201, 'POST', maps, { metadata: { name: 'a' }, data: { n: '0' } });
@@ -208,7 +208,7 @@ describe('update', () => {
     expect(metadataOf(first).uid).toBe(metadataOf(await on.must(200, 'GET', `${maps}/a`)).uid);
   });
 
-  test('that creates needs the verb create', async () => {
+  test('of a missing object requires the verb create', async () => {
     const user = { name: 'u', uid: '', groups: [], extra: {} };
     const asked: string[] = [];
     const on = await open({
@@ -228,7 +228,7 @@ describe('update', () => {
     await on.must(404, 'GET', `${roles}/r`);
   });
 
-  test('of the last finalizer removes an object that is being deleted', async () => {
+  test('that removes the last finalizer deletes a terminating object', async () => {
     const on = await open();
     await on.must(201, 'POST', maps, { metadata: { name: 'a', finalizers: ['example.com/f'] } });
     const marked = await on.must(200, 'DELETE', `${maps}/a`);
@@ -242,7 +242,7 @@ describe('update', () => {
 });
 
 describe('delete', () => {
-  test('of an object that was changed meanwhile looks at its preconditions again', async () => {
+  test('checks preconditions again after a conflict', async () => {
     const before: { run: (() => Promise<void>) | undefined } = { run: undefined };
     const on = await open({ storage: (memory) => interrupted(memory, before) });
     const { resourceVersion } = metadataOf(await on.must(201, 'POST', maps, { metadata: { name: 'a' } }));
@@ -254,7 +254,7 @@ describe('delete', () => {
     await on.must(200, 'GET', `${maps}/a`);
   });
 
-  test('asks admission inside the write, after preconditions', async () => {
+  test('runs admission in each attempt, after the preconditions', async () => {
     const plugin: AdmissionPlugin = {
       name: 'Keep',
       handles: (operation) => operation === 'DELETE',
@@ -270,7 +270,7 @@ describe('delete', () => {
   });
 });
 
-describe('a store in trouble', () => {
+describe('storage failures', () => {
   const failing = (error: Error): PipelineOptions => ({
     storage: (memory) =>
       new Proxy(memory, {
@@ -286,12 +286,12 @@ describe('a store in trouble', () => {
       }),
   });
 
-  test('that is full refuses writes with 507', async () => {
+  test('a full store rejects writes with 507', async () => {
     const on = await open(failing(new StorageFullError()));
     expect((await on.ask('POST', maps, { metadata: { name: 'a' } })).status).toBe(507);
   });
 
-  test('that does not know whether it wrote says so, and the write is not repeated', async () => {
+  test('an unknown outcome is reported, and the write is not retried', async () => {
     const on = await open(failing(new OutcomeUnknownError('k', new Error('cut'))));
     const answer = await on.ask('POST', maps, { metadata: { generateName: 'a-' } });
     expect(answer.status).toBe(504);

@@ -1,26 +1,30 @@
-import { type KubeObject, statusErrors } from '@multiplane/apimachinery';
+import { statusErrors, type KubeObject } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry, ObjectLocation } from '@multiplane/storage';
-import { type ObjectSize, createObject } from './create-object.ts';
-import { FieldManager } from './field-manager.ts';
-import { type DeleteObjectOptions, type DeleteOutcome, deleteObject } from './delete-object.ts';
-import { MetadataTimes } from './object-metadata.ts';
-import { type ObjectStoreModules, keyOf, waitForRevision } from './store-access.ts';
-import type { ResourceResolver } from './resource-resolver.ts';
-import { type UpdatedObject, type UpdateOptions, updateObject } from './update-object.ts';
-import { type WriteRequest, type Written, groupResourceOf } from './write-request.ts';
+import { type ObjectSize, createObject } from '../write-path/create-object.ts';
+import type { DecodeStep } from '../write-path/decode-step.ts';
+import { type DeleteObjectOptions, type DeleteOutcome, deleteObject } from '../write-path/delete-object.ts';
+import { type UpdateOptions, updateObject } from '../write-path/update-object.ts';
+import type { WriteRequest } from '../write-path/write-request.ts';
+import type { WriteResult } from '../write-path/write-result.ts';
+import { MetadataTimes } from './codec/metadata-time.ts';
+import { groupResourceOf } from './definitions/group-resource.ts';
+import type { ResourceResolver } from './definitions/resource-resolver.ts';
+import { FieldManager } from './managed-fields/field-manager.ts';
+import { waitForRevision } from './store/cache-freshness.ts';
+import { keyOf } from './store/object-key.ts';
+import type { ObjectStoreModules } from './store/object-store-modules.ts';
 
 /**
- * The registry: every read of one object and every write of any kind goes through here, with the rules of the kind's
- * definition (K2). It holds no state; truth is in the store, and the watch cache in front of it answers reads.
+ * The registry of all kinds: gets single objects from the watch cache, and runs the write path (see
+ * write-path/admission-steps.ts) for all writes. It is stateless.
  */
 export class ObjectStore {
   readonly modules: ObjectStoreModules;
 
   constructor(
-    _options: Record<string, never>,
     modules: Omit<ObjectStoreModules, 'fields' | 'times'> & {
-      /** Finds the other versions of a kind: managers may speak of those. */
+      /** Resolves the other versions of a kind, which managedFields may refer to. */
       readonly resolver?: Pick<ResourceResolver, 'resolve'> | undefined;
     },
   ) {
@@ -28,13 +32,13 @@ export class ObjectStore {
     this.modules = {
       ...others,
       times: new MetadataTimes(modules.clock),
-      fields: new FieldManager({}, { clock: modules.clock, resolver, conversions: () => modules.reader.conversions }),
+      fields: new FieldManager({ clock: modules.clock, resolver, conversions: () => modules.reader.conversions }),
     };
   }
 
   /**
-   * One object (K3.2): at least as new as now for an absent or empty `resourceVersion`, whatever the cache has for `0`,
-   * at least that old for a number. Throws NotFound. At once where the cache is known to be there.
+   * Gets one object. `minRevision` is the request's `resourceVersion`: undefined for the most recent state, 0 for any state,
+   * else a state at least that new. Throws NotFound. Synchronous if the cache is known to be that new.
    */
   get(
     definition: ResourceDefinition,
@@ -43,10 +47,10 @@ export class ObjectStore {
   ): CacheEntry | Promise<CacheEntry> {
     const { cache } = this.modules;
     if (minRevision === undefined ? cache.isFresh : minRevision <= 0) return this.#present(definition, location);
-    return this.#later(definition, location, minRevision);
+    return this.#getLater(definition, location, minRevision);
   }
 
-  async #later(
+  async #getLater(
     definition: ResourceDefinition,
     location: ObjectLocation,
     minRevision: number | undefined,
@@ -63,12 +67,13 @@ export class ObjectStore {
     return entry;
   }
 
-  create(request: WriteRequest, object: KubeObject, size?: ObjectSize): Promise<Written> {
+  create(request: WriteRequest, object: KubeObject, size?: ObjectSize): Promise<WriteResult> {
     return createObject(this.modules, request, object, size);
   }
 
-  update(request: WriteRequest, updated: UpdatedObject, options?: UpdateOptions): Promise<Written> {
-    return updateObject(this.modules, request, updated, options);
+  /** Updates, patches and applies; `decode` returns the proposed object. */
+  update(request: WriteRequest, decode: DecodeStep, options?: UpdateOptions): Promise<WriteResult> {
+    return updateObject(this.modules, request, decode, options);
   }
 
   delete(request: WriteRequest, options: DeleteObjectOptions): Promise<DeleteOutcome> {

@@ -11,7 +11,7 @@ import type {
   AuthorizationResult,
   Authorizer,
   RuleResolver,
-} from '../authorization/authorizer.ts';
+} from '@multiplane/generic-server';
 import type { CreateHandler, CreateHandlerInput } from '../endpoints/create-handler.ts';
 import { validateReview } from './validate-review.ts';
 
@@ -36,10 +36,10 @@ interface ReviewSpec {
   namespace?: string;
 }
 
-/** SubjectAccessReview and LocalSubjectAccessReview: whether somebody else may do something (K7.3). */
+/** SubjectAccessReview and LocalSubjectAccessReview: what another user may do. */
 export function subjectAccessReview(modules: { readonly authorizer: Authorizer }): CreateHandler {
   return async (input) => {
-    await refuseInvalid(input);
+    await requireValid(input);
     const spec = specOf(input.object);
     const user: UserInfo = {
       name: spec.user ?? '',
@@ -49,7 +49,7 @@ export function subjectAccessReview(modules: { readonly authorizer: Authorizer }
     };
     const attributes = attributesOf(spec, user, input.cluster);
     const { audit } = input.context;
-    return answer(
+    return withStatus(
       input.object,
       await modules.authorizer.authorize({
         ...attributes,
@@ -63,8 +63,9 @@ export function subjectAccessReview(modules: { readonly authorizer: Authorizer }
 }
 
 /**
- * Asks what RBAC says alone, for checks that the control plane makes in a cluster the subject may not enter (C7.9). Who
- * may ask so sees everything anyhow. What the review is about must not be another review, or its guard would be gone.
+ * Whether the review skips the workspace content authorizer (kcp's deep SubjectAccessReview), for checks that the
+ * control plane makes in clusters that the subject cannot access. Restricted to system:masters. A review of reviews is
+ * never deep, because it would bypass that authorizer.
  */
 function isDeep({ context }: CreateHandlerInput, { group }: AuthorizationAttributes): boolean {
   return (
@@ -74,18 +75,18 @@ function isDeep({ context }: CreateHandlerInput, { group }: AuthorizationAttribu
   );
 }
 
-/** SelfSubjectAccessReview: the same for the caller. */
+/** SelfSubjectAccessReview: what the caller may do. */
 export function selfSubjectAccessReview(modules: { readonly authorizer: Authorizer }): CreateHandler {
   return async (input) => {
-    await refuseInvalid(input);
-    return answer(
+    await requireValid(input);
+    return withStatus(
       input.object,
       await modules.authorizer.authorize(attributesOf(specOf(input.object), input.context.user, input.cluster)),
     );
   };
 }
 
-/** SelfSubjectRulesReview: all rules the caller has in one namespace. */
+/** SelfSubjectRulesReview: all rules of the caller in one namespace. */
 export function selfSubjectRulesReview(modules: { readonly rules: RuleResolver }): CreateHandler {
   return async ({ context, cluster, object }) => {
     const namespace = specOf(object).namespace ?? '';
@@ -105,9 +106,9 @@ export function selfSubjectRulesReview(modules: { readonly rules: RuleResolver }
 
 const specOf = (object: KubeObject): ReviewSpec => object['spec'] ?? {};
 
-async function refuseInvalid(input: CreateHandlerInput): Promise<void> {
+async function requireValid(input: CreateHandlerInput): Promise<void> {
   const errors: FieldError[] = await validateReview(input);
-  // Upstream loses the Kind of these four before it words the refusal; clients have seen it like this for years.
+  // Kubernetes loses the kind of these four before it formats the error, so the message has none.
   if (errors.length > 0) throw statusErrors.invalid({ group: 'authorization.k8s.io', kind: '' }, '', errors);
 }
 
@@ -130,7 +131,7 @@ function attributesOf(spec: ReviewSpec, user: UserInfo, cluster: LogicalClusterN
   };
 }
 
-function answer(object: KubeObject, result: AuthorizationResult): KubeObject {
+function withStatus(object: KubeObject, result: AuthorizationResult): KubeObject {
   return {
     ...object,
     status: {

@@ -1,9 +1,8 @@
 import { statusErrors, type UserInfo } from '@multiplane/apimachinery';
-import type { TokenAuthenticator } from '../authentication/authenticator.ts';
-import { withAuthenticatedGroup } from '../authentication/union-authenticator.ts';
+import { type TokenAuthenticator, withAuthenticatedGroup } from '@multiplane/generic-server';
 import type { CreateHandler } from '../endpoints/create-handler.ts';
 
-/** The user as reviews print it; empty parts are left out. */
+/** The UserInfo of reviews; empty fields are omitted. */
 export function userInfoObject(user: UserInfo): Record<string, unknown> {
   const extra = Object.keys(user.extra);
   return {
@@ -14,7 +13,7 @@ export function userInfoObject(user: UserInfo): Record<string, unknown> {
   };
 }
 
-/** SelfSubjectReview: who the server takes the caller for, after impersonation (K7.2). */
+/** SelfSubjectReview: the authenticated user of the request, after impersonation. */
 export const selfSubjectReview: CreateHandler = async ({ context, object }) => ({
   ...object,
   metadata: {
@@ -24,7 +23,10 @@ export const selfSubjectReview: CreateHandler = async ({ context, object }) => (
   status: { userInfo: userInfoObject(context.user) },
 });
 
-/** TokenReview: whose token this is (K7.2). Never 401: a bad token is an answer too. The token itself is not echoed. */
+/**
+ * TokenReview: authenticates a token. An invalid token is reported in the status, never as 401. The response repeats the
+ * spec with its token, as that of Kubernetes does.
+ */
 export function tokenReview(
   options: { readonly audiences: readonly string[] },
   modules: { readonly tokens: TokenAuthenticator },
@@ -35,19 +37,18 @@ export function tokenReview(
       throw statusErrors.badRequest('token is required for TokenReview in authentication');
     const wanted = spec.audiences ?? [];
     const audiences = wanted.length === 0 ? options.audiences : wanted;
-    const { token: _token, ...rest } = spec;
-    const answer = (status: Record<string, unknown>) => ({ ...object, spec: rest, status });
+    const withStatus = (status: Record<string, unknown>) => ({ ...object, status });
     try {
       const response = await modules.tokens.authenticateToken(spec.token, audiences);
-      if (response === undefined) return answer({ user: {}, error: 'invalid bearer token' });
+      if (response === undefined) return withStatus({ user: {}, error: 'invalid bearer token' });
       const accepted = response.audiences ?? audiences;
-      return answer({
+      return withStatus({
         authenticated: true,
         user: userInfoObject(withAuthenticatedGroup(response.user)),
         ...(accepted.length === 0 ? {} : { audiences: [...accepted] }),
       });
     } catch (error) {
-      return answer({ user: {}, error: `[invalid bearer token, ${(error as Error).message}]` });
+      return withStatus({ user: {}, error: `[invalid bearer token, ${(error as Error).message}]` });
     }
   };
 }

@@ -1,6 +1,10 @@
-import type { Authorizer, RuleResolver } from '../authorization/authorizer.ts';
-import type { TokenAuthenticator } from '../authentication/authenticator.ts';
-import type { ServiceAccountGetter, ServiceAccountTokens } from '../authentication/service-account-tokens.ts';
+import type {
+  Authorizer,
+  RuleResolver,
+  ServiceAccountGetter,
+  ServiceAccountTokens,
+  TokenAuthenticator,
+} from '@multiplane/generic-server';
 import type { CreateHandlers } from '../endpoints/create-handler.ts';
 import { selfSubjectAccessReview, selfSubjectRulesReview, subjectAccessReview } from './access-reviews.ts';
 import { selfSubjectReview, tokenReview } from './authentication-reviews.ts';
@@ -12,7 +16,7 @@ interface ReviewOptions {
   readonly now: () => number;
 }
 
-/** Handlers of all kinds that are asked and never stored. */
+/** Handlers of all create-only kinds, which are not stored. */
 export function reviewHandlers(
   options: ReviewOptions,
   modules: {

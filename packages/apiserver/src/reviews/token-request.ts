@@ -6,11 +6,7 @@ import {
   type FieldError,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import type {
-  BoundObject,
-  ServiceAccountGetter,
-  ServiceAccountTokens,
-} from '../authentication/service-account-tokens.ts';
+import type { BoundObject, ServiceAccountGetter, ServiceAccountTokens } from '@multiplane/generic-server';
 import type { CreateHandler } from '../endpoints/create-handler.ts';
 
 const minSeconds = 10 * 60;
@@ -25,12 +21,12 @@ interface TokenRequestSpec {
 }
 
 interface TokenRequestOptions {
-  /** Longest life of a token in seconds; a longer wish is cut with a warning. Undefined: no limit of the server's own. */
+  /** Longest lifetime of a token in seconds; a longer request is shortened with a warning. Undefined: no limit. */
   readonly maxExpirationSeconds?: number | undefined;
   readonly now: () => number;
 }
 
-/** `POST …/serviceaccounts/<name>/token` (K7.2 "TokenRequest"). */
+/** `POST …/serviceaccounts/<name>/token` (pkg/registry/core/serviceaccount/storage/token.go in Kubernetes). */
 export function tokenRequest(
   options: TokenRequestOptions,
   modules: { readonly tokens: ServiceAccountTokens; readonly getter: ServiceAccountGetter },
@@ -63,7 +59,7 @@ export function tokenRequest(
     if (errors.length > 0) throw statusErrors.invalid(tokenRequestKind, '', errors);
     const audiences =
       (spec.audiences ?? []).length > 0 ? (spec.audiences as string[]) : modules.tokens.defaultAudiences;
-    // What is asked for is whole when policies look at it.
+    // Admission sees the defaulted request.
     Object.assign(metadata, { name, namespace, uid });
     object['spec'] = { ...spec, audiences: [...audiences] };
     await admit();
@@ -106,7 +102,10 @@ function validate(seconds: number): FieldError[] {
   return [];
 }
 
-/** Pods and nodes are not served here, so a reference to one finds nothing; any other kind cannot be bound to at all. */
+/**
+ * Resolves the bound object. Pods and nodes are not served here, so references to them are not found; other kinds are
+ * rejected.
+ */
 function bind(
   reference: NonNullable<TokenRequestSpec['boundObjectRef']> | undefined,
   cluster: LogicalClusterName,

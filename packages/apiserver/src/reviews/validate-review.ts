@@ -1,7 +1,7 @@
 import type { FieldError } from '@multiplane/apimachinery';
 import type { CreateHandlerInput } from '../endpoints/create-handler.ts';
 
-/** Runs the kind's own validation on a review. */
+/** Validates a review by the strategy of its kind. */
 export async function validateReview(input: CreateHandlerInput): Promise<FieldError[]> {
   const { context, definition, cluster, namespace, object, dryRun } = input;
   return definition.strategy.validate(

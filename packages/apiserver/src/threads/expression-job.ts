@@ -11,9 +11,9 @@ import {
   type AuthorizationQuery,
   type CelValue,
 } from '@multiplane/schema';
-import { ExpressionRun } from '../admission/expression-run.ts';
+import { ExpressionEvaluator } from '../admission/expression-evaluator.ts';
 
-/** An expression of admission, with all that it works on. Objects travel as JSON, which loses nothing on its way. */
+/** An admission expression with its variables. Objects are sent as JSON, which is lossless. */
 export interface ExpressionJob {
   readonly kind: 'expression';
   readonly source: string;
@@ -25,13 +25,13 @@ export interface ExpressionJob {
   readonly request: string;
   readonly namespace: string | undefined;
   readonly requestResource: Omit<AuthorizationQuery, 'verb'>;
-  /** Of the budget. */
-  readonly left: number;
-  /** What the authorizer said already, by question. */
+  /** The remaining CEL cost budget. */
+  readonly remainingBudget: number;
+  /** Authorization decisions that are known already, by check. */
   readonly decisions: readonly (readonly [string, AuthorizationDecision])[];
 }
 
-export type ExpressionAnswer = { readonly left: number } & (
+export type ExpressionJobResult = { readonly remainingBudget: number } & (
   | { readonly value: string }
   | { readonly error: string }
   | { readonly pending: AuthorizationQuery }
@@ -44,15 +44,15 @@ interface Compiled {
 
 const maxCompiled = 200;
 
-/** Evaluates expressions; keeps what it compiled. */
+/** Evaluates expressions in the worker thread, with a cache of compiled ones. */
 export class ExpressionJobs {
   readonly #compiled = new Map<string, Compiled>();
 
-  evaluate(job: ExpressionJob): ExpressionAnswer {
+  evaluate(job: ExpressionJob): ExpressionJobResult {
     const { expression, variables } = this.#compile(job);
     const { program } = expression;
-    if (program === undefined) return { error: expression.problem ?? '', left: job.left };
-    const run = new ExpressionRun(
+    if (program === undefined) return { error: expression.problem ?? '', remainingBudget: job.remainingBudget };
+    const evaluator = new ExpressionEvaluator(
       {
         object: plainValue(documentOf(job.object)),
         oldObject: plainValue(documentOf(job.oldObject)),
@@ -62,14 +62,14 @@ export class ExpressionJobs {
         requestResource: job.requestResource,
         variables,
       },
-      job.left,
+      job.remainingBudget,
     );
-    for (const [key, decision] of job.decisions) run.decisions.set(key, decision);
-    const outcome = run.evaluate(program);
-    const { left } = run;
-    if ('value' in outcome) return { ...sent(outcome.value), left };
-    if ('pending' in outcome) return { pending: outcome.pending, left };
-    return { error: 'error' in outcome ? outcome.error : 'evaluation was broken off', left };
+    for (const [key, decision] of job.decisions) evaluator.decisions.set(key, decision);
+    const outcome = evaluator.evaluate(program);
+    const { remainingBudget } = evaluator;
+    if ('value' in outcome) return { ...encodeResult(outcome.value), remainingBudget };
+    if ('pending' in outcome) return { pending: outcome.pending, remainingBudget };
+    return { error: 'error' in outcome ? outcome.error : 'evaluation was aborted', remainingBudget };
   }
 
   #compile({ source, names, variables }: ExpressionJob): Compiled {
@@ -88,8 +88,8 @@ export class ExpressionJobs {
 
 const documentOf = (text: string | undefined): Json => (text === undefined ? null : parseJson(text));
 
-/** Names of types do not travel; they are looked at before. */
-function sent(value: CelValue): { readonly value: string } | { readonly error: string } {
+/** Type names are not sent, so they are checked before encoding. */
+function encodeResult(value: CelValue): { readonly value: string } | { readonly error: string } {
   const isObject = value instanceof CelObject && value.fields.type.name === objectType.name;
   try {
     return { value: encodeJson(jsonOfValue(value, isObject ? checkObjectTypeName : undefined)) };

@@ -3,21 +3,21 @@ import type { Clock, Runnable, Timer } from '@multiplane/component-base';
 
 export interface JobThreadOptions {
   readonly name: string;
-  /** The module of the thread, beside the one at `from`, without its extension. */
+  /** The module that the thread runs, next to the one at `from`, without its extension. */
   readonly module: string;
-  /** `import.meta.url` of whoever knows the module: sources and build have different extensions. */
+  /** `import.meta.url` of the caller: sources and build output have different extensions. */
   readonly from: string;
-  /** What needs longer was made to. */
+  /** Deadline of a job; legitimate jobs are far below it. */
   readonly deadlineMs: number;
-  /** Jobs that may wait; they are held in memory. */
-  readonly maxWaiting: number;
-  /** Of them, those of one lane; absent: all. */
-  readonly maxWaitingPerLane?: number | undefined;
-  /** Of a thread's heap, in MiB. A job that needs more fails, and the thread is replaced. */
+  /** Limit of queued jobs, which are held in memory. */
+  readonly maxQueued: number;
+  /** Limit of queued jobs per lane; default: no separate limit. */
+  readonly maxQueuedPerLane?: number | undefined;
+  /** Heap limit of the thread in MiB. A job that exceeds it fails, and the thread is replaced. */
   readonly heapMiB: number;
 }
 
-/** Why a job was not done. */
+/** Why a job failed. */
 export type JobFailure = 'busy' | 'stopped' | 'slow' | 'memory';
 
 export class JobThreadError extends Error {
@@ -25,12 +25,12 @@ export class JobThreadError extends Error {
   readonly failure: JobFailure;
 
   constructor(failure: JobFailure) {
-    super(`a job was not done: ${failure}`);
+    super(`job failed: ${failure}`);
     this.failure = failure;
   }
 }
 
-/** A thread costs some 10 MB and is seldom needed: it goes when nothing came for this long. */
+/** A thread takes some 10 MB and is rarely needed, so it ends when idle for this time. */
 const idleMs = 30_000;
 
 interface Pending<Job, Answer> {
@@ -40,20 +40,21 @@ interface Pending<Job, Answer> {
 }
 
 /**
- * Keeps long work from holding the event loop: one job after the other in a thread, which starts with the first and ends
- * when idle. Jobs wait in lanes, which take turns. A thread that dies or exceeds the deadline takes its job with it and nothing else: the next job gets a new
- * one. The thread's module answers each message with one message; what it throws ends it.
+ * Runs expensive jobs outside of the event loop: one at a time in a worker thread, which starts with the first job and
+ * ends when idle. Queued jobs are served round-robin by lane. If the thread dies or a job exceeds its deadline, only
+ * that job fails, and the next one gets a new thread. The module of the thread replies to each message with one
+ * message; an uncaught error ends it.
  */
 export class JobThread<Job, Answer> implements Runnable {
   readonly name: string;
   readonly #options: JobThreadOptions;
   readonly #clock: Clock;
-  /** By lane, the one whose turn it is first. */
+  /** Queued jobs by lane; the next lane is first. */
   readonly #lanes = new Map<string, Pending<Job, Answer>[]>();
-  #waiting = 0;
+  #queued = 0;
   #current: Pending<Job, Answer> | undefined;
   #thread: Worker | undefined;
-  /** Of the current job, or of idleness. */
+  /** The deadline of the current job, or the idle timeout. */
   #timer: Timer | undefined;
 
   constructor(options: JobThreadOptions, modules: { readonly clock: Clock }) {
@@ -69,44 +70,44 @@ export class JobThread<Job, Answer> implements Runnable {
   async stop(): Promise<void> {
     const jobs = [...this.#lanes.values()].flat();
     this.#lanes.clear();
-    this.#waiting = 0;
+    this.#queued = 0;
     if (this.#current !== undefined) jobs.push(this.#current);
     this.#current = undefined;
     for (const job of jobs) job.reject(new JobThreadError('stopped'));
     await this.#endThread();
   }
 
-  /** Lanes take turns. Throws {@link JobThreadError}, or what ended the thread. */
+  /** Queues a job. Rejects with {@link JobThreadError}, or with the error that ended the thread. */
   run(job: Job, lane = ''): Promise<Answer> {
-    const { maxWaiting, maxWaitingPerLane = maxWaiting } = this.#options;
-    const ahead = this.#lanes.get(lane);
-    if (this.#waiting >= maxWaiting || (ahead?.length ?? 0) >= maxWaitingPerLane)
+    const { maxQueued, maxQueuedPerLane = maxQueued } = this.#options;
+    const queue = this.#lanes.get(lane);
+    if (this.#queued >= maxQueued || (queue?.length ?? 0) >= maxQueuedPerLane)
       return Promise.reject(new JobThreadError('busy'));
     return new Promise((resolve, reject) => {
       const pending = { job, resolve, reject };
-      if (ahead === undefined) this.#lanes.set(lane, [pending]);
-      else ahead.push(pending);
-      this.#waiting++;
-      this.#next();
+      if (queue === undefined) this.#lanes.set(lane, [pending]);
+      else queue.push(pending);
+      this.#queued++;
+      this.#runNext();
     });
   }
 
-  /** The first job of the lane whose turn it is; the lane goes behind the others. */
-  #shift(): Pending<Job, Answer> | undefined {
+  /** Dequeues the first job of the next lane; the lane moves to the end. */
+  #dequeue(): Pending<Job, Answer> | undefined {
     for (const [lane, jobs] of this.#lanes) {
       this.#lanes.delete(lane);
       const job = jobs.shift();
       if (jobs.length > 0) this.#lanes.set(lane, jobs);
-      this.#waiting--;
+      this.#queued--;
       return job;
     }
     return undefined;
   }
 
-  #next(): void {
+  #runNext(): void {
     if (this.#current !== undefined) return;
     this.#timer?.cancel();
-    this.#current = this.#shift();
+    this.#current = this.#dequeue();
     if (this.#current === undefined) {
       this.#timer = this.#clock.after(idleMs, () => void this.#endThread());
       return;
@@ -128,12 +129,12 @@ export class JobThread<Job, Answer> implements Runnable {
       execArgv: fromSource ? ['--conditions=multiplane-source', '--disable-warning=ExperimentalWarning'] : [],
       env: {},
     });
-    // It must not keep a process alive that has nothing else to do.
+    // The thread must not keep the process alive.
     thread.unref();
     thread.on('message', (answer: Answer) => {
       if (this.#thread !== thread) return;
-      this.#take()?.resolve(answer);
-      this.#next();
+      this.#clearCurrent()?.resolve(answer);
+      this.#runNext();
     });
     thread.on('error', (error: Error) => {
       if (this.#thread !== thread) return;
@@ -144,11 +145,11 @@ export class JobThread<Job, Answer> implements Runnable {
   }
 
   #fail(error: Error): void {
-    this.#take()?.reject(error);
-    this.#next();
+    this.#clearCurrent()?.reject(error);
+    this.#runNext();
   }
 
-  #take(): Pending<Job, Answer> | undefined {
+  #clearCurrent(): Pending<Job, Answer> | undefined {
     const job = this.#current;
     this.#current = undefined;
     return job;

@@ -9,54 +9,54 @@ import {
 } from '@multiplane/apimachinery';
 import { apiResourceSchemaErrors, crdSpecErrors, policyErrors, validateWebhooks } from '@multiplane/apis';
 import { compileRules, SchemaCache, type CompiledSchema } from '@multiplane/schema';
-import { ExpressionJobs, type ExpressionAnswer, type ExpressionJob } from './expression-job.ts';
+import { ExpressionJobs, type ExpressionJobResult, type ExpressionJob } from './expression-job.ts';
 
-/** Objects travel as JSON, which loses nothing on its way. */
+/** A check in the worker thread. Objects are sent as JSON, which is lossless. */
 export type SchemaJob =
   | { readonly kind: 'definition'; readonly crd: string; readonly old: string | undefined }
   | {
       readonly kind: 'object';
-      /** Of the schema. */
+      /** Hash of the schema. */
       readonly hash: string;
-      /** The schema, unless the thread was given it before. */
+      /** The schema, unless the thread has it already. */
       readonly schema: string | undefined;
       readonly object: string;
       readonly old: string | undefined;
       readonly subtree: 'status' | undefined;
     };
 
-/** Everything that the thread does. */
+/** All jobs of the thread. */
 export type ThreadJob = SchemaJob | ExpressionJob;
-export type ThreadAnswer = SchemaAnswer | ExpressionAnswer;
+export type ThreadAnswer = SchemaAnswer | ExpressionJobResult;
 
-/** A field error; its value as JSON, or that it is left out of messages. */
+/** A field error with its value as JSON, or a flag that the value is omitted from messages. */
 export type SentError = Omit<FieldError, 'value'> & { readonly value?: string; readonly omitted?: true };
 
 export type SchemaAnswer =
   | { readonly errors: readonly SentError[]; readonly warnings: readonly string[] }
-  /** The thread is a new one, or has forgotten the schema. */
+  /** The thread does not have the schema: it is new, or has evicted it. */
   | { readonly missing: true };
 
 const cache = new SchemaCache({ origin: 'custom', rules: compileRules, maxEntries: 200 });
-const known = new Map<string, CompiledSchema>();
+const schemas = new Map<string, CompiledSchema>();
 
 const expressions = new ExpressionJobs();
 
 parentPort?.on('message', (job: ThreadJob) =>
-  parentPort?.postMessage(job.kind === 'expression' ? expressions.evaluate(job) : answer(job)),
+  parentPort?.postMessage(job.kind === 'expression' ? expressions.evaluate(job) : check(job)),
 );
 
-function answer(job: SchemaJob): SchemaAnswer {
+function check(job: SchemaJob): SchemaAnswer {
   if (job.kind === 'definition') {
     const old = job.old === undefined ? undefined : objectOf(job.old);
     const definition = objectOf(job.crd);
-    return { errors: errorsOf(definition, old).map(sent), warnings: [] };
+    return { errors: errorsOf(definition, old).map(encodeError), warnings: [] };
   }
   const schema = schemaOf(job.hash, job.schema);
   if (schema === undefined) return { missing: true };
   const object = parseJson(job.object) as JsonObject;
   const old = job.old === undefined ? undefined : (parseJson(job.old) as JsonObject);
-  const errors = schema.validate(object, { old, subtree: job.subtree }).map(sent);
+  const errors = schema.validate(object, { old, subtree: job.subtree }).map(encodeError);
   return { errors, warnings: schema.ruleWarnings(object) };
 }
 
@@ -69,18 +69,18 @@ function errorsOf(definition: KubeObject, old: KubeObject | undefined): FieldErr
 }
 
 function schemaOf(hash: string, source: string | undefined): CompiledSchema | undefined {
-  let schema = known.get(hash);
+  let schema = schemas.get(hash);
   if (schema === undefined && source !== undefined) {
     schema = cache.get(parseJson(source) as JsonObject);
-    known.set(hash, schema);
-    if (known.size > 200) known.delete(known.keys().next().value as string);
+    schemas.set(hash, schema);
+    if (schemas.size > 200) schemas.delete(schemas.keys().next().value as string);
   }
   return schema;
 }
 
 const objectOf = (text: string): KubeObject => parseJson(text) as unknown as KubeObject;
 
-function sent({ value, ...error }: FieldError): SentError {
+function encodeError({ value, ...error }: FieldError): SentError {
   if (value === omittedValue) return { ...error, omitted: true };
   return value === undefined ? error : { ...error, value: encodeJson(value) };
 }

@@ -7,12 +7,12 @@ import {
   type KubeObject,
 } from '@multiplane/apimachinery';
 import { CustomResources, type SlowChecks, crdSpecErrors } from '@multiplane/apis';
-import { systemClock, TurnQueue, TurnTime, type Slices } from '@multiplane/component-base';
+import { systemClock, TimeSlicedQueue, EventLoopScheduler, type TimeSlices } from '@multiplane/component-base';
 import { NotCompiled, type MayCompile } from '@multiplane/schema';
-import { Pipeline } from '../pipeline-fixture.ts';
+import { Pipeline } from '../../test/pipeline.ts';
 import { SchemaWorker } from './schema-worker.ts';
 
-const worker = new SchemaWorker({}, { clock: systemClock });
+const worker = new SchemaWorker({ clock: systemClock });
 afterAll(() => worker.stop());
 
 const root = asLogicalClusterName('root');
@@ -46,7 +46,7 @@ const foo = (spec: JsonObject): KubeObject => ({
   spec,
 });
 
-/** Every item is compared with every other: quadratic in what a client sends. */
+/** Every item is compared with every other: quadratic in the size of the object. */
 const quadratic: JsonObject = {
   type: 'object',
   properties: {
@@ -57,10 +57,12 @@ const quadratic: JsonObject = {
 };
 const items = Array.from({ length: 300 }, (_, n) => `item-${n}`);
 
-/** Of turns in which each look at the clock takes a millisecond: one of them has time for four patterns. */
-function hurriedSlices(): Slices {
+/** Time slices in which each clock read takes a millisecond: a slice compiles four patterns. */
+function hurriedSlices(): TimeSlices {
   let now = 0;
-  return new TurnQueue(new TurnTime({ now: () => now++, later: setImmediate }, { turnMs: 4 })).slices();
+  return new TimeSlicedQueue(
+    new EventLoopScheduler({ now: () => now++, schedule: setImmediate }, { sliceMs: 4 }),
+  ).timeSlices();
 }
 
 function strategyOf(spec: JsonObject): ReturnType<CustomResources['definitionsOf']>[number] {
@@ -68,8 +70,8 @@ function strategyOf(spec: JsonObject): ReturnType<CustomResources['definitionsOf
   return served as ReturnType<CustomResources['definitionsOf']>[number];
 }
 
-describe('a thread for checks', () => {
-  test('finds what is found without it, value by value', async () => {
+describe('SchemaWorker', () => {
+  test('returns the same errors as without a thread', async () => {
     const bad = definition({
       type: 'object',
       properties: { a: { type: 'string', 'x-kubernetes-validations': rule('self.nothing', '') } },
@@ -80,7 +82,7 @@ describe('a thread for checks', () => {
     expect((await worker.definition(root, bad, undefined)).map(fieldErrorText)).toEqual(here.map(fieldErrorText));
   });
 
-  test('judges objects as the schema itself does, and warns of what may stay', async () => {
+  test('validates objects like the schema, with ratcheting warnings', async () => {
     const { schema } = strategyOf(quadratic);
     const twice = foo({ list: [...items.slice(0, 200), 'item-0'], note: 'old' });
     const old = foo({ list: ['x'], note: 'old' });
@@ -92,8 +94,8 @@ describe('a thread for checks', () => {
     expect((await worker.object(root, schema, foo({ list: ['a'] }), {})).errors).toEqual([]);
   });
 
-  test('is given a schema again when it is a new one', async () => {
-    const other = new SchemaWorker({}, { clock: systemClock });
+  test('sends a schema again to a new thread', async () => {
+    const other = new SchemaWorker({ clock: systemClock });
     const { schema } = strategyOf(quadratic);
     const object = foo({ list: ['a', 'a'] });
     expect((await other.object(root, schema, object, {})).errors).toHaveLength(1);
@@ -102,8 +104,8 @@ describe('a thread for checks', () => {
     await other.stop();
   });
 
-  test('lets clusters take turns, and turns away with 429 what one sends too much of', async () => {
-    const other = new SchemaWorker({}, { clock: systemClock });
+  test('serves clusters round-robin and returns 429 above the limit per cluster', async () => {
+    const other = new SchemaWorker({ clock: systemClock });
     const { schema } = strategyOf(quadratic);
     const ends: string[] = [];
     const send = (cluster: string): Promise<unknown> =>
@@ -111,7 +113,7 @@ describe('a thread for checks', () => {
         () => ends.push(cluster),
         (error: unknown) => error,
       );
-    // One is under way, eight more may wait.
+    // One is running, eight more are queued.
     const sent = Array.from({ length: 9 }, () => send('greedy'));
     const refused = await send('greedy');
     expect(refused).toMatchObject({ code: 429 });
@@ -122,16 +124,16 @@ describe('a thread for checks', () => {
     await other.stop();
   });
 
-  test('turns away with 503 what waits when the server stops', async () => {
-    const other = new SchemaWorker({}, { clock: systemClock });
+  test('returns 503 for queued jobs on shutdown', async () => {
+    const other = new SchemaWorker({ clock: systemClock });
     const waiting = Promise.allSettled([other.definition(root, definition(quadratic), undefined)]);
     await other.stop();
     expect(await waiting).toMatchObject([{ status: 'rejected', reason: { code: 503 } }]);
   });
 });
 
-describe('a server with such a thread', () => {
-  test('holds the loop for no object, however expensive its rules', async () => {
+describe('a server with a SchemaWorker', () => {
+  test('does not block the event loop for expensive rules', async () => {
     const asked: string[] = [];
     const slowly: SlowChecks = {
       definition: (...parameters) => worker.definition(...parameters),
@@ -155,7 +157,7 @@ describe('a server with such a thread', () => {
     await pipeline.close();
   });
 
-  test('checks big definitions there, and says the same of them', async () => {
+  test('validates large CRDs in the thread with the same result', async () => {
     const pipeline = await Pipeline.open({ slowly: worker });
     const rules = (source: string): JsonObject => ({
       type: 'object',
@@ -174,7 +176,7 @@ describe('a server with such a thread', () => {
     await pipeline.close();
   });
 
-  test('compiles what a definition and its first object need over several turns, and says the same of them', async () => {
+  test('compiles patterns of a CRD and its first object in time slices with the same result', async () => {
     const turns: number[] = [];
     const slowly: SlowChecks = {
       definition: (...parameters) => worker.definition(...parameters),
@@ -187,7 +189,7 @@ describe('a server with such a thread', () => {
         });
       },
     };
-    const hurried = new SchemaWorker({}, { clock: systemClock, slices: hurriedSlices });
+    const hurried = new SchemaWorker({ clock: systemClock, slices: hurriedSlices });
     const pipeline = await Pipeline.open({ slowly });
     const fields = (count: number, last: string): JsonObject => ({
       type: 'object',
@@ -206,7 +208,7 @@ describe('a server with such a thread', () => {
     const refused = await pipeline.ask('POST', crds, definition(fields(22, '[')));
     expect(refused.status).toBe(422);
     expect(refused.body['message']).toContain("must be a valid regular expression, but isn't");
-    // Four in each turn after the one in which the request came.
+    // Four per time slice after the one in which the request arrived.
     expect(turns).toEqual([1 + 6]);
     await pipeline.serve(definition(fields(22, 'x')));
     expect(Math.max(...turns.slice(1))).toBe(1 + 1);
@@ -233,9 +235,9 @@ describe('a server with such a thread', () => {
   });
 });
 
-describe('what has to be compiled', () => {
-  test('is so in turns that end after their time, and the check that needs it made again', async () => {
-    const hurried = new SchemaWorker({}, { clock: systemClock, slices: hurriedSlices });
+describe('compilation', () => {
+  test('runs in time slices, and the check is repeated', async () => {
+    const hurried = new SchemaWorker({ clock: systemClock, slices: hurriedSlices });
     const perTurn: number[] = [];
     let compiled = 0;
     const check = (mayCompile: MayCompile): string => {
@@ -254,8 +256,8 @@ describe('what has to be compiled', () => {
     expect(hurried.compiling(check)).toBe('done');
   });
 
-  test('is so at once in the end where each turn forgets what the last one has compiled', async () => {
-    const hurried = new SchemaWorker({}, { clock: systemClock, slices: hurriedSlices });
+  test('completes at once if the cache evicts what earlier slices compiled', async () => {
+    const hurried = new SchemaWorker({ clock: systemClock, slices: hurriedSlices });
     const check = (mayCompile: MayCompile): string => {
       for (let n = 0; n < 10; n++) if (!mayCompile()) throw new NotCompiled();
       return 'done';
@@ -263,8 +265,8 @@ describe('what has to be compiled', () => {
     await expect(hurried.compiling(check)).resolves.toBe('done');
   });
 
-  test('fails with whatever else is wrong', async () => {
-    const hurried = new SchemaWorker({}, { clock: systemClock, slices: hurriedSlices });
+  test('passes other errors on', async () => {
+    const hurried = new SchemaWorker({ clock: systemClock, slices: hurriedSlices });
     const wrong = new Error('wrong');
     const check = (mayCompile: MayCompile): void => {
       if (mayCompile()) checks++;
@@ -276,7 +278,7 @@ describe('what has to be compiled', () => {
   });
 });
 
-describe('what admission is configured with', () => {
+describe('admission configurations', () => {
   const configured = (kind: string, content: JsonObject): KubeObject => ({
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind,

@@ -10,50 +10,53 @@ import {
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import type { SlowChecks } from '@multiplane/apis';
-import { slicesOfTurns, type Clock, type Runnable, type Slices } from '@multiplane/component-base';
+import { timeSlices, type Clock, type Runnable, type TimeSlices } from '@multiplane/component-base';
 import { compileAtOnce, NotCompiled, type CompiledSchema, type MayCompile } from '@multiplane/schema';
 import { JobThread, JobThreadError } from './job-thread.ts';
-import type { SlowExpressions } from '../admission/admission-evaluation.ts';
-import type { ExpressionAnswer, ExpressionJob } from './expression-job.ts';
+import type { ExpressionOffloader } from '../admission/admission-evaluation.ts';
+import type { ExpressionJobResult, ExpressionJob } from './expression-job.ts';
 import type { SchemaAnswer, SchemaJob, SentError, ThreadAnswer, ThreadJob } from './schema-thread.ts';
 
-/** All rules of an object together take about a second, a definition of a megabyte takes some hundred milliseconds. */
+/** The rules of an object take about a second in total, a CRD of a megabyte some hundred milliseconds. */
 const deadlineMs = 15_000;
-const maxWaiting = 64;
-/** Of one logical cluster. */
-const maxWaitingPerLane = 8;
+const maxQueued = 64;
+/** Per logical cluster. */
+const maxQueuedPerLane = 8;
 const heapMiB = 512;
-/** In so many turns more patterns are compiled than there is room for: who wants them all at once would never have them. */
-const maxTurns = 100;
+/**
+ * After this many time slices everything is compiled at once: more patterns are needed than the cache holds, so slices
+ * would never end.
+ */
+const maxSlices = 100;
 
 interface SchemaWorkerModules {
   readonly clock: Clock;
-  readonly slices?: (() => Slices) | undefined;
+  readonly slices?: (() => TimeSlices) | undefined;
 }
 
 /**
- * Checks that would hold the event loop, done in a thread (cost rule 4): definitions with many rules, objects whose rules
- * cost much (a tenant may make each of them cost a second), and such expressions of admission. The thread keeps the schemas it was given; a new
- * thread asks for them once more.
+ * Runs checks that would block the event loop in a worker thread: CRDs with many validation rules, objects with
+ * expensive rules (a tenant can make them cost a second), and expensive admission expressions. The thread caches
+ * schemas; a new thread requests them again.
  */
-export class SchemaWorker implements SlowChecks, SlowExpressions, Runnable {
+export class SchemaWorker implements SlowChecks, ExpressionOffloader, Runnable {
   readonly name = 'schema worker';
   readonly #thread: JobThread<ThreadJob, ThreadAnswer>;
-  readonly #slices: () => Slices;
-  /** Hashes of schemas that the thread was sent; a new thread does not have them. */
-  readonly #sent = new Set<string>();
+  readonly #slices: () => TimeSlices;
+  /** Hashes of the schemas that were sent to the thread; a new thread does not have them. */
+  readonly #sentSchemas = new Set<string>();
 
-  constructor(_options: Record<string, never>, modules: SchemaWorkerModules) {
+  constructor(modules: SchemaWorkerModules) {
     const options = {
       name: this.name,
       module: './schema-thread',
       from: import.meta.url,
       deadlineMs,
-      maxWaiting,
-      maxWaitingPerLane,
+      maxQueued,
+      maxQueuedPerLane,
       heapMiB,
     };
-    this.#slices = modules.slices ?? slicesOfTurns;
+    this.#slices = modules.slices ?? timeSlices;
     this.#thread = new JobThread(options, modules);
   }
 
@@ -70,33 +73,33 @@ export class SchemaWorker implements SlowChecks, SlowExpressions, Runnable {
     crd: KubeObject,
     old: DeepReadonly<KubeObject> | undefined,
   ): Promise<FieldError[]> {
-    const answer = await this.#ask(cluster, { kind: 'definition', crd: textOf(crd), old: textOfOld(old) });
-    if ('missing' in answer) throw new TypeError('the thread answers something else than was asked');
-    return answer.errors.map(received);
+    const result = await this.#check(cluster, { kind: 'definition', crd: textOf(crd), old: textOfOld(old) });
+    if ('missing' in result) throw new TypeError('unexpected response of the schema thread');
+    return result.errors.map(decodeError);
   }
 
-  /** Here, for what a thread has compiled is nowhere else. */
+  /** Compiles on the event loop in time slices, because compiled programs cannot be transferred from a thread. */
   compiling<T>(check: (mayCompile: MayCompile) => T): T | Promise<T> {
     try {
       return check(compileNothing);
     } catch (error) {
       if (!(error instanceof NotCompiled)) throw error;
-      return this.#compilingOn(check);
+      return this.#compileInSlices(check);
     }
   }
 
-  async #compilingOn<T>(check: (mayCompile: MayCompile) => T): Promise<T> {
+  async #compileInSlices<T>(check: (mayCompile: MayCompile) => T): Promise<T> {
     const slices = this.#slices();
-    for (let turns = 1; ; turns++) {
-      await slices.next();
+    for (let slice = 1; ; slice++) {
+      await slices.yield();
       let isFirst = true;
-      const untilSliceIsOver = (): boolean => {
-        const may = isFirst || !slices.over;
+      const untilSliceEnds = (): boolean => {
+        const may = isFirst || !slices.isExceeded;
         isFirst = false;
         return may;
       };
       try {
-        return check(turns < maxTurns ? untilSliceIsOver : compileAtOnce);
+        return check(slice < maxSlices ? untilSliceEnds : compileAtOnce);
       } catch (error) {
         if (!(error instanceof NotCompiled)) throw error;
       }
@@ -112,23 +115,23 @@ export class SchemaWorker implements SlowChecks, SlowExpressions, Runnable {
     const { hash } = schema;
     const job = { kind: 'object', hash, object: textOf(object), old: textOfOld(old), subtree } as const;
     const source = (): string => encodeJson(schema.source);
-    let answer = await this.#ask(cluster, { ...job, schema: this.#sent.has(hash) ? undefined : source() });
-    if ('missing' in answer) answer = await this.#ask(cluster, { ...job, schema: source() });
-    if ('missing' in answer) throw new TypeError('the thread does not take a schema');
-    if (this.#sent.size > 200) this.#sent.clear();
-    this.#sent.add(hash);
-    return { errors: answer.errors.map(received), warnings: answer.warnings };
+    let result = await this.#check(cluster, { ...job, schema: this.#sentSchemas.has(hash) ? undefined : source() });
+    if ('missing' in result) result = await this.#check(cluster, { ...job, schema: source() });
+    if ('missing' in result) throw new TypeError('the schema thread did not accept the schema');
+    if (this.#sentSchemas.size > 200) this.#sentSchemas.clear();
+    this.#sentSchemas.add(hash);
+    return { errors: result.errors.map(decodeError), warnings: result.warnings };
   }
 
-  async expression(cluster: string, job: ExpressionJob): Promise<ExpressionAnswer> {
-    return (await this.#run(cluster, job)) as ExpressionAnswer;
+  async expression(cluster: string, job: ExpressionJob): Promise<ExpressionJobResult> {
+    return (await this.#run(cluster, job)) as ExpressionJobResult;
   }
 
-  async #ask(cluster: LogicalClusterName, job: SchemaJob): Promise<SchemaAnswer> {
+  async #check(cluster: LogicalClusterName, job: SchemaJob): Promise<SchemaAnswer> {
     return (await this.#run(cluster, job)) as SchemaAnswer;
   }
 
-  /** Throws 429 when too much waits, 503 when the server stops, 500 for what cannot be checked in time or memory. */
+  /** Throws 429 if too many jobs are queued, 503 on shutdown, 500 if a job exceeds its time or memory. */
   async #run(cluster: string, job: ThreadJob): Promise<ThreadAnswer> {
     try {
       return await this.#thread.run(job, cluster);
@@ -136,7 +139,7 @@ export class SchemaWorker implements SlowChecks, SlowExpressions, Runnable {
       if (!(error instanceof JobThreadError)) throw error;
       switch (error.failure) {
         case 'busy':
-          throw statusErrors.tooManyRequests('too many objects with expensive rules wait, try again later', 1);
+          throw statusErrors.tooManyRequests('too many objects with expensive rules are queued, try again later', 1);
         case 'stopped':
           throw statusErrors.serviceUnavailable('the server is shutting down');
         case 'slow':
@@ -152,7 +155,7 @@ const textOf = (object: KubeObject): string => encodeJson(asJson(object));
 const textOfOld = (old: DeepReadonly<KubeObject> | undefined): string | undefined =>
   old === undefined ? undefined : textOf(old as KubeObject);
 
-function received({ value, omitted, ...error }: SentError): FieldError {
+function decodeError({ value, omitted, ...error }: SentError): FieldError {
   if (omitted === true) return { ...error, value: omittedValue };
   return value === undefined ? error : { ...error, value: parseJson(value) };
 }

@@ -1,8 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { type JsonObject, type KubeObject, isStatusError } from '@multiplane/apimachinery';
 import type { WebhookConversion } from '@multiplane/apis';
+import {
+  WebhookAuthorityError,
+  type WebhookCall,
+  WebhookCallError,
+  type WebhookClient,
+} from '@multiplane/generic-server';
 import { ConversionReviewer } from './conversion-review.ts';
-import { WebhookAuthorityError, type WebhookCall, WebhookCallError, type WebhookClient } from './webhook-client.ts';
 
 const conversion = (change: Partial<WebhookConversion> = {}): WebhookConversion => ({
   key: 'k',
@@ -27,7 +32,7 @@ const object = (name: string): KubeObject => ({
   spec: { old: 1 },
 });
 
-/** The answer of a webhook that does everything right. */
+/** A valid response. */
 function good(review: JsonObject): JsonObject {
   const { uid, desiredAPIVersion, objects } = review['request'] as JsonObject;
   const convertedObjects = (objects as JsonObject[]).map((item) => ({
@@ -59,7 +64,7 @@ function reviewer(answer: (review: JsonObject) => unknown): {
       return Promise.resolve(Buffer.isBuffer(value) ? value : Buffer.from(JSON.stringify(value)));
     },
   };
-  return { reviewer: new ConversionReviewer({}, { client, newUid: () => 'review-uid' }), asked };
+  return { reviewer: new ConversionReviewer({ client, newUid: () => 'review-uid' }), asked };
 }
 
 async function convert(
@@ -87,8 +92,8 @@ async function convert(
   }
 }
 
-describe('a review', () => {
-  test('carries the objects and what they shall become', async () => {
+describe('a ConversionReview', () => {
+  test('contains the objects and the desired version', async () => {
     const { converted, asked } = await convert(good, { objects: [object('a'), object('b')], list: true });
     expect(asked[0]?.review).toEqual({
       apiVersion: 'apiextensions.k8s.io/v1',
@@ -112,19 +117,19 @@ describe('a review', () => {
     [['v1beta1', 'v1'], 'v1beta1'],
     [['v9', 'v1'], 'v1'],
     [['v1'], 'v1'],
-  ])('of %j speaks %s', async (versions, spoken) => {
+  ])('of %j has version %s', async (versions, spoken) => {
     const { asked, converted } = await convert(good, { versions });
     expect(asked[0]?.review['apiVersion']).toBe(`apiextensions.k8s.io/${spoken}`);
     expect(converted).toHaveLength(1);
   });
 
-  test('is not made in a version that nobody here knows', async () => {
+  test('is not sent in an unsupported version', async () => {
     const { message, asked } = await convert(good, { versions: ['v9'] });
     expect(message).toBe('no supported conversion review versions');
     expect(asked).toHaveLength(0);
   });
 
-  test('lets the webhook change labels and annotations, and no other metadata', async () => {
+  test('lets the webhook change labels and annotations only', async () => {
     const { converted } = await convert((review) => {
       const answer = good(review) as { response: { convertedObjects: KubeObject[] } };
       const [item] = answer.response.convertedObjects as [KubeObject];
@@ -150,7 +155,7 @@ describe('a review', () => {
     ]);
   });
 
-  test('lets the webhook say nothing about whose object it is', async () => {
+  test('does not let the webhook change labels and annotations of kcp', async () => {
     const sent = object('a');
     sent.metadata.annotations = { 'kcp.io/cluster': 'mine', note: 'x' };
     sent.metadata.labels = { 'claimed.internal.apis.kcp.io/abc': 'def' };
@@ -182,14 +187,14 @@ describe('a review', () => {
     ]);
   });
 
-  test('keeps integers that are too big for a double', async () => {
+  test('keeps integers beyond double precision', async () => {
     const { converted } = await convert((review) =>
       Buffer.from(JSON.stringify(good(review)).replace('"old":1', '"old":9007199254740993')),
     );
     expect(converted?.[0]?.['spec']).toEqual({ old: 9007199254740993n });
   });
 
-  test('takes a name like a prototype for data', async () => {
+  test('treats names of Object.prototype members as data', async () => {
     const { converted } = await convert((review) =>
       Buffer.from(JSON.stringify(good(review)).replace('"old":1', '"__proto__":{"x":1}')),
     );
@@ -199,7 +204,7 @@ describe('a review', () => {
 
 const failed = 'conversion webhook for example.com/v1, Kind=Foo failed: ';
 
-describe('a wrong answer', () => {
+describe('an invalid response', () => {
   const respond =
     (response: unknown, head: object = {}) =>
     (review: JsonObject): unknown => ({ ...good(review), ...head, response });
@@ -248,13 +253,13 @@ describe('a wrong answer', () => {
     expect((await convert(answer)).message).toBe(message);
   });
 
-  test('no JSON', async () => {
+  test('not JSON', async () => {
     expect((await convert(() => Buffer.from('<html>'))).message).toContain(
       `${failed}couldn't get version/kind; json parse error: `,
     );
   });
 
-  test('the older protocol is believed without a uid', async () => {
+  test('v1beta1 is accepted without a uid', async () => {
     const { converted } = await convert(
       (review) => ({ response: { ...(good(review)['response'] as JsonObject), uid: 'any' } }),
       { versions: ['v1beta1'] },
@@ -309,7 +314,7 @@ describe('a wrong answer', () => {
     );
   });
 
-  test('a label that may not be', async () => {
+  test('an invalid label', async () => {
     const { message } = await convert(altered(metadata({ labels: { 'a b': 'c' } })));
     expect(message).toContain('returned invalid metadata: metadata.labels: Invalid value: "a b"');
   });
@@ -324,7 +329,7 @@ describe('a wrong answer', () => {
       metadata({ annotations: { a: 1 } }),
       'metadata in object at index 1: metadata.annotations[a] must be a string, but is int64 in converted object',
     ],
-  ])('one wrong item spoils the list %#', async (alter, message) => {
+  ])('an invalid item fails the list %#', async (alter, message) => {
     const objects = [object('a'), object('b'), object('c')];
     expect((await convert(altered(alter, 1), { objects, list: true })).message).toBe(
       `conversion webhook for example.com/v1, Kind=Foo returned invalid ${message}`,
@@ -332,9 +337,9 @@ describe('a wrong answer', () => {
   });
 });
 
-describe('a webhook that cannot be asked', () => {
+describe('a webhook that cannot be called', () => {
   const asking = (post: () => Promise<Buffer>, change: Partial<WebhookConversion> = {}): Promise<KubeObject[]> =>
-    new ConversionReviewer({}, { client: { post }, newUid: () => 'u' }).convert({
+    new ConversionReviewer({ client: { post }, newUid: () => 'u' }).convert({
       conversion: conversion(change),
       desired: 'example.com/v2',
       objects: [object('a')],
@@ -342,7 +347,7 @@ describe('a webhook that cannot be asked', () => {
       signal: new AbortController().signal,
     });
 
-  test('is told of in the words of the call', async () => {
+  test('fails with the error of the call', async () => {
     const post = (): Promise<Buffer> => Promise.reject(new WebhookCallError('Post "https://x": EOF'));
     await expect(asking(post)).rejects.toMatchObject({
       code: 500,
@@ -351,7 +356,7 @@ describe('a webhook that cannot be asked', () => {
     });
   });
 
-  test('without its authorities keeps the kind from being served', async () => {
+  test('with an invalid CA bundle prevents serving the kind', async () => {
     const post = (): Promise<Buffer> => Promise.reject(new WebhookAuthorityError('no PEM'));
     await expect(asking(post)).rejects.toMatchObject({
       code: 500,
@@ -360,7 +365,7 @@ describe('a webhook that cannot be asked', () => {
     });
   });
 
-  test('as a service is not found: services are not of the workspace', async () => {
+  test('by service is not found', async () => {
     const post = (): Promise<Buffer> => Promise.reject(new Error('called'));
     const client = {
       url: undefined,

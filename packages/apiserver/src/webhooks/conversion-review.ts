@@ -15,27 +15,26 @@ import {
   validateObjectMeta,
 } from '@multiplane/apimachinery';
 import type { WebhookConversion } from '@multiplane/apis';
-import { jsonType } from '../endpoints/object-meta-decoder.ts';
-import { type WebhookClient, WebhookAuthorityError, WebhookCallError } from './webhook-client.ts';
-import { webhookUrl } from './webhook-url.ts';
+import { WebhookAuthorityError, WebhookCallError, type WebhookClient, webhookUrl } from '@multiplane/generic-server';
+import { jsonType } from '../write-path/decoding/object-meta-decoder.ts';
 
-/** Objects of one kind on their way to another version. */
+/** Objects of one kind to convert to another version. */
 export interface ConversionRequest {
   readonly conversion: WebhookConversion;
-  /** `group/version` that all of them shall have. */
+  /** The desired `group/version`. */
   readonly desired: string;
-  /** Each in the version it has, without a resourceVersion. At least one. */
+  /** The objects in their current version, without resourceVersion; at least one. */
   readonly objects: readonly KubeObject[];
-  /** They are items of a list: messages then say which one was wrong. */
+  /** Whether they are items of a list; messages then contain the index. */
   readonly list: boolean;
   readonly signal: AbortSignal;
 }
 
 const timeoutSeconds = 30;
-/** What Go's client says where the webhook did not answer in time. */
+/** The timeout message of Go's HTTP client. */
 const timeoutText = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)';
-/** A webhook may make objects bigger; it may not make them endless. */
-const answerBytes = (sent: number): number => 1024 * 1024 + 4 * sent;
+/** Limit of the response size: it grows with the request. */
+const maxResponseBytesFor = (sent: number): number => 1024 * 1024 + 4 * sent;
 
 export interface ConversionReviewerModules {
   readonly client: Pick<WebhookClient, 'post'>;
@@ -43,18 +42,19 @@ export interface ConversionReviewerModules {
 }
 
 /**
- * Asks a conversion webhook (K5.11): one ConversionReview in the first version that both know, and nothing of the
- * answer is believed but what a converter may decide. Objects keep their kind, their name and all of their metadata
- * besides labels and annotations. Whatever goes wrong is an untyped 500 in Kubernetes' words.
+ * Calls a conversion webhook with a ConversionReview in the first version that both support, and validates the
+ * response: the webhook may change the content, labels and annotations, but no other metadata
+ * (k8s.io/apiextensions-apiserver/pkg/apiserver/conversion). Failures are untyped 500 errors with the messages of
+ * Kubernetes.
  */
 export class ConversionReviewer {
   readonly #modules: ConversionReviewerModules;
 
-  constructor(_options: Record<string, never>, modules: ConversionReviewerModules) {
+  constructor(modules: ConversionReviewerModules) {
     this.#modules = modules;
   }
 
-  /** The same objects, in the same order, in the desired version. */
+  /** Returns the objects in the desired version, in the same order. */
   async convert(request: ConversionRequest): Promise<KubeObject[]> {
     const { conversion, desired, objects } = request;
     const uid = this.#modules.newUid();
@@ -62,17 +62,17 @@ export class ConversionReviewer {
     if (version === undefined) throw statusErrors.untyped('no supported conversion review versions');
     const texts = objects.map((object) => encodeJson(asJson(object)));
     const body = `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/${version}","request":{"uid":${JSON.stringify(uid)},"desiredAPIVersion":${JSON.stringify(desired)},"objects":[${texts.join(',')}]},"response":{"uid":"","convertedObjects":null,"result":{"metadata":{}}}}`;
-    const answer = await this.#post(request, body);
+    const response = await this.#post(request, body);
     let converted: readonly Json[];
     try {
-      converted = convertedObjects(answer, version, uid);
+      converted = convertedObjects(response, version, uid);
     } catch (error) {
       throw failed(request, (error as Error).message, error);
     }
     if (converted.length !== objects.length) {
       throw statusErrors.untyped(`${prefix(request)} returned ${converted.length} objects, expected ${objects.length}`);
     }
-    return converted.map((value, index) => checked(request, value, index));
+    return converted.map((value, index) => validateConverted(request, value, index));
   }
 
   async #post(request: ConversionRequest, body: string): Promise<Buffer> {
@@ -85,10 +85,10 @@ export class ConversionReviewer {
         timeoutMs: timeoutSeconds * 1000,
         timeoutText,
         signal: request.signal,
-        maxResponseBytes: answerBytes(body.length),
+        maxResponseBytes: maxResponseBytesFor(body.length),
       });
     } catch (error) {
-      // Without its authorities upstream cannot serve the kind at all.
+      // Kubernetes cannot serve a kind whose webhook has an invalid CA bundle.
       if (error instanceof WebhookAuthorityError)
         throw statusErrors.internal(new Error('error resolving resource', { cause: error }));
       if (error instanceof WebhookCallError) throw failed(request, error.message, error);
@@ -106,7 +106,7 @@ function prefix({ objects }: ConversionRequest): string {
 const failed = (request: ConversionRequest, why: string, cause: unknown): Error =>
   new StatusError({ code: 500, reason: '', message: `${prefix(request)} failed: ${why}`, cause });
 
-/** `response.convertedObjects` of a good answer; the message of the error is the reason why it is none. */
+/** The `response.convertedObjects` of a valid response; the message of the error is the reason why it is invalid. */
 function convertedObjects(body: Buffer, version: string, uid: string): readonly Json[] {
   if (body.length === 0)
     throw new TypeError('0-length response with status code: 200 and content type: application/json');
@@ -129,10 +129,10 @@ function convertedObjects(body: Buffer, version: string, uid: string): readonly 
   }
   const { response } = review;
   if (!isJsonObject(response ?? null)) throw new TypeError('no response provided');
-  const { uid: answered = '', result, convertedObjects: objects } = response as JsonObject;
-  // The older protocol never had its uid looked at.
-  if (version === 'v1' && answered !== uid)
-    throw new TypeError(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(answered)}`);
+  const { uid: responseUid = '', result, convertedObjects: objects } = response as JsonObject;
+  // Kubernetes does not validate the uid of v1beta1 responses.
+  if (version === 'v1' && responseUid !== uid)
+    throw new TypeError(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(responseUid)}`);
   const { status = '', message = '' } = (isJsonObject(result ?? null) ? result : {}) as {
     readonly status?: Json;
     readonly message?: Json;
@@ -147,35 +147,35 @@ function convertedObjects(body: Buffer, version: string, uid: string): readonly 
 
 const textOf = (value: Json): string => (typeof value === 'string' ? value : encodeJson(value));
 
-/** One object of the answer with the metadata of the one that was sent. */
-function checked(request: ConversionRequest, value: Json, index: number): KubeObject {
+/** Validates one converted object and restores the metadata of the original. */
+function validateConverted(request: ConversionRequest, value: Json, index: number): KubeObject {
   const { objects, desired, list } = request;
   const sent = objects[index] as KubeObject;
-  const wrong = (what: string, why: string): Error =>
+  const invalid = (what: string, why: string): Error =>
     statusErrors.untyped(`${prefix(request)} returned invalid ${what}: ${why}`);
   const place = list ? `converted object at index ${index}` : 'object at index 0';
   const item = list ? place : 'object';
   if (!isJsonObject(value) || typeof value['kind'] !== 'string' || value['kind'] === '')
-    throw wrong(list ? place : 'object', `Object 'Kind' is missing in '${encodeJson(value)}'`);
+    throw invalid(list ? place : 'object', `Object 'Kind' is missing in '${encodeJson(value)}'`);
   const { apiVersion } = value;
   if (apiVersion !== desired)
-    throw wrong(
+    throw invalid(
       place,
       `invalid groupVersion (expected ${desired}, received ${typeof apiVersion === 'string' ? apiVersion : ''})`,
     );
   if (value['kind'] !== sent.kind)
-    throw wrong(place, `invalid kind (expected ${sent.kind}, received ${value['kind']})`);
+    throw invalid(place, `invalid kind (expected ${sent.kind}, received ${value['kind']})`);
   const metadata = value['metadata'];
   const given = isJsonObject(metadata ?? null) ? (metadata as JsonObject) : {};
   for (const [field, name] of sameFields) {
     const before = sent.metadata[field] ?? '';
     const after = typeof given[field] === 'string' ? given[field] : '';
-    if (after !== before) throw wrong(item, `must have the same ${name}: ${before} != ${after}`);
+    if (after !== before) throw invalid(item, `must have the same ${name}: ${before} != ${after}`);
   }
   try {
-    value['metadata'] = restoredMetadata(sent, metadata) as JsonObject;
+    value['metadata'] = restoreMetadata(sent, metadata) as JsonObject;
   } catch (error) {
-    throw wrong(list ? `metadata in object at index ${index}` : 'metadata', (error as Error).message);
+    throw invalid(list ? `metadata in object at index ${index}` : 'metadata', (error as Error).message);
   }
   return value as unknown as KubeObject;
 }
@@ -187,13 +187,13 @@ const sameFields = [
 ] as const;
 
 /**
- * Labels and annotations by which the control plane itself knows objects: whose they are, above all. A tenant's webhook
- * has no say in them.
+ * Whether a label or annotation belongs to the control plane, such as the logical cluster of an object; webhooks cannot
+ * change these.
  */
-const isOwnKey = (key: string): boolean => /^([^/]*\.)?kcp\.io\//.test(key);
+const isReservedKey = (key: string): boolean => /^([^/]*\.)?kcp\.io\//.test(key);
 
-/** Metadata as it was, with the labels and annotations that the converter chose. The error says what is wrong with them. */
-function restoredMetadata(sent: KubeObject, metadata: Json | undefined): KubeObject['metadata'] {
+/** The original metadata with the labels and annotations of the converter. The error describes invalid ones. */
+function restoreMetadata(sent: KubeObject, metadata: Json | undefined): KubeObject['metadata'] {
   if (metadata === undefined) throw new TypeError('missing metadata in converted object');
   if (!isJsonObject(metadata)) throw new TypeError(`invalid metadata of type ${goType(metadata)} in converted object`);
   const restored = deepCopy(sent.metadata as JsonObject) as KubeObject['metadata'];
@@ -205,9 +205,10 @@ function restoredMetadata(sent: KubeObject, metadata: Json | undefined): KubeObj
     for (const [key, text] of Object.entries(given ?? {})) {
       if (typeof text !== 'string')
         throw new TypeError(`metadata.${field}[${key}] must be a string, but is ${goType(text)} in converted object`);
-      if (!isOwnKey(key)) setOwn(texts, key, text);
+      if (!isReservedKey(key)) setOwn(texts, key, text);
     }
-    for (const [key, text] of Object.entries(sent.metadata[field] ?? {})) if (isOwnKey(key)) setOwn(texts, key, text);
+    for (const [key, text] of Object.entries(sent.metadata[field] ?? {}))
+      if (isReservedKey(key)) setOwn(texts, key, text);
     if (given === null && Object.keys(texts).length === 0) delete restored[field];
     else restored[field] = texts;
   }
@@ -226,7 +227,7 @@ function restoredMetadata(sent: KubeObject, metadata: Json | undefined): KubeObj
   return restored;
 }
 
-/** How Go names the type of a decoded value. */
+/** The name of a decoded value's type in Go. */
 function goType(value: Json): string {
   if (value === null) return '<nil>';
   if (Array.isArray(value)) return '[]interface {}';

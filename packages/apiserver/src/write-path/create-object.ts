@@ -1,69 +1,56 @@
 import {
   type KubeObject,
+  type ObjectMeta,
   StatusError,
   appendErrors,
   asJson,
   deepCopy,
-  generateName,
   maxGeneratedNameAttempts,
   objectRevision,
   statusErrors,
-  validateObjectMeta,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { type StoredValue, isStorageError } from '@multiplane/storage';
-import { giveWay, isBig } from './give-way.ts';
-import {
-  checkKind,
-  dropDuplicateOwners,
-  dropEmpty,
-  setCluster,
-  unsetCluster,
-  wipeServerOwned,
-} from './object-metadata.ts';
-import { type ObjectStoreModules, currentState, keyOf } from './store-access.ts';
-import { storedBytes } from './stored-bytes.ts';
-import {
-  type WriteRequest,
-  type Written,
-  admissionAttributes,
-  groupResourceOf,
-  strategyContext,
-  strategyOf,
-} from './write-request.ts';
-import { rehearsed, written } from './written.ts';
+import { storedBytes } from '../registry/codec/stored-bytes.ts';
+import { groupResourceOf } from '../registry/definitions/group-resource.ts';
+import { currentState } from '../registry/store/current-state.ts';
+import { keyOf } from '../registry/store/object-key.ts';
+import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
+import { isLarge, yieldIfSliceExceeded } from '../time-slices.ts';
+import { admitMutating, admitValidating } from './admission-steps.ts';
+import { beforeCreate } from './before-create.ts';
+import { dropDuplicateOwners, dropEmpty, setCluster, wipeServerOwned } from './object-metadata.ts';
+import { strategyContext, strategyOf } from './strategy.ts';
+import type { WriteRequest } from './write-request.ts';
+import { type WriteResult, dryRunResult, writeResult } from './write-result.ts';
 
-/** About how big an object is: something big gives way to others between the steps. */
+/** About the size of an object; large objects are processed in time slices. */
 export interface ObjectSize {
   readonly bytes?: number | undefined;
 }
 
-/** POST (K2.1): server-owned fields, mutating admission, then {@link insertObject} until a generated name is free. */
+/**
+ * POST of a decoded object: server-owned fields are removed, mutating admission runs once, then {@link insertObject} until
+ * a generated name is free. Only asynchronous steps are awaited: for most objects that is the write alone.
+ */
 export async function createObject(
   modules: ObjectStoreModules,
   request: WriteRequest,
   object: KubeObject,
   size: ObjectSize = {},
-): Promise<Written> {
+): Promise<WriteResult> {
   const { metadata } = object;
   const { bytes = 0 } = size;
-  if (isBig(bytes)) await giveWay(bytes);
   if (request.definition.strategy.keepsIdentity?.(object) !== true) wipeServerOwned(metadata);
-  dropDuplicateOwners(object, request, 'request');
-  const owned = modules.fields.update(request, undefined, object, bytes);
-  if (owned !== undefined) await owned;
-  if (isBig(bytes)) await giveWay(bytes);
-  // Whatever is over at once is not waited for: of a usual object only its write is.
-  const name = metadata.name ?? '';
-  const admitted = modules.admission.admit(admissionAttributes(request, 'CREATE', name, object, undefined));
+  const admitted = admitMutating(modules, request, object, undefined, bytes);
   if (admitted !== undefined) await admitted;
   dropDuplicateOwners(object, request, 'admission');
-  if (isBig(bytes)) await giveWay(bytes);
+  if (isLarge(bytes)) await yieldIfSliceExceeded(bytes);
 
   const generated = (metadata.generateName ?? '') !== '';
   if (!generated) return await insertObject(modules, request, object, size);
   for (let attempt = 1; ; attempt++) {
-    // Each attempt starts from what admission left: hooks change the object, and the name they see must be the final one.
+    // Strategy hooks modify the object and must see its final name, so each attempt starts from a copy of the admitted object.
     const candidate =
       attempt === maxGeneratedNameAttempts ? object : (deepCopy(asJson(object)) as unknown as KubeObject);
     try {
@@ -83,81 +70,49 @@ export async function createObject(
 }
 
 /**
- * Everything between admission and the store; also what a PUT or an apply on a missing object does. `bytes` is about how
- * big the object is.
+ * Validates, admits and stores a new object after mutating admission: the second half of a create, and of a PUT or apply
+ * of a missing object. `isApply`: the object is not stored without its managedFields.
  */
 export async function insertObject(
   modules: ObjectStoreModules,
   request: WriteRequest,
   object: KubeObject,
-  {
-    applies,
-    bytes: sentBytes = 0,
-  }: { readonly applies?: boolean | undefined; readonly bytes?: number | undefined } = {},
-): Promise<Written> {
+  { isApply, bytes: size = 0 }: { readonly isApply?: boolean | undefined; readonly bytes?: number | undefined } = {},
+): Promise<WriteResult> {
   const { definition } = request;
   const { metadata } = object;
-  const { cache, clock } = modules;
+  const { cache, clock, reader } = modules;
   const context = strategyContext(request, () => new Date(clock.now()), modules.slowly);
   const strategy = strategyOf(request);
 
-  const keepsIdentity = strategy.keepsIdentity?.(object) === true;
-  if (!keepsIdentity || (metadata.uid ?? '') === '') metadata.uid = modules.newUid();
-  if (!keepsIdentity || (metadata.creationTimestamp ?? '') === '') metadata.creationTimestamp = modules.times.now();
-  if (metadata.deletionTimestamp !== undefined) delete metadata.deletionTimestamp;
-  if (metadata.deletionGracePeriodSeconds !== undefined) delete metadata.deletionGracePeriodSeconds;
-  if (definition.namespaced) metadata.namespace = request.namespace;
-  else delete metadata.namespace;
-  if ((metadata.name ?? '') === '' && (metadata.generateName ?? '') !== '') {
-    metadata.name = generateName(metadata.generateName as string, modules.random);
-  }
-  unsetCluster(metadata);
-  if (strategy.managesGeneration) metadata.generation = 1;
-
-  checkKind(definition, object);
-  strategy.prepareForCreate(context, object);
-  const errors = validateObjectMeta(metadata, {
-    namespaced: definition.namespaced,
-    validateName: (name) => strategy.validateName(name),
-    origin: definition.origin,
-  });
-  if (isBig(sentBytes)) await giveWay(sentBytes);
+  const errors = beforeCreate(modules, request, strategy, context, object);
+  if (isLarge(size)) await yieldIfSliceExceeded(size);
   const found = strategy.validate(context, object);
   appendErrors(errors, found instanceof Promise ? await found : found);
-  // What has many faults has a long answer.
-  if (isBig(sentBytes)) await giveWay(sentBytes);
+  // Many errors make a large response.
+  if (isLarge(size)) await yieldIfSliceExceeded(size);
   if (errors.length > 0)
     throw statusErrors.invalid({ group: definition.group, kind: object.kind }, metadata.name ?? '', errors);
   for (const text of strategy.warnings(context, object, undefined)) request.warn(text);
   strategy.canonicalize(object);
   setCluster(metadata, request.cluster);
   const name = metadata.name as string;
-  const validated = modules.admission.validate(admissionAttributes(request, 'CREATE', name, object, undefined));
+  const validated = admitValidating(modules, request, name, object, undefined);
   if (validated !== undefined) await validated;
 
-  const sent = metadata.resourceVersion;
-  if (sent !== undefined && sent !== '' && isNonZeroNumber(sent)) {
-    throw statusErrors.untyped('resourceVersion should not be set on objects to be created');
-  }
-  if (sent !== undefined) delete metadata.resourceVersion;
+  rejectResourceVersion(metadata);
   dropEmpty(metadata);
-
   const key = keyOf(definition, { cluster: request.cluster, namespace: request.namespace, name });
-  if (request.dryRun) {
-    const { entry } = await currentState(cache, key, true);
-    if (entry !== undefined) throw alreadyExists(modules, request, name, entry);
-    return { object: await rehearsed(modules.reader, request, object), bytes: undefined, revision: 0, created: true };
-  }
+  if (request.dryRun) return dryRunCreate(modules, request, key, name, object);
 
-  const { reader } = modules;
-  // A signal is made for those who need one: who only encodes does not.
+  // `request.signal` creates an AbortController on first use: conversions alone need it.
   const stored = reader.isStoredVersion(definition)
     ? object
     : await reader.toStored(definition, object, request.signal);
-  const shown = definition.origin === 'custom' && stored === object ? withStatus(definition, object) : object;
-  const encoded = storedBytes(stored, modules.maxObjectBytes, applies, sentBytes);
+  const shown = definition.origin === 'custom' && stored === object ? withDefaultedStatus(definition, object) : object;
+  const encoded = storedBytes(stored, modules.maxObjectBytes, isApply, size);
   const bytes = encoded instanceof Promise ? await encoded : encoded;
-  if (isBig(sentBytes)) await giveWay(sentBytes);
+  if (isLarge(size)) await yieldIfSliceExceeded(size);
   let revision: number;
   try {
     revision = await modules.decoded.announce(
@@ -172,14 +127,41 @@ export async function insertObject(
     const existing = await cache.get(key);
     throw alreadyExists(modules, request, name, existing);
   }
-  return written(reader, request, object, stored, stored === object ? bytes : undefined, revision, true, shown);
+  return writeResult(reader, request, object, stored, stored === object ? bytes : undefined, revision, true, shown);
 }
 
-/** A create takes no status. What its schema fills in instead is shown, not stored. */
-function withStatus(definition: ResourceDefinition, object: KubeObject): KubeObject {
+async function dryRunCreate(
+  modules: ObjectStoreModules,
+  request: WriteRequest,
+  key: string,
+  name: string,
+  object: KubeObject,
+): Promise<WriteResult> {
+  const { entry } = await currentState(modules.cache, key, true);
+  if (entry !== undefined) throw alreadyExists(modules, request, name, entry);
+  return {
+    object: await dryRunResult(modules.reader, request, object),
+    bytes: undefined,
+    revision: 0,
+    created: true,
+  };
+}
+
+/** A create ignores `status`. A status that the schema defaults is returned, but not stored. */
+function withDefaultedStatus(definition: ResourceDefinition, object: KubeObject): KubeObject {
   const shown = { ...object };
   definition.schema.applyDefaults(asJson(shown));
   return shown;
+}
+
+/** Throws an untyped 500, as Kubernetes does, for a non-zero resourceVersion; drops any other one. In place. */
+function rejectResourceVersion(metadata: ObjectMeta): void {
+  const sent = metadata.resourceVersion;
+  if (sent === undefined) return;
+  if (sent !== '' && isNonZeroNumber(sent)) {
+    throw statusErrors.untyped('resourceVersion should not be set on objects to be created');
+  }
+  delete metadata.resourceVersion;
 }
 
 function isNonZeroNumber(text: string): boolean {

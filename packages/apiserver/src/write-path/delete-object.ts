@@ -10,28 +10,33 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
-import { type Attempted, guaranteedUpdate } from './guaranteed-update.ts';
-import { encodeForStorage } from './object-codec.ts';
-import { metadataTime } from './object-metadata.ts';
-import { type ObjectStoreModules, keyOf } from './store-access.ts';
-import { type WriteRequest, admissionAttributes, groupResourceOf, strategyContext } from './write-request.ts';
+import { metadataTime } from '../registry/codec/metadata-time.ts';
+import { encodeForStorage } from '../registry/codec/object-codec.ts';
+import { groupResourceOf } from '../registry/definitions/group-resource.ts';
+import { keyOf } from '../registry/store/object-key.ts';
+import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
+import { admissionAttributes } from './admission-attributes.ts';
+import { guaranteedUpdate } from './guaranteed-update.ts';
+import { strategyContext } from './strategy.ts';
+import type { WriteRequest } from './write-request.ts';
+import type { UpdateOutcome } from './write-result.ts';
 
 export interface DeleteObjectOptions {
   readonly preconditions?:
     | { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined }
     | undefined;
   readonly propagationPolicy?: string | undefined;
-  /** Deprecated form of the policy; wins over it. */
+  /** Deprecated form of the policy; takes precedence over it. */
   readonly orphanDependents?: boolean | undefined;
 }
 
-export interface DeleteOutcome extends Attempted {
-  /** The object as it stands now, or as it was last. */
+export interface DeleteOutcome extends UpdateOutcome {
+  /** The object after the call: marked for deletion, or its last state. */
   readonly object: DeepReadonly<KubeObject>;
   readonly removed: boolean;
 }
 
-/** DELETE (K2.5): preconditions, admission, then finalizers decide whether the object goes at once or is only marked. */
+/** DELETE: checks preconditions, runs admission, then removes the object, or marks it for deletion if it has finalizers. */
 export async function deleteObject(
   modules: ObjectStoreModules,
   request: WriteRequest,
@@ -53,14 +58,14 @@ async function attempt(
 ): Promise<DeleteOutcome> {
   const { definition } = request;
   const { strategy } = definition;
-  if (goesAtOnce(modules, request, existing, options)) return removeAtOnce(modules, request, key, existing);
+  if (canRemoveDirectly(modules, request, existing, options)) return removeDirectly(modules, request, key, existing);
   const old = await modules.reader.read(definition, existing, request);
   checkPreconditions(request, old, options);
   const attributes = admissionAttributes(request, 'DELETE', request.name, undefined, old);
   await modules.admission.admit(attributes);
   await modules.admission.validate(attributes);
 
-  const object = copyToMark(old);
+  const object = copyForMarking(old);
   const { metadata } = object;
   const held =
     metadata.deletionTimestamp === undefined
@@ -74,7 +79,7 @@ async function attempt(
   }
   const now = modules.clock.now();
   if (strategy.beginDeletion !== undefined && metadata.deletionTimestamp === undefined) {
-    // Kinds with an ending of their own (Namespace, CRD) are marked first, whatever holds them, and say so themselves.
+    // Kinds that are finalized by a controller (Namespace, CRD) are always marked first, and set their own phase.
     metadata.deletionTimestamp = metadataTime(now);
     strategy.beginDeletion(
       strategyContext(request, () => new Date(now)),
@@ -85,7 +90,7 @@ async function attempt(
     strategy.ignoresFinalizers === true ||
     ((metadata.finalizers ?? []).length === 0 && strategy.isHeld?.(object) !== true)
   ) {
-    if (request.dryRun) return { object: old, removed: true, nothingWritten: true };
+    if (request.dryRun) return { object: old, removed: true, unchanged: true };
     const revision = await modules.cache.delete(key, existing.revision);
     return {
       object: { ...old, metadata: { ...old.metadata, resourceVersion: String(revision) } },
@@ -94,10 +99,10 @@ async function attempt(
   } else if (strategy.beginDeletion === undefined) {
     changed = markDeleted(metadata, now) || changed;
   }
-  if (!changed || request.dryRun) return { object, removed: false, nothingWritten: true };
+  if (!changed || request.dryRun) return { object, removed: false, unchanged: true };
 
   delete metadata.resourceVersion;
-  // A signal is made for those who need one.
+  // `request.signal` creates an AbortController on first use: conversions alone need it.
   const stored = modules.reader.isStoredVersion(definition)
     ? object
     : await modules.reader.toStored(definition, object, request.signal);
@@ -107,13 +112,13 @@ async function attempt(
     bytes,
     stored,
     () => modules.cache.update(key, bytes, existing.revision, { ttlSeconds: strategy.ttlSeconds }),
-    modules.reader.conformanceOfMarked(definition, existing),
+    modules.reader.conformanceWhenMarked(definition, existing),
   );
   return { object: { ...object, metadata: { ...metadata, resourceVersion: String(revision) } }, removed: false };
 }
 
-/** A copy to change the metadata of; who owns what stays as it is, and is the largest part of most objects. */
-function copyToMark({ metadata, ...rest }: DeepReadonly<KubeObject>): KubeObject {
+/** A copy whose metadata may be modified. managedFields, the largest part of most objects, stay shared. */
+function copyForMarking({ metadata, ...rest }: DeepReadonly<KubeObject>): KubeObject {
   const { managedFields, ...others } = metadata;
   const copy = deepCopy(asJson({ ...rest, metadata: others } as KubeObject)) as unknown as KubeObject;
   if (managedFields !== undefined) copy.metadata.managedFields = managedFields as Json[];
@@ -122,8 +127,8 @@ function copyToMark({ metadata, ...rest }: DeepReadonly<KubeObject>): KubeObject
 
 const finalizersField = Buffer.from('"finalizers"');
 
-/** True for an object of which its bytes tell that nothing holds it, whatever else it is. */
-function goesAtOnce(
+/** Whether the stored bytes and the options show that the object is removed without being marked first. */
+function canRemoveDirectly(
   { reader }: ObjectStoreModules,
   { definition, dryRun }: WriteRequest,
   existing: CacheEntry,
@@ -144,8 +149,8 @@ function goesAtOnce(
   );
 }
 
-/** The object is parsed only for those who look at it: admission seldom does, and who empties a workspace never. */
-async function removeAtOnce(
+/** Parses the object only if admission or the caller reads it; deleting the content of a workspace never does. */
+async function removeDirectly(
   modules: ObjectStoreModules,
   request: WriteRequest,
   key: string,
@@ -170,7 +175,7 @@ async function removeAtOnce(
   };
 }
 
-/** Sets what marks an object as being deleted; false when it is marked already. */
+/** Sets deletionTimestamp and grace period; false if both were set already. */
 function markDeleted(metadata: KubeObject['metadata'], now: number): boolean {
   let changed = false;
   if (metadata.deletionTimestamp === undefined) {
@@ -185,8 +190,8 @@ function markDeleted(metadata: KubeObject['metadata'], now: number): boolean {
   return changed;
 }
 
-/** An object that is being deleted and that nothing holds any more: the write that made it so removes it (K2.5). */
-export function isReadyToVanish(definition: ResourceDefinition, object: DeepReadonly<KubeObject>): boolean {
+/** Whether an object is marked for deletion and has no finalizers left: the write that removed the last one deletes it. */
+export function canFinalizeDeletion(definition: ResourceDefinition, object: DeepReadonly<KubeObject>): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds, finalizers } = object.metadata;
   return (
     deletionTimestamp !== undefined &&
@@ -202,7 +207,7 @@ function checkPreconditions(
   options: DeleteObjectOptions,
 ): void {
   const { uid, resourceVersion } = options.preconditions ?? {};
-  // The message and its details name the Kind where every other conflict names the resource.
+  // Kubernetes names the kind here, where every other conflict names the resource.
   const subject = { group: request.definition.group, resource: request.definition.kind };
   if (uid !== undefined && uid !== object.metadata.uid) {
     throw statusErrors.conflict(
@@ -220,7 +225,7 @@ function checkPreconditions(
   }
 }
 
-/** Finalizers with those of the garbage collector as the options, else the object itself, want them (K2.5). */
+/** The finalizers, with those of the garbage collector set by the options, else kept as they are. */
 function finalizersAfter(
   garbageCollected: boolean,
   finalizers: readonly string[],

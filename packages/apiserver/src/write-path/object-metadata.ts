@@ -12,10 +12,9 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import type { Clock } from '@multiplane/component-base';
 import type { WriteRequest } from './write-request.ts';
 
-/** The annotation is the server's: it is taken off before validation, whose limits are the client's. */
+/** Removes the annotation `kcp.io/cluster` before validation: the size limit applies to the client's annotations only. */
 export function unsetCluster(metadata: ObjectMeta): void {
   const { annotations } = metadata;
   if (annotations === undefined || !Object.hasOwn(annotations, clusterAnnotation)) return;
@@ -23,7 +22,7 @@ export function unsetCluster(metadata: ObjectMeta): void {
   metadata.annotations = others;
 }
 
-/** Every object says which logical cluster it is of, whatever the client sent (C4.2). */
+/** Sets the annotation `kcp.io/cluster`, whatever the client sent. */
 export function setCluster(metadata: ObjectMeta, cluster: LogicalClusterName): void {
   if (metadata.annotations?.[clusterAnnotation] === cluster) return;
   const annotations = { ...metadata.annotations };
@@ -33,13 +32,13 @@ export function setCluster(metadata: ObjectMeta, cluster: LogicalClusterName): v
 
 const wiped = ['creationTimestamp', 'uid', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink'] as const;
 
-/** Fields of metadata that a client cannot set on a new object (K2.1). */
+/** Removes fields that a client cannot set on a new object. */
 export function wipeServerOwned(metadata: ObjectMeta): void {
-  // Looked at first: few clients send any of them, and taking off what is not there costs as much as what is.
+  // `in` first: few clients send any of these fields, and deleting an absent one is not cheaper than an existing one.
   for (const field of wiped) if (field in metadata) delete (metadata as JsonObject)[field];
 }
 
-/** Absent and empty are the same: afterwards only the former occurs. */
+/** Removes empty members: absent and empty are equivalent, and only absent members are stored. */
 export function dropEmpty(metadata: ObjectMeta): void {
   const fields = metadata as unknown as Record<string, unknown>;
   for (const key of Object.keys(fields)) {
@@ -55,7 +54,7 @@ export function dropEmpty(metadata: ObjectMeta): void {
   }
 }
 
-/** Equal owner references stand once; the client is warned (K1.7). */
+/** Removes repeated owner references and warns the client, as Kubernetes does. */
 export function dropDuplicateOwners(
   object: KubeObject,
   request: Pick<WriteRequest, 'warn'>,
@@ -69,32 +68,7 @@ export function dropDuplicateOwners(
   request.warn(duplicateOwnersWarning(duplicates, when));
 }
 
-/** Now, as metadata carries times: whole seconds, UTC. */
-export function metadataTime(now: number): string {
-  return `${new Date(now).toISOString().slice(0, 19)}Z`;
-}
-
-/** {@link metadataTime} of now, made once a second. */
-export class MetadataTimes {
-  readonly #clock: Pick<Clock, 'now'>;
-  #second = Number.NaN;
-  #text = '';
-
-  constructor(clock: Pick<Clock, 'now'>) {
-    this.#clock = clock;
-  }
-
-  now(): string {
-    const second = Math.floor(this.#clock.now() / 1000);
-    if (second !== this.#second) {
-      this.#second = second;
-      this.#text = metadataTime(second * 1000);
-    }
-    return this.#text;
-  }
-}
-
-/** A custom resource is held to its kind and version only here: its decoder takes any (K1.7). Throws 422. */
+/** Checks kind and version of a custom resource, which its decoder does not. Throws 422. */
 export function checkKind(definition: ResourceDefinition, object: KubeObject): void {
   if (definition.origin === 'built-in') return;
   const errors: FieldError[] = [];

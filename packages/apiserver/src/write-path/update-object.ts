@@ -1,6 +1,5 @@
 import {
   type DeepReadonly,
-  type FieldError,
   type JsonObject,
   type KubeObject,
   StrconvError,
@@ -10,59 +9,50 @@ import {
   isStatusError,
   objectRevision,
   statusErrors,
-  validateObjectMeta,
-  validateObjectMetaUpdate,
 } from '@multiplane/apimachinery';
-import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
+import { storedBytes } from '../registry/codec/stored-bytes.ts';
+import { groupResourceOf } from '../registry/definitions/group-resource.ts';
+import { keyOf } from '../registry/store/object-key.ts';
+import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
+import { modifiedText } from '../registry/store/storage-status.ts';
+import { isLarge, yieldIfSliceExceeded } from '../time-slices.ts';
+import { admitManaged, admitMutating, admitValidating } from './admission-steps.ts';
+import { beforeUpdate } from './before-update.ts';
 import { insertObject } from './create-object.ts';
-import { isReadyToVanish } from './delete-object.ts';
-import { giveWay, isBig } from './give-way.ts';
-import { guaranteedUpdate, lostRace } from './guaranteed-update.ts';
-import { checkKind, dropEmpty, setCluster, unsetCluster } from './object-metadata.ts';
-import { type ObjectStoreModules, keyOf } from './store-access.ts';
-import { storedBytes } from './stored-bytes.ts';
-import { modifiedText } from './storage-status.ts';
-import {
-  type WriteRequest,
-  type Written,
-  admissionAttributes,
-  groupResourceOf,
-  strategyContext,
-  strategyOf,
-} from './write-request.ts';
-import { rehearsed, written } from './written.ts';
-
-/**
- * Makes the new object from the current one (undefined: there is none), mutating admission included. Called again for
- * every attempt; what it returns belongs to the registry. `bytes`: the size of what was sent or of the current object,
- * whichever is bigger.
- */
-export type UpdatedObject = (current: DeepReadonly<KubeObject> | undefined, bytes: number) => Promise<KubeObject>;
+import { canFinalizeDeletion } from './delete-object.ts';
+import type { DecodeStep } from './decode-step.ts';
+import { conflict, guaranteedUpdate } from './guaranteed-update.ts';
+import { dropDuplicateOwners, dropEmpty } from './object-metadata.ts';
+import { strategyOf } from './strategy.ts';
+import type { WriteRequest } from './write-request.ts';
+import { type WriteResult, dryRunResult, writeResult } from './write-result.ts';
 
 export interface UpdateOptions {
-  /** The uid the body carried: must be the object's (PUT). */
+  /** The uid in the body of a PUT; the current object must have it. */
   readonly expectedUid?: string | undefined;
-  /** A missing object is created whatever the kind says (apply). */
+  /** A missing object is created even if the kind does not allow that for updates (apply). */
   readonly forceCreate?: boolean | undefined;
-  /** Called before a missing object is created by an update: the caller needs the verb `create` for that. */
+  /** Called before an update creates a missing object; throws 403 if the user lacks the verb `create`. */
   readonly authorizeCreate?: (() => Promise<void>) | undefined;
-  /** Server-side apply: the object is nothing without its managedFields. */
-  readonly applies?: boolean | undefined;
-  /** Size of what was sent: something big gives way to others between the steps. */
+  /** The decode step sets managedFields (apply, scale); otherwise the write path computes them. */
+  readonly setsManagedFields?: boolean | undefined;
+  /** Server-side apply: the object is not stored without its managedFields. */
+  readonly isApply?: boolean | undefined;
+  /** Size of the body; large objects are processed in time slices. */
   readonly bytes?: number | undefined;
 }
 
-/** Reads, makes the new object, checks it, compares and sets: PUT, PATCH and apply (K2.4). */
+/** PUT, PATCH and apply: runs the write path on the current state, and again after every conflict. */
 export async function updateObject(
   modules: ObjectStoreModules,
   request: WriteRequest,
-  updated: UpdatedObject,
+  decode: DecodeStep,
   options: UpdateOptions = {},
-): Promise<Written> {
+): Promise<WriteResult> {
   const key = keyOf(request.definition, request);
   return guaranteedUpdate(key, request, modules, (existing) =>
-    attempt(modules, request, key, existing, updated, options),
+    attempt(modules, request, key, existing, decode, options),
   );
 }
 
@@ -71,48 +61,25 @@ async function attempt(
   request: WriteRequest,
   key: string,
   existing: CacheEntry | undefined,
-  updated: UpdatedObject,
+  decode: DecodeStep,
   options: UpdateOptions,
-): Promise<Written> {
+): Promise<WriteResult> {
   const { definition, name } = request;
-  const strategy = strategyOf(request);
   const { reader } = modules;
-  if (existing !== undefined && isBig(existing.value.length)) await giveWay(existing.value.length);
+  if (existing !== undefined && isLarge(existing.value.length)) await yieldIfSliceExceeded(existing.value.length);
   const old =
     existing === undefined
       ? undefined
       : reader.needsWebhook(definition, existing)
         ? await reader.read(definition, existing, request)
         : reader.object(definition, existing);
-
-  const expectedUid = options.expectedUid ?? '';
-  if (expectedUid !== '' && expectedUid !== (old?.metadata.uid ?? '')) {
-    throw statusErrors.conflict(
-      groupResourceOf(definition),
-      name,
-      `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${expectedUid}, UID in object meta: ${old?.metadata.uid ?? ''}`,
-    );
-  }
-  if (existing === undefined || old === undefined) {
-    if (options.forceCreate !== true && (request.subresource !== '' || !strategy.allowCreateOnUpdate)) {
-      throw statusErrors.notFound(groupResourceOf(definition), name);
-    }
-    const object = await updated(undefined, options.bytes ?? 0);
-    parsedVersion(object);
-    delete object.metadata.resourceVersion;
-    await options.authorizeCreate?.();
-    try {
-      return await insertObject(modules, request, object, options);
-    } catch (error) {
-      if (isStatusError(error, 'AlreadyExists') && !request.dryRun) throw lostRace;
-      throw error;
-    }
-  }
+  checkExpectedUid(request, key, old, options.expectedUid ?? '');
+  if (existing === undefined || old === undefined) return createMissing(modules, request, decode, options);
 
   const bytes = Math.max(options.bytes ?? 0, existing.value.length);
-  const object = await updated(old, bytes);
+  const object = await propose(modules, request, decode, old, bytes, options);
   const version = parsedVersion(object);
-  if (version === 0 && !strategy.allowUnconditionalUpdate) {
+  if (version === 0 && !strategyOf(request).allowUnconditionalUpdate) {
     throw statusErrors.invalid({ group: definition.group, kind: definition.resource }, name, [
       fieldErrors.invalid('metadata.resourceVersion', 0, 'must be specified for an update'),
     ]);
@@ -120,13 +87,74 @@ async function attempt(
   if (version !== 0 && version !== existing.revision)
     throw statusErrors.conflict(groupResourceOf(definition), name, modifiedText);
 
-  await giveWay(bytes);
-  await checkUpdate(modules, request, object, old, bytes);
-  await giveWay(bytes);
+  await yieldIfSliceExceeded(bytes);
+  await beforeUpdate(modules, request, object, old, bytes);
+  const validated = admitValidating(modules, request, name, object, old);
+  if (validated !== undefined) await validated;
+  dropEmpty(object.metadata);
+  await yieldIfSliceExceeded(bytes);
   return replace(modules, request, key, existing, object, old, { ...options, bytes });
 }
 
-/** Number in `metadata.resourceVersion`, 0 when there is none. A text that is no number is an untyped 500 (K2.4). */
+/** Decodes the proposed object and runs mutating admission on it. */
+async function propose(
+  modules: ObjectStoreModules,
+  request: WriteRequest,
+  decode: DecodeStep,
+  current: DeepReadonly<KubeObject> | undefined,
+  bytes: number,
+  { setsManagedFields }: UpdateOptions,
+): Promise<KubeObject> {
+  const decoded = decode(current, bytes);
+  const object = decoded instanceof Promise ? await decoded : decoded;
+  const admitted =
+    setsManagedFields === true
+      ? admitManaged(modules, request, object, current)
+      : admitMutating(modules, request, object, current, bytes);
+  if (admitted !== undefined) await admitted;
+  dropDuplicateOwners(object, request, 'admission');
+  return object;
+}
+
+/** An update of a missing object creates it where the kind or the caller allows that, else it throws NotFound. */
+async function createMissing(
+  modules: ObjectStoreModules,
+  request: WriteRequest,
+  decode: DecodeStep,
+  options: UpdateOptions,
+): Promise<WriteResult> {
+  const { definition, name, subresource } = request;
+  if (options.forceCreate !== true && (subresource !== '' || !strategyOf(request).allowCreateOnUpdate)) {
+    throw statusErrors.notFound(groupResourceOf(definition), name);
+  }
+  const object = await propose(modules, request, decode, undefined, options.bytes ?? 0, options);
+  parsedVersion(object);
+  delete object.metadata.resourceVersion;
+  await options.authorizeCreate?.();
+  try {
+    return await insertObject(modules, request, object, options);
+  } catch (error) {
+    if (isStatusError(error, 'AlreadyExists') && !request.dryRun) throw conflict;
+    throw error;
+  }
+}
+
+function checkExpectedUid(
+  { definition, name }: WriteRequest,
+  key: string,
+  old: DeepReadonly<KubeObject> | undefined,
+  expected: string,
+): void {
+  const uid = old?.metadata.uid ?? '';
+  if (expected === '' || expected === uid) return;
+  throw statusErrors.conflict(
+    groupResourceOf(definition),
+    name,
+    `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${expected}, UID in object meta: ${uid}`,
+  );
+}
+
+/** `metadata.resourceVersion` as a number, 0 if it is absent. Throws an untyped 500, as Kubernetes does, if it is not a number. */
 function parsedVersion(object: KubeObject): number {
   try {
     return objectRevision(object.metadata.resourceVersion);
@@ -136,64 +164,48 @@ function parsedVersion(object: KubeObject): number {
   }
 }
 
-/** What the server decides, then hooks, validation, validating admission; in upstream's order (`BeforeUpdate`). */
-async function checkUpdate(
+/** Stores the object, or deletes it when it has a deletionTimestamp and this write removes its last finalizer. */
+async function replace(
   modules: ObjectStoreModules,
   request: WriteRequest,
+  key: string,
+  existing: CacheEntry,
   object: KubeObject,
   old: DeepReadonly<KubeObject>,
-  bytes: number,
-): Promise<void> {
+  { isApply, bytes: size = 0 }: UpdateOptions,
+): Promise<WriteResult> {
   const { definition } = request;
-  const { metadata } = object;
-  const strategy = strategyOf(request);
-  const context = strategyContext(request, () => new Date(modules.clock.now()), modules.slowly);
-  const oldMetadata = old.metadata as KubeObject['metadata'];
-
-  metadata.resourceVersion = oldMetadata.resourceVersion as string;
-  if (definition.namespaced) metadata.namespace = request.namespace;
-  else delete metadata.namespace;
-  copyField(metadata, oldMetadata, 'generation');
-  unsetCluster(metadata);
-  checkKind(definition, object);
-  strategy.prepareForUpdate(context, object, old);
-
-  if ((metadata.uid ?? '') === '') metadata.uid = oldMetadata.uid as string;
-  copyField(metadata, oldMetadata, 'creationTimestamp');
-  if (oldMetadata.deletionTimestamp !== undefined) metadata.deletionTimestamp = oldMetadata.deletionTimestamp;
-  if (oldMetadata.deletionGracePeriodSeconds !== undefined && metadata.deletionGracePeriodSeconds === undefined) {
-    metadata.deletionGracePeriodSeconds = oldMetadata.deletionGracePeriodSeconds;
+  const { cache, reader } = modules;
+  const { revision: current } = existing;
+  if (canFinalizeDeletion(definition, object)) {
+    if (!request.dryRun) await cache.delete(key, current);
+    return { object, bytes: undefined, revision: current, created: false };
   }
-  if (strategy.managesGeneration && specChanged(definition, object, old))
-    metadata.generation = (oldMetadata.generation ?? 0) + 1;
-
-  const metadataErrors: FieldError[] = [
-    ...validateObjectMeta(metadata, {
-      namespaced: definition.namespaced,
-      validateName: (text) => strategy.validateName(text),
-      origin: definition.origin,
-    }),
-    ...validateObjectMetaUpdate(metadata, oldMetadata),
-  ];
-  // The hooks have passed over the object, and what they left is passed over again.
-  await giveWay(bytes);
-  const errors = [
-    ...metadataErrors,
-    // Upstream checks metadata in its generic part and once more in each kind's own: every cause is listed twice (K1.6).
-    ...metadataErrors,
-    ...(await strategy.validateUpdate(context, object, old)),
-  ];
-  if (errors.length > 0)
-    throw statusErrors.invalid({ group: definition.group, kind: object.kind }, request.name, errors);
-  await giveWay(bytes);
-  for (const text of strategy.warnings(context, object, old)) request.warn(text);
-  strategy.canonicalize(object);
-  setCluster(metadata, request.cluster);
-  await modules.admission.validate(admissionAttributes(request, 'UPDATE', request.name, object, old));
-  dropEmpty(metadata);
+  if (request.dryRun) {
+    const shown = await dryRunResult(reader, request, object);
+    return { object: shown, bytes: undefined, revision: current, created: false, unchanged: true };
+  }
+  const stored = reader.isStoredVersion(definition)
+    ? object
+    : await reader.toStored(definition, object, request.signal);
+  await yieldIfSliceExceeded(size);
+  keepManagedTimes(stored, reader.stored(existing));
+  // Without a change there is no write: same resourceVersion, no event. Compared as values, because the order of keys is no
+  // change. Bytes in another storage version differ in apiVersion, so they are rewritten.
+  if (deepEqual(asJson(stored), asJson(reader.stored(existing) as KubeObject))) {
+    const bytes = reader.servableBytes(definition, existing);
+    return { object: old, bytes, revision: current, created: false, unchanged: true };
+  }
+  const bytes = await storedBytes(stored, modules.maxObjectBytes, isApply, size);
+  await yieldIfSliceExceeded(size);
+  const { ttlSeconds } = strategyOf(request);
+  const revision = await modules.decoded.announce(key, bytes, stored, () =>
+    cache.update(key, bytes, current, { ttlSeconds }),
+  );
+  return writeResult(reader, request, object, stored, stored === object ? bytes : undefined, revision, false);
 }
 
-/** Times alone are no change of managedFields (K2.4): where nothing else differs they stay. In place. */
+/** Restores the times in managedFields if nothing else differs: times alone are not a change. In place. */
 function keepManagedTimes(object: KubeObject, old: DeepReadonly<KubeObject>): void {
   const before = old.metadata.managedFields as JsonObject[] | undefined;
   const now = object.metadata.managedFields as JsonObject[] | undefined;
@@ -204,72 +216,4 @@ function keepManagedTimes(object: KubeObject, old: DeepReadonly<KubeObject>): vo
   const { managedFields: __, ...oldMetadata } = old.metadata as KubeObject['metadata'];
   if (deepEqual(asJson({ ...object, metadata }), asJson({ ...(old as KubeObject), metadata: oldMetadata })))
     object.metadata.managedFields = before;
-}
-
-function copyField(
-  to: KubeObject['metadata'],
-  from: KubeObject['metadata'],
-  field: 'generation' | 'creationTimestamp',
-): void {
-  const value = from[field];
-  if (value === undefined) delete to[field];
-  else (to as Record<string, unknown>)[field] = value;
-}
-
-/** Anything but metadata and the status part differs (K2.4). A status is a part of its own when it is a subresource. */
-function specChanged(definition: ResourceDefinition, object: KubeObject, old: DeepReadonly<KubeObject>): boolean {
-  const statusApart = definition.origin === 'built-in' || definition.subresources['status'] !== undefined;
-  const left = asJson(object);
-  const right = asJson(old as KubeObject);
-  const compared = (key: string): boolean => key !== 'metadata' && !(statusApart && key === 'status');
-  for (const key of Object.keys(left)) if (compared(key) && !deepEqual(left[key], right[key])) return true;
-  for (const key of Object.keys(right)) if (compared(key) && left[key] === undefined) return true;
-  return false;
-}
-
-async function replace(
-  modules: ObjectStoreModules,
-  request: WriteRequest,
-  key: string,
-  existing: CacheEntry,
-  object: KubeObject,
-  old: DeepReadonly<KubeObject>,
-  { applies, bytes: size = 0 }: UpdateOptions,
-): Promise<Written> {
-  const { definition } = request;
-  const { cache } = modules;
-  const strategy = strategyOf(request);
-
-  if (isReadyToVanish(definition, object)) {
-    if (!request.dryRun) await cache.delete(key, existing.revision);
-    return { object, bytes: undefined, revision: existing.revision, created: false };
-  }
-  if (request.dryRun) {
-    const shown = await rehearsed(modules.reader, request, object);
-    return { object: shown, bytes: undefined, revision: existing.revision, created: false, nothingWritten: true };
-  }
-
-  const { reader } = modules;
-  const stored = reader.isStoredVersion(definition)
-    ? object
-    : await reader.toStored(definition, object, request.signal);
-  await giveWay(size);
-  keepManagedTimes(stored, reader.stored(existing));
-  // Nothing to write (K2.4): same version, no event. Compared as values: the order of keys is no change. Bytes of
-  // another storage version differ in apiVersion, so they are rewritten.
-  if (deepEqual(asJson(stored), asJson(modules.reader.stored(existing) as KubeObject))) {
-    return {
-      object: old,
-      bytes: modules.reader.servableBytes(definition, existing),
-      revision: existing.revision,
-      created: false,
-      nothingWritten: true,
-    };
-  }
-  const bytes = await storedBytes(stored, modules.maxObjectBytes, applies, size);
-  await giveWay(size);
-  const revision = await modules.decoded.announce(key, bytes, stored, () =>
-    cache.update(key, bytes, existing.revision, { ttlSeconds: strategy.ttlSeconds }),
-  );
-  return written(modules.reader, request, object, stored, stored === object ? bytes : undefined, revision, false);
 }

@@ -1,9 +1,24 @@
 import { type DeepReadonly, type KubeObject, asJson, deepCopy } from '@multiplane/apimachinery';
-import type { ObjectReader } from './object-reader.ts';
-import type { WriteRequest, Written } from './write-request.ts';
+import type { ObjectReader } from '../registry/store/object-reader.ts';
+import type { WriteRequest } from './write-request.ts';
 
-/** A class, for its getter: most answers are the stored bytes, and nobody asks for the object. */
-class WrittenObject implements Written {
+/** What one attempt of {@link guaranteedUpdate} returns. */
+export interface UpdateOutcome {
+  /** The attempt left the store as it was; its result describes the state that it started from. */
+  readonly unchanged?: true | undefined;
+}
+
+export interface WriteResult extends UpdateOutcome {
+  /** In the version of the request, with its resourceVersion. Frozen once it is handed out. */
+  readonly object: DeepReadonly<KubeObject>;
+  /** The stored bytes if a client of this version receives exactly those; together with `revision` the cheapest response. */
+  readonly bytes: Buffer | undefined;
+  readonly revision: number;
+  readonly created: boolean;
+}
+
+/** Builds `object` on demand: most responses are the stored bytes. A class because of the cost of getters in literals. */
+class StoredWriteResult implements WriteResult {
   readonly bytes: Buffer | undefined;
   readonly revision: number;
   readonly created: boolean;
@@ -26,11 +41,11 @@ class WrittenObject implements Written {
 }
 
 /**
- * The answer to a write that went through. In another version than the stored one the client sees what a read would
- * show: a field that the stored version does not know is gone already (K5.4). `shown` is the object with the status that is
- * shown though none is stored.
+ * The result of a write that the store accepted. In another version than the stored one the client sees what a read would
+ * return: fields that the storage version lacks are dropped. `shown` differs from `object` by a defaulted status that is
+ * returned but not stored.
  */
-export function written(
+export function writeResult(
   reader: ObjectReader,
   request: WriteRequest,
   object: KubeObject,
@@ -39,27 +54,28 @@ export function written(
   revision: number,
   created: boolean,
   shown: KubeObject = object,
-): Written | Promise<Written> {
-  if (bytes === undefined) return converted(reader, request, stored, revision, created);
-  return new WrittenObject(shown, shown['status'] === object['status'] ? bytes : undefined, revision, created);
+): WriteResult | Promise<WriteResult> {
+  if (bytes === undefined) return convertedResult(reader, request, stored, revision, created);
+  return new StoredWriteResult(shown, shown['status'] === object['status'] ? bytes : undefined, revision, created);
 }
 
-async function converted(
+async function convertedResult(
   reader: ObjectReader,
   { definition, signal }: WriteRequest,
   stored: KubeObject,
   revision: number,
   created: boolean,
-): Promise<Written> {
+): Promise<WriteResult> {
   const copy = deepCopy(asJson(stored)) as unknown as KubeObject;
-  return new WrittenObject(await reader.toShown(definition, copy, signal), undefined, revision, created);
+  return new StoredWriteResult(await reader.toShown(definition, copy, signal), undefined, revision, created);
 }
 
-/**
- * The answer to a dry run (K1.7). Where a webhook has a say in what is stored it is asked as for a real write: it may
- * refuse.
- */
-export async function rehearsed(reader: ObjectReader, request: WriteRequest, object: KubeObject): Promise<KubeObject> {
+/** The result of a dry run. Conversion webhooks are called as for a real write, because they may reject the object. */
+export async function dryRunResult(
+  reader: ObjectReader,
+  request: WriteRequest,
+  object: KubeObject,
+): Promise<KubeObject> {
   const { definition, signal } = request;
   if (definition.conversion === undefined) return object;
   const stored = await reader.toStored(definition, object, signal);

@@ -2,47 +2,47 @@ import type { DeepReadonly, GroupVersionResource, KubeObject, LogicalClusterName
 import type { Informer, InformerHandlers, InformerSource, ObjectReference } from '../lister.ts';
 
 /**
- * Informers of a source that is known later: until {@link bind} they are empty and not synced, and handlers wait. For
- * wiring in which the readers are made before what they read.
+ * Informers of a source that is created later: until {@link bind} they are empty and not synced, and handlers are kept. For
+ * wiring in which readers are created before their source.
  */
-export class LateInformerSource implements InformerSource {
-  readonly #informers = new Map<string, LateInformer>();
+export class DeferredInformerSource implements InformerSource {
+  readonly #informers = new Map<string, DeferredInformer>();
   #source: InformerSource | undefined;
 
   informer<T extends KubeObject = KubeObject>(resource: GroupVersionResource): Informer<T> {
     const key = `${resource.group}/${resource.version}/${resource.resource}`;
     let informer = this.#informers.get(key);
     if (informer === undefined) {
-      informer = new LateInformer(resource);
+      informer = new DeferredInformer(resource);
       this.#informers.set(key, informer);
       if (this.#source !== undefined) informer.bind(this.#source);
     }
     return informer as unknown as Informer<T>;
   }
 
-  /** Throws when there is a source already. */
+  /** Sets the source. Throws on a second call. */
   bind(source: InformerSource): void {
-    if (this.#source !== undefined) throw new Error('the informers have a source already');
+    if (this.#source !== undefined) throw new Error('already bound');
     this.#source = source;
     for (const informer of this.#informers.values()) informer.bind(source);
   }
 }
 
-interface Waiting {
+interface PendingHandlers {
   readonly handlers: InformerHandlers;
   stop: () => void;
 }
 
-class LateInformer implements Informer {
+class DeferredInformer implements Informer {
   readonly #resource: GroupVersionResource;
   readonly #synced = Promise.withResolvers<void>();
   readonly synced: Promise<void> = this.#synced.promise;
-  readonly #waiting = new Set<Waiting>();
+  readonly #pending = new Set<PendingHandlers>();
   #informer: Informer | undefined;
 
   constructor(resource: GroupVersionResource) {
     this.#resource = resource;
-    // Whoever waits for it hears of the failure; whoever does not must not die of it.
+    // Avoids an unhandled rejection when no caller awaits it.
     this.synced.catch(() => {});
   }
 
@@ -50,8 +50,8 @@ class LateInformer implements Informer {
     const informer = source.informer(this.#resource);
     this.#informer = informer;
     this.#synced.resolve(informer.synced);
-    for (const waiting of this.#waiting) waiting.stop = informer.addHandlers(waiting.handlers);
-    this.#waiting.clear();
+    for (const pending of this.#pending) pending.stop = informer.addHandlers(pending.handlers);
+    this.#pending.clear();
   }
 
   get(reference: ObjectReference): DeepReadonly<KubeObject> | undefined {
@@ -67,21 +67,8 @@ class LateInformer implements Informer {
 
   addHandlers(handlers: InformerHandlers): () => void {
     if (this.#informer !== undefined) return this.#informer.addHandlers(handlers);
-    const waiting: Waiting = { handlers, stop: () => void this.#waiting.delete(waiting) };
-    this.#waiting.add(waiting);
-    return () => waiting.stop();
+    const pending: PendingHandlers = { handlers, stop: () => void this.#pending.delete(pending) };
+    this.#pending.add(pending);
+    return () => pending.stop();
   }
 }
-
-/** Informers that never have anything: what other shards share, where there are none. */
-export const emptyInformerSource: InformerSource = {
-  informer: () => ({
-    synced: Promise.resolve(),
-    get: () => undefined,
-    list: () => [],
-    addHandlers: (handlers) => {
-      queueMicrotask(() => handlers.synced?.());
-      return () => {};
-    },
-  }),
-};

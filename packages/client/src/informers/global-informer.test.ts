@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { Informer, InformerHandlers, ObjectReference } from '../lister.ts';
 import { GlobalInformer } from './global-informer.ts';
-import { LateInformerSource } from './late-informer-source.ts';
+import { DeferredInformerSource } from './deferred-informer-source.ts';
 import { AmbiguousPathError, PathAndNameIndex } from './path-and-name-index.ts';
 
 const east = 'east';
@@ -13,7 +13,7 @@ const reference = (cluster: string, name: string): ObjectReference => ({
 });
 const keyOf = ({ cluster, name }: ObjectReference): string => `${cluster}/${name}`;
 
-/** An informer that is what a test makes it. */
+/** An informer over objects that the test puts. */
 class TableInformer implements Informer {
   readonly synced = Promise.resolve();
   readonly #objects = new Map<string, { object: KubeObject; reference: ObjectReference }>();
@@ -59,9 +59,9 @@ beforeEach(() => {
   cached = new TableInformer();
 });
 
-describe('local objects first, then those of other shards', () => {
-  test('the own copy in the cache is never seen, not even when the original is gone', () => {
-    const informer = new GlobalInformer({ ownShard: east }, { local, cached });
+describe('global informer', () => {
+  test('hides cached objects of the local shard, even when the local object is deleted', () => {
+    const informer = new GlobalInformer({ localShard: east }, { local, cached });
     cached.put('a', 'x', { 'kcp.io/shard': east });
     expect(informer.get(reference('a', 'x'))).toBeUndefined();
     expect(informer.list()).toEqual([]);
@@ -70,8 +70,8 @@ describe('local objects first, then those of other shards', () => {
     expect(informer.list()).toEqual(local.list());
   });
 
-  test('what another shard has is seen; where both have it, the local one is', () => {
-    const informer = new GlobalInformer({ ownShard: east }, { local, cached });
+  test('shows objects of other shards, and prefers local ones', () => {
+    const informer = new GlobalInformer({ localShard: east }, { local, cached });
     cached.put('b', 'x', { 'kcp.io/shard': 'west' });
     cached.put('a', 'x', { 'kcp.io/shard': 'west' });
     local.put('a', 'x');
@@ -81,31 +81,31 @@ describe('local objects first, then those of other shards', () => {
     expect(informer.list({ cluster: 'a' as LogicalClusterName })).toEqual(local.list());
   });
 
-  test('nobody else has a say in a logical cluster that lives here', () => {
+  test('hides cached objects in logical clusters of the local shard', () => {
     const informer = new GlobalInformer(
-      { ownShard: east, ownsCluster: (cluster) => cluster === 'a' },
+      { localShard: east, isLocalCluster: (cluster) => cluster === 'a' },
       { local, cached },
     );
-    const told: string[] = [];
-    informer.addHandlers({ added: (_object, at) => told.push(keyOf(at)) });
+    const events: string[] = [];
+    informer.addHandlers({ added: (_object, at) => events.push(keyOf(at)) });
     cached.put('a', 'forged', { 'kcp.io/shard': 'west' });
     cached.put('b', 'x', { 'kcp.io/shard': 'west' });
     expect(informer.get(reference('a', 'forged'))).toBeUndefined();
     expect(informer.list({ cluster: 'a' as LogicalClusterName })).toEqual([]);
     expect(informer.list()).toEqual(cached.list({ cluster: 'b' as LogicalClusterName }));
-    expect(told).toEqual(['b/x']);
+    expect(events).toEqual(['b/x']);
   });
 
-  test('handlers hear of an object that moves between shards without seeing it vanish', () => {
-    const told: string[] = [];
-    new GlobalInformer({ ownShard: east }, { local, cached }).addHandlers({
-      added: (_object, at) => told.push(`added ${keyOf(at)}`),
+  test('turns a move between shards into updates', () => {
+    const events: string[] = [];
+    new GlobalInformer({ localShard: east }, { local, cached }).addHandlers({
+      added: (_object, at) => events.push(`added ${keyOf(at)}`),
       updated: (object, old, at) =>
-        told.push(
+        events.push(
           `updated ${keyOf(at)} ${old.metadata.annotations?.['kcp.io/shard'] ?? 'local'}→${object.metadata.annotations?.['kcp.io/shard'] ?? 'local'}`,
         ),
-      deleted: (_old, at) => told.push(`deleted ${keyOf(at)}`),
-      synced: () => told.push('synced'),
+      deleted: (_old, at) => events.push(`deleted ${keyOf(at)}`),
+      synced: () => events.push('synced'),
     });
     cached.put('a', 'x', { 'kcp.io/shard': 'west' });
     local.put('a', 'x');
@@ -115,7 +115,7 @@ describe('local objects first, then those of other shards', () => {
     cached.remove('a', 'x');
     cached.put('b', 'y', { 'kcp.io/shard': 'west' });
     cached.remove('b', 'y');
-    expect(told).toEqual([
+    expect(events).toEqual([
       'synced',
       'added a/x',
       'updated a/x west→local',
@@ -127,8 +127,8 @@ describe('local objects first, then those of other shards', () => {
   });
 });
 
-describe('lookup by path and name', () => {
-  test('finds by logical cluster and by canonical path, and follows changes of the path', async () => {
+describe('path and name index', () => {
+  test('finds objects by logical cluster and by canonical path, and follows changes of the path', async () => {
     local.put('1a2b', 'x', { 'kcp.io/path': 'root:org' });
     const index = new PathAndNameIndex({ informer: local });
     await index.synced;
@@ -144,7 +144,7 @@ describe('lookup by path and name', () => {
     expect(index.byPathAndName('1a2b', 'x')).toBeUndefined();
   });
 
-  test('two objects of one path and name are an error, never a guess', () => {
+  test('throws for two objects with the same path and name', () => {
     const index = new PathAndNameIndex({ informer: local });
     local.put('1a', 'x', { 'kcp.io/path': 'root:org' });
     local.put('2b', 'x', { 'kcp.io/path': 'root:org' });
@@ -153,26 +153,26 @@ describe('lookup by path and name', () => {
   });
 });
 
-describe('informers of a source that is known later', () => {
-  test('are empty until then, and tell what is there when it comes', async () => {
+describe('deferred informer source', () => {
+  test('is empty until it is bound, and then calls the handlers for existing objects', async () => {
     cached.put('a', 'x');
-    const late = new LateInformerSource();
+    const deferred = new DeferredInformerSource();
     const things = { group: 'example.com', version: 'v1', resource: 'things' };
-    const informer = late.informer(things);
-    const told: string[] = [];
-    informer.addHandlers({ added: (_object, at) => told.push(keyOf(at)), synced: () => told.push('synced') });
-    const stop = informer.addHandlers({ synced: () => told.push('stopped') });
-    const stopLater = informer.addHandlers({ added: (_object, at) => told.push(`later ${keyOf(at)}`) });
+    const informer = deferred.informer(things);
+    const events: string[] = [];
+    informer.addHandlers({ added: (_object, at) => events.push(keyOf(at)), synced: () => events.push('synced') });
+    const stop = informer.addHandlers({ synced: () => events.push('stopped') });
+    const stopLater = informer.addHandlers({ added: (_object, at) => events.push(`later ${keyOf(at)}`) });
     stop();
     expect([informer.get(reference('a', 'x')), informer.list()]).toEqual([undefined, []]);
-    late.bind({ informer: () => cached as never });
+    deferred.bind({ informer: () => cached as never });
     await informer.synced;
-    expect(told).toEqual(['a/x', 'synced', 'later a/x']);
+    expect(events).toEqual(['a/x', 'synced', 'later a/x']);
     expect(informer.get(reference('a', 'x'))).toBe(cached.get(reference('a', 'x')));
     stopLater();
     cached.put('b', 'x');
-    expect(told.slice(3)).toEqual(['b/x']);
-    expect(late.informer(things)).toBe(informer);
-    expect(() => late.bind({ informer: () => cached as never })).toThrow('already');
+    expect(events.slice(3)).toEqual(['b/x']);
+    expect(deferred.informer(things)).toBe(informer);
+    expect(() => deferred.bind({ informer: () => cached as never })).toThrow('already');
   });
 });

@@ -9,13 +9,13 @@ import {
 import type { Informer, InformerHandlers, InformerSource, ObjectReference } from '../lister.ts';
 
 export interface GlobalInformerOptions {
-  /** What this shard replicated itself is read from the shard, never from the cache, which is behind. */
-  readonly ownShard: string;
+  /** Cached objects of this shard are ignored: the local ones are newer. */
+  readonly localShard: string;
   /**
-   * Whether a logical cluster lives here: then nobody else has a say in it. Without it a shard that was taken over could
+   * Whether a logical cluster is on this shard; cached objects in it are ignored then. Otherwise a compromised shard could
    * publish roles for the logical clusters of all others.
    */
-  readonly ownsCluster?: ((cluster: LogicalClusterName) => boolean) | undefined;
+  readonly isLocalCluster?: ((cluster: LogicalClusterName) => boolean) | undefined;
 }
 
 interface Sources<S> {
@@ -24,11 +24,11 @@ interface Sources<S> {
 }
 
 /**
- * The objects of this shard first, those of all other shards after them (C5.0, C10.4). Where both know an object, the
- * local one is the one: every reader sees at most one object at a place, and the owner's own writes at once.
+ * The union of a local informer and the informer of the cache server, which has the objects of all shards. A local object
+ * takes precedence over a cached one, so that readers see at most one object per reference, and local writes immediately.
  *
- * Handlers are told of both. When an object is known to both sides for a moment (its logical cluster moves) they may
- * hear of the same state twice; what they hear last is what {@link get} answers.
+ * Handlers get the events of both. While both sides have an object, because its logical cluster moves, they may be notified
+ * of the same state twice; the last notification matches {@link get}.
  */
 export class GlobalInformer<T extends KubeObject> implements Informer<T> {
   readonly synced: Promise<void>;
@@ -41,68 +41,68 @@ export class GlobalInformer<T extends KubeObject> implements Informer<T> {
     this.#local = modules.local;
     this.#cached = modules.cached;
     this.synced = Promise.all([modules.local.synced, modules.cached.synced]).then(() => {});
-    // Whoever waits for it hears of the failure; whoever does not must not die of it.
+    // Avoids an unhandled rejection when no caller awaits it.
     this.synced.catch(() => {});
   }
 
   get(reference: ObjectReference): DeepReadonly<T> | undefined {
-    return this.#local.get(reference) ?? this.#foreign(reference);
+    return this.#local.get(reference) ?? this.#remote(reference);
   }
 
   list(
     scope: { readonly cluster?: LogicalClusterName | undefined; readonly namespace?: string | undefined } = {},
   ): DeepReadonly<T>[] {
     const local = this.#local.list(scope);
-    if (scope.cluster !== undefined && this.#owns(scope.cluster)) return local;
-    const foreign = this.#cached
+    if (scope.cluster !== undefined && this.#isLocal(scope.cluster)) return local;
+    const remote = this.#cached
       .list(scope)
-      .filter((object) => this.#isForeign(object) && !this.#owns(clusterOf(object)));
-    if (foreign.length === 0) return local;
-    if (local.length === 0) return foreign;
-    const clusters = new Set(local.map(placeOf));
-    return [...local, ...foreign.filter((object) => !clusters.has(placeOf(object)))];
+      .filter((object) => this.#isRemote(object) && !this.#isLocal(clusterOf(object)));
+    if (remote.length === 0) return local;
+    if (local.length === 0) return remote;
+    const localKeys = new Set(local.map(keyOf));
+    return [...local, ...remote.filter((object) => !localKeys.has(keyOf(object)))];
   }
 
   addHandlers(handlers: InformerHandlers<T>): () => void {
-    const { onlyForgets } = handlers;
-    let left = 2;
+    const { onlyInvalidates } = handlers;
+    let unsynced = 2;
     const synced = (): void => {
-      left -= 1;
-      if (left === 0) handlers.synced?.();
+      unsynced -= 1;
+      if (unsynced === 0) handlers.synced?.();
     };
     const stopLocal = this.#local.addHandlers({
-      added: (object, reference, wasThere) => {
-        const foreign = this.#foreign(reference);
-        if (foreign === undefined) handlers.added?.(object, reference, wasThere);
-        else handlers.updated?.(object, foreign, reference);
+      added: (object, reference, isInInitialList) => {
+        const remote = this.#remote(reference);
+        if (remote === undefined) handlers.added?.(object, reference, isInInitialList);
+        else handlers.updated?.(object, remote, reference);
       },
       updated: (object, old, reference) => handlers.updated?.(object, old, reference),
       deleted: (old, reference) => {
-        const foreign = this.#foreign(reference);
-        if (foreign === undefined) handlers.deleted?.(old, reference);
-        else handlers.updated?.(foreign, old, reference);
+        const remote = this.#remote(reference);
+        if (remote === undefined) handlers.deleted?.(old, reference);
+        else handlers.updated?.(remote, old, reference);
       },
       synced,
-      onlyForgets,
+      onlyInvalidates,
     });
     const stopCached = this.#cached.addHandlers({
-      added: (object, reference, wasThere) => {
-        if (this.#shows(object, reference)) handlers.added?.(object, reference, wasThere);
+      added: (object, reference, isInInitialList) => {
+        if (this.#isVisible(object, reference)) handlers.added?.(object, reference, isInInitialList);
       },
       updated: (object, old, reference) => {
-        const shown = this.#shows(old, reference);
-        if (this.#shows(object, reference)) {
-          if (shown) handlers.updated?.(object, old, reference);
+        const wasVisible = this.#isVisible(old, reference);
+        if (this.#isVisible(object, reference)) {
+          if (wasVisible) handlers.updated?.(object, old, reference);
           else handlers.added?.(object, reference);
-        } else if (shown) {
+        } else if (wasVisible) {
           handlers.deleted?.(old, reference);
         }
       },
       deleted: (old, reference) => {
-        if (this.#shows(old, reference)) handlers.deleted?.(old, reference);
+        if (this.#isVisible(old, reference)) handlers.deleted?.(old, reference);
       },
       synced,
-      onlyForgets,
+      onlyInvalidates,
     });
     return () => {
       stopLocal();
@@ -110,21 +110,21 @@ export class GlobalInformer<T extends KubeObject> implements Informer<T> {
     };
   }
 
-  #foreign(reference: ObjectReference): DeepReadonly<T> | undefined {
-    const object = this.#owns(reference.cluster) ? undefined : this.#cached.get(reference);
-    return object !== undefined && this.#isForeign(object) ? object : undefined;
+  #remote(reference: ObjectReference): DeepReadonly<T> | undefined {
+    const object = this.#isLocal(reference.cluster) ? undefined : this.#cached.get(reference);
+    return object !== undefined && this.#isRemote(object) ? object : undefined;
   }
 
-  #shows(object: DeepReadonly<T>, reference: ObjectReference): boolean {
-    return this.#isForeign(object) && !this.#owns(reference.cluster) && this.#local.get(reference) === undefined;
+  #isVisible(object: DeepReadonly<T>, reference: ObjectReference): boolean {
+    return this.#isRemote(object) && !this.#isLocal(reference.cluster) && this.#local.get(reference) === undefined;
   }
 
-  #isForeign(object: DeepReadonly<T>): boolean {
-    return object.metadata.annotations?.[shardNameAnnotation] !== this.#options.ownShard;
+  #isRemote(object: DeepReadonly<T>): boolean {
+    return object.metadata.annotations?.[shardNameAnnotation] !== this.#options.localShard;
   }
 
-  #owns(cluster: LogicalClusterName): boolean {
-    return this.#options.ownsCluster?.(cluster) === true;
+  #isLocal(cluster: LogicalClusterName): boolean {
+    return this.#options.isLocalCluster?.(cluster) === true;
   }
 }
 
@@ -156,5 +156,5 @@ export class GlobalInformerSource implements InformerSource {
 const clusterOf = ({ metadata }: DeepReadonly<KubeObject>): LogicalClusterName =>
   (metadata.annotations?.[clusterAnnotation] ?? '') as LogicalClusterName;
 
-const placeOf = ({ metadata }: DeepReadonly<KubeObject>): string =>
+const keyOf = ({ metadata }: DeepReadonly<KubeObject>): string =>
   `${metadata.annotations?.[clusterAnnotation] ?? ''}|${metadata.namespace ?? ''}/${metadata.name ?? ''}`;

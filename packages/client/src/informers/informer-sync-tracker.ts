@@ -2,22 +2,23 @@ import type { DeepReadonly, GroupVersionResource, KubeObject, LogicalClusterName
 import type { Informer, InformerHandlers, InformerSource, ObjectReference } from '../lister.ts';
 
 /**
- * Informers for those who decide by what they know: nobody may ask them before they know all that was there.
+ * Informers that track whether their readers have synced, for admission and authorization, which must not decide from a
+ * partial state.
  *
- *   asked for an informer    it counts until it is synced
- *   handlers added           they count until they were told of everything; not those that only forget
- *   complete()               all readers are made: whoever comes later is not waited for
+ *   informer requested   pending until the informer has synced
+ *   handlers added       pending until they were called for the whole initial list, unless they only invalidate
+ *   complete()           ends the registration: readers that are added later are not tracked
  *
- * Readers are counted by being given these informers and no others, so none can be left out.
+ * The readers are given these informers instead of the original ones, so that none is left out.
  */
-export class AwaitedInformers implements InformerSource {
+export class InformerSyncTracker implements InformerSource {
   readonly #source: InformerSource;
   readonly #informers = new Map<string, Informer>();
-  /** What does not know everything yet, by the resource that it reads. */
-  readonly #waiting = new Map<object, string>();
-  readonly #told = Promise.withResolvers<void>();
-  /** Resolves when every reader knows all that was there; not before {@link complete}. */
-  readonly told: Promise<void> = this.#told.promise;
+  /** Readers that have not synced, with the name of their resource. */
+  readonly #pending = new Map<object, string>();
+  readonly #allSynced = Promise.withResolvers<void>();
+  /** Resolves once registration is complete and all tracked readers have synced. */
+  readonly synced: Promise<void> = this.#allSynced.promise;
   #isComplete = false;
 
   constructor(modules: { readonly source: InformerSource }) {
@@ -30,52 +31,53 @@ export class AwaitedInformers implements InformerSource {
     let informer = this.#informers.get(key);
     if (informer === undefined) {
       const inner = this.#source.informer(resource);
-      informer = new AwaitedInformer(inner, () => this.#expect(name));
+      informer = new TrackedInformer(inner, () => this.#track(name));
       this.#informers.set(key, informer);
-      // What an informer fails with is for its owner to tell; here it never is synced.
-      inner.synced.then(this.#expect(name), () => undefined);
+      // The owner of the informer reports its failure; here it only remains pending.
+      inner.synced.then(this.#track(name), () => undefined);
     }
     return informer as unknown as Informer<T>;
   }
 
-  /** No further reader counts. */
+  /** Ends the registration of readers. */
   complete(): void {
     this.#isComplete = true;
-    this.#tell();
+    this.#resolveIfSynced();
   }
 
-  /** Whether {@link told} has resolved. */
-  get isTold(): boolean {
-    return this.#isComplete && this.#waiting.size === 0;
+  /** Whether {@link synced} has resolved. */
+  get hasSynced(): boolean {
+    return this.#isComplete && this.#pending.size === 0;
   }
 
-  /** For readiness: throws which resources are not known yet. */
+  /** For readiness: throws with the names of the resources that have not synced. */
   check(): void {
-    if (!this.isTold) throw new Error(`not everything is known of ${[...new Set(this.#waiting.values())].join(', ')}`);
+    if (!this.hasSynced) throw new Error(`informers not synced: ${[...new Set(this.#pending.values())].join(', ')}`);
   }
 
-  #expect(name: string): () => void {
+  /** Adds a pending reader; the result marks it as synced. */
+  #track(name: string): () => void {
     if (this.#isComplete) return () => undefined;
     const reader = {};
-    this.#waiting.set(reader, name);
+    this.#pending.set(reader, name);
     return () => {
-      this.#waiting.delete(reader);
-      this.#tell();
+      this.#pending.delete(reader);
+      this.#resolveIfSynced();
     };
   }
 
-  #tell(): void {
-    if (this.isTold) this.#told.resolve();
+  #resolveIfSynced(): void {
+    if (this.hasSynced) this.#allSynced.resolve();
   }
 }
 
-class AwaitedInformer implements Informer {
+class TrackedInformer implements Informer {
   readonly #inner: Informer;
-  readonly #expect: () => () => void;
+  readonly #track: () => () => void;
 
-  constructor(inner: Informer, expect: () => () => void) {
+  constructor(inner: Informer, track: () => () => void) {
     this.#inner = inner;
-    this.#expect = expect;
+    this.#track = track;
   }
 
   get synced(): Promise<void> {
@@ -94,18 +96,18 @@ class AwaitedInformer implements Informer {
   }
 
   addHandlers(handlers: InformerHandlers): () => void {
-    if (handlers.onlyForgets === true) return this.#inner.addHandlers(handlers);
-    const done = this.#expect();
+    if (handlers.onlyInvalidates === true) return this.#inner.addHandlers(handlers);
+    const markSynced = this.#track();
     const stop = this.#inner.addHandlers({
       ...handlers,
       synced: () => {
         handlers.synced?.();
-        done();
+        markSynced();
       },
     });
     return () => {
       stop();
-      done();
+      markSynced();
     };
   }
 }

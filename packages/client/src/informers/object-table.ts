@@ -7,11 +7,12 @@ export interface TableEntry<T extends KubeObject> {
   readonly object: DeepReadonly<T>;
 }
 
-const placeOf = (namespace: string, name: string, shard: string): string => `${namespace}/${name}/${shard}`;
+const keyOf = (namespace: string, name: string, shard: string): string => `${namespace}/${name}/${shard}`;
 
 /**
- * Objects by logical cluster, then by place. One object may come from two shards for a while (a logical cluster that
- * moves), so the shard is a part of the key; readers who name none get the copy of the shard that was known first.
+ * Objects by logical cluster, then by namespace, name and shard. Two shards may serve the same object while a logical
+ * cluster moves, so that the shard is part of the key; a read without a shard returns the object of the shard that was seen
+ * first.
  */
 export class ObjectTable<T extends KubeObject> {
   readonly #clusters = new Map<LogicalClusterName, Map<string, TableEntry<T>>>();
@@ -21,13 +22,13 @@ export class ObjectTable<T extends KubeObject> {
     const entries = this.#clusters.get(cluster);
     if (entries === undefined) return undefined;
     for (const shard of this.#shards) {
-      const entry = entries.get(placeOf(namespace, name, shard));
+      const entry = entries.get(keyOf(namespace, name, shard));
       if (entry !== undefined) return entry;
     }
     return undefined;
   }
 
-  /** Puts an entry; returns the one that stood in its place. */
+  /** Inserts or replaces an entry; returns the previous one. */
   set(entry: TableEntry<T>): TableEntry<T> | undefined {
     const { cluster, namespace, name, shard } = entry.reference;
     let entries = this.#clusters.get(cluster);
@@ -36,29 +37,29 @@ export class ObjectTable<T extends KubeObject> {
       this.#clusters.set(cluster, entries);
     }
     this.#shards.add(shard);
-    const place = placeOf(namespace, name, shard);
-    const previous = entries.get(place);
-    entries.set(place, entry);
+    const key = keyOf(namespace, name, shard);
+    const previous = entries.get(key);
+    entries.set(key, entry);
     return previous;
   }
 
   delete({ cluster, namespace, name, shard }: ReflectedReference): TableEntry<T> | undefined {
     const entries = this.#clusters.get(cluster);
-    const place = placeOf(namespace, name, shard);
-    const previous = entries?.get(place);
+    const key = keyOf(namespace, name, shard);
+    const previous = entries?.get(key);
     if (entries === undefined || previous === undefined) return undefined;
-    entries.delete(place);
+    entries.delete(key);
     if (entries.size === 0) this.#clusters.delete(cluster);
     return previous;
   }
 
-  /** The entry at exactly this place. */
+  /** The entry of exactly this shard. */
   at(reference: ReflectedReference): TableEntry<T> | undefined {
     const { cluster, namespace, name, shard } = reference;
-    return this.#clusters.get(cluster)?.get(placeOf(namespace, name, shard));
+    return this.#clusters.get(cluster)?.get(keyOf(namespace, name, shard));
   }
 
-  /** All entries, or those of one logical cluster, in no particular order. */
+  /** All entries, or those of one logical cluster, unordered. */
   *entries(cluster?: LogicalClusterName): Generator<TableEntry<T>, void, undefined> {
     if (cluster !== undefined) {
       yield* this.#clusters.get(cluster)?.values() ?? [];

@@ -1,14 +1,14 @@
 import { pathAnnotation, type DeepReadonly, type KubeObject } from '@multiplane/apimachinery';
 import type { Informer, ObjectReference } from '../lister.ts';
 
-/** Several objects answer to one path and name: whose is meant cannot be told (C5.0). */
+/** Several objects have the same path and name, so that the reference is ambiguous. */
 export class AmbiguousPathError extends Error {
   override readonly name = 'AmbiguousPathError';
 }
 
-/** Finds objects by where they live, as people write it: a workspace's path or the name of its logical cluster, and a name. */
+/** Finds objects by a workspace path or logical cluster name, and an object name. */
 export interface PathAndNameLookup<T extends KubeObject = KubeObject> {
-  /** Resolves when everything that was there at the beginning can be found. */
+  /** Resolves once the initial list is indexed. */
   readonly synced: Promise<void>;
   /** Throws {@link AmbiguousPathError}. */
   byPathAndName(path: string, name: string): DeepReadonly<T> | undefined;
@@ -17,8 +17,8 @@ export interface PathAndNameLookup<T extends KubeObject = KubeObject> {
 const keyOf = (path: string, name: string): string => `${path}|${name}`;
 
 /**
- * An index over an informer by canonical path (annotation `kcp.io/path`) and by logical cluster, each with the name. Holds
- * references only; the object is read from the informer when it is asked for.
+ * An informer index by canonical path (annotation `kcp.io/path`) and by logical cluster name, each with the object name; as
+ * kcp's `ByLogicalClusterPathAndName`. Holds references only; objects are read from the informer.
  */
 export class PathAndNameIndex<T extends KubeObject = KubeObject> implements PathAndNameLookup<T> {
   readonly synced: Promise<void>;
@@ -47,7 +47,7 @@ export class PathAndNameIndex<T extends KubeObject = KubeObject> implements Path
     if (references === undefined) return undefined;
     if (references.size > 1)
       throw new AmbiguousPathError(
-        `${references.size} objects ${name} are found under ${path}: in ${[...references.values()].map(({ cluster }) => cluster).join(', ')}`,
+        `multiple objects found for ${path}:${name} in logical clusters ${[...references.values()].map(({ cluster }) => cluster).join(', ')}`,
       );
     const [reference] = references.values();
     return reference === undefined ? undefined : this.#informer.get(reference);

@@ -3,11 +3,11 @@ import { failureLevel, type Clock, type Logger, type Runnable } from '@multiplan
 import type { Informer, InformerSource } from '../lister.ts';
 import type { ReflectorOptions } from '../reflector/reflector.ts';
 import type { RestTransport } from '../rest-transport.ts';
-import { RemoteInformer, type Keep } from './remote-informer.ts';
+import { RemoteInformer, type ObjectTransform } from './remote-informer.ts';
 
 export interface RemoteInformerFactoryOptions extends Omit<ReflectorOptions, 'resource'> {
-  /** What is kept of the objects of a resource; whole objects unless told otherwise. */
-  readonly keep?: ((resource: GroupVersionResource) => Keep) | undefined;
+  /** Transform of the objects of a resource, as client-go's TransformFunc; whole objects by default. */
+  readonly transform?: ((resource: GroupVersionResource) => ObjectTransform) | undefined;
 }
 
 export interface RemoteInformerFactoryModules {
@@ -18,9 +18,9 @@ export interface RemoteInformerFactoryModules {
 }
 
 /**
- * Informers over the wildcard lists and watches of another server: a shard, or all shards by way of the cache server
- * (`pathPrefix` `/services/cache/shards/*`). One connection per resource that somebody asked for, made at the start or
- * when it is first asked for after that; a server that is not there yet is waited for by {@link synced}, not by the start.
+ * Informers over wildcard lists and watches of another server: of a shard, or of all shards through the cache server
+ * (`pathPrefix` `/services/cache/shards/*`). One connection per requested resource, opened on start or, after that, with the
+ * first request. `start` does not wait for the server; {@link synced} does.
  */
 export class RemoteInformerFactory implements InformerSource, Runnable {
   readonly name = 'remote informers';
@@ -44,30 +44,30 @@ export class RemoteInformerFactory implements InformerSource, Runnable {
     const key = `${apiVersionOf(resource)}/${resource.resource}`;
     let informer = this.#informers.get(key);
     if (informer === undefined) {
-      informer = this.#make(resource, key);
+      informer = this.#createInformer(resource, key);
       this.#informers.set(key, informer);
       if (this.#started) this.#run(informer);
     }
     return informer as unknown as Informer<T>;
   }
 
-  /** Resolves when every informer that was asked for so far knows the state of the server. */
+  /** Resolves once all informers requested so far have synced. */
   get synced(): Promise<void> {
     return Promise.all([...this.#informers.values()].map(({ synced }) => synced)).then(() => {});
   }
 
-  /** The server was away, or refused something, at least once. */
+  /** Whether any list or watch has failed so far. */
   get hasFailed(): boolean {
     return this.#hasFailed;
   }
 
-  /** For readiness: throws why one of the informers does not follow the server. */
+  /** For readiness: throws the failure of the first informer that is not connected. */
   check(): void {
     for (const [key, { failure }] of this.#informers)
       if (failure !== undefined) throw new Error(`${key}: ${failure.message}`, { cause: failure });
   }
 
-  /** Begins to follow; the signal ends it as {@link stop} does. */
+  /** Starts the reflectors; an abort of the signal has the effect of {@link stop}. */
   async start(signal?: AbortSignal): Promise<void> {
     this.#started = true;
     if (signal?.aborted === true) this.#abort.abort(signal.reason);
@@ -75,7 +75,7 @@ export class RemoteInformerFactory implements InformerSource, Runnable {
     for (const informer of this.#informers.values()) this.#run(informer);
   }
 
-  /** Resolves when nothing follows any more. */
+  /** Resolves once all reflectors have stopped. */
   async stop(): Promise<void> {
     this.#abort.abort(new Error('stopped'));
     await Promise.allSettled(this.#running);
@@ -88,18 +88,18 @@ export class RemoteInformerFactory implements InformerSource, Runnable {
     this.#running.push(running);
   }
 
-  #make(resource: GroupVersionResource, key: string): RemoteInformer {
-    const { keep, ...options } = this.#options;
+  #createInformer(resource: GroupVersionResource, key: string): RemoteInformer {
+    const { transform, ...options } = this.#options;
     const { transport, clock, logger, random } = this.#modules;
     return new RemoteInformer(
-      { ...options, resource, keep: keep?.(resource) },
+      { ...options, resource, transform: transform?.(resource) },
       {
         transport,
         clock,
         random,
         onFailure: (error, { pauseMs, failures }) => {
           this.#hasFailed = true;
-          logger[failureLevel(failures)]('following a server failed', {
+          logger[failureLevel(failures)]('failed to list or watch', {
             resource: key,
             failures,
             pauseMs: Math.round(pauseMs),

@@ -17,18 +17,18 @@ const configMap = (name: string, text: string): KubeObject => ({
   data: { text },
 });
 
-/** The same against a real shard, over a connection that breaks again and again. */
+/** Against a real shard, over a connection that breaks repeatedly. */
 describe.each([true, false])('informers of a real shard, watch list %s', (watchList) => {
   let shard: InProcessShard;
-  let road: TcpProxy;
+  let proxy: TcpProxy;
   let transport: RestTransport;
   let factory: RemoteInformerFactory;
   beforeAll(async () => {
     shard = await InProcessShard.start();
     const file = shard.directory.join('root', 'admin.kubeconfig');
     const config = clientConfigOf(readKubeconfig(file), file, 'shard-base');
-    road = await TcpProxy.start(Number(new URL(config.server).port));
-    transport = new RestTransport({ config: { ...config, server: `https://127.0.0.1:${road.port}` } });
+    proxy = await TcpProxy.start(Number(new URL(config.server).port));
+    transport = new RestTransport({ config: { ...config, server: `https://127.0.0.1:${proxy.port}` } });
     factory = new RemoteInformerFactory(
       { watchList, pageSize: 7, minPauseMs: 5, maxPauseMs: 50 },
       { transport, clock: systemClock, logger: silentLogger },
@@ -37,19 +37,19 @@ describe.each([true, false])('informers of a real shard, watch list %s', (watchL
   afterAll(async () => {
     await factory.stop();
     transport.close();
-    await road[Symbol.asyncDispose]();
+    await proxy[Symbol.asyncDispose]();
     await shard[Symbol.asyncDispose]();
   });
 
-  test('end with what the shard has, told once each', async () => {
+  test('converge to the state of the shard, with one event per change', async () => {
     for (let i = 0; i < 30; i++) await shard.client.create(configMaps, root, configMap(`early-${i}`, '0'));
     const informer = factory.informer(configMaps);
-    const told = new Map<string, string[]>();
-    const hear = (name: string, what: string): void => void told.set(name, [...(told.get(name) ?? []), what]);
+    const events = new Map<string, string[]>();
+    const record = (name: string, what: string): void => void events.set(name, [...(events.get(name) ?? []), what]);
     informer.addHandlers({
-      added: (object, { name }) => hear(name, `+${(object['data'] as { text?: string } | undefined)?.text}`),
-      updated: (object, _old, { name }) => hear(name, `${(object['data'] as { text?: string }).text}`),
-      deleted: (_old, { name }) => hear(name, '-'),
+      added: (object, { name }) => record(name, `+${(object['data'] as { text?: string } | undefined)?.text}`),
+      updated: (object, _old, { name }) => record(name, `${(object['data'] as { text?: string }).text}`),
+      deleted: (_old, { name }) => record(name, '-'),
     });
     await factory.start();
     await factory.synced;
@@ -57,7 +57,7 @@ describe.each([true, false])('informers of a real shard, watch list %s', (watchL
       for (let i = 0; i < 10; i++) {
         const current = await shard.client.get(configMaps, at(`early-${i}`));
         await shard.client.update(configMaps, root, { ...current, data: { text: String(round) } });
-        if (i === 5) road.cut();
+        if (i === 5) proxy.cut();
       }
       await shard.client.create(configMaps, root, configMap(`late-${round}`, 'x'));
       if (round > 1) await shard.client.delete(configMaps, at(`late-${round - 1}`));
@@ -68,11 +68,11 @@ describe.each([true, false])('informers of a real shard, watch list %s', (watchL
       expect(informer.get(at('late-5'))).toBeDefined();
       expect(informer.get(at('late-4'))).toBeUndefined();
     });
-    // Nothing was forgotten by the server, so every change was told, in order and once.
-    for (let i = 0; i < 10; i++) expect(told.get(`early-${i}`)).toEqual(['+0', '1', '2', '3', '4', '5']);
-    for (let i = 10; i < 30; i++) expect(told.get(`early-${i}`)).toEqual(['+0']);
-    for (let round = 1; round < 5; round++) expect(told.get(`late-${round}`)).toEqual(['+x', '-']);
-    expect(road.accepted).toBeGreaterThan(5);
+    // The history of the server was never compacted, so every change is one event, in order.
+    for (let i = 0; i < 10; i++) expect(events.get(`early-${i}`)).toEqual(['+0', '1', '2', '3', '4', '5']);
+    for (let i = 10; i < 30; i++) expect(events.get(`early-${i}`)).toEqual(['+0']);
+    for (let round = 1; round < 5; round++) expect(events.get(`late-${round}`)).toEqual(['+x', '-']);
+    expect(proxy.accepted).toBeGreaterThan(5);
     expect(informer.list({ cluster: root, namespace: 'default' }).length).toBe(
       (await shard.client.list(configMaps, { cluster: root, namespace: 'default' })).items.length,
     );

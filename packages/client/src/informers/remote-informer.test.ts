@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import { FakeClock, silentLogger, systemClock } from '@multiplane/component-base';
-import { eventually } from '@multiplane/testing';
-import { informerConformance, ScriptedServer, textLabel } from '../conformance/index.ts';
+import { silentLogger, systemClock } from '@multiplane/component-base';
+import { FakeClock, eventually } from '@multiplane/testing';
+import { informerConformance, ScriptedServer, textLabel } from '../../test/conformance/index.ts';
 import type { ObjectReference } from '../lister.ts';
 import { RestTransport } from '../rest-transport.ts';
 import { RemoteInformer } from './remote-informer.ts';
@@ -28,7 +28,7 @@ for (const watchList of [true, false]) {
         informer,
         put: async (reference, text) => server.put(reference, { labels: { [textLabel]: text } }),
         remove: async (reference) => server.remove(reference),
-        interrupted: async (meanwhile) => {
+        whileDisconnected: async (meanwhile) => {
           server.failWith = 503;
           server.cut();
           await meanwhile();
@@ -45,7 +45,7 @@ for (const watchList of [true, false]) {
   }
 }
 
-describe('a remote informer', () => {
+describe('remote informer', () => {
   let release: (() => Promise<void>) | undefined;
   afterEach(async () => {
     await release?.();
@@ -64,7 +64,7 @@ describe('a remote informer', () => {
         pathPrefix: '/services/cache/shards/*',
         minPauseMs: 1,
         maxPauseMs: 5,
-        keep: options.keep,
+        transform: options.keep,
       },
       { transport, clock: systemClock, onFailure: (error) => void failures.push(error) },
     );
@@ -79,7 +79,7 @@ describe('a remote informer', () => {
     return { server, informer, failures };
   }
 
-  test('keeps of an object what it is told to keep', async () => {
+  test('stores the result of its transform', async () => {
     const { informer } = await follow({
       before: (server) => server.put(a, { labels: { x: 'y' }, finalizers: ['long/list'] }),
       keep: ({ apiVersion, kind, metadata: { name, annotations, resourceVersion } }) => ({
@@ -92,7 +92,7 @@ describe('a remote informer', () => {
     expect(Object.keys(informer.get(a)?.metadata ?? {})).toEqual(['name', 'annotations', 'resourceVersion']);
   });
 
-  test('tells the copies of one object on two shards apart', async () => {
+  test('distinguishes the same object on two shards', async () => {
     const { informer, server } = await follow({});
     await informer.synced;
     const shards: string[] = [];
@@ -108,7 +108,7 @@ describe('a remote informer', () => {
     expect(informer.get(a)?.metadata.annotations?.['kcp.io/shard']).toBe('west');
   });
 
-  test('is told as failing while its server is away, and not when it is back', async () => {
+  test('reports a failure while its server is unavailable', async () => {
     const { informer, server, failures } = await follow({});
     await informer.synced;
     expect(informer.failure).toBeUndefined();
@@ -120,37 +120,37 @@ describe('a remote informer', () => {
     expect(failures.length).toBeGreaterThan(0);
   });
 
-  test('a new handler of a long list does not hold the event loop, and misses nothing', async () => {
+  test('calls a new handler for a long list without blocking the event loop, and misses no event', async () => {
     const { informer, server } = await follow({
       before: (scripted) => {
         for (let i = 0; i < 1200; i++) scripted.put({ cluster: one, namespace: 'n', name: `o${i}` });
       },
     });
     await informer.synced;
-    const told: string[] = [];
-    let turns = 0;
+    const events: string[] = [];
+    let iterations = 0;
     let counting = true;
     const count = (): void => {
-      turns += 1;
+      iterations += 1;
       if (counting) setImmediate(count);
     };
     setImmediate(count);
     informer.addHandlers({
-      added: (_object, { name }) => void told.push(name),
-      deleted: (_old, { name }) => void told.push(`-${name}`),
-      synced: () => void told.push('synced'),
+      added: (_object, { name }) => void events.push(name),
+      deleted: (_old, { name }) => void events.push(`-${name}`),
+      synced: () => void events.push('synced'),
     });
     server.remove({ cluster: one, namespace: 'n', name: 'o0' });
-    await eventually(() => expect(told.at(-1)).toBe('-o0'));
+    await eventually(() => expect(events.at(-1)).toBe('-o0'));
     counting = false;
-    expect(told.length).toBe(1202);
-    expect(told.indexOf('synced')).toBe(1200);
-    expect(turns).toBeGreaterThan(1);
+    expect(events.length).toBe(1202);
+    expect(events.indexOf('synced')).toBe(1200);
+    expect(iterations).toBeGreaterThan(1);
   });
 });
 
-describe('the factory', () => {
-  test('asks for a resource once, under the prefix, also one that is asked for after the start', async () => {
+describe('remote informer factory', () => {
+  test('lists a resource once, under the prefix, also when it is requested after the start', async () => {
     const server = await ScriptedServer.start();
     server.put(a);
     const transport = new RestTransport({ config: { server: server.url } });

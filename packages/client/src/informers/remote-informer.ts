@@ -14,68 +14,65 @@ import {
 } from '../reflector/reflector.ts';
 import { ObjectTable, type TableEntry } from './object-table.ts';
 
-/** What is kept of each object: all of it, or what a function makes of it. */
-export type Keep = 'objects' | ((object: KubeObject) => KubeObject);
+/** Reduces an object before it is stored, as client-go's TransformFunc. Must keep `resourceVersion`. */
+export type ObjectTransform = (object: KubeObject) => KubeObject;
 
 export interface RemoteInformerOptions extends ReflectorOptions {
-  readonly keep?: Keep | undefined;
+  readonly transform?: ObjectTransform | undefined;
 }
 
 interface Listener<T extends KubeObject> {
   readonly handlers: InformerHandlers<T>;
-  /** Changes that came while the beginning is being told; undefined once it was. */
-  waiting: (() => void)[] | undefined;
+  /** Notifications that wait for the end of the initial list; undefined after that. */
+  pending: (() => void)[] | undefined;
 }
 
-/** Objects told in one turn of the event loop. */
-const sliceSize = 500;
+/** Objects of the initial list per iteration of the event loop. */
+const batchSize = 500;
 
 /**
- * A copy of one resource of a server, kept up to date by a {@link Reflector}; what is kept of each object is up to
- * `keep`. Whoever wants none of it kept takes the reflector itself.
+ * A cache of one resource of a server, kept up to date by a {@link Reflector}.
  *
- * A new handler is told the state in slices, so that a long one does not hold the event loop; what changes meanwhile
- * waits behind it in order. After the server forgot its history only differences are told.
+ * A new handler gets the initial list in batches, so that a long one does not block the event loop; later events are queued
+ * behind it in order. After a relist, handlers are notified of differences only.
  */
 export class RemoteInformer<T extends KubeObject = KubeObject> implements Informer<T> {
   readonly synced: Promise<void>;
   readonly #table = new ObjectTable<T>();
-  readonly #keep: (object: KubeObject) => DeepReadonly<T>;
+  readonly #transform: (object: KubeObject) => DeepReadonly<T>;
   readonly #listeners = new Set<Listener<T>>();
   readonly #reflector: Reflector;
-  /** While a new state is being told: what stood in the table and was not told again yet. */
-  #unseen: Set<TableEntry<T>> | undefined;
+  /** During a relist: the previous entries that were not upserted yet. */
+  #stale: Set<TableEntry<T>> | undefined;
 
   constructor(options: RemoteInformerOptions, modules: Omit<ReflectorModules, 'sink'>) {
-    const { keep } = options;
-    this.#keep =
-      keep === undefined || keep === 'objects'
-        ? (object) => deepFreeze(object as T)
-        : (object) => deepFreeze(keep(object) as T);
+    const { transform } = options;
+    this.#transform =
+      transform === undefined ? (object) => deepFreeze(object as T) : (object) => deepFreeze(transform(object) as T);
     this.#reflector = new Reflector(options, {
       ...modules,
       sink: {
-        replacing: () => {
-          this.#unseen = new Set(this.#table.entries());
+        beginReplace: () => {
+          this.#stale = new Set(this.#table.entries());
         },
-        put: (object, reference) => this.#put(object, reference),
-        removed: (_object, reference) => this.#remove(reference),
-        replaced: () => {
-          const gone = this.#unseen ?? [];
-          this.#unseen = undefined;
-          for (const { reference } of gone) this.#remove(reference);
+        upsert: (object, reference) => this.#upsert(object, reference),
+        remove: (_object, reference) => this.#remove(reference),
+        endReplace: () => {
+          const deleted = this.#stale ?? [];
+          this.#stale = undefined;
+          for (const { reference } of deleted) this.#remove(reference);
         },
       },
     });
     this.synced = this.#reflector.synced;
   }
 
-  /** Why it does not follow its server now; undefined while it does. */
+  /** The current failure; undefined while a watch is established. */
   get failure(): Error | undefined {
     return this.#reflector.failure;
   }
 
-  /** Follows until the signal aborts. */
+  /** Runs the reflector until the signal aborts. */
   run(signal: AbortSignal): Promise<void> {
     return this.#reflector.run(signal);
   }
@@ -96,35 +93,35 @@ export class RemoteInformer<T extends KubeObject = KubeObject> implements Inform
   }
 
   addHandlers(handlers: InformerHandlers<T>): () => void {
-    const listener: Listener<T> = { handlers, waiting: [] };
+    const pending: (() => void)[] = [];
+    const listener: Listener<T> = { handlers, pending };
     this.#listeners.add(listener);
-    const state = [...this.#table.entries()];
-    const waiting = listener.waiting as (() => void)[];
-    void this.synced.then(() => this.#tell(listener, () => handlers.synced?.()));
-    const step = (from: number): void => {
+    const initial = [...this.#table.entries()];
+    void this.synced.then(() => this.#notify(listener, () => handlers.synced?.()));
+    const notifyInitial = (from: number): void => {
       if (!this.#listeners.has(listener)) return;
-      for (const { object, reference } of state.slice(from, from + sliceSize))
+      for (const { object, reference } of initial.slice(from, from + batchSize))
         handlers.added?.(object, reference, true);
-      if (from + sliceSize < state.length) {
-        setImmediate(() => step(from + sliceSize));
+      if (from + batchSize < initial.length) {
+        setImmediate(() => notifyInitial(from + batchSize));
         return;
       }
-      listener.waiting = undefined;
-      for (const change of waiting) change();
+      listener.pending = undefined;
+      for (const notify of pending) notify();
     };
-    queueMicrotask(() => step(0));
+    queueMicrotask(() => notifyInitial(0));
     return () => void this.#listeners.delete(listener);
   }
 
-  #put(object: KubeObject, reference: ReflectedReference): void {
+  #upsert(object: KubeObject, reference: ReflectedReference): void {
     const known = this.#table.at(reference);
-    if (known !== undefined) this.#unseen?.delete(known);
-    // The same version again, after the state was told anew: nothing happened.
+    if (known !== undefined) this.#stale?.delete(known);
+    // Unchanged since before the relist.
     if (known !== undefined && versionOf(known.object) === versionOf(object)) return;
-    const entry = { reference: known?.reference ?? reference, object: this.#keep(object) };
+    const entry = { reference: known?.reference ?? reference, object: this.#transform(object) };
     this.#table.set(entry);
     for (const listener of this.#listeners) {
-      this.#tell(listener, () => {
+      this.#notify(listener, () => {
         if (known === undefined) listener.handlers.added?.(entry.object, entry.reference);
         else listener.handlers.updated?.(entry.object, known.object, entry.reference);
       });
@@ -134,17 +131,17 @@ export class RemoteInformer<T extends KubeObject = KubeObject> implements Inform
   #remove(reference: ReflectedReference): void {
     const known = this.#table.delete(reference);
     if (known === undefined) return;
-    this.#unseen?.delete(known);
+    this.#stale?.delete(known);
     for (const listener of this.#listeners)
-      this.#tell(listener, () => listener.handlers.deleted?.(known.object, known.reference));
+      this.#notify(listener, () => listener.handlers.deleted?.(known.object, known.reference));
   }
 
-  #tell(listener: Listener<T>, what: () => void): void {
+  #notify(listener: Listener<T>, call: () => void): void {
     if (!this.#listeners.has(listener)) return;
-    if (listener.waiting === undefined) what();
+    if (listener.pending === undefined) call();
     else
-      listener.waiting.push(() => {
-        if (this.#listeners.has(listener)) what();
+      listener.pending.push(() => {
+        if (this.#listeners.has(listener)) call();
       });
   }
 }

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { StatusError, statusErrors, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
-import { FakeClock } from '@multiplane/component-base';
 import type { ObjectClient } from '../object-client.ts';
 import { LeaderElector, LeadershipLostError } from './leader-elector.ts';
+import { FakeClock } from '@multiplane/testing';
 
 const leases = { group: 'coordination.k8s.io', resource: 'leases' };
 
-/** One Lease with versions, and an API server that fails or hangs when told to. */
+/** One Lease with versions, and an API server that fails or hangs on demand. */
 class LeaseServer {
   lease: KubeObject | undefined;
   version = 0;
@@ -84,12 +84,12 @@ describe('leader election', () => {
     return { elector, abort, outcome };
   }
 
-  test('one leads, the others wait; who resigns gives way at once', async () => {
+  test('one process leads, and another takes over immediately after its resignation', async () => {
     const a = replica('a');
     const b = replica('b');
     await clock.advance(10_000);
     expect(log).toEqual(['a leads']);
-    expect([a.elector.leading, b.elector.leading]).toEqual([true, false]);
+    expect([a.elector.isLeader, b.elector.isLeader]).toEqual([true, false]);
     a.abort.abort();
     expect(await a.outcome).toBe('resigned');
     expect(server.holder).toBe('');
@@ -114,7 +114,7 @@ describe('leader election', () => {
       await clock.advance(7_000);
       expect(await a.outcome).toBe('lost');
       expect(log.filter((line) => line !== 'a failed')).toEqual(['a leads', 'a ended']);
-      expect(a.elector.leading).toBe(false);
+      expect(a.elector.isLeader).toBe(false);
       server[how] = false;
       const b = replica('b');
       await clock.advance(50_000);
@@ -126,33 +126,33 @@ describe('leader election', () => {
     },
   );
 
-  test('a single failed renewal costs nothing', async () => {
+  test('a single failed renewal does not end leadership', async () => {
     const a = replica('a');
     await clock.advance(1_000);
     server.failing = true;
     await clock.advance(2_000);
     server.failing = false;
     await clock.advance(20_000);
-    expect(a.elector.leading).toBe(true);
+    expect(a.elector.isLeader).toBe(true);
     expect(log).toEqual(['a leads', 'a failed']);
     a.abort.abort();
     await a.outcome;
   });
 
-  test('who cannot reach the lease tells how often in a row, hung tries among them', async () => {
+  test('reports the number of consecutive failures, timeouts included', async () => {
     server.failing = true;
-    const told: number[] = [];
+    const failureCounts: number[] = [];
     const elector = new LeaderElector(
       { cluster: 'system:admin' as LogicalClusterName, namespace: 'kube-system', name: 'l', identity: 'a' },
-      { client: server.client, clock, random: () => 0, onFailure: (_error, failures) => told.push(failures) },
+      { client: server.client, clock, random: () => 0, onFailure: (_error, failures) => failureCounts.push(failures) },
     );
     const abort = new AbortController();
     const run = elector.run(abort.signal, () => Promise.resolve());
     await clock.advance(3_000);
-    expect(told).toEqual([1, 2]);
+    expect(failureCounts).toEqual([1, 2]);
     server.hanging = true;
     await clock.advance(8_000);
-    expect(told).toEqual([1, 2, 3]);
+    expect(failureCounts).toEqual([1, 2, 3]);
     [server.failing, server.hanging] = [false, false];
     await clock.advance(8_000);
     await run;
@@ -160,7 +160,7 @@ describe('leader election', () => {
     abort.abort();
   });
 
-  test('a leader that finds another in its place stops at once and leaves the lease alone', async () => {
+  test('a leader that finds another holder stops immediately and does not release the lease', async () => {
     const a = replica('a');
     await clock.advance(1_000);
     const spec = { ...(server.lease?.['spec'] as object), holderIdentity: 'b' };
@@ -170,7 +170,7 @@ describe('leader election', () => {
     expect(server.holder).toBe('b');
   });
 
-  test('two that try at the same moment: the store decides', async () => {
+  test('of two concurrent attempts one fails with a conflict', async () => {
     const a = replica('a');
     const b = replica('b');
     await clock.advance(0);
@@ -181,7 +181,7 @@ describe('leader election', () => {
     expect(log).toEqual(['a leads', 'a ended']);
   });
 
-  test('a campaign outlives a request that is never answered', async () => {
+  test('a campaign survives a request without a response', async () => {
     server.hanging = true;
     const a = replica('a');
     await clock.advance(1_000);
@@ -204,7 +204,7 @@ describe('leader election', () => {
     await a.outcome;
   });
 
-  test('what the work fails with is what the run fails with, and the lease is given back', async () => {
+  test('run rejects with the error of the work, and the lease is released', async () => {
     const elector = new LeaderElector(
       { cluster: 'system:admin' as LogicalClusterName, namespace: 'kube-system', name: 'l', identity: 'a' },
       { client: server.client, clock, onFailure: () => {} },

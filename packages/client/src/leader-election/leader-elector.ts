@@ -24,11 +24,11 @@ export interface LeaderElectionOptions {
   readonly cluster: LogicalClusterName;
   readonly namespace: string;
   readonly name: string;
-  /** Of this replica; no other may have the same. */
+  /** Unique identity of this process. */
   readonly identity: string;
-  /** How long others wait before they take over from a leader that is silent. */
+  /** How long the others wait before they take over an unrenewed Lease; 60 s by default. */
   readonly leaseDurationMs?: number | undefined;
-  /** How long a leader tries to renew before it gives up; must be well below the duration. */
+  /** How long a leader retries to renew before it stops; 5 s by default. Must be well below the lease duration. */
   readonly renewDeadlineMs?: number | undefined;
   readonly retryPeriodMs?: number | undefined;
 }
@@ -36,40 +36,37 @@ export interface LeaderElectionOptions {
 export interface LeaderElectionModules {
   readonly client: ObjectClient;
   readonly clock: Clock;
-  /**
-   * A try that failed, or hangs, for another reason than that somebody else leads; the next one follows. `failures` counts
-   * those in a row.
-   */
+  /** Called for every attempt that fails or times out, and is retried. `failures` counts consecutive ones. */
   readonly onFailure: (error: unknown, failures: number) => void;
   readonly random?: (() => number) | undefined;
 }
 
-/** Why the work of a leader is over although nobody asked it to end. */
+/** The leader could not renew the Lease in time, or another process holds it. */
 export class LeadershipLostError extends Error {
   override readonly name = 'LeadershipLostError';
 }
 
 /**
- * One leader among the replicas that name the same Lease (C5.0; the timing rules of client-go).
+ * Leader election by a Lease, with the timing rules of client-go.
  *
  * ```
- *  campaign   every retry period: read the Lease; take it when nobody holds it or its holder was silent for its duration
- *  lead       every retry period: renew; no success for the renew deadline, or somebody else holds it → lost
- *  end        the signal aborts: the work ends first, then the Lease is given back, so the next one need not wait
+ *  campaign   every retry period: read the Lease; take it when it has no holder or was not renewed for its duration
+ *  lead       every retry period: renew; no success within the renew deadline, or another holder → leadership lost
+ *  end        the signal aborts: the work ends first, then the Lease is released, so that the next leader need not wait
  * ```
  *
- * Clocks of machines are never compared: a holder is silent when *this* process has seen the same resourceVersion for the
- * whole duration. Every write names the version it read, so two that try at once cannot both succeed. A leader stops by
- * itself after the renew deadline (5 s), long before anybody may take over (60 s): never two at the same time, as long as
- * the work ends within the difference once its signal aborts.
+ * Clocks of machines are never compared: a Lease is expired when *this* process has observed the same resourceVersion for
+ * the whole duration. Every write is conditional on the resourceVersion that was read, so that of two concurrent attempts
+ * one fails. A leader stops after the renew deadline (5 s), long before others may take over (60 s): there are never two
+ * leaders, provided that the work ends within the difference once its signal aborts.
  */
 export class LeaderElector {
   readonly #options: Required<{ [K in keyof LeaderElectionOptions]: NonNullable<LeaderElectionOptions[K]> }>;
   readonly #modules: LeaderElectionModules;
-  /** The version of the Lease that was seen last, and when it was first seen. */
-  #seen: { readonly version: string; readonly at: number } | undefined;
-  #leading = false;
-  /** The last try found somebody else, alive. */
+  /** The last observed resourceVersion of the Lease, and when it was first observed. */
+  #observed: { readonly version: string; readonly at: number } | undefined;
+  #isLeader = false;
+  /** The last attempt found an unexpired Lease of another holder. */
   #heldByOther = false;
   #failures = 0;
 
@@ -86,36 +83,36 @@ export class LeaderElector {
     this.#modules = modules;
   }
 
-  get leading(): boolean {
-    return this.#leading;
+  get isLeader(): boolean {
+    return this.#isLeader;
   }
 
   /**
-   * Campaigns, then does `work` as the leader; its signal aborts when leadership is lost or `signal` aborts, and it should
-   * end at once. Resolves when `signal` aborted; rejects with {@link LeadershipLostError} when leadership was lost, or with
-   * what the work failed with. Call it again to campaign again.
+   * Campaigns, then runs `work` as the leader. Its signal aborts when leadership is lost or `signal` aborts; it must end soon
+   * then. Resolves after `signal` aborted; rejects with {@link LeadershipLostError}, or with the error of the work. Can be
+   * called again for another campaign.
    */
   async run(signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     if (!(await this.#campaign(signal))) return;
-    this.#leading = true;
+    this.#isLeader = true;
     const end = new AbortController();
     const stop = (): void => end.abort(signal.reason);
     if (signal.aborted) stop();
     else signal.addEventListener('abort', stop, { once: true });
-    const working = work(end.signal).finally(() => end.abort(new Error('the work ended')));
+    const working = work(end.signal).finally(() => end.abort(new Error('work ended')));
     working.catch(() => {});
     let lost: LeadershipLostError | undefined;
     try {
-      lost = await this.#holdOn(end.signal);
+      lost = await this.#renewUntilLost(end.signal);
     } finally {
-      this.#leading = false;
+      this.#isLeader = false;
       end.abort(lost);
       signal.removeEventListener('abort', stop);
     }
     try {
       await working;
     } catch (error) {
-      // Work that throws the reason of its end ends as it should.
+      // Throwing the abort reason is a regular end.
       if (error !== end.signal.reason) throw error;
     } finally {
       if (lost === undefined) await this.#release();
@@ -123,49 +120,48 @@ export class LeaderElector {
     if (lost !== undefined) throw lost;
   }
 
-  /** True when this replica leads, false when the signal aborted before. */
+  /** True once this process is the leader, false when the signal aborted before. */
   async #campaign(signal: AbortSignal): Promise<boolean> {
     while (!signal.aborted) {
-      // A try that hangs must not end the campaign; if it succeeds late, the next one finds the lease to be its own.
+      // A hanging request must not block the campaign. If it succeeds late, the next attempt finds its own Lease.
       const outcome = await this.#within(this.#options.renewDeadlineMs, this.#tryOnce());
       if (outcome === true) return true;
-      if (outcome === undefined) this.#failed(new Error(`no answer within ${this.#options.renewDeadlineMs} ms`));
-      // Replicas that started together do not try together for ever.
+      if (outcome === undefined) this.#failed(new Error(`timed out after ${this.#options.renewDeadlineMs} ms`));
+      // Jitter separates the attempts of processes that started together.
       const jitter = 1 + 1.2 * (this.#modules.random ?? Math.random)();
       if (!(await this.#pause(this.#options.retryPeriodMs * jitter, signal))) return false;
     }
     return false;
   }
 
-  /** Renews until the signal aborts (undefined) or leadership is lost (why). */
-  async #holdOn(signal: AbortSignal): Promise<LeadershipLostError | undefined> {
+  /** Renews until the signal aborts, which returns undefined, or leadership is lost. */
+  async #renewUntilLost(signal: AbortSignal): Promise<LeadershipLostError | undefined> {
     const { clock } = this.#modules;
     const { renewDeadlineMs, retryPeriodMs } = this.#options;
     let renewed = clock.monotonic();
     while (await this.#pause(retryPeriodMs, signal)) {
       const left = renewed + renewDeadlineMs - clock.monotonic();
-      const began = clock.monotonic();
+      const startedAt = clock.monotonic();
       const outcome = await this.#within(Math.max(0, left), this.#tryOnce());
       if (signal.aborted) return undefined;
-      if (outcome === true) renewed = began;
-      else if (this.#heldByOther) return new LeadershipLostError(`somebody else holds the lease ${this.#options.name}`);
+      if (outcome === true) renewed = startedAt;
+      else if (this.#heldByOther)
+        return new LeadershipLostError(`lease ${this.#options.name} is held by another process`);
       else if (clock.monotonic() - renewed >= renewDeadlineMs)
-        return new LeadershipLostError(
-          `the lease ${this.#options.name} could not be renewed within ${renewDeadlineMs} ms`,
-        );
+        return new LeadershipLostError(`failed to renew lease ${this.#options.name} within ${renewDeadlineMs} ms`);
     }
     return undefined;
   }
 
-  /** One try to take or renew the Lease; true when this replica holds it now. */
+  /** One attempt to acquire or renew the Lease; true when this process holds it. */
   async #tryOnce(): Promise<boolean> {
     try {
       const holds = await this.#acquireOrRenew();
       this.#failures = 0;
       return holds;
     } catch (error) {
-      const raced = isStatusError(error, 'Conflict') || isStatusError(error, 'AlreadyExists');
-      if (!raced) this.#failed(error);
+      const isConflict = isStatusError(error, 'Conflict') || isStatusError(error, 'AlreadyExists');
+      if (!isConflict) this.#failed(error);
       return false;
     }
   }
@@ -182,39 +178,39 @@ export class LeaderElector {
     const lease = await this.#read();
     if (lease === undefined) {
       this.#heldByOther = false;
-      const made: Lease = {
+      const created: Lease = {
         apiVersion: 'coordination.k8s.io/v1',
         kind: 'Lease',
         metadata: { name, namespace },
-        spec: { ...this.#held(), acquireTime: now, renewTime: now, leaseTransitions: 0 },
+        spec: { ...this.#holder(), acquireTime: now, renewTime: now, leaseTransitions: 0 },
       };
-      this.#see(await client.create(leases, cluster, made));
+      this.#observe(await client.create(leases, cluster, created));
       return true;
     }
     const version = lease.metadata.resourceVersion ?? '';
-    if (this.#seen?.version !== version) this.#seen = { version, at: clock.monotonic() };
+    if (this.#observed?.version !== version) this.#observed = { version, at: clock.monotonic() };
     const holder = lease.spec?.holderIdentity ?? '';
     const duration = (lease.spec?.leaseDurationSeconds ?? 0) * 1000;
-    const silent = this.#seen.at + duration <= clock.monotonic();
-    this.#heldByOther = holder !== '' && holder !== identity && !silent;
+    const isExpired = this.#observed.at + duration <= clock.monotonic();
+    this.#heldByOther = holder !== '' && holder !== identity && !isExpired;
     if (this.#heldByOther) return false;
-    const mine = holder === identity;
-    this.#see(
+    const isOwn = holder === identity;
+    this.#observe(
       await client.update(leases, cluster, {
         ...lease,
         spec: {
           ...lease.spec,
-          ...this.#held(),
-          acquireTime: mine ? (lease.spec?.acquireTime ?? now) : now,
+          ...this.#holder(),
+          acquireTime: isOwn ? (lease.spec?.acquireTime ?? now) : now,
           renewTime: now,
-          leaseTransitions: (lease.spec?.leaseTransitions ?? 0) + (mine ? 0 : 1),
+          leaseTransitions: (lease.spec?.leaseTransitions ?? 0) + (isOwn ? 0 : 1),
         },
       }),
     );
     return true;
   }
 
-  #held(): { holderIdentity: string; leaseDurationSeconds: number } {
+  #holder(): { holderIdentity: string; leaseDurationSeconds: number } {
     const { identity, leaseDurationMs } = this.#options;
     return { holderIdentity: identity, leaseDurationSeconds: Math.max(1, Math.round(leaseDurationMs / 1000)) };
   }
@@ -229,11 +225,11 @@ export class LeaderElector {
     }
   }
 
-  #see(lease: KubeObject): void {
-    this.#seen = { version: lease.metadata.resourceVersion ?? '', at: this.#modules.clock.monotonic() };
+  #observe(lease: KubeObject): void {
+    this.#observed = { version: lease.metadata.resourceVersion ?? '', at: this.#modules.clock.monotonic() };
   }
 
-  /** Gives the Lease back, so that the next leader need not wait. Tells a failure: then it waits. */
+  /** Releases the Lease, so that the next leader need not wait for its expiry; best effort. */
   async #release(): Promise<void> {
     try {
       const lease = await this.#read();
@@ -248,12 +244,12 @@ export class LeaderElector {
     }
   }
 
-  /** The outcome, or undefined when it takes longer; a late one does no harm, its write names the version it read. */
+  /** The outcome, or undefined after `ms`. A late write is harmless, because it is conditional on the version it read. */
   async #within(ms: number, outcome: Promise<boolean>): Promise<boolean | undefined> {
-    const late = Promise.withResolvers<undefined>();
-    const timer = this.#modules.clock.after(ms, () => late.resolve(undefined));
+    const timeout = Promise.withResolvers<undefined>();
+    const timer = this.#modules.clock.after(ms, () => timeout.resolve(undefined));
     try {
-      return await Promise.race([outcome, late.promise]);
+      return await Promise.race([outcome, timeout.promise]);
     } finally {
       timer.cancel();
     }
@@ -265,7 +261,7 @@ export class LeaderElector {
       await this.#modules.clock.sleep(ms, signal);
       return true;
     } catch {
-      return false; // A sleep fails by the signal only.
+      return false; // Only an abort rejects a sleep.
     }
   }
 }

@@ -5,7 +5,7 @@ const linesOf = (splitter: LineSplitter, ...chunks: string[]): string[] =>
   chunks.flatMap((chunk) => [...splitter.push(Buffer.from(chunk))].map(String));
 
 describe('line splitter', () => {
-  test('gives whole lines, wherever the chunks were cut', () => {
+  test('yields complete lines, however they are split into chunks', () => {
     const splitter = new LineSplitter({ maxBytes: 100 });
     expect(linesOf(splitter, 'a', 'b\nc', 'd', 'e\n\nf\ng')).toEqual(['ab', 'cde', 'f']);
     expect(splitter.partial).toBe(true);
@@ -13,14 +13,14 @@ describe('line splitter', () => {
     expect(splitter.partial).toBe(false);
   });
 
-  test('does not cut a character that lies across two chunks', () => {
+  test('keeps characters that are split across two chunks', () => {
     const splitter = new LineSplitter({ maxBytes: 100 });
     const bytes = Buffer.from('grün\n');
     const lines = [...splitter.push(bytes.subarray(0, 3)), ...splitter.push(bytes.subarray(3))].map(String);
     expect(lines).toEqual(['grün']);
   });
 
-  test('refuses a line without an end instead of keeping it', () => {
+  test('rejects a line beyond the limit instead of buffering it', () => {
     const splitter = new LineSplitter({ maxBytes: 5 });
     expect(linesOf(splitter, '12345')).toEqual([]);
     expect(() => linesOf(splitter, '6')).toThrow(LineTooLongError);

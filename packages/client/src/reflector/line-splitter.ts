@@ -1,4 +1,4 @@
-/** A line that is longer than anything a server may send. */
+/** A line exceeds the limit. */
 export class LineTooLongError extends Error {
   override readonly name = 'LineTooLongError';
 }
@@ -6,8 +6,8 @@ export class LineTooLongError extends Error {
 const newline = 0x0a;
 
 /**
- * Cuts a stream of bytes into its lines. Keeps the unfinished line only, and at most `maxBytes` of it; whole lines are
- * views of the chunk they came in wherever they did not cross its end.
+ * Splits a byte stream into lines. Buffers only the incomplete line, up to `maxBytes`; a line within one chunk is a view of
+ * that chunk.
  */
 export class LineSplitter {
   readonly #maxBytes: number;
@@ -18,12 +18,12 @@ export class LineSplitter {
     this.#maxBytes = options.maxBytes;
   }
 
-  /** True when bytes wait for their end of line. */
+  /** True while an incomplete line is buffered. */
   get partial(): boolean {
     return this.#pendingBytes > 0;
   }
 
-  /** The lines that end in this chunk, without their ends; empty ones are left out. Throws {@link LineTooLongError}. */
+  /** The lines that end in this chunk, without newlines and empty lines. Throws {@link LineTooLongError}. */
   *push(chunk: Buffer): Generator<Buffer, void, undefined> {
     let start = 0;
     for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, start)) {

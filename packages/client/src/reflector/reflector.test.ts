@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
-import { FakeClock, systemClock, type Clock } from '@multiplane/component-base';
-import { eventually } from '@multiplane/testing';
-import { ScriptedServer } from '../conformance/index.ts';
+import { systemClock, type Clock } from '@multiplane/component-base';
+import { FakeClock, eventually } from '@multiplane/testing';
+import { ScriptedServer } from '../../test/conformance/index.ts';
 import type { ObjectReference } from '../lister.ts';
 import { RestTransport } from '../rest-transport.ts';
 import { Reflector, type ReflectorOptions } from './reflector.ts';
@@ -14,14 +14,14 @@ describe('reflector', () => {
   let server: ScriptedServer;
   let transport: RestTransport;
   let abort: AbortController;
-  let told: string[];
+  let events: string[];
   let failures: { error: Error; pauseMs: number }[];
   let running: Promise<void>;
   beforeEach(async () => {
     server = await ScriptedServer.start();
     transport = new RestTransport({ config: { server: server.url } });
     abort = new AbortController();
-    told = [];
+    events = [];
     failures = [];
     running = Promise.resolve();
   });
@@ -41,10 +41,10 @@ describe('reflector', () => {
         random: () => 0.5,
         onFailure: (error, { pauseMs }) => void failures.push({ error, pauseMs }),
         sink: {
-          replacing: () => void told.push('replacing'),
-          put: ({ kind, apiVersion }, { name }) => void told.push(`put ${apiVersion} ${kind} ${name}`),
-          removed: (_object, { name }) => void told.push(`removed ${name}`),
-          replaced: () => void told.push('replaced'),
+          beginReplace: () => void events.push('beginReplace'),
+          upsert: ({ kind, apiVersion }, { name }) => void events.push(`upsert ${apiVersion} ${kind} ${name}`),
+          remove: (_object, { name }) => void events.push(`remove ${name}`),
+          endReplace: () => void events.push('endReplace'),
         },
       },
     );
@@ -53,53 +53,70 @@ describe('reflector', () => {
   }
   const watching = (): Promise<void> => eventually(() => expect(server.watchers).toBe(1));
 
-  test('tells a complete state, then every change, on one request', async () => {
+  test('delivers the list, then every change, with one request', async () => {
     server.put(named('a'));
     await begin().synced;
     await watching();
     server.put(named('b'));
     server.remove(named('a'));
-    await eventually(() => expect(told.at(-1)).toBe('removed a'));
-    expect(told).toEqual(['replacing', 'put v1 ConfigMap a', 'replaced', 'put v1 ConfigMap b', 'removed a']);
+    await eventually(() => expect(events.at(-1)).toBe('remove a'));
+    expect(events).toEqual([
+      'beginReplace',
+      'upsert v1 ConfigMap a',
+      'endReplace',
+      'upsert v1 ConfigMap b',
+      'remove a',
+    ]);
     expect(server.requests.length).toBe(1);
   });
 
-  test('lists page by page where the server knows no initial events; items learn what they are', async () => {
+  test('falls back to a paged list, and sets kind and apiVersion of items', async () => {
     server.watchList = false;
     for (const name of ['a', 'b', 'c']) server.put(named(name));
     await begin({ pageSize: 2 }).synced;
     await watching();
-    expect(told).toEqual(['replacing', 'put v1 ConfigMap a', 'put v1 ConfigMap b', 'put v1 ConfigMap c', 'replaced']);
+    expect(events).toEqual([
+      'beginReplace',
+      'upsert v1 ConfigMap a',
+      'upsert v1 ConfigMap b',
+      'upsert v1 ConfigMap c',
+      'endReplace',
+    ]);
     expect(server.requests.filter((request) => !request.includes('watch')).length).toBe(2);
   });
 
-  test('a list whose pages expire is begun anew, all at once', async () => {
+  test('repeats a list without paging when its continue token expires', async () => {
     server.watchList = false;
     server.expireToken = true;
     for (const name of ['a', 'b', 'c']) server.put(named(name));
     await begin({ pageSize: 2 }).synced;
-    expect(told.filter((text) => text === 'replacing').length).toBe(2);
-    expect(told.slice(-4)).toEqual(['put v1 ConfigMap a', 'put v1 ConfigMap b', 'put v1 ConfigMap c', 'replaced']);
+    expect(events.filter((text) => text === 'beginReplace').length).toBe(2);
+    expect(events.slice(-4)).toEqual([
+      'upsert v1 ConfigMap a',
+      'upsert v1 ConfigMap b',
+      'upsert v1 ConfigMap c',
+      'endReplace',
+    ]);
     expect(server.requests.filter((request) => !request.includes('watch')).at(-1)).not.toContain('limit');
   });
 
-  test('goes on where it was when a stream ends or is cut', async () => {
+  test('resumes the watch when a stream ends or the connection breaks', async () => {
     await begin().synced;
     await watching();
     server.put(named('a'));
-    await eventually(() => expect(told.at(-1)).toBe('put v1 ConfigMap a'));
+    await eventually(() => expect(events.at(-1)).toBe('upsert v1 ConfigMap a'));
     server.endWatches();
     server.put(named('b'));
-    await eventually(() => expect(told.at(-1)).toBe('put v1 ConfigMap b'));
+    await eventually(() => expect(events.at(-1)).toBe('upsert v1 ConfigMap b'));
     await watching();
     server.cut();
     server.put(named('c'));
-    await eventually(() => expect(told.at(-1)).toBe('put v1 ConfigMap c'));
-    expect(told.filter((text) => text === 'replacing').length).toBe(1);
+    await eventually(() => expect(events.at(-1)).toBe('upsert v1 ConfigMap c'));
+    expect(events.filter((text) => text === 'beginReplace').length).toBe(1);
     expect(server.requests.at(-1)).toContain('resourceVersion=102');
   });
 
-  test('a bookmark moves the version on, so that a quiet watch never falls out of the history', async () => {
+  test('advances its version with bookmarks, so that the version of an idle watch does not expire', async () => {
     await begin().synced;
     await watching();
     server.inject('{"type":"BOOKMARK","object":{"kind":"ConfigMap","metadata":{"resourceVersion":"150"}}}\n');
@@ -107,7 +124,7 @@ describe('reflector', () => {
     await eventually(() => expect(server.requests.at(-1)).toContain('resourceVersion=150'));
   });
 
-  test('begins anew when the server forgot the version', async () => {
+  test('lists again when its version has expired', async () => {
     server.put(named('a'));
     await begin().synced;
     await watching();
@@ -117,10 +134,10 @@ describe('reflector', () => {
     server.put(named('b'));
     server.compact();
     server.failWith = undefined;
-    await eventually(() => expect(told.slice(-3)).toEqual(['replacing', 'put v1 ConfigMap b', 'replaced']));
+    await eventually(() => expect(events.slice(-3)).toEqual(['beginReplace', 'upsert v1 ConfigMap b', 'endReplace']));
   });
 
-  test('begins anew without the long pause of an outage when the server is back and forgot the version', async () => {
+  test('lists again without the long pause of an outage when its version expired meanwhile', async () => {
     server.put(named('a'));
     await begin({ minPauseMs: 1, maxPauseMs: 1000 }).synced;
     await watching();
@@ -130,7 +147,7 @@ describe('reflector', () => {
     server.put(named('b'));
     server.compact();
     server.failWith = undefined;
-    await eventually(() => expect(told.filter((text) => text === 'replaced').length).toBe(2));
+    await eventually(() => expect(events.filter((text) => text === 'endReplace').length).toBe(2));
     expect(failures.at(-1)).toMatchObject({ error: { code: 410 }, pauseMs: 1 });
   });
 
@@ -140,37 +157,37 @@ describe('reflector', () => {
     ['an unknown type', '{"type":"RENAMED","object":{"metadata":{"resourceVersion":"9"}}}\n'],
     ['no version', '{"type":"ADDED","object":{"metadata":{"name":"x"}}}\n'],
     ['no logical cluster', '{"type":"ADDED","object":{"metadata":{"name":"x","resourceVersion":"9"}}}\n'],
-  ])('a bad frame is told, ends the stream and begins anew: %s', async (_what, frame) => {
+  ])('a bad frame is events, ends the stream and begins anew: %s', async (_what, frame) => {
     server.put(named('a'));
     await begin().synced;
     await watching();
     server.inject(frame);
     await eventually(() =>
-      expect(told).toEqual([
-        'replacing',
-        'put v1 ConfigMap a',
-        'replaced',
-        'replacing',
-        'put v1 ConfigMap a',
-        'replaced',
+      expect(events).toEqual([
+        'beginReplace',
+        'upsert v1 ConfigMap a',
+        'endReplace',
+        'beginReplace',
+        'upsert v1 ConfigMap a',
+        'endReplace',
       ]),
     );
     expect(failures.map(({ error }) => error.name)).toEqual(['BadFrameError']);
   });
 
-  test('a stream that ends before the state is complete does not make it complete', async () => {
+  test('does not sync with a stream that ends before the initial events are complete', async () => {
     server.watchList = true;
     server.failWith = 503;
     const reflector = begin();
     await eventually(() => expect(failures.length).toBeGreaterThan(2));
-    expect(told).toEqual([]);
+    expect(events).toEqual([]);
     expect(reflector.failure?.message).toBe('scripted failure');
     server.failWith = undefined;
     await reflector.synced;
-    expect(told).toEqual(['replacing', 'replaced']);
+    expect(events).toEqual(['beginReplace', 'endReplace']);
   });
 
-  test('pauses longer with each failure in a row, up to a limit, and starts small again after a success', async () => {
+  test('backs off with each consecutive failure, up to a maximum, and resets after a success', async () => {
     const clock = new FakeClock();
     server.failWith = 503;
     begin({ minPauseMs: 100, maxPauseMs: 400 }, clock);
@@ -181,13 +198,13 @@ describe('reflector', () => {
     }
     expect(failures.map(({ pauseMs }) => pauseMs)).toEqual([100, 200, 400, 400]);
     await watching();
-    await eventually(() => expect(told.at(-1)).toBe('replaced'));
+    await eventually(() => expect(events.at(-1)).toBe('endReplace'));
     server.failWith = 503;
     server.cut();
     await eventually(() => expect(failures.at(-1)?.pauseMs).toBe(100));
   });
 
-  test('gives up a stream on which nothing comes any more', async () => {
+  test('closes an idle stream', async () => {
     const clock = new FakeClock();
     await begin({ idleMs: 1000 }, clock).synced;
     await watching();
@@ -199,7 +216,7 @@ describe('reflector', () => {
     await eventually(() => expect(server.requests.length).toBe(2));
   });
 
-  test('what its sink throws ends it', async () => {
+  test('ends with the exception of its sink', async () => {
     server.put(named('a'));
     const fault = new Error('index broken');
     const reflector = new Reflector(
@@ -207,18 +224,18 @@ describe('reflector', () => {
       {
         transport,
         clock: systemClock,
-        onFailure: ({ message }) => void told.push(message),
+        onFailure: ({ message }) => void events.push(message),
         sink: {
-          replacing: () => {},
-          put: () => {
+          beginReplace: () => {},
+          upsert: () => {
             throw fault;
           },
-          removed: () => {},
-          replaced: () => {},
+          remove: () => {},
+          endReplace: () => {},
         },
       },
     );
     await expect(reflector.run(abort.signal)).rejects.toBe(fault);
-    expect(told).toEqual([]);
+    expect(events).toEqual([]);
   });
 });

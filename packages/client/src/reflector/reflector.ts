@@ -12,46 +12,46 @@ import {
 import { Backoff, type Clock } from '@multiplane/component-base';
 import type { ObjectReference } from '../lister.ts';
 import { resourcePath } from '../rest-client.ts';
-import { failureOf, type RestTransport } from '../rest-transport.ts';
-import { IdleGuard } from './idle-guard.ts';
+import { statusErrorOfResponse, type RestTransport } from '../rest-transport.ts';
+import { IdleTimeout } from './idle-timeout.ts';
 import { LineSplitter, LineTooLongError } from './line-splitter.ts';
 import { BadFrameError, endsInitialEvents, parseWatchEvent, type WatchEvent } from './watch-event.ts';
 
-/** Where an object lives; `shard` is empty unless the server holds objects of several shards. */
+/** An object of a server; `shard` is empty unless the server has objects of several shards. */
 export interface ReflectedReference extends ObjectReference {
   readonly shard: string;
 }
 
 /**
- * What a {@link Reflector} tells. It keeps no object itself: whoever needs a copy makes one, of as much as it needs.
- * Must not throw: that ends the reflector for good.
+ * Receives the objects of a {@link Reflector}, as the Store of client-go's Reflector. The reflector itself keeps no objects.
+ * Must not throw: an exception ends the reflector.
  */
 export interface ReflectorSink {
-  /** A complete state begins: everything there is will be `put` until {@link replaced}. May come again before that. */
-  replacing(): void;
-  /** The object is there, new or changed or as it was. */
-  put(object: KubeObject, reference: ReflectedReference): void;
-  /** The object, as it last was, is gone. */
-  removed(object: KubeObject, reference: ReflectedReference): void;
-  /** The state is complete: whatever was not `put` since {@link replacing} is gone. */
-  replaced(): void;
+  /** A new list starts: all existing objects are upserted until {@link endReplace}. May be called again before that. */
+  beginReplace(): void;
+  /** The object exists: added, modified or unchanged. */
+  upsert(object: KubeObject, reference: ReflectedReference): void;
+  /** The object, in its last state, was deleted. */
+  remove(object: KubeObject, reference: ReflectedReference): void;
+  /** The list is complete: objects that were not upserted since {@link beginReplace} do not exist. */
+  endReplace(): void;
 }
 
 export interface ReflectorOptions {
   readonly resource: GroupVersionResource;
-  /** Before `/clusters/`: `/services/cache/shards/*`; empty for a shard. */
+  /** Path before `/clusters/`: `/services/cache/shards/*`; empty for a shard. */
   readonly pathPrefix?: string | undefined;
-  /** One logical cluster; all of them unless told otherwise. */
+  /** One logical cluster; all of them by default. */
   readonly cluster?: LogicalClusterName | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
-  /** Begin with a watch that sends the state first (KEP-3157), object by object; a server that refuses gets a paged list. */
+  /** Start with a streaming list (KEP-3157) instead of a paged one; falls back when the server rejects it. True by default. */
   readonly watchList?: boolean | undefined;
   /** Objects per page of a list. */
   readonly pageSize?: number | undefined;
-  /** A stream on which nothing came for so long is given up; servers send bookmarks every minute. */
+  /** A stream without data for so long is closed; servers send bookmarks every minute. */
   readonly idleMs?: number | undefined;
-  /** First and longest pause between two tries. */
+  /** Shortest and longest pause between two attempts. */
   readonly minPauseMs?: number | undefined;
   readonly maxPauseMs?: number | undefined;
 }
@@ -60,43 +60,43 @@ export interface ReflectorModules {
   readonly transport: RestTransport;
   readonly clock: Clock;
   readonly sink: ReflectorSink;
-  /** Every failure; it will be tried again after the pause. `failures` counts those in a row. */
+  /** Called for every failure, which is retried after the pause. `failures` counts consecutive ones. */
   readonly onFailure: (error: Error, retry: { readonly pauseMs: number; readonly failures: number }) => void;
   readonly random?: (() => number) | undefined;
 }
 
-/** Watches are ended by the server after 5 to 10 minutes, so that clients spread anew over its replicas. */
+/** The server ends watches after 5 to 10 minutes, so that clients spread over its replicas again. */
 const watchSeconds = 300;
 const maxFrameBytes = 16 * 1024 * 1024;
 
-/** What the sink threw: a fault of this program, never tried again. */
+/** Wraps what the sink threw, which is a bug in this process and not retried. */
 class SinkError extends Error {}
 
 /**
- * Follows one resource of a server, over all of its logical clusters, for as long as it is wanted:
+ * Lists and watches one resource of a server, in one or all logical clusters.
  *
  * ```
- *   begin    watch with initial events, or list page by page    → replacing, put …, replaced; the version of that state
- *   follow   watch from the version, with bookmarks             → put, removed; the version moves on with every event
- *   the stream ends, or fails     → pause (grows with failures in a row) → follow from the last version
- *   410, or what cannot be understood (a bad frame, an object without a place) → pause → begin
+ *   list     streaming list, or page by page         → beginReplace, upsert …, endReplace; resourceVersion of the list
+ *   watch    from the resourceVersion, with bookmarks → upsert, remove; the resourceVersion advances with every event
+ *   stream ends or fails          → pause (grows with consecutive failures) → watch from the last resourceVersion
+ *   410, invalid frame or object  → pause → list
  * ```
  *
- * So nothing is missed and nothing doubled while the server remembers the version, and everything is compared anew when
- * it does not. Memory: one line of the stream, or one page. A failure is told and tried again for ever; only a sink that
- * throws ends {@link run}.
+ * Events are neither missed nor repeated while the server retains the resourceVersion; after that the list replaces the
+ * state. Memory: one line of the stream, or one page. Failures are reported and retried indefinitely; only an exception of the
+ * sink ends {@link run}.
  */
 export class Reflector {
   readonly #options: ReflectorOptions;
   readonly #modules: ReflectorModules;
   readonly #backoff: Backoff;
   readonly #synced = Promise.withResolvers<void>();
-  /** Resolves when the first state was told completely. */
+  /** Resolves once the first list is complete. */
   readonly synced: Promise<void> = this.#synced.promise;
-  /** The last version that was told; undefined: begin. */
+  /** The last resourceVersion of the sink's state; undefined before a list is complete. */
   #version: string | undefined;
   #watchList: boolean;
-  /** The next list asks for everything at once: its pages took longer than the server remembers. */
+  /** The next list is not paged, because the continue token of the last one expired. */
   #unpaged = false;
   #failure: Error | undefined = new Error('not connected yet');
 
@@ -110,12 +110,12 @@ export class Reflector {
     );
   }
 
-  /** Why it does not follow now; undefined while it does. */
+  /** The current failure; undefined while a watch is established. */
   get failure(): Error | undefined {
     return this.#failure;
   }
 
-  /** Follows until the signal aborts. Rejects with what the sink threw, and with nothing else. */
+  /** Runs until the signal aborts. Rejects only with what the sink threw. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       let failure: Error | undefined;
@@ -127,25 +127,25 @@ export class Reflector {
         failure = error instanceof Error ? error : new Error('the stream failed', { cause: error });
       }
       if (signal.aborted) return;
-      if (failure !== undefined) this.#consider(failure);
+      if (failure !== undefined) this.#handleFailure(failure);
       const pauseMs = this.#backoff.next();
       if (failure !== undefined) this.#modules.onFailure(failure, { pauseMs, failures: this.#backoff.tries });
       try {
         await this.#modules.clock.sleep(pauseMs, signal);
       } catch {
-        return; // A sleep fails by the signal only.
+        return; // Only an abort rejects a sleep.
       }
     }
   }
 
-  /** Decides from a failure where to go on. */
-  #consider(failure: Error): void {
+  /** Decides whether to list again, and whether without a streaming list. */
+  #handleFailure(failure: Error): void {
     this.#failure = failure;
-    const bad = failure instanceof BadFrameError || failure instanceof LineTooLongError;
-    const forgotten = isStatusError(failure) && failure.code === 410;
-    // It has answered: what came before was an outage, which is over. A state that cannot be completed still waits longer.
-    if (forgotten && this.#version !== undefined) this.#backoff.reset();
-    if (bad || forgotten) this.#version = undefined;
+    const isInvalid = failure instanceof BadFrameError || failure instanceof LineTooLongError;
+    const isExpired = isStatusError(failure) && failure.code === 410;
+    // The server responds again: the backoff of an outage ends. Lists that fail repeatedly keep their growing pause.
+    if (isExpired && this.#version !== undefined) this.#backoff.reset();
+    if (isInvalid || isExpired) this.#version = undefined;
     if (
       this.#version === undefined &&
       this.#watchList &&
@@ -156,23 +156,23 @@ export class Reflector {
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    this.#tell(() => this.#modules.sink.replacing());
+    this.#deliver(() => this.#modules.sink.beginReplace());
     let token = '';
     do {
-      const guard = this.#guard(signal);
+      const timeout = this.#idleTimeout(signal);
       let page: JsonObject;
       try {
-        page = await this.#page(token, guard.signal);
+        page = await this.#page(token, timeout.signal);
       } catch (error) {
         if (token !== '' && isStatusError(error) && error.code === 410) this.#unpaged = true;
         throw error;
       } finally {
-        guard.release();
+        timeout.release();
       }
-      token = this.#tellPage(page);
+      token = this.#deliverPage(page);
     } while (token !== '');
     this.#unpaged = false;
-    this.#complete();
+    this.#completeList();
   }
 
   async #page(token: string, signal: AbortSignal): Promise<JsonObject> {
@@ -184,8 +184,8 @@ export class Reflector {
     return answer;
   }
 
-  /** Tells the objects of a page; returns the token of the next one, empty after the last. */
-  #tellPage(page: JsonObject): string {
+  /** Upserts the objects of a page; returns the continue token, empty after the last page. */
+  #deliverPage(page: JsonObject): string {
     const { metadata, items, apiVersion, kind } = page;
     if (!isJsonObject(metadata) || typeof kind !== 'string' || !kind.endsWith('List') || !Array.isArray(items ?? []))
       throw new BadFrameError('not a list');
@@ -193,10 +193,10 @@ export class Reflector {
     if (typeof version !== 'string' || version === '') throw new BadFrameError('a list without a resourceVersion');
     const itemKind = kind.slice(0, -'List'.length);
     for (const item of (items ?? []) as unknown as KubeObject[]) {
-      // Items of typed lists do not say what they are (K3.1).
+      // Items of typed lists omit kind and apiVersion.
       const object = item.kind === undefined ? { ...item, kind: itemKind, apiVersion: apiVersion as string } : item;
-      const reference = this.#place(object);
-      this.#tell(() => this.#modules.sink.put(object, reference));
+      const reference = this.#referenceOf(object);
+      this.#deliver(() => this.#modules.sink.upsert(object, reference));
     }
     const token = metadata['continue'];
     if (typeof token === 'string' && token !== '') return token;
@@ -205,7 +205,7 @@ export class Reflector {
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
-    const beginning = this.#version === undefined;
+    const isInitial = this.#version === undefined;
     const query = this.#query();
     query.set('watch', 'true');
     query.set('allowWatchBookmarks', 'true');
@@ -216,74 +216,69 @@ export class Reflector {
       query.set('sendInitialEvents', 'true');
       query.set('resourceVersionMatch', 'NotOlderThan');
     }
-    const guard = this.#guard(signal);
+    const timeout = this.#idleTimeout(signal);
     try {
       const path = this.#path(query);
       const response = await this.#modules.transport.open({
         method: 'GET',
         path,
-        signal: guard.signal,
+        signal: timeout.signal,
         longRunning: true,
       });
-      guard.touch();
-      if (response.statusCode !== 200) throw await refusalOf(response.statusCode ?? 0, response);
-      if (beginning) this.#tell(() => this.#modules.sink.replacing());
-      else this.#following();
+      timeout.touch();
+      if (response.statusCode !== 200) throw await readFailure(response.statusCode ?? 0, response);
+      if (isInitial) this.#deliver(() => this.#modules.sink.beginReplace());
+      else this.#failure = undefined;
       const lines = new LineSplitter({ maxBytes: maxFrameBytes });
       for await (const chunk of response as AsyncIterable<Buffer>) {
-        guard.touch();
-        for (const line of lines.push(chunk)) this.#event(parseWatchEvent(line));
+        timeout.touch();
+        for (const line of lines.push(chunk)) this.#handleEvent(parseWatchEvent(line));
       }
-      if (this.#version === undefined) throw new Error('the stream ended before the state was complete');
+      if (this.#version === undefined) throw new Error('the stream ended before the initial events were complete');
     } catch (error) {
-      // An aborted stream fails as "aborted": what aborted it says more.
-      throw guard.signal.aborted && !(error instanceof SinkError) ? guard.signal.reason : error;
+      // The reason of the abort is more specific than the stream's error.
+      throw timeout.signal.aborted && !(error instanceof SinkError) ? timeout.signal.reason : error;
     } finally {
-      guard.release();
+      timeout.release();
     }
   }
 
-  #event(event: WatchEvent): void {
+  #handleEvent(event: WatchEvent): void {
     const { sink } = this.#modules;
     const { type, object, resourceVersion } = event;
     if (type === 'BOOKMARK') {
       if (this.#version === undefined) {
         if (!endsInitialEvents(event)) return;
         this.#version = resourceVersion;
-        this.#complete();
+        this.#completeList();
       }
       this.#version = resourceVersion;
     } else {
-      const reference = this.#place(object);
-      this.#tell(() => (type === 'DELETED' ? sink.removed(object, reference) : sink.put(object, reference)));
-      // Before the state is complete its objects come in the order of their keys: their versions mean nothing.
+      const reference = this.#referenceOf(object);
+      this.#deliver(() => (type === 'DELETED' ? sink.remove(object, reference) : sink.upsert(object, reference)));
+      // Initial events are in the order of keys, so their versions say nothing about the progress.
       if (this.#version !== undefined) this.#version = resourceVersion;
     }
     if (this.#version !== undefined) this.#backoff.reset();
   }
 
-  /** The state was told completely. */
-  #complete(): void {
-    this.#tell(() => this.#modules.sink.replaced());
-    this.#following();
+  #completeList(): void {
+    this.#deliver(() => this.#modules.sink.endReplace());
+    this.#failure = undefined;
     this.#backoff.reset();
     this.#synced.resolve();
   }
 
-  #following(): void {
-    this.#failure = undefined;
-  }
-
-  #tell(what: () => void): void {
+  #deliver(call: () => void): void {
     try {
-      what();
+      call();
     } catch (cause) {
       throw new SinkError('the sink of a reflector failed', { cause });
     }
   }
 
-  /** Where an object lives. The annotation is what servers say of objects out of many logical clusters (C4.2). */
-  #place({ metadata }: KubeObject): ReflectedReference {
+  /** Reads the logical cluster from the annotation that servers set in wildcard responses. */
+  #referenceOf({ metadata }: KubeObject): ReflectedReference {
     const cluster = metadata?.annotations?.[clusterAnnotation] ?? this.#options.cluster;
     if (cluster === undefined || cluster === '' || metadata?.name === undefined || metadata.name === '')
       throw new BadFrameError(`an object without a name or logical cluster: ${JSON.stringify(metadata?.name)}`);
@@ -295,8 +290,8 @@ export class Reflector {
     };
   }
 
-  #guard(signal: AbortSignal): IdleGuard {
-    return new IdleGuard({ idleMs: this.#options.idleMs ?? 90_000 }, { clock: this.#modules.clock, signal });
+  #idleTimeout(signal: AbortSignal): IdleTimeout {
+    return new IdleTimeout({ idleMs: this.#options.idleMs ?? 90_000 }, { clock: this.#modules.clock, signal });
   }
 
   #query(): URLSearchParams {
@@ -313,8 +308,8 @@ export class Reflector {
   }
 }
 
-/** The error behind a watch that was refused; reads a bounded part of the answer. */
-async function refusalOf(code: number, response: AsyncIterable<Buffer>): Promise<StatusError> {
+/** The error of a rejected watch; reads a bounded part of the response. */
+async function readFailure(code: number, response: AsyncIterable<Buffer>): Promise<StatusError> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of response) {
@@ -322,5 +317,5 @@ async function refusalOf(code: number, response: AsyncIterable<Buffer>): Promise
     if (size > 1024 * 1024) break;
     chunks.push(chunk);
   }
-  return failureOf(code, Buffer.concat(chunks).toString());
+  return statusErrorOfResponse(code, Buffer.concat(chunks).toString());
 }

@@ -1,7 +1,7 @@
 import { isJsonObject, parseJson, type Json, type KubeObject } from '@multiplane/apimachinery';
 import { statusErrorOf } from '../rest-transport.ts';
 
-/** What cannot be a part of the answer to this request: the stream is worthless from here on. */
+/** A frame that violates the protocol; the rest of the stream cannot be trusted. */
 export class BadFrameError extends Error {
   override readonly name = 'BadFrameError';
 }
@@ -15,9 +15,9 @@ export interface WatchEvent {
 const types: ReadonlySet<unknown> = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK']);
 const initialEventsEnd = 'k8s.io/initial-events-end';
 
-/** One line of a watch (K3.5). An ERROR line is thrown as the StatusError it carries; what is no event as {@link BadFrameError}. */
+/** Parses one line of a watch. Throws the StatusError of an ERROR event, and {@link BadFrameError} for an invalid one. */
 export function parseWatchEvent(line: Buffer): WatchEvent {
-  const frame = parseOrRefuse(line);
+  const frame = parseFrame(line);
   const object = isJsonObject(frame) ? frame['object'] : undefined;
   if (!isJsonObject(frame) || !isJsonObject(object)) throw new BadFrameError(`not a watch event: ${excerpt(line)}`);
   const { type } = frame;
@@ -33,12 +33,12 @@ export function parseWatchEvent(line: Buffer): WatchEvent {
   };
 }
 
-/** True for the bookmark behind the initial events of a watch (K3.4). */
+/** True for the bookmark that ends the initial events of a watch (KEP-3157). */
 export function endsInitialEvents({ type, object }: WatchEvent): boolean {
   return type === 'BOOKMARK' && object.metadata.annotations?.[initialEventsEnd] === 'true';
 }
 
-function parseOrRefuse(line: Buffer): Json {
+function parseFrame(line: Buffer): Json {
   try {
     return parseJson(line);
   } catch (cause) {

@@ -1,20 +1,20 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import type { Informer, ObjectReference } from '../lister.ts';
+import type { Informer, ObjectReference } from '../../src/lister.ts';
 export { ScriptedServer } from './scripted-server.ts';
 
-/** An informer of some namespaced resource that holds nothing yet, and the other side of it. */
+/** An empty informer of a namespaced resource, with write access to its source. */
 export interface InformerSubject {
   readonly informer: Informer;
   /** Creates or replaces an object with the label `text`. */
   put(reference: ObjectReference, text: string): Promise<void>;
   remove(reference: ObjectReference): Promise<void>;
-  /** Cuts the informer off its source, does something there, and lets it come back. */
-  interrupted(meanwhile: () => Promise<void>): Promise<void>;
+  /** Disconnects the informer from its source, calls `meanwhile`, and reconnects it. */
+  whileDisconnected(meanwhile: () => Promise<void>): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Label that holds the text of an object. */
+/** The label with the text of an object. */
 export const textLabel = 'text';
 
 const one = 'one' as LogicalClusterName;
@@ -27,10 +27,7 @@ const at = (cluster: LogicalClusterName, namespace: string, name: string): Objec
 const textOf = (object: DeepReadonly<KubeObject>): string => object.metadata.labels?.[textLabel] ?? '';
 const show = ({ cluster, namespace, name }: ObjectReference): string => `${cluster}|${namespace}/${name}`;
 
-/**
- * The contract of `Informer` as tests; run by whoever implements one. `open` is called before every test and its result
- * closed after it.
- */
+/** The contract of `Informer` as tests for every implementation. `open` is called before each test, `close` after it. */
 export function informerConformance(name: string, open: () => Promise<InformerSubject>): void {
   describe(`informer conformance: ${name}`, () => {
     let subject: InformerSubject;
@@ -41,19 +38,19 @@ export function informerConformance(name: string, open: () => Promise<InformerSu
       await subject.close();
     });
 
-    /** Records what a handler hears. */
-    const listen = (): { told: string[]; stop: () => void } => {
-      const told: string[] = [];
+    /** Records the events of a handler. */
+    const listen = (): { events: string[]; stop: () => void } => {
+      const events: string[] = [];
       const stop = subject.informer.addHandlers({
-        added: (object, reference) => told.push(`added ${show(reference)} ${textOf(object)}`),
-        updated: (object, old, reference) => told.push(`updated ${show(reference)} ${textOf(old)}→${textOf(object)}`),
-        deleted: (old, reference) => told.push(`deleted ${show(reference)} ${textOf(old)}`),
-        synced: () => told.push('synced'),
+        added: (object, reference) => events.push(`added ${show(reference)} ${textOf(object)}`),
+        updated: (object, old, reference) => events.push(`updated ${show(reference)} ${textOf(old)}→${textOf(object)}`),
+        deleted: (old, reference) => events.push(`deleted ${show(reference)} ${textOf(old)}`),
+        synced: () => events.push('synced'),
       });
-      return { told, stop };
+      return { events, stop };
     };
 
-    test('reads one object, one namespace, one cluster, or all, in the order of keys', async () => {
+    test('reads one object, a namespace, a cluster or all, in key order', async () => {
       const { informer } = subject;
       await informer.synced;
       for (const reference of [at(two, 'n', 'a'), at(one, 'n', 'b'), at(one, 'm', 'c'), at(one, 'n', 'a')])
@@ -70,7 +67,7 @@ export function informerConformance(name: string, open: () => Promise<InformerSu
       expect(informer.get(at(one, 'n', ''))).toBeUndefined();
     });
 
-    test('hands out what nobody can change, and the same to all', async () => {
+    test('returns frozen objects, the same one to all callers', async () => {
       await subject.put(at(one, 'n', 'a'), 'x');
       await until(() => expect(subject.informer.get(at(one, 'n', 'a'))).toBeDefined());
       const object = subject.informer.get(at(one, 'n', 'a')) as KubeObject;
@@ -80,17 +77,17 @@ export function informerConformance(name: string, open: () => Promise<InformerSu
       }).toThrow(TypeError);
     });
 
-    test('tells a handler what is there, that this was all, and then every change in order', async () => {
+    test('calls a handler for the initial list, synced, and then every change in order', async () => {
       await subject.put(at(one, 'n', 'a'), '1');
       await until(() => expect(subject.informer.list().length).toBe(1));
-      const { told } = listen();
-      await until(() => expect(told).toContain('synced'));
+      const { events } = listen();
+      await until(() => expect(events).toContain('synced'));
       await subject.put(at(one, 'n', 'a'), '2');
       await subject.put(at(two, 'n', 'b'), '1');
       await subject.remove(at(one, 'n', 'a'));
       await subject.put(at(one, 'n', 'a'), '3');
-      await until(() => expect(told.at(-1)).toBe('added one|n/a 3'));
-      expect(told).toEqual([
+      await until(() => expect(events.at(-1)).toBe('added one|n/a 3'));
+      expect(events).toEqual([
         'added one|n/a 1',
         'synced',
         'updated one|n/a 1→2',
@@ -100,42 +97,42 @@ export function informerConformance(name: string, open: () => Promise<InformerSu
       ]);
     });
 
-    test('a handler that was stopped hears nothing more, the others do', async () => {
+    test('does not call removed handlers any more', async () => {
       await subject.informer.synced;
       const stopped = listen();
       const listening = listen();
-      await until(() => expect([...stopped.told, ...listening.told]).toEqual(['synced', 'synced']));
+      await until(() => expect([...stopped.events, ...listening.events]).toEqual(['synced', 'synced']));
       stopped.stop();
       await subject.put(at(one, 'n', 'a'), '1');
-      await until(() => expect(listening.told).toContain('added one|n/a 1'));
-      expect(stopped.told).toEqual(['synced']);
+      await until(() => expect(listening.events).toContain('added one|n/a 1'));
+      expect(stopped.events).toEqual(['synced']);
     });
 
-    test('a handler that was stopped at once hears nothing at all', async () => {
+    test('does not call a handler that is removed immediately', async () => {
       await subject.put(at(one, 'n', 'a'), '1');
       await until(() => expect(subject.informer.list().length).toBe(1));
       const stopped = listen();
       stopped.stop();
       const listening = listen();
-      await until(() => expect(listening.told).toContain('synced'));
-      expect(stopped.told).toEqual([]);
+      await until(() => expect(listening.events).toContain('synced'));
+      expect(stopped.events).toEqual([]);
     });
 
-    test('tells each difference once after it was cut off, and nothing of what stayed', async () => {
+    test('notifies of each difference once after a reconnect, and of nothing that is unchanged', async () => {
       for (const name_ of ['changes', 'goes', 'stays']) await subject.put(at(one, 'n', name_), '1');
       await until(() => expect(subject.informer.list().length).toBe(3));
-      const { told } = listen();
-      await until(() => expect(told).toContain('synced'));
-      told.length = 0;
-      await subject.interrupted(async () => {
+      const { events } = listen();
+      await until(() => expect(events).toContain('synced'));
+      events.length = 0;
+      await subject.whileDisconnected(async () => {
         await subject.remove(at(one, 'n', 'goes'));
         await subject.put(at(one, 'n', 'changes'), '2');
         await subject.put(at(two, 'n', 'comes'), '1');
       });
-      await until(() => expect(told.length).toBeGreaterThanOrEqual(3));
+      await until(() => expect(events.length).toBeGreaterThanOrEqual(3));
       await subject.put(at(one, 'n', 'stays'), '2');
-      await until(() => expect(told.at(-1)).toBe('updated one|n/stays 1→2'));
-      expect(told.slice(0, -1).sort()).toEqual([
+      await until(() => expect(events.at(-1)).toBe('updated one|n/stays 1→2'));
+      expect(events.slice(0, -1).sort()).toEqual([
         'added two|n/comes 1',
         'deleted one|n/goes 1',
         'updated one|n/changes 1→2',
@@ -145,7 +142,7 @@ export function informerConformance(name: string, open: () => Promise<InformerSu
   });
 }
 
-/** Tries at every turn of the event loop, for as long as a loaded machine may need. */
+/** Retries every millisecond, for as long as a loaded machine may need. */
 async function until(expectation: () => void): Promise<void> {
   const deadline = performance.now() + 10_000;
   for (;;) {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { KubeObject } from '@multiplane/apimachinery';
-import type { ObjectReference } from '../lister.ts';
+import type { ObjectReference } from '../../src/lister.ts';
 
 interface Change {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
@@ -17,8 +17,8 @@ interface Watcher {
 const keyOf = ({ cluster, namespace, name }: ObjectReference): string => `${cluster}/${namespace}/${name}`;
 
 /**
- * A server with one resource (ConfigMaps of any logical cluster) for tests of clients: lists in pages, watches, initial
- * events, bookmarks, as K3 has them; and it fails whenever a test says so.
+ * A server with one resource (ConfigMaps of any logical cluster) for tests of clients: paged lists, watches, initial events
+ * and bookmarks as kube-apiserver serves them, and failures that a test injects.
  */
 export class ScriptedServer {
   readonly #server: Server;
@@ -27,15 +27,15 @@ export class ScriptedServer {
   #history: Change[] = [];
   #revision = 100;
   #oldest = 100;
-  /** Every request line so far, decoded. */
+  /** Decoded paths of all requests so far. */
   readonly requests: string[] = [];
-  /** Answers a watch with initial events; refuses it with 422 otherwise. */
+  /** Supports `sendInitialEvents`; otherwise rejects it with 422. */
   watchList = true;
-  /** Answers everything with this code while it is set. */
+  /** Fails all requests with this status code while it is set. */
   failWith: number | undefined;
-  /** The next continue token is refused as expired. */
+  /** Rejects the next continue token as expired. */
   expireToken = false;
-  /** Called before the second and every further page. */
+  /** Called before each page after the first one. */
   onPage: () => void = () => {};
 
   private constructor() {
@@ -74,38 +74,38 @@ export class ScriptedServer {
       },
     };
     this.#objects.set(key, object);
-    this.#happened({ type: known ? 'MODIFIED' : 'ADDED', object, revision: this.#revision });
+    this.#publish({ type: known ? 'MODIFIED' : 'ADDED', object, revision: this.#revision });
   }
 
   remove(reference: ObjectReference): void {
     const key = keyOf(reference);
     const last = this.#objects.get(key);
-    if (last === undefined) throw new Error(`${key} is not there`);
+    if (last === undefined) throw new Error(`${key} does not exist`);
     this.#objects.delete(key);
     this.#revision += 1;
     const object = { ...last, metadata: { ...last.metadata, resourceVersion: String(this.#revision) } };
-    this.#happened({ type: 'DELETED', object, revision: this.#revision });
+    this.#publish({ type: 'DELETED', object, revision: this.#revision });
   }
 
-  /** Forgets all history: older versions are answered with 410 from now on. */
+  /** Drops the history: watches from older versions get 410. */
   compact(): void {
     this.#history = [];
     this.#oldest = this.#revision;
   }
 
-  /** Resets every connection. */
+  /** Closes all connections abruptly. */
   cut(): void {
     this.#watchers.clear();
     this.#server.closeAllConnections();
   }
 
-  /** Ends every watch properly. */
+  /** Ends all watches gracefully. */
   endWatches(): void {
     for (const { response } of this.#watchers) response.end();
     this.#watchers.clear();
   }
 
-  /** Writes to every watch, whatever it is. */
+  /** Writes raw text to all watches. */
   inject(text: string): void {
     for (const { response } of this.#watchers) response.write(text);
   }
@@ -121,7 +121,7 @@ export class ScriptedServer {
     await closed;
   }
 
-  #happened(change: Change): void {
+  #publish(change: Change): void {
     this.#history.push(change);
     for (const { response } of this.#watchers) response.write(lineOf(change.type, change.object));
   }
@@ -130,7 +130,7 @@ export class ScriptedServer {
     const url = new URL(request.url ?? '/', 'http://server');
     this.requests.push(decodeURIComponent(`${url.pathname}${url.search}`));
     if (this.failWith !== undefined) {
-      this.#refuse(response, this.failWith, 'scripted failure');
+      this.#fail(response, this.failWith, 'scripted failure');
     } else if (url.searchParams.get('watch') === 'true') {
       this.#watch(url.searchParams, response);
     } else {
@@ -145,7 +145,7 @@ export class ScriptedServer {
       this.onPage();
       if (this.expireToken) {
         this.expireToken = false;
-        this.#refuse(response, 410, 'The provided continue parameter is too old');
+        this.#fail(response, 410, 'The provided continue parameter is too old');
         return;
       }
     }
@@ -170,7 +170,7 @@ export class ScriptedServer {
   #watch(query: URLSearchParams, response: ServerResponse): void {
     const initial = query.get('sendInitialEvents') === 'true';
     if (initial && !this.watchList) {
-      this.#refuse(response, 422, 'sendInitialEvents is forbidden for watch');
+      this.#fail(response, 422, 'sendInitialEvents is forbidden for watch');
       return;
     }
     response.writeHead(200, { 'content-type': 'application/json' });
@@ -191,7 +191,7 @@ export class ScriptedServer {
     response.on('close', () => this.#watchers.delete(watcher));
   }
 
-  #refuse(response: ServerResponse, code: number, message: string): void {
+  #fail(response: ServerResponse, code: number, message: string): void {
     response.writeHead(code, { 'content-type': 'application/json' });
     response.end(JSON.stringify(statusOf(code, message)));
   }

@@ -1,8 +1,8 @@
 import { expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
-import { FakeClock } from '../clock/fake-clock.ts';
 import { Backoff } from './backoff.ts';
 import { retry } from './retry.ts';
+import { FakeClock } from '@multiplane/testing';
 
 test('pauses grow to the maximum and start again after a reset', () => {
   const backoff = new Backoff({ initial: 100, max: 500, jitter: 0 });
@@ -24,7 +24,7 @@ test('jitter keeps every pause within its share, and below the maximum', () => {
   );
 });
 
-test('tries again after growing pauses, and tells of each', async () => {
+test('retries after growing pauses, and calls onRetry before each', async () => {
   const clock = new FakeClock();
   const attempt = jest
     .fn<() => Promise<string>>()
@@ -42,7 +42,7 @@ test('tries again after growing pauses, and tells of each', async () => {
   expect(pauses).toEqual([10, 20]);
 });
 
-test('gives up after its attempts, and at once on what cannot be mended', async () => {
+test('gives up after its attempts, and immediately on errors that are not retryable', async () => {
   const clock = new FakeClock();
   const attempt = jest.fn<() => Promise<string>>().mockRejectedValue(new Error('no'));
   const givenUp = expect(retry(attempt, { initial: 1, max: 1, attempts: 3 }, { clock })).rejects.toThrow('no');

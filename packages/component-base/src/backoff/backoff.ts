@@ -3,9 +3,9 @@ export interface BackoffOptions {
   readonly initial: number;
   /** No pause is longer. */
   readonly max: number;
-  /** Each pause is this many times the one before; 2 unless told otherwise. */
+  /** Factor between two pauses; 2 by default. */
   readonly factor?: number | undefined;
-  /** 0.5 lets a pause vary by half either way, so that many clients do not return at once; 0 for none. */
+  /** Fraction by which a pause varies either way; 0.5 by default. It spreads the retries of many clients. */
   readonly jitter?: number | undefined;
 }
 
@@ -14,7 +14,7 @@ export interface BackoffModules {
   readonly random?: (() => number) | undefined;
 }
 
-/** Growing pauses between tries, with jitter. One per thing that is tried; `reset` after it went well. */
+/** Exponential backoff with jitter. One per retried operation; call {@link Backoff.reset} after a success. */
 export class Backoff {
   readonly #options: Required<{ [K in keyof BackoffOptions]: NonNullable<BackoffOptions[K]> }>;
   readonly #random: () => number;
@@ -25,7 +25,7 @@ export class Backoff {
     this.#random = modules.random ?? Math.random;
   }
 
-  /** How many pauses were given since the last reset. */
+  /** Number of pauses since the last reset. */
   get tries(): number {
     return this.#tries;
   }

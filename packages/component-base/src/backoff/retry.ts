@@ -2,16 +2,16 @@ import { type Clock, systemClock } from '../clock/clock.ts';
 import { Backoff, type BackoffModules, type BackoffOptions } from './backoff.ts';
 
 export interface RetryOptions extends BackoffOptions {
-  /** Gives up after this many tries; never unless told otherwise. */
+  /** Attempts before giving up; unlimited by default. */
   readonly attempts?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** False for errors that another try cannot mend. */
+  /** False for errors that are not worth a retry. */
   readonly retryable?: ((error: unknown) => boolean) | undefined;
-  /** Told of every failure that will be tried again, with the pause before that and how many failures there were. */
+  /** Called before each retry with the error, the pause in milliseconds and the number of failures so far. */
   readonly onRetry?: ((error: unknown, pause: number, failures: number) => void) | undefined;
 }
 
-/** Tries until it goes well; throws the last error when it gives up, and the signal's reason when that aborts. */
+/** Retries with exponential backoff. Throws the last error after the last attempt, and the reason of an aborted signal. */
 export async function retry<T>(
   attempt: () => Promise<T>,
   options: RetryOptions,

@@ -1,6 +1,6 @@
 import { expect, jest, test } from '@jest/globals';
 import { systemClock } from './clock.ts';
-import { FakeClock } from './fake-clock.ts';
+import { FakeClock } from '@multiplane/testing';
 
 test('a fake clock runs callbacks in order of time, not of registration', async () => {
   const clock = new FakeClock();
@@ -14,7 +14,7 @@ test('a fake clock runs callbacks in order of time, not of registration', async 
   expect(clock.monotonic()).toBe(20);
 });
 
-test('a loop that sleeps takes as many turns as time allows', async () => {
+test('a loop that sleeps runs as many rounds as time allows', async () => {
   const clock = new FakeClock();
   const controller = new AbortController();
   const seen: number[] = [];
@@ -39,16 +39,16 @@ test('a cancelled timer never runs', async () => {
   expect(callback).not.toHaveBeenCalled();
 });
 
-test('sleeping on a signal that is aborted already rejects with its reason', async () => {
+test('sleep on an aborted signal rejects with its reason', async () => {
   const reason = new Error('stopped');
   await expect(systemClock.sleep(60_000, AbortSignal.abort(reason))).rejects.toBe(reason);
 });
 
-test('an abort reason that is no error becomes the cause of one', async () => {
+test('an abort reason that is not an Error becomes the cause of one', async () => {
   await expect(systemClock.sleep(60_000, AbortSignal.abort('text'))).rejects.toMatchObject({ cause: 'text' });
 });
 
-test('a wait longer than setTimeout can hold does not fire at once', () => {
+test('a delay beyond the limit of setTimeout does not fire immediately', () => {
   jest.useFakeTimers();
   try {
     const callback = jest.fn();

@@ -1,11 +1,8 @@
-/**
- * Time as a module that is passed in, so that tests move it instead of waiting for it.
- * Nothing outside this file calls `Date.now`, `setTimeout` or `setInterval` where time matters.
- */
+/** Time as a module, so that tests advance it instead of waiting. Code that depends on time takes a `Clock`. */
 export interface Clock {
-  /** Wall-clock milliseconds since the epoch; may jump. For what is shown or stored. */
+  /** Wall-clock milliseconds since the epoch; may jump. For timestamps that are shown or stored. */
   now(): number;
-  /** Milliseconds that only grow. For measuring durations and deadlines. */
+  /** Monotonic milliseconds, for durations and deadlines. */
   monotonic(): number;
   /** Calls back once after `ms`, unless the timer was cancelled. */
   after(ms: number, callback: () => void): Timer;
@@ -15,14 +12,13 @@ export interface Clock {
 
 /** One pending callback. */
 export interface Timer {
-  /** Does nothing when the callback has run already. */
+  /** A no-op once the callback has run. */
   cancel(): void;
 }
 
-/** `setTimeout` overflows to 1 ms above this; a longer wait is made of several. */
+/** `setTimeout` fires after 1 ms for a longer delay, so that longer delays are chained. */
 const longestTimeout = 2 ** 31 - 1;
 
-/** The real time. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -42,7 +38,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** {@link Clock.sleep} made of {@link Clock.after}; shared by the real and the fake clock. */
+/** {@link Clock.sleep} in terms of {@link Clock.after}; shared by the system and the fake clock. */
 export function sleepOn(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {

@@ -7,7 +7,7 @@ setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as (options?: { readonly type: 'minor' | 'major' }) => void;
 
 describe('a linked list', () => {
-  test('has its values in the order in which they came, wherever others leave', () => {
+  test('keeps insertion order when elements are removed anywhere', () => {
     const list = new LinkedList<string>();
     expect([...list]).toEqual([]);
     expect(list.first).toBeUndefined();
@@ -28,7 +28,7 @@ describe('a linked list', () => {
     expect(list.size).toBe(1);
   });
 
-  test('is left once', () => {
+  test('ignores a second removal', () => {
     const list = new LinkedList<number>();
     const first = list.add(1);
     list.add(2);
@@ -38,7 +38,7 @@ describe('a linked list', () => {
     expect([...list]).toEqual([2]);
   });
 
-  test('is walked as it was, whatever comes and goes meanwhile', () => {
+  test('iterates over a snapshot', () => {
     const list = new LinkedList<number>();
     const elements = [1, 2, 3].map((value) => list.add(value));
     const seen: number[] = [];
@@ -51,7 +51,7 @@ describe('a linked list', () => {
     expect([...list]).toEqual([4, 4, 4]);
   });
 
-  test('lets what has left it go with the young generation, however old it is', () => {
+  test('lets the young generation collect removed elements of an old list', () => {
     const list = new LinkedList<number[]>();
     const inFlight = Array.from({ length: 32 }, () => list.add([]));
     for (let i = 0; i < 3; i++) collect({ type: 'minor' });

@@ -1,18 +1,17 @@
 /** A place in a {@link LinkedList}. */
 export interface ListElement<T> {
   readonly value: T;
-  /** Leaves the list; leaving twice is leaving once. */
+  /** Removes the element; further calls have no effect. */
   remove(): void;
 }
 
 /**
- * A doubly linked list (Go's container/list), for what comes and goes with every request.
+ * A doubly linked list (Go's container/list) for per-request state.
  *
- * A Set would do, but for V8's garbage: a hash table that fills up is replaced by a new one, to which the old one keeps a
- * reference, and it keeps what stood in it. As soon as one of these tables has grown old, all that follow outlive every
- * collection of the young generation, and with them all that a request ever allocated, until the next collection of the
- * whole heap: a front-proxy under load copied a third of everything it allocated, and grew by 15 MB a second. An element
- * that leaves this list keeps no reference to any other.
+ * A Set would retain garbage in V8: when its hash table is full, the old table keeps its entries and a reference to the new
+ * one. Once such a table has been promoted to the old generation, every later table survives the collections of the young
+ * generation, and with it everything that requests allocated, until the next full collection (measured: a front-proxy under
+ * load promoted a third of its allocations and grew by 15 MB/s). A removed element of this list references no other.
  */
 export class LinkedList<T> implements Iterable<T> {
   #first: Element<T> | undefined;
@@ -27,7 +26,7 @@ export class LinkedList<T> implements Iterable<T> {
     return this.#first;
   }
 
-  /** Puts a value at the end. */
+  /** Appends a value. */
   add(value: T): ListElement<T> {
     const element = new Element(value, this.#last, this.#unlink);
     if (this.#last === undefined) this.#first = element;
@@ -37,7 +36,7 @@ export class LinkedList<T> implements Iterable<T> {
     return element;
   }
 
-  /** In order, as they are now: values may come and go meanwhile. */
+  /** Iterates over a snapshot: the list may change meanwhile. */
   *[Symbol.iterator](): Iterator<T> {
     const values: T[] = [];
     for (let element = this.#first; element !== undefined; element = element.next) values.push(element.value);

@@ -19,7 +19,7 @@ test('replaces the content, keeps secrets to the owner and leaves nothing else b
   expect(await readdir(folder)).toEqual(['admin.kubeconfig']);
 });
 
-test('says which file could not be written, and why', async () => {
+test('names the file that could not be written, with the cause', async () => {
   const path = join(folder, 'missing', 'file');
   await expect(writeFileAtomic(path, '')).rejects.toMatchObject({
     message: `cannot write ${path}`,

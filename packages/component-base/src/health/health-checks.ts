@@ -1,45 +1,43 @@
-/** Throws (or rejects) while something is wrong; the message goes to the log and to those who may see one check. */
+/** Throws or rejects while unhealthy. The message goes to the log and to clients that request this check alone. */
 export type HealthCheck = () => void | Promise<void>;
 
-/** `livez`: restart me when it fails. `readyz`: send me no requests. `healthz`: both at once, for old callers. */
+/** A failing `livez` restarts the process, a failing `readyz` keeps requests away; `healthz` is the deprecated union. */
 export type HealthEndpoint = 'livez' | 'readyz' | 'healthz';
 export const healthEndpoints: readonly HealthEndpoint[] = ['livez', 'readyz', 'healthz'];
 
 export interface HealthCheckOptions {
-  /** Where the check counts; everywhere unless told otherwise. */
+  /** Endpoints that include the check; all of them by default. */
   readonly endpoints?: readonly HealthEndpoint[] | undefined;
 }
 
-/** A named check that the wiring of a server collects from its parts. */
 interface NamedCheck {
   readonly name: string;
   readonly check: HealthCheck;
   readonly endpoints: readonly HealthEndpoint[];
 }
 
-/** What became of one check. */
 export interface CheckResult {
   readonly name: string;
   readonly error?: Error | undefined;
 }
 
-/** The named checks of one server. Has no HTTP in it: {@link renderHealth} makes the answers. */
+/** The named checks of one server, independent of HTTP: {@link renderHealth} renders responses. */
 export class HealthChecks {
   readonly #checks = new Map<string, NamedCheck>();
 
   constructor() {
-    // Answers whenever the event loop turns, so it is the check that needs no other.
+    // Succeeds whenever the event loop runs, as kube-apiserver's ping.
     this.add('ping', () => {});
   }
 
-  /** Adds a check; returns how to take it away again. Throws when the name is taken. */
+  /** Adds a check; the result removes it. Throws when the name is taken. */
   add(name: string, check: HealthCheck, { endpoints = healthEndpoints }: HealthCheckOptions = {}): () => void {
-    if (this.#checks.has(name)) throw new Error(`there is a health check ${name} already`);
+    if (this.#checks.has(name)) throw new Error(`health check ${name} already exists`);
     this.#checks.set(name, { name, check, endpoints });
     return () => this.#checks.delete(name);
   }
 
-  /** Adds a check that fails until `done` is called: for a step of the start. */
+  /** Adds a check that fails until `done` is called, for a step of the startup. */
   addLatch(name: string, options: HealthCheckOptions = {}): { done: () => void } {
     let finished = false;
     this.add(
@@ -52,12 +50,12 @@ export class HealthChecks {
     return { done: () => (finished = true) };
   }
 
-  /** The names that count for an endpoint, in the order they were added. */
+  /** The names of the checks of an endpoint, in the order they were added. */
   names(endpoint: HealthEndpoint): string[] {
     return [...this.#checks.values()].filter((check) => check.endpoints.includes(endpoint)).map(({ name }) => name);
   }
 
-  /** Runs these checks at the same time; the results come in the order asked for. Unknown names are left out. */
+  /** Runs checks concurrently; results are in the order of `names`, without unknown ones. */
   run(names: readonly string[]): Promise<CheckResult[]> {
     const checks = names.map((name) => this.#checks.get(name)).filter((check) => check !== undefined);
     return Promise.all(

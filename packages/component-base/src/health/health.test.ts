@@ -14,7 +14,7 @@ async function ask(checks: HealthChecks, url: string): Promise<{ status: number;
   return { status, body };
 }
 
-test('healthy: ok alone, every check when asked', async () => {
+test('healthy: ok, and every check with ?verbose', async () => {
   const checks = new HealthChecks();
   checks.add('etcd', () => Promise.resolve());
   expect(await ask(checks, '/livez')).toEqual({ status: 200, body: 'ok' });
@@ -43,7 +43,7 @@ test('the failures come with their reasons, for the log', async () => {
   expect(failures).toMatchObject([{ name: 'etcd', error: { message: 'no leader' } }]);
 });
 
-test('excluded checks do not count, and unknown ones are told', async () => {
+test('excluded checks do not count, and unknown ones are reported', async () => {
   const checks = new HealthChecks();
   checks.add('etcd', broken);
   expect(await ask(checks, '/livez?verbose&exclude=etcd&exclude=x&exclude=a')).toEqual({
@@ -55,7 +55,7 @@ test('excluded checks do not count, and unknown ones are told', async () => {
   expect(await ask(checks, '/livez?exclude=etcd')).toEqual({ status: 200, body: 'ok' });
 });
 
-test('a check counts only where it was added', async () => {
+test('a check belongs only to the endpoints it was added for', async () => {
   const checks = new HealthChecks();
   checks.add('shutdown', broken, { endpoints: ['readyz'] });
   expect(await ask(checks, '/livez')).toMatchObject({ status: 200 });
@@ -75,7 +75,7 @@ test('a latch fails until its step is done', async () => {
   expect(await ask(checks, '/readyz')).toMatchObject({ status: 200 });
 });
 
-test('a name is given once, and may be taken away', () => {
+test('a name is unique, and a check can be removed', () => {
   const checks = new HealthChecks();
   const remove = checks.add('etcd', broken);
   expect(() => checks.add('etcd', broken)).toThrow('already');
@@ -83,7 +83,7 @@ test('a name is given once, and may be taken away', () => {
   expect(checks.names('livez')).toEqual(['ping']);
 });
 
-test('other paths are none of its business', () => {
+test('other paths are not health requests', () => {
   expect(parseHealthRequest('/livezz', new URLSearchParams())).toBeUndefined();
   expect(parseHealthRequest('/api', new URLSearchParams())).toBeUndefined();
 });

@@ -1,9 +1,9 @@
 import type { CheckResult, HealthChecks, HealthEndpoint } from './health-checks.ts';
 
-/** A path below a health endpoint, taken apart. */
+/** A parsed request of a health endpoint. */
 export interface HealthRequest {
   readonly endpoint: HealthEndpoint;
-  /** `/livez/etcd` asks for one check. */
+  /** `etcd` in `/livez/etcd`: this check alone. */
   readonly check?: string | undefined;
   /** `?verbose`, whatever its value. */
   readonly verbose?: boolean | undefined;
@@ -15,18 +15,18 @@ export interface HealthResponse {
   readonly status: 200 | 404 | 500;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** The checks that failed, for the log; the body withholds the reasons, because anybody may read it. */
+  /** The checks that failed, for the log; the body withholds the reasons, because it is public. */
   readonly failures: readonly CheckResult[];
 }
 
 const headers = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' };
 
-/** Answers as kube-apiserver does, to the byte: monitoring scrapes these texts. */
+/** Renders the exact texts of kube-apiserver, which monitoring parses. */
 export async function renderHealth(checks: HealthChecks, request: HealthRequest): Promise<HealthResponse> {
   return request.check === undefined ? renderAll(checks, request) : renderOne(checks, request.endpoint, request.check);
 }
 
-/** `/livez?verbose&exclude=etcd` as a request; undefined for paths that are none of health's. */
+/** Parses `/livez?verbose&exclude=etcd`; undefined for other paths. */
 export function parseHealthRequest(path: string, query: URLSearchParams): HealthRequest | undefined {
   const [, endpoint, check] = /^\/(livez|readyz|healthz)(?:\/(.+))?$/.exec(path.replace(/\/$/, '')) ?? [];
   if (endpoint === undefined) return undefined;

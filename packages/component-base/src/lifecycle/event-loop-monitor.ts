@@ -5,13 +5,13 @@ import type { MetricsRegistry } from '../metrics/metrics-registry.ts';
 import type { Runnable } from './runnable.ts';
 
 export interface EventLoopMonitorOptions {
-  /** Milliseconds between two looks; 10 s unless told otherwise. */
+  /** Milliseconds between two evaluations; 10 s by default. */
   readonly interval?: number | undefined;
-  /** Milliseconds of delay that are worth a warning; 50 unless told otherwise: nothing may hold the loop longer. */
+  /** Milliseconds of delay that are logged as a warning; 50 by default, the longest that a server may block the loop. */
   readonly limit?: number | undefined;
 }
 
-/** Measures how late the event loop is. Nanoseconds; `node:perf_hooks` has the real one. */
+/** Event loop delay in nanoseconds, as `monitorEventLoopDelay` of `node:perf_hooks` measures it. */
 export type DelayHistogram = Pick<
   ReturnType<typeof monitorEventLoopDelay>,
   'max' | 'percentile' | 'enable' | 'disable' | 'reset'
@@ -24,11 +24,11 @@ export interface EventLoopMonitorModules {
   readonly histogram?: DelayHistogram | undefined;
 }
 
-/** Sampling itself wakes up late by up to this; it is not delay. */
+/** Milliseconds. Sampling itself wakes up late by up to this, which is not delay. */
 const resolution = 10;
 const nanosPerMilli = 1e6;
 
-/** Watches the event loop: a gauge of its p99 and maximum delay, and a warning whenever something held it too long. */
+/** Exports the p99 and maximum delay of the event loop as a gauge, and warns when something blocked it for too long. */
 export class EventLoopMonitor implements Runnable {
   readonly name = 'event-loop-monitor';
   readonly #limit: number;
@@ -70,19 +70,19 @@ export class EventLoopMonitor implements Runnable {
 
   #schedule(): void {
     this.#timer = this.#clock.after(this.#interval, () => {
-      this.#look();
+      this.#evaluate();
       this.#schedule();
     });
   }
 
-  #look(): void {
+  #evaluate(): void {
     const [p99, max] = [this.#histogram.percentile(99), this.#histogram.max].map((nanos) =>
       Math.max(0, nanos / nanosPerMilli - resolution),
     ) as [number, number];
     this.#histogram.reset();
     this.#record(p99, max);
     if (max > this.#limit) {
-      this.#modules.logger.warn('the event loop was held', { maxMs: Math.round(max), p99Ms: Math.round(p99) });
+      this.#modules.logger.warn('event loop blocked', { maxMs: Math.round(max), p99Ms: Math.round(p99) });
     }
   }
 }

@@ -1,12 +1,12 @@
 import { EventEmitter } from 'node:events';
 import { expect, jest, test } from '@jest/globals';
-import { FakeClock } from '../clock/fake-clock.ts';
 import { HealthChecks } from '../health/health-checks.ts';
 import { renderHealth } from '../health/render-health.ts';
 import { silentLogger } from '../logging/create-logger.ts';
 import { Lifecycle, type LifecycleOptions, UnexpectedEndError } from './lifecycle.ts';
 import { type Runnable, loop } from './runnable.ts';
 import { ShutdownSignal } from './signals.ts';
+import { FakeClock } from '@multiplane/testing';
 
 type Group = 'storage' | 'servers';
 
@@ -36,7 +36,7 @@ function setUp(options: Partial<LifecycleOptions<Group>> = {}) {
   return { clock, controller, events, health, lifecycle, service, readiness, warn };
 }
 
-test('starts in order of the groups, is ready, and stops the other way round', async () => {
+test('starts groups in order, becomes ready, and stops in reverse order', async () => {
   const { clock, controller, events, lifecycle, service, readiness } = setUp();
   lifecycle.add('servers', service('https'));
   lifecycle.add('storage', service('file'));
@@ -50,7 +50,7 @@ test('starts in order of the groups, is ready, and stops the other way round', a
   expect(events).toEqual(['start file', 'start https', 'ready', 'stop https', 'stop file']);
 });
 
-test('is not ready for a while before anything stops', async () => {
+test('fails readiness for the shutdown delay before anything stops', async () => {
   const { clock, controller, events, lifecycle, service, readiness } = setUp({ shutdownDelay: 1000 });
   lifecycle.add('servers', service('https'));
   const run = lifecycle.run(controller.signal);
@@ -98,13 +98,13 @@ test.each([
   expect(events).toEqual(['start https', 'stop https']);
 });
 
-test('a start that fails stops what had started, and is the reason', async () => {
+test('a failed start stops what had started, and is thrown', async () => {
   const { clock, controller, events, lifecycle, service } = setUp();
   lifecycle.add('storage', service('file'));
   lifecycle.add('servers', service('https', { start: () => Promise.reject(new Error('port taken')) }));
   const run = lifecycle.run(controller.signal);
   const failed = expect(run).rejects.toMatchObject({
-    message: 'https did not start',
+    message: 'failed to start https',
     cause: { message: 'port taken' },
   });
   await clock.advance(0);
@@ -112,25 +112,25 @@ test('a start that fails stops what had started, and is the reason', async () =>
   expect(events).toEqual(['start file', 'stop https', 'stop file']);
 });
 
-test('what does not stop in time does not keep the others', async () => {
+test('a runnable that does not stop in time does not block the others', async () => {
   const { clock, controller, events, lifecycle, service, warn } = setUp({ stopTimeout: 100 });
   lifecycle.add('storage', service('file'));
   lifecycle.add('servers', service('https', { stop: () => new Promise(() => {}) }));
   const run = lifecycle.run(controller.signal);
   const failed = expect(run).rejects.toMatchObject({
-    message: 'https did not stop',
-    cause: { message: 'not within 100 ms' },
+    message: 'failed to stop https',
+    cause: { message: 'timed out after 100 ms' },
   });
   await clock.advance(0);
   controller.abort();
   await clock.advance(100);
-  // Whoever stops the process may have no more patience than this: it is said now, not at the end.
+  // Logged immediately, because the process may be killed before `run` throws.
   expect(warn).toHaveBeenCalledWith('did not stop in time', { name: 'https', ms: 100 });
   await failed;
   expect(events).toEqual(['start file', 'start https', 'stop file']);
 });
 
-test('a signal during the start ends it after the group that is starting', async () => {
+test('a signal during the start takes effect after the group that is starting', async () => {
   const { clock, controller, events, lifecycle, service } = setUp();
   const slow = Promise.withResolvers<void>();
   lifecycle.add('storage', service('file', { start: () => slow.promise }));
@@ -145,7 +145,7 @@ test('a signal during the start ends it after the group that is starting', async
   expect(events).toEqual(['stop file']);
 });
 
-test('a start that takes long says every ten seconds what it waits for, and why it is not ready', async () => {
+test('a slow start logs every ten seconds what it waits for', async () => {
   const { clock, controller, health, lifecycle, service, warn } = setUp();
   const slow = Promise.withResolvers<void>();
   let isLoaded = false;
@@ -174,7 +174,7 @@ test('a start that takes long says every ten seconds what it waits for, and why 
   expect(clock.timers).toBe(0);
 });
 
-test('a start that never ends does not keep a process that was told to stop', async () => {
+test('a start that hangs does not block the shutdown', async () => {
   const { clock, controller, events, lifecycle, service, warn } = setUp({ stopTimeout: 100 });
   lifecycle.add('storage', service('file', { start: () => new Promise(() => {}) }));
   lifecycle.add('servers', service('https'));
@@ -186,22 +186,22 @@ test('a start that never ends does not keep a process that was told to stop', as
   await clock.advance(1);
   await run;
   expect(events).toEqual(['stop file']);
-  expect(warn).toHaveBeenCalledWith('stopping before all has started', { waitingFor: ['file'] });
+  expect(warn).toHaveBeenCalledWith('stopping before all runnables have started', { waitingFor: ['file'] });
   expect(clock.timers).toBe(0);
 });
 
-test('adds nothing after the start and to no unknown group, and runs once', async () => {
+test('rejects runnables after the start or for unknown groups, and a second run', async () => {
   const { controller, clock, lifecycle, service } = setUp();
-  expect(() => lifecycle.add('nowhere' as Group, service('x'))).toThrow('no group nowhere');
+  expect(() => lifecycle.add('nowhere' as Group, service('x'))).toThrow('unknown group nowhere');
   controller.abort();
   const run = lifecycle.run(controller.signal);
   await clock.advance(0);
   await run;
-  expect(() => lifecycle.add('servers', service('x'))).toThrow('after the start');
-  await expect(lifecycle.run(controller.signal)).rejects.toThrow('runs once');
+  expect(() => lifecycle.add('servers', service('x'))).toThrow('already started');
+  await expect(lifecycle.run(controller.signal)).rejects.toThrow('already run');
 });
 
-test('a loop that throws because it was stopped ended as it should', async () => {
+test('a loop that throws the abort reason after stop has not failed', async () => {
   const runnable = loop('watch', (signal, ready) => {
     ready();
     return new Promise((_resolve, reject) => {

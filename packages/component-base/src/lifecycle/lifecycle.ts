@@ -5,11 +5,11 @@ import type { Runnable } from './runnable.ts';
 import { untilAborted } from './until-aborted.ts';
 
 export interface LifecycleOptions<G extends string> {
-  /** What needs nothing comes first. Groups start in this order and stop in the opposite one. */
+  /** Dependencies first: groups start in this order and stop in the opposite one. */
   readonly groups: readonly G[];
-  /** Milliseconds between "not ready" and the first stop, for load balancers to notice. */
+  /** Milliseconds between failing readiness and the first stop, for load balancers to notice. */
   readonly shutdownDelay?: number | undefined;
-  /** Milliseconds one group may take to stop before the next one is stopped anyway. */
+  /** Milliseconds that a group may take to stop; 30 s by default. Then the next one is stopped anyway. */
   readonly stopTimeout?: number | undefined;
 }
 
@@ -19,28 +19,28 @@ export interface LifecycleModules {
   readonly clock?: Clock | undefined;
 }
 
-/** The check that says whether all of them have started. */
+/** The readiness check that fails until all groups have started. */
 const startup = 'startup';
-/** Milliseconds between two lines about what a start waits for. */
-const tellEvery = 10_000;
+const defaultStopTimeout = 30_000;
+/** Milliseconds between two log lines of a slow start. */
+const reportInterval = 10_000;
 
-/** Thrown by {@link Lifecycle.run} when something ended that should have gone on. */
+/** Thrown by {@link Lifecycle.run} when a runnable ended by itself. */
 export class UnexpectedEndError extends Error {
   override readonly name = 'UnexpectedEndError';
 }
 
 /**
- * Starts and stops everything a process consists of.
+ * Starts and stops the runnables of a process.
  *
  * ```
- *  start:  group 1 ──► group 2 ──► … ──► ready          within a group all at once
- *  end:    signal, or one of them ended by itself
+ *  start:  group 1 ──► group 2 ──► … ──► ready          runnables of a group start concurrently
+ *  end:    signal, or a runnable ended by itself
  *          readyz fails ── shutdownDelay ──► … ──► stop group 2 ──► stop group 1
  * ```
  *
- * Nothing waits in silence: a start that takes long says every ten seconds what is not there yet.
- *
- * Fails loudly: a loop that ends by itself makes readiness fail first, everything stops in order, and `run` throws.
+ * A slow start logs every ten seconds which runnables and health checks it waits for. When a runnable ends by itself,
+ * readiness fails first, everything stops in order, and `run` throws.
  */
 export class Lifecycle<G extends string> {
   readonly #options: LifecycleOptions<G>;
@@ -48,7 +48,7 @@ export class Lifecycle<G extends string> {
   readonly #health: HealthChecks;
   readonly #clock: Clock;
   readonly #groups = new Map<G, Runnable[]>();
-  /** What has begun to start and is not there yet. */
+  /** Runnables whose `start` has not settled. */
   readonly #starting = new Set<Runnable>();
   #stopping: Error | undefined;
   #state: 'new' | 'starting' | 'running' | 'stopping' = 'new';
@@ -63,67 +63,67 @@ export class Lifecycle<G extends string> {
     health.add('shutdown', () => this.#checkNotStopping(), { endpoints: ['readyz'] });
   }
 
-  /** Adds to a group, before the start. */
+  /** Adds a runnable to a group. Throws after the start. */
   add(group: G, runnable: Runnable): void {
-    if (this.#state !== 'new') throw new Error(`${runnable.name} was added after the start`);
+    if (this.#state !== 'new') throw new Error(`failed to add ${runnable.name}: already started`);
     const runnables = this.#groups.get(group);
-    if (runnables === undefined) throw new Error(`there is no group ${group}`);
+    if (runnables === undefined) throw new Error(`unknown group ${group}`);
     runnables.push(runnable);
   }
 
   /**
-   * Runs everything until `signal` aborts; returns when all has stopped. Throws when a start failed, something ended
-   * by itself, or something could not be stopped; everything that had started is stopped then, too.
+   * Runs all groups until `signal` aborts; returns once all have stopped. Throws when a runnable fails to start, ends by
+   * itself or fails to stop; whatever had started is stopped in any case.
    */
   async run(signal: AbortSignal, onReady?: () => void): Promise<void> {
-    if (this.#state !== 'new') throw new Error('a lifecycle runs once');
+    if (this.#state !== 'new') throw new Error('already run');
     this.#state = 'starting';
     const failure = Promise.withResolvers<never>();
     failure.promise.catch(() => {});
     const started: Runnable[][] = [];
     const failures: unknown[] = [];
-    const telling = this.#tellWaiting();
+    const reporting = this.#reportSlowStart();
     try {
       for (const group of this.#options.groups) {
         const runnables = this.#groups.get(group) ?? [];
         started.unshift(runnables);
         const starting = Promise.all(runnables.map((runnable) => this.#start(group, runnable, failure.reject)));
-        await this.#begun(Promise.race([starting, failure.promise]), signal);
+        await this.#waitForStart(Promise.race([starting, failure.promise]), signal);
         if (signal.aborted) break;
       }
       if (!signal.aborted) {
         this.#state = 'running';
-        telling.cancel();
+        reporting.cancel();
         onReady?.();
         await untilAborted(failure.promise, signal);
       }
     } catch (error) {
       failures.push(error);
     }
-    telling.cancel();
+    reporting.cancel();
     this.#state = 'stopping';
     this.#stopping = new Error('process is shutting down');
-    // A process that failed serves nobody any good by waiting.
+    // A failed process has no reason to wait for load balancers.
     if (failures.length === 0) await this.#clock.sleep(this.#options.shutdownDelay ?? 0);
     for (const group of started) failures.push(...(await this.#stop(group)));
     if (failures.length === 1) throw failures[0];
-    if (failures.length > 1) throw new AggregateError(failures, 'several things failed; the first one is the reason');
+    if (failures.length > 1) throw new AggregateError(failures, 'multiple failures, the first one is the cause');
   }
 
   /**
-   * Waits for the starts of a group even when the signal aborts, since a half-started thing cannot be stopped cleanly; but
-   * then no longer than a stop may take.
+   * Waits until a group has started, even when the signal aborts, since a runnable cannot be stopped cleanly in the middle
+   * of its start; after the abort for the stop timeout at most.
    */
-  async #begun(starting: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  async #waitForStart(starting: Promise<unknown>, signal: AbortSignal): Promise<void> {
     await untilAborted(starting, signal);
     if (!signal.aborted) return;
-    const late = Promise.withResolvers<void>();
-    const timer = this.#clock.after(this.#options.stopTimeout ?? 30_000, () => {
-      this.#logger.warn('stopping before all has started', { waitingFor: this.#waitingFor });
-      late.resolve();
+    const timeout = Promise.withResolvers<void>();
+    const timer = this.#clock.after(this.#options.stopTimeout ?? defaultStopTimeout, () => {
+      this.#logger.warn('stopping before all runnables have started', { waitingFor: this.#waitingFor });
+      timeout.resolve();
     });
     try {
-      await Promise.race([starting, late.promise]);
+      await Promise.race([starting, timeout.promise]);
     } finally {
       timer.cancel();
     }
@@ -133,37 +133,37 @@ export class Lifecycle<G extends string> {
     return Array.from(this.#starting, ({ name }) => name);
   }
 
-  #tellWaiting(): { cancel(): void } {
-    const began = this.#clock.monotonic();
-    let isOver = false;
-    const tell = async (): Promise<void> => {
+  #reportSlowStart(): { cancel(): void } {
+    const startedAt = this.#clock.monotonic();
+    let isCancelled = false;
+    const report = async (): Promise<void> => {
       const results = await this.#health.run(this.#health.names('readyz').filter((name) => name !== startup));
-      if (isOver) return;
+      if (isCancelled) return;
       const missing = results.flatMap(({ name, error }) => (error === undefined ? [] : [`${name}: ${error.message}`]));
-      const seconds = Math.round((this.#clock.monotonic() - began) / 1000);
+      const seconds = Math.round((this.#clock.monotonic() - startedAt) / 1000);
       this.#logger.warn('still starting', { seconds, waitingFor: this.#waitingFor, missing });
-      timer = this.#clock.after(tellEvery, () => void tell());
+      timer = this.#clock.after(reportInterval, () => void report());
     };
-    let timer = this.#clock.after(tellEvery, () => void tell());
+    let timer = this.#clock.after(reportInterval, () => void report());
     return {
       cancel: () => {
-        isOver = true;
+        isCancelled = true;
         timer.cancel();
       },
     };
   }
 
   async #start(group: string, runnable: Runnable, fail: (error: Error) => void): Promise<void> {
-    const began = this.#clock.monotonic();
+    const startedAt = this.#clock.monotonic();
     this.#starting.add(runnable);
     try {
       await runnable.start();
     } catch (cause) {
-      throw new Error(`${runnable.name} did not start`, { cause });
+      throw new Error(`failed to start ${runnable.name}`, { cause });
     } finally {
       this.#starting.delete(runnable);
     }
-    this.#logger.debug('started', { name: runnable.name, group, ms: Math.round(this.#clock.monotonic() - began) });
+    this.#logger.debug('started', { name: runnable.name, group, ms: Math.round(this.#clock.monotonic() - startedAt) });
     const end = (cause?: unknown): void => {
       if (this.#state === 'stopping') return;
       fail(new UnexpectedEndError(`${runnable.name} ended unexpectedly`, { cause }));
@@ -171,20 +171,20 @@ export class Lifecycle<G extends string> {
     runnable.ended?.then(() => end(), end);
   }
 
-  /** Stops a group at once; returns what went wrong. */
+  /** Stops the runnables of a group concurrently; returns the failures. */
   async #stop(group: readonly Runnable[]): Promise<unknown[]> {
-    const timeout = this.#options.stopTimeout ?? 30_000;
+    const ms = this.#options.stopTimeout ?? defaultStopTimeout;
     const results = await Promise.allSettled(
       group.map(async (runnable) => {
-        const late = Promise.withResolvers<never>();
-        const timer = this.#clock.after(timeout, () => {
-          this.#logger.warn('did not stop in time', { name: runnable.name, ms: timeout });
-          late.reject(new Error(`not within ${timeout} ms`));
+        const timeout = Promise.withResolvers<never>();
+        const timer = this.#clock.after(ms, () => {
+          this.#logger.warn('did not stop in time', { name: runnable.name, ms });
+          timeout.reject(new Error(`timed out after ${ms} ms`));
         });
         try {
-          await Promise.race([runnable.stop(), late.promise]);
+          await Promise.race([runnable.stop(), timeout.promise]);
         } catch (cause) {
-          throw new Error(`${runnable.name} did not stop`, { cause });
+          throw new Error(`failed to stop ${runnable.name}`, { cause });
         } finally {
           timer.cancel();
         }
@@ -194,7 +194,7 @@ export class Lifecycle<G extends string> {
   }
 
   #checkStarted(): void {
-    if (this.#state === 'new' || this.#state === 'starting') throw new Error('not everything has started');
+    if (this.#state === 'new' || this.#state === 'starting') throw new Error('startup not finished');
   }
 
   #checkNotStopping(): void {

@@ -1,23 +1,23 @@
-/** Something that runs as long as the process: a listener, a cache, a controller. */
+/** A part of a process that runs until shutdown: a listener, a cache, a controller. */
 export interface Runnable {
   readonly name: string;
-  /** Resolves when it does its work. Not called twice. */
+  /** Resolves once it is working. Called once. */
   start(): Promise<void>;
-  /** Resolves when it has finished what it had begun. Called once, also when `start` failed. */
+  /** Resolves once work in progress is finished. Called once, also when `start` failed. */
   stop(): Promise<void>;
-  /** Settles when it ends by itself, which is a fault whether or not there is an error. Listeners may leave it out. */
+  /** Settles when it ends without {@link stop}, which fails the process even without an error. Optional for listeners. */
   readonly ended?: Promise<void> | undefined;
 }
 
 /**
- * A loop as a runnable. `run` works until its signal aborts and calls `ready` when it has caught up;
- * returning or throwing earlier than that is a fault of the process.
+ * A loop as a runnable. `run` works until its signal aborts and calls `ready` once it has caught up; returning or throwing
+ * before the signal aborts fails the process.
  */
 export function loop(name: string, run: (signal: AbortSignal, ready: () => void) => Promise<void>): Runnable {
   const controller = new AbortController();
   const ready = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
-  // Whoever never looks at `ended` must not die of an unhandled rejection: `start` throws the same error.
+  // Avoids an unhandled rejection when no caller awaits `ended`: `start` throws the same error.
   ended.promise.catch(() => {});
   let finished: Promise<void> = Promise.resolve();
   return {
@@ -27,7 +27,7 @@ export function loop(name: string, run: (signal: AbortSignal, ready: () => void)
       finished = run(controller.signal, ready.resolve).then(
         () => ended.resolve(),
         (error: unknown) => {
-          // A loop that throws the abort reason when it is stopped ends as it should.
+          // Throwing the abort reason is a regular end.
           if (controller.signal.aborted) ended.resolve();
           else ended.reject(error);
         },

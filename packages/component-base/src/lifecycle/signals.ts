@@ -1,6 +1,6 @@
 import type { Logger } from '../logging/logger.ts';
 
-/** The part of `process` that is needed. */
+/** The part of `process` that receives signals. */
 export interface SignalSource {
   on(signal: 'SIGINT' | 'SIGTERM', listener: (signal: string) => void): unknown;
   off(signal: 'SIGINT' | 'SIGTERM', listener: (signal: string) => void): unknown;
@@ -9,11 +9,11 @@ export interface SignalSource {
 export interface SignalModules {
   readonly source: SignalSource;
   readonly logger: Logger;
-  /** Called on the second signal: whoever asks twice does not want to wait. */
+  /** Called on the second signal, which skips the graceful shutdown. */
   readonly forceExit: (code: number) => void;
 }
 
-/** The one AbortController of a process: aborted by SIGINT or SIGTERM. `dispose` takes the listeners away. */
+/** The abort signal of a process: aborted by SIGINT or SIGTERM. Disposing removes the listeners. */
 export class ShutdownSignal implements Disposable {
   readonly #controller = new AbortController();
   readonly #modules: SignalModules;
@@ -36,7 +36,7 @@ export class ShutdownSignal implements Disposable {
 
   #received(name: string): void {
     if (this.#controller.signal.aborted) {
-      this.#modules.logger.warn('second signal, exiting at once', { signal: name });
+      this.#modules.logger.warn('second signal, exiting immediately', { signal: name });
       this.#modules.forceExit(130);
       return;
     }

@@ -5,14 +5,14 @@ import { untilAborted } from './until-aborted.ts';
 describe('waiting until a signal aborts', () => {
   const never = new Promise<never>(() => {});
 
-  test('ends with the result or the error of what was waited for, and leaves no listener behind', async () => {
+  test('settles with the promise and leaves no listener behind', async () => {
     const { signal } = new AbortController();
     expect(await untilAborted(Promise.resolve(1), signal)).toBe(1);
     await expect(untilAborted(Promise.reject(new Error('broken')), signal)).rejects.toThrow('broken');
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  test('ends with nothing when the signal aborts, or has', async () => {
+  test('resolves to undefined when the signal aborts or has aborted', async () => {
     const controller = new AbortController();
     const waiting = untilAborted(never, controller.signal);
     controller.abort();
@@ -21,7 +21,7 @@ describe('waiting until a signal aborts', () => {
     expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
   });
 
-  test('a failure that comes after the abort is nobody’s, not an unhandled one', async () => {
+  test('a rejection after the abort is not unhandled', async () => {
     const controller = new AbortController();
     const late = Promise.withResolvers<never>();
     const waiting = untilAborted(late.promise, controller.signal);

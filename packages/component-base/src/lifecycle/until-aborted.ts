@@ -1,6 +1,6 @@
 /**
- * Waits for the promise, and no longer than until the signal aborts; then there is no result. It leaves no listener on the
- * signal, which may live as long as the process.
+ * Waits for the promise or until the signal aborts, which yields undefined. Leaves no listener on the signal, which may live
+ * as long as the process.
  */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   const aborted = Promise.withResolvers<undefined>();

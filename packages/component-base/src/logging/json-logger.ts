@@ -3,7 +3,7 @@ import { lazyLibrary } from '../loading/lazy-library.ts';
 import { type LogFields, type LogLevel, type Logger } from './logger.ts';
 import { redactFields, redactText } from './redact.ts';
 
-/** Loaded when somebody logs: commands that only read a kubeconfig start without it. */
+/** Loaded by the first logger: commands that only read a kubeconfig start without it. */
 const loadPino = lazyLibrary<{ readonly pino: typeof Pino }>(import.meta.url, 'pino');
 
 /** One JSON object per line, for machines. */

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { FakeClock } from '../clock/fake-clock.ts';
 import { type LoggerOptions, createLogger, silentLogger } from './create-logger.ts';
 import type { Logger } from './logger.ts';
 import { redactFields } from './redact.ts';
+import { FakeClock } from '@multiplane/testing';
 
 function recorded(options: LoggerOptions): { logger: Logger; lines: string[] } {
   const lines: string[] = [];
@@ -64,7 +64,7 @@ test.each(secrets)('never writes %s', (_name, fields, secret) => {
   }
 });
 
-test('never writes a secret that stands in the message', () => {
+test('redacts secrets in the message', () => {
   for (const format of ['json', 'text'] as const) {
     const { logger, lines } = recorded({ format });
     logger.info('Authorization: Bearer s3cr3t-value');
@@ -72,14 +72,14 @@ test('never writes a secret that stands in the message', () => {
   }
 });
 
-test('survives circles and hostile names', () => {
+test('handles circular values and hostile names', () => {
   const circle: Record<string, unknown> = { text: 'x' };
   circle['self'] = circle;
   expect(JSON.parse(JSON.stringify(redactFields(circle)))).toEqual({ text: 'x', self: '[circular]' });
   expect(redactFields(JSON.parse('{"__proto__":{"a":1}}') as Record<string, unknown>)['__proto__']).toEqual({ a: 1 });
 });
 
-test('whatever is logged becomes one line of JSON', () => {
+test('writes one line of JSON for any value', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.anything()), (fields) => {
       const { logger, lines } = recorded({});

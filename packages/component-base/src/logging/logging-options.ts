@@ -1,6 +1,6 @@
 import type { OptionTable } from '../options/option-table.ts';
 
-/** Flags of every server about its log. */
+/** Logging flags of every server. */
 export const loggingOptionTable = {
   v: {
     type: 'number',
@@ -8,12 +8,12 @@ export const loggingOptionTable = {
     min: 0,
     max: 10,
     short: 'v',
-    description: 'How talkative the log is; 4 and above include debugging.',
+    description: 'Log level verbosity; 4 and above include debug messages.',
   },
   'logging-format': {
     type: 'text',
     default: 'text',
     choices: ['text', 'json'],
-    description: 'Lines for people or for machines.',
+    description: 'Log format.',
   },
 } as const satisfies OptionTable;

@@ -1,13 +1,13 @@
 import type { LogFields } from './logger.ts';
 
-/** What stands where a secret was. */
+/** Replacement of a secret. */
 export const redacted = '[redacted]';
 
 /** Names of fields whose value is never written. Matched without regard to case, `-` and `_`. */
 const secretName =
   /^(authorization|proxyauthorization|cookie|setcookie|password|passwd|passphrase|secret|clientsecret|token|accesstoken|refreshtoken|idtoken|bearertoken|privatekey|privatekeypem|keydata|clientkeydata|apikey|credentials?|body|stringdata)$/;
 
-/** Secrets that are recognised by their shape, wherever they stand: bearer headers, JWTs, private keys, passwords in URLs. */
+/** Secrets that are recognised by their shape in any text: bearer headers, JWTs, private keys, passwords in URLs. */
 const secretShapes: readonly (readonly [RegExp, string])[] = [
   [/\b(bearer|basic)\s+[\w\-.~+/]{6,}=*/gi, `$1 ${redacted}`],
   [/\beyJ[\w-]{4,}\.[\w-]{4,}\.[\w-]*/g, redacted],
@@ -16,10 +16,10 @@ const secretShapes: readonly (readonly [RegExp, string])[] = [
   [/([?&](?:access_token|token|client_secret|password)=)[^&\s]+/gi, `$1${redacted}`],
 ];
 
-/** Every secret shape contains one of these, and most texts contain none: one look instead of five. */
+/** Every secret shape contains one of these and most texts contain none: one regular expression instead of five. */
 const mayHoldSecret = /bearer|basic|eyJ|BEGIN|:\/\/|[?&]/i;
 
-/** Deeper values are cut: a log line is no dump of an object. */
+/** Bounds of a log line; deeper or longer values are cut. */
 const deepest = 6;
 const longestList = 50;
 const longestText = 8192;
@@ -31,13 +31,13 @@ export function redactText(text: string): string {
   return secretShapes.reduce((result, [shape, replacement]) => result.replace(shape, replacement), short);
 }
 
-/** Fields as plain JSON values without secrets: by the field's name, and by the shape of texts. Errors become objects. */
+/** Fields as plain JSON values, redacted by field name and by the shape of texts. Errors become objects. */
 export function redactFields(fields: LogFields): Record<string, unknown> {
   return redactObject(fields, 0, new Set());
 }
 
 function redactObject(value: object, depth: number, above: Set<object>): Record<string, unknown> {
-  // A null prototype, because a tenant may have chosen the name `__proto__`.
+  // A null prototype, because tenants may use the name `__proto__`.
   const result = Object.create(null) as Record<string, unknown>;
   above.add(value);
   for (const [name, inner] of Object.entries(value)) {
@@ -48,14 +48,14 @@ function redactObject(value: object, depth: number, above: Set<object>): Record<
   return result;
 }
 
-/** Names repeat from line to line; most come from code, and the memory is bounded for those that do not. */
-const judged = new Map<string, boolean>();
+/** Whether a field name denotes a secret, memoized: most names come from code. Bounded for names that do not. */
+const secretNames = new Map<string, boolean>();
 
 function namesSecret(name: string): boolean {
-  let answer = judged.get(name);
+  let answer = secretNames.get(name);
   if (answer === undefined) {
     answer = secretName.test(name.toLowerCase().replaceAll(/[-_]/g, ''));
-    if (judged.size < 1000) judged.set(name, answer);
+    if (secretNames.size < 1000) secretNames.set(name, answer);
   }
   return answer;
 }
@@ -80,7 +80,7 @@ function redactList(list: readonly unknown[], depth: number, above: Set<object>)
 }
 
 function describeError(error: Error, depth: number, above: Set<object>): Record<string, unknown> {
-  // The own enumerable properties (a code, a status) come first; the standard ones are not enumerable.
+  // Own enumerable properties (a code, a status) first; the standard ones are not enumerable.
   const described = redactObject(error, depth, above);
   above.add(error);
   described['name'] = error.name;

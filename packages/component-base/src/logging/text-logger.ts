@@ -7,7 +7,7 @@ export interface TextLoggerModules {
   readonly write: (line: string) => void;
 }
 
-/** One readable line per message, errors with their stack below, for people. */
+/** One human-readable line per message, errors with their stack below. */
 export function textLogger(level: LogLevel, modules: TextLoggerModules, inherited: LogFields = {}): Logger {
   const threshold = logLevels.indexOf(level);
   const write =
@@ -30,7 +30,7 @@ export function textLogger(level: LogLevel, modules: TextLoggerModules, inherite
   };
 }
 
-/** A value on one line; quoted where it could be taken for more than one. */
+/** A value on one line; quoted when it contains anything but word characters and common punctuation. */
 function inline(value: unknown): string {
   return typeof value === 'string' && /^[\w\-.:/@,*~]+$/.test(value) ? value : JSON.stringify(value);
 }

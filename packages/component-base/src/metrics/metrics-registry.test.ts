@@ -15,7 +15,7 @@ test('renders counters, gauges and histograms in the text format', async () => {
   expect(text).toContain('duration_seconds_bucket{le="0.4"} 1\n');
 });
 
-test('series that are asked for at a scrape are those of that moment', async () => {
+test('a gauge with readAll has the series of the scrape', async () => {
   const registry = new MetricsRegistry();
   const now = new Map([
     ['a', 1],
@@ -34,7 +34,7 @@ test('series that are asked for at a scrape are those of that moment', async () 
   expect(await registry.render()).toContain('g{which="b"} 2\ng{which="other"} 7\n');
 });
 
-test('a value that is not listed, or one too many, counts as other', async () => {
+test('unlisted label values, and values beyond the maximum, count as other', async () => {
   const registry = new MetricsRegistry();
   const counter = registry.counter({
     name: 'c_total',
@@ -59,11 +59,11 @@ test('a value that is not listed, or one too many, counts as other', async () =>
 test('refuses labels that grow with tenants', () => {
   const registry = new MetricsRegistry();
   expect(() => registry.counter({ name: 'c_total', help: 'c', labels: { workspace: 10 } })).toThrow(
-    'workspace must not be a label',
+    'label workspace is forbidden',
   );
 });
 
-test('two registries know nothing of each other', async () => {
+test('registries are independent', async () => {
   const [first, second] = [new MetricsRegistry(), new MetricsRegistry()];
   first.counter({ name: 'c_total', help: 'c' }).add(1);
   second.counter({ name: 'c_total', help: 'c' }).add(5);
@@ -72,7 +72,7 @@ test('two registries know nothing of each other', async () => {
   expect(await second.render()).toContain('c_total 0\n');
 });
 
-test('a series that is held on to counts without its labels, also after a reset', async () => {
+test('a kept series counts without labels, also after a reset', async () => {
   const registry = new MetricsRegistry();
   const counter = registry.counter({ name: 'c_total', help: 'c', labels: { verb: ['GET'] } });
   const histogram = registry.histogram({ name: 'h', help: 'h', labels: { verb: ['GET'] }, buckets: [1, 10] });

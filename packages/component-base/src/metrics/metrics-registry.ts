@@ -2,19 +2,16 @@ import type * as PromClient from 'prom-client';
 import { lazyLibrary } from '../loading/lazy-library.ts';
 import { SeriesCounter, SeriesHistogram, type CounterSeries, type HistogramSeries } from './series.ts';
 
-/** Loaded when somebody measures: commands that only read a kubeconfig start without it. */
+/** Loaded by the first registry: commands that only read a kubeconfig start without it. */
 const loadPromClient = lazyLibrary<typeof PromClient>(import.meta.url, 'prom-client');
 
-/** A label is a name and the most values it may take; further values are counted as `other`. */
+/** Label names with their values, or with the maximum number of values; further values are counted as `other`. */
 export type Labels<L extends string> = Readonly<Record<L, number | readonly string[]>>;
 
 export interface MetricOptions<L extends string> {
   readonly name: string;
   readonly help: string;
-  /**
-   * Every label with either all of its values or the largest number of different ones. Bounded here, because a registry
-   * renders synchronously: a label that grows with tenants would hold the event loop.
-   */
+  /** Bounded, because a registry renders synchronously: a label that grows with tenants would block the event loop. */
   readonly labels?: Labels<L> | undefined;
 }
 
@@ -24,19 +21,19 @@ export interface HistogramOptions<L extends string> extends MetricOptions<L> {
 }
 
 export interface GaugeOptions<L extends string> extends MetricOptions<L> {
-  /** Asked at every scrape instead of being set. Only without labels. */
+  /** Read at every scrape instead of being set. Only without labels. */
   readonly read?: (() => number) | undefined;
-  /** The same for all series of a gauge with labels; those that are not among them are gone. */
+  /** The same for a gauge with labels; series that it does not return are dropped. */
   readonly readAll?: (() => Iterable<readonly [labels: Values<L>, value: number]>) | undefined;
 }
 
 type Values<L extends string> = Readonly<Record<L, string>>;
-/** The labels may be left out exactly when there are none. */
+/** The argument is omitted exactly when there are no labels. */
 type LabelArgs<L extends string> = [L] extends [never] ? [] : [labels: Values<L>];
 
 export interface Counter<L extends string = never> {
   add(amount: number, ...labels: LabelArgs<L>): void;
-  /** One series, for who counts it often. */
+  /** One series, for hot paths. */
   series(...labels: LabelArgs<L>): CounterSeries;
 }
 export interface Gauge<L extends string = never> {
@@ -45,19 +42,19 @@ export interface Gauge<L extends string = never> {
 }
 export interface Histogram<L extends string = never> {
   observe(value: number, ...labels: LabelArgs<L>): void;
-  /** One series, for who observes it often. */
+  /** One series, for hot paths. */
   series(...labels: LabelArgs<L>): HistogramSeries;
 }
 
-/** Kubernetes' buckets for the duration of requests, in seconds. */
+/** The buckets of kube-apiserver's `apiserver_request_duration_seconds`. */
 export const durationBuckets: readonly number[] = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
 
-/** What a scrape is answered with. */
+/** Content type of {@link MetricsRegistry.render}. */
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8; escaping=underscores';
 
-/** Grow with tenants, or tell about them. */
+/** Labels that grow with tenants or expose them. */
 const forbiddenLabels = new Set([
   'workspace',
   'cluster',
@@ -70,10 +67,7 @@ const forbiddenLabels = new Set([
 ]);
 const other = 'other';
 
-/**
- * The metrics of one server. A registry is made by whoever wires a server and is passed to what counts;
- * two servers in one process never share one.
- */
+/** The metrics of one server. The wiring creates it and passes it on; two servers in one process never share one. */
 export class MetricsRegistry {
   readonly #client = loadPromClient();
   readonly #registry = new this.#client.Registry();
@@ -105,7 +99,7 @@ export class MetricsRegistry {
         : {
             collect() {
               this.reset();
-              // Added: several may have become `other`.
+              // Added, not set: several values may have become `other`.
               for (const [labels, value] of readAll()) this.inc(bound(labels), value);
             },
           }),
@@ -125,22 +119,22 @@ export class MetricsRegistry {
     };
   }
 
-  /** Adds what the process itself is like: memory, CPU, garbage collection, the event loop. Once per process. */
+  /** Adds process metrics: memory, CPU, garbage collection, the event loop. Once per process. */
   addProcessMetrics(): void {
     this.#client.collectDefaultMetrics({ register: this.#registry });
   }
 
-  /** Everything in Prometheus' text format; send it as {@link metricsContentType}. */
+  /** All metrics in Prometheus' text format; see {@link metricsContentType}. */
   render(): Promise<string> {
     return this.#registry.metrics();
   }
 
-  /** Our own metrics answer what the registry asks, but are no classes of prom-client. */
+  /** The series metrics implement what the registry calls, but do not extend prom-client's classes. */
   #register(metric: SeriesCounter | SeriesHistogram): void {
     this.#registry.registerMetric(metric as unknown as PromClient.Metric);
   }
 
-  /** Sets every metric back to its beginning. */
+  /** Resets all metrics, for tests. */
   reset(): void {
     this.#registry.resetMetrics();
   }
@@ -156,21 +150,21 @@ function seriesOptions<L extends string>(options: MetricOptions<L>): Constructor
   return { name, help, labelNames, bound };
 }
 
-/** Replaces values beyond a label's bound by `other`. */
+/** Replaces label values beyond their bound with `other`. */
 function bounds<L extends string>({ name, labels }: MetricOptions<L>): (values?: Values<L>) => Values<L> {
-  const seen = new Map<L, { readonly values: Set<string>; readonly most: number }>();
+  const seen = new Map<L, { readonly values: Set<string>; readonly max: number }>();
   for (const [label, bound] of Object.entries(labels ?? {}) as [L, number | readonly string[]][]) {
     if (forbiddenLabels.has(label))
-      throw new Error(`metric ${name}: ${label} must not be a label, it grows with tenants`);
+      throw new Error(`metric ${name}: label ${label} is forbidden because it grows with tenants`);
     const values = new Set(typeof bound === 'number' ? [] : bound);
-    seen.set(label, { values, most: typeof bound === 'number' ? bound : values.size });
+    seen.set(label, { values, max: typeof bound === 'number' ? bound : values.size });
   }
   return (given) => {
     const result = { ...given } as Record<L, string>;
-    for (const [label, { values, most }] of seen) {
+    for (const [label, { values, max }] of seen) {
       const value = result[label];
       if (values.has(value)) continue;
-      if (values.size < most) values.add(value);
+      if (values.size < max) values.add(value);
       else result[label] = other;
     }
     return result;

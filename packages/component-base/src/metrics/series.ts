@@ -1,4 +1,4 @@
-/** One series of a counter. Counting is an addition: nothing is looked up. */
+/** One series of a counter, without a label lookup per increment. */
 export interface CounterSeries {
   add(amount: number): void;
 }
@@ -9,7 +9,7 @@ export interface HistogramSeries {
 
 type Values = Readonly<Record<string, string>>;
 
-/** What prom-client's registry asks a metric for when it renders. */
+/** What prom-client's registry expects of a metric when it renders. */
 interface CollectedMetric {
   readonly name: string;
   readonly help: string;
@@ -22,14 +22,13 @@ interface SeriesOptions {
   readonly name: string;
   readonly help: string;
   readonly labelNames: readonly string[];
-  /** Brings label values within their bounds. */
+  /** Replaces label values beyond their bounds. */
   readonly bound: (labels: Values) => Values;
 }
 
 /**
- * A metric that keeps its series itself and is registered with prom-client for rendering. Its own metrics hash the
- * labels of every observation anew, which costs more than a whole filter of the request chain; here whoever counts often
- * holds on to the series.
+ * A metric that keeps its own series and is registered with prom-client for rendering only. prom-client's metrics hash the
+ * labels of every observation, which costs more than a whole filter of the request chain; here hot paths keep the series.
  */
 abstract class SeriesMetric<S> {
   readonly name: string;
@@ -59,7 +58,7 @@ abstract class SeriesMetric<S> {
   /** Called by the registry. */
   abstract get(): Promise<CollectedMetric>;
 
-  /** Called by the registry. Series live on, because somebody may hold them. */
+  /** Called by the registry. Keeps the series, because hot paths hold them. */
   reset(): void {
     for (const { series } of this.#series.values()) this.clear(series);
   }
@@ -81,7 +80,7 @@ class Count implements CounterSeries {
 export class SeriesCounter extends SeriesMetric<Count> {
   constructor(options: SeriesOptions) {
     super(options);
-    // A counter without labels is there from the beginning, so that a rate can be taken of its first increase.
+    // A counter without labels starts at 0, so that a rate includes its first increase.
     if (options.labelNames.length === 0) this.series();
   }
   get(): Promise<CollectedMetric> {
@@ -98,7 +97,7 @@ export class SeriesCounter extends SeriesMetric<Count> {
 
 class Distribution implements HistogramSeries {
   readonly #bounds: readonly number[];
-  /** How many fell into each bucket alone; the last one is beyond all bounds. */
+  /** Observations per bucket, not cumulative; the last bucket is +Inf. */
   readonly counts: number[];
   sum = 0;
   constructor(bounds: readonly number[]) {

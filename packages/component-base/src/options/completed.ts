@@ -1,12 +1,12 @@
 declare const completed: unique symbol;
 
 /**
- * Options that were completed and validated. Only the `complete` function of a server's `options.ts` makes them, with
- * {@link markCompleted}; what needs checked options asks for this type and cannot be given anything else.
+ * Completed and validated options, as `CompletedOptions` in kube-apiserver. Only the `complete` function of a server's
+ * `options.ts` creates them, with {@link markCompleted}.
  */
 export type Completed<T> = T & { readonly [completed]: true };
 
-/** Call it at the end of `complete`, and nowhere else. */
+/** Only for the end of a `complete` function. */
 export function markCompleted<T extends object>(options: T): Completed<T> {
   return Object.freeze(options) as Completed<T>;
 }

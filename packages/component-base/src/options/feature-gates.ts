@@ -5,14 +5,14 @@ export interface FeatureSpec {
   readonly stage: 'alpha' | 'beta' | 'ga' | 'deprecated';
 }
 
-/** Which features are on. Made once from `--feature-gates` and passed to whoever asks. */
+/** The enabled features of a server, from `--feature-gates`. */
 export class FeatureGates<Name extends string> {
   readonly #known: Readonly<Record<Name, FeatureSpec>>;
   readonly #set: ReadonlyMap<string, boolean>;
-  /** Gates that nobody knows here: told, not refused, because the same flags are given to servers of several versions. */
+  /** Unknown gates: reported but accepted, because servers of several versions get the same flags. */
   readonly unknown: readonly string[];
 
-  /** `given` is the value of the flag, as in `{ CacheAPIs: 'true' }`; `AllAlpha` and `AllBeta` stand for their stages. */
+  /** `given` is the value of the flag: `{ CacheAPIs: 'true' }`; `AllAlpha` and `AllBeta` set all gates of a stage. */
   constructor(known: Readonly<Record<Name, FeatureSpec>>, given: Readonly<Record<string, string>>) {
     this.#known = known;
     const set = new Map<string, boolean>();
@@ -42,7 +42,7 @@ export class FeatureGates<Name extends string> {
   }
 }
 
-/** Upstream's names for "all of a stage". */
+/** Kubernetes' gates for all features of a stage. */
 const stageGates = new Map<string, FeatureSpec['stage']>([
   ['AllAlpha', 'alpha'],
   ['AllBeta', 'beta'],

@@ -4,14 +4,14 @@ export interface HelpInput {
   /** `multiplane start [flags]`. */
   readonly usage: string;
   readonly description: string;
-  /** Titles and their tables, in the order they are shown. */
+  /** Option tables by section title, in the order of the help text. */
   readonly sections: Readonly<Record<string, OptionTable>>;
 }
 
 const textColumn = 6;
 const width = 100;
 
-/** `--help`, generated from the tables. */
+/** The text of `--help`, generated from the option tables. */
 export function renderHelp({ usage, description, sections }: HelpInput): string {
   const parts = [`${description}\n`, `Usage:\n  ${usage}\n`];
   for (const [title, table] of Object.entries(sections)) {
@@ -20,7 +20,7 @@ export function renderHelp({ usage, description, sections }: HelpInput): string 
     parts.push(`${title}:\n${shown.map(([name, spec]) => renderFlag(name, spec)).join('')}`);
   }
   parts.push(
-    `Every flag can be set by the environment, too: --root-directory is ${environmentName('root-directory')}.\n`,
+    `Flags can also be set by environment variables: --root-directory is ${environmentName('root-directory')}.\n`,
   );
   return parts.join('\n');
 }

@@ -1,13 +1,13 @@
 /**
- * Options are one table per server: type, default and description of every flag. From it come the parser, the
- * environment variables, `--help` and the TypeScript type of the result.
+ * The flags of a server: type, default and description. The parser, the environment variables, `--help` and the TypeScript
+ * type of the values are derived from it.
  */
 export type OptionTable = Readonly<Record<string, OptionSpec>>;
 
-interface Described {
+interface CommonOption {
   /** For `--help`; a whole sentence. */
   readonly description: string;
-  /** Left out of `--help`. */
+  /** Omitted from `--help`. */
   readonly hidden?: boolean | undefined;
   /** Older names of the flag that still work. */
   readonly aliases?: readonly string[] | undefined;
@@ -15,35 +15,34 @@ interface Described {
   readonly short?: string | undefined;
 }
 
-export interface TextOption extends Described {
+export interface TextOption extends CommonOption {
   readonly type: 'text';
-  /** Undefined when the flag was not given and there is no default. */
+  /** Without it the value is undefined unless the flag is given. */
   readonly default?: string | undefined;
   readonly choices?: readonly string[] | undefined;
 }
-export interface NumberOption extends Described {
+export interface NumberOption extends CommonOption {
   readonly type: 'number';
   readonly default?: number | undefined;
-  /** A port is checked to be one. */
   readonly min?: number | undefined;
   readonly max?: number | undefined;
 }
-export interface BooleanOption extends Described {
+export interface BooleanOption extends CommonOption {
   readonly type: 'boolean';
   readonly default: boolean;
 }
-/** As Go writes durations: `1h30m`, `500ms`. The value is in milliseconds. */
-export interface DurationOption extends Described {
+/** A Go duration: `1h30m`, `500ms`. The value is in milliseconds. */
+export interface DurationOption extends CommonOption {
   readonly type: 'duration';
   readonly default: string;
 }
-/** Comma-separated, and may be given several times. */
-export interface ListOption extends Described {
+/** Comma-separated; repeated flags are concatenated. */
+export interface ListOption extends CommonOption {
   readonly type: 'list';
   readonly default?: readonly string[] | undefined;
 }
-/** `a=b,c=d`, and may be given several times. */
-export interface MapOption extends Described {
+/** `a=b,c=d`; repeated flags are merged. */
+export interface MapOption extends CommonOption {
   readonly type: 'map';
   readonly default?: Readonly<Record<string, string>> | undefined;
 }
@@ -73,12 +72,12 @@ export type OptionValues<Table extends OptionTable> = {
   readonly [Name in keyof Table & string as CamelCase<Name>]: OptionValue<Table[Name]>;
 };
 
-/** A flag's name as a property. */
+/** The property name of a flag. */
 export function camelCase(name: string): string {
   return name.replaceAll(/-([a-z\d])/g, (_match, letter: string) => letter.toUpperCase());
 }
 
-/** A flag's name as an environment variable. */
+/** The environment variable of a flag. */
 export function environmentName(name: string): string {
   return `MULTIPLANE_${name.toUpperCase().replaceAll('-', '_')}`;
 }

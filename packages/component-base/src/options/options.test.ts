@@ -44,21 +44,21 @@ test('the types follow the table', () => {
   expect([port, format, path, mayBeMissing]).toEqual([6443, 'text', undefined, true]);
 });
 
-test('a value follows its flag or an equals sign', () => {
+test('accepts a value as the next argument or after an equals sign', () => {
   expect(parse('--secure-port', '1', '--root-directory=/a=b').securePort).toBe(1);
   expect(parse('--root-directory=/a=b').rootDirectory).toBe('/a=b');
   expect(parse('--root-directory=').rootDirectory).toBe('');
   expect(parse('-v', '4').verbosity).toBe(4);
 });
 
-test('a boolean flag never takes the next word', () => {
+test('a boolean flag does not take the next argument', () => {
   const { values, operands } = parseOptions(table, { args: ['--run-controllers', 'operand'] });
   expect(values.runControllers).toBe(true);
   expect(operands).toEqual(['operand']);
   expect(parse('--run-controllers=false').runControllers).toBe(false);
 });
 
-test('lists and maps add up, and the last single value wins', () => {
+test('lists and maps accumulate, and the last single value wins', () => {
   const values = parse(
     '--cors-allowed-origins=a,b',
     '--origins',
@@ -71,7 +71,7 @@ test('lists and maps add up, and the last single value wins', () => {
   expect(parse('--secure-port=1', '--secure-port=2').securePort).toBe(2);
 });
 
-test('the environment stands in for flags that were not given', () => {
+test('the environment sets flags that are not given', () => {
   const environment = { MULTIPLANE_SECURE_PORT: '7', MULTIPLANE_CORS_ALLOWED_ORIGINS: 'x', HOME: '/root' };
   const { values, given } = parseOptions(table, { args: ['--cors-allowed-origins=a', '--origins=b'], environment });
   expect(values.securePort).toBe(7);
@@ -93,7 +93,7 @@ test.each([
   expect(() => parse(...args)).toThrow(message);
 });
 
-test('durations are read as Go reads them', () => {
+test('parses Go durations', () => {
   expect(['1h30m', '1.5s', '500ms', '-3ms', '0', '2m.5s'].map(parseDuration)).toEqual([
     5_400_000, 1500, 500, -3, 0, 120_500,
   ]);
@@ -101,7 +101,7 @@ test('durations are read as Go reads them', () => {
     expect(() => parseDuration(bad)).toThrow('not a duration');
 });
 
-test('help shows every flag that is not hidden, with its default', () => {
+test('help shows all flags that are not hidden, with defaults', () => {
   const help = renderHelp({ usage: 'multiplane start [flags]', description: 'Starts.', sections: { General: table } });
   expect(help).toContain('General:\n  --root-directory text\n      Where everything lies. (default .multiplane)\n');
   expect(help).toContain('  --logging-format text|json\n');
@@ -109,7 +109,7 @@ test('help shows every flag that is not hidden, with its default', () => {
   expect(help).not.toContain('verbosity');
 });
 
-test('feature gates: given, by stage, by default, and unknown ones are told', () => {
+test('feature gates: explicit, by stage, by default; unknown ones are reported', () => {
   const gates = new FeatureGates(
     {
       CacheAPIs: { default: false, stage: 'alpha' },
@@ -170,7 +170,7 @@ function run(...args: string[]): Promise<{ code: number; stdout: string; stderr:
   return runCommand(program, args, output).then((code) => ({ code, stdout, stderr }));
 }
 
-test('the program finds its sub-command', async () => {
+test('runs a sub-command', async () => {
   expect(await run('start', '--secure-port=1')).toEqual({ code: 0, stdout: '', stderr: '' });
   expect(await run('start')).toMatchObject({ code: 3 });
   expect(await run('--version')).toMatchObject({ code: 0, stdout: 'v1\n' });
@@ -178,7 +178,7 @@ test('the program finds its sub-command', async () => {
   expect((await run('start', '--help')).stdout).toContain('multiplane start [flags]');
 });
 
-test('a group of commands has help and commands of its own', async () => {
+test('runs the commands and the help of a command group', async () => {
   expect((await run('pki')).stdout).toContain('multiplane pki <command> [flags]');
   expect((await run('pki', '--help')).stdout).toContain('  init  Makes all.\n');
   expect((await run('pki', 'init', '--help')).stdout).toContain('multiplane pki init [flags]');
@@ -190,7 +190,7 @@ test('a group of commands has help and commands of its own', async () => {
   });
 });
 
-test('mistakes are told in one line, with where to look', async () => {
+test('prints an invalid argument as one line with a hint to --help', async () => {
   expect(await run('stop')).toMatchObject({ code: 1, stderr: 'unknown command "stop"; see multiplane --help\n' });
   expect(await run('start', '--nonsense')).toMatchObject({
     code: 1,

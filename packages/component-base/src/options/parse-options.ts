@@ -3,44 +3,41 @@ import { type OptionSpec, type OptionTable, type OptionValues, camelCase, enviro
 import { OptionError, parseValue } from './parse-value.ts';
 
 export interface ParseInput {
-  /** What follows the sub-command's name. */
+  /** Arguments after the sub-command's name. */
   readonly args: readonly string[];
-  /** `MULTIPLANE_ROOT_DIRECTORY` stands for `--root-directory` where that is not given. */
+  /** `MULTIPLANE_ROOT_DIRECTORY` is used unless `--root-directory` is given. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
 export interface ParsedOptions<Table extends OptionTable> {
   readonly values: OptionValues<Table>;
-  /** What is left beside the flags. */
+  /** Positional arguments. */
   readonly operands: readonly string[];
-  /** The flags that were given, by flag or by environment; the others have their default. */
+  /** Names of the flags that were set, on the command line or by the environment. */
   readonly given: ReadonlySet<string>;
 }
 
-/**
- * Reads flags as Go programs do: `--flag value`, `--flag=value`, and `--flag` alone for true.
- * Throws {@link OptionError} for what it does not understand.
- */
+/** Parses flags as pflag does: `--flag value`, `--flag=value`, and `--flag` for true. Throws {@link OptionError}. */
 export function parseOptions<const Table extends OptionTable>(
   table: Table,
   { args, environment = {} }: ParseInput,
 ): ParsedOptions<Table> {
   const values = defaults(table);
   const given = new Set<string>();
-  const take = (name: string, spec: OptionSpec, text: string): void => {
+  const set = (name: string, spec: OptionSpec, text: string): void => {
     values[name] = parseValue(name, spec, text, given.has(name) ? values[name] : undefined);
     given.add(name);
   };
 
   for (const [name, spec] of Object.entries(table)) {
     const text = environment[environmentName(name)];
-    if (text !== undefined) take(name, spec, text);
+    if (text !== undefined) set(name, spec, text);
   }
-  // A flag replaces what the environment says, also where several flags would add up.
+  // A flag replaces the value of the environment, also for lists and maps, where repeated flags accumulate.
   const fromEnvironment = new Set(given);
   const command = commandFor(table, (name, spec, text) => {
     if (fromEnvironment.delete(name)) given.delete(name);
-    take(name, spec, text);
+    set(name, spec, text);
   });
   try {
     command.parse(withBooleanValues(table, args), { from: 'user' });
@@ -63,8 +60,8 @@ function defaults(table: OptionTable): Record<string, unknown> {
   );
 }
 
-/** Commander does the reading; values go through `take`, so that its own defaults and conversions stay out of it. */
-function commandFor(table: OptionTable, take: (name: string, spec: OptionSpec, text: string) => void): Command {
+/** Commander only splits the arguments; defaults and conversions are those of the table. */
+function commandFor(table: OptionTable, set: (name: string, spec: OptionSpec, text: string) => void): Command {
   const command = new Command()
     .exitOverride()
     .helpOption(false)
@@ -75,7 +72,7 @@ function commandFor(table: OptionTable, take: (name: string, spec: OptionSpec, t
       const short = spec.short !== undefined && flag === name ? `-${spec.short}, ` : '';
       command.addOption(
         new Option(`${short}--${flag} <value>`).argParser((text: string) => {
-          take(name, spec, text);
+          set(name, spec, text);
           return text;
         }),
       );
@@ -84,7 +81,7 @@ function commandFor(table: OptionTable, take: (name: string, spec: OptionSpec, t
   return command;
 }
 
-/** Go takes no separate word as the value of a boolean flag: `--flag` is `--flag=true`. */
+/** As in pflag, a boolean flag takes no separate value: `--flag` is `--flag=true`. */
 function withBooleanValues(table: OptionTable, args: readonly string[]): string[] {
   const booleans = new Set(
     Object.entries(table)

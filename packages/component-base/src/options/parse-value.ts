@@ -1,12 +1,12 @@
 import { parseDuration } from './duration.ts';
 import type { OptionSpec } from './option-table.ts';
 
-/** Thrown for a flag that cannot be understood; the message is for whoever typed it. */
+/** An invalid flag or argument; the message is shown to the user without a stack. */
 export class OptionError extends Error {
   override readonly name = 'OptionError';
 }
 
-/** What a flag's text means. `before` is the value so far of a flag that may be given several times. */
+/** Converts the text of a flag. `before` is the value so far of a flag that accumulates. */
 export function parseValue(flag: string, spec: OptionSpec, text: string, before: unknown): unknown {
   const invalid = (wanted: string, cause?: unknown): OptionError =>
     new OptionError(`invalid argument ${JSON.stringify(text)} for --${flag}: ${wanted}`, { cause });

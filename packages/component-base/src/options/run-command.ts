@@ -1,7 +1,7 @@
 import { type HelpInput, renderHelp } from './help.ts';
 import { OptionError } from './parse-value.ts';
 
-/** A sub-command by name. What it consists of is loaded only when it is asked for, so that help appears at once. */
+/** A sub-command by name. Its code is loaded only when it runs, so that help appears immediately. */
 export interface SubCommand {
   readonly name: string;
   /** One line, for the list of commands. */
@@ -9,14 +9,13 @@ export interface SubCommand {
   readonly load: () => Promise<Command | CommandGroup>;
 }
 
-/** What a sub-command does. */
 export interface Command {
   readonly help: Omit<HelpInput, 'usage' | 'description'> & { readonly usage?: string; readonly description?: string };
-  /** Gets what follows its name. Throws {@link OptionError} when that makes no sense; returns the exit code. */
+  /** Takes the arguments after its name; returns the exit code. Throws {@link OptionError} for invalid ones. */
   readonly run: (args: readonly string[]) => Promise<number>;
 }
 
-/** A sub-command that has sub-commands of its own. */
+/** A sub-command with sub-commands. */
 export interface CommandGroup {
   readonly description: string;
   readonly commands: readonly SubCommand[];
@@ -29,18 +28,17 @@ export interface Program {
   readonly commands: readonly SubCommand[];
 }
 
-/** Where a program writes. */
 export interface ProgramOutput {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
 }
 
-const asksForHelp = new Set(['--help', '-h', 'help']);
+const helpArguments = new Set(['--help', '-h', 'help']);
 
-/** Finds the sub-command, answers `--help` and `--version`, and returns the exit code; never exits itself. */
+/** Runs a sub-command, `--help` or `--version`; returns the exit code and never exits. */
 export async function runCommand(program: Program, args: readonly string[], output: ProgramOutput): Promise<number> {
   const [name, ...rest] = args;
-  if (name === undefined || asksForHelp.has(name)) {
+  if (name === undefined || helpArguments.has(name)) {
     output.stdout(renderProgramHelp(program));
     return 0;
   }
@@ -56,7 +54,7 @@ export async function runCommand(program: Program, args: readonly string[], outp
   const loaded = await command.load();
   if ('commands' in loaded)
     return runCommand({ name: `${program.name} ${name}`, version: program.version, ...loaded }, rest, output);
-  if (rest[0] !== undefined && asksForHelp.has(rest[0])) {
+  if (rest[0] !== undefined && helpArguments.has(rest[0])) {
     output.stdout(renderCommandHelp(`${program.name} ${name}`, command, loaded));
     return 0;
   }

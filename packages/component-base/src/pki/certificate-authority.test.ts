@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TLSSocket, connect, createServer } from 'node:tls';
 import { expect, test } from '@jest/globals';
-import { FakeClock } from '../clock/fake-clock.ts';
 import type { Certificate } from './certificate.ts';
 import { CertificateAuthority } from './certificate-authority.ts';
 import { ensureAuthority, readCertificate } from './stored-authority.ts';
+import { FakeClock } from '@multiplane/testing';
 
 const authority = await CertificateAuthority.create({ commonName: 'multiplane test' });
 const parse = (certificate: Certificate): X509Certificate => new X509Certificate(certificate.certificatePem);
@@ -23,7 +23,7 @@ test('a client certificate carries the user, every group and only the client usa
   expect(leaf.ca).toBe(false);
 });
 
-test('a serving certificate is valid for its names and addresses and no others', async () => {
+test('a serving certificate is valid for its names and addresses only', async () => {
   const leaf = parse(
     await authority.issueServer({ commonName: 'shard', dnsNames: ['localhost'], ipAddresses: ['127.0.0.1', '::1'] }),
   );
@@ -33,11 +33,11 @@ test('a serving certificate is valid for its names and addresses and no others',
   expect(leaf.keyUsage).toEqual(['1.3.6.1.5.5.7.3.1']);
 });
 
-test('refuses an address that is none', () => {
+test('refuses an invalid IP address', () => {
   expect(() => authority.issueServer({ commonName: 'x', ipAddresses: ['localhost'] })).toThrow('not an IP address');
 });
 
-test('a leaf never outlives its authority', async () => {
+test('a leaf does not outlive its CA', async () => {
   const clock = new FakeClock(Date.UTC(2030, 0, 1));
   const short = await CertificateAuthority.create({ commonName: 'short', days: 10 }, { clock });
   const leaf = parse(await short.issueClient({ user: 'u' }, 365));
@@ -73,7 +73,7 @@ test('both sides of a TLS connection accept each other', async () => {
   }
 });
 
-test('an authority is stored once and taken up again', async () => {
+test('a CA is stored once and loaded again', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'multiplane-'));
   try {
     const files = {
@@ -96,7 +96,7 @@ test('an authority is stored once and taken up again', async () => {
   }
 });
 
-test('refuses a key of another authority', async () => {
+test('refuses the key of another CA', async () => {
   const other = await CertificateAuthority.create({ commonName: 'other' });
   await expect(
     CertificateAuthority.load({

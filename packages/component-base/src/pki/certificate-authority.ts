@@ -8,7 +8,7 @@ import { systemClock } from '../clock/clock.ts';
 import type { Certificate, ClientIdentity, ServerIdentity } from './certificate.ts';
 
 const day = 24 * 60 * 60 * 1000;
-/** Clocks of two machines differ; a certificate is valid a little before it was made. */
+/** Certificates are valid from 5 minutes before they are issued, because clocks of machines differ. */
 const clockSkew = 5 * 60 * 1000;
 const keyAlgorithm = { name: 'ECDSA', namedCurve: 'P-256' };
 const signingAlgorithm = { name: 'ECDSA', hash: 'SHA-256' };
@@ -26,8 +26,8 @@ interface LeafRequest {
 }
 
 /**
- * A certificate authority with an EC P-256 key. Makes serving and client certificates; each leaf carries exactly one
- * extended key usage, so that a serving certificate never authenticates a client.
+ * A certificate authority with an EC P-256 key. Issues serving and client certificates; each leaf has exactly one extended
+ * key usage, so that a serving certificate never authenticates a client.
  */
 export class CertificateAuthority {
   readonly #certificate: x509.X509Certificate;
@@ -47,7 +47,7 @@ export class CertificateAuthority {
     this.pem = pem;
   }
 
-  /** Makes a new self-signed authority, valid for ten years unless told otherwise. */
+  /** Creates a self-signed CA, valid for ten years by default. */
   static async create(
     options: { commonName: string; days?: number | undefined },
     modules: CertificateAuthorityModules = {},
@@ -74,7 +74,7 @@ export class CertificateAuthority {
     return new CertificateAuthority(certificate, keys.privateKey, pem, clock);
   }
 
-  /** Takes up an authority that was stored before. Throws when the key is not the certificate's. */
+  /** Loads a stored CA. Throws when the key does not belong to the certificate. */
   static async load(pem: Certificate, modules: CertificateAuthorityModules = {}): Promise<CertificateAuthority> {
     const certificate = new x509.X509Certificate(pem.certificatePem);
     if (!new X509Certificate(pem.certificatePem).checkPrivateKey(createPrivateKey(pem.privateKeyPem))) {
@@ -90,7 +90,7 @@ export class CertificateAuthority {
     return new CertificateAuthority(certificate, privateKey, pem, modules.clock ?? systemClock);
   }
 
-  /** A serving certificate for DNS names and addresses, valid for a year unless told otherwise. */
+  /** Issues a serving certificate for DNS names and IP addresses, valid for a year by default. */
   issueServer(identity: ServerIdentity, days = 365): Promise<Certificate> {
     const names: x509.JsonGeneralNames = [
       ...(identity.dnsNames ?? []).map((value) => ({ type: 'dns' as const, value })),
@@ -109,9 +109,9 @@ export class CertificateAuthority {
     });
   }
 
-  /** A client certificate for a user and groups, valid for a year unless told otherwise. */
+  /** Issues a client certificate for a user and groups, valid for a year by default. */
   issueClient(identity: ClientIdentity, days = 365): Promise<Certificate> {
-    // Go reads all O values wherever they stand; each gets a set of its own, as OpenSSL and cfssl write them.
+    // One RDN per O value, as OpenSSL and cfssl write them; Go reads all O values.
     const groups = (identity.groups ?? []).map((group) => ({ O: [group] }));
     return this.#issue({
       subject: [...groups, { CN: [identity.user] }],
@@ -148,7 +148,7 @@ function generateKeys(): Promise<webcrypto.CryptoKeyPair> {
   return webcrypto.subtle.generateKey(keyAlgorithm, true, ['sign', 'verify']);
 }
 
-/** Positive and at most 20 octets, as RFC 5280 wants it. */
+/** Positive and at most 20 octets (RFC 5280 4.1.2.2). */
 function serialNumber(): string {
   const bytes = randomBytes(16);
   bytes.writeUInt8((bytes.readUInt8(0) & 0x7f) | 0x40, 0);

@@ -3,11 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { FakeClock } from '../clock/fake-clock.ts';
 import { createLogger } from '../logging/create-logger.ts';
 import type { Certificate } from './certificate.ts';
 import { CertificateAuthority } from './certificate-authority.ts';
 import { CertificateWatcher } from './certificate-watcher.ts';
+import { FakeClock } from '@multiplane/testing';
 
 const authority = await CertificateAuthority.create({ commonName: 'first' });
 const other = await CertificateAuthority.create({ commonName: 'second' });
@@ -37,36 +37,36 @@ function write(pair: Certificate, into = folder): void {
   writeFileSync(join(into, 'tls.crt'), pair.certificatePem);
 }
 
-describe('a pair', () => {
-  test('that was overwritten is in force after the next look, and listeners get it once', async () => {
+describe('a certificate and its key', () => {
+  test('are replaced at the next poll after they were overwritten, and listeners are notified once', async () => {
     write(first);
     const watched = watcher.watchPair(files());
-    const told: Certificate[] = [];
-    watched.onChange((pair) => told.push(pair));
+    const notified: Certificate[] = [];
+    watched.onChange((pair) => notified.push(pair));
     await watcher.start();
     await clock.advance(5000);
-    expect([watched.current, told]).toEqual([first, []]);
+    expect([watched.current, notified]).toEqual([first, []]);
     write(second);
     await clock.advance(1000);
-    expect([watched.current, told]).toEqual([second, [second]]);
+    expect([watched.current, notified]).toEqual([second, [second]]);
     await clock.advance(5000);
-    expect(told).toEqual([second]);
+    expect(notified).toEqual([second]);
   });
 
-  test('of which only one file is written yet changes nothing until the other one is there', () => {
+  test('stay unchanged until both files of a new pair are written', () => {
     write(first);
     const watched = watcher.watchPair(files());
     writeFileSync(files().certificateFile, second.certificatePem);
     watcher.check();
     watcher.check();
     expect(watched.current).toEqual(first);
-    expect(log.filter((line) => line.includes('not usable'))).toHaveLength(1);
+    expect(log.filter((line) => line.includes('failed to reload'))).toHaveLength(1);
     writeFileSync(files().privateKeyFile, second.privateKeyPem);
     watcher.check();
     expect(watched.current).toEqual(second);
   });
 
-  test('whose files are cut short or missing for a while stays in force', () => {
+  test('stay unchanged while the files are truncated or missing', () => {
     write(first);
     const watched = watcher.watchPair(files());
     writeFileSync(files().certificateFile, second.certificatePem.slice(0, 200));
@@ -80,7 +80,7 @@ describe('a pair', () => {
     expect(watched.current).toEqual(third);
   });
 
-  test('behind a symbolic link to a folder follows the link, as Kubernetes swaps secrets', () => {
+  test('follow a symbolic link to a folder, as the kubelet updates secrets', () => {
     for (const [name, pair] of [
       ['one', first],
       ['two', second],
@@ -99,7 +99,7 @@ describe('a pair', () => {
     expect(watched.current).toEqual(second);
   });
 
-  test('that does not fit is refused at the start, with the name of the file', () => {
+  test('are refused at the start when they do not match, with the name of the file', () => {
     write({ ...first, privateKeyPem: second.privateKeyPem });
     expect(() => watcher.watchPair(files())).toThrow(
       `${files().certificateFile}: the private key does not belong to the certificate`,
@@ -107,7 +107,7 @@ describe('a pair', () => {
   });
 });
 
-test('a bundle of authorities may grow and shrink, and is never empty', () => {
+test('a CA bundle may grow and shrink, and is never empty', () => {
   const file = join(folder, 'ca.crt');
   writeFileSync(file, authority.pem.certificatePem);
   const watched = watcher.watchAuthorities(file);
@@ -123,33 +123,33 @@ test('a bundle of authorities may grow and shrink, and is never empty', () => {
   expect(names()).toEqual(['CN=second']);
 });
 
-test('a value may name the files it is made of: another name means other files are watched', () => {
+test('a value may name the files that it is read from: a new name watches another file', () => {
   const [index, a, b] = ['index', 'a', 'b'].map((name) => join(folder, name)) as [string, string, string];
   writeFileSync(index, 'a');
   writeFileSync(a, '1');
   writeFileSync(b, '2');
   const watched = watcher.watch('index', (readText) => readText(join(folder, readText(index))));
-  const told: string[] = [];
-  watched.onChange((text) => told.push(text));
+  const notified: string[] = [];
+  watched.onChange((text) => notified.push(text));
   writeFileSync(index, 'b');
   watcher.check();
-  writeFileSync(a, 'of nobody any more');
+  writeFileSync(a, 'no longer watched');
   watcher.check();
   writeFileSync(b, '22');
   watcher.check();
-  expect(told).toEqual(['2', '22']);
+  expect(notified).toEqual(['2', '22']);
 });
 
-test('a listener that fails is logged and keeps no other from being told', () => {
+test('a failing listener is logged, and the others are notified', () => {
   write(first);
   const watched = watcher.watchPair(files());
-  const told: Certificate[] = [];
+  const notified: Certificate[] = [];
   watched.onChange(() => {
     throw new Error('cannot take it');
   });
-  watched.onChange((pair) => told.push(pair));
+  watched.onChange((pair) => notified.push(pair));
   write(second);
   watcher.check();
-  expect(told).toEqual([second]);
+  expect(notified).toEqual([second]);
   expect(log.join('')).toContain('cannot take it');
 });

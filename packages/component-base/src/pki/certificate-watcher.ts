@@ -5,16 +5,16 @@ import type { Runnable } from '../lifecycle/runnable.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Certificate, CertificateFiles } from './certificate.ts';
 
-/** A value that was read from files and follows them. */
+/** A value derived from files, which is updated when they change. */
 export interface Watched<T> {
-  /** As the files were when they last made sense. */
+  /** From the last valid content of the files. */
   readonly current: T;
-  /** Called with the new value after each change; what it throws is logged. */
+  /** Calls the listener with the new value after each change; what it throws is logged. */
   onChange(listener: (value: T) => void): void;
 }
 
 export interface CertificateWatcherOptions {
-  /** Time between two looks, in milliseconds. */
+  /** Poll interval in milliseconds; 2 s by default. */
   readonly intervalMs?: number | undefined;
 }
 
@@ -23,20 +23,22 @@ export interface CertificateWatcherModules {
   readonly logger: Logger;
 }
 
-/** Reads a text file. */
+/** Reads a text file and throws when that fails. */
 export type ReadText = (path: string) => string;
 
 /**
- * Certificates, keys and whatever names them, read again whenever their files change, so that none of it needs a
- * restart (C11.5).
+ * Reloads certificates, keys and kubeconfigs when their files change, so that rotation needs no restart.
  *
- * One timer for the whole process looks at every file that was read: inode, size and times of what the path leads to.
- * That sees a file that is overwritten, one that is renamed into place, and the symbolic link by which Kubernetes swaps
- * a whole folder; inotify would see only some of these, and none on a network file system. When something differs,
- * everything of that value is read anew and judged as a whole. What does not make sense – a certificate whose key is
- * not there yet, half a file – leaves the old value in force and is tried again at every look until it does.
+ * ```
+ *  every interval   stat every file that was read: device, inode, size, mtime and ctime of the target of the path
+ *  changed          read and validate all files of the value again; valid → replace the value, notify listeners
+ *  invalid          log once, keep the previous value, retry at every poll (a pair may be written one file after the other)
+ * ```
  *
- * The first read happens in `watch` itself and throws: a server does not start on broken files.
+ * Polling sees overwritten files, files renamed into place, and the symbolic link by which the kubelet replaces a whole
+ * folder; inotify would see only some of these, and none on a network file system.
+ *
+ * The first read happens in `watch` and throws: a server does not start on invalid files.
  */
 export class CertificateWatcher implements Runnable {
   readonly name = 'certificates';
@@ -52,43 +54,44 @@ export class CertificateWatcher implements Runnable {
     this.#logger = logger;
   }
 
-  /** Whatever `read` makes of the files it asks for; they may be others each time. */
+  /** The result of `read`, which is called again when a file that it read changes; it may read other files each time. */
   watch<T>(what: string, read: (readText: ReadText) => T): Watched<T> {
     const listeners: ((value: T) => void)[] = [];
-    const look = (seen: Map<string, Seen>): T =>
+    const load = (files: Map<string, FileVersion>): T =>
       read((path) => {
-        // The state before the content: a write in between shows as a change at the next look.
-        const state = stateOf(path);
+        // Stat before reading: a write in between shows as a change at the next poll.
+        const state = fileState(path);
         const text = readFileSync(path, 'utf8');
-        seen.set(path, { state, text });
+        files.set(path, { state, text });
         return text;
       });
-    let inForce = new Map<string, Seen>();
-    let current = look(inForce);
+    let loaded = new Map<string, FileVersion>();
+    let current = load(loaded);
     let failed = false;
     const check = (): void => {
-      if (!failed && [...inForce].every(([path, { state }]) => stateOf(path) === state)) return;
-      const seen = new Map<string, Seen>();
+      if (!failed && [...loaded].every(([path, { state }]) => fileState(path) === state)) return;
+      const files = new Map<string, FileVersion>();
       let value: T;
       try {
-        value = look(seen);
+        value = load(files);
       } catch (error) {
-        // Told once, not at every look: a pair is often written one file after the other.
-        if (!failed) this.#logger.warn('changed files are not usable; the old ones stay in force', { what, error });
+        // Logged once, not at every poll.
+        if (!failed) this.#logger.warn('failed to reload changed files, keeping the previous ones', { what, error });
         failed = true;
         return;
       }
       failed = false;
-      const before = inForce;
-      inForce = seen;
-      if (seen.size === before.size && [...seen].every(([path, { text }]) => before.get(path)?.text === text)) return;
+      const previous = loaded;
+      loaded = files;
+      if (files.size === previous.size && [...files].every(([path, { text }]) => previous.get(path)?.text === text))
+        return;
       current = value;
-      this.#logger.info('read again after a change', { what });
+      this.#logger.info('reloaded changed files', { what });
       for (const listener of listeners) {
         try {
           listener(value);
         } catch (error) {
-          this.#logger.error('a changed file could not be taken over', { what, error });
+          this.#logger.error('failed to apply changed files', { what, error });
         }
       }
     };
@@ -101,7 +104,7 @@ export class CertificateWatcher implements Runnable {
     };
   }
 
-  /** A certificate with its key; each must fit the other. */
+  /** A certificate and its private key, which must match. */
   watchPair({ certificateFile, privateKeyFile }: CertificateFiles): Watched<Certificate> {
     return this.watch(certificateFile, (readText) =>
       checkPair(
@@ -111,7 +114,7 @@ export class CertificateWatcher implements Runnable {
     );
   }
 
-  /** A bundle of authorities; at least one certificate, all of them readable. */
+  /** A CA bundle with at least one certificate. */
   watchAuthorities(file: string): Watched<readonly X509Certificate[]> {
     return this.watch(file, (readText) => parseCertificates(readText(file), file));
   }
@@ -124,7 +127,7 @@ export class CertificateWatcher implements Runnable {
     this.#timer?.cancel();
   }
 
-  /** Looks at once, for a process that was told to reload, and for tests. */
+  /** Polls now: on SIGHUP, and in tests. */
   check(): void {
     for (const check of this.#checks) check();
   }
@@ -137,18 +140,18 @@ export class CertificateWatcher implements Runnable {
   }
 }
 
-interface Seen {
+interface FileVersion {
   readonly state: string;
   readonly text: string;
 }
 
-/** Changes with everything that can happen to what a path leads to; links are followed. */
-function stateOf(path: string): string {
+/** Changes with every write or replacement of the target of a path; follows symbolic links. */
+function fileState(path: string): string {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stat === undefined ? 'absent' : `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}`;
 }
 
-/** Throws unless the key belongs to the certificate. */
+/** Returns the pair; throws unless the key belongs to the certificate. */
 export function checkPair(pair: Certificate, file: string): Certificate {
   const [leaf] = parseCertificates(pair.certificatePem, file);
   if (leaf === undefined || !leaf.checkPrivateKey(createPrivateKey(pair.privateKeyPem)))
@@ -156,11 +159,11 @@ export function checkPair(pair: Certificate, file: string): Certificate {
   return pair;
 }
 
-/** Every certificate of a PEM bundle. Throws when there is none, or when the file ends within one. */
+/** The certificates of a PEM bundle. Throws when it has none, or a truncated one. */
 export function parseCertificates(bundle: string, file: string): X509Certificate[] {
   const found = bundle.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  const begun = bundle.match(/-----BEGIN CERTIFICATE-----/g)?.length ?? 0;
-  if (found.length === 0 || begun !== found.length)
-    throw new Error(`${file}: not a whole bundle of certificates (PEM)`);
+  const headers = bundle.match(/-----BEGIN CERTIFICATE-----/g)?.length ?? 0;
+  if (found.length === 0 || headers !== found.length)
+    throw new Error(`${file}: not a complete PEM bundle of certificates`);
   return found.map((pem) => new X509Certificate(pem));
 }

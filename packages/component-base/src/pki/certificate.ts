@@ -5,20 +5,20 @@ export interface Certificate {
   readonly privateKeyPem: string;
 }
 
-/** What a serving certificate is valid for. */
+/** The subject of a serving certificate. */
 export interface ServerIdentity {
   readonly commonName: string;
   readonly dnsNames?: readonly string[] | undefined;
   readonly ipAddresses?: readonly string[] | undefined;
 }
 
-/** Who a client certificate speaks for: Kubernetes reads the user from CN and the groups from O. */
+/** The identity of a client certificate: Kubernetes reads the user from CN and the groups from O. */
 export interface ClientIdentity {
   readonly user: string;
   readonly groups?: readonly string[] | undefined;
 }
 
-/** Where a certificate and its key lie. */
+/** Paths of a certificate and its key. */
 export interface CertificateFiles {
   readonly certificateFile: string;
   readonly privateKeyFile: string;

@@ -4,9 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { FakeClock } from '../clock/fake-clock.ts';
 import { initClusterPki, type PkiState } from './cluster-pki.ts';
-import { type ClusterPkiOptions, problemOf } from './cluster-plan.ts';
+import { type ClusterPkiOptions, validateClusterPkiOptions } from './cluster-plan.ts';
+import { FakeClock } from '@multiplane/testing';
 
 const day = 24 * 60 * 60 * 1000;
 let folder: string;
@@ -42,7 +42,7 @@ async function init(given: Partial<Parameters<typeof initClusterPki>[0]> = {}): 
 const text = (path: string): string => readFileSync(join(options.directory, path), 'utf8');
 const certificate = (path: string): X509Certificate => new X509Certificate(text(path));
 
-test('every server and every identity gets a certificate of the right authority', async () => {
+test('every server and every client identity gets a certificate of its CA', async () => {
   await init();
   const issuedBy = (leaf: string, authority: string): boolean =>
     certificate(leaf).verify(certificate(authority).publicKey);
@@ -61,7 +61,7 @@ test('every server and every identity gets a certificate of the right authority'
   expect(admin).toEqual(['CN=external-logical-cluster-admin', 'O=system:kcp:external-logical-cluster-admin']);
 });
 
-test('keys and kubeconfigs are for their owner alone', async () => {
+test('keys and kubeconfigs are readable by their owner only', async () => {
   await init();
   const secret = (readdirSync(options.directory, { recursive: true }) as string[]).filter((path) =>
     /\.(key|kubeconfig)$/.test(path),
@@ -71,7 +71,7 @@ test('keys and kubeconfigs are for their owner alone', async () => {
     expect([path, statSync(join(options.directory, path)).mode & 0o777]).toEqual([path, 0o600]);
 });
 
-test('kubeconfigs name files beside them; the one for people carries everything inside', async () => {
+test('kubeconfigs name relative files; the one for users embeds everything', async () => {
   await init();
   expect(JSON.parse(text('cache.kubeconfig'))).toMatchObject({
     clusters: [{ cluster: { server: 'https://localhost:8012', 'certificate-authority': 'serving-ca.crt' } }],
@@ -89,15 +89,15 @@ test('kubeconfigs name files beside them; the one for people carries everything 
   expect(inside).toBe(text('kcp-admin/tls.crt'));
 });
 
-describe('run again', () => {
-  test('it keeps everything', async () => {
+describe('a second run', () => {
+  test('keeps everything', async () => {
     await init();
     const before = readdirSync(options.directory, { recursive: true }).length;
     expect(new Set((await init()).values())).toEqual(new Set(['kept']));
     expect(readdirSync(options.directory, { recursive: true })).toHaveLength(before);
   });
 
-  test('it adds what a further shard needs and leaves the rest alone', async () => {
+  test('adds the files of a new shard and keeps the rest', async () => {
     await init();
     const states = await init({ shardUrls: { ...options.shardUrls, 'shard-2': 'https://localhost:6446' } });
     expect([...states].filter(([, state]) => state === 'made').map(([path]) => path)).toEqual([
@@ -109,7 +109,7 @@ describe('run again', () => {
     expect([...states.values()].filter((state) => state === 'renewed')).toEqual([]);
   });
 
-  test('it renews a server whose names have changed, and only that one', async () => {
+  test('renews only the server whose names have changed', async () => {
     await init();
     const states = await init({ externalUrl: 'https://api.example.com' });
     expect([...states].filter(([, state]) => state === 'renewed').map(([path]) => path)).toEqual([
@@ -118,7 +118,7 @@ describe('run again', () => {
     ]);
   });
 
-  test('it renews what runs out within a month, never an authority', async () => {
+  test('renews certificates that expire within a month, never a CA', async () => {
     await init();
     const authority = text('serving-ca.crt');
     await clock.advance(336 * day);
@@ -130,7 +130,7 @@ describe('run again', () => {
     expect(text('serving-ca.crt')).toBe(authority);
   });
 
-  test('it renews everything but authorities and the keys of tokens when told to', async () => {
+  test('renews all certificates on request, but no CAs and token keys', async () => {
     await init();
     const states = await init({ renew: true });
     expect([...states].filter(([, state]) => state === 'kept').map(([path]) => path)).toEqual(
@@ -145,14 +145,14 @@ describe('run again', () => {
     expect(states.get('shard-root/tls.crt')).toBe('renewed');
   });
 
-  test('it mends a pair that a crash left half renewed', async () => {
+  test('reissues a pair that a crash left mismatched', async () => {
     await init();
     writeFileSync(join(options.directory, 'nats', 'tls.key'), text('cache-server/tls.key'));
     expect((await init()).get('nats/tls.crt')).toBe('renewed');
   });
 });
 
-test('a bundle of two authorities signs with the first one', async () => {
+test('a bundle of two CAs signs with the first one', async () => {
   await init();
   const old = text('serving-ca.crt');
   const next = text('client-ca.crt');
@@ -163,7 +163,7 @@ test('a bundle of two authorities signs with the first one', async () => {
   expect(text('serving-ca.crt')).toBe(`${old}${next}`);
 });
 
-test('half an authority is an error that names the files, and nothing is written over', async () => {
+test('a CA with one missing file is an error that names the files, and nothing is overwritten', async () => {
   await init();
   rmSync(join(options.directory, 'client-ca.key'));
   const before = text('client-ca.crt');
@@ -173,11 +173,11 @@ test('half an authority is an error that names the files, and nothing is written
 
 test.each<[string, Partial<ClusterPkiOptions>]>([
   ['one of the shards must be called root', { shardUrls: { a: 'https://localhost:1' } }],
-  ['"Bad_Name" is no name for a shard', { shardUrls: { root: 'https://a', Bad_Name: 'https://b' } }],
+  ['"Bad_Name" is not a valid shard name', { shardUrls: { root: 'https://a', Bad_Name: 'https://b' } }],
   ['"http://x" is not https://<host>[:<port>]', { cacheUrl: 'http://x' }],
   ['"https://x/path" is not https://<host>[:<port>]', { externalUrl: 'https://x/path' }],
   ['"a b" is neither a host name nor an address', { hosts: ['a b'] }],
 ])('refuses: %s', (message, given) => {
-  expect(problemOf({ ...options, ...given })).toBe(message);
-  expect(problemOf(options)).toBeUndefined();
+  expect(validateClusterPkiOptions({ ...options, ...given })).toBe(message);
+  expect(validateClusterPkiOptions(options)).toBeUndefined();
 });

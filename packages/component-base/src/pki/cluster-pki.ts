@@ -17,19 +17,19 @@ import {
   type PlannedKubeconfig,
   plannedServers,
 } from './cluster-plan.ts';
-import { isUsable, type Usable } from './is-usable.ts';
+import { isUsable, type UsabilityCriteria } from './is-usable.ts';
 import { ensureAuthority, readCertificate, writeCertificate } from './stored-authority.ts';
 
 export interface ClusterPkiModules {
   readonly clock?: Clock | undefined;
-  /** One line per file or pair: what became of it. */
+  /** Called once per file or pair with what was done. */
   readonly report?: ((state: PkiState, path: string) => void) | undefined;
-  /** A kubeconfig for people that is written anew over `before`: with what they have put into it. */
+  /** Merges a regenerated kubeconfig into the existing one, which users may have edited. */
   readonly renewKubeconfig?: ((before: string, made: string) => string) | undefined;
 }
 export type PkiState = 'made' | 'renewed' | 'kept';
 
-/** Where `name` lies below a PKI folder. */
+/** The files of the pair `name` in a PKI folder. */
 export function pairFiles(directory: string, name: string): CertificateFiles {
   return {
     certificateFile: join(directory, name, 'tls.crt'),
@@ -46,11 +46,10 @@ export function authorityFiles(directory: string, name: AuthorityName): Certific
 }
 
 /**
- * All certificates, keys and kubeconfigs of a sharded set-up in one folder (C11.5); whatever is there and good is kept,
- * so that it can be run again at any time: after a shard was added, or to renew what runs out within a month.
+ * Creates all certificates, keys and kubeconfigs of a sharded installation in one folder. Idempotent: valid files are kept,
+ * so that it can run again after a shard was added, or to renew certificates that expire within a month.
  *
- * An authority is never made anew over an old one: everything that trusts it would break at once. A folder that holds only
- * half of one is an error.
+ * A CA is never replaced, because all peers that trust it would break. A folder with only one file of a CA is an error.
  */
 export async function initClusterPki(
   options: ClusterPkiOptions & { readonly renew?: boolean | undefined },
@@ -70,16 +69,16 @@ export async function initClusterPki(
   const ensure = async (
     name: string,
     issuer: CertificateAuthority,
-    wanted: Omit<Usable, 'authorityPem' | 'now'>,
+    criteria: Omit<UsabilityCriteria, 'authorityPem' | 'now'>,
     issue: () => Promise<Certificate>,
   ): Promise<void> => {
     const files = pairFiles(directory, name);
     const stored = await readCertificate(files);
-    const isGood =
+    const isValid =
       stored !== undefined &&
       isPair(stored, files.certificateFile) &&
-      isUsable(stored.certificatePem, { ...wanted, authorityPem: issuer.pem.certificatePem, now: clock.now() });
-    if (isGood && options.renew !== true) return report('kept', files.certificateFile);
+      isUsable(stored.certificatePem, { ...criteria, authorityPem: issuer.pem.certificatePem, now: clock.now() });
+    if (isValid && options.renew !== true) return report('kept', files.certificateFile);
     await writeCertificate(files, await issue());
     report(stored === undefined ? 'made' : 'renewed', files.certificateFile);
   };
@@ -105,14 +104,14 @@ export async function initClusterPki(
     const file = join(directory, planned.file);
     const made = kubeconfigText(directory, planned);
     const old = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
-    const isUsed = planned.inline === true && old !== undefined && old !== made;
-    const text = isUsed ? renewKubeconfig(old, made) : made;
+    const isEdited = planned.inline === true && old !== undefined && old !== made;
+    const text = isEdited ? renewKubeconfig(old, made) : made;
     if (old !== text) await writeFileAtomic(file, text, 0o600);
     report(old === undefined ? 'made' : old === text ? 'kept' : 'renewed', file);
   }
 }
 
-/** The keys of service account tokens: the same ones on every shard, so that each knows the tokens of all. */
+/** The key pair of service account tokens, shared by all shards, so that each verifies the tokens of all. */
 async function ensureServiceAccountKeys(
   directory: string,
   report: NonNullable<ClusterPkiModules['report']>,
@@ -130,7 +129,7 @@ async function ensureServiceAccountKeys(
   report(state, keyFile);
 }
 
-/** JSON is YAML; paths begin at the folder of the file, so that the whole folder can be mounted anywhere. */
+/** JSON, which is valid YAML. Paths are relative to the folder of the file, so that the folder can be mounted anywhere. */
 function kubeconfigText(directory: string, { client, contexts, inline }: PlannedKubeconfig): string {
   const base64 = (path: string): string => readFileSync(join(directory, path)).toString('base64');
   const [certificate, key, ca] = [`${client}/tls.crt`, `${client}/tls.key`, 'serving-ca.crt'];
@@ -163,7 +162,7 @@ function isPair(stored: Certificate, file: string): boolean {
     checkPair(stored, file);
     return true;
   } catch {
-    // A crash between the two writes leaves such a pair; it is made anew.
+    // A crash between the two writes leaves such a pair; it is reissued.
     return false;
   }
 }

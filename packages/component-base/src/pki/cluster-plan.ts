@@ -1,27 +1,27 @@
 import { isIP } from 'node:net';
 
-/** What a sharded set-up looks like from the outside; everything else follows. */
+/** The external properties of a sharded installation, from which its PKI is derived. */
 export interface ClusterPkiOptions {
-  /** Where authorities, keys, certificates and kubeconfigs lie. */
+  /** Folder of the CAs, keys, certificates and kubeconfigs. */
   readonly directory: string;
-  /** Shard name → URL at which the other servers reach it. One of them is called `root`. */
+  /** Shard name → URL at which the other servers reach it. One of the shards is `root`. */
   readonly shardUrls: Readonly<Record<string, string>>;
-  /** Where clients reach the front-proxy. */
+  /** URL at which clients reach the front-proxy. */
   readonly externalUrl: string;
-  /** Where the servers reach it. */
+  /** URL at which the servers reach the front-proxy. */
   readonly frontProxyUrl: string;
   readonly cacheUrl: string;
-  /** Further names and addresses of every server. */
+  /** Additional names and addresses of every server. */
   readonly hosts: readonly string[];
-  /** Every server is also reached by its name with this in front, as the Services of a Helm release are called. */
+  /** Prefix of the servers' Service names in a Helm release. */
   readonly namePrefix?: string | undefined;
   readonly days: number;
   readonly authorityDays: number;
 }
 
 /**
- * The authorities (C11.5). Apart from each other, because each is trusted for one thing only: a serving certificate never
- * authenticates anybody, and who may sign clients may not speak for others. The storage of a shard trusts its own.
+ * The CAs. Each is trusted for one purpose: a serving certificate never authenticates a client, the client CA cannot issue
+ * request header (front-proxy) identities, and storage (etcd, NATS) trusts its own CA.
  */
 export const authorityNames = ['serving-ca', 'client-ca', 'requestheader-ca', 'storage-ca'] as const;
 export type AuthorityName = (typeof authorityNames)[number];
@@ -42,7 +42,7 @@ export interface PlannedClient {
 
 const loopback = ['localhost', '127.0.0.1', '::1'];
 
-/** Every server and the names it is reached by: its own, which compose and its likes resolve, and those of its URLs. */
+/** Every server with its hosts: its name, which container networks resolve, and the hosts of its URLs. */
 export function plannedServers(options: ClusterPkiOptions): readonly PlannedServer[] {
   const server = (name: string, authority: AuthorityName, ...urls: string[]): PlannedServer => ({
     name,
@@ -62,9 +62,9 @@ export function plannedServers(options: ClusterPkiOptions): readonly PlannedServ
   ];
 }
 
-/** Every identity that a server or a person presents (C11.5). */
+/** All client identities. */
 export const plannedClients: readonly PlannedClient[] = [
-  // Whoever holds one of these three is believed about whom it speaks for.
+  // These three may set the request headers that name the user.
   { name: 'kcp-front-proxy', authority: 'requestheader-ca', user: 'kcp-front-proxy', groups: [] },
   { name: 'kcp-mounts-proxy', authority: 'requestheader-ca', user: 'kcp-mounts-proxy', groups: [] },
   { name: 'kcp-shard', authority: 'requestheader-ca', user: 'kcp-shard', groups: [] },
@@ -82,24 +82,24 @@ export const plannedClients: readonly PlannedClient[] = [
     groups: ['system:kcp:external-logical-cluster-admin'],
   },
   { name: 'kcp-admin', authority: 'client-ca', user: 'kcp-admin', groups: ['system:kcp:admin'] },
-  // The group that Kubernetes' own policy lets read metrics and health.
+  // Kubernetes' bootstrap policy lets this group read metrics and health.
   { name: 'metrics-reader', authority: 'client-ca', user: 'metrics-reader', groups: ['system:monitoring'] },
   { name: 'storage-client', authority: 'storage-ca', user: 'multiplane', groups: [] },
 ];
 
-/** One kubeconfig: its contexts lead to paths of one server in the name of one client. The first context is the current one. */
+/** A kubeconfig with one client and one context per URL; the first context is the current one. */
 export interface PlannedKubeconfig {
   readonly file: string;
   readonly client: string;
   readonly contexts: Readonly<Record<string, string>>;
-  /** With the certificates inside, for a file that people take elsewhere; else it names the files, which may change. */
+  /** Embeds the certificates, for a file that users copy; otherwise it names the files, which may be rotated. */
   readonly inline?: true;
 }
 
 export function plannedKubeconfigs(options: ClusterPkiOptions): readonly PlannedKubeconfig[] {
   const { shardUrls, externalUrl, frontProxyUrl, cacheUrl } = options;
   const rootUrl = shardUrls['root'] as string;
-  // `shard-base` is the context that a shard takes from the file of another one (C12.1).
+  // A shard uses the context `shard-base` of another shard's kubeconfig, as in kcp.
   const shard = (file: string, client: string, url: string): PlannedKubeconfig => ({
     file,
     client,
@@ -112,7 +112,7 @@ export function plannedKubeconfigs(options: ClusterPkiOptions): readonly Planned
       contexts: { root: `${externalUrl}/clusters/root`, base: externalUrl },
       inline: true,
     },
-    // The server in it is replaced by the URL of each shard.
+    // The front-proxy replaces its server by the URL of each shard.
     shard('shards.kubeconfig', 'shard-admin', rootUrl),
     shard('root-shard.kubeconfig', 'shard-admin', rootUrl),
     ...Object.entries(shardUrls).map(([name, url]) => shard(`shard-${name}.kubeconfig`, 'shard-admin', url)),
@@ -126,12 +126,12 @@ export function plannedKubeconfigs(options: ClusterPkiOptions): readonly Planned
   ];
 }
 
-/** What is wrong with the options; undefined when nothing is. */
-export function problemOf(options: ClusterPkiOptions): string | undefined {
+/** The first problem of the options; undefined when they are valid. */
+export function validateClusterPkiOptions(options: ClusterPkiOptions): string | undefined {
   const { shardUrls, externalUrl, frontProxyUrl, cacheUrl, hosts } = options;
   if (!Object.hasOwn(shardUrls, 'root')) return 'one of the shards must be called root';
   for (const name of Object.keys(shardUrls)) {
-    if (!/^[a-z\d]([-a-z\d]{0,48}[a-z\d])?$/.test(name)) return `${JSON.stringify(name)} is no name for a shard`;
+    if (!/^[a-z\d]([-a-z\d]{0,48}[a-z\d])?$/.test(name)) return `${JSON.stringify(name)} is not a valid shard name`;
   }
   for (const url of [...Object.values(shardUrls), externalUrl, frontProxyUrl, cacheUrl]) {
     if (!URL.canParse(url) || new URL(url).protocol !== 'https:' || new URL(url).pathname !== '/')

@@ -1,30 +1,33 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 
-/** A certificate is made anew this long before it runs out: a month of failed attempts goes by before anybody notices. */
+/** Certificates are renewed this long before they expire, which leaves a month for failed attempts. */
 const renewBeforeMs = 30 * 24 * 60 * 60 * 1000;
 
-export interface Usable {
-  /** Bundle whose first certificate signs. */
+export interface UsabilityCriteria {
+  /** Bundle whose first certificate is the issuer. */
   readonly authorityPem: string;
-  /** DNS names and addresses it must be valid for. */
+  /** DNS names and IP addresses that the certificate must cover. */
   readonly hosts?: readonly string[] | undefined;
-  /** Who it must speak for, as `CN` and `O` values. */
+  /** The client identity, as `CN` and `O` values. */
   readonly subject?: { readonly user: string; readonly groups: readonly string[] } | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** Whether a stored certificate can be kept: signed by this authority, good for these names, and not about to run out. */
-export function isUsable(certificatePem: string, { authorityPem, hosts = [], subject, now }: Usable): boolean {
+/** Whether a stored certificate can be kept: issued by this CA, valid for these names, and not about to expire. */
+export function isUsable(
+  certificatePem: string,
+  { authorityPem, hosts = [], subject, now }: UsabilityCriteria,
+): boolean {
   const certificate = new X509Certificate(certificatePem);
   const authority = new X509Certificate(authorityPem);
   const authorityEnd = Date.parse(authority.validTo);
   const end = Date.parse(certificate.validTo);
-  // One that lives as long as its authority gets no longer life by being made anew.
-  const lives = end > now + renewBeforeMs || (end > now && end >= authorityEnd);
+  // A certificate that expires with its CA cannot be extended by renewal.
+  const isFresh = end > now + renewBeforeMs || (end > now && end >= authorityEnd);
   return (
-    lives &&
+    isFresh &&
     certificate.checkIssued(authority) &&
     certificate.verify(authority.publicKey) &&
     (subject === undefined || sameSubject(certificate, subject)) &&
@@ -36,7 +39,10 @@ export function isUsable(certificatePem: string, { authorityPem, hosts = [], sub
   );
 }
 
-function sameSubject(certificate: X509Certificate, { user, groups }: NonNullable<Usable['subject']>): boolean {
-  const wanted = [`CN=${user}`, ...groups.map((group) => `O=${group}`)];
-  return certificate.subject.split('\n').toSorted().join('\n') === wanted.toSorted().join('\n');
+function sameSubject(
+  certificate: X509Certificate,
+  { user, groups }: NonNullable<UsabilityCriteria['subject']>,
+): boolean {
+  const expected = [`CN=${user}`, ...groups.map((group) => `O=${group}`)];
+  return certificate.subject.split('\n').toSorted().join('\n') === expected.toSorted().join('\n');
 }

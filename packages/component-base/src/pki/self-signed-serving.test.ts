@@ -4,8 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { FakeClock } from '../clock/fake-clock.ts';
-import { ensureServingCertificate, servingHosts } from './self-made-serving.ts';
+import { ensureServingCertificate, servingHosts } from './self-signed-serving.ts';
+import { FakeClock } from '@multiplane/testing';
 
 let folder: string;
 beforeEach(async () => {
@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-test('a certificate is made once, and anew when it lacks a name or is about to run out', async () => {
+test('a certificate is issued once, and again when it lacks a host or is about to expire', async () => {
   const clock = new FakeClock();
   const ensure = async (...hosts: string[]): Promise<string> => {
     const files = await ensureServingCertificate({ folder: join(folder, 'root'), name: 'apiserver', hosts }, { clock });
@@ -29,7 +29,7 @@ test('a certificate is made once, and anew when it lacks a name or is about to r
   expect(await ensure('localhost', 'api.example.org')).not.toBe(second);
 });
 
-test('a server is reached by the names of this machine, its address and its URLs', () => {
+test('serving hosts are those of the machine, the bind address and the URLs', () => {
   const hosts = servingHosts({
     bindAddress: '10.1.2.3',
     externalHostname: 'api.example.org',

@@ -4,7 +4,7 @@ import { writeFileAtomic } from '../files/write-file-atomic.ts';
 import type { Certificate, CertificateFiles } from './certificate.ts';
 import { CertificateAuthority, type CertificateAuthorityModules } from './certificate-authority.ts';
 
-/** Reads a stored pair; undefined when neither file is there. One without the other is an error, not a reason to start anew. */
+/** Reads a stored pair; undefined when neither file exists. Throws when only one of them does. */
 export async function readCertificate(files: CertificateFiles): Promise<Certificate | undefined> {
   const [certificatePem, privateKeyPem] = await Promise.all([
     readIfPresent(files.certificateFile),
@@ -19,7 +19,7 @@ export async function readCertificate(files: CertificateFiles): Promise<Certific
   return { certificatePem, privateKeyPem };
 }
 
-/** Stores a pair: the key first, so that a crash in between leaves no certificate without its key. */
+/** Stores a pair, the key first, so that a crash in between leaves no certificate without its key. */
 export async function writeCertificate(files: CertificateFiles, pem: Certificate): Promise<void> {
   await mkdir(dirname(files.privateKeyFile), { recursive: true, mode: 0o700 });
   await mkdir(dirname(files.certificateFile), { recursive: true, mode: 0o700 });
@@ -27,7 +27,7 @@ export async function writeCertificate(files: CertificateFiles, pem: Certificate
   await writeFileAtomic(files.certificateFile, pem.certificatePem, 0o644);
 }
 
-/** The authority in these files; made and stored when they are not there. */
+/** The CA in these files; created and stored when they do not exist. */
 export async function ensureAuthority(
   options: CertificateFiles & { readonly commonName: string; readonly days?: number | undefined },
   modules: CertificateAuthorityModules = {},

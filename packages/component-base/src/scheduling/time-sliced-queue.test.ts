@@ -1,25 +1,28 @@
 import { describe, expect, test } from '@jest/globals';
-import { nextTurn, TurnQueue, TurnTime, type Slices } from './turn-queue.ts';
+import { EventLoopScheduler } from './event-loop-scheduler.ts';
+import { TimeSlicedQueue } from './time-sliced-queue.ts';
+import type { TimeSlices } from './time-slices.ts';
+import { yieldToEventLoop } from './yield-to-event-loop.ts';
 
-/** An event loop that turns when it is told to: a turn runs what was put off before it, one after the other. */
-function loop(turnMs?: number): {
-  queue: TurnQueue;
-  other: TurnQueue;
-  turn: () => void;
-  /** With all that follows from it. */
-  wholeTurn: () => Promise<void>;
+/** An event loop under the test's control: an iteration runs the callbacks that were scheduled before it. */
+function fakeLoop(sliceMs?: number): {
+  queue: TimeSlicedQueue;
+  other: TimeSlicedQueue;
+  iterate: () => void;
+  /** {@link iterate}, with the microtasks of each callback. */
+  iterateWithMicrotasks: () => Promise<void>;
   work: (ms: number) => void;
 } {
   let now = 0;
   const immediates: (() => void)[] = [];
-  const time = new TurnTime({ now: () => now, later: (run) => immediates.push(run) }, { turnMs });
+  const scheduler = new EventLoopScheduler({ now: () => now, schedule: (run) => immediates.push(run) }, { sliceMs });
   return {
-    queue: new TurnQueue(time),
-    other: new TurnQueue(time),
-    turn: () => {
+    queue: new TimeSlicedQueue(scheduler),
+    other: new TimeSlicedQueue(scheduler),
+    iterate: () => {
       for (const run of immediates.splice(0)) run();
     },
-    wholeTurn: async () => {
+    iterateWithMicrotasks: async () => {
       for (const run of immediates.splice(0)) {
         run();
         await microtasks();
@@ -33,19 +36,19 @@ function loop(turnMs?: number): {
 
 const microtasks = (): Promise<unknown> => new Promise((resolve) => void setImmediate(resolve));
 
-describe('work in turns of the event loop', () => {
-  test('that is little runs in the next turn, all of it', () => {
-    const { queue, turn } = loop();
+describe('a time-sliced queue', () => {
+  test('runs few callbacks in the next iteration', () => {
+    const { queue, iterate } = fakeLoop();
     const seen: number[] = [];
     for (let n = 0; n < 60; n++) queue.add(() => seen.push(n));
     expect(seen).toEqual([]);
-    turn();
+    iterate();
     expect(seen).toHaveLength(60);
     expect(queue.isEmpty).toBe(true);
   });
 
-  test('that is much runs in its order, in turns that end after their time', () => {
-    const { queue, turn, work } = loop();
+  test('runs many callbacks in order, as many per iteration as fit into the slice', () => {
+    const { queue, iterate, work } = fakeLoop();
     const seen: number[] = [];
     for (let n = 0; n < 1_000; n++) {
       queue.add(() => {
@@ -53,18 +56,18 @@ describe('work in turns of the event loop', () => {
         work(1);
       });
     }
-    const perTurn: number[] = [];
+    const perIteration: number[] = [];
     for (let last = 0; seen.length < 1_000; last = seen.length) {
-      turn();
-      perTurn.push(seen.length - last);
+      iterate();
+      perIteration.push(seen.length - last);
     }
     expect(seen).toEqual(Array.from({ length: 1_000 }, (_, n) => n));
-    expect(Math.max(...perTurn)).toBe(10);
-    expect(Math.min(...perTurn)).toBe(10);
+    expect(Math.max(...perIteration)).toBe(10);
+    expect(Math.min(...perIteration)).toBe(10);
   });
 
-  test('loops that all pause together go on by turns, and one that never ends keeps none of them', () => {
-    const { queue, turn, work } = loop();
+  test('lets loops that yield together resume one after the other, and an endless one does not starve them', () => {
+    const { queue, iterate, work } = fakeLoop();
     const done = new Map<string, number>();
     const begin = (name: string, slices: number): void => {
       queue.add(() => {
@@ -76,8 +79,8 @@ describe('work in turns of the event loop', () => {
     begin('endless', Number.POSITIVE_INFINITY);
     for (let n = 0; n < 20; n++) begin(`loop ${n}`, 3);
     let last = 0;
-    for (let turns = 0; turns < 100; turns++) {
-      turn();
+    for (let iteration = 0; iteration < 100; iteration++) {
+      iterate();
       const all = [...done.values()].reduce((sum, count) => sum + count, 0);
       expect(all - last).toBeLessThanOrEqual(2);
       last = all;
@@ -86,70 +89,70 @@ describe('work in turns of the event loop', () => {
     expect(done.get('endless')).toBeGreaterThan(40);
   });
 
-  test('one that takes long takes a turn of its own', () => {
-    const { queue, turn, work } = loop();
+  test('gives a callback that exceeds the slice an iteration of its own', () => {
+    const { queue, iterate, work } = fakeLoop();
     const seen: string[] = [];
     queue.add(() => {
       seen.push('long');
       work(500);
     });
     queue.add(() => seen.push('next'));
-    turn();
+    iterate();
     expect(seen).toEqual(['long']);
-    turn();
-    turn();
+    iterate();
+    iterate();
     expect(seen).toEqual(['long', 'next']);
   });
 
-  test('of several queues shares the time of a turn, and none waits for another', () => {
-    const { queue, other, turn, work } = loop();
-    const perTurn = { queue: 0, other: 0 };
+  test('shares the slice with other queues, and each starts one callback per iteration', () => {
+    const { queue, other, iterate, work } = fakeLoop();
+    const perIteration = { queue: 0, other: 0 };
     for (let n = 0; n < 100; n++) {
       queue.add(() => {
-        perTurn.queue++;
+        perIteration.queue++;
         work(1);
       });
     }
     for (let n = 0; n < 3; n++) {
       other.add(() => {
-        perTurn.other++;
+        perIteration.other++;
         work(4);
       });
     }
-    turn();
-    expect(perTurn).toEqual({ queue: 10, other: 1 });
-    turn();
-    turn();
-    expect(perTurn).toEqual({ queue: 30, other: 3 });
-    turn();
-    expect(perTurn).toEqual({ queue: 40, other: 3 });
+    iterate();
+    expect(perIteration).toEqual({ queue: 10, other: 1 });
+    iterate();
+    iterate();
+    expect(perIteration).toEqual({ queue: 30, other: 3 });
+    iterate();
+    expect(perIteration).toEqual({ queue: 40, other: 3 });
   });
 
-  test('in slices ends with its turn, whoever has had some of it before', async () => {
-    const { queue, wholeTurn, work } = loop();
+  test('ends the slice of a resumed computation with that of the iteration', async () => {
+    const { queue, iterateWithMicrotasks, work } = fakeLoop();
     const order: string[] = [];
-    const long = async (name: string, slices: Slices): Promise<void> => {
+    const long = async (name: string, slices: TimeSlices): Promise<void> => {
       for (let n = 0; n < 12; n++) {
         order.push(name);
         work(1);
-        if (slices.over) await slices.next();
+        if (slices.isExceeded) await slices.yield();
       }
     };
-    // Half a turn each, before there is one.
-    const both = [long('a', queue.slices()), long('b', queue.slices())];
+    // Half a slice each, before the first iteration.
+    const both = [long('a', queue.timeSlices()), long('b', queue.timeSlices())];
     expect(order.join('')).toBe('aaaaabbbbb');
     order.length = 0;
-    await wholeTurn();
+    await iterateWithMicrotasks();
     expect(order.join('')).toBe('aaaaaaabbb');
-    await wholeTurn();
+    await iterateWithMicrotasks();
     expect(order.join('')).toBe('aaaaaaabbbbbbb');
     await Promise.all(both);
   });
 
-  test('has time left from its begin until the turn is used up', () => {
-    const { queue, turn, work } = loop(2);
+  test('has time left from the start of the slice until it is used up', () => {
+    const { queue, iterate, work } = fakeLoop(2);
     const left: boolean[] = [];
-    const look = (): void => void left.push(queue.hasTime);
+    const look = (): void => void left.push(queue.hasTimeLeft);
     look();
     queue.add(() => {
       look();
@@ -158,19 +161,19 @@ describe('work in turns of the event loop', () => {
       work(1);
       look();
     });
-    turn();
+    iterate();
     look();
-    turn();
+    iterate();
     look();
     expect(left).toEqual([false, true, true, false, false, false]);
   });
 });
 
-test('what pauses goes on in a later turn', async () => {
+test('yieldToEventLoop resolves in a later iteration', async () => {
   const order: string[] = [];
-  const pausing = nextTurn().then(() => order.push('later'));
+  const yielding = yieldToEventLoop().then(() => order.push('later'));
   await Promise.resolve();
   order.push('now');
-  await pausing;
+  await yielding;
   expect(order).toEqual(['now', 'later']);
 });

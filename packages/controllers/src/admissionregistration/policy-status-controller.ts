@@ -7,10 +7,10 @@ import type {
 } from '@multiplane/apimachinery';
 import { policyTypeWarnings, type ResourceDefinition } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
-import { nextTurn } from '@multiplane/component-base';
+import { yieldToEventLoop } from '@multiplane/component-base';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
-import { updateStatus } from '../runtime/update-status.ts';
+import { updateStatus } from '../runtime/object-writes.ts';
 
 const policies: GroupVersionResource = {
   group: 'admissionregistration.k8s.io',
@@ -19,12 +19,13 @@ const policies: GroupVersionResource = {
 };
 
 /**
- * Tells in the status of each ValidatingAdmissionPolicy what the types of the kinds it names have against its expressions
- * (K6.6), once for each generation. Kinds that come later are looked at with the next change of the policy.
+ * Type-checks the expressions of each ValidatingAdmissionPolicy against the kinds it matches and writes the warnings to
+ * its status, once per generation (Kubernetes: pkg/controller/validatingadmissionpolicystatus). Kinds that are served later
+ * are checked at the next change of the policy.
  */
 export function validatingPolicyStatusController(
   modules: ControllerModules & {
-    /** Everything that is served in a logical cluster. */
+    /** The resources served in a logical cluster. */
     readonly served: (cluster: LogicalClusterName) => readonly ResourceDefinition[];
   },
 ): Controller {
@@ -35,15 +36,15 @@ export function validatingPolicyStatusController(
     modules,
   );
   const enqueue = (object: DeepReadonly<KubeObject>, reference: ObjectReference): void => {
-    if (isBehind(object)) controller.queue.add(keyOf(reference));
+    if (isOutdated(object)) controller.queue.add(keyOf(reference));
   };
   informer.addHandlers({ added: enqueue, updated: (object, _old, reference) => enqueue(object, reference) });
 
   async function reconcile(key: string): Promise<void> {
     const reference = referenceOf(key);
     const policy = informer.get(reference);
-    if (policy === undefined || !isBehind(policy)) return;
-    const expressionWarnings = await policyTypeWarnings(policy, served(reference.cluster), nextTurn);
+    if (policy === undefined || !isOutdated(policy)) return;
+    const expressionWarnings = await policyTypeWarnings(policy, served(reference.cluster), yieldToEventLoop);
     const status: JsonObject = {
       ...(policy['status'] as JsonObject | undefined),
       observedGeneration: policy.metadata.generation ?? 0,
@@ -57,7 +58,7 @@ export function validatingPolicyStatusController(
   return controller;
 }
 
-function isBehind({ metadata, ...rest }: DeepReadonly<KubeObject>): boolean {
+function isOutdated({ metadata, ...rest }: DeepReadonly<KubeObject>): boolean {
   const status = rest['status'] as { readonly observedGeneration?: number } | undefined;
   return (metadata.generation ?? 0) > (status?.observedGeneration ?? 0);
 }

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { apiBindings, boundDefinitionsCluster, resourceBindingsAnnotation } from '@multiplane/apis';
-import { FakeClock, silentLogger } from '@multiplane/component-base';
-import { atRest } from '@multiplane/testing';
+import { silentLogger } from '@multiplane/component-base';
+import { FakeClock, advanceUntilIdle } from '@multiplane/testing';
 import type { Controller } from '../runtime/controller.ts';
-import { FakeApi } from '../test-support/fake-api.ts';
-import { toldLate } from '../test-support/told-late.ts';
+import { FakeApi } from '../../test/fake-api.ts';
+import { delayInitialList } from '../../test/delayed-initial-list.ts';
 import { logicalClusters } from '../tenancy/kinds.ts';
 import { crdController } from './crd-controller.ts';
 import { crds, type CustomResourceDefinition } from './crd-names.ts';
@@ -46,7 +46,7 @@ beforeEach(() => {
   api = new FakeApi();
   clock = new FakeClock();
   start();
-  // A binding brings widgets.
+  // A binding with widgets.
   api.put(crds, boundDefinitionsCluster as LogicalClusterName, {
     ...definition('widgets', 'Widget'),
     metadata: { name: 'schema' },
@@ -61,7 +61,7 @@ beforeEach(() => {
   api.put(logicalClusters, cluster, logicalCluster(locked));
 });
 afterEach(() => controller.stop());
-const settled = (): Promise<void> => atRest(clock, 100, [controller]);
+const settled = (): Promise<void> => advanceUntilIdle(clock, 100, [controller]);
 const conditionsOf = (name: string): Record<string, string> =>
   Object.fromEntries(
     (api.get<CustomResourceDefinition>(crds, cluster, name)?.status?.conditions ?? []).map(
@@ -69,8 +69,8 @@ const conditionsOf = (name: string): Record<string, string> =>
     ),
   );
 
-describe('a definition beside a binding', () => {
-  test('gives way to the resource that is bound, until the binding goes', async () => {
+describe('a CRD beside a binding', () => {
+  test('gets no name of a bound resource until the binding is deleted', async () => {
     api.put(crds, cluster, definition('widgets', 'Widget'));
     await settled();
     expect(conditionsOf('widgets.example.dev')).toMatchObject({
@@ -85,13 +85,13 @@ describe('a definition beside a binding', () => {
     expect(conditionsOf('widgets.example.dev')['Established']).toMatch(/^True/);
   });
 
-  test('gives way to a kind that is bound', async () => {
+  test('gets no kind of a bound resource', async () => {
     api.put(crds, cluster, definition('others', 'Widget'));
     await settled();
     expect(conditionsOf('others.example.dev')['NamesAccepted']).toMatch(/^False/);
   });
 
-  test('gives way to a binding that has only locked the name yet', async () => {
+  test('gets no name that a binding has locked', async () => {
     api.remove(apiBindings, at('things'));
     api.put(crds, cluster, definition('widgets', 'Gadget'));
     await settled();
@@ -100,7 +100,7 @@ describe('a definition beside a binding', () => {
     );
   });
 
-  test('goes without the objects that are bound', async () => {
+  test('is deleted without the objects of a bound resource', async () => {
     api.put(widgets, cluster, {
       apiVersion: 'example.dev/v1',
       kind: 'Widget',
@@ -115,7 +115,7 @@ describe('a definition beside a binding', () => {
     expect(api.all(widgets)).toHaveLength(1);
   });
 
-  test('takes its own objects along where nobody has bound them', async () => {
+  test('is deleted with its own objects', async () => {
     api.put({ ...widgets, resource: 'gears' }, cluster, {
       apiVersion: 'example.dev/v1',
       kind: 'Gear',
@@ -131,17 +131,17 @@ describe('a definition beside a binding', () => {
   });
 });
 
-test('a name is given to nobody before it is known, after a start, who has it', async () => {
+test('accepts names after a start only when all definitions are synced', async () => {
   api.put(crds, cluster, definition('hats', 'Hat'));
   await settled();
   expect(conditionsOf('hats.example.dev')['NamesAccepted']).toMatch(/^True/);
   await controller.stop();
-  const { informers, tell } = toldLate(api.informers);
+  const { informers, deliver } = delayInitialList(api.informers);
   start(informers);
   api.put(crds, cluster, definition('caps', 'Hat'));
   await settled();
   expect(api.get(crds, cluster, 'caps.example.dev')?.['status']).toBeUndefined();
-  tell();
+  deliver();
   await settled();
   expect(conditionsOf('hats.example.dev')['NamesAccepted']).toMatch(/^True/);
   expect(conditionsOf('caps.example.dev')['NamesAccepted']).toMatch(/^False/);

@@ -26,7 +26,7 @@ function crd(
   } as CustomResourceDefinition;
 }
 
-test('a name is taken by another definition of the group in the same cluster, never by the definition itself', () => {
+test('names are taken by other definitions of the same group and logical cluster only', () => {
   const index = new CrdNameIndex();
   const widgets = crd('widgets', 'Widget', { shortNames: ['w'] });
   index.set(here, widgets);
@@ -43,7 +43,7 @@ test('a name is taken by another definition of the group in the same cluster, ne
   expect(index.taken(here, crd('windows', 'Window', { group: 'other.dev' })).resource('widgets')).toBe(false);
 });
 
-test('what a definition lets go of is free again, and who waits is known', () => {
+test('released names are free, and definitions that wait for names are listed', () => {
   const index = new CrdNameIndex();
   const widgets = crd('widgets', 'Widget', { shortNames: ['w'] });
   const waiting = crd('windows', 'Window', { accepted: false });

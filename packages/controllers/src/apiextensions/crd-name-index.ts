@@ -1,7 +1,7 @@
 import { isConditionTrue, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { CrdNames, CustomResourceDefinition, TakenNames } from './crd-names.ts';
 
-/** Names that one definition was given, and whether it still waits for one. */
+/** The accepted names of a definition, and whether some are not accepted. */
 interface Held {
   readonly resources: readonly string[];
   readonly kinds: readonly string[];
@@ -19,13 +19,13 @@ const present = (names: readonly (string | undefined)[]): string[] =>
   names.filter((name): name is string => name !== undefined && name !== '');
 
 /**
- * Which definition holds which name, per group and logical cluster (K5.12). Kept up with every change, so that deciding
- * over one definition costs its own names and not all the definitions of its workspace: those can be large, and many.
+ * Index of accepted names by group and logical cluster, so that the names of one definition are checked without reading
+ * the other definitions of the workspace, which may be many and large.
  */
 export class CrdNameIndex {
   readonly #groups = new Map<string, Group>();
 
-  /** Notes what a definition holds now. */
+  /** Replaces the names of a definition. */
   set(cluster: LogicalClusterName, crd: DeepReadonly<CustomResourceDefinition>): void {
     this.delete(cluster, crd);
     const key = keyOf(cluster, crd);
@@ -53,7 +53,7 @@ export class CrdNameIndex {
     if (group.held.size === 0) this.#groups.delete(key);
   }
 
-  /** Whether another definition of the group holds a plural, singular or short name, or a kind or list kind. */
+  /** The names that other definitions of the group hold. */
   taken(cluster: LogicalClusterName, crd: DeepReadonly<CustomResourceDefinition>): TakenNames {
     const group = this.#groups.get(keyOf(cluster, crd));
     const own = crd.metadata.name ?? '';
@@ -65,7 +65,7 @@ export class CrdNameIndex {
     };
   }
 
-  /** Definitions of a group whose names were not all accepted. */
+  /** Names of the definitions of a group whose names are not all accepted. */
   waiting(cluster: LogicalClusterName, group: string): string[] {
     const known = this.#groups.get(`${cluster}/${group}`);
     return known === undefined ? [] : [...known.held].filter(([, { waits }]) => waits).map(([name]) => name);

@@ -39,13 +39,13 @@ export type CustomResourceDefinition = KubeObject & {
 export const isEstablished = ({ status }: DeepReadonly<CustomResourceDefinition>): boolean =>
   isConditionTrue(status?.conditions, 'Established');
 
-/** Whether another definition, or a kind compiled in, holds a name. */
+/** Whether another definition or a built-in kind holds a name. */
 export interface TakenNames {
   readonly resource: (name: string) => boolean;
   readonly kind: (name: string) => boolean;
 }
-/** Where definitions share nothing but the place where they lie. */
-export const nothingTaken: TakenNames = { resource: () => false, kind: () => false };
+/** For definitions that do not compete for names. */
+export const noTakenNames: TakenNames = { resource: () => false, kind: () => false };
 
 interface NameDecision {
   readonly acceptedNames: CrdNames;
@@ -54,8 +54,9 @@ interface NameDecision {
 }
 
 /**
- * Which names a definition may use (K5.12): plural, singular and short names share one space per group, kind and list
- * kind another. Names it was given before stay its own. Of several conflicts the last in this order is told (K5.3).
+ * Decides which names a definition may use: plural, singular and short names share one name space per group, kind and list
+ * kind another. Accepted names are kept. Of several conflicts the last is reported (Kubernetes:
+ * apiextensions-apiserver/pkg/controller/status/naming_controller.go).
  */
 export function decideNames(crd: DeepReadonly<CustomResourceDefinition>, taken: TakenNames): NameDecision {
   const requested = crd.spec.names;

@@ -10,14 +10,14 @@ const established = {
   reason: 'InitialNamesAccepted',
   message: 'the initial names have been accepted',
 } as const;
-const withoutAuthorities = {
+const invalidCABundle = {
   type: 'Established',
   status: 'False',
   reason: 'InvalidCABundle',
   message: 'The conversion webhook CABundle is invalid',
 } as const;
 
-/** The status of a definition that is not being deleted: its names, and whether it is served (K5.3, K5.12). */
+/** The status of a definition that is not being deleted: accepted names, Established, API approval. */
 export function definitionStatus(
   crd: DeepReadonly<CustomResourceDefinition>,
   taken: TakenNames,
@@ -32,9 +32,9 @@ export function definitionStatus(
     now,
   );
   if (conflict === undefined) {
-    // Once established it stays so; before, a webhook that could not be asked keeps the definition from being served.
+    // Established is permanent. Before, an unusable CA bundle of the conversion webhook prevents it.
     const usable = isConditionTrue(conditions, 'Established') || !hasUnusableAuthorities(crd.spec.conversion);
-    conditions = setCondition(conditions, usable ? established : withoutAuthorities, now);
+    conditions = setCondition(conditions, usable ? established : invalidCABundle, now);
   } else if (!isConditionTrue(conditions, 'Established')) {
     conditions = setCondition(
       conditions,
@@ -45,7 +45,7 @@ export function definitionStatus(
   return { ...crd.status, conditions: approvalPolicy(crd, conditions, now), acceptedNames };
 }
 
-/** Groups of the Kubernetes community need an approval; the condition tells which (K5.1). */
+/** Groups under k8s.io and kubernetes.io need an approval annotation, which the condition reports. */
 function approvalPolicy(
   crd: DeepReadonly<CustomResourceDefinition>,
   conditions: readonly Condition[],

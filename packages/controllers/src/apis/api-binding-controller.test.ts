@@ -14,12 +14,15 @@ import {
   apiResourceSchemas,
   conversionsAnnotation,
   type APIBinding,
+  type APIExport,
+  type APIResourceSchema,
 } from '@multiplane/apis';
 import { silentLogger } from '@multiplane/component-base';
-import { atRest, eventually } from '@multiplane/testing';
+import { advanceUntilIdle, eventually } from '@multiplane/testing';
 import { crdController } from '../apiextensions/crd-controller.ts';
 import { crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 import { logicalClusters } from '../tenancy/kinds.ts';
+import { precomputeBoundStatus } from '../tenancy/precompute-bound-status.ts';
 import {
   provider,
   consumer,
@@ -29,21 +32,21 @@ import {
   exportOf,
   bindingOf,
   definitionIn,
-  BindingWorld,
-} from '../test-support/binding-world.ts';
+  BindingFixture,
+} from '../../test/binding-fixture.ts';
 
-let world: BindingWorld;
+let fixture: BindingFixture;
 beforeEach(() => {
-  world = new BindingWorld();
+  fixture = new BindingFixture();
 });
-afterEach(() => world.controller.stop());
-const settled = (): Promise<void> => atRest(world.clock, 1_000, [world.controller]);
+afterEach(() => fixture.controller.stop());
+const settled = (): Promise<void> => advanceUntilIdle(fixture.clock, 1_000, [fixture.controller]);
 
-describe('a binding', () => {
-  test('is Bound, with its resource, its lock and its conditions', async () => {
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+describe('an APIBinding', () => {
+  test('becomes Bound, with its resource, lock and conditions', async () => {
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
-    expect(world.binding('things')?.status).toEqual({
+    expect(fixture.binding('things')?.status).toEqual({
       phase: 'Bound',
       apiExportClusterName: 'provider',
       boundResources: [
@@ -67,233 +70,255 @@ describe('a binding', () => {
         lastTransitionTime: expect.any(String),
       })),
     });
-    expect(world.locks).toBe('{"widgets.example.dev":{"n":"things"}}');
-    expect(world.api.get(crds, bound, 'uid-of-v1.widgets.example.dev')?.metadata.annotations).toMatchObject({
+    expect(fixture.locks).toBe('{"widgets.example.dev":{"n":"things"}}');
+    expect(fixture.api.get(crds, bound, 'uid-of-v1.widgets.example.dev')?.metadata.annotations).toMatchObject({
       'apis.kcp.io/bound-crd': '',
       'apis.kcp.io/schema-cluster': 'provider',
       'apis.kcp.io/schema-name': 'v1.widgets.example.dev',
     });
   });
 
-  test('that is the first after a start is bound before any time has passed; in the reference it waits five seconds', async () => {
-    const start = world.clock.monotonic();
-    world.api.put(apiBindings, consumer, bindingOf('things'));
-    await eventually(() => expect(world.binding('things')?.status?.phase).toBe('Bound'));
-    expect(world.clock.monotonic()).toBe(start);
+  test('is bound immediately after a start; in kcp the first one waits five seconds', async () => {
+    const start = fixture.clock.monotonic();
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
+    await eventually(() => expect(fixture.binding('things')?.status?.phase).toBe('Bound'));
+    expect(fixture.clock.monotonic()).toBe(start);
   });
 
-  test('costs a write each for what is defined, locked and told, and its definition is established from its first moment', async () => {
-    const looks: unknown[] = [];
-    world.api.informers.informer<CustomResourceDefinition>(crds).addHandlers({
-      added: ({ status }) => looks.push([isConditionTrue(status?.conditions, 'Established'), status?.acceptedNames]),
+  test('takes one write each for locks, definition and status; the definition is created established', async () => {
+    const observed: unknown[] = [];
+    fixture.api.informers.informer<CustomResourceDefinition>(crds).addHandlers({
+      added: ({ status }) => observed.push([isConditionTrue(status?.conditions, 'Established'), status?.acceptedNames]),
     });
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
-    expect(looks).toEqual([[true, namesOf('widgets')]]);
-    expect(world.api.writes).toEqual([
+    expect(observed).toEqual([[true, namesOf('widgets')]]);
+    expect(fixture.api.writes).toEqual([
       'patch logicalclusters consumer|cluster',
       'create customresourcedefinitions system:bound-crds|uid-of-v1.widgets.example.dev',
       'update apibindings consumer|things',
     ]);
   });
 
-  test('has a definition to which the controller of definitions has nothing to add', async () => {
-    const { informers, client } = world.api;
+  test('creates a definition that the CRD controller does not change', async () => {
+    const { informers, client } = fixture.api;
     const builtInNames = () => ({ resources: new Set<string>(), kinds: new Set<string>() });
     const definitions = crdController(
       { builtInNames },
-      { informers, client, clock: world.clock, logger: silentLogger },
+      { informers, client, clock: fixture.clock, logger: silentLogger },
     );
     await definitions.start();
-    // Neither singular nor list kind: the API fills them in.
-    world.api.put(
+    // Without singular and list kind, which are defaulted.
+    fixture.api.put(
       apiResourceSchemas,
       provider,
       schemaOf('v1.widgets.example.dev', { plural: 'widgets', kind: 'Widget' }),
     );
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
     await definitions.stop();
-    expect(world.api.get(crds, bound, 'uid-of-v1.widgets.example.dev')?.['status']).toMatchObject({
+    expect(fixture.api.get(crds, bound, 'uid-of-v1.widgets.example.dev')?.['status']).toMatchObject({
       acceptedNames: { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' },
       storedVersions: ['v1'],
     });
-    expect(world.api.writes.filter((write) => write.includes('customresourcedefinitions'))).toHaveLength(1);
+    expect(fixture.api.writes.filter((write) => write.includes('customresourcedefinitions'))).toHaveLength(1);
   });
 
-  test('is looked at again when somebody else changed it together with its own write', async () => {
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+  test('is reconciled when another writer changes its status', async () => {
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
-    const before = world.binding('things') as KubeObject;
-    world.api.put(apiBindings, consumer, {
+    const before = fixture.binding('things') as KubeObject;
+    fixture.api.put(apiBindings, consumer, {
       ...before,
       status: { ...(before['status'] as JsonObject), boundResources: [] },
     });
     await settled();
-    expect(world.binding('things')?.status?.boundResources).toMatchObject([{ resource: 'widgets' }]);
+    expect(fixture.binding('things')?.status?.boundResources).toMatchObject([{ resource: 'widgets' }]);
   });
 
-  test('that is right costs no write', async () => {
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+  test('is not written after a restart if it is up to date', async () => {
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
-    await world.controller.stop();
-    const before = world.api.writes.length;
-    world.controller = world.start();
+    await fixture.controller.stop();
+    const before = fixture.api.writes.length;
+    fixture.controller = fixture.start();
     await settled();
-    expect(world.api.writes.slice(before)).toEqual([]);
+    expect(fixture.api.writes.slice(before)).toEqual([]);
   });
 
-  test('that is made whole is left alone, unless its export offers something else by then', async () => {
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+  test('created with its status is not reconciled, unless its export has changed since', async () => {
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
-    const { status } = world.binding('things') as APIBinding;
-    const writes = world.api.writes.length;
+    const { status } = fixture.binding('things') as APIBinding;
+    const writes = fixture.api.writes.length;
     const other = 'other' as LogicalClusterName;
-    const late = 'late' as LogicalClusterName;
-    for (const cluster of [other, late])
-      world.api.put(logicalClusters, cluster, {
+    const outdated = 'outdated' as LogicalClusterName;
+    for (const cluster of [other, outdated])
+      fixture.api.put(logicalClusters, cluster, {
         apiVersion: 'core.kcp.io/v1alpha1',
         kind: 'LogicalCluster',
         metadata: { name: 'cluster' },
       });
-    const whole = { ...bindingOf('things'), status } as KubeObject;
-    world.api.put(apiBindings, other, whole);
+    const withStatus = { ...bindingOf('things'), status } as KubeObject;
+    fixture.api.put(apiBindings, other, withStatus);
     await settled();
-    expect(world.api.writes.slice(writes)).toEqual([]);
-    world.api.put(apiExports, provider, exportOf('things', ['v1.gears.example.dev'], 'hash'));
+    expect(fixture.api.writes.slice(writes)).toEqual([]);
+    fixture.api.put(apiExports, provider, exportOf('things', ['v1.gears.example.dev'], 'hash'));
     await settled();
-    world.api.put(apiBindings, late, whole);
+    fixture.api.put(apiBindings, outdated, withStatus);
     await settled();
-    const now = world.api.get<APIBinding>(apiBindings, late, 'things');
+    const now = fixture.api.get<APIBinding>(apiBindings, outdated, 'things');
     expect(now?.status?.boundResources).toMatchObject([{ resource: 'gears' }]);
   });
 
-  test('waits for its export, and is told by it and not by a clock', async () => {
-    world.api.put(apiBindings, consumer, bindingOf('later', 'later'));
+  test('gets the status that is precomputed for default bindings', async () => {
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
-    expect(world.conditionsOf('later')).toEqual({
+    const { informers } = fixture.api;
+    const at = (cluster: LogicalClusterName, name: string) => ({ cluster, namespace: '', name });
+    const precomputed = precomputeBoundStatus(
+      bindingOf('things'),
+      informers.informer<APIExport>(apiExports).get(at(provider, 'things')) as APIExport,
+      informers.informer(logicalClusters).get(at(consumer, 'cluster')) as KubeObject,
+      {
+        informers,
+        schema: (cluster, name) => informers.informer<APIResourceSchema>(apiResourceSchemas).get(at(cluster, name)),
+      },
+      new Date(0),
+    );
+    const conditions = precomputed?.conditions?.map((condition) => ({
+      ...condition,
+      lastTransitionTime: expect.any(String),
+    }));
+    expect(fixture.binding('things')?.status).toEqual({ ...precomputed, conditions });
+  });
+
+  test('waits for its export by events, without polling', async () => {
+    fixture.api.put(apiBindings, consumer, bindingOf('later', 'later'));
+    await settled();
+    expect(fixture.conditionsOf('later')).toEqual({
       Ready: 'False WaitingForEstablished: Waiting for API(s) to be established',
       APIExportValid: 'False APIExportNotFound: APIExport root:provider|later not found',
       InitialBindingCompleted: 'False WaitingForEstablished: Waiting for API(s) to be established',
     });
-    world.api.put(apiExports, provider, exportOf('later', ['v2.widgets.example.dev']));
+    fixture.api.put(apiExports, provider, exportOf('later', ['v2.widgets.example.dev']));
     await settled();
-    expect(world.conditionsOf('later')['APIExportValid']).toBe(
+    expect(fixture.conditionsOf('later')['APIExportValid']).toBe(
       'False MissingIdentityHash: APIExport root:provider|later is missing status.identityHash',
     );
-    world.api.put(apiExports, provider, exportOf('later', ['v2.widgets.example.dev'], 'later-hash'));
+    fixture.api.put(apiExports, provider, exportOf('later', ['v2.widgets.example.dev'], 'later-hash'));
     await settled();
-    expect(world.conditionsOf('later')['APIExportValid']).toBe(
+    expect(fixture.conditionsOf('later')['APIExportValid']).toBe(
       'False InternalError: Invalid APIExport. Please contact the APIExport owner to resolve: APIResourceSchema "v2.widgets.example.dev" not found',
     );
-    world.api.put(apiResourceSchemas, provider, schemaOf('v2.widgets.example.dev'));
+    fixture.api.put(apiResourceSchemas, provider, schemaOf('v2.widgets.example.dev'));
     await settled();
-    expect(world.binding('later')?.status?.phase).toBe('Bound');
+    expect(fixture.binding('later')?.status?.phase).toBe('Bound');
   });
 
-  test('without a path means an export beside it', async () => {
-    world.api.put(apiBindings, consumer, bindingOf('near', 'near', ''));
+  test('without a path refers to an export in its own logical cluster', async () => {
+    fixture.api.put(apiBindings, consumer, bindingOf('near', 'near', ''));
     await settled();
-    expect(world.conditionsOf('near')['APIExportValid']).toBe(
+    expect(fixture.conditionsOf('near')['APIExportValid']).toBe(
       'False APIExportNotFound: APIExport consumer|near not found',
     );
-    world.api.put(apiResourceSchemas, consumer, schemaOf('v1.widgets.example.dev'));
-    world.api.put(apiExports, consumer, {
+    fixture.api.put(apiResourceSchemas, consumer, schemaOf('v1.widgets.example.dev'));
+    fixture.api.put(apiExports, consumer, {
       ...exportOf('near', ['v1.widgets.example.dev'], 'near-hash'),
       metadata: { name: 'near' },
     });
     await settled();
-    expect(world.binding('near')?.status).toMatchObject({ phase: 'Bound', apiExportClusterName: 'consumer' });
+    expect(fixture.binding('near')?.status).toMatchObject({ phase: 'Bound', apiExportClusterName: 'consumer' });
   });
 
-  test('that is bound stays usable when its export goes', async () => {
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+  test('stays Ready when its export is deleted', async () => {
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
-    world.api.remove(apiExports, { cluster: provider, namespace: '', name: 'things' });
+    fixture.api.remove(apiExports, { cluster: provider, namespace: '', name: 'things' });
     await settled();
-    expect(world.conditionsOf('things')).toMatchObject({
+    expect(fixture.conditionsOf('things')).toMatchObject({
       Ready: 'True',
       APIExportValid: 'False APIExportNotFound: APIExport root:provider|things not found',
       InitialBindingCompleted: 'True',
     });
-    expect(world.binding('things')?.status).toMatchObject({
+    expect(fixture.binding('things')?.status).toMatchObject({
       phase: 'Bound',
       boundResources: [{ resource: 'widgets' }],
     });
   });
 
-  test('is not handed over with the path of its export: a workspace that is made anew inherits no bindings', async () => {
+  test('is not taken over by a different export at the same path', async () => {
     const thief = 'thief' as LogicalClusterName;
     const claims = (name: string, identity: string): KubeObject => {
       const made = exportOf(name, ['v1.widgets.example.dev'], identity);
       const permissionClaims = [{ group: '', resource: 'secrets', verbs: ['*'] }];
       return { ...made, spec: { ...(made['spec'] as JsonObject), permissionClaims } };
     };
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
-    world.api.remove(apiExports, { cluster: provider, namespace: '', name: 'things' });
-    world.api.put(apiResourceSchemas, thief, {
+    fixture.api.remove(apiExports, { cluster: provider, namespace: '', name: 'things' });
+    fixture.api.put(apiResourceSchemas, thief, {
       ...schemaOf('v1.widgets.example.dev'),
       metadata: { name: 'v1.widgets.example.dev', uid: 'of-thief' },
     });
-    world.api.put(apiExports, thief, claims('things', 'another-hash'));
+    fixture.api.put(apiExports, thief, claims('things', 'another-hash'));
     await settled();
-    expect(world.conditionsOf('things')['APIExportValid']).toBe(
+    expect(fixture.conditionsOf('things')['APIExportValid']).toBe(
       'False APIExportNotFound: APIExport root:provider|things not found: the one that has its path now is another one',
     );
-    expect(world.binding('things')?.status).toMatchObject({
+    expect(fixture.binding('things')?.status).toMatchObject({
       apiExportClusterName: provider,
       boundResources: [{ schema: { identityHash: 'hash' } }],
     });
-    expect(world.binding('things')?.status?.exportPermissionClaims).toBeUndefined();
-    // Who has its identity is who was bound.
-    world.api.put(apiExports, thief, claims('things', 'hash'));
+    expect(fixture.binding('things')?.status?.exportPermissionClaims).toBeUndefined();
+    // An export with the same identity is the same API.
+    fixture.api.put(apiExports, thief, claims('things', 'hash'));
     await settled();
-    expect(world.binding('things')?.status?.apiExportClusterName).toBe(thief);
+    expect(fixture.binding('things')?.status?.apiExportClusterName).toBe(thief);
   });
 
-  test('carries the claims of its export', async () => {
+  test('shows the permission claims of its export', async () => {
     const claims = [{ group: '', resource: 'configmaps', verbs: ['get'] }];
     const object = exportOf('things', ['v1.widgets.example.dev'], 'hash');
-    world.api.put(apiExports, provider, {
+    fixture.api.put(apiExports, provider, {
       ...object,
       spec: { ...(object['spec'] as JsonObject), permissionClaims: claims },
     });
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
-    expect(world.binding('things')?.status?.exportPermissionClaims).toEqual(claims);
+    expect(fixture.binding('things')?.status?.exportPermissionClaims).toEqual(claims);
   });
 
-  test('takes conversions into the definition', async () => {
+  test('copies conversions to the definition', async () => {
     const conversions = [{ from: 'v1', to: 'v2', rules: [{ field: '.spec.a', destination: '.spec.b' }] }];
-    world.api.put(apiConversions, provider, {
+    fixture.api.put(apiConversions, provider, {
       apiVersion: 'apis.kcp.io/v1alpha1',
       kind: 'APIConversion',
       metadata: { name: 'v1.widgets.example.dev' },
       spec: { conversions },
     });
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
-    const definition = world.api.get(crds, bound, 'uid-of-v1.widgets.example.dev');
+    const definition = fixture.api.get(crds, bound, 'uid-of-v1.widgets.example.dev');
     expect(JSON.parse(definition?.metadata.annotations?.[conversionsAnnotation] ?? '')).toEqual(conversions);
   });
 });
 
-describe('what goes wrong', () => {
-  test('more names than a logical cluster can lock are told', async () => {
-    world.api.onWrite = (_verb, { resource }) => {
+describe('failures', () => {
+  test('reports locks that do not fit into the annotations of the LogicalCluster', async () => {
+    fixture.api.onWrite = (_verb, { resource }) => {
       if (resource !== logicalClusters.resource) return;
       throw new StatusError({ code: 422, reason: 'Invalid', message: 'metadata.annotations: Too long' });
     };
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
-    expect(world.conditionsOf('things')['InitialBindingCompleted']).toBe(
+    expect(fixture.conditionsOf('things')['InitialBindingCompleted']).toBe(
       'False InternalError: Unable to bind APIs: metadata.annotations: Too long',
     );
   });
 
-  test('a schema that is no definition is told with its causes', async () => {
-    world.api.onWrite = (verb, { resource }) => {
+  test('reports the causes of an invalid schema', async () => {
+    fixture.api.onWrite = (verb, { resource }) => {
       if (verb !== 'create' || resource !== crds.resource) return;
       throw new StatusError({
         code: 422,
@@ -302,29 +327,29 @@ describe('what goes wrong', () => {
         details: {
           causes: [
             { reason: 'FieldValueInvalid', message: 'Invalid value: "x": no', field: 'spec.scope' },
-            // The names of the spec, told once more.
+            // The same error as for the names in the spec.
             { reason: 'FieldValueInvalid', message: 'Invalid value: "y": no', field: 'status.acceptedNames.plural' },
           ],
         },
       });
     };
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
-    expect(world.conditionsOf('things')['InitialBindingCompleted']).toBe(
+    expect(fixture.conditionsOf('things')['InitialBindingCompleted']).toBe(
       'False APIResourceSchemaInvalid: APIResourceSchema provider|v1.widgets.example.dev is invalid: [{FieldValueInvalid Invalid value: "x": no spec.scope}]',
     );
   });
 
-  test('definitions that take long are told, those that are on their way are not', async () => {
-    world.api.onWrite = (verb, { resource }) => {
+  test('reports definitions that are not established within a quarter of a second', async () => {
+    fixture.api.onWrite = (verb, { resource }) => {
       if (verb === 'create' && resource === crds.resource) throw statusErrors.alreadyExists(crds, 'slow');
     };
-    world.api.put(apiBindings, consumer, bindingOf('things'));
-    await world.clock.advance(200);
-    expect(world.binding('things')?.status).toBeUndefined();
-    await world.clock.advance(100);
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
+    await fixture.clock.advance(200);
+    expect(fixture.binding('things')?.status).toBeUndefined();
+    await fixture.clock.advance(100);
     const message = 'False WaitingForEstablished: Waiting for API(s) to be established: v1.widgets.example.dev';
-    expect(world.conditionsOf('things')).toEqual({
+    expect(fixture.conditionsOf('things')).toEqual({
       Ready: message,
       APIExportValid: 'True',
       BindingUpToDate: message,
@@ -332,83 +357,83 @@ describe('what goes wrong', () => {
     });
   });
 
-  test('a hundred bindings need one definition at once, and it is made once', async () => {
-    let asked = 0;
-    world.api.onWrite = (verb, { resource }) => void (verb === 'create' && resource === crds.resource && asked++);
+  test('creates a definition once for a hundred concurrent bindings', async () => {
+    let creates = 0;
+    fixture.api.onWrite = (verb, { resource }) => void (verb === 'create' && resource === crds.resource && creates++);
     const places = Array.from({ length: 100 }, (_, index) => `consumer-${index}` as LogicalClusterName);
     for (const place of places) {
-      world.api.put(logicalClusters, place, {
+      fixture.api.put(logicalClusters, place, {
         apiVersion: 'core.kcp.io/v1alpha1',
         kind: 'LogicalCluster',
         metadata: { name: 'cluster' },
       });
-      world.api.put(apiBindings, place, bindingOf('things'));
+      fixture.api.put(apiBindings, place, bindingOf('things'));
     }
     const phaseIn = (place: LogicalClusterName) =>
-      world.api.get<APIBinding>(apiBindings, place, 'things')?.status?.phase;
+      fixture.api.get<APIBinding>(apiBindings, place, 'things')?.status?.phase;
     await eventually(() => expect(new Set(places.map(phaseIn))).toEqual(new Set(['Bound'])));
-    expect(asked).toBe(1);
-    expect(world.api.writes.filter((write) => write.includes(' apibindings '))).toHaveLength(100);
+    expect(creates).toBe(1);
+    expect(fixture.api.writes.filter((write) => write.includes(' apibindings '))).toHaveLength(100);
   });
 
-  test('a definition that somebody else made is waited for, and no longer than it takes', async () => {
-    const made = definitionIn('widgets');
+  test('waits by events for a definition that another process created', async () => {
+    const definition = definitionIn('widgets');
     const metadata = { name: 'uid-of-v1.widgets.example.dev' };
-    world.api.put(crds, bound, { ...made, metadata, status: { acceptedNames: { plural: '', kind: '' } } });
-    world.api.put(apiBindings, consumer, bindingOf('things'));
-    await eventually(() => expect(world.api.writes).toContain('patch logicalclusters consumer|cluster'));
-    expect(world.binding('things')?.status).toBeUndefined();
-    const start = world.clock.monotonic();
-    world.api.put(crds, bound, { ...made, metadata });
-    await eventually(() => expect(world.binding('things')?.status?.phase).toBe('Bound'));
-    expect(world.clock.monotonic()).toBe(start);
+    fixture.api.put(crds, bound, { ...definition, metadata, status: { acceptedNames: { plural: '', kind: '' } } });
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
+    await eventually(() => expect(fixture.api.writes).toContain('patch logicalclusters consumer|cluster'));
+    expect(fixture.binding('things')?.status).toBeUndefined();
+    const start = fixture.clock.monotonic();
+    fixture.api.put(crds, bound, { ...definition, metadata });
+    await eventually(() => expect(fixture.binding('things')?.status?.phase).toBe('Bound'));
+    expect(fixture.clock.monotonic()).toBe(start);
   });
 
-  test('a definition that is deleted is made again', async () => {
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+  test('recreates a deleted definition', async () => {
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
-    world.api.remove(crds, { cluster: bound, namespace: '', name: 'uid-of-v1.widgets.example.dev' });
+    fixture.api.remove(crds, { cluster: bound, namespace: '', name: 'uid-of-v1.widgets.example.dev' });
     await settled();
-    expect(world.api.get(crds, bound, 'uid-of-v1.widgets.example.dev')).toBeDefined();
-    expect(world.conditionsOf('things')['BindingUpToDate']).toBe('True');
+    expect(fixture.api.get(crds, bound, 'uid-of-v1.widgets.example.dev')).toBeDefined();
+    expect(fixture.conditionsOf('things')['BindingUpToDate']).toBe('True');
   });
 
-  test('killed after any write, a binding is finished by the next controller', async () => {
+  test('a binding interrupted before any write is completed by the next controller', async () => {
     for (let allowed = 0; ; allowed++) {
-      world = new BindingWorld();
-      await world.controller.stop();
-      world.api.put(logicalClusters, consumer, {
+      fixture = new BindingFixture();
+      await fixture.controller.stop();
+      fixture.api.put(logicalClusters, consumer, {
         apiVersion: 'core.kcp.io/v1alpha1',
         kind: 'LogicalCluster',
         metadata: { name: 'cluster' },
       });
-      world.api.put(
+      fixture.api.put(
         apiExports,
         provider,
         exportOf('things', ['v1.widgets.example.dev', 'v1.gears.example.dev'], 'hash'),
       );
-      world.api.put(apiBindings, consumer, bindingOf('things'));
+      fixture.api.put(apiBindings, consumer, bindingOf('things'));
       let left = allowed;
-      world.api.onWrite = () => {
+      fixture.api.onWrite = () => {
         if (left-- <= 0) throw new Error('killed');
       };
-      const first = world.start();
+      const first = fixture.start();
       await settled();
-      const wasKilled = left < 0;
+      const wasInterrupted = left < 0;
       await first.stop();
-      world.api.onWrite = () => undefined;
-      world.controller = world.start();
+      fixture.api.onWrite = () => undefined;
+      fixture.controller = fixture.start();
       await settled();
-      expect(world.binding('things')?.status).toMatchObject({
+      expect(fixture.binding('things')?.status).toMatchObject({
         phase: 'Bound',
         boundResources: [{ resource: 'widgets' }, { resource: 'gears' }],
       });
-      expect(world.locks).toBe('{"gears.example.dev":{"n":"things"},"widgets.example.dev":{"n":"things"}}');
-      if (!wasKilled) {
+      expect(fixture.locks).toBe('{"gears.example.dev":{"n":"things"},"widgets.example.dev":{"n":"things"}}');
+      if (!wasInterrupted) {
         expect(allowed).toBeGreaterThan(3);
         return;
       }
-      await world.controller.stop();
+      await fixture.controller.stop();
     }
   });
 });

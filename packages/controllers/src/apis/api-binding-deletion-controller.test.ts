@@ -6,11 +6,11 @@ import {
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import { apiBindingFinalizer, apiBindings, boundDefinitionsCluster, type APIBinding } from '@multiplane/apis';
-import { FakeClock, silentLogger } from '@multiplane/component-base';
-import { atRest } from '@multiplane/testing';
+import { silentLogger } from '@multiplane/component-base';
+import { FakeClock, advanceUntilIdle } from '@multiplane/testing';
 import { crds } from '../apiextensions/crd-names.ts';
 import type { Controller } from '../runtime/controller.ts';
-import { FakeApi } from '../test-support/fake-api.ts';
+import { FakeApi } from '../../test/fake-api.ts';
 import { apiBindingDeletionController } from './api-binding-deletion-controller.ts';
 
 const widgets: GroupVersionResource = { group: 'example.dev', version: 'v1', resource: 'widgets' };
@@ -63,11 +63,10 @@ const success = (): string | undefined => {
   const found = binding()?.status?.conditions?.find(({ type }) => type === 'BindingResourceDeleteSuccess');
   return found === undefined ? undefined : `${found.status} ${found.reason ?? ''}: ${found.message ?? ''}`;
 };
-/** Lets everything happen that waits for no clock. */
-const settled = (): Promise<void> => atRest(clock, 100, [controller]);
+const settled = (): Promise<void> => advanceUntilIdle(clock, 100, [controller]);
 
-describe('a binding that is deleted', () => {
-  test('goes with the objects of its resources, and leaves the others', async () => {
+describe('a deleted APIBinding', () => {
+  test('is removed with the objects of its resources only', async () => {
     api.put(widgets, consumer, widget('a'));
     api.put({ ...widgets, resource: 'gears' }, consumer, { ...widget('b'), kind: 'Gear' });
     api.put(apiBindings, consumer, bindingOf());
@@ -78,7 +77,7 @@ describe('a binding that is deleted', () => {
     expect(api.all({ ...widgets, resource: 'gears' })).toHaveLength(1);
   });
 
-  test('waits for finalizers of its objects, and goes with the last one', async () => {
+  test('waits for finalizers of its objects and is removed with the last object', async () => {
     api.put(widgets, consumer, widget('held', ['example.dev/hold']));
     api.put(apiBindings, consumer, bindingOf());
     api.remove(apiBindings, reference);
@@ -92,7 +91,7 @@ describe('a binding that is deleted', () => {
     expect(binding()).toBeUndefined();
   });
 
-  test('asks for its objects in a version that is served, whichever they are stored in', async () => {
+  test('deletes objects in a served version, whichever they are stored in', async () => {
     api.put(crds, boundDefinitionsCluster as LogicalClusterName, {
       apiVersion: 'apiextensions.k8s.io/v1',
       kind: 'CustomResourceDefinition',
@@ -105,32 +104,32 @@ describe('a binding that is deleted', () => {
         ],
       },
     });
-    const asked: string[] = [];
-    api.onWrite = (verb, resource) => void (verb === 'deletecollection' && asked.push(resource.version));
+    const versions: string[] = [];
+    api.onWrite = (verb, resource) => void (verb === 'deletecollection' && versions.push(resource.version));
     api.put(widgets, consumer, widget('old'));
     api.put(apiBindings, consumer, bindingOf());
     api.remove(apiBindings, reference);
     await settled();
-    expect(asked).toEqual(['v2']);
+    expect(versions).toEqual(['v2']);
   });
 
-  test('tells what failed, and tries again', async () => {
+  test('reports failures and retries', async () => {
     let broken = true;
     api.onWrite = (verb) => {
       if (broken && verb === 'deletecollection')
-        throw new StatusError({ code: 500, reason: 'InternalError', message: 'the store is away' });
+        throw new StatusError({ code: 500, reason: 'InternalError', message: 'storage is unavailable' });
     };
     api.put(widgets, consumer, widget('a'));
     api.put(apiBindings, consumer, bindingOf());
     api.remove(apiBindings, reference);
     await settled();
-    expect(success()).toBe('False ResourceDeletionFailed: widgets.example.dev: the store is away');
+    expect(success()).toBe('False ResourceDeletionFailed: widgets.example.dev: storage is unavailable');
     broken = false;
     await clock.advance(60_000);
     expect(binding()).toBeUndefined();
   });
 
-  test('stays until nothing is claimed through it any more', async () => {
+  test('waits until no permission claim is applied', async () => {
     const claims = [{ group: '', resource: 'configmaps', verbs: ['get'] }];
     api.put(apiBindings, consumer, bindingOf({ appliedPermissionClaims: claims }));
     api.remove(apiBindings, reference);
@@ -142,7 +141,7 @@ describe('a binding that is deleted', () => {
     expect(binding()).toBeUndefined();
   });
 
-  test('leaves alone what is stored elsewhere', async () => {
+  test('does not delete objects of virtual resources', async () => {
     api.put(widgets, consumer, widget('virtual'));
     const { status } = bindingOf() as APIBinding;
     const [{ storageVersions: _versions, ...resource } = { group: '' }] = status?.boundResources ?? [];
@@ -153,7 +152,7 @@ describe('a binding that is deleted', () => {
     expect(api.all(widgets)).toHaveLength(1);
   });
 
-  test('killed after any write, it is finished by the next controller', async () => {
+  test('interrupted before any write, is removed by the next controller', async () => {
     await controller.stop();
     for (let allowed = 0; ; allowed++) {
       api = new FakeApi();
@@ -166,14 +165,14 @@ describe('a binding that is deleted', () => {
       };
       const first = start();
       await settled();
-      const wasKilled = left < 0;
+      const wasInterrupted = left < 0;
       await first.stop();
       api.onWrite = () => undefined;
       controller = start();
       await settled();
       expect(binding()).toBeUndefined();
       expect(api.all(widgets)).toEqual([]);
-      if (!wasKilled) {
+      if (!wasInterrupted) {
         expect(allowed).toBeGreaterThan(1);
         return;
       }

@@ -16,26 +16,26 @@ import { crds, type CustomResourceDefinition } from '../apiextensions/crd-names.
 import { deleteContent, type RemainingContent } from '../core/delete-content.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
-import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
-import { setKcpCondition, type KcpCondition } from '../tenancy/kcp-conditions.ts';
-import { ObjectWaits } from './object-waits.ts';
+import { ignoreReasons, withChanges, updateStatus } from '../runtime/object-writes.ts';
+import { setKcpCondition, type NewKcpCondition } from '../runtime/kcp-conditions.ts';
+import { DeletionWaitIndex } from './deletion-wait-index.ts';
 
-/** What goes by an event brings the binding back at once; this is for what was missed. */
+/** A fallback: deletions of objects and changes of the binding requeue it by events. */
 const recheckMs = 5_000;
 
 /**
- * Empties a binding that is deleted (C5.15): the objects of its resources go, each kind as a collection, and when the
- * last of them is gone and nobody claims anything through it any more, the finalizer goes. The names stay locked until
- * the binding itself is gone, so that nobody meets objects that are not his.
+ * Deletes the content of an APIBinding that is being deleted (kcp: pkg/reconciler/apis/apibindingdeletion): the objects of
+ * its resources by deletecollection; the finalizer is removed when the last object is gone and no permission claim is
+ * applied any more. The names stay locked until the binding is gone, so that another binding never serves its objects.
  *
- * What is stored elsewhere (virtual resources) has no storage versions and is not touched.
+ * Virtual resources are stored by their provider. They have no storage versions, and their objects are not deleted.
  */
 export function apiBindingDeletionController(modules: ControllerModules): Controller {
   const { informers, client, clock } = modules;
   const bindings = informers.informer<APIBinding>(apiBindings);
   const definitions = informers.informer<CustomResourceDefinition>(crds);
   const controller: Controller = new Controller({ name: 'apibinding-deletion', reconcile }, modules);
-  const waits = new ObjectWaits({ metadata: informers.metadata, again: (key) => controller.queue.add(key) });
+  const waits = new DeletionWaitIndex({ metadata: informers.metadata, requeue: (key) => controller.queue.add(key) });
 
   bindings.addHandlers({
     added: (binding, reference) => {
@@ -69,20 +69,21 @@ export function apiBindingDeletionController(modules: ControllerModules): Contro
     );
     const isGone = remaining.failures.length === 0 && remaining.objects.size === 0;
     const isHeld = (binding.status?.appliedPermissionClaims ?? []).length > 0;
-    // Nobody would see that all is well of what goes with the next write.
-    const written = isGone && !isHeld ? false : await tell(binding, cluster, conditionOf(remaining));
+    // A success is not worth a write if the next one removes the finalizer.
+    const written = isGone && !isHeld ? false : await writeCondition(binding, cluster, conditionOf(remaining));
     if (remaining.failures.length > 0) throw new Error(remaining.failures.join('; '));
     if (remaining.objects.size > 0) return recheckMs;
-    // The change of the status comes back as an event, and with it this key.
+    // The event of the status write requeues the binding.
     if (written) return;
-    // Claims hold until here: who provides the API may need what he claimed to clean up. Their controller takes them back now.
+    // Claims stay applied until here, because the provider may need the claimed objects for its finalizers. The permission
+    // claim controller removes them now.
     if (isHeld) return recheckMs;
     waits.forget(key);
     const metadata = { finalizers: finalizers.filter((name) => name !== apiBindingFinalizer) };
-    await ignoring(['NotFound'], () => client.update(apiBindings, cluster, mutable(binding, { metadata })));
+    await ignoreReasons(['NotFound'], () => client.update(apiBindings, cluster, withChanges(binding, { metadata })));
   }
 
-  /** Objects may be stored in a version that nobody serves any more; all of them go by one that is served. */
+  /** The resource in a served version: the storage version of old objects may not be served any more. */
   function servedAs({
     group,
     resource,
@@ -96,10 +97,10 @@ export function apiBindingDeletionController(modules: ControllerModules): Contro
     return { group, version: name, resource };
   }
 
-  function tell(
+  function writeCondition(
     binding: DeepReadonly<APIBinding>,
     cluster: LogicalClusterName,
-    condition: Omit<KcpCondition, 'lastTransitionTime'>,
+    condition: NewKcpCondition,
   ): Promise<boolean> {
     const conditions = setKcpCondition(binding.status?.conditions, condition, new Date(clock.now()));
     return updateStatus(client, apiBindings, cluster, binding, {
@@ -112,7 +113,7 @@ export function apiBindingDeletionController(modules: ControllerModules): Contro
 
 const isDeleting = ({ metadata }: DeepReadonly<APIBinding>): boolean => metadata.deletionTimestamp !== undefined;
 
-function conditionOf({ objects, finalizers, failures }: RemainingContent): Omit<KcpCondition, 'lastTransitionTime'> {
+function conditionOf({ objects, finalizers, failures }: RemainingContent): NewKcpCondition {
   const type = 'BindingResourceDeleteSuccess';
   const failed = { type, status: 'False', severity: 'Error' } as const;
   if (failures.length > 0) return { ...failed, reason: 'ResourceDeletionFailed', message: failures.join('; ') };

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type JsonObject, type KubeObject } from '@multiplane/apimachinery';
 import { apiBindings, apiExports, apiResourceSchemas, resourceBindingsAnnotation } from '@multiplane/apis';
-import { atRest } from '@multiplane/testing';
+import { advanceUntilIdle } from '@multiplane/testing';
 import { crds } from '../apiextensions/crd-names.ts';
 import { logicalClusters } from '../tenancy/kinds.ts';
 import {
@@ -13,54 +13,54 @@ import {
   exportOf,
   bindingOf,
   definitionIn,
-  BindingWorld,
-} from '../test-support/binding-world.ts';
+  BindingFixture,
+} from '../../test/binding-fixture.ts';
 
-let world: BindingWorld;
+let fixture: BindingFixture;
 beforeEach(() => {
-  world = new BindingWorld();
+  fixture = new BindingFixture();
 });
-afterEach(() => world.controller.stop());
-const settled = (): Promise<void> => atRest(world.clock, 1_000, [world.controller]);
+afterEach(() => fixture.controller.stop());
+const settled = (): Promise<void> => advanceUntilIdle(fixture.clock, 1_000, [fixture.controller]);
 
-describe('names that are taken', () => {
-  test('by another binding: exactly one of two at once gets the resource, the other when it goes', async () => {
-    world.api.put(apiExports, provider, exportOf('rival', ['v1.widgets.example.dev'], 'rival-hash'));
-    world.api.put(apiBindings, consumer, bindingOf('things'));
-    world.api.put(apiBindings, consumer, bindingOf('rival'));
+describe('naming conflicts', () => {
+  test('with a concurrent binding: one gets the resource, the other when the first is deleted', async () => {
+    fixture.api.put(apiExports, provider, exportOf('rival', ['v1.widgets.example.dev'], 'rival-hash'));
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
+    fixture.api.put(apiBindings, consumer, bindingOf('rival'));
     await settled();
     const [winner, loser] =
-      world.binding('things')?.status?.phase === 'Bound'
+      fixture.binding('things')?.status?.phase === 'Bound'
         ? (['things', 'rival'] as const)
         : (['rival', 'things'] as const);
     const message = `False NamingConflicts: Unable to bind APIs because they are bound by other APIBindings or CRDs: map[widgets.example.dev:{${winner} false}]`;
-    expect(world.conditionsOf(loser)).toEqual({
+    expect(fixture.conditionsOf(loser)).toEqual({
       Ready: message,
       APIExportValid: 'True',
       BindingUpToDate: message,
       InitialBindingCompleted: message,
     });
-    expect(world.binding(loser)?.status?.boundResources).toBeUndefined();
-    world.api.remove(apiBindings, { cluster: consumer, namespace: '', name: winner });
+    expect(fixture.binding(loser)?.status?.boundResources).toBeUndefined();
+    fixture.api.remove(apiBindings, { cluster: consumer, namespace: '', name: winner });
     const reference = { cluster: consumer, namespace: '', name: 'cluster' };
     const annotations = { [resourceBindingsAnnotation]: '{}' };
-    await world.api.client.patch(logicalClusters, reference, 'application/merge-patch+json', {
+    await fixture.api.client.patch(logicalClusters, reference, 'application/merge-patch+json', {
       metadata: { annotations },
     });
     await settled();
-    expect(world.binding(loser)?.status?.phase).toBe('Bound');
+    expect(fixture.binding(loser)?.status?.phase).toBe('Bound');
   });
 
-  test('by a definition of the logical cluster, until it goes', async () => {
-    world.api.put(crds, consumer, definitionIn('widgets'));
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+  test('with a CRD of the logical cluster last until it is deleted', async () => {
+    fixture.api.put(crds, consumer, definitionIn('widgets'));
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
     const message =
       'False NamingConflicts: Unable to bind APIs: naming conflict with CustomResourceDefinition "widgets.example.dev": spec.names.plural=widgets is forbidden';
-    expect(world.conditionsOf('things')).toEqual({ BindingUpToDate: message, InitialBindingCompleted: message });
-    world.api.remove(crds, { cluster: consumer, namespace: '', name: 'widgets.example.dev' });
+    expect(fixture.conditionsOf('things')).toEqual({ BindingUpToDate: message, InitialBindingCompleted: message });
+    fixture.api.remove(crds, { cluster: consumer, namespace: '', name: 'widgets.example.dev' });
     await settled();
-    expect(world.binding('things')?.status?.phase).toBe('Bound');
+    expect(fixture.binding('things')?.status?.phase).toBe('Bound');
   });
 
   test.each([
@@ -68,13 +68,13 @@ describe('names that are taken', () => {
     ['shortNames', namesOf('others', ['wd']), 'shortNames=[x wd]'],
     ['kind', { ...namesOf('others'), kind: 'Widget' }, 'kind=Widget'],
     ['listKind', { ...namesOf('others'), listKind: 'WidgetList' }, 'listKind=WidgetList'],
-  ])('also the %s', async (_what, names, text) => {
-    world.api.put(apiResourceSchemas, provider, schemaOf('v3.widgets.example.dev', namesOf('widgets', ['x', 'wd'])));
-    world.api.put(apiExports, provider, exportOf('short', ['v3.widgets.example.dev'], 'short-hash'));
-    world.api.put(crds, consumer, definitionIn('others', names));
-    world.api.put(apiBindings, consumer, bindingOf('short'));
+  ])('include the %s', async (_what, names, text) => {
+    fixture.api.put(apiResourceSchemas, provider, schemaOf('v3.widgets.example.dev', namesOf('widgets', ['x', 'wd'])));
+    fixture.api.put(apiExports, provider, exportOf('short', ['v3.widgets.example.dev'], 'short-hash'));
+    fixture.api.put(crds, consumer, definitionIn('others', names));
+    fixture.api.put(apiBindings, consumer, bindingOf('short'));
     await settled();
-    expect(world.conditionsOf('short')['BindingUpToDate']).toBe(
+    expect(fixture.conditionsOf('short')['BindingUpToDate']).toBe(
       `False NamingConflicts: Unable to bind APIs: naming conflict with CustomResourceDefinition "others.example.dev": spec.names.${text} is forbidden`,
     );
   });
@@ -83,109 +83,116 @@ describe('names that are taken', () => {
     ['secrets', namesOf('secrets'), 'secrets', 'plural=secrets'],
     ['vaults', { ...namesOf('vaults'), shortNames: ['secrets'] }, 'secrets', 'shortNames=[secrets]'],
     ['vaults', { ...namesOf('vaults'), kind: 'Secret' }, 'secrets', 'kind=Secret'],
-  ])('by a kind that every logical cluster has: %s %j', async (plural, names, taken, text) => {
+  ])('with a built-in kind: %s %j', async (plural, names, taken, text) => {
     const schema = schemaOf(`v1.${plural}.core`, names);
-    world.api.put(apiResourceSchemas, provider, { ...schema, spec: { ...(schema['spec'] as JsonObject), group: '' } });
+    fixture.api.put(apiResourceSchemas, provider, {
+      ...schema,
+      spec: { ...(schema['spec'] as JsonObject), group: '' },
+    });
     const shadow = exportOf('shadow', [], 'shadow-hash');
     const resources = [{ name: plural, group: '', schema: `v1.${plural}.core` }];
-    world.api.put(apiExports, provider, { ...shadow, spec: { resources } });
-    world.api.put(apiBindings, consumer, bindingOf('shadow'));
+    fixture.api.put(apiExports, provider, { ...shadow, spec: { resources } });
+    fixture.api.put(apiBindings, consumer, bindingOf('shadow'));
     await settled();
-    expect(world.conditionsOf('shadow')['BindingUpToDate']).toBe(
+    expect(fixture.conditionsOf('shadow')['BindingUpToDate']).toBe(
       `False NamingConflicts: Unable to bind APIs: naming conflict with the built-in "${taken}": spec.names.${text} is forbidden`,
     );
-    expect(world.binding('shadow')?.status?.boundResources).toBeUndefined();
+    expect(fixture.binding('shadow')?.status?.boundResources).toBeUndefined();
   });
 
-  test('by several are told with the first of them, whichever of its names it is', async () => {
+  test('with several CRDs are reported for the first by uid', async () => {
     const uid = (text: string, names: ReturnType<typeof namesOf>): KubeObject => {
       const made = definitionIn(names.plural, names);
       return { ...made, metadata: { ...made.metadata, uid: text } };
     };
-    world.api.put(crds, consumer, uid('2', { ...namesOf('others'), singular: 'widget' }));
-    world.api.put(crds, consumer, uid('1', { ...namesOf('thirds'), listKind: 'WidgetList' }));
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+    fixture.api.put(crds, consumer, uid('2', { ...namesOf('others'), singular: 'widget' }));
+    fixture.api.put(crds, consumer, uid('1', { ...namesOf('thirds'), listKind: 'WidgetList' }));
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
-    expect(world.conditionsOf('things')['BindingUpToDate']).toBe(
+    expect(fixture.conditionsOf('things')['BindingUpToDate']).toBe(
       'False NamingConflicts: Unable to bind APIs: naming conflict with CustomResourceDefinition "thirds.example.dev": spec.names.listKind=WidgetList is forbidden',
     );
   });
 
-  test('by a binding with another resource are told with its export', async () => {
-    world.api.put(
+  test('with another binding are reported with its export', async () => {
+    fixture.api.put(
       apiResourceSchemas,
       provider,
       schemaOf('v1.others.example.dev', { ...namesOf('others'), singular: 'widget' }),
     );
-    world.api.put(apiExports, provider, exportOf('others', ['v1.others.example.dev'], 'others-hash'));
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+    fixture.api.put(apiExports, provider, exportOf('others', ['v1.others.example.dev'], 'others-hash'));
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
-    world.api.put(apiBindings, consumer, bindingOf('others'));
+    fixture.api.put(apiBindings, consumer, bindingOf('others'));
     await settled();
-    expect(world.conditionsOf('others')['BindingUpToDate']).toBe(
+    expect(fixture.conditionsOf('others')['BindingUpToDate']).toBe(
       'False NamingConflicts: Unable to bind APIs: naming conflict with APIBinding "things" bound to APIExport root:provider:things: spec.names.singular=widget is forbidden',
     );
   });
 });
 
-describe('what is exported changes', () => {
-  test('to another schema: bound again, with the versions of both in storage', async () => {
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+describe('a changed export', () => {
+  test('with another schema is bound again, with the storage versions of both', async () => {
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
     const next = schemaOf('v2.widgets.example.dev');
     const spec = next['spec'] as JsonObject;
     spec['versions'] = [{ name: 'v2', served: true, storage: true, schema: { type: 'object' } }];
-    world.api.put(apiResourceSchemas, provider, next);
-    world.api.put(apiExports, provider, exportOf('things', ['v2.widgets.example.dev'], 'hash'));
+    fixture.api.put(apiResourceSchemas, provider, next);
+    fixture.api.put(apiExports, provider, exportOf('things', ['v2.widgets.example.dev'], 'hash'));
     await settled();
-    expect(world.binding('things')?.status?.boundResources).toMatchObject([
+    expect(fixture.binding('things')?.status?.boundResources).toMatchObject([
       { schema: { name: 'v2.widgets.example.dev' }, storageVersions: ['v1', 'v2'] },
     ]);
   });
 
-  test('to a schema with another name that is taken: told, and bound to the old one on', async () => {
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+  test('with a schema whose new name is taken stays bound to the old schema', async () => {
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
-    world.api.put(crds, consumer, definitionIn('others', namesOf('others', ['wd'])));
-    world.api.put(apiResourceSchemas, provider, schemaOf('v2.widgets.example.dev', namesOf('widgets', ['wd'])));
-    world.api.put(apiExports, provider, exportOf('things', ['v2.widgets.example.dev'], 'hash'));
+    fixture.api.put(crds, consumer, definitionIn('others', namesOf('others', ['wd'])));
+    fixture.api.put(apiResourceSchemas, provider, schemaOf('v2.widgets.example.dev', namesOf('widgets', ['wd'])));
+    fixture.api.put(apiExports, provider, exportOf('things', ['v2.widgets.example.dev'], 'hash'));
     await settled();
-    expect(world.conditionsOf('things')).toMatchObject({
+    expect(fixture.conditionsOf('things')).toMatchObject({
       Ready: 'True',
       BindingUpToDate:
         'False NamingConflicts: Unable to bind APIs: naming conflict with CustomResourceDefinition "others.example.dev": spec.names.shortNames=[wd] is forbidden',
     });
-    expect(world.binding('things')?.status?.boundResources).toMatchObject([
+    expect(fixture.binding('things')?.status?.boundResources).toMatchObject([
       { schema: { name: 'v1.widgets.example.dev' } },
     ]);
   });
 
-  test('a removed resource is freed again, unlike the reference: not bound, not locked', async () => {
-    world.api.put(apiExports, provider, exportOf('things', ['v1.widgets.example.dev', 'v1.gears.example.dev'], 'hash'));
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+  test('unbinds and unlocks a dropped resource, unlike kcp', async () => {
+    fixture.api.put(
+      apiExports,
+      provider,
+      exportOf('things', ['v1.widgets.example.dev', 'v1.gears.example.dev'], 'hash'),
+    );
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
-    expect(world.locks).toBe('{"gears.example.dev":{"n":"things"},"widgets.example.dev":{"n":"things"}}');
-    world.api.put(apiExports, provider, exportOf('things', ['v1.gears.example.dev'], 'hash'));
+    expect(fixture.locks).toBe('{"gears.example.dev":{"n":"things"},"widgets.example.dev":{"n":"things"}}');
+    fixture.api.put(apiExports, provider, exportOf('things', ['v1.gears.example.dev'], 'hash'));
     await settled();
-    expect(world.binding('things')?.status?.boundResources?.map(({ resource }) => resource)).toEqual(['gears']);
-    expect(world.locks).toBe('{"gears.example.dev":{"n":"things"}}');
+    expect(fixture.binding('things')?.status?.boundResources?.map(({ resource }) => resource)).toEqual(['gears']);
+    expect(fixture.locks).toBe('{"gears.example.dev":{"n":"things"}}');
   });
 
-  test('a removed resource that has objects is freed with the last of them', async () => {
-    world.api.put(apiBindings, consumer, bindingOf('things'));
+  test('unbinds a dropped resource with objects when the last object is deleted', async () => {
+    fixture.api.put(apiBindings, consumer, bindingOf('things'));
     await settled();
-    world.api.put(widgets, consumer, {
+    fixture.api.put(widgets, consumer, {
       apiVersion: 'example.dev/v1',
       kind: 'Widget',
       metadata: { name: 'w', namespace: 'n' },
     });
-    world.api.put(apiExports, provider, exportOf('things', [], 'hash'));
+    fixture.api.put(apiExports, provider, exportOf('things', [], 'hash'));
     await settled();
-    expect(world.binding('things')?.status?.boundResources).toHaveLength(1);
-    expect(world.locks).toBe('{"widgets.example.dev":{"n":"things"}}');
-    world.api.remove(widgets, { cluster: consumer, namespace: 'n', name: 'w' });
+    expect(fixture.binding('things')?.status?.boundResources).toHaveLength(1);
+    expect(fixture.locks).toBe('{"widgets.example.dev":{"n":"things"}}');
+    fixture.api.remove(widgets, { cluster: consumer, namespace: 'n', name: 'w' });
     await settled();
-    expect(world.binding('things')?.status?.boundResources).toBeUndefined();
-    expect(world.locks).toBe('{}');
+    expect(fixture.binding('things')?.status?.boundResources).toBeUndefined();
+    expect(fixture.locks).toBe('{}');
   });
 });

@@ -11,13 +11,13 @@ import type { InformerSource, ObjectReference } from '@multiplane/client';
 import { crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
-import { ignoring } from '../runtime/update-status.ts';
+import { ignoreReasons } from '../runtime/object-writes.ts';
 
 const boundCluster = boundDefinitionsCluster as LogicalClusterName;
 
 /**
- * Brings an APIConversion, also of another shard, to the bound definition of the schema of its name (C2.6): there, where
- * objects are served, nobody has to look for it. A schema never changes, its conversion may.
+ * Copies an APIConversion of any shard to an annotation of the bound definition of the APIResourceSchema with the same
+ * name, where the API server reads it. Schemas are immutable, conversions are not.
  */
 export function apiConversionController(
   modules: ControllerModules & { readonly globalInformers: InformerSource },
@@ -27,12 +27,12 @@ export function apiConversionController(
   const schemas = globalInformers.informer<APIResourceSchema>(apiResourceSchemas);
   const conversions = globalInformers.informer<APIConversion>(apiConversions);
   const controller: Controller = new Controller({ name: 'apiconversion', reconcile }, modules);
-  const touched = (reference: ObjectReference, canWait = false): void =>
-    controller.queue.add(keyOf(reference), canWait);
+  const enqueue = (reference: ObjectReference, isLowPriority = false): void =>
+    controller.queue.add(keyOf(reference), isLowPriority);
   conversions.addHandlers({
-    added: (_object, reference, wasThere) => touched(reference, wasThere),
-    updated: (_object, _old, reference) => touched(reference),
-    deleted: (_old, reference) => touched(reference),
+    added: (_object, reference, isInInitialList) => enqueue(reference, isInInitialList),
+    updated: (_object, _old, reference) => enqueue(reference),
+    deleted: (_old, reference) => enqueue(reference),
   });
 
   async function reconcile(key: string): Promise<void> {
@@ -40,9 +40,9 @@ export function apiConversionController(
     const name = schemas.get(reference)?.metadata.uid ?? '';
     const definition = definitions.get({ cluster: boundCluster, namespace: '', name });
     if (definition === undefined) return;
-    const wanted = conversionsText(conversions.get(reference));
+    const wanted = formatConversions(conversions.get(reference));
     if (definition.metadata.annotations?.[conversionsAnnotation] === wanted) return;
-    await ignoring(['NotFound'], () =>
+    await ignoreReasons(['NotFound'], () =>
       client.patch(crds, { cluster: boundCluster, namespace: '', name }, 'application/merge-patch+json', {
         metadata: { annotations: { [conversionsAnnotation]: wanted ?? null } },
       }),
@@ -52,7 +52,7 @@ export function apiConversionController(
 }
 
 /** Value of {@link conversionsAnnotation}; undefined without conversions. */
-export function conversionsText(conversion: DeepReadonly<APIConversion> | undefined): string | undefined {
+export function formatConversions(conversion: DeepReadonly<APIConversion> | undefined): string | undefined {
   const conversions = conversion?.spec?.conversions;
   return conversions === undefined ? undefined : JSON.stringify(conversions);
 }

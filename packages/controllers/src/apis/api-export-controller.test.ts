@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { apiExportEndpointSlices, apiExports, skipEndpointSliceAnnotation, type APIExport } from '@multiplane/apis';
-import { FakeClock, silentLogger } from '@multiplane/component-base';
-import { atRest } from '@multiplane/testing';
+import { silentLogger } from '@multiplane/component-base';
+import { FakeClock, advanceUntilIdle } from '@multiplane/testing';
 import type { Controller } from '../runtime/controller.ts';
 import { shards } from '../sharding/kinds.ts';
-import { FakeApi } from '../test-support/fake-api.ts';
+import { FakeApi } from '../../test/fake-api.ts';
 import { apiExportController } from './api-export-controller.ts';
 
 const secrets: GroupVersionResource = { group: '', version: 'v1', resource: 'secrets' };
@@ -42,12 +42,12 @@ beforeEach(() => {
   clock = new FakeClock();
 });
 afterEach(() => controller.stop());
-const settled = (): Promise<void> => atRest(clock, 100, [controller]);
+const settled = (): Promise<void> => advanceUntilIdle(clock, 100, [controller]);
 const status = () => api.get<APIExport>(apiExports, cluster, 'things')?.status;
 const slice = () => api.get(apiExportEndpointSlices, cluster, 'things');
 
 describe('an export', () => {
-  test('without an identity gets a key of its own', async () => {
+  test('without an identity gets a new key', async () => {
     await start();
     api.put(apiExports, cluster, things);
     await settled();
@@ -58,7 +58,7 @@ describe('an export', () => {
     });
   });
 
-  test('has the hash of its key, and keeps it when the key changes', async () => {
+  test('has the hash of its key and keeps it when the key changes', async () => {
     await start();
     api.put(apiExports, cluster, withSecret);
     await settled();
@@ -72,7 +72,7 @@ describe('an export', () => {
     expect(status()?.conditions?.[0]?.message).toContain(`must match status.identityHash "${hash}"`);
   });
 
-  test('gets its endpoint slice, and gets it back, unless it wants none', async () => {
+  test('gets an endpoint slice, also after its deletion, unless annotated to have none', async () => {
     await start();
     api.put(secrets, cluster, secret('key'));
     api.put(apiExports, cluster, withSecret);
@@ -87,7 +87,7 @@ describe('an export', () => {
     expect(api.get(apiExportEndpointSlices, cluster, 'silent')).toBeUndefined();
   });
 
-  test('tells the URLs of all shards where that is wanted, and forgets them where it is not', async () => {
+  test('shows the URLs of all shards with the feature gate, and removes them without it', async () => {
     api.put(secrets, cluster, secret('key'));
     api.put(shards, 'root' as LogicalClusterName, shard('b', 'https://b/'));
     await start(true);

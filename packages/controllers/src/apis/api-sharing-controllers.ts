@@ -1,32 +1,50 @@
 import { apiBindings, type APIBinding } from '@multiplane/apis';
+import { cachedResourceSliceController } from '../cache/cached-resource-slice-controller.ts';
+import type { CachedResourceSliceModules } from '../cache/cached-resource-slice-reconcile.ts';
+import { cachedResourceSliceUrlController } from '../cache/cached-resource-slice-url-controller.ts';
+import type { CachedResourceSliceUrlModules } from '../cache/cached-resource-slice-url-reconcile.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { apiBindingController, type APIBindingControllerModules } from './api-binding-controller.ts';
 import { apiBindingDeletionController } from './api-binding-deletion-controller.ts';
 import { apiConversionController } from './api-conversion-controller.ts';
-import { boundDefinitionCleanupController } from './bound-definition-cleanup-controller.ts';
+import { crdCleanupController } from './crd-cleanup-controller.ts';
 import { endpointSliceController } from './endpoint-slice-controller.ts';
-import { endpointUrlController, type EndpointUrlModules } from './endpoint-url-controller.ts';
-import { ExportReferrers, exportOfBinding } from './export-finder.ts';
+import { endpointSliceUrlController } from './endpoint-slice-url-controller.ts';
+import type { EndpointSliceUrlModules } from './endpoint-slice-url-reconcile.ts';
+import { ExportReferenceIndex } from './export-reference-index.ts';
+import { bindingExportReference } from './export-reference.ts';
 import { extraAnnotationsController } from './extra-annotations-controller.ts';
 import { resourceLockController } from './resource-lock-controller.ts';
+import { virtualStorageController } from './virtual-storage-controller.ts';
+import type { VirtualStorageModules } from './virtual-storage-reconcile.ts';
 
-/** All that keeps bindings and endpoint slices (C5.11, C5.14, C5.15), over one index of which bindings an export has. */
+/** The controllers of APIBindings and APIExportEndpointSlices, over one shared index of bindings by export. */
 export function apiSharingControllers(
   options: { readonly shardName: string },
-  modules: Omit<EndpointUrlModules & APIBindingControllerModules, 'byExport'>,
+  modules: Omit<
+    EndpointSliceUrlModules &
+      APIBindingControllerModules &
+      CachedResourceSliceModules &
+      CachedResourceSliceUrlModules &
+      VirtualStorageModules,
+    'byExport'
+  >,
 ): Controller[] {
-  const byExport = new ExportReferrers(
-    { exportOf: exportOfBinding },
+  const byExport = new ExportReferenceIndex(
+    { referenceIn: bindingExportReference },
     { informer: modules.informers.informer<APIBinding>(apiBindings) },
   );
   return [
     apiBindingController({ ...modules, byExport }),
     apiBindingDeletionController(modules),
     apiConversionController(modules),
-    boundDefinitionCleanupController(modules),
+    crdCleanupController(modules),
     extraAnnotationsController({ ...modules, byExport }),
     resourceLockController(modules),
     endpointSliceController(modules),
-    endpointUrlController(options, { ...modules, byExport }),
+    endpointSliceUrlController(options, { ...modules, byExport }),
+    cachedResourceSliceController(modules),
+    cachedResourceSliceUrlController(options, { ...modules, byExport }),
+    virtualStorageController(modules),
   ];
 }

@@ -9,42 +9,43 @@ import {
 } from '@multiplane/apis';
 import type { InformerSource, Lister } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
-import { crds, nothingTaken, type CrdNames, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
+import { crds, noTakenNames, type CrdNames, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 import { definitionStatus } from '../apiextensions/definition-status.ts';
-import type { UpdateWhole } from '../runtime/update-status.ts';
-import { conversionsText } from './api-conversion-controller.ts';
+import type { UpdateWithStatus } from '../runtime/object-writes.ts';
+import { formatConversions } from './api-conversion-controller.ts';
 
-export interface BoundDefinitionModules {
+export interface BoundCRDCreatorModules {
+  /** Conversions of all shards. */
   readonly globalInformers: InformerSource;
   readonly clock: Clock;
-  /** Makes an object with its status, in one write. */
-  readonly createWhole: UpdateWhole;
+  /** Creates an object with its status in one write. */
+  readonly createWithStatus: UpdateWithStatus;
 }
 
 /**
- * Makes the definitions of bound schemas in `system:bound-crds` (C5.11). A hundred bindings that need the same one at the
- * same moment ask for it once.
+ * Creates the CustomResourceDefinitions of bound schemas in `system:bound-crds`, one request per schema however many
+ * bindings need it at the same time.
  *
- * No name is taken there, so what the controller of definitions will say of one is known from its first moment, and it is
- * made established: whoever waits for it waits for one write.
+ * Definitions there do not compete for names, so the status that the CRD controller would give is known in advance: the
+ * definition is created established, and its bindings wait for one write.
  */
-export class BoundDefinitionMaker {
-  readonly #modules: BoundDefinitionModules;
+export class BoundCRDCreator {
+  readonly #modules: BoundCRDCreatorModules;
   readonly #conversions: Lister<APIConversion>;
-  readonly #underWay = new Map<string, Promise<string | undefined>>();
+  readonly #inFlight = new Map<string, Promise<string | undefined>>();
 
-  constructor(modules: BoundDefinitionModules) {
+  constructor(modules: BoundCRDCreatorModules) {
     this.#modules = modules;
     this.#conversions = modules.globalInformers.informer<APIConversion>(apiConversions);
   }
 
-  /** Undefined: it is there; a text: why the schema cannot be a definition, as kcp tells it. */
-  make(schema: DeepReadonly<APIResourceSchema>): Promise<string | undefined> {
+  /** Resolves to undefined if the definition exists, or to kcp's message if the schema is not a valid definition. */
+  create(schema: DeepReadonly<APIResourceSchema>): Promise<string | undefined> {
     const { uid = '' } = schema.metadata;
-    let result = this.#underWay.get(uid);
+    let result = this.#inFlight.get(uid);
     if (result === undefined) {
-      result = this.#create(schema).finally(() => this.#underWay.delete(uid));
-      this.#underWay.set(uid, result);
+      result = this.#create(schema).finally(() => this.#inFlight.delete(uid));
+      this.#inFlight.set(uid, result);
     }
     return result;
   }
@@ -53,21 +54,18 @@ export class BoundDefinitionMaker {
     const { name = '', annotations } = schema.metadata;
     const cluster = (annotations?.[clusterAnnotation] ?? '') as LogicalClusterName;
     const definition = definitionOfSchema(schema) as CustomResourceDefinition;
-    definition.spec.names = completeNames(definition.spec.names);
-    const conversion = conversionsText(this.#conversions.get({ cluster, namespace: '', name }));
-    if (conversion !== undefined)
-      definition.metadata.annotations = { ...definition.metadata.annotations, [conversionsAnnotation]: conversion };
-    const { createWhole, clock } = this.#modules;
-    const stored = definition.spec.versions.filter(({ storage }) => storage).map((version) => version.name);
-    const status = {
-      ...definitionStatus(definition, nothingTaken, new Date(clock.now())),
-      storedVersions: stored,
-    };
+    definition.spec.names = withDefaults(definition.spec.names);
+    const conversions = formatConversions(this.#conversions.get({ cluster, namespace: '', name }));
+    if (conversions !== undefined)
+      definition.metadata.annotations = { ...definition.metadata.annotations, [conversionsAnnotation]: conversions };
+    const { createWithStatus, clock } = this.#modules;
+    const storedVersions = definition.spec.versions.filter(({ storage }) => storage).map((version) => version.name);
+    const status = { ...definitionStatus(definition, noTakenNames, new Date(clock.now())), storedVersions };
     try {
-      await createWhole(crds, boundDefinitionsCluster as LogicalClusterName, { ...definition, status });
+      await createWithStatus(crds, boundDefinitionsCluster as LogicalClusterName, { ...definition, status });
     } catch (error) {
       if (isStatusError(error, 'Invalid')) {
-        // What is wrong with a name has been said of the spec.
+        // Errors about names are reported for spec.names already.
         const causes = (error.details?.causes ?? [])
           .filter(({ field = '' }) => !field.startsWith('status.acceptedNames'))
           .map(({ reason = '', message = '', field = '' }) => `{${reason} ${message} ${field}}`);
@@ -79,8 +77,8 @@ export class BoundDefinitionMaker {
   }
 }
 
-/** What a definition's names leave open, as the API fills it in. */
-function completeNames(names: CrdNames): CrdNames {
+/** The defaults that the API server sets for the names of a CustomResourceDefinition. */
+function withDefaults(names: CrdNames): CrdNames {
   const { kind, singular = '', listKind = '' } = names;
   return {
     ...names,

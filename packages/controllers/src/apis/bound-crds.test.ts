@@ -5,16 +5,18 @@ import {
   apiConversions,
   apiExports,
   apiResourceSchemas,
+  cachedResources,
+  type CachedResource,
   boundDefinitionsCluster,
   conversionsAnnotation,
   type APIExport,
 } from '@multiplane/apis';
 import { PathAndNameIndex } from '@multiplane/client';
-import { FakeClock, silentLogger } from '@multiplane/component-base';
-import { atRest } from '@multiplane/testing';
+import { silentLogger } from '@multiplane/component-base';
+import { FakeClock, advanceUntilIdle } from '@multiplane/testing';
 import { crds } from '../apiextensions/crd-names.ts';
 import type { Controller } from '../runtime/controller.ts';
-import { FakeApi } from '../test-support/fake-api.ts';
+import { FakeApi } from '../../test/fake-api.ts';
 import { apiSharingControllers } from './api-sharing-controllers.ts';
 
 const provider = 'provider' as LogicalClusterName;
@@ -38,9 +40,11 @@ beforeEach(() => {
       clock,
       logger: silentLogger,
       exports: new PathAndNameIndex({ informer: informers.informer<APIExport>(apiExports) }),
-      writerOf: () => client,
-      createWhole: (resource, cluster, object) => client.create(resource, cluster, object),
-      updateWhole: (cluster, object) => api.updateWhole(apiBindings, cluster, object),
+      cachedResources: new PathAndNameIndex({ informer: informers.informer<CachedResource>(cachedResources) }),
+      findEndpointSlice: async () => 'not found',
+      clientFor: () => client,
+      createWithStatus: (resource, cluster, object) => client.create(resource, cluster, object),
+      updateWithStatus: (cluster, object) => api.updateWithStatus(apiBindings, cluster, object),
     },
   );
   for (const controller of controllers) void controller.start();
@@ -76,39 +80,39 @@ const bindingOf = (more: object): KubeObject => ({
 const user = bindingOf({
   status: { boundResources: [{ group: 'example.dev', resource: 'widgets', schema: { UID: 'schema' } }] },
 });
-const pass = (ms: number): Promise<void> => atRest(clock, ms, controllers);
-const isThere = (): boolean => api.get(crds, bound, 'schema') !== undefined;
+const pass = (ms: number): Promise<void> => advanceUntilIdle(clock, ms, controllers);
+const exists = (): boolean => api.get(crds, bound, 'schema') !== undefined;
 
 describe('a bound definition', () => {
-  test('that nobody uses goes after half an hour', async () => {
+  test('is deleted after half an hour without use', async () => {
     await pass(29 * minute);
-    expect(isThere()).toBe(true);
+    expect(exists()).toBe(true);
     await pass(2 * minute);
-    expect(isThere()).toBe(false);
+    expect(exists()).toBe(false);
   });
 
-  test('stays as long as a binding has its resource, and half an hour longer', async () => {
+  test('is kept while a binding uses its schema, and half an hour longer', async () => {
     api.put(apiBindings, consumer, user);
     await pass(120 * minute);
-    expect(isThere()).toBe(true);
+    expect(exists()).toBe(true);
     api.remove(apiBindings, { cluster: consumer, namespace: '', name: 'things' });
     await pass(29 * minute);
-    expect(isThere()).toBe(true);
+    expect(exists()).toBe(true);
     await pass(2 * minute);
-    expect(isThere()).toBe(false);
+    expect(exists()).toBe(false);
   });
 
-  test('that is used in between has its half hour again', async () => {
+  test('restarts the half hour when it is used in between', async () => {
     await pass(20 * minute);
     api.put(apiBindings, consumer, user);
     api.remove(apiBindings, { cluster: consumer, namespace: '', name: 'things' });
     await pass(20 * minute);
-    expect(isThere()).toBe(true);
+    expect(exists()).toBe(true);
     await pass(11 * minute);
-    expect(isThere()).toBe(false);
+    expect(exists()).toBe(false);
   });
 
-  test('stays as long as its resource is claimed by the identity of its export', async () => {
+  test('is kept while its resource is claimed with the identity of its export', async () => {
     api.put(apiExports, provider, {
       apiVersion: 'apis.kcp.io/v1alpha2',
       kind: 'APIExport',
@@ -119,13 +123,13 @@ describe('a bound definition', () => {
     const claim = { group: 'example.dev', resource: 'widgets', identityHash: 'hash', verbs: ['*'], state: 'Accepted' };
     api.put(apiBindings, consumer, bindingOf({ spec: { permissionClaims: [claim] } }));
     await pass(120 * minute);
-    expect(isThere()).toBe(true);
+    expect(exists()).toBe(true);
     api.put(apiBindings, consumer, bindingOf({ spec: { permissionClaims: [{ ...claim, state: 'Rejected' }] } }));
     await pass(120 * minute);
-    expect(isThere()).toBe(false);
+    expect(exists()).toBe(false);
   });
 
-  test('follows the conversion of its schema, and keeps its other annotations', async () => {
+  test('follows the APIConversion of its schema and keeps its other annotations', async () => {
     const conversion = (rules: object[]): KubeObject => ({
       apiVersion: 'apis.kcp.io/v1alpha1',
       kind: 'APIConversion',
@@ -152,7 +156,7 @@ describe('extra annotations of an export', () => {
     kind: 'APIExport',
     metadata: { name: 'things', annotations },
   });
-  test('are those of its bindings: added, changed and taken back', async () => {
+  test('are added to, changed on and removed from its bindings', async () => {
     const reference = { spec: { reference: { export: { path: 'provider', name: 'things' } } } };
     api.put(apiExports, provider, exportWith({ 'extra.apis.kcp.io/a': '1', 'other.io/x': 'no' }));
     api.put(apiBindings, consumer, bindingOf(reference));
@@ -166,7 +170,7 @@ describe('extra annotations of an export', () => {
     expect(annotations()).not.toHaveProperty(['extra.apis.kcp.io/a']);
   });
 
-  test('are not taken from another export that has the path now', async () => {
+  test('are not copied from a different export at the same path', async () => {
     const status = {
       apiExportClusterName: 'former',
       boundResources: [

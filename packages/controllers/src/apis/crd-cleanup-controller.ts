@@ -12,32 +12,31 @@ import {
 import type { InformerSource } from '@multiplane/client';
 import { crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
-import { ignoring } from '../runtime/update-status.ts';
+import { ignoreReasons } from '../runtime/object-writes.ts';
 
 const boundCluster = boundDefinitionsCluster as LogicalClusterName;
-const unusedMs = 30 * 60_000;
+const retentionMs = 30 * 60_000;
 
 /**
- * Deletes definitions in `system:bound-crds` that no binding of the shard has used for half an hour (C5.15): bound
- * resources by the uid of their schema, accepted claims by the identity of an export that has the schema.
+ * Deletes definitions in `system:bound-crds` that no binding of the shard has used for half an hour (kcp:
+ * pkg/reconciler/apis/crdcleanup). Bound resources use a definition by the uid of its schema, accepted claims by the
+ * identity of an export that has the schema.
  *
- * Uses are counted as bindings come, change and go: one number per schema and claim, however many bindings there are. So
- * asking whether a definition is used looks at no workspace, and only a definition that is not used has a timer. A
- * binding that begins to use it while it goes makes it anew.
+ * Handlers count the uses: one number per schema and claim, however many bindings there are. Only an unused definition has
+ * a timer. A binding that needs a definition while it is being deleted creates it again.
  */
-export function boundDefinitionCleanupController(
+export function crdCleanupController(
   modules: ControllerModules & { readonly globalInformers: InformerSource },
 ): Controller {
   const { informers, globalInformers, client, clock } = modules;
   const bindings = informers.informer<APIBinding>(apiBindings);
   const definitions = informers.informer<CustomResourceDefinition>(crds);
   const exports = globalInformers.informer<APIExport>(apiExports);
-  const controller: Controller = new Controller({ name: 'bound-definition-cleanup', reconcile, workers: 1 }, modules);
+  const controller: Controller = new Controller({ name: 'crd-cleanup', reconcile, workers: 1 }, modules);
   const uses = new Map<string, number>();
-  /** Definitions that are not used, and when their half hour is over. */
-  const unused = new Map<string, number>();
+  /** When unused definitions are due for deletion, by name; monotonic milliseconds. */
+  const deleteAt = new Map<string, number>();
 
-  const look = (name: string): void => controller.queue.add(name);
   const count = (binding: DeepReadonly<APIBinding>, by: 1 | -1): void => {
     for (const use of usesOf(binding)) {
       const uid = use.startsWith(uidUse) ? use.slice(uidUse.length) : undefined;
@@ -45,13 +44,14 @@ export function boundDefinitionCleanupController(
       if (left > 0) uses.set(use, left);
       else uses.delete(use);
       if (uid === undefined) {
-        // Seldom: the last claim of its kind on the shard.
+        // Rare: the last such claim on the shard is gone. Any definition may be the claimed one.
         if (left <= 0)
-          for (const { metadata } of definitions.list({ cluster: boundCluster })) look(metadata.name ?? '');
+          for (const { metadata } of definitions.list({ cluster: boundCluster }))
+            controller.queue.add(metadata.name ?? '');
       } else if (left > 0) {
-        unused.delete(uid);
+        deleteAt.delete(uid);
       } else {
-        look(uid);
+        controller.queue.add(uid);
       }
     }
   };
@@ -68,25 +68,25 @@ export function boundDefinitionCleanupController(
       if (cluster === boundCluster) controller.queue.add(name);
     },
     deleted: (_old, { cluster, name }) => {
-      if (cluster === boundCluster) unused.delete(name);
+      if (cluster === boundCluster) deleteAt.delete(name);
     },
   });
 
   async function reconcile(name: string): Promise<number | void> {
     const definition = definitions.get({ cluster: boundCluster, namespace: '', name });
     if (definition === undefined || definition.metadata.deletionTimestamp !== undefined || isUsed(definition)) {
-      unused.delete(name);
+      deleteAt.delete(name);
       return;
     }
-    const due = unused.get(name) ?? clock.monotonic() + unusedMs;
-    unused.set(name, due);
+    const due = deleteAt.get(name) ?? clock.monotonic() + retentionMs;
+    deleteAt.set(name, due);
     const left = due - clock.monotonic();
     if (left > 0) return left;
     const { uid } = definition.metadata;
-    await ignoring(['NotFound', 'Conflict'], () =>
+    await ignoreReasons(['NotFound', 'Conflict'], () =>
       client.delete(crds, { cluster: boundCluster, namespace: '', name }, { preconditions: { uid } }),
     );
-    unused.delete(name);
+    deleteAt.delete(name);
   }
 
   function isUsed({ metadata, spec }: DeepReadonly<CustomResourceDefinition>): boolean {

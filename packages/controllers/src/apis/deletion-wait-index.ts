@@ -1,34 +1,30 @@
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import { lockName } from '@multiplane/apis';
 import type { MetadataInformer } from '@multiplane/client';
-import { KeyWaits } from './key-waits.ts';
+import { WaitIndex } from './wait-index.ts';
 
 /**
- * Who waits for objects of a resource in a logical cluster to go. Costs nothing while nobody waits, and nothing but the
- * look-up of one name when an object goes.
+ * Requeues keys when an object of a resource they wait for is deleted in their logical cluster. A deletion costs one map
+ * lookup, and nothing while no key waits.
  */
-export class ObjectWaits {
-  readonly #waits = new KeyWaits();
+export class DeletionWaitIndex {
+  readonly #waits = new WaitIndex();
 
-  constructor(modules: {
-    readonly metadata: MetadataInformer;
-    /** Brings a key back. */
-    readonly again: (key: string) => void;
-  }) {
+  constructor(modules: { readonly metadata: MetadataInformer; readonly requeue: (key: string) => void }) {
     modules.metadata.addHandlers({
       changed: () => {},
       deleted: ({ cluster, resource }) => {
-        if (this.#waits.idle) return;
-        for (const key of this.#waits.of(placeOf(cluster, lockName(resource)))) modules.again(key);
+        if (this.#waits.isEmpty) return;
+        for (const key of this.#waits.of(waitName(cluster, lockName(resource)))) modules.requeue(key);
       },
     });
   }
 
-  /** From now on a key waits for resources by these names ({@link lockName}), and for no others. */
-  set(key: string, cluster: LogicalClusterName, names: Iterable<string>): void {
+  /** Replaces the resources, by {@link lockName}, that a key waits for. */
+  set(key: string, cluster: LogicalClusterName, resources: Iterable<string>): void {
     this.#waits.set(
       key,
-      Array.from(names, (name) => placeOf(cluster, name)),
+      Array.from(resources, (name) => waitName(cluster, name)),
     );
   }
 
@@ -37,4 +33,4 @@ export class ObjectWaits {
   }
 }
 
-const placeOf = (cluster: LogicalClusterName, name: string): string => `${cluster}|${name}`;
+const waitName = (cluster: LogicalClusterName, resource: string): string => `${cluster}|${resource}`;

@@ -9,16 +9,17 @@ import {
   type APIExportEndpointSlice,
 } from '@multiplane/apis';
 import { PathAndNameIndex } from '@multiplane/client';
-import { FakeClock, silentLogger } from '@multiplane/component-base';
-import { atRest } from '@multiplane/testing';
+import { silentLogger } from '@multiplane/component-base';
+import { FakeClock, advanceUntilIdle } from '@multiplane/testing';
 import type { Controller } from '../runtime/controller.ts';
 import { shards } from '../sharding/kinds.ts';
-import { FakeApi } from '../test-support/fake-api.ts';
-import { toldLate } from '../test-support/told-late.ts';
+import { FakeApi } from '../../test/fake-api.ts';
+import { delayInitialList } from '../../test/delayed-initial-list.ts';
 import { partitions } from '../topology/kinds.ts';
 import { endpointSliceController } from './endpoint-slice-controller.ts';
-import { endpointUrlController } from './endpoint-url-controller.ts';
-import { ExportReferrers, exportOfBinding } from './export-finder.ts';
+import { endpointSliceUrlController } from './endpoint-slice-url-controller.ts';
+import { ExportReferenceIndex } from './export-reference-index.ts';
+import { bindingExportReference } from './export-reference.ts';
 
 const provider = 'provider' as LogicalClusterName;
 const consumer = 'consumer' as LogicalClusterName;
@@ -67,13 +68,13 @@ function start(informers = api.informers): void {
     logger: silentLogger,
     exports: new PathAndNameIndex({ informer: api.informers.informer<APIExport>(apiExports) }),
   };
-  const byExport = new ExportReferrers(
-    { exportOf: exportOfBinding },
+  const byExport = new ExportReferenceIndex(
+    { referenceIn: bindingExportReference },
     { informer: informers.informer<APIBinding>(apiBindings) },
   );
   controllers = [
     endpointSliceController(modules),
-    endpointUrlController({ shardName: 'east' }, { ...modules, byExport, writerOf: () => client }),
+    endpointSliceUrlController({ shardName: 'east' }, { ...modules, byExport, clientFor: () => client }),
   ];
   for (const controller of controllers) void controller.start();
 }
@@ -85,7 +86,7 @@ beforeEach(() => {
   api.put(apiExports, provider, things);
 });
 afterEach(() => Promise.all(controllers.map((controller) => controller.stop())));
-const settled = (): Promise<void> => atRest(clock, 100, controllers);
+const settled = (): Promise<void> => advanceUntilIdle(clock, 100, controllers);
 const statusOf = (name: string) => api.get<APIExportEndpointSlice>(apiExportEndpointSlices, provider, name)?.status;
 const urlsOf = (name: string): string[] => (statusOf(name)?.endpoints ?? []).map((endpoint) => endpoint.url);
 const conditionOf = (name: string, wanted: string): string | undefined => {
@@ -94,7 +95,7 @@ const conditionOf = (name: string, wanted: string): string | undefined => {
 };
 
 describe('an endpoint slice', () => {
-  test('is valid with its export, and not without', async () => {
+  test('is valid only if its export exists', async () => {
     api.put(apiExportEndpointSlices, provider, slice('own'));
     api.put(apiExportEndpointSlices, provider, slice('x', {}, 'nosuch'));
     await settled();
@@ -112,7 +113,7 @@ describe('an endpoint slice', () => {
     expect(conditionOf('x', 'APIExportValid')).toBe('True');
   });
 
-  test('tells the shards of its partition', async () => {
+  test('has the shard selector of its partition', async () => {
     api.put(apiExportEndpointSlices, provider, slice('part', { partition: 'here' }));
     await settled();
     expect(conditionOf('part', 'PartitionValid')).toBe(
@@ -124,7 +125,7 @@ describe('an endpoint slice', () => {
     expect(statusOf('part')?.shardSelector).toBe('region=eu,zone in (a,b)');
   });
 
-  test('made before the first binding gets its URL at once with it, unlike in the reference', async () => {
+  test('created before the first binding gets its URL with that binding, unlike in kcp', async () => {
     api.put(apiExportEndpointSlices, provider, slice('own'));
     await settled();
     expect(urlsOf('own')).toEqual([]);
@@ -133,7 +134,7 @@ describe('an endpoint slice', () => {
     expect(urlsOf('own')).toEqual([url]);
   });
 
-  test('loses the URL with the last binding, not before', async () => {
+  test('loses the URL with the last binding', async () => {
     api.put(apiBindings, consumer, binding('a'));
     api.put(apiBindings, consumer, binding('b'));
     api.put(apiExportEndpointSlices, provider, slice('own'));
@@ -147,37 +148,37 @@ describe('an endpoint slice', () => {
     expect(urlsOf('own')).toEqual([]);
   });
 
-  test('keeps the URL over a start, when its bindings are not known yet, and loses it when there are none', async () => {
+  test('keeps the URL after a start until its bindings are synced, and loses it if there are none', async () => {
     api.put(apiBindings, consumer, binding('a'));
     api.put(apiExportEndpointSlices, provider, slice('own'));
     await settled();
     const restart = async (): Promise<() => void> => {
       await Promise.all(controllers.map((controller) => controller.stop()));
-      const { informers, tell } = toldLate(api.informers);
-      start(informers);
-      return tell;
+      const delayed = delayInitialList(api.informers);
+      start(delayed.informers);
+      return delayed.deliver;
     };
-    let tell = await restart();
-    // Whatever happens to the slice meanwhile, or to another binding.
+    let deliver = await restart();
+    // Changes of the slice and of another binding before the sync.
     api.put(apiExportEndpointSlices, provider, { ...slice('own'), status: statusOf('own') });
     api.put(apiBindings, consumer, binding('short'));
     api.remove(apiBindings, { cluster: consumer, namespace: '', name: 'short' });
     await settled();
     expect(urlsOf('own')).toEqual([url]);
-    tell();
+    deliver();
     await settled();
     expect(urlsOf('own')).toEqual([url]);
     await Promise.all(controllers.map((controller) => controller.stop()));
     api.remove(apiBindings, { cluster: consumer, namespace: '', name: 'a' });
-    tell = await restart();
+    deliver = await restart();
     await settled();
     expect(urlsOf('own')).toEqual([url]);
-    tell();
+    deliver();
     await settled();
     expect(urlsOf('own')).toEqual([]);
   });
 
-  test('costs a write for the first binding and none for the next hundred', async () => {
+  test('is written for the first binding and not for the next hundred', async () => {
     api.put(apiExportEndpointSlices, provider, slice('own'));
     api.put(apiBindings, consumer, binding('first'));
     await settled();
@@ -187,7 +188,7 @@ describe('an endpoint slice', () => {
     expect(api.writes.slice(before)).toEqual([]);
   });
 
-  test('of another partition gets no URL; a shard that moves out of it keeps the one it has', async () => {
+  test('of another partition gets no URL; one whose partition the shard leaves keeps its URL', async () => {
     api.put(partitions, provider, partition('us', { region: 'us' }));
     api.put(partitions, provider, partition('eu', { region: 'eu' }));
     api.put(apiExportEndpointSlices, provider, slice('us', { partition: 'us' }));
@@ -203,7 +204,7 @@ describe('an endpoint slice', () => {
     expect([urlsOf('us'), urlsOf('eu')]).toEqual([[], []]);
   });
 
-  test('has nothing to reach when its export is gone', async () => {
+  test('loses its endpoints when its export is deleted', async () => {
     api.put(apiBindings, consumer, binding('a'));
     api.put(apiExportEndpointSlices, provider, slice('own'));
     await settled();

@@ -2,40 +2,42 @@ import { expect, jest, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { apiBindings, apiExports, apiResourceSchemas, type APIBinding, type APIExport } from '@multiplane/apis';
 import type { Informer, InformerHandlers, InformerSource } from '@multiplane/client';
-import { FakeClock, silentLogger } from '@multiplane/component-base';
-import { eventually } from '@multiplane/testing';
+import { silentLogger } from '@multiplane/component-base';
+import { FakeClock, eventually } from '@multiplane/testing';
 import { keyOf } from '../runtime/object-key.ts';
 import { logicalClusters } from '../tenancy/kinds.ts';
-import { FakeApi } from '../test-support/fake-api.ts';
+import { FakeApi } from '../../test/fake-api.ts';
 import { apiBindingController } from './api-binding-controller.ts';
-import { ExportFinder, ExportReferrers, exportOfBinding } from './export-finder.ts';
+import { ExportFinder } from './export-finder.ts';
+import { ExportReferenceIndex } from './export-reference-index.ts';
+import { bindingExportReference } from './export-reference.ts';
 
 const provider = 'provider' as LogicalClusterName;
 const consumer = 'consumer' as LogicalClusterName;
 const at = (name: string) => ({ cluster: consumer, namespace: '', name });
 const things = { metadata: { name: 'things' } } as APIExport;
 
-test('an export is absent when all are known, and unknown before: whoever asked too early comes back once', async () => {
+test('an export that is not found is not-synced before the exports are synced, absent afterwards; waiting keys are requeued once', async () => {
   const known = new Map<string, APIExport>();
   const synced = Promise.withResolvers<void>();
-  const back: string[] = [];
+  const requeued: string[] = [];
   const finder = new ExportFinder({
     exports: { synced: synced.promise, byPathAndName: (path, name) => known.get(`${path}|${name}`) },
-    again: (key) => void back.push(key),
+    requeue: (key) => void requeued.push(key),
   });
   const find = (name: string) => finder.find({ path: 'provider', name: 'things' }, at(name));
-  expect(['a', 'b'].map(find)).toEqual(['unknown', 'unknown']);
+  expect(['a', 'b'].map(find)).toEqual(['not-synced', 'not-synced']);
   known.set('provider|things', things);
   expect(find('a')).toBe(things);
-  expect(['a', 'b', 'c'].map((name) => finder.askedEarly(keyOf(at(name))))).toEqual([false, true, false]);
+  expect(['a', 'b', 'c'].map((name) => finder.isAwaitingSync(keyOf(at(name))))).toEqual([false, true, false]);
   known.clear();
   synced.resolve();
-  await eventually(() => expect(back).toEqual([keyOf(at('b'))]));
+  await eventually(() => expect(requeued).toEqual([keyOf(at('b'))]));
   expect(find('c')).toBe('absent');
-  expect(['a', 'b', 'c'].some((name) => finder.askedEarly(keyOf(at(name))))).toBe(false);
+  expect(['a', 'b', 'c'].some((name) => finder.isAwaitingSync(keyOf(at(name))))).toBe(false);
 });
 
-test('a binding made right after a start does not wait behind all that was there until its export is known', async () => {
+test('a binding created right after a start is queued with normal priority when the initial list contains its export', async () => {
   const api = new FakeApi();
   api.put(logicalClusters, consumer, {
     apiVersion: 'core.kcp.io/v1alpha1',
@@ -61,9 +63,9 @@ test('a binding made right after a start does not wait behind all that was there
     spec: { resources: [{ name: 'widgets', group: 'example.dev', schema: 'v1.widgets.example.dev' }] },
     status: { identityHash: 'hash' },
   });
-  // Exports are known when the test says so.
+  // The test delivers the exports.
   let handlers: InformerHandlers | undefined;
-  let isKnown = false;
+  let areExportsKnown = false;
   const { informers, client } = api;
   const exports = informers.informer<APIExport>(apiExports);
   const late = {
@@ -79,9 +81,12 @@ test('a binding made right after a start does not wait behind all that was there
   };
   const reference = { cluster: provider, namespace: '', name: 'things' };
   const controller = apiBindingController({
-    byExport: new ExportReferrers({ exportOf: exportOfBinding }, { informer: informers.informer(apiBindings) }),
-    createWhole: (resource, cluster, object) => client.create(resource, cluster, object),
-    updateWhole: (cluster, object) => api.updateWhole(apiBindings, cluster, object),
+    byExport: new ExportReferenceIndex(
+      { referenceIn: bindingExportReference },
+      { informer: informers.informer(apiBindings) },
+    ),
+    createWithStatus: (resource, cluster, object) => client.create(resource, cluster, object),
+    updateWithStatus: (cluster, object) => api.updateWithStatus(apiBindings, cluster, object),
     informers,
     globalInformers,
     client,
@@ -89,7 +94,7 @@ test('a binding made right after a start does not wait behind all that was there
     logger: silentLogger,
     exports: {
       synced: new Promise(() => undefined),
-      byPathAndName: () => (isKnown ? exports.get(reference) : undefined),
+      byPathAndName: () => (areExportsKnown ? exports.get(reference) : undefined),
     },
   });
   const { queue } = controller;
@@ -105,9 +110,9 @@ test('a binding made right after a start does not wait behind all that was there
     await eventually(() => expect(queue.idle).toBe(true));
     expect(api.get<APIBinding>(apiBindings, consumer, 'things')?.status?.phase).toBe('Binding');
     add.mockClear();
-    isKnown = true;
+    areExportsKnown = true;
     handlers?.added?.(exports.get(reference) as APIExport, reference, true);
-    // Not in the lane of what can wait.
+    // Not with low priority.
     await eventually(() => expect(add.mock.calls[0]?.[1] ?? false).toBe(false));
     expect(add.mock.calls[0]?.[0]).toBe(keyOf(at('things')));
     await eventually(() => expect(api.get<APIBinding>(apiBindings, consumer, 'things')?.status?.phase).toBe('Bound'));

@@ -1,5 +1,5 @@
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 
-/** Where the view of an export is served, below a shard's URL for virtual workspaces (C5.14). */
+/** URL of an APIExport virtual workspace; `base` is the virtual workspace URL of a shard. */
 export const exportUrl = (base: string, cluster: LogicalClusterName, name: string): string =>
   `${base.replace(/\/+$/, '')}/services/apiexport/${cluster}/${name}`;

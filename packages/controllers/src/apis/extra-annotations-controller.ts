@@ -4,26 +4,30 @@ import type { InformerSource, ObjectReference, PathAndNameLookup } from '@multip
 import { addAll } from '../runtime/add-all.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
-import { ignoring } from '../runtime/update-status.ts';
-import { exportOfBinding, isAnotherOne, pathOf, type ExportReferrers } from './export-finder.ts';
+import { ignoreReasons } from '../runtime/object-writes.ts';
+import type { ExportReferenceIndex } from './export-reference-index.ts';
+import { bindingExportReference, exportPath, isDifferentExport } from './export-reference.ts';
 
-/** Copies annotations `extra.apis.kcp.io/…` of an export to its bindings, and takes back those it no longer has (C5.15). */
+/**
+ * Keeps the annotations `extra.apis.kcp.io/…` of bindings equal to those of their export (kcp:
+ * pkg/reconciler/apis/extraannotationsync).
+ */
 export function extraAnnotationsController(
   modules: ControllerModules & {
     readonly globalInformers: InformerSource;
     readonly exports: PathAndNameLookup<APIExport>;
-    readonly byExport: ExportReferrers<APIBinding>;
+    readonly byExport: ExportReferenceIndex<APIBinding>;
   },
 ): Controller {
   const { informers, globalInformers, client, exports, byExport } = modules;
   const bindings = informers.informer<APIBinding>(apiBindings);
   const controller: Controller = new Controller({ name: 'extra-annotations', reconcile }, modules);
-  const ofExport = (object: DeepReadonly<APIExport>, reference: ObjectReference): void => {
+  const enqueueOfExport = (object: DeepReadonly<APIExport>, reference: ObjectReference): void => {
     addAll(controller.queue, byExport.of(object, reference));
   };
   bindings.addHandlers({
     added: (binding, reference) => {
-      if (!isSettledWithout(binding)) controller.queue.add(keyOf(reference));
+      if (!hasNothingToSync(binding)) controller.queue.add(keyOf(reference));
     },
     updated: (binding, old, reference) => {
       if (JSON.stringify(extraOf(binding)) !== JSON.stringify(extraOf(old))) controller.queue.add(keyOf(reference));
@@ -31,15 +35,15 @@ export function extraAnnotationsController(
   });
   globalInformers.informer<APIExport>(apiExports).addHandlers({
     added: (object, reference) => {
-      if (extraOf(object).length > 0) ofExport(object, reference);
+      if (extraOf(object).length > 0) enqueueOfExport(object, reference);
     },
     updated: (object, old, reference) => {
-      if (JSON.stringify(extraOf(object)) !== JSON.stringify(extraOf(old))) ofExport(object, reference);
+      if (JSON.stringify(extraOf(object)) !== JSON.stringify(extraOf(old))) enqueueOfExport(object, reference);
     },
   });
 
-  /** Most bindings have none and get none. Of an export that is not known yet its own event will tell. */
-  function isSettledWithout(binding: DeepReadonly<APIBinding>): boolean {
+  /** True for most bindings: neither they nor their export have such annotations. */
+  function hasNothingToSync(binding: DeepReadonly<APIBinding>): boolean {
     const { apiExportClusterName: cluster = '' } = binding.status ?? {};
     const { name = '' } = binding.spec?.reference?.export ?? {};
     if (cluster === '' || name === '' || extraOf(binding).length > 0) return false;
@@ -53,19 +57,19 @@ export function extraAnnotationsController(
     const reference = referenceOf(key);
     const binding = bindings.get(reference);
     if (binding === undefined || binding.metadata.deletionTimestamp !== undefined) return;
-    const wanted = exportOfBinding(binding);
-    const object = exports.byPathAndName(pathOf(wanted, reference.cluster), wanted.name ?? '');
-    // What an export that is gone said last stays true, whoever has its path now.
-    if (object === undefined || isAnotherOne(object, binding)) return;
-    const has = new Map(extraOf(binding));
-    const offered = new Map(extraOf(object));
-    const changes: [string, string | null][] = [...offered].filter(
-      ([annotation, value]) => has.get(annotation) !== value,
+    const exportReference = bindingExportReference(binding);
+    const object = exports.byPathAndName(exportPath(exportReference, reference.cluster), exportReference.name ?? '');
+    // After its export is deleted a binding keeps the annotations, also if another export takes over the path.
+    if (object === undefined || isDifferentExport(object, binding)) return;
+    const current = new Map(extraOf(binding));
+    const wanted = new Map(extraOf(object));
+    const changes: [string, string | null][] = [...wanted].filter(
+      ([annotation, value]) => current.get(annotation) !== value,
     );
-    for (const annotation of has.keys()) if (!offered.has(annotation)) changes.push([annotation, null]);
+    for (const annotation of current.keys()) if (!wanted.has(annotation)) changes.push([annotation, null]);
     if (changes.length === 0) return;
     const { uid = '' } = binding.metadata;
-    await ignoring(['NotFound'], () =>
+    await ignoreReasons(['NotFound'], () =>
       client.patch(apiBindings, reference, 'application/merge-patch+json', {
         metadata: { uid, annotations: Object.fromEntries(changes) },
       }),
@@ -74,7 +78,7 @@ export function extraAnnotationsController(
   return controller;
 }
 
-/** In the order of their names. */
+/** The annotations with the prefix, sorted by name. */
 const extraOf = ({ metadata }: DeepReadonly<KubeObject>): (readonly [string, string])[] =>
   Object.keys(metadata.annotations ?? {})
     .filter((annotation) => annotation.startsWith(extraAnnotationPrefix))

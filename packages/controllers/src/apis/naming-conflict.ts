@@ -8,29 +8,29 @@ import {
 } from '@multiplane/apis';
 import type { CrdNames, CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 
-/** A definition whose names are taken in a logical cluster: its own one, or one that a binding brings. */
+/** A definition that owns names in a logical cluster: a CRD there, or the definition of a bound schema. */
 export interface NamedDefinition {
   readonly definition: DeepReadonly<CustomResourceDefinition>;
-  /** Absent: a definition of the logical cluster itself. */
+  /** Undefined for a CRD of the logical cluster. */
   readonly binding?: DeepReadonly<APIBinding> | undefined;
 }
 
-/** Whose a name is, by the name. */
+/** By name. */
 type Owners = Map<string, NamedDefinition>;
 
 /**
- * The names that are taken in a logical cluster. Made once for all that is to be bound: an export may have a thousand
- * resources, and meet as many.
+ * The owners of names in a logical cluster. Built once per pass for all resources of an export, because both sides may be
+ * thousands.
  */
-export class TakenNames {
-  /** In the order of their uids, so that each look finds the same one first. */
+export class NameOwners {
+  /** Sorted by uid, so that repeated passes report the same conflict. */
   readonly #order: ReadonlyMap<NamedDefinition, number>;
   readonly #resources = new Map<string, Owners>();
   readonly #kinds = new Map<string, Owners>();
 
-  constructor(taken: readonly NamedDefinition[]) {
+  constructor(definitions: readonly NamedDefinition[]) {
     const uidOf = ({ definition }: NamedDefinition): string => definition.metadata.uid ?? '';
-    const sorted = taken.toSorted((a, b) => (uidOf(a) < uidOf(b) ? -1 : 1));
+    const sorted = definitions.toSorted((a, b) => (uidOf(a) < uidOf(b) ? -1 : 1));
     this.#order = new Map(sorted.map((one, index) => [one, index]));
     for (const one of sorted) {
       const { plural, singular, shortNames = [], kind, listKind } = one.definition.status?.acceptedNames ?? noNames;
@@ -39,19 +39,19 @@ export class TakenNames {
     }
   }
 
-  /** The first definition that has one of the names of a schema. */
+  /** The first definition, by uid, that owns one of the names of a schema. */
   ownerOf({ spec }: DeepReadonly<APIResourceSchema>): NamedDefinition | undefined {
     const group = spec?.group ?? '';
     const { plural, singular, shortNames = [], kind, listKind } = spec?.names ?? noNames;
     const resources = this.#resources.get(group);
     const kinds = this.#kinds.get(group);
     let first: NamedDefinition | undefined;
-    const meet = (owners: Owners | undefined, name: string | undefined): void => {
+    const consider = (owners: Owners | undefined, name: string | undefined): void => {
       const owner = name === undefined ? undefined : owners?.get(name);
       if (owner !== undefined && (first === undefined || this.#at(owner) < this.#at(first))) first = owner;
     };
-    for (const name of [plural, singular, ...shortNames]) meet(resources, name);
-    for (const name of [kind, listKind]) meet(kinds, name);
+    for (const name of [plural, singular, ...shortNames]) consider(resources, name);
+    for (const name of [kind, listKind]) consider(kinds, name);
     return first;
   }
 
@@ -67,16 +67,16 @@ export class TakenNames {
   }
 }
 const noNames: DeepReadonly<CrdNames> = { plural: '', kind: '' };
-export const noTakenNames = new TakenNames([]);
+export const noNameOwners = new NameOwners([]);
 
 /**
- * The first name of a schema that a definition of its group has in a logical cluster, as kcp tells it (C5.11); undefined
- * when the schema can be bound.
+ * kcp's message about the first name of a schema that another definition of its group owns (kcp:
+ * pkg/reconciler/apis/apibinding/conflict_checker.go); undefined if the schema can be bound.
  *
- * Before all, the kinds that every logical cluster has keep their names: bound, another `secrets` would bring its
- * provider's webhooks, policies and view between a workspace and its own Secrets. The reference binds it.
+ * Unlike in kcp, built-in kinds conflict first: a bound `secrets` would put the webhooks, policies and virtual workspace of
+ * a provider between a workspace and its own Secrets.
  */
-export function namingConflict(schema: DeepReadonly<APIResourceSchema>, taken: TakenNames): string | undefined {
+export function namingConflict(schema: DeepReadonly<APIResourceSchema>, owners: NameOwners): string | undefined {
   const group = schema.spec?.group ?? '';
   for (const kind of builtInResources()) {
     if (kind.group !== group || isRootExported(kind)) continue;
@@ -85,17 +85,17 @@ export function namingConflict(schema: DeepReadonly<APIResourceSchema>, taken: T
     if (name !== undefined)
       return `naming conflict with the built-in ${JSON.stringify(group === '' ? plural : `${plural}.${group}`)}: spec.names.${name} is forbidden`;
   }
-  const owner = taken.ownerOf(schema);
+  const owner = owners.ownerOf(schema);
   if (owner === undefined) return undefined;
   const { definition, binding } = owner;
-  const whose =
+  const ownerText =
     binding === undefined
       ? `CustomResourceDefinition ${JSON.stringify(definition.metadata.name ?? '')}`
       : `APIBinding ${JSON.stringify(binding.metadata.name ?? '')} bound to ${exportOf(binding)}`;
-  return `naming conflict with ${whose}: spec.names.${takenName(schema, definition.status?.acceptedNames) ?? ''} is forbidden`;
+  return `naming conflict with ${ownerText}: spec.names.${takenName(schema, definition.status?.acceptedNames) ?? ''} is forbidden`;
 }
 
-/** What `root` offers is bound by its own binding. */
+/** Kinds that `root` exports are bound like any other export. */
 const isRootExported = ({ group, resource }: ResourceDefinition): boolean =>
   rootExportKinds.some((exported) => exported.group === group && exported.plurals.includes(resource));
 

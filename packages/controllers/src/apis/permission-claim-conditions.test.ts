@@ -15,28 +15,32 @@ const accepted = (resource: string, more: Partial<ScopedPermissionClaim> = {}): 
   selector: { matchAll: true },
   ...more,
 });
-const told = (accept: ScopedPermissionClaim[], claims: PermissionClaim[]): string => {
+const conditionText = (accept: ScopedPermissionClaim[], claims: PermissionClaim[]): string => {
   const { status, severity = '', reason = '', message = '' } = claimsCondition({ accepted: accept, exported: claims });
   return [status, severity, reason, message].filter((text) => text !== '').join(' | ');
 };
 
-describe('what a consumer accepts', () => {
-  test('may be less than what the export claims', () => {
-    expect(told([], [exported('configmaps')])).toBe('True');
-    expect(told([accepted('configmaps')], [exported('configmaps'), exported('secrets')])).toBe('True');
+describe('accepted claims', () => {
+  test('may be fewer than the export claims', () => {
+    expect(conditionText([], [exported('configmaps')])).toBe('True');
+    expect(conditionText([accepted('configmaps')], [exported('configmaps'), exported('secrets')])).toBe('True');
   });
 
-  test('but no more', () => {
-    expect(told([accepted('secrets'), accepted('parts', { group: 'example.dev', identityHash: 'abc' })], [])).toBe(
+  test('must not include claims that the export does not make', () => {
+    expect(
+      conditionText([accepted('secrets'), accepted('parts', { group: 'example.dev', identityHash: 'abc' })], []),
+    ).toBe(
       'False | Error | InvalidPermissionClaims | 2 unexpected and/or invalid permission claims (showing first 2): [unexpected/invalid claim for parts.example.dev (identity "abc"), unexpected/invalid claim for secrets. (identity "")]',
     );
     const many = Array.from({ length: 12 }, (_, index) => accepted(`r${index}`));
-    expect(told(many, [])).toMatch(/\| 12 unexpected and\/or invalid permission claims \(showing first 10\): \[/);
+    expect(conditionText(many, [])).toMatch(
+      /\| 12 unexpected and\/or invalid permission claims \(showing first 10\): \[/,
+    );
   });
 
-  test('is compared with verbs and selector, in any order and with * for all', () => {
+  test('are compared by selector and by verbs in any order, with * for all', () => {
     const verbs = (mine: string[], theirs: string[]): string =>
-      told([accepted('configmaps', { verbs: mine })], [exported('configmaps', { verbs: theirs })]);
+      conditionText([accepted('configmaps', { verbs: mine })], [exported('configmaps', { verbs: theirs })]);
     expect(verbs(['*'], ['get'])).toBe('True');
     expect(verbs(['get'], ['*'])).toBe('True');
     expect(verbs(['get', 'list'], ['list', 'get'])).toBe('True');
@@ -45,19 +49,22 @@ describe('what a consumer accepts', () => {
     expect(verbs(['get'], ['get', 'list'])).toBe(`${mismatch}configmaps. (verbs: accepted [get], exported [get list])`);
     const defaultSelector = { matchLabels: { a: 'b' } };
     expect(
-      told(
+      conditionText(
         [accepted('configmaps', { verbs: ['get'] })],
         [exported('configmaps', { verbs: ['list'], defaultSelector })],
       ),
     ).toBe(`${mismatch}configmaps. (verbs: accepted [get], exported [list]; selector differs from defaultSelector)`);
     expect(
-      told([accepted('configmaps', { selector: defaultSelector })], [exported('configmaps', { defaultSelector })]),
+      conditionText(
+        [accepted('configmaps', { selector: defaultSelector })],
+        [exported('configmaps', { defaultSelector })],
+      ),
     ).toBe('True');
   });
 
-  test('is compared for five claims at most; a mismatch is said rather than what is too much', () => {
+  test('are reported for five claims at most, mismatches before unexpected claims', () => {
     const names = Array.from({ length: 7 }, (_, index) => `r${index}`);
-    const text = told(
+    const text = conditionText(
       [...names.map((name) => accepted(name, { verbs: ['get'] })), accepted('secrets')],
       names.map((name) => exported(name, { verbs: ['list'] })),
     );

@@ -9,8 +9,9 @@ type Accepted = DeepReadonly<ScopedPermissionClaim>;
 type Exported = DeepReadonly<PermissionClaim>;
 
 /**
- * Whether a consumer accepts what the export claims, and in its words (C5.12). Accepting other verbs or another selector
- * is anybody's right, so that is a warning; where both are to be said it is the one that is said, as in the reference.
+ * The condition PermissionClaimsValid: compares the accepted claims with those of the export. Other verbs or selectors are
+ * allowed and give a warning, which kcp reports instead of unexpected claims if there are both (kcp:
+ * pkg/reconciler/apis/permissionclaimlabel/permissionclaimlabel_reconcile.go).
  */
 export function claimsCondition({
   accepted,

@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { GroupVersionResource, JsonObject, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { Informer, InformerFactory, InformerHandlers, ObjectClient, ObjectReference } from '@multiplane/client';
-import { FakeClock, type Logger } from '@multiplane/component-base';
-import { eventually } from '@multiplane/testing';
+import { type Logger } from '@multiplane/component-base';
+import { FakeClock, eventually } from '@multiplane/testing';
 import type { Controller } from '../runtime/controller.ts';
 import { policedIdentitiesController } from './policed-identities-controller.ts';
 
@@ -113,7 +113,7 @@ const bind = (on: World): void =>
     },
   });
 
-test('a bound definition notes which exports of its schema have a policy, and forgets those that give it up', async () => {
+test('a bound definition records the exports of its schema with a policy, until they have none', async () => {
   const on = await world();
   on.put('apiexports', 'provider', anExport('strict', 'a', true));
   on.put('apiexports', 'provider', anExport('free', 'b', false));
@@ -125,7 +125,7 @@ test('a bound definition notes which exports of its schema have a policy, and fo
   await eventually(() => expect(on.noted).toBe('b'));
 });
 
-test('what was noted of an export stays when it is gone, and when another takes its name', async () => {
+test('the record of an export is kept after its deletion and when another export takes its name', async () => {
   const on = await world();
   on.put('apiexports', 'provider', anExport('strict', 'a', true));
   bind(on);

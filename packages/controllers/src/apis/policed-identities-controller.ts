@@ -18,17 +18,17 @@ const definitionsResource: GroupVersionResource = {
   resource: 'customresourcedefinitions',
 };
 const boundCluster = boundDefinitionsCluster as LogicalClusterName;
-/** Exports of one schema whose policies are remembered; beyond, the one that came first is forgotten. */
-const mostIdentities = 512;
+/** Identities recorded per definition; the oldest are dropped. */
+const maxIdentities = 512;
 
 /**
- * Remembers on each bound definition which of the exports that offer its schema have a maximal permission policy. While an
- * export is there, its own spec counts; the note is for when it is gone, and consumers must not be allowed more because
- * of that (issue 6 §3).
+ * Records on each bound definition the identities of the exports of its schema that have a maximal permission policy.
+ * Requests use the policy of an existing export; the record keeps consumers restricted after the export is deleted
+ * (docs/adr/0057).
  *
- *   export with a policy     → its identity is noted
- *   export without           → its identity is struck out
- *   export gone              → what was noted stays
+ *   export with a policy      → its identity is added
+ *   export without a policy   → its identity is removed
+ *   export deleted            → the record is kept
  */
 export function policedIdentitiesController(
   modules: ControllerModules & { readonly globalInformers: InformerSource },
@@ -43,28 +43,31 @@ export function policedIdentitiesController(
       if (cluster === boundCluster) controller.queue.add(name);
     },
   });
-  const offered = (object: DeepReadonly<APIExport>, { cluster }: ObjectReference): void => {
+  const enqueueOfExport = (object: DeepReadonly<APIExport>, { cluster }: ObjectReference): void => {
     for (const { schema } of object.spec?.resources ?? []) {
       const uid = schemas.get({ cluster, namespace: '', name: schema })?.metadata.uid;
       if (uid !== undefined) controller.queue.add(uid);
     }
   };
-  exports.addHandlers({ added: offered, updated: (object, _old, reference) => offered(object, reference) });
+  exports.addHandlers({
+    added: enqueueOfExport,
+    updated: (object, _old, reference) => enqueueOfExport(object, reference),
+  });
 
   async function reconcile(name: string): Promise<void> {
     const reference = { cluster: boundCluster, namespace: '', name };
     const definition = definitions.get(reference);
     if (definition === undefined) return;
-    const noted = policedIdentities(definition);
-    const text = Array.from(identitiesOf(definition, noted)).slice(-mostIdentities).join(',');
+    const recorded = policedIdentities(definition);
+    const text = Array.from(identitiesOf(definition, recorded)).slice(-maxIdentities).join(',');
     if (text === (definition.metadata.annotations?.[policedIdentitiesAnnotation] ?? '')) return;
     await client.patch(definitionsResource, reference, 'application/merge-patch+json', {
       metadata: { annotations: { [policedIdentitiesAnnotation]: text === '' ? null : text } },
     });
   }
 
-  function identitiesOf({ metadata }: DeepReadonly<KubeObject>, noted: ReadonlySet<string>): Set<string> {
-    const identities = new Set(noted);
+  function identitiesOf({ metadata }: DeepReadonly<KubeObject>, recorded: ReadonlySet<string>): Set<string> {
+    const identities = new Set(recorded);
     const cluster = metadata.annotations?.[schemaClusterAnnotation] as LogicalClusterName | undefined;
     const schema = metadata.annotations?.[schemaNameAnnotation];
     if (cluster === undefined) return identities;

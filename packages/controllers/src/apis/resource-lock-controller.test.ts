@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { apiBindings, resourceBindingsAnnotation } from '@multiplane/apis';
-import { FakeClock, silentLogger } from '@multiplane/component-base';
-import { atRest, eventually } from '@multiplane/testing';
+import { silentLogger } from '@multiplane/component-base';
+import { FakeClock, advanceUntilIdle, eventually } from '@multiplane/testing';
 import { crds } from '../apiextensions/crd-names.ts';
 import type { Controller } from '../runtime/controller.ts';
-import { FakeApi } from '../test-support/fake-api.ts';
+import { FakeApi } from '../../test/fake-api.ts';
 import { logicalClusters } from '../tenancy/kinds.ts';
 import { resourceLockController } from './resource-lock-controller.ts';
 
@@ -43,18 +43,18 @@ const binding = (name: string): KubeObject => ({
   metadata: { name },
   status: { boundResources: [{ group: 'example.dev', resource: 'widgets', schema: { UID: 'u' } }] },
 });
-const settled = (): Promise<void> => atRest(clock, 100, [controller]);
+const settled = (): Promise<void> => advanceUntilIdle(clock, 100, [controller]);
 const locks = (): string | undefined =>
   api.get(logicalClusters, cluster, 'cluster')?.metadata.annotations?.[resourceBindingsAnnotation];
 
 describe('the locks of a logical cluster', () => {
-  test('are there, also when there are none', async () => {
+  test('are written as {} when there are none', async () => {
     api.put(logicalClusters, cluster, logicalCluster());
     await settled();
     expect(locks()).toBe('{}');
   });
 
-  test('that nobody wrote down are those of its bindings and definitions', async () => {
+  test('without an annotation are those of its bindings and CRDs', async () => {
     api.put(apiBindings, cluster, binding('things'));
     api.put(crds, cluster, definition('gears', true));
     api.put(crds, cluster, definition('late', false));
@@ -63,7 +63,7 @@ describe('the locks of a logical cluster', () => {
     expect(locks()).toBe('{"gears.example.dev":{"c":true},"widgets.example.dev":{"n":"things"}}');
   });
 
-  test('go with the binding that held them', async () => {
+  test('are removed with the binding that held them', async () => {
     api.put(apiBindings, cluster, binding('things'));
     api.put(logicalClusters, cluster, logicalCluster('{"widgets.example.dev":{"n":"things"}}'));
     await settled();
@@ -73,7 +73,7 @@ describe('the locks of a logical cluster', () => {
     expect(locks()).toBe('{}');
   });
 
-  test('of bindings that are still to be made stay', async () => {
+  test('of default bindings that are not created yet are kept', async () => {
     const text = '{"widgets.example.dev":{"n":"things"}}';
     api.put(logicalClusters, cluster, logicalCluster(text, {}));
     await settled();
@@ -86,7 +86,7 @@ describe('the locks of a logical cluster', () => {
     expect(locks()).toBe('{}');
   });
 
-  test('of definitions come when they are established, and go with them', async () => {
+  test('of CRDs are added when they are established and removed with them', async () => {
     api.put(logicalClusters, cluster, logicalCluster('{}'));
     api.put(crds, cluster, definition('gears', false));
     await settled();
@@ -99,7 +99,7 @@ describe('the locks of a logical cluster', () => {
     expect(locks()).toBe('{}');
   });
 
-  test('of definitions that do not come are over in time, those of others stay for good', async () => {
+  test('of CRDs that are not created expire; those of established ones do not', async () => {
     const e = new Date(clock.now() + 60_000).toISOString();
     api.put(crds, cluster, definition('came', false));
     api.put(
@@ -113,7 +113,7 @@ describe('the locks of a logical cluster', () => {
     expect(locks()).toBe('{"came.example.dev":{"c":true}}');
   });
 
-  test('of a logical cluster that is deleted are left alone', async () => {
+  test('of a logical cluster that is deleted are not changed', async () => {
     const object = logicalCluster('{"widgets.example.dev":{"n":"things"}}');
     const metadata = { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
     api.put(apiBindings, cluster, binding('things'));
@@ -123,7 +123,7 @@ describe('the locks of a logical cluster', () => {
     expect(api.writes).toEqual([]);
   });
 
-  test('that somebody else changes are made right again, whatever else is locked', async () => {
+  test('changed by another writer are corrected', async () => {
     const others = Array.from({ length: 20 }, (_, n) => definition(`other${n}`, true));
     for (const other of [...others, definition('gears', true)]) api.put(crds, cluster, other);
     api.put(apiBindings, cluster, binding('things'));
@@ -138,7 +138,7 @@ describe('the locks of a logical cluster', () => {
       without,
       { ...all, 'gears.example.dev': {} },
       { ...all, 'gears.example.dev': { c: true, e: new Date(clock.now() + 60_000).toISOString() } },
-      { ...all, 'gears.example.dev': { n: 'nobody' } },
+      { ...all, 'gears.example.dev': { n: 'missing' } },
       { ...all, 'never.example.dev': { c: true } },
       { ...all, 'never.example.dev': 1 },
     ]) {
@@ -148,9 +148,9 @@ describe('the locks of a logical cluster', () => {
     }
   });
 
-  test('of very many definitions that come one after the other are written together', async () => {
+  test('of very many CRDs created one after the other are written together', async () => {
     const names = (): string[] => Object.keys(JSON.parse(locks() ?? '{}') as object);
-    // Pauses between the definitions are real ones.
+    // Real time passes between the definitions.
     const come = (count: number): Promise<void> =>
       eventually(async () => {
         await clock.advance(100);
@@ -171,7 +171,7 @@ describe('the locks of a logical cluster', () => {
     expect(names()).not.toContain('many7.example.dev');
   });
 
-  test('that are right cost no write', async () => {
+  test('that are correct are not written', async () => {
     api.put(apiBindings, cluster, binding('things'));
     api.put(logicalClusters, cluster, logicalCluster('{"widgets.example.dev":{"n":"things"}}'));
     await settled();

@@ -21,8 +21,8 @@ import type { Clock } from '@multiplane/component-base';
 import { isEstablished, crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 import { logicalClusterObjectName, logicalClusters, type LogicalCluster } from '../tenancy/kinds.ts';
 
-/** Others write logical clusters, too; whoever loses against them so often comes back later. */
-const attempts = 5;
+/** Tries of one update against concurrent writers of the LogicalCluster; then the caller gets the Conflict. */
+const maxAttempts = 5;
 
 interface Modules {
   readonly informers: InformerSource;
@@ -31,10 +31,11 @@ interface Modules {
 }
 
 /**
- * The lock on names of resources in a logical cluster (C2.4): an annotation of its LogicalCluster, written at the version
- * that was read. So of two bindings that want the same resource at once exactly one gets it, also on two replicas.
+ * Locks names of resources in a logical cluster (kcp: pkg/reconciler/apis/apibinding/logical_cluster_lock.go). The locks
+ * are an annotation of the LogicalCluster, written with optimistic concurrency: of two bindings that want a resource at
+ * the same time exactly one gets it, also across replicas.
  */
-export class ResourceLockKeeper {
+export class ResourceLockWriter {
   readonly #clusters: Lister<LogicalCluster>;
   readonly #bindings: Lister<APIBinding>;
   readonly #crds: Lister<CustomResourceDefinition>;
@@ -50,31 +51,30 @@ export class ResourceLockKeeper {
   }
 
   /**
-   * Locks what a binding wants, as far as nobody else has it, and lets go of what it holds besides. Returns who has the
-   * rest. Throws NotFound when there is no LogicalCluster to hold the locks.
+   * Locks the wanted names that are free for a binding, and releases its other names. Returns the wanted names that others
+   * hold, with their locks. Throws NotFound if there is no LogicalCluster.
    */
-  async hold(
+  async acquire(
     cluster: LogicalClusterName,
     binding: string,
     wanted: ReadonlySet<string>,
   ): Promise<ReadonlyMap<string, ResourceLock>> {
-    const skipped = new Map<string, ResourceLock>();
-    if (this.#holds(cluster, binding, wanted)) return skipped;
-    await this.change(cluster, (locks) => {
-      skipped.clear();
+    const heldByOthers = new Map<string, ResourceLock>();
+    if (this.#holdsExactly(cluster, binding, wanted)) return heldByOthers;
+    await this.update(cluster, (locks) => {
+      heldByOthers.clear();
       for (const [name, { n }] of locks) if (n === binding && !wanted.has(name)) locks.delete(name);
       for (const name of wanted) {
         const lock = locks.get(name);
-        if (lock === undefined || lock.n === binding || this.#isOver(cluster, name, lock))
+        if (lock === undefined || lock.n === binding || this.#isExpired(cluster, name, lock))
           locks.set(name, { n: binding });
-        else skipped.set(name, lock);
+        else heldByOthers.set(name, lock);
       }
     });
-    return skipped;
+    return heldByOthers;
   }
 
-  /** Whether a binding has all that it wants, and nothing else. */
-  #holds(cluster: LogicalClusterName, binding: string, wanted: ReadonlySet<string>): boolean {
+  #holdsExactly(cluster: LogicalClusterName, binding: string, wanted: ReadonlySet<string>): boolean {
     const locks = locksOf(this.#clusters.get({ cluster, namespace: '', name: logicalClusterObjectName }));
     let held = 0;
     for (const [name, { n }] of locks) {
@@ -85,16 +85,16 @@ export class ResourceLockKeeper {
     return held > 0 && held === wanted.size;
   }
 
-  /** Changes the locks in one write, or in none when they stay the same. */
-  async change(cluster: LogicalClusterName, edit: (locks: ResourceLocks) => void): Promise<void> {
+  /** Edits the locks in one write, or in none if they stay the same. `edit` is called again after a Conflict. */
+  async update(cluster: LogicalClusterName, edit: (locks: ResourceLocks) => void): Promise<void> {
     const reference = { cluster, namespace: '', name: logicalClusterObjectName };
     let object: DeepReadonly<KubeObject> | undefined = this.#clusters.get(reference);
-    // The message of kcp's lister, which says the singular.
+    // kcp's lister names the resource in the singular.
     if (object === undefined)
       throw statusErrors.notFound({ group: logicalClusters.group, resource: 'logicalcluster' }, reference.name);
     for (let attempt = 1; ; attempt++) {
       const before = object.metadata.annotations?.[resourceBindingsAnnotation];
-      const locks = before === undefined || before === '' ? this.initial(cluster) : parseLocks(before);
+      const locks = before === undefined || before === '' ? this.initialLocks(cluster) : parseLocks(before);
       edit(locks);
       const after = formatLocks(locks);
       if (after === before) return;
@@ -105,39 +105,34 @@ export class ResourceLockKeeper {
         });
         return;
       } catch (error) {
-        if (!isStatusError(error, 'Conflict') || attempt === attempts) throw error;
+        if (!isStatusError(error, 'Conflict') || attempt === maxAttempts) throw error;
       }
       object = await this.#client.get(logicalClusters, reference);
     }
   }
 
-  /** What is locked where nobody wrote it down yet. */
-  initial(cluster: LogicalClusterName): ResourceLocks {
+  /** The locks of a LogicalCluster without the annotation: those of its bound resources and established CRDs. */
+  initialLocks(cluster: LogicalClusterName): ResourceLocks {
     const locks: ResourceLocks = new Map();
     for (const { metadata, status } of this.#bindings.list({ cluster }))
       for (const bound of status?.boundResources ?? [])
         if (!locks.has(lockName(bound))) locks.set(lockName(bound), { n: metadata.name ?? '' });
-    for (const [name, isEstablished] of this.definitions(cluster))
-      if (isEstablished && !locks.has(name)) locks.set(name, { c: true });
+    for (const [name, established] of this.definitions(cluster))
+      if (established && !locks.has(name)) locks.set(name, { c: true });
     return locks;
   }
 
-  /** Own definitions of a logical cluster by the name they lock; true: established. */
+  /** The CRDs of a logical cluster by the name of their lock, and whether they are established. */
   definitions(cluster: LogicalClusterName): Map<string, boolean> {
     return new Map(this.#crds.list({ cluster }).map((crd) => [lockNameOf(crd), isEstablished(crd)]));
   }
 
-  /** A lock for a definition that did not come in time. */
-  #isOver(cluster: LogicalClusterName, name: string, { c, e }: ResourceLock): boolean {
+  /** The lock was taken for the creation of a CRD that was not created in time. */
+  #isExpired(cluster: LogicalClusterName, name: string, { c, e }: ResourceLock): boolean {
     return c === true && e !== undefined && Date.parse(e) < this.#clock.now() && !this.definitions(cluster).has(name);
   }
 }
 
-const lockNameOf = ({ spec }: DeepReadonly<CustomResourceDefinition>): string =>
+/** The name of the lock of a CRD. */
+export const lockNameOf = ({ spec }: DeepReadonly<CustomResourceDefinition>): string =>
   lockName({ group: spec.group, resource: spec.names.plural });
-
-/** Locks as the reference prints them: `map[<resource>.<group>:{<binding> <whether it is of a definition>}]` (C5.11). */
-export function locksText(locks: ReadonlyMap<string, ResourceLock>): string {
-  const entries = [...locks].sort(([a], [b]) => (a < b ? -1 : 1));
-  return `map[${entries.map(([name, { n = '', c = false }]) => `${name}:{${n} ${c}}`).join(' ')}]`;
-}

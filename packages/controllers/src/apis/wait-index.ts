@@ -1,9 +1,9 @@
-/** Who waits for what, by name: keys of a controller that an event about a name brings back. Holds those that wait only. */
-export class KeyWaits {
+/** Index of controller keys by the names of what they wait for. Holds waiting keys only. */
+export class WaitIndex {
   readonly #keys = new Map<string, Set<string>>();
   readonly #names = new Map<string, readonly string[]>();
 
-  /** From now on a key waits for these, and for nothing else. */
+  /** Replaces the names that a key waits for. */
   set(key: string, names: readonly string[]): void {
     this.forget(key);
     if (names.length === 0) return;
@@ -23,8 +23,7 @@ export class KeyWaits {
     this.#names.delete(key);
   }
 
-  /** Nobody waits for anything. */
-  get idle(): boolean {
+  get isEmpty(): boolean {
     return this.#keys.size === 0;
   }
 

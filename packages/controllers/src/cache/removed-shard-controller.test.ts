@@ -1,9 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubeObject } from '@multiplane/apimachinery';
 import type { InformerFactory, InformerHandlers, ObjectReference } from '@multiplane/client';
-import { FakeClock, silentLogger } from '@multiplane/component-base';
+import { silentLogger } from '@multiplane/component-base';
 import { shardReference } from '../sharding/kinds.ts';
 import { removedShardController } from './removed-shard-controller.ts';
+import { FakeClock } from '@multiplane/testing';
 
 /** Shard objects, and what the cache holds of which shard. */
 class World {
@@ -27,7 +28,7 @@ class World {
         informers,
         clock: this.clock,
         logger: silentLogger,
-        replicas: {
+        cachedObjects: {
           shards: async () => new Set(replicated),
           sweep: async (name) => void this.swept.push(name),
         },
@@ -48,7 +49,7 @@ class World {
 }
 
 describe('removed shards', () => {
-  test('lose their replicas when their Shard object goes', async () => {
+  test('lose their cached objects when their Shard object is deleted', async () => {
     const world = new World(['root', 'east', 'west'], ['root', 'east', 'west']);
     await world.clock.advance(1);
     world.delete('east');
@@ -56,7 +57,7 @@ describe('removed shards', () => {
     expect(world.swept).toEqual(['east']);
   });
 
-  test('lose them although nobody saw them go, after a while', async () => {
+  test('lose them after the grace period if the deletion was not observed', async () => {
     const world = new World(['root'], ['root', 'gone']);
     await world.clock.advance(299_000);
     expect(world.swept).toEqual([]);
@@ -64,7 +65,7 @@ describe('removed shards', () => {
     expect(world.swept).toEqual(['gone']);
   });
 
-  test('a shard that registers late keeps what it has published', async () => {
+  test('that register within the grace period keep them', async () => {
     const world = new World(['root'], ['root', 'new']);
     await world.clock.advance(200_000);
     world.register('new');
@@ -72,7 +73,7 @@ describe('removed shards', () => {
     expect(world.swept).toEqual([]);
   });
 
-  test('nothing is taken away while the root shard does not know itself, nor ever from itself', async () => {
+  test('do not include the root shard, nor any shard before the root shard is registered', async () => {
     const world = new World([], ['root', 'east']);
     await world.clock.advance(10_000_000);
     expect(world.swept).toEqual([]);

@@ -4,73 +4,72 @@ import { Controller } from '../runtime/controller.ts';
 import { shardReference, shards } from '../sharding/kinds.ts';
 
 export interface RemovedShardModules {
-  /** Of the root shard, where the Shard objects live. */
+  /** Of the root shard, which stores the Shard objects. */
   readonly informers: InformerFactory;
-  readonly replicas: {
-    /** Names of all shards that have replicas. */
+  readonly cachedObjects: {
+    /** Names of all shards with cached objects. */
     shards(): Promise<ReadonlySet<string>>;
-    /** Removes every replica that a shard has. */
+    /** Deletes all cached objects of a shard. */
     sweep(shard: string): Promise<void>;
   };
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Replicas of a shard that has no Shard object are left alone for so long: it may be about to register. */
-const unknownShardMs = 5 * 60_000;
-/** Key of the look at all replicas; no shard may have this name. */
-const everything = '*';
+/** Cached objects of a shard without a Shard object are kept for this time: the shard may be about to register. */
+const gracePeriodMs = 5 * 60_000;
+/** Key of the initial check of all shards; not a valid name of a shard. */
+const allShards = '*';
 
 /**
- * Takes the replicas of a removed shard out of the cache; the reference leaves them there for ever (C16.2). Runs on the
- * root shard. A shard counts as removed when its Shard object is deleted, or when replicas name it at the start and it
- * has no Shard object five minutes later (deleted while nobody looked). A shard that is wrongly taken for removed loses
- * nothing: it sees its replicas go and publishes them again.
+ * Deletes the cached objects of removed shards; kcp keeps them. Runs on the root shard. A shard is removed when its Shard
+ * object is deleted, or when cached objects name it at the start and it has no Shard object five minutes later. If the
+ * shard still runs, it observes the deletions and publishes its objects again.
  */
 export function removedShardController(
   options: {
-    /** The root shard itself. */
+    /** Name of the root shard. */
     readonly shardName: string;
   },
   modules: RemovedShardModules,
 ): Controller {
-  const { informers, replicas, clock, logger } = modules;
+  const { informers, cachedObjects, clock, logger } = modules;
   const registered = informers.informer(shards);
   const controller: Controller = new Controller({ name: 'removed-shards', reconcile, workers: 1 }, { clock, logger });
   const isRegistered = (shard: string): boolean => registered.get(shardReference(shard)) !== undefined;
-  /** Shards without a Shard object, since when. */
-  const unknown = new Map<string, number>();
+  /** Since when shards have no Shard object; monotonic milliseconds. */
+  const missingSince = new Map<string, number>();
 
   registered.addHandlers({
     deleted: (_shard, { name }) => {
-      unknown.set(name, Number.NEGATIVE_INFINITY);
+      missingSince.set(name, Number.NEGATIVE_INFINITY);
       controller.queue.add(name);
     },
   });
-  controller.queue.add(everything);
+  controller.queue.add(allShards);
 
   async function reconcile(key: string): Promise<number | void> {
-    if (key !== everything) return consider(key);
-    for (const shard of await replicas.shards()) {
-      if (unknown.has(shard) || isRegistered(shard)) continue;
-      unknown.set(shard, clock.monotonic());
+    if (key !== allShards) return reconcileShard(key);
+    for (const shard of await cachedObjects.shards()) {
+      if (missingSince.has(shard) || isRegistered(shard)) continue;
+      missingSince.set(shard, clock.monotonic());
       controller.queue.add(shard);
     }
   }
 
-  async function consider(shard: string): Promise<number | void> {
-    const since = unknown.get(shard);
+  async function reconcileShard(shard: string): Promise<number | void> {
+    const since = missingSince.get(shard);
     if (since === undefined) return;
-    // Without its own Shard object this one does not know the others either.
-    const left = isRegistered(options.shardName) ? since + unknownShardMs - clock.monotonic() : unknownShardMs;
+    // Before the root shard is registered itself, the other Shard objects may not be known either.
+    const left = isRegistered(options.shardName) ? since + gracePeriodMs - clock.monotonic() : gracePeriodMs;
     if (isRegistered(shard) || shard === options.shardName) {
-      unknown.delete(shard);
+      missingSince.delete(shard);
       return;
     }
     if (left > 0) return left;
-    logger.info('the replicas of a removed shard go', { shard });
-    await replicas.sweep(shard);
-    unknown.delete(shard);
+    logger.info('deleting the cached objects of a removed shard', { shard });
+    await cachedObjects.sweep(shard);
+    missingSince.delete(shard);
   }
   return controller;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubeObject } from '@multiplane/apimachinery';
-import { bindsPolicySubjects, groupsOfRules, markOf } from './replication-marks.ts';
+import { bindsPolicySubjects, groupsOfRules, desiredReplicateAnnotation } from './replicate-annotation.ts';
 
 const roleWith = (mark?: string): KubeObject => ({
   apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -8,7 +8,7 @@ const roleWith = (mark?: string): KubeObject => ({
   metadata: { name: 'r', ...(mark === undefined ? {} : { annotations: { 'internal.kcp.io/replicate': mark } }) },
 });
 
-describe('what a role grants that other shards must know', () => {
+describe('rules that other shards need', () => {
   test.each([
     ['tenancy.kcp.io', { apiGroups: ['tenancy.kcp.io'], resources: ['workspacetypes'], verbs: ['use'] }],
     ['tenancy.kcp.io', { apiGroups: ['tenancy.kcp.io'], resources: ['*'], verbs: ['terminate'] }],
@@ -26,12 +26,12 @@ describe('what a role grants that other shards must know', () => {
     expect([...groupsOfRules([rule], true)].sort().join()).toBe(expected);
   });
 
-  test('access matters only where the logical cluster itself is shared', () => {
+  test('include access only in a replicated logical cluster', () => {
     expect(groupsOfRules([{ nonResourceURLs: ['/'], verbs: ['access'] }], false).size).toBe(0);
   });
 });
 
-test('subjects of a maximal permission policy are told by their prefix', () => {
+test('subjects of a maximal permission policy are recognized by their prefix', () => {
   const binding = (kind: string, name: string): KubeObject & { subjects: { kind: string; name: string }[] } => ({
     ...roleWith(),
     subjects: [{ kind, name }],
@@ -42,8 +42,12 @@ test('subjects of a maximal permission policy are told by their prefix', () => {
   expect(bindsPolicySubjects(binding('User', 'me'))).toBe(false);
 });
 
-test('a mark is sorted, loses what no longer holds and keeps what others put there', () => {
-  expect(markOf(roleWith(), new Set(['tenancy.kcp.io', 'apis.kcp.io']))).toBe('apis.kcp.io,tenancy.kcp.io');
-  expect(markOf(roleWith('tenancy.kcp.io,mine'), new Set(['core.kcp.io']))).toBe('core.kcp.io,mine');
-  expect(markOf(roleWith('apis.kcp.io'), new Set())).toBe('');
+test('the annotation is sorted, drops obsolete groups and keeps entries of other writers', () => {
+  expect(desiredReplicateAnnotation(roleWith(), new Set(['tenancy.kcp.io', 'apis.kcp.io']))).toBe(
+    'apis.kcp.io,tenancy.kcp.io',
+  );
+  expect(desiredReplicateAnnotation(roleWith('tenancy.kcp.io,mine'), new Set(['core.kcp.io']))).toBe(
+    'core.kcp.io,mine',
+  );
+  expect(desiredReplicateAnnotation(roleWith('apis.kcp.io'), new Set())).toBe('');
 });

@@ -1,9 +1,9 @@
 import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import { replicateAnnotation } from './replicated-kinds.ts';
 
-/** The groups on whose behalf objects are marked (C5.10); other entries of the annotation are somebody else's. */
-export const markingGroups = ['apis.kcp.io', 'core.kcp.io', 'tenancy.kcp.io'] as const;
-export type MarkingGroup = (typeof markingGroups)[number];
+/** API groups that the controller sets in the annotation; other entries belong to other writers and are kept. */
+export const replicatingGroups = ['apis.kcp.io', 'core.kcp.io', 'tenancy.kcp.io'] as const;
+export type ReplicatingGroup = (typeof replicatingGroups)[number];
 
 interface PolicyRule {
   readonly verbs?: readonly string[];
@@ -17,51 +17,59 @@ export type ClusterRoleBinding = KubeObject & {
   roleRef?: { kind: string; name: string };
 };
 
-/** Subjects of a maximal permission policy begin with this. */
-const bindingPrefix = 'apis.kcp.io:binding:';
+/** Prefix of the subjects of a maximal permission policy. */
+const policySubjectPrefix = 'apis.kcp.io:binding:';
 
-const names = (list: readonly string[] | undefined, wanted: readonly string[]): boolean =>
+const includesAny = (list: readonly string[] | undefined, wanted: readonly string[]): boolean =>
   (list ?? []).some((entry) => entry === '*' || wanted.includes(entry));
 
-/** What other shards decide by these rules: the use of types, the binding of exports, access to the logical cluster. */
+/**
+ * The groups that need these rules on other shards: for the use of workspace types, the binding and content of exports,
+ * and access to a replicated logical cluster.
+ */
 export function groupsOfRules(
   rules: DeepReadonly<PolicyRule[]> | undefined,
-  clusterIsShared: boolean,
-): Set<MarkingGroup> {
-  const groups = new Set<MarkingGroup>();
+  isClusterReplicated: boolean,
+): Set<ReplicatingGroup> {
+  const groups = new Set<ReplicatingGroup>();
   for (const { verbs, apiGroups, resources, nonResourceURLs } of rules ?? []) {
     if (
-      names(apiGroups, ['tenancy.kcp.io']) &&
-      names(resources, ['workspacetypes']) &&
-      names(verbs, ['use', 'initialize', 'terminate'])
+      includesAny(apiGroups, ['tenancy.kcp.io']) &&
+      includesAny(resources, ['workspacetypes']) &&
+      includesAny(verbs, ['use', 'initialize', 'terminate'])
     )
       groups.add('tenancy.kcp.io');
     if (
-      names(apiGroups, ['apis.kcp.io']) &&
-      ((names(resources, ['apiexports']) && names(verbs, ['bind'])) || names(resources, ['apiexports/content']))
+      includesAny(apiGroups, ['apis.kcp.io']) &&
+      ((includesAny(resources, ['apiexports']) && includesAny(verbs, ['bind'])) ||
+        includesAny(resources, ['apiexports/content']))
     )
       groups.add('apis.kcp.io');
-    if (clusterIsShared && names(nonResourceURLs, ['/', '/*']) && names(verbs, ['access'])) groups.add('core.kcp.io');
+    if (isClusterReplicated && includesAny(nonResourceURLs, ['/', '/*']) && includesAny(verbs, ['access']))
+      groups.add('core.kcp.io');
   }
   return groups;
 }
 
-/** Whether a binding speaks of people as a maximal permission policy does. */
+/** Whether a binding has subjects of a maximal permission policy. */
 export function bindsPolicySubjects(binding: DeepReadonly<ClusterRoleBinding>): boolean {
   return (binding.subjects ?? []).some(
-    ({ kind, name }) => (kind === 'User' || kind === 'Group') && name.startsWith(bindingPrefix),
+    ({ kind, name }) => (kind === 'User' || kind === 'Group') && name.startsWith(policySubjectPrefix),
   );
 }
 
-/** The value of the annotation that says so: sorted, with what others have put there; empty for none. */
-export function markOf(object: DeepReadonly<KubeObject>, groups: ReadonlySet<MarkingGroup>): string {
-  const foreign = currentMark(object)
+/** The value of the annotation for these groups and the entries of other writers, sorted; empty for none. */
+export function desiredReplicateAnnotation(
+  object: DeepReadonly<KubeObject>,
+  groups: ReadonlySet<ReplicatingGroup>,
+): string {
+  const otherEntries = replicateAnnotationOf(object)
     .split(',')
-    .filter((entry) => entry !== '' && !(markingGroups as readonly string[]).includes(entry));
-  return [...new Set([...foreign, ...groups])].sort().join(',');
+    .filter((entry) => entry !== '' && !(replicatingGroups as readonly string[]).includes(entry));
+  return [...new Set([...otherEntries, ...groups])].sort().join(',');
 }
 
-/** The annotation as it is; empty when it is not there. */
-export function currentMark(object: DeepReadonly<KubeObject>): string {
+/** The current value of the annotation; empty if absent. */
+export function replicateAnnotationOf(object: DeepReadonly<KubeObject>): string {
   return object.metadata.annotations?.[replicateAnnotation] ?? '';
 }

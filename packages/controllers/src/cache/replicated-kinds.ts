@@ -1,24 +1,26 @@
 import type { DeepReadonly, GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 
-/** Comma list of the groups that want an object on all shards; the marking controllers keep it (C5.10). */
+/** Comma-separated API groups that need an object on all shards; set by the replicate annotation controller. */
 export const replicateAnnotation = 'internal.kcp.io/replicate';
 
 export interface ReplicatedKind extends GroupVersionResource {
+  /** Identity hash of the CachedResource that replicates the objects; absent: a fixed kind. */
+  readonly identity?: string | undefined;
   /** Only objects that carry {@link replicateAnnotation}. */
-  readonly marked?: true;
-  /** And of those only what lives in a logical cluster that is itself marked: it says who may use what that one shares. */
-  readonly ofSharedClusters?: true;
+  readonly onlyAnnotated?: true;
+  /** Of those, only objects in logical clusters whose LogicalCluster carries it: RBAC for what they share. */
+  readonly onlyInReplicatedClusters?: true;
 }
 
-const marked = true;
-const ofSharedClusters = true;
+const onlyAnnotated = true;
+const onlyInReplicatedClusters = true;
 
 /**
- * What every shard publishes for all others (C10.3). Adding a kind is one line. A kind that this shard does not serve yet
- * has no objects, and costs nothing.
+ * The kinds that every shard publishes to the cache server (kcp: pkg/reconciler/cache/replication). A kind that a shard
+ * does not serve has no objects and costs nothing.
  *
- * The reference publishes roles and bindings of every logical cluster; every workspace has a binding that is marked (its
- * owner's), so its cache grows with the number of workspaces. Here it grows with what they share: docs/adr.
+ * kcp publishes the annotated RBAC of all logical clusters, so its cache grows with the number of workspaces: each has the
+ * annotated binding of its owner. Here only RBAC of replicated logical clusters is published (docs/adr/0033).
  */
 export const replicatedKinds: readonly ReplicatedKind[] = [
   { group: 'apis.kcp.io', version: 'v1alpha2', resource: 'apiexports' },
@@ -34,30 +36,42 @@ export const replicatedKinds: readonly ReplicatedKind[] = [
   { group: 'cache.kcp.io', version: 'v1alpha1', resource: 'cachedresources' },
   { group: 'cache.kcp.io', version: 'v1alpha1', resource: 'cachedresourceendpointslices' },
   { group: 'core.kcp.io', version: 'v1alpha1', resource: 'shards' },
-  { group: 'core.kcp.io', version: 'v1alpha1', resource: 'logicalclusters', marked },
-  // Signs of life of the shards, for scheduling; new here.
-  { group: 'coordination.k8s.io', version: 'v1', resource: 'leases', marked },
+  { group: 'core.kcp.io', version: 'v1alpha1', resource: 'logicalclusters', onlyAnnotated },
+  // Liveness and load of shards for scheduling. Not in kcp.
+  { group: 'coordination.k8s.io', version: 'v1', resource: 'leases', onlyAnnotated },
   { group: 'migration.kcp.io', version: 'v1alpha1', resource: 'logicalclustermigrations' },
   { group: 'tenancy.kcp.io', version: 'v1alpha1', resource: 'workspacetypes' },
-  // What a type says of its workspaces' users counts wherever such a workspace is; new here.
+  // The authentication of a workspace type applies on every shard. Not in kcp.
   { group: 'tenancy.kcp.io', version: 'v1alpha1', resource: 'workspaceauthenticationconfigurations' },
-  { group: 'rbac.authorization.k8s.io', version: 'v1', resource: 'clusterroles', marked, ofSharedClusters },
-  { group: 'rbac.authorization.k8s.io', version: 'v1', resource: 'clusterrolebindings', marked, ofSharedClusters },
+  {
+    group: 'rbac.authorization.k8s.io',
+    version: 'v1',
+    resource: 'clusterroles',
+    onlyAnnotated,
+    onlyInReplicatedClusters,
+  },
+  {
+    group: 'rbac.authorization.k8s.io',
+    version: 'v1',
+    resource: 'clusterrolebindings',
+    onlyAnnotated,
+    onlyInReplicatedClusters,
+  },
 ];
 
 /**
- * Whether an object belongs into the cache. Not: what lives in a `system:` cluster, what is not marked where marks are
- * asked for, what is being deleted and waits for nobody any more.
+ * Whether an object is published. Not published are objects in `system:` logical clusters, objects without a required
+ * annotation, and objects that are being deleted and have no finalizers.
  */
 export function isReplicated(
   kind: ReplicatedKind,
   cluster: LogicalClusterName,
   object: DeepReadonly<KubeObject>,
-  isShared: (cluster: LogicalClusterName) => boolean,
+  isClusterReplicated: (cluster: LogicalClusterName) => boolean,
 ): boolean {
   const { annotations, deletionTimestamp, finalizers } = object.metadata;
   if (cluster.startsWith('system:')) return false;
-  if (kind.marked === true && (annotations?.[replicateAnnotation] ?? '') === '') return false;
-  if (kind.ofSharedClusters === true && !isShared(cluster)) return false;
+  if (kind.onlyAnnotated === true && (annotations?.[replicateAnnotation] ?? '') === '') return false;
+  if (kind.onlyInReplicatedClusters === true && !isClusterReplicated(cluster)) return false;
   return deletionTimestamp === undefined || (finalizers ?? []).length > 0;
 }

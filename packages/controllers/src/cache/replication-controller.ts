@@ -3,11 +3,12 @@ import type { InformerSource, ObjectReference } from '@multiplane/client';
 import type { Clock, Logger, Runnable } from '@multiplane/component-base';
 import { Controller } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
-import { ReplicaConflictError, type ReplicaStore } from './replica-store.ts';
-import { replicaOf } from './replica-of.ts';
+import { startedAfter } from '../runtime/started-after.ts';
 import { logicalClusterObjectName, logicalClusters } from '../tenancy/kinds.ts';
+import { CachedObjectConflictError, type CachedObjectStore } from './cached-object-store.ts';
+import { toCachedObject } from './cached-object.ts';
+import { replicateAnnotationOf } from './replicate-annotation.ts';
 import { isReplicated, replicatedKinds, type ReplicatedKind } from './replicated-kinds.ts';
-import { currentMark } from './replication-marks.ts';
 
 export interface ReplicationOptions {
   readonly shardName: string;
@@ -15,155 +16,136 @@ export interface ReplicationOptions {
 }
 
 export interface ReplicationModules {
-  /** What this shard stores. */
+  /** The objects of this shard. */
   readonly informers: InformerSource;
   /** Resolves when {@link informers} show every write that was acknowledged before the call. */
   readonly fresh: () => Promise<unknown>;
-  readonly store: ReplicaStore;
+  readonly store: CachedObjectStore;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Another replica of this shard may be ahead: what somebody else changed is looked at when this one has had time to follow. */
-const foreignChangeMs = 1_000;
-/** Until the replica that was in the way is known. */
-const conflictMs = 50;
+/** Delay after a change by another writer: another replica of this shard may be ahead of this one's informers. */
+const externalChangeDelayMs = 1_000;
+/** Delay after a conflict, until the conflicting write is observed. */
+const conflictDelayMs = 50;
 
 /**
- * Publishes what a shard shares (C10.3). The invariant, for the cache as a whole:
+ * Publishes the shared objects of a shard to the cache server (kcp: pkg/reconciler/cache/replication). Invariant for the
+ * whole cache:
  *
- *   **once writes rest, the cache holds exactly one replica of every object that {@link isReplicated} says yes to, on
- *   each shard, with its content and its version; and nothing else.**
+ *   **Once writes cease, the cache holds exactly one cached object, with the content and version of the original, for
+ *   every object of every shard for which {@link isReplicated} holds, and nothing else.**
  *
- * One reconcile makes it true for one place:
+ * One reconcile establishes it for one object:
  *
  * ```
- *   known   = the replica as this process knows it
- *   original= the object as this process knows it         → equal, or neither is there: done, at no cost
- *   fresh     wait until the own store's present is seen; look at the original again
- *   write     put or delete, only if `known` still stands → conflict: again, from the beginning
+ *   read the cached object, then the original   → equal, or both absent: done, without I/O
+ *   wait until the informers are fresh, read the original again
+ *   put or delete the cached object, if it has not changed since it was read   → conflict: requeue
  * ```
  *
- * Looking at the replica first, at the original after that, and writing by compare-and-set gives: a replica is never
- * replaced by an older state, however many publishers race (two replicas of a shard, one of them paused for minutes),
- * since whoever wrote the replica that was looked at had seen no later original. A store that was set back (a restored
- * backup) is published as it is.
+ * The cached object is read before the original and written by compare-and-set, so an older state never replaces a newer
+ * one, however many replicas of the shard publish and however long one of them is paused: the writer of the cached object
+ * that was read had not seen a later original. A storage that was restored from a backup is published as it is.
  *
- * Nothing depends on having heard of a change: at the start every local object and every replica of this shard is looked
- * at, so that a publisher that died between the local write and the publishing, or while objects vanished, is caught up;
- * and whatever somebody else does to a replica (a stream that was lost, a hand that deleted) is looked at too.
+ * Events are not required for correctness: at the start every local object and every cached object of this shard is
+ * queued, which repairs what a previous process left undone, and changes of cached objects by other writers are queued
+ * too, which repairs a lost stream or a manual deletion.
  */
 export function replicationController(options: ReplicationOptions, modules: ReplicationModules): Runnable {
   const { informers, store } = modules;
   const kinds = new Map((options.kinds ?? replicatedKinds).map((kind) => [kindKeyOf(kind), kind]));
   const controller: Controller = new Controller({ name: 'replication', reconcile, workers: 16 }, modules);
   const enqueue = (kind: ReplicatedKind, reference: ObjectReference, delayMs: number): void =>
-    controller.queue.addAfter(`${kindKeyOf(kind)}::${keyOf(reference)}`, delayMs);
+    controller.queue.addAfter(`${kindKeyOf(kind)}${separator}${keyOf(reference)}`, delayMs);
 
-  // What a logical cluster shares decides over the roles in it.
   const clusters = informers.informer(logicalClusters);
-  const isShared = (cluster: LogicalClusterName): boolean => {
+  const isClusterReplicated = (cluster: LogicalClusterName): boolean => {
     const object = clusters.get({ cluster, namespace: '', name: logicalClusterObjectName });
-    return object !== undefined && currentMark(object) !== '';
+    return object !== undefined && replicateAnnotationOf(object) !== '';
   };
-  const inCluster = [...kinds.values()].filter(({ ofSharedClusters }) => ofSharedClusters === true);
-  const reconsider = ({ cluster }: ObjectReference): void => {
-    for (const kind of inCluster) {
-      for (const { metadata } of informers.informer(kind).list({ cluster })) {
-        const { namespace = '', name = '' } = metadata;
-        enqueue(kind, { cluster, namespace, name }, 0);
+  handleClusters();
+  for (const kind of kinds.values()) handleKind(kind);
+  store.onChange((kind, reference, isInInitialList) =>
+    enqueue(kind, reference, isInInitialList ? 0 : externalChangeDelayMs),
+  );
+
+  /** Queues the RBAC of logical clusters that begin or cease to be replicated. */
+  function handleClusters(): void {
+    const dependentKinds = [...kinds.values()].filter(
+      ({ onlyInReplicatedClusters }) => onlyInReplicatedClusters === true,
+    );
+    const enqueueContent = ({ cluster }: ObjectReference): void => {
+      for (const kind of dependentKinds) {
+        for (const { metadata } of informers.informer(kind).list({ cluster })) {
+          const { namespace = '', name = '' } = metadata;
+          enqueue(kind, { cluster, namespace, name }, 0);
+        }
       }
-    }
-  };
-  clusters.addHandlers({
-    updated: (object, old, reference) => {
-      if ((currentMark(object) === '') !== (currentMark(old) === '')) reconsider(reference);
-    },
-    // Of one that was not shared nothing was published on its account.
-    deleted: (old, reference) => {
-      if (currentMark(old) !== '') reconsider(reference);
-    },
-    added: (object, reference) => {
-      if (currentMark(object) !== '') reconsider(reference);
-    },
-  });
-  for (const kind of kinds.values()) {
-    // Most objects are shared by nobody: what is not, was not and has no replica is not worth a place in the queue. What
-    // stopped being shared is, even if its replica is only on the way.
-    const shares = (object: DeepReadonly<KubeObject>, { cluster }: ObjectReference): boolean =>
-      isReplicated(kind, cluster, object, isShared);
-    const touched = (reference: ObjectReference, ...versions: readonly DeepReadonly<KubeObject>[]): void => {
-      if (versions.some((version) => shares(version, reference)) || store.known(kind, reference) !== undefined)
-        enqueue(kind, reference, 0);
     };
-    informers.informer(kind).addHandlers({
-      added: (object, reference) => touched(reference, object),
-      updated: (object, old, reference) => touched(reference, object, old),
-      deleted: (old, reference) => touched(reference, old),
+    clusters.addHandlers({
+      added: (object, reference) => {
+        if (replicateAnnotationOf(object) !== '') enqueueContent(reference);
+      },
+      updated: (object, old, reference) => {
+        if ((replicateAnnotationOf(object) === '') !== (replicateAnnotationOf(old) === '')) enqueueContent(reference);
+      },
+      deleted: (old, reference) => {
+        if (replicateAnnotationOf(old) !== '') enqueueContent(reference);
+      },
     });
   }
-  store.follow((kind, reference, beginning) => enqueue(kind, reference, beginning ? 0 : foreignChangeMs));
+
+  /** Queues objects that are, were, or may still be cached; most objects are not replicated and never queued. */
+  function handleKind(kind: ReplicatedKind): void {
+    const changed = (reference: ObjectReference, ...versions: readonly DeepReadonly<KubeObject>[]): void => {
+      const isConcerned =
+        versions.some((version) => isReplicated(kind, reference.cluster, version, isClusterReplicated)) ||
+        store.get(kind, reference) !== undefined;
+      if (isConcerned) enqueue(kind, reference, 0);
+    };
+    informers.informer(kind).addHandlers({
+      added: (object, reference) => changed(reference, object),
+      updated: (object, old, reference) => changed(reference, object, old),
+      deleted: (old, reference) => changed(reference, old),
+    });
+  }
 
   async function reconcile(key: string): Promise<number | void> {
-    const separator = key.indexOf('::');
-    const kind = kinds.get(key.slice(0, separator));
+    const end = key.indexOf(separator);
+    const kind = kinds.get(key.slice(0, end));
     if (kind === undefined) return;
-    const reference = referenceOf(key.slice(separator + 2));
-    const known = store.known(kind, reference);
-    const before = wanted(kind, reference);
+    const reference = referenceOf(key.slice(end + separator.length));
+    const known = store.get(kind, reference);
+    const before = wantedFor(kind, reference);
     if (known === undefined ? before === undefined : before !== undefined && store.equals(known, before)) return;
     await modules.fresh();
-    const now = wanted(kind, reference);
+    const wanted = wantedFor(kind, reference);
     try {
-      if (now !== undefined) {
-        if (known === undefined || !store.equals(known, now)) await store.put(kind, reference, now, known);
+      if (wanted !== undefined) {
+        if (known === undefined || !store.equals(known, wanted)) await store.put(kind, reference, wanted, known);
       } else if (known !== undefined) {
         await store.delete(kind, reference, known);
       }
     } catch (error) {
-      if (!(error instanceof ReplicaConflictError)) throw error;
-      return conflictMs;
+      if (!(error instanceof CachedObjectConflictError)) throw error;
+      return conflictDelayMs;
     }
   }
 
-  /** What should stand in the cache. */
-  function wanted(kind: ReplicatedKind, reference: ObjectReference): DeepReadonly<KubeObject> | undefined {
+  /** The cached object that should exist; undefined if none should. */
+  function wantedFor(kind: ReplicatedKind, reference: ObjectReference): DeepReadonly<KubeObject> | undefined {
     const object = informers.informer(kind).get(reference);
-    return object !== undefined && isReplicated(kind, reference.cluster, object, isShared)
-      ? replicaOf(options.shardName, object)
+    return object !== undefined && isReplicated(kind, reference.cluster, object, isClusterReplicated)
+      ? toCachedObject(options.shardName, object)
       : undefined;
   }
 
-  // What this shard has and what it has published must both be known first: else everything would look gone.
-  const known = Promise.all([store.synced, ...[...kinds.values()].map((kind) => informers.informer(kind).synced)]);
-  return startedAfter(controller, known);
+  // Before both sides have synced, every object on the other side would look deleted.
+  const synced = Promise.all([store.synced, ...[...kinds.values()].map((kind) => informers.informer(kind).synced)]);
+  return startedAfter(controller, synced);
 }
 
-/** Starts a controller when something is known; the start of the process does not wait for that. */
-function startedAfter(controller: Controller, known: Promise<unknown>): Runnable {
-  let stopped = false;
-  const failed = Promise.withResolvers<never>();
-  let starting: Promise<void> = Promise.resolve();
-  const ended = Promise.race([controller.ended, failed.promise]);
-  ended.catch(() => {});
-  known.catch(() => {});
-  return {
-    name: controller.name,
-    ended,
-    async start() {
-      starting = known
-        .then(async () => {
-          if (!stopped) await controller.start();
-        })
-        .catch((error: unknown) => failed.reject(error));
-    },
-    async stop() {
-      stopped = true;
-      // Not waited for when it is not known yet: it may never be.
-      await Promise.race([starting, Promise.resolve()]);
-      await controller.stop();
-    },
-  };
-}
-
+const separator = '::';
 const kindKeyOf = (kind: ReplicatedKind): string => `${apiVersionOf(kind)}/${kind.resource}`;

@@ -14,31 +14,31 @@ export interface ContentModules {
 
 interface ContentScope {
   readonly cluster: LogicalClusterName;
-  /** Empty: what is cluster-scoped. Undefined: everything. */
+  /** Empty: cluster-scoped objects only. Undefined: all objects. */
   readonly namespace: string | undefined;
-  /** Nothing but these kinds, whatever the version. */
+  /** Only these resources, in any version. */
   readonly only?: readonly GroupVersionResource[] | undefined;
-  /** Kinds that somebody else removes, or that go last. */
+  /** Resources that are not deleted here. */
   readonly skip?: ((resource: GroupVersionResource) => boolean) | undefined;
-  /** In which version a kind is served, where that may be another than objects are stored in. */
+  /** A served version of a resource, if it may differ from the stored version. */
   readonly servedAs?: ((resource: GroupVersionResource) => GroupVersionResource) | undefined;
 }
 
-/** What is still there after a round of deletions. */
+/** The objects that remain after a round of deletions. */
 export interface RemainingContent {
-  /** `<resource>.<group>` (the dot stays for the core group) → number of objects. */
+  /** Number of objects by `<resource>.<group>`; `<resource>.` for the core group. */
   readonly objects: ReadonlyMap<string, number>;
-  /** Finalizer → number of objects that wait for it. */
+  /** Number of objects that wait for a finalizer, by its name. */
   readonly finalizers: ReadonlyMap<string, number>;
-  /** Texts of deletions that failed. */
+  /** Messages of failed deletions. */
   readonly failures: readonly string[];
 }
 
 const nothing: RemainingContent = { objects: new Map(), finalizers: new Map(), failures: [] };
 
 /**
- * Deletes every object of a scope, kind by kind as a collection, and reports what remains. Which kinds have objects is
- * read from the watch cache, so an empty tenant costs nothing and no discovery can be stale.
+ * Deletes every object of a scope by deletecollection per resource, and reports what remains. The resources with objects
+ * are read from the watch cache instead of discovery, so an empty scope costs no request.
  */
 export async function deleteContent(
   scope: ContentScope,
@@ -47,7 +47,7 @@ export async function deleteContent(
   const failures: string[] = [];
   const found = Array.from(records(scope, informers));
   if (found.length === 0) return nothing;
-  const kinds = kindsOf(found.filter((record) => isToAsk(record)));
+  const kinds = kindsOf(found.filter((record) => isDeletable(record)));
   for (const [text, { resource: stored, namespaces }] of kinds) {
     const resource = scope.servedAs?.(stored) ?? stored;
     for (const namespace of namespaces) {
@@ -73,13 +73,16 @@ export async function deleteContent(
   return { objects, finalizers, failures };
 }
 
-/** What is marked already waits for its finalizers, whoever asks again; but the collector's are taken back by asking. */
-function isToAsk({ metadata }: ObjectMetadataRecord): boolean {
+/**
+ * Whether a delete request changes an object: it is not being deleted yet, or has finalizers of the garbage collector, which
+ * a request with background propagation removes.
+ */
+function isDeletable({ metadata }: ObjectMetadataRecord): boolean {
   if (metadata.deletionTimestamp === undefined) return true;
   return metadata.finalizers?.some((name) => name === foregroundFinalizer || name === orphanFinalizer) === true;
 }
 
-/** Kinds without `deletecollection` (namespaces) go object by object. */
+/** Deletes objects one by one, for resources without `deletecollection` (namespaces). */
 async function deleteEach(
   scope: ContentScope,
   resource: GroupVersionResource,
@@ -98,7 +101,6 @@ async function deleteEach(
 
 function* records(scope: ContentScope, informers: InformerFactory): IterableIterator<ObjectMetadataRecord> {
   const { cluster, namespace } = scope;
-  // One that is told its kinds is not made to look for others.
   for (const resource of scope.only ?? [undefined]) {
     for (const record of informers.metadata.list({ cluster, namespace, resource })) {
       if (namespace === '' && record.namespace !== '') continue;

@@ -9,12 +9,12 @@ import {
 } from '@multiplane/apimachinery';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
-import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
+import { ignoreReasons, withChanges, updateStatus } from '../runtime/object-writes.ts';
 import { deleteContent, type ContentModules, type RemainingContent } from './delete-content.ts';
 
 const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
 const finalizer = 'kubernetes';
-/** While finalizers of content are pending, their owners' writes bring the namespace back; this is only the safety net. */
+/** A fallback: deletions of content requeue the namespace by events. */
 const recheckMs = 5_000;
 
 type Namespace = KubeObject & {
@@ -23,14 +23,15 @@ type Namespace = KubeObject & {
 };
 
 /**
- * Empties namespaces that are being deleted (K8.2): every kind with objects in the namespace is deleted as a collection,
- * what is left is told in conditions, and when nothing is left the finalizer `kubernetes` goes and with it the namespace.
+ * Deletes the content of namespaces that are being deleted (Kubernetes: pkg/controller/namespace): every resource with
+ * objects there by deletecollection. Conditions report what remains; when nothing does, the finalizer `kubernetes` is
+ * removed.
  */
 export function namespaceController(modules: ControllerModules & ContentModules): Controller {
   const { informers, client, clock } = modules;
   const lister = informers.informer<Namespace>(namespaces);
   const controller: Controller = new Controller({ name: 'namespace', reconcile, workers: 16 }, modules);
-  /** Keys of namespaces that are being deleted: nobody else is looked at when something goes. */
+  /** Keys of namespaces that are being deleted; deletions elsewhere are ignored. */
   const terminating = new Set<string>();
   lister.addHandlers({
     added: (object, reference) => enqueue(object, reference),
@@ -51,7 +52,7 @@ export function namespaceController(modules: ControllerModules & ContentModules)
     reference: { cluster: LogicalClusterName; namespace: string; name: string },
   ): void {
     const key = keyOf(reference);
-    // One of the same name may have taken the place of one that went while nobody listened.
+    // A new namespace may have replaced a deleted one of the same name in one update.
     if (object.metadata.deletionTimestamp === undefined) terminating.delete(key);
     else {
       terminating.add(key);
@@ -76,16 +77,21 @@ export function namespaceController(modules: ControllerModules & ContentModules)
     }
     const current = await client.get(namespaces, reference);
     const finalizers = ((current as Namespace).spec?.finalizers ?? []).filter((entry) => entry !== finalizer);
-    await ignoring(['NotFound'], () =>
-      client.update(namespaces, cluster, mutable(current, { spec: finalizers.length === 0 ? {} : { finalizers } }), {
-        subresource: 'finalize',
-      }),
+    await ignoreReasons(['NotFound'], () =>
+      client.update(
+        namespaces,
+        cluster,
+        withChanges(current, { spec: finalizers.length === 0 ? {} : { finalizers } }),
+        {
+          subresource: 'finalize',
+        },
+      ),
     );
   }
   return controller;
 }
 
-/** All five conditions are written as soon as there is something to tell (K8.2); False is the good answer. */
+/** All five conditions, as Kubernetes writes them while content remains; False is the good state. */
 function conditionsOf(
   old: readonly Condition[] | undefined,
   remaining: RemainingContent,
@@ -136,14 +142,14 @@ function conditionsOf(
     ],
   ];
   return rows.reduce<readonly Condition[]>(
-    (conditions, [type, trouble, badReason, goodReason, goodMessage]) =>
+    (conditions, [type, problem, badReason, goodReason, goodMessage]) =>
       setCondition(
         conditions,
         {
           type,
-          status: trouble === undefined ? 'False' : 'True',
-          reason: trouble === undefined ? goodReason : badReason,
-          message: trouble ?? goodMessage,
+          status: problem === undefined ? 'False' : 'True',
+          reason: problem === undefined ? goodReason : badReason,
+          message: problem ?? goodMessage,
         },
         now,
       ),

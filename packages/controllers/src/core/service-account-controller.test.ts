@@ -1,15 +1,15 @@
 import { expect, test } from '@jest/globals';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
-import { FakeClock, silentLogger } from '@multiplane/component-base';
-import { eventually } from '@multiplane/testing';
-import { FakeApi } from '../test-support/fake-api.ts';
-import { serviceAccountController } from './service-account-controllers.ts';
+import { silentLogger } from '@multiplane/component-base';
+import { FakeClock, eventually } from '@multiplane/testing';
+import { FakeApi } from '../../test/fake-api.ts';
+import { serviceAccountController } from './service-account-controller.ts';
 
 const namespaces = { group: '', version: 'v1', resource: 'namespaces' };
 const serviceAccounts = { group: '', version: 'v1', resource: 'serviceaccounts' };
 const one = 'one' as LogicalClusterName;
 
-test('a new namespace has its account before all those that were there at the start are looked through', async () => {
+test('reconciles a new namespace before those of the initial list', async () => {
   const api = new FakeApi();
   const put = (name: string): void =>
     void api.put(namespaces, one, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });

@@ -1,7 +1,7 @@
 import type { DeepReadonly, GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
-import { ignoring, mutable } from '../runtime/update-status.ts';
+import { ignoreReasons, withChanges } from '../runtime/object-writes.ts';
 
 const secrets: GroupVersionResource = { group: '', version: 'v1', resource: 'secrets' };
 const serviceAccounts: GroupVersionResource = { group: '', version: 'v1', resource: 'serviceaccounts' };
@@ -11,7 +11,7 @@ const uidAnnotation = 'kubernetes.io/service-account.uid';
 
 type Secret = KubeObject & { type?: string; data?: Record<string, string> };
 
-/** Signs the token of a Secret. */
+/** Issues the token of a Secret. */
 export interface LegacyTokenIssuer {
   issueLegacy(request: {
     readonly cluster: LogicalClusterName;
@@ -22,8 +22,8 @@ export interface LegacyTokenIssuer {
 }
 
 /**
- * Fills Secrets of type `kubernetes.io/service-account-token` with a token, and deletes those whose ServiceAccount is
- * gone or was replaced (K8.3).
+ * Fills Secrets of type `kubernetes.io/service-account-token` with a token, and deletes those whose ServiceAccount was
+ * deleted or replaced (Kubernetes: pkg/controller/serviceaccount/tokens_controller.go).
  */
 export function serviceAccountTokenController(
   options: { readonly rootCa: () => string },
@@ -40,7 +40,7 @@ export function serviceAccountTokenController(
     if (secret.type === tokenType) controller.queue.add(keyOf(reference));
   };
   secretInformer.addHandlers({ added: enqueue, updated: (secret, _old, reference) => enqueue(secret, reference) });
-  const ofAccount = (
+  const enqueueOfAccount = (
     _account: unknown,
     { cluster, namespace, name }: { cluster: LogicalClusterName; namespace: string; name: string },
   ): void => {
@@ -49,7 +49,7 @@ export function serviceAccountTokenController(
         enqueue(secret, { cluster, namespace, name: secret.metadata.name ?? '' });
     }
   };
-  accounts.addHandlers({ added: ofAccount, deleted: ofAccount });
+  accounts.addHandlers({ added: enqueueOfAccount, deleted: enqueueOfAccount });
 
   async function reconcile(key: string): Promise<void> {
     const reference = referenceOf(key);
@@ -60,7 +60,7 @@ export function serviceAccountTokenController(
     const account = accountName === '' ? undefined : accounts.get({ cluster, namespace, name: accountName });
     const uid = secret.metadata.annotations?.[uidAnnotation];
     if (account === undefined || (uid !== undefined && uid !== account.metadata.uid)) {
-      await ignoring(['NotFound', 'Conflict'], () =>
+      await ignoreReasons(['NotFound', 'Conflict'], () =>
         client.delete(secrets, reference, { preconditions: { uid: secret.metadata.uid } }),
       );
       return;
@@ -84,7 +84,7 @@ export function serviceAccountTokenController(
     await client.update(
       secrets,
       cluster,
-      mutable(secret, {
+      withChanges(secret, {
         metadata: { annotations: { ...secret.metadata.annotations, [uidAnnotation]: accountUid } },
         data: {
           ...data,

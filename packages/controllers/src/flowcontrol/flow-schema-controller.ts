@@ -9,7 +9,7 @@ import {
 } from '@multiplane/apimachinery';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
-import { updateStatus } from '../runtime/update-status.ts';
+import { updateStatus } from '../runtime/object-writes.ts';
 
 const group = 'flowcontrol.apiserver.k8s.io';
 const flowSchemas: GroupVersionResource = { group, version: 'v1', resource: 'flowschemas' };
@@ -20,7 +20,10 @@ type FlowSchema = KubeObject & {
   status?: { conditions?: Condition[] };
 };
 
-/** Tells on each FlowSchema whether the priority level it names exists (condition `Dangling`, K9.2). */
+/**
+ * Sets the condition `Dangling` of FlowSchemas: whether the priority level they refer to does not exist (Kubernetes:
+ * apiserver/pkg/util/flowcontrol/apf_controller.go).
+ */
 export function flowSchemaController(modules: ControllerModules): Controller {
   const { informers, client, clock } = modules;
   const schemas = informers.informer<FlowSchema>(flowSchemas);
@@ -30,13 +33,13 @@ export function flowSchemaController(modules: ControllerModules): Controller {
     added: (_object, reference) => controller.queue.add(keyOf(reference)),
     updated: (_object, _old, reference) => controller.queue.add(keyOf(reference)),
   });
-  const ofLevel = (_level: unknown, { cluster, name }: { cluster: LogicalClusterName; name: string }): void => {
+  const enqueueOfLevel = (_level: unknown, { cluster, name }: { cluster: LogicalClusterName; name: string }): void => {
     for (const schema of schemas.list({ cluster })) {
       if (levelOf(schema) === name)
         controller.queue.add(keyOf({ cluster, namespace: '', name: schema.metadata.name ?? '' }));
     }
   };
-  levels.addHandlers({ added: ofLevel, deleted: ofLevel });
+  levels.addHandlers({ added: enqueueOfLevel, deleted: enqueueOfLevel });
 
   async function reconcile(key: string): Promise<void> {
     const reference = referenceOf(key);
@@ -44,12 +47,12 @@ export function flowSchemaController(modules: ControllerModules): Controller {
     if (schema === undefined) return;
     const level = levelOf(schema);
     const found = levels.get({ ...reference, name: level }) !== undefined;
-    const what = `This FlowSchema references the PriorityLevelConfiguration object named "${level}"`;
+    const text = `This FlowSchema references the PriorityLevelConfiguration object named "${level}"`;
     const conditions = setCondition(
       schema.status?.conditions,
       found
-        ? { type: 'Dangling', status: 'False', reason: 'Found', message: `${what} and it exists` }
-        : { type: 'Dangling', status: 'True', reason: 'NotFound', message: `${what} but there is no such object` },
+        ? { type: 'Dangling', status: 'False', reason: 'Found', message: `${text} and it exists` }
+        : { type: 'Dangling', status: 'True', reason: 'NotFound', message: `${text} but there is no such object` },
       new Date(clock.now()),
     );
     await updateStatus(client, flowSchemas, reference.cluster, schema, { conditions } as unknown as JsonObject);

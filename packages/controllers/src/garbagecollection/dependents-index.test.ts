@@ -23,18 +23,18 @@ function record(uid: string, owners: readonly string[] = [], cluster = tenant): 
     kind: 'ConfigMap',
     uid,
     metadata,
-    isPlain: owners.length === 0,
+    isIndependent: owners.length === 0,
   };
 }
 
-test('a logical cluster is known as long as something in it has an owner or waits for what it owns', () => {
+test('has records of a logical cluster while an object there has an owner or waits for its dependents', () => {
   const index = new DependentsIndex();
   index.set(record('plain'), undefined);
   expect(index.hasAnyOf(tenant)).toBe(false);
 
   index.set(record('a', ['owner']), undefined);
   index.set(record('b', ['owner']), undefined);
-  // The same once more, with another owner.
+  // An update adds an owner.
   index.set(record('b', ['owner', 'plain']), record('b', ['owner']));
   expect(index.hasAnyOf(tenant)).toBe(true);
   expect(index.hasAnyOf(other)).toBe(false);
@@ -53,7 +53,7 @@ test('a logical cluster is known as long as something in it has an owner or wait
   expect(index.hasAnyOf(tenant)).toBe(false);
   expect(index.waiting(tenant, 'waits')).toBeUndefined();
 
-  index.remember(record('gives up'));
-  index.forget(record('gives up'));
+  index.remember(record('stops waiting'));
+  index.forget(record('stops waiting'));
   expect(index.hasAnyOf(tenant)).toBe(false);
 });

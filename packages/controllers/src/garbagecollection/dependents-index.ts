@@ -2,14 +2,14 @@ import type { LogicalClusterName } from '@multiplane/apimachinery';
 import type { ObjectMetadataRecord } from '@multiplane/client';
 
 /**
- * Who depends on whom: objects with owner references by the uid of each owner, and owners that wait for their
- * dependents. Objects that own nothing and are owned by nobody take no room here.
+ * Objects with owner references, by the uid of each owner, and owners that wait for their dependents. Objects that are
+ * neither are not stored.
  */
 export class DependentsIndex {
   readonly #records = new Map<string, ObjectMetadataRecord>();
   readonly #dependents = new Map<string, Set<string>>();
   readonly #waiting = new Map<string, string>();
-  /** How many records there are of a logical cluster: most have none. */
+  /** Number of records by logical cluster; most have none. */
   readonly #clusters = new Map<LogicalClusterName, number>();
 
   /** Key of an object over all logical clusters and kinds. */
@@ -36,16 +36,16 @@ export class DependentsIndex {
   }
 
   delete(record: ObjectMetadataRecord): void {
-    if (record.isPlain && this.#waiting.size === 0) return;
+    if (record.isIndependent && this.#waiting.size === 0) return;
     const key = DependentsIndex.key(record);
-    // One that waited for its dependents, and waits for something else by now, is still known.
-    if (record.isPlain && !this.#records.has(key)) return;
+    // An independent object may be stored as an owner that waited for its dependents.
+    if (record.isIndependent && !this.#records.has(key)) return;
     this.#unlink(key, record);
     this.#drop(key, record);
     this.#waiting.delete(ownerId(record.cluster, record.uid));
   }
 
-  /** Keeps an owner that waits for its dependents. */
+  /** Stores an owner that waits for its dependents. */
   remember(record: ObjectMetadataRecord): void {
     const key = DependentsIndex.key(record);
     this.#put(key, record);
@@ -57,12 +57,12 @@ export class DependentsIndex {
     if ((record.metadata.ownerReferences ?? []).length === 0) this.#drop(DependentsIndex.key(record), record);
   }
 
-  /** Whether anything is known of a logical cluster; what goes where nothing is concerns nobody. */
+  /** Whether the index has records of a logical cluster. If not, deletions there can be ignored. */
   hasAnyOf(cluster: LogicalClusterName): boolean {
     return this.#clusters.has(cluster);
   }
 
-  /** The owner of that uid, when it waits. */
+  /** The owner with this uid, if it waits for its dependents. */
   waiting(cluster: LogicalClusterName, uid: string): ObjectMetadataRecord | undefined {
     const key = this.#waiting.get(ownerId(cluster, uid));
     return key === undefined ? undefined : this.#records.get(key);

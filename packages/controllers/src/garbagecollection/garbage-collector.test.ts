@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import type { GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import { FakeClock, silentLogger } from '@multiplane/component-base';
-import { atRest } from '@multiplane/testing';
-import { FakeApi } from '../test-support/fake-api.ts';
-import { toldLate } from '../test-support/told-late.ts';
+import { silentLogger } from '@multiplane/component-base';
+import { FakeClock, advanceUntilIdle } from '@multiplane/testing';
+import { FakeApi } from '../../test/fake-api.ts';
+import { delayInitialList } from '../../test/delayed-initial-list.ts';
 import { garbageCollector } from './garbage-collector.ts';
 
 const cluster = 'consumer' as LogicalClusterName;
@@ -14,10 +14,10 @@ const configMap = (name: string, metadata: object): KubeObject => ({
   metadata: { name, namespace: 'default', uid: `uid-of-${name}`, ...metadata },
 });
 
-test('an owner that orphans, deleted right after a start, waits until its dependents are known', async () => {
+test('an orphaning owner deleted right after a start waits for the sync of its dependents', async () => {
   const api = new FakeApi();
   const clock = new FakeClock();
-  const { informers, tell } = toldLate(api.informers);
+  const { informers, deliver } = delayInitialList(api.informers);
   const controller = garbageCollector({
     informers,
     client: api.client,
@@ -29,14 +29,14 @@ test('an owner that orphans, deleted right after a start, waits until its depend
   try {
     const deletion = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['orphan'] };
     api.put(configMaps, cluster, configMap('owner', deletion));
-    await atRest(clock, 1000, [controller]);
+    await advanceUntilIdle(clock, 1000, [controller]);
     const get = (name: string) => api.all(configMaps, cluster).find(({ metadata }) => metadata.name === name);
     expect(get('owner')?.metadata.finalizers).toEqual(['orphan']);
-    // A little later than the deletion of its owner it is told that this was there.
+    // The dependent is delivered after the deletion of its owner.
     const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'uid-of-owner' };
     api.put(configMaps, cluster, configMap('dependent', { ownerReferences: [owner] }));
-    tell();
-    await atRest(clock, 1000, [controller]);
+    deliver();
+    await advanceUntilIdle(clock, 1000, [controller]);
     expect(get('dependent')?.metadata.ownerReferences ?? []).toEqual([]);
     expect(get('owner')?.metadata.finalizers ?? []).toEqual([]);
   } finally {

@@ -9,7 +9,7 @@ import { plainlyCounted } from '@multiplane/apis';
 import type { ObjectMetadataRecord } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
-import { updateStatus } from '../runtime/update-status.ts';
+import { updateStatus } from '../runtime/object-writes.ts';
 
 const quotas: GroupVersionResource = { group: '', version: 'v1', resource: 'resourcequotas' };
 
@@ -18,7 +18,7 @@ type ResourceQuota = KubeObject & {
   status?: { hard?: Record<string, string>; used?: Record<string, string> };
 };
 
-/** The resource behind a name in `spec.hard`; undefined for what is no count of objects (cpu, memory, …). */
+/** The resource that a name in `spec.hard` counts; undefined for names that do not count objects (cpu, memory, …). */
 export function countedResource(name: string): { group: string; resource: string } | undefined {
   if (name.startsWith('count/')) {
     const text = name.slice('count/'.length);
@@ -28,22 +28,22 @@ export function countedResource(name: string): { group: string; resource: string
   return plainlyCounted.has(name) ? { group: '', resource: name } : undefined;
 }
 
-/** Between counts that nothing calls for: what failed creates were charged comes back. As in Kubernetes. */
+/** Resync period, as in Kubernetes; returns the charges of failed creates. */
 const recountMs = 5 * 60_000;
 
 /**
- * Counts what quotas limit (K8.3): `status.used` is recomputed when a quota's limits change, when an object of its
- * namespace goes, and every five minutes. Admission charges creates at once by compare-and-set on the same status; this
- * controller is what makes the figure true again after deletes and failed creates.
+ * Recomputes `status.used` of ResourceQuotas (Kubernetes: pkg/controller/resourcequota) when the limits change, when an
+ * object of the namespace is deleted, and every five minutes. Admission charges creates by compare-and-set on the same
+ * status; this controller corrects the figure after deletes and failed creates.
  *
- * A charge stands before its object does, so a count in between gives it back, and somebody else may spend it. Therefore
- * neither creates nor their charges call for a count: there would be one in the middle of every burst.
+ * A create is charged before its object is stored, so a count in between would return the charge for another create to
+ * use. Therefore creates and their charges do not trigger a count, or there would be one within every burst.
  */
 export function resourceQuotaController(modules: ControllerModules): Controller {
   const { informers, client } = modules;
   const lister = informers.informer<ResourceQuota>(quotas);
   const controller: Controller = new Controller({ name: 'resourcequota', reconcile }, modules);
-  /** How many quotas a namespace has, by the key of the namespace: most have none. */
+  /** Number of quotas by the key of their namespace; most namespaces have none. */
   const quotasOf = new Map<string, number>();
   const namespaceOf = ({ cluster, namespace }: { cluster: LogicalClusterName; namespace: string }): string =>
     keyOf({ cluster, namespace: '', name: namespace });
@@ -54,7 +54,7 @@ export function resourceQuotaController(modules: ControllerModules): Controller 
       controller.queue.add(keyOf(reference));
     },
     updated: (object, _old, reference) => {
-      if (!isCharged(object)) controller.queue.add(keyOf(reference));
+      if (!isUpToDate(object)) controller.queue.add(keyOf(reference));
     },
     deleted: (_old, reference) => {
       const namespace = namespaceOf(reference);
@@ -97,8 +97,8 @@ export function resourceQuotaController(modules: ControllerModules): Controller 
   return controller;
 }
 
-/** The status is of these limits, and says something of each. */
-function isCharged({ spec, status }: DeepReadonly<ResourceQuota>): boolean {
+/** Whether the status has the current limits and a figure for each. */
+function isUpToDate({ spec, status }: DeepReadonly<ResourceQuota>): boolean {
   const hard = spec?.hard ?? {};
   const used = status?.used ?? {};
   return deepEqual(status?.hard ?? {}, hard) && Object.keys(hard).every((name) => Object.hasOwn(used, name));

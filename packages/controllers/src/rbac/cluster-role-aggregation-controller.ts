@@ -20,8 +20,9 @@ const clusterRoles: GroupVersionResource = {
 type ClusterRole = KubeObject & { rules?: Json[]; aggregationRule?: { clusterRoleSelectors?: JsonObject[] } };
 
 /**
- * Fills ClusterRoles that have an aggregationRule with the rules of those its selectors match, by name and without
- * repetition (K7.3 "Aggregation"). A change of any role brings back the aggregating roles of its logical cluster.
+ * Sets the rules of ClusterRoles with an aggregationRule to those of the roles that its selectors match, in the order of
+ * the names and without duplicates (Kubernetes: pkg/controller/clusterroleaggregation). A change of any role requeues the
+ * aggregating roles of its logical cluster.
  */
 export function clusterRoleAggregationController(modules: ControllerModules): Controller {
   const { informers, client } = modules;
@@ -29,14 +30,14 @@ export function clusterRoleAggregationController(modules: ControllerModules): Co
   const controller: Controller = new Controller({ name: 'clusterrole-aggregation', reconcile }, modules);
   const aggregating = new Map<LogicalClusterName, Set<string>>();
 
-  const touched = (
+  const roleChanged = (
     role: DeepReadonly<ClusterRole>,
     reference: { cluster: LogicalClusterName; namespace: string; name: string },
-    gone: boolean,
+    isDeleted: boolean,
   ): void => {
     const { cluster, name } = reference;
     const names = aggregating.get(cluster);
-    if (role.aggregationRule !== undefined && !gone) {
+    if (role.aggregationRule !== undefined && !isDeleted) {
       if (names === undefined) aggregating.set(cluster, new Set([name]));
       else names.add(name);
     } else if (names?.delete(name) === true && names.size === 0) {
@@ -46,9 +47,9 @@ export function clusterRoleAggregationController(modules: ControllerModules): Co
       controller.queue.add(keyOf({ cluster, namespace: '', name: other }));
   };
   roles.addHandlers({
-    added: (role, reference) => touched(role, reference, false),
-    updated: (role, _old, reference) => touched(role, reference, false),
-    deleted: (role, reference) => touched(role, reference, true),
+    added: (role, reference) => roleChanged(role, reference, false),
+    updated: (role, _old, reference) => roleChanged(role, reference, false),
+    deleted: (role, reference) => roleChanged(role, reference, true),
   });
 
   async function reconcile(key: string): Promise<void> {

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
 import { addAll } from './add-all.ts';
 
-test('few keys are added at once, many with pauses, each once', async () => {
+test('adds few keys synchronously and many keys in batches, each key once', async () => {
   const added: string[] = [];
   const queue = { add: (key: string): void => void added.push(key) };
   addAll(queue, new Set(['a', 'b']));
@@ -13,7 +13,7 @@ test('few keys are added at once, many with pauses, each once', async () => {
   const wanted = [...many];
   addAll(queue, many);
   expect(added.length).toBeLessThan(wanted.length);
-  // Who leaves meanwhile is looked at, and found to be gone.
+  // Keys that leave the source set meanwhile are still added; their reconcile finds no object.
   many.clear();
   await eventually(() => expect(added).toEqual(wanted));
 });

@@ -1,17 +1,18 @@
 import type { WorkQueue } from '@multiplane/client';
 
-/** Keys that are added in one turn of the event loop. */
-const atOnce = 2_000;
+/** Keys added per event-loop tick. */
+const keysPerTick = 2_000;
 
 /**
- * Adds the keys to a queue, as they are now. An export may have a hundred thousand bindings: others have their turn in
- * between.
+ * Adds a snapshot of the keys to a queue, in batches that yield to the event loop: an APIExport may have a hundred
+ * thousand bindings.
  */
 export function addAll<K extends string>(queue: Pick<WorkQueue<K>, 'add'>, keys: Iterable<K>): void {
-  const all = Array.from(keys);
-  const add = (from: number): void => {
-    for (const key of all.slice(from, from + atOnce)) queue.add(key);
-    if (from + atOnce < all.length) setImmediate(add, from + atOnce);
+  const snapshot = Array.from(keys);
+  const addFrom = (from: number): void => {
+    const to = from + keysPerTick;
+    for (const key of snapshot.slice(from, to)) queue.add(key);
+    if (to < snapshot.length) setImmediate(addFrom, to);
   };
-  add(0);
+  addFrom(0);
 }

@@ -1,8 +1,8 @@
 import { isStatusError } from '@multiplane/apimachinery';
 import { WorkQueue, type InformerFactory, type ObjectClient } from '@multiplane/client';
-import { type Clock, type Logger, type Runnable, slicesOfTurns } from '@multiplane/component-base';
+import { type Clock, type Logger, type Runnable, timeSlices } from '@multiplane/component-base';
 
-/** What every controller is made with. */
+/** Modules of every controller. */
 export interface ControllerModules {
   readonly informers: InformerFactory;
   readonly client: ObjectClient;
@@ -12,18 +12,18 @@ export interface ControllerModules {
 
 interface ControllerOptions<K extends string> {
   readonly name: string;
-  /** Keys worked on at the same time. */
+  /** Keys reconciled concurrently. */
   readonly workers?: number | undefined;
   /**
-   * Brings one key from what is to what should be. Reads listers, writes through the client, keeps nothing. A thrown
-   * error brings the key back later; a returned number does so after as many milliseconds without counting as a failure.
+   * Reconciles one key: reads listers, writes through the client. A thrown error requeues the key with rate limiting; a
+   * returned number requeues it after that many milliseconds and does not count as a failure.
    */
   readonly reconcile: (key: K) => Promise<number | void>;
 }
 
 /**
- * A global, keyed controller: one per shard for all logical clusters, so that a tenant costs no timer and no loop.
- * Handlers of informers only add keys; {@link reconcile} decides from the state it finds, never from the event.
+ * A work queue with workers. One controller per shard serves all logical clusters, so a tenant costs no timer and no
+ * loop. Informer handlers only add keys; `reconcile` decides from the listed state, never from the event.
  */
 export class Controller<K extends string = string> implements Runnable {
   readonly name: string;
@@ -34,7 +34,7 @@ export class Controller<K extends string = string> implements Runnable {
   readonly #ended = Promise.withResolvers<void>();
   readonly ended = this.#ended.promise;
   #running: Promise<unknown> = Promise.resolve();
-  readonly #slices = slicesOfTurns();
+  readonly #slices = timeSlices();
 
   constructor(options: ControllerOptions<K>, modules: Pick<ControllerModules, 'clock' | 'logger'>) {
     const { clock } = modules;
@@ -54,7 +54,7 @@ export class Controller<K extends string = string> implements Runnable {
     );
   }
 
-  /** Resolves when the keys under way are finished. */
+  /** Resolves when the keys in flight are reconciled. */
   async stop(): Promise<void> {
     this.queue.stop();
     await this.#running;
@@ -65,29 +65,29 @@ export class Controller<K extends string = string> implements Runnable {
       const key = await this.queue.get();
       if (key === undefined) return;
       try {
-        const again = await this.#reconcile(key);
+        const requeueAfter = await this.#reconcile(key);
         this.queue.forget(key);
-        if (typeof again === 'number') this.queue.addAfter(key, again);
+        if (typeof requeueAfter === 'number') this.queue.addAfter(key, requeueAfter);
       } catch (error) {
-        this.#report(key, error);
+        this.#logFailure(key, error);
         this.queue.addRateLimited(key);
       } finally {
         this.queue.done(key);
       }
-      await this.#breathe();
+      await this.#yieldIfSliceExceeded();
     }
   }
 
-  /** A key that is as it should be needs no I/O; thousands of them in a row would hold the event loop (cost rule 4). */
-  async #breathe(): Promise<void> {
-    if (this.#slices.over) await this.#slices.next();
+  /** Keys that are up to date need no I/O: without yielding, thousands of them in a row would block the event loop. */
+  async #yieldIfSliceExceeded(): Promise<void> {
+    if (this.#slices.isExceeded) await this.#slices.yield();
   }
 
-  /** Somebody else wrote first: ordinary, the next try reads again. What fails on and on becomes louder. */
-  #report(key: K, error: unknown): void {
+  /** Conflict and NotFound come from concurrent writers and are expected; repeated failures raise the log level. */
+  #logFailure(key: K, error: unknown): void {
     const failures = this.queue.failuresOf(key);
     const expected = isStatusError(error, 'Conflict') || isStatusError(error, 'NotFound');
     const level = expected || failures < 3 ? 'debug' : failures < 8 ? 'warn' : 'error';
-    this.#logger[level]('reconciling failed', { failures, error });
+    this.#logger[level]('failed to reconcile', { failures, error });
   }
 }

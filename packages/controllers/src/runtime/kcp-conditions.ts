@@ -3,12 +3,16 @@ import type { KcpCondition } from '@multiplane/apis';
 
 export type { KcpCondition } from '@multiplane/apis';
 
+/** A condition as a controller sets it; {@link setKcpCondition} adds the transition time. */
+export type NewKcpCondition = Omit<KcpCondition, 'lastTransitionTime'>;
+
 /**
- * The list with one condition set: `Ready` first, the others by type; the time moves with any other field (C2.0).
+ * Returns the list with one condition set: `Ready` first, the others sorted by type. `lastTransitionTime` changes when
+ * any other field does (kcp: third_party/conditions/util/conditions/setter.go).
  */
 export function setKcpCondition(
   conditions: readonly DeepReadonly<KcpCondition>[] | undefined,
-  condition: Omit<KcpCondition, 'lastTransitionTime'>,
+  condition: NewKcpCondition,
   now: Date,
 ): KcpCondition[] {
   const list = (conditions ?? []).map((entry) => ({ ...entry }));

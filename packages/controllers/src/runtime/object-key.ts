@@ -1,12 +1,12 @@
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import type { ObjectReference } from '@multiplane/client';
 
-/** Key of a work queue: `<cluster>|<namespace>/<name>`, as kcp writes them (C5.0). */
+/** Work queue key: `<cluster>|<namespace>/<name>`. The namespace of a cluster-scoped object is empty. */
 export function keyOf({ cluster, namespace, name }: ObjectReference): string {
   return `${cluster}|${namespace}/${name}`;
 }
 
-/** The reference behind a key that {@link keyOf} made. */
+/** The inverse of {@link keyOf}. */
 export function referenceOf(key: string): ObjectReference {
   const bar = key.indexOf('|');
   const slash = key.indexOf('/', bar);

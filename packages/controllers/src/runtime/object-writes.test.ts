@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { deepFreeze, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
-import { updateParts, type UpdateWhole } from './update-status.ts';
+import { updateIfChanged, type UpdateWithStatus } from './object-writes.ts';
 
 const things = { group: 'x.dev', version: 'v1', resource: 'things' };
 const cluster = 'tenant' as LogicalClusterName;
@@ -13,19 +13,19 @@ const object = deepFreeze({
 });
 
 let written: KubeObject[];
-const updateWhole: UpdateWhole = async (_resource, _cluster, changed) => {
+const updateWithStatus: UpdateWithStatus = async (_resource, _cluster, changed) => {
   written.push(changed);
   return changed;
 };
-const update = (parts: Parameters<typeof updateParts>[4]): Promise<boolean> =>
-  updateParts(updateWhole, things, cluster, object, parts);
+const update = (parts: Parameters<typeof updateIfChanged>[4]): Promise<boolean> =>
+  updateIfChanged(updateWithStatus, things, cluster, object, parts);
 
 beforeEach(() => {
   written = [];
 });
 
-describe('parts of an object', () => {
-  test('are written together, at the version that was read', async () => {
+describe('updateIfChanged', () => {
+  test('writes changed fields in one request at the version that was read', async () => {
     expect(await update({ status: { phase: 'Ready' }, metadata: { labels: { phase: 'Ready' } } })).toBe(true);
     expect(written).toEqual([
       {
@@ -37,12 +37,12 @@ describe('parts of an object', () => {
     expect(object.status.phase).toBe('New');
   });
 
-  test('are not written where they are as they should be', async () => {
+  test('makes no request when no field changes', async () => {
     expect(await update({ spec: { size: 1 }, status: { phase: 'New' }, metadata: undefined })).toBe(false);
     expect(written).toEqual([]);
   });
 
-  test('are written where metadata alone has to change, or one of several parts', async () => {
+  test('writes when only the metadata or only one of several fields changes', async () => {
     expect(await update({ status: { phase: 'New' }, metadata: { labels: {} } })).toBe(true);
     expect(await update({ spec: { size: 2 }, status: { phase: 'New' } })).toBe(true);
     expect(written.map(({ metadata, spec }) => [metadata.labels, spec])).toEqual([
@@ -51,7 +51,7 @@ describe('parts of an object', () => {
     ]);
   });
 
-  test('that are empty are as good as absent', async () => {
+  test('treats empty and absent fields as equal', async () => {
     expect(await update({ extra: {} })).toBe(false);
     expect(await update({ extra: undefined })).toBe(false);
   });

@@ -1,5 +1,6 @@
 import {
   deepEqual,
+  isStatusError,
   type DeepReadonly,
   type GroupVersionResource,
   type Json,
@@ -10,8 +11,8 @@ import {
 import type { ObjectClient } from '@multiplane/client';
 
 /**
- * Writes the status of an object that was read before, at its resourceVersion; nothing is written when it is the same.
- * Returns whether something was written. Throws Conflict when somebody else wrote first.
+ * Writes the status of an object at the resourceVersion that was read, unless it is equal to the current status. Returns
+ * whether a write was made. Throws Conflict when the object has changed since it was read.
  */
 export async function updateStatus(
   client: ObjectClient,
@@ -21,43 +22,50 @@ export async function updateStatus(
   status: JsonObject,
 ): Promise<boolean> {
   if (deepEqual((object['status'] ?? {}) as Json, status)) return false;
-  await client.update(resource, cluster, mutable(object, { status }), { subresource: 'status', unread: true });
+  await client.update(resource, cluster, withChanges(object, { status }), {
+    subresource: 'status',
+    discardResult: true,
+  });
   return true;
 }
 
 /**
- * Writes an object and its status at once, at its resourceVersion: what belongs together is seen together, and costs one
- * write. Only the system may.
+ * Writes an object together with its status in one request, so that watchers see both in one event. Only the system may:
+ * requests of users change either the object or its status subresource.
  */
-export type UpdateWhole = (
+export type UpdateWithStatus = (
   resource: GroupVersionResource,
   cluster: LogicalClusterName,
   object: KubeObject,
 ) => Promise<unknown>;
 
 /**
- * Brings several parts of an object to what they should be, in one write at its resourceVersion; in none when all of them
- * are as they should be. `metadata`: what of it has to change, undefined where nothing has. Returns whether something was
- * written.
+ * Writes several top-level fields of an object in one request at its resourceVersion, unless all of them are equal to the
+ * current ones. `metadata` holds the fields of the metadata that change; undefined if none do. Returns whether a write was
+ * made.
  */
-export async function updateParts<T extends KubeObject>(
-  updateWhole: UpdateWhole,
+export async function updateIfChanged<T extends KubeObject>(
+  updateWithStatus: UpdateWithStatus,
   resource: GroupVersionResource,
   cluster: LogicalClusterName,
   object: DeepReadonly<T>,
   {
     metadata,
-    ...parts
-  }: { readonly metadata?: Partial<KubeObject['metadata']> | undefined; readonly [part: string]: unknown },
+    ...fields
+  }: { readonly metadata?: Partial<KubeObject['metadata']> | undefined; readonly [field: string]: unknown },
 ): Promise<boolean> {
-  const isAsWanted = (part: string): boolean => deepEqual((object[part] ?? {}) as Json, (parts[part] ?? {}) as Json);
-  if (metadata === undefined && Object.keys(parts).every(isAsWanted)) return false;
-  await updateWhole(resource, cluster, mutable(object, metadata === undefined ? parts : { ...parts, metadata }));
+  const isEqual = (field: string): boolean => deepEqual((object[field] ?? {}) as Json, (fields[field] ?? {}) as Json);
+  if (metadata === undefined && Object.keys(fields).every(isEqual)) return false;
+  await updateWithStatus(
+    resource,
+    cluster,
+    withChanges(object, metadata === undefined ? fields : { ...fields, metadata }),
+  );
   return true;
 }
 
-/** An object from a lister with changes, to be written: what does not change is shared with all who know the object. */
-export function mutable<T extends KubeObject>(
+/** A shallow copy of a listed object with changes, to be written. Unchanged fields are shared with the lister's object. */
+export function withChanges<T extends KubeObject>(
   object: DeepReadonly<T>,
   changes: { readonly metadata?: Partial<KubeObject['metadata']>; readonly [field: string]: unknown } = {},
 ): T {
@@ -65,18 +73,11 @@ export function mutable<T extends KubeObject>(
   return { ...object, ...rest, metadata: { ...object.metadata, ...metadata } } as T;
 }
 
-/** Runs a write that may find its target gone or made already: both are what was wanted. */
-export async function ignoring(reasons: readonly string[], write: () => Promise<unknown>): Promise<void> {
+/** Runs a write and ignores StatusErrors with these reasons, such as NotFound of a delete or AlreadyExists of a create. */
+export async function ignoreReasons(reasons: readonly string[], write: () => Promise<unknown>): Promise<void> {
   try {
     await write();
   } catch (error) {
-    if (
-      !(
-        error instanceof Error &&
-        error.name === 'StatusError' &&
-        reasons.includes((error as unknown as { reason: string }).reason)
-      )
-    )
-      throw error;
+    if (!isStatusError(error) || !reasons.includes(error.reason)) throw error;
   }
 }

@@ -7,54 +7,54 @@ import {
 } from '@multiplane/apimachinery';
 import { capacityAnnotation, unschedulableAnnotation, type Shard } from './kinds.ts';
 
-/** What scheduling knows of shards besides the objects. */
+/** The state of shards that scheduling uses besides the Shard objects. */
 export interface ShardState {
   isAlive(shard: string): boolean;
-  /** Logical clusters it holds. */
+  /** Number of logical clusters on a shard. */
   load(shard: string): number;
-  /** Tells when one may take more than it could before: it lives again, or has become emptier. */
-  onRelief(listener: () => void): void;
+  /** Calls the listener when a shard is alive again or holds fewer logical clusters. */
+  onAvailable(listener: () => void): void;
 }
 
-/** The selector of `spec.location`; everything when there is none. Throws a SelectorParseError. */
+/** The selector of `spec.location`; selects everything if absent. Throws SelectorParseError. */
 export function shardSelector(selector: DeepReadonly<Json> | undefined): LabelSelector {
   return selector === undefined || selector === null ? selectEverything : labelSelectorFromObject(selector as Json);
 }
 
-/** What is asked of a shard for a new logical cluster. */
-export interface ShardWish {
+/** Requirements of a new logical cluster. */
+export interface ShardRequest {
   readonly selector: LabelSelector;
-  /** This one, unless it does not fit or is notably fuller than the others. */
+  /** Chosen unless it does not fit or is overloaded compared to the others. */
   readonly preferred?: string | undefined;
 }
 
 /** A shard that may be chosen. */
-interface Fitting {
+interface Candidate {
   readonly shard: DeepReadonly<Shard>;
   readonly load: number;
-  /** Undefined for a shard without one, or with one that is no number. */
+  /** Undefined if the annotation is absent or not a number. */
   readonly capacity: number | undefined;
 }
 
-/** So much more than its part a shard may hold before it is notably fuller; a few logical clusters are no load at all. */
+/** A preferred shard is overloaded above `factor` times its share plus `constant` logical clusters. */
 const tolerated = { factor: 1.25, constant: 100 } as const;
 
 /**
- * The shard for a new logical cluster (C5.1): one that fits the selector, is not closed for new ones, is alive and is not
- * full; undefined when there is none. Among those it is the preferred one as long as that is not notably fuller, so that
- * what belongs together stays together (new here). Otherwise chance decides, in proportion to what is left of each one's
- * capacity; shards without a capacity count like the emptiest of the others. `random` is within [0, 1).
+ * Chooses the shard of a new logical cluster (kcp: pkg/reconciler/tenancy/workspace/workspace_reconcile_scheduling.go): a
+ * shard that matches the selector, is schedulable, alive and not full; undefined if there is none. `random` is in [0, 1).
  *
- * A preferred shard that is too full shares with all the others by chance: none of them, however empty, gets more than its
- * part at once. Loads are told some seconds late, so a shard passes the mark by what comes within those, and no more.
+ * Unlike in kcp, the preferred shard is chosen while it is not overloaded, so that the workspaces of a tree stay together.
+ * Otherwise the choice is random, weighted by free capacity; shards without a capacity have the weight of the emptiest
+ * other shard. An overloaded preferred shard takes part in the random choice, so that no single shard gets all new
+ * workspaces. Loads arrive some seconds late, which bounds how far a shard exceeds its limit.
  */
 export function chooseShard(
   candidates: readonly DeepReadonly<Shard>[],
-  { selector, preferred }: ShardWish,
+  { selector, preferred }: ShardRequest,
   state: ShardState,
   random: () => number,
 ): DeepReadonly<Shard> | undefined {
-  const fitting: Fitting[] = candidates
+  const fitting: Candidate[] = candidates
     .filter(
       ({ metadata }) =>
         metadata.deletionTimestamp === undefined &&
@@ -65,7 +65,7 @@ export function chooseShard(
     .map((shard) => ({ shard, load: state.load(shard.metadata.name ?? ''), capacity: capacityOf(shard) }))
     .filter(({ load, capacity }) => capacity === undefined || load < capacity);
   const wanted = preferred === undefined ? undefined : fitting.find(({ shard }) => shard.metadata.name === preferred);
-  if (wanted !== undefined && !isNotablyFuller(wanted, fitting)) return wanted.shard;
+  if (wanted !== undefined && !isOverloaded(wanted, fitting)) return wanted.shard;
   const most = Math.max(1, ...fitting.map(({ load, capacity = 0 }) => capacity - load));
   const weighed = fitting.map(({ shard, load, capacity }) => ({
     shard,
@@ -80,12 +80,12 @@ export function chooseShard(
 }
 
 /**
- * True for a shard that holds more than a quarter, and a hundred, beyond its part of what all of them hold. Parts are as
- * capacities are; shards without a capacity count like the largest of the others.
+ * Whether a shard holds more than its share by {@link tolerated}. Shares are proportional to capacities; a shard without a
+ * capacity counts like the largest one.
  */
-function isNotablyFuller(one: Fitting, all: readonly Fitting[]): boolean {
+function isOverloaded(one: Candidate, all: readonly Candidate[]): boolean {
   const largest = Math.max(1, ...all.map(({ capacity = 0 }) => capacity));
-  const sizeOf = ({ capacity = largest }: Fitting): number => capacity;
+  const sizeOf = ({ capacity = largest }: Candidate): number => capacity;
   const held = all.reduce((sum, { load }) => sum + load, 0);
   const size = all.reduce((sum, each) => sum + sizeOf(each), 0);
   return one.load > (tolerated.factor * held * sizeOf(one)) / size + tolerated.constant;

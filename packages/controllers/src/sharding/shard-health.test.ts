@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { formatMicroTime, type KubeObject } from '@multiplane/apimachinery';
 import type { Informer, InformerHandlers, InformerSource } from '@multiplane/client';
-import { FakeClock } from '@multiplane/component-base';
 import { loadAnnotation, shardLeaseReference, type Lease } from './kinds.ts';
 import { ShardHealth } from './shard-health.ts';
+import { FakeClock } from '@multiplane/testing';
 
 /** Leases as they come in, without a server. */
 class Leases {
@@ -43,17 +43,17 @@ function setUp(ownShard = 'root') {
   const clock = new FakeClock();
   const leases = new Leases(clock);
   const health = new ShardHealth(
-    { ownShard, rootShard: 'root', silentAfterMs: 20_000 },
+    { ownShard, rootShard: 'root', expireAfterMs: 20_000 },
     { informers: leases.informers, clock },
   );
-  const reliefs: number[] = [];
-  health.onRelief(() => reliefs.push(clock.monotonic()));
-  return { clock, leases, health, reliefs };
+  const notifications: number[] = [];
+  health.onAvailable(() => notifications.push(clock.monotonic()));
+  return { clock, leases, health, notifications };
 }
 
 describe('a shard', () => {
-  test('lives as long as its lease is renewed, and again when it is', async () => {
-    const { clock, leases, health, reliefs } = setUp();
+  test('is alive while its Lease is renewed, and again after a renewal', async () => {
+    const { clock, leases, health, notifications } = setUp();
     leases.renew('a', 7);
     await clock.advance(15_000);
     leases.renew('a', 7);
@@ -61,22 +61,22 @@ describe('a shard', () => {
     expect([health.isAlive('a'), health.load('a')]).toEqual([true, 7]);
     await clock.advance(6_000);
     expect(health.isAlive('a')).toBe(false);
-    expect(reliefs).toEqual([]);
+    expect(notifications).toEqual([]);
     leases.renew('a', 7);
-    expect([health.isAlive('a'), reliefs.length]).toEqual([true, 1]);
+    expect([health.isAlive('a'), notifications.length]).toEqual([true, 1]);
   });
 
-  test('that became emptier is worth another try', () => {
-    const { leases, reliefs } = setUp();
+  test('notifies when its load decreases', () => {
+    const { leases, notifications } = setUp();
     for (const load of [10, 11, 9]) leases.renew('a', load);
-    expect(reliefs.length).toBe(1);
+    expect(notifications.length).toBe(1);
   });
 
-  test('is dead already when its lease is old at first sight, not when clocks differ a little', () => {
+  test('is dead if its Lease is old when first observed, beyond the tolerated clock skew', () => {
     const { leases, health } = setUp();
     leases.renew('dead', 0, 10 * 60_000);
     leases.renew('behind', 0, 60_000);
-    expect([health.isAlive('dead'), health.isAlive('behind'), health.isAlive('never-heard-of')]).toEqual([
+    expect([health.isAlive('dead'), health.isAlive('behind'), health.isAlive('without-lease')]).toEqual([
       false,
       true,
       true,
@@ -85,14 +85,14 @@ describe('a shard', () => {
     expect(health.isAlive('dead')).toBe(true);
   });
 
-  test('is itself alive, whatever its lease says', async () => {
+  test('is alive to itself, whatever its Lease says', async () => {
     const { clock, leases, health } = setUp('a');
     leases.renew('a');
     await clock.advance(60_000);
     expect(health.isAlive('a')).toBe(true);
   });
 
-  test('counts as alive while the root shard, which keeps the leases, is silent itself', async () => {
+  test('counts as alive while the Lease of the root shard is expired', async () => {
     const { clock, leases, health } = setUp('a');
     for (const name of ['root', 'a', 'b']) leases.renew(name);
     await clock.advance(30_000);

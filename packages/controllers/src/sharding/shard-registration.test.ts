@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { statusErrors, type GroupVersionResource, type JsonObject, type KubeObject } from '@multiplane/apimachinery';
 import type { ObjectClient, ObjectReference } from '@multiplane/client';
-import { FakeClock, silentLogger } from '@multiplane/component-base';
-import { eventually } from '@multiplane/testing';
+import { silentLogger } from '@multiplane/component-base';
+import { FakeClock, eventually } from '@multiplane/testing';
 import { leases, loadAnnotation, shards, type Lease } from './kinds.ts';
 import { ShardRegistration } from './shard-registration.ts';
 
@@ -10,7 +10,7 @@ import { ShardRegistration } from './shard-registration.ts';
 class RootShard {
   readonly objects = new Map<string, KubeObject>();
   readonly writes: string[] = [];
-  /** Nobody answers. */
+  /** All requests fail. */
   away = false;
   #uid = 0;
 
@@ -101,8 +101,8 @@ beforeEach(() => {
 });
 afterEach(() => registration.stop());
 
-describe('a shard tells of itself', () => {
-  test('with its object, and with a lease that goes with it', async () => {
+describe('shard registration', () => {
+  test('creates the Shard and a Lease owned by it', async () => {
     await registration.start();
     expect(root.shard('east')).toMatchObject({
       metadata: { labels: { name: 'east' } },
@@ -120,7 +120,7 @@ describe('a shard tells of itself', () => {
     expect(root.renewTime('east') > renewed).toBe(true);
   });
 
-  test('without touching what others wrote', async () => {
+  test('keeps the fields of other writers', async () => {
     root.objects.set('shards//east', {
       apiVersion: 'core.kcp.io/v1alpha1',
       kind: 'Shard',
@@ -137,7 +137,7 @@ describe('a shard tells of itself', () => {
     expect(root.writes).toEqual(['patch leases/shard-east']);
   });
 
-  test('as soon as the root shard is there', async () => {
+  test('retries until the root shard is available', async () => {
     root.away = true;
     await registration.start();
     await clock.advance(60_000);
@@ -150,7 +150,7 @@ describe('a shard tells of itself', () => {
     });
   });
 
-  test('only while it can hold something', async () => {
+  test('renews the Lease only while the shard can store objects', async () => {
     await registration.start();
     root.writes.length = 0;
     healthy = false;
@@ -161,7 +161,7 @@ describe('a shard tells of itself', () => {
     expect(root.writes).toEqual([`patch ${leases.resource}/shard-east`]);
   });
 
-  test('not any more once somebody took it out of service', async () => {
+  test('does not recreate a Shard that was deleted', async () => {
     await registration.start();
     root.objects.delete(`${shards.resource}//east`);
     root.objects.delete('leases/kube-system/shard-east');

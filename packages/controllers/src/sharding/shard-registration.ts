@@ -1,6 +1,6 @@
 import { formatMicroTime, isStatusError, type KubeObject } from '@multiplane/apimachinery';
 import type { ObjectClient } from '@multiplane/client';
-import { failureLevel, nextTurn, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
+import { failureLevel, yieldToEventLoop, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
 import {
   leases,
   loadAnnotation,
@@ -16,38 +16,37 @@ import {
 interface ShardRegistrationOptions {
   readonly name: string;
   readonly spec: () => Required<Shard['spec']>;
-  /** Of this process, as holder of the Lease. */
+  /** Holder identity of this process in the Lease. */
   readonly identity: string;
   readonly renewEveryMs?: number | undefined;
 }
 
 interface ShardRegistrationModules {
-  /** Writes in the logical cluster `root` of the root shard. */
+  /** A client of the root shard. */
   readonly client: ObjectClient;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Throws when this shard cannot hold anything now. */
+  /** Throws if the shard cannot store objects now; then the Lease is not renewed. */
   readonly check: () => Promise<void>;
-  /** Logical clusters on this shard. */
+  /** Number of logical clusters on this shard. */
   readonly load: () => number;
 }
 
 const mergePatch = 'application/merge-patch+json';
-/** Of a Lease: how long it is good, in seconds. */
-const leaseSeconds = 20;
+const leaseDurationSeconds = 20;
 const namespaces = { group: '', version: 'v1', resource: 'namespaces' };
 
 /**
- * Tells all others of this shard (C12.1 g): its Shard object in `root` of the root shard, and a Lease beside it.
+ * Registers this shard: its Shard object in the logical cluster `root` of the root shard, and a Lease owned by it.
  *
  * ```
- *  register   create the Shard, or patch what differs: URLs and the label `name`; what others wrote on it stays
- *  renew      every 5 s, as long as the shard can hold something: patch the Lease's time and load
+ *  register   create the Shard, or patch its URLs and the label `name`; other fields are not changed
+ *  renew      every 5 s while the shard can store objects: patch time and load of the Lease
  * ```
  *
- * A root shard that is away delays both and stops nothing: each beat tries again. Replicas of a shard renew the same
- * Lease without looking at each other; any of them is a sign of life. A Shard that somebody deleted while it runs was
- * taken out of service: neither it nor its Lease, which goes with it, is made again before the next start.
+ * Each heartbeat retries both, so an unavailable root shard only delays them. Replicas of a shard renew the same Lease
+ * without coordination. A Shard that is deleted while the process runs has been taken out of service: neither it nor its
+ * Lease, which the garbage collector deletes, is created again before the next start.
  */
 export class ShardRegistration implements Runnable {
   readonly name = 'shard registration';
@@ -55,7 +54,7 @@ export class ShardRegistration implements Runnable {
   readonly #modules: ShardRegistrationModules;
   readonly #abort = new AbortController();
   #running: Promise<void> = Promise.resolve();
-  /** The uid of the registered Shard; undefined until it is. */
+  /** The uid of the registered Shard. */
   #uid: string | undefined;
   #failures = 0;
 
@@ -64,9 +63,9 @@ export class ShardRegistration implements Runnable {
     this.#modules = modules;
   }
 
-  /** Resolves after the first try, whatever became of it. */
+  /** Resolves after the first heartbeat, successful or not. */
   async start(): Promise<void> {
-    await this.#beat();
+    await this.#heartbeat();
     this.#running = this.#run();
   }
 
@@ -81,45 +80,48 @@ export class ShardRegistration implements Runnable {
       try {
         await clock.sleep(this.#options.renewEveryMs ?? 5_000, this.#abort.signal);
       } catch {
-        return; // A sleep fails by the signal only.
+        return; // Aborted: a sleep does not fail otherwise.
       }
-      await this.#beat();
+      await this.#heartbeat();
     }
   }
 
-  async #beat(): Promise<void> {
+  async #heartbeat(): Promise<void> {
     const { logger, check } = this.#modules;
     try {
       await check();
       if (this.#uid === undefined) {
-        // In a start these are the first requests of their kinds: where nothing differs both would be one long turn.
-        await nextTurn();
+        // After a start these are the first requests of their kinds, which take longest: yield between them.
+        await yieldToEventLoop();
         this.#uid = await this.#register();
-        await nextTurn();
+        await yieldToEventLoop();
       }
       await this.#renew(this.#uid);
       this.#failures = 0;
     } catch (error) {
       this.#failures++;
-      logger[failureLevel(this.#failures)]('this shard could not tell of itself', { failures: this.#failures, error });
+      logger[failureLevel(this.#failures)]('failed to register the shard or renew its lease', {
+        failures: this.#failures,
+        error,
+      });
     }
   }
 
-  /** The uid of the Shard. */
+  /** Returns the uid of the Shard. */
   async #register(): Promise<string> {
     const { client } = this.#modules;
     const { name } = this.#options;
     const spec = this.#options.spec();
     const reference = shardReference(name);
-    const known = await present(() => client.get(shards, reference) as Promise<Shard>);
+    const known = await ifFound(() => client.get(shards, reference) as Promise<Shard>);
     if (known === undefined) {
-      const made = await client.create(shards, reference.cluster, {
+      const created = await client.create(shards, reference.cluster, {
         apiVersion: 'core.kcp.io/v1alpha1',
         kind: 'Shard',
         metadata: { name, labels: { name } },
         spec,
       });
-      return made.metadata.uid ?? '';
+      return created.metadata.uid ?? '';
     }
     const differs =
       known.metadata.labels?.['name'] !== name ||
@@ -134,12 +136,12 @@ export class ShardRegistration implements Runnable {
     const reference = shardLeaseReference(name);
     const now = formatMicroTime(new Date(clock.now()));
     const annotations = { ...replicatedLease, [loadAnnotation]: String(this.#modules.load()) };
-    const spec = { holderIdentity: identity, leaseDurationSeconds: leaseSeconds, renewTime: now };
-    const renewed = await present(() =>
+    const spec = { holderIdentity: identity, leaseDurationSeconds, renewTime: now };
+    const renewed = await ifFound(() =>
       client.patch(leases, reference, mergePatch, { metadata: { annotations }, spec }),
     );
     if (renewed !== undefined) return;
-    const shard = await present(() => client.get(shards, shardReference(name)));
+    const shard = await ifFound(() => client.get(shards, shardReference(name)));
     if (shard?.metadata.uid !== uid) return;
     const lease: Lease = {
       apiVersion: 'coordination.k8s.io/v1',
@@ -152,11 +154,11 @@ export class ShardRegistration implements Runnable {
       },
       spec: { ...spec, acquireTime: now },
     };
-    await this.#inNamespace(reference.namespace, () => client.create(leases, reference.cluster, lease));
+    await this.#withNamespace(reference.namespace, () => client.create(leases, reference.cluster, lease));
   }
 
-  /** The namespace comes with the logical cluster, but perhaps a moment later. */
-  async #inNamespace(name: string, write: () => Promise<KubeObject>): Promise<void> {
+  /** Retries a write after creating its namespace, which may not exist yet when the logical cluster is new. */
+  async #withNamespace(name: string, write: () => Promise<KubeObject>): Promise<void> {
     try {
       await write();
     } catch (error) {
@@ -168,8 +170,8 @@ export class ShardRegistration implements Runnable {
   }
 }
 
-/** What a call gives, undefined when it finds nothing. */
-async function present<T>(call: () => Promise<T>): Promise<T | undefined> {
+/** The result of a call; undefined for NotFound. */
+async function ifFound<T>(call: () => Promise<T>): Promise<T | undefined> {
   try {
     return await call();
   } catch (error) {

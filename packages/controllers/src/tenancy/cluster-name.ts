@@ -6,21 +6,21 @@ import {
 } from '@multiplane/apimachinery';
 import { chosenClusterAnnotation, type Workspace } from './kinds.ts';
 
-/** A new logical cluster's name from 32 random bytes: base 36 of their SHA-224, cut to 16 characters (C1.1). */
+/** A random name: the first 16 characters of the base 36 of the SHA-224 of 32 random bytes, as in kcp. */
 export function randomClusterName(randomBytes: (size: number) => Buffer): LogicalClusterName {
   return nameFrom(randomBytes(32));
 }
 
 /**
- * The name that the logical cluster of a Workspace has where nobody wrote another one down: made in the same way of the
- * Workspace's uid, which is as random, and which no Workspace of the same name has again.
+ * The default name of the logical cluster of a Workspace, derived from the uid instead of random bytes, so that a scheduler
+ * that was interrupted finds it again.
  */
 export function clusterNameOf(uid: string): LogicalClusterName {
   return nameFrom(Buffer.from(uid));
 }
 
-/** The name that the logical cluster of a Workspace has, or would have; whether there is one it does not tell. */
-export function clusterOf({ metadata, spec }: DeepReadonly<Workspace>): string {
+/** The name of the logical cluster of a Workspace, which may not exist yet. */
+export function intendedClusterName({ metadata, spec }: DeepReadonly<Workspace>): string {
   return spec?.cluster ?? metadata.annotations?.[chosenClusterAnnotation] ?? clusterNameOf(metadata.uid ?? '');
 }
 

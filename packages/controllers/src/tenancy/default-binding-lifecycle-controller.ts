@@ -3,9 +3,9 @@ import { apiBindings, apiExports, type APIBinding, type APIExport } from '@multi
 import type { InformerSource, ObjectReference } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
-import { updateStatus } from '../runtime/update-status.ts';
+import { updateStatus } from '../runtime/object-writes.ts';
 import type { DefaultBindingWriter } from './default-binding-writer.ts';
-import { setKcpCondition } from './kcp-conditions.ts';
+import { setKcpCondition } from '../runtime/kcp-conditions.ts';
 import {
   logicalClusterObjectName,
   logicalClusters,
@@ -16,7 +16,7 @@ import {
 } from './kinds.ts';
 
 interface Modules extends ControllerModules {
-  /** Types and exports of all shards. */
+  /** Workspace types and exports of all shards. */
   readonly globalInformers: InformerSource;
   readonly defaultBindings: DefaultBindingWriter;
 }
@@ -24,63 +24,64 @@ interface Modules extends ControllerModules {
 const retryMs = 5_000;
 
 /**
- * Keeps the default bindings of types with lifecycle Maintain up with their types and exports (C5.7).
+ * Updates the default bindings of types with `defaultAPIBindingLifecycle: Maintain` when types or exports change (kcp:
+ * pkg/reconciler/tenancy/defaultapibindinglifecycle).
  *
- * Which logical clusters are of a type is indexed by the type's name, so that a change costs those it concerns; a change
- * of a type or an export that no maintained type has to do with costs a look at the types. A logical cluster is looked at
- * when it has become ready, when its types or their exports change, and when one of its bindings goes on or goes.
+ * Logical clusters are indexed by type, so that a change only costs those of the types it affects. A logical cluster is
+ * queued when it becomes Ready, when its types or their exports change, when a binding it waits for changes, and when one
+ * of its bindings is deleted.
  */
 export function defaultBindingLifecycleController(modules: Modules): Controller {
   const { informers, globalInformers, client, clock, defaultBindings } = modules;
   const lister = informers.informer<LogicalCluster>(logicalClusters);
   const controller: Controller = new Controller({ name: 'default-api-bindings', reconcile }, modules);
   const byType = new Map<string, Set<LogicalClusterName>>();
-  /** Keys of what is not as it should be yet. */
+  /** Keys of logical clusters with incomplete bindings. */
   const waiting = new Set<string>();
   const keyIn = (cluster: LogicalClusterName): string =>
     keyOf({ cluster, namespace: '', name: logicalClusterObjectName });
 
   const typeOf = ({ metadata }: DeepReadonly<LogicalCluster>): string => metadata.annotations?.[typeAnnotation] ?? '';
-  function remember(object: DeepReadonly<LogicalCluster>, { cluster }: ObjectReference): void {
+  function index(object: DeepReadonly<LogicalCluster>, { cluster }: ObjectReference): void {
     const type = typeOf(object);
     const members = byType.get(type);
     if (members === undefined) byType.set(type, new Set([cluster]));
     else members.add(cluster);
   }
-  function forget(object: DeepReadonly<LogicalCluster>, reference: ObjectReference): void {
+  function unindex(object: DeepReadonly<LogicalCluster>, reference: ObjectReference): void {
     const members = byType.get(typeOf(object));
     if (members?.delete(reference.cluster) === true && members.size === 0) byType.delete(typeOf(object));
     waiting.delete(keyOf(reference));
   }
   lister.addHandlers({
-    added: (object, reference, wasThere) => {
-      remember(object, reference);
-      if (isSettled(object)) controller.queue.add(keyOf(reference), wasThere);
+    added: (object, reference, isInInitialList) => {
+      index(object, reference);
+      if (isInitialized(object)) controller.queue.add(keyOf(reference), isInInitialList);
     },
     updated: (object, old, reference) => {
       if (typeOf(object) !== typeOf(old)) {
-        forget(old, reference);
-        remember(object, reference);
+        unindex(old, reference);
+        index(object, reference);
       }
-      if (isSettled(object) && !isSettled(old)) controller.queue.add(keyOf(reference));
+      if (isInitialized(object) && !isInitialized(old)) controller.queue.add(keyOf(reference));
     },
-    deleted: forget,
+    deleted: unindex,
   });
 
-  /** Adds what is of a type that maintains its bindings; all members of a type have the same ones. */
-  function addMaintained(concerns: (object: DeepReadonly<LogicalCluster>) => boolean): void {
+  /** Queues the logical clusters of types with affected maintained bindings; one member decides for its type. */
+  function enqueueMaintained(isAffected: (object: DeepReadonly<LogicalCluster>) => boolean): void {
     for (const members of byType.values()) {
       const [example] = members;
       const object = example === undefined ? undefined : lister.get(referenceOf(keyIn(example)));
-      if (object === undefined || !concerns(object)) continue;
+      if (object === undefined || !isAffected(object)) continue;
       for (const cluster of members) controller.queue.add(keyIn(cluster));
     }
   }
   const types = globalInformers.informer<WorkspaceType>(workspaceTypes);
-  const typeChanged = (): void => addMaintained((object) => defaultBindings.maintainedExports(object).length > 0);
+  const typeChanged = (): void => enqueueMaintained((object) => defaultBindings.maintainedExports(object).length > 0);
   types.addHandlers({ updated: typeChanged });
   const exportChanged = (_object: DeepReadonly<APIExport>, { cluster, name }: ObjectReference): void =>
-    addMaintained((object) => defaultBindings.maintains(object, cluster, name));
+    enqueueMaintained((object) => defaultBindings.maintains(object, cluster, name));
   globalInformers.informer<APIExport>(apiExports).addHandlers({
     added: exportChanged,
     updated: (object, _old, reference) => exportChanged(object, reference),
@@ -91,15 +92,15 @@ export function defaultBindingLifecycleController(modules: Modules): Controller 
     },
     deleted: (_old, { cluster }) => {
       const object = lister.get(referenceOf(keyIn(cluster)));
-      // What goes, and everything in it, wants none back.
-      if (object !== undefined && isSettled(object)) controller.queue.add(keyIn(cluster));
+      // Not while the logical cluster is being deleted.
+      if (object !== undefined && isInitialized(object)) controller.queue.add(keyIn(cluster));
     },
   });
 
   async function reconcile(key: string): Promise<number | void> {
     const reference = referenceOf(key);
     const object = lister.get(reference);
-    if (object === undefined || !isSettled(object)) {
+    if (object === undefined || !isInitialized(object)) {
       waiting.delete(key);
       return;
     }
@@ -115,8 +116,8 @@ export function defaultBindingLifecycleController(modules: Modules): Controller 
   return controller;
 }
 
-/** Initialized, and not about to go: before, and while it waits, its default bindings are the initializer's business. */
-function isSettled({ metadata, status }: DeepReadonly<LogicalCluster>): boolean {
+/** Whether a logical cluster is initialized and not being deleted. Before, the initializer creates the bindings. */
+function isInitialized({ metadata, status }: DeepReadonly<LogicalCluster>): boolean {
   const phase = status?.phase ?? 'Scheduling';
   return metadata.deletionTimestamp === undefined && phase !== 'Scheduling' && phase !== 'Initializing';
 }

@@ -11,11 +11,11 @@ import {
   type APIResourceSchema,
 } from '@multiplane/apis';
 import { PathAndNameIndex } from '@multiplane/client';
-import { FakeClock } from '@multiplane/component-base';
-import { FakeApi } from '../test-support/fake-api.ts';
+import { FakeApi } from '../../test/fake-api.ts';
 import { DefaultBindingWriter } from './default-binding-writer.ts';
 import { defaultBindingName } from './default-bindings.ts';
 import { workspaceTypes, type LogicalCluster, type WorkspaceType } from './kinds.ts';
+import { FakeClock } from '@multiplane/testing';
 
 const provider = 'provider' as LogicalClusterName;
 const tenant = 'tenant' as LogicalClusterName;
@@ -99,8 +99,8 @@ beforeEach(() => {
   typeOf({ defaultAPIBindings: [{ path: 'root:p', export: 'things' }] });
 });
 
-describe('initializing', () => {
-  test('waits for an export that is not there, and says so once for all of them', async () => {
+describe('initialize', () => {
+  test('waits for missing exports and reports them once', async () => {
     typeOf({ defaultAPIBindings: ['things', 'more'].map((name) => ({ path: 'root:p', export: name })) });
     expect(await initialize()).toEqual({
       type: 'APIBindingsInitialized',
@@ -111,7 +111,7 @@ describe('initializing', () => {
     });
   });
 
-  test('tells which binding it waits for until that is bound and its claims are applied', async () => {
+  test('waits for bindings to be bound and their claims to be applied', async () => {
     exportOf({ permissionClaims: [{ group: '', resource: 'configmaps', verbs: ['get'] }] });
     expect(await initialize()).toMatchObject({
       severity: 'Info',
@@ -131,7 +131,7 @@ describe('initializing', () => {
     expect(api.writes).toHaveLength(1);
   });
 
-  test('makes bindings in the name of the creator, and in that of the system where nobody is known', async () => {
+  test('creates bindings as the creator of the workspace, or as the system without one', async () => {
     exportOf();
     await initialize();
     expect(creators).toEqual([{ name: 'ann', uid: '', groups: ['team'], extra: {} }]);
@@ -140,7 +140,7 @@ describe('initializing', () => {
     expect(creators[1]).toBeUndefined();
   });
 
-  test('says what somebody may not bind', async () => {
+  test('reports exports that the creator may not bind', async () => {
     exportOf();
     refusal = statusErrors.forbidden(apiBindings, bindingName, 'no permission to bind to export root:p:things');
     expect(await initialize()).toMatchObject({
@@ -149,7 +149,7 @@ describe('initializing', () => {
     });
   });
 
-  test('is content with a binding that somebody made for the same export', async () => {
+  test('accepts a binding of a user to the same export', async () => {
     exportOf();
     const spec = { reference: { export: { path: 'root:p', name: 'things' } } };
     const status = { conditions: [condition('InitialBindingCompleted')] };
@@ -158,7 +158,7 @@ describe('initializing', () => {
     expect(api.writes).toEqual([]);
   });
 
-  test('says which type cannot be found or put together', async () => {
+  test('reports types that cannot be found or resolved', async () => {
     api.remove(workspaceTypes, { cluster: provider, namespace: '', name: 't' });
     expect(await initialize()).toMatchObject({
       reason: 'WorkspaceTypesInvalid',
@@ -172,13 +172,13 @@ describe('initializing', () => {
   });
 });
 
-describe('a binding to which nothing is missing', () => {
+describe('a binding whose status can be precomputed', () => {
   beforeEach(() => {
     schema();
     established();
   });
 
-  test('is bound with its first and only write', async () => {
+  test('is created Bound', async () => {
     exportOf();
     expect(await initialize()).toEqual({ type: 'APIBindingsInitialized', status: 'True' });
     expect(api.writes).toEqual([`create apibindings tenant|${bindingName}`]);
@@ -205,19 +205,19 @@ describe('a binding to which nothing is missing', () => {
   });
 
   test.each<[string, () => LogicalCluster]>([
-    ['the name of a resource is not kept for it', () => clusterOf({}, '{}')],
-    ['somebody else has the name', () => clusterOf({}, '{"hats.x.dev":{"n":"other"}}')],
+    ['a name is not locked for it', () => clusterOf({}, '{}')],
+    ['a name is locked for another binding', () => clusterOf({}, '{"hats.x.dev":{"n":"other"}}')],
     [
       'another binding has kinds of the same group',
       () => clusterOf({}, `{"caps.x.dev":{"n":"other"},"hats.x.dev":{"n":"${bindingName}"}}`),
     ],
-  ])('is not one where %s', async (_why, object) => {
+  ])('does not include one where %s', async (_why, object) => {
     exportOf();
     expect(await initialize(object())).toMatchObject({ reason: 'WaitingOnAPIBindings' });
     expect(binding().status).toBeUndefined();
   });
 
-  test('is not one whose schema is not served yet, or whose export has no identity', async () => {
+  test('does not include one whose schema is not served or whose export has no identity', async () => {
     exportOf({ resources: [{ name: 'caps', group: 'x.dev', schema: 'v1.caps.x.dev' }] });
     expect(await initialize()).toMatchObject({ reason: 'WaitingOnAPIBindings' });
     api.remove(apiBindings, { cluster: tenant, namespace: '', name: bindingName });
@@ -227,13 +227,13 @@ describe('a binding to which nothing is missing', () => {
   });
 });
 
-describe('maintaining', () => {
+describe('maintain', () => {
   const maintained = {
     defaultAPIBindings: [{ path: 'root:p', export: 'things' }],
     defaultAPIBindingLifecycle: 'Maintain',
   } as const;
 
-  test('is for types that say so', async () => {
+  test('applies to types with lifecycle Maintain', async () => {
     exportOf();
     expect(await maintain()).toBeUndefined();
     expect(writer.maintains(clusterOf(), provider, 'things')).toBe(false);
@@ -242,7 +242,7 @@ describe('maintaining', () => {
     expect(writer.maintains(clusterOf(), provider, 'others')).toBe(false);
   });
 
-  test('makes what is missing, follows the claims, and says what it waits for', async () => {
+  test('creates missing bindings, follows the claims and reports what it waits for', async () => {
     typeOf(structuredClone(maintained) as unknown as WorkspaceType['spec']);
     exportOf();
     expect(await maintain()).toEqual({
@@ -266,7 +266,7 @@ describe('maintaining', () => {
     expect(api.writes).toHaveLength(writes);
   });
 
-  test('says that an export is gone, and leaves its binding alone', async () => {
+  test('reports a deleted export and keeps its binding', async () => {
     typeOf(structuredClone(maintained) as unknown as WorkspaceType['spec']);
     exportOf();
     await maintain();

@@ -4,7 +4,7 @@ import {
   deepEqual,
   errorText,
   isStatusError,
-  severalAtOnce,
+  mapConcurrently,
   type DeepReadonly,
   type Json,
   type LogicalClusterName,
@@ -13,52 +13,54 @@ import {
 import { apiBindings, type APIBinding, type APIExport } from '@multiplane/apis';
 import { AmbiguousPathError, type ObjectClient } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
-import { mutable } from '../runtime/update-status.ts';
-import { boundAtOnce, type BoundAtOnceModules } from './bound-at-once.ts';
+import { withChanges } from '../runtime/object-writes.ts';
+import { precomputeBoundStatus, type PrecomputeModules } from './precompute-bound-status.ts';
 import {
   defaultBinding,
   defaultBindingName,
   defaultExportsOf,
   type DefaultExport,
-  type Exports,
+  type ExportLookup,
 } from './default-bindings.ts';
-import type { KcpCondition } from './kcp-conditions.ts';
+import type { NewKcpCondition } from '../runtime/kcp-conditions.ts';
 import { typeAnnotation, type LogicalCluster, type WorkspaceType } from './kinds.ts';
-import { parseQualifiedType, resolveTypeClosure, type WorkspaceTypes } from './workspace-type-closure.ts';
+import { parseQualifiedType, resolveTypeClosure, type WorkspaceTypeLookup } from './workspace-type-closure.ts';
 
-type Condition = Omit<KcpCondition, 'lastTransitionTime'>;
-
-export interface DefaultBindingWriterModules extends BoundAtOnceModules {
+export interface DefaultBindingWriterModules extends PrecomputeModules {
   readonly client: ObjectClient;
   /**
-   * Makes a binding in somebody's name, so that nobody gets through a type what they may not bind; in the system's where
-   * nobody is known. A status that it brings along is kept.
+   * Creates a binding as a user, so that a type does not give users exports they may not bind; as the system if there is
+   * no creator. Keeps the status of the binding.
    */
   readonly createBinding: (
     cluster: LogicalClusterName,
     binding: APIBinding,
     creator: UserInfo | undefined,
   ) => Promise<unknown>;
-  /** Of all shards. */
-  readonly types: WorkspaceTypes;
-  readonly exports: Exports;
+  /** Workspace types of all shards. */
+  readonly types: WorkspaceTypeLookup;
+  /** Exports of all shards. */
+  readonly exports: ExportLookup;
   readonly clock: Clock;
 }
 
-/** What became of the default bindings of a logical cluster. */
+/** The result of a pass over the default bindings of a logical cluster. */
 interface Outcome {
   readonly errors: readonly string[];
-  /** What is not through yet, as conditions name it: sorted. */
+  /** Bindings that are not complete, as conditions name them; sorted. */
   readonly waitingFor: readonly string[];
 }
 
-/** What waits for the store waits together. */
-const bindingsAtOnce = 8;
-const missingExport = (what: string): string => `unable to complete ${what}: unable to find at least 1 APIExport`;
+/** Concurrent requests per logical cluster. */
+const maxConcurrentBindings = 8;
+type Operation = 'initialization' | 'reconciliation';
+const missingExport = (operation: Operation): string =>
+  `unable to complete ${operation}: unable to find at least 1 APIExport`;
 
 /**
- * The default bindings of logical clusters (C5.6, C5.7): made once when a logical cluster begins, and kept up where a type
- * says so. Both end in the same binding, so that neither undoes what the other did.
+ * Writes the default APIBindings of logical clusters: at initialization (kcp: pkg/reconciler/tenancy/initialization), and
+ * later for types that maintain them (kcp: pkg/reconciler/tenancy/defaultapibindinglifecycle). Both write the same
+ * bindings.
  */
 export class DefaultBindingWriter {
   readonly #modules: DefaultBindingWriterModules;
@@ -66,11 +68,11 @@ export class DefaultBindingWriter {
     this.#modules = modules;
   }
 
-  /** Makes what is missing; the condition says what there is to wait for, nothing that all is done. */
+  /** Creates missing bindings. `done` if all are bound; else the condition says what is missing. */
   async initialize(
     object: DeepReadonly<LogicalCluster>,
     cluster: LogicalClusterName,
-  ): Promise<{ readonly done: boolean; readonly condition: Condition }> {
+  ): Promise<{ readonly done: boolean; readonly condition: NewKcpCondition }> {
     const type = 'APIBindingsInitialized';
     const failed = (reason: string, message: string, severity: 'Error' | 'Info' = 'Error') => ({
       done: false,
@@ -87,13 +89,13 @@ export class DefaultBindingWriter {
     return { done: true, condition: { type, status: 'True' } };
   }
 
-  /** What there is to {@link maintain}. */
+  /** The default exports whose bindings are maintained. */
   maintainedExports(object: DeepReadonly<LogicalCluster>): DefaultExport[] {
     const closure = this.#closureOf(object);
     return typeof closure === 'string' ? [] : defaultExportsOf(closure).filter(({ maintained }) => maintained);
   }
 
-  /** Whether an export is among that. */
+  /** Whether an export is one of {@link maintainedExports}. */
   maintains(object: DeepReadonly<LogicalCluster>, exportCluster: LogicalClusterName, exportName: string): boolean {
     return this.maintainedExports(object).some(({ path, name }) => {
       if (name !== exportName) return false;
@@ -103,20 +105,23 @@ export class DefaultBindingWriter {
   }
 
   /**
-   * Brings the bindings that a type maintains to what the type and the exports say now; those of entries that are gone
-   * stay. Undefined: nothing is maintained here.
+   * Creates and updates the maintained bindings for the current types and exports. Bindings of removed entries are kept.
+   * Undefined if no binding is maintained.
    */
-  async maintain(object: DeepReadonly<LogicalCluster>, cluster: LogicalClusterName): Promise<Condition | undefined> {
+  async maintain(
+    object: DeepReadonly<LogicalCluster>,
+    cluster: LogicalClusterName,
+  ): Promise<NewKcpCondition | undefined> {
     const wanted = this.maintainedExports(object);
     if (wanted.length === 0) return undefined;
     const { errors, waitingFor } = await this.#bind(object, cluster, wanted, 'reconciliation');
-    const problem: Condition = {
+    const problem: NewKcpCondition = {
       type: 'APIBindingsReconciled',
       status: 'False',
       severity: 'Info',
       reason: 'WaitingOnAPIBindings',
     };
-    // The reference only logs errors; whoever waits for an export is told here.
+    // kcp only logs these errors.
     if (errors.length > 0)
       return {
         ...problem,
@@ -129,7 +134,7 @@ export class DefaultBindingWriter {
       : { type: 'APIBindingsReconciled', status: 'True' };
   }
 
-  /** The types of a logical cluster, bases first; a text says why there are none. */
+  /** The types of a logical cluster, bases first, or why they cannot be resolved. */
   #closureOf(object: DeepReadonly<LogicalCluster>): readonly DeepReadonly<WorkspaceType>[] | string {
     const { types } = this.#modules;
     const named = parseQualifiedType(object.metadata.annotations?.[typeAnnotation] ?? '');
@@ -148,59 +153,59 @@ export class DefaultBindingWriter {
     object: DeepReadonly<LogicalCluster>,
     cluster: LogicalClusterName,
     wanted: readonly DefaultExport[],
-    what: 'initialization' | 'reconciliation',
+    operation: Operation,
   ): Promise<Outcome> {
-    /** By the place of the export among those that are wanted. */
+    /** By the index of the export in `wanted`, so that the order of messages does not depend on timing. */
     const errors: string[] = [];
     const waitingFor: string[] = [];
     const existing = wanted.length === 0 ? [] : this.#bindings.list({ cluster });
-    await severalAtOnce(wanted.entries(), bindingsAtOnce, async ([place, reference]) => {
+    await mapConcurrently(wanted.entries(), maxConcurrentBindings, async ([index, reference]) => {
       try {
         const exported = this.#modules.exports.byPathAndName(reference.path, reference.name);
         if (exported === undefined) {
-          const missing = missingExport(what);
-          if (!errors.includes(missing)) errors[place] = missing;
+          const missing = missingExport(operation);
+          if (!errors.includes(missing)) errors[index] = missing;
           return;
         }
-        const problem = await this.#bindOne(object, cluster, reference, exported, existing, what);
+        const problem = await this.#bindOne(object, cluster, reference, exported, existing, operation);
         if (problem !== undefined) waitingFor.push(problem);
       } catch (error) {
         if (isStatusError(error, 'Conflict') || !(error instanceof AmbiguousPathError || isStatusError(error)))
           throw error;
-        errors[place] = errorText(error);
+        errors[index] = errorText(error);
       }
     });
     return { errors: errors.filter((error) => error !== undefined), waitingFor: waitingFor.sort() };
   }
 
-  /** What of one export there is to wait for; undefined when nothing is left. */
+  /** Creates or updates one binding. Returns the text for {@link Outcome.waitingFor}; undefined if it is complete. */
   async #bindOne(
     object: DeepReadonly<LogicalCluster>,
     cluster: LogicalClusterName,
     reference: DefaultExport,
     exported: DeepReadonly<APIExport>,
     existing: readonly DeepReadonly<APIBinding>[],
-    what: 'initialization' | 'reconciliation',
+    operation: Operation,
   ): Promise<string | undefined> {
     const name = defaultBindingName(cluster, reference);
     const binding = defaultBinding(name, reference, exported);
     const generated = existing.find(({ metadata }) => metadata.name === name);
-    // One that somebody made for the same export, under a name of their own, is as good.
+    // A binding that a user created for the same export under another name counts, too.
     const current = generated ?? existing.find((one) => isOf(one, reference));
-    if (generated !== undefined && what === 'reconciliation' && !sameSpec(generated, binding)) {
-      await this.#modules.client.update(apiBindings, cluster, mutable(generated, { spec: binding.spec }));
+    if (generated !== undefined && operation === 'reconciliation' && !haveSameSpec(generated, binding)) {
+      await this.#modules.client.update(apiBindings, cluster, withChanges(generated, { spec: binding.spec }));
       return name;
     }
     if (current !== undefined) {
       const problem = incompleteness(current);
       return problem === undefined ? undefined : `${current.metadata.name ?? ''}${problem}`;
     }
-    const status = boundAtOnce(binding, exported, object, this.#modules, new Date(this.#modules.clock.now()));
-    const creator = what === 'initialization' ? creatorOf(object) : undefined;
+    const status = precomputeBoundStatus(binding, exported, object, this.#modules, new Date(this.#modules.clock.now()));
+    const creator = operation === 'initialization' ? creatorOf(object) : undefined;
     try {
       await this.#modules.createBinding(cluster, status === undefined ? binding : { ...binding, status }, creator);
     } catch (error) {
-      // Made by an earlier attempt that nobody has heard of yet: its event brings the logical cluster back.
+      // Created by an earlier pass and not listed yet; its event requeues the logical cluster.
       if (!isStatusError(error, 'AlreadyExists')) throw error;
       return `for APIExport ${reference.path}|${reference.name}`;
     }
@@ -218,10 +223,10 @@ const exportClusterOf = ({ metadata }: DeepReadonly<APIExport>): LogicalClusterN
 const isOf = ({ spec }: DeepReadonly<APIBinding>, { path, name }: DefaultExport): boolean =>
   spec?.reference?.export?.path === path && spec.reference.export.name === name;
 
-const sameSpec = (a: DeepReadonly<APIBinding>, b: APIBinding): boolean =>
+const haveSameSpec = (a: DeepReadonly<APIBinding>, b: APIBinding): boolean =>
   deepEqual(a.spec ?? {}, (b.spec ?? {}) as unknown as Json);
 
-/** What follows the name of a binding that is not through; undefined for one that is. */
+/** Suffix to the name of an incomplete binding in messages; undefined for a complete one. */
 function incompleteness({ spec, status }: DeepReadonly<APIBinding>): string | undefined {
   if (!isConditionTrue(status?.conditions, 'InitialBindingCompleted')) return '';
   const claims = (spec?.permissionClaims ?? []).some(({ state }) => state === 'Accepted');
@@ -230,12 +235,12 @@ function incompleteness({ spec, status }: DeepReadonly<APIBinding>): string | un
     : undefined;
 }
 
-/** Who made the workspace, with the groups that were recorded then; undefined where it was the system. */
+/** The creator of the workspace, with the groups recorded at creation; undefined if it was the system. */
 function creatorOf({ spec }: DeepReadonly<LogicalCluster>): UserInfo | undefined {
   const { username = '', uid = '', groups = [], extra = {} } = spec?.createdBy ?? {};
   return username === '' ? undefined : { name: username, uid, groups, extra };
 }
 
-/** As Go prints several errors as one. */
+/** Joins errors like Go's aggregate errors. */
 const aggregate = (errors: readonly string[]): string =>
   errors.length === 1 ? (errors[0] as string) : `[${[...new Set(errors)].join(', ')}]`;

@@ -19,7 +19,7 @@ const exportOf = (resources: readonly [string, string][]): APIExport => ({
   spec: { resources: resources.map(([name, group]) => ({ name, group, schema: `v1.${name}.${group}` })) },
 });
 
-test('the default exports of types are each there once, in the order of the types, and belong to the type without a path', () => {
+test('lists each default export once, in the order of the types; without a path it is in the logical cluster of the type', () => {
   expect(
     defaultExportsOf([
       typeIn('base', { defaultAPIBindings: [{ path: 'root', export: 'a' }, { export: 'own' }] }),
@@ -30,7 +30,7 @@ test('the default exports of types are each there once, in the order of the type
   ).toEqual(['root|a', 'base|own', 'top|own', 'top|b']);
 });
 
-test('one type that maintains an export is enough', () => {
+test('maintains an export if one of the types does', () => {
   const binds = { defaultAPIBindings: [{ path: 'root', export: 'a' }] };
   const maintained = (first: WorkspaceType['spec'], second: WorkspaceType['spec']): boolean[] =>
     defaultExportsOf([typeIn('x', first), typeIn('y', second)]).map((one) => one.maintained);
@@ -39,7 +39,7 @@ test('one type that maintains an export is enough', () => {
   expect(maintained({ ...binds, defaultAPIBindingLifecycle: 'InitializeOnly' }, binds)).toEqual([false]);
 });
 
-test('bindings have the names that kcp gives them', () => {
+test('gives bindings the same names as kcp', () => {
   // As recorded scenarios compute it.
   expect(defaultBindingName('22il8ds4tc8rre1u' as LogicalClusterName, { path: 'root', name: 'tenancy.kcp.io' })).toBe(
     'tenancy.kcp.io-1fgov',
@@ -48,7 +48,7 @@ test('bindings have the names that kcp gives them', () => {
   expect(long).toMatch(/^x{247}-[0-9a-z]{5}$/);
 });
 
-test('everything that the export asks for is given, with the selector that it suggests', () => {
+test('accepts all claims of the export, with its default selectors', () => {
   const wanted = { path: 'root:p', name: 'e', maintained: false };
   const exported = exportOf([]);
   exported.spec = {
@@ -69,7 +69,7 @@ test('everything that the export asks for is given, with the selector that it su
   });
 });
 
-test('the names of resources are taken for the first binding that has them; what cannot be found takes none', () => {
+test('locks names for the first export that has them; a missing export locks none', () => {
   const exports = {
     byPathAndName: (_path: string, name: string): APIExport | undefined => {
       if (name === 'twice') throw new AmbiguousPathError('two of them');

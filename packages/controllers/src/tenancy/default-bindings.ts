@@ -3,21 +3,21 @@ import { lockName, type APIBinding, type APIExport, type ResourceLocks } from '@
 import { AmbiguousPathError, type PathAndNameLookup } from '@multiplane/client';
 import type { WorkspaceType } from './kinds.ts';
 
-/** Finds an APIExport of any shard by where it lives. */
-export type Exports = Pick<PathAndNameLookup<APIExport>, 'byPathAndName'>;
+/** Finds an APIExport of any shard by path and name. */
+export type ExportLookup = Pick<PathAndNameLookup<APIExport>, 'byPathAndName'>;
 
-/** An export that workspaces of a type begin with. */
+/** An APIExport that workspaces of a type are bound to by default. */
 export interface DefaultExport {
   readonly path: string;
   readonly name: string;
-  /** Kept up as the type and the export change, not only made at the beginning (C5.7). */
+  /** Whether the binding follows changes of type and export (`defaultAPIBindingLifecycle: Maintain`). */
   readonly maintained: boolean;
 }
 
-/** What is left of an export's name in a binding's, so that both parts fit into a name. */
+/** Characters of the export's name in the name of a binding, before a dash and five characters of hash. */
 const maxExportPrefix = 253 - 1 - 5;
 
-/** The default exports of a type and what it extends, each once, in the order of the types (C5.6). */
+/** The default exports of the types, each once, in the order of the types. */
 export function defaultExportsOf(closure: readonly DeepReadonly<WorkspaceType>[]): DefaultExport[] {
   const exports = new Map<string, DefaultExport>();
   for (const { metadata, spec } of closure) {
@@ -31,7 +31,7 @@ export function defaultExportsOf(closure: readonly DeepReadonly<WorkspaceType>[]
   return [...exports.values()];
 }
 
-/** What the binding of a default export is called in a logical cluster (C5.6). */
+/** The name of the binding to a default export, as in kcp. */
 export function defaultBindingName(
   cluster: LogicalClusterName,
   { path, name }: Pick<DefaultExport, 'path' | 'name'>,
@@ -40,7 +40,7 @@ export function defaultBindingName(
   return `${name.slice(0, maxExportPrefix)}-${hash}`;
 }
 
-/** The binding of a default export under its name: everything that the export asks for is given. */
+/** The binding to a default export. Accepts all permission claims of the export. */
 export function defaultBinding(
   name: string,
   wanted: DefaultExport,
@@ -63,13 +63,13 @@ export function defaultBinding(
 }
 
 /**
- * The names of resources that the default bindings of a new logical cluster will take (C2.4). They are taken with the
- * logical cluster itself, before anybody else can come in; the first of two exports with the same resource has it.
+ * The locks of the default bindings of a new logical cluster. The logical cluster is created with them, so that no other
+ * binding or CRD gets the names; of two exports with the same resource the first gets it.
  */
 export function defaultLocks(
   cluster: LogicalClusterName,
   closure: readonly DeepReadonly<WorkspaceType>[],
-  exports: Exports,
+  exports: ExportLookup,
 ): ResourceLocks {
   const locks: ResourceLocks = new Map();
   for (const wanted of defaultExportsOf(closure)) {
@@ -82,9 +82,9 @@ export function defaultLocks(
   return locks;
 }
 
-/** None where the export is not to be found: whoever makes the binding sees to it. */
+/** Empty if the export is not found or ambiguous, which is reported when the binding is created. */
 function resourcesOf(
-  exports: Exports,
+  exports: ExportLookup,
   { path, name }: DefaultExport,
 ): DeepReadonly<NonNullable<NonNullable<APIExport['spec']>['resources']>> {
   try {

@@ -1,5 +1,5 @@
 import type { GroupVersionResource, Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
-import type { KcpCondition } from './kcp-conditions.ts';
+import type { KcpCondition } from '../runtime/kcp-conditions.ts';
 
 export const workspaces: GroupVersionResource = {
   group: 'tenancy.kcp.io',
@@ -27,19 +27,19 @@ export const logicalClusterObjectName = 'cluster';
 export { workspaceFinalizer } from '@multiplane/apis';
 export const logicalClusterFinalizer = 'core.kcp.io/logicalcluster-deletion';
 export const shardAnnotation = 'core.kcp.io/shard';
-/** The same as a hash; kcp had it first and still writes it. */
+/** The shard as a hash, which kcp writes besides the name. */
 export const shardHashAnnotation = 'internal.tenancy.kcp.io/shard';
-/** Of a shard, and copied from it to the workspaces there. */
+/** Label of a shard, copied to its workspaces. */
 export const regionLabel = 'region';
-/** Groups of which a caller must be a member (`;` is or, `,` is and); inherited by workspaces from where they are created (C6.4, C7.7). */
+/** Groups that a caller must be a member of (`;` is or, `,` is and). Workspaces inherit it from their parent. */
 export const requiredGroupsAnnotation = 'authorization.kcp.io/required-groups';
 export const chosenClusterAnnotation = 'internal.tenancy.kcp.io/cluster';
 export const typeAnnotation = 'internal.tenancy.kcp.io/type';
 export const ownerAnnotation = 'experimental.tenancy.kcp.io/owner';
-/** On an object that says where a mounted workspace is: `true`. */
+/** `true` on an object that a mounted workspace may refer to. */
 export const isMountAnnotation = 'experimental.tenancy.kcp.io/is-mount';
 export const phaseLabel = 'tenancy.kcp.io/phase';
-/** Holds a LogicalCluster while terminators are at work (C5.8). */
+/** On a LogicalCluster with `status.terminators`. */
 export const terminatorsFinalizer = 'kcp.io/has-terminators';
 
 export type Phase = 'Scheduling' | 'Initializing' | 'Ready' | 'Unavailable' | 'Inactive' | 'Terminating' | 'Deleting';
@@ -82,7 +82,7 @@ export type WorkspaceType = KubeObject & {
     defaultAPIBindingLifecycle?: 'InitializeOnly' | 'Maintain';
     initializerPermissions?: PermissionRule[];
     terminatorPermissions?: PermissionRule[];
-    /** In the logical cluster of the type. */
+    /** WorkspaceAuthenticationConfigurations in the logical cluster of the type. */
     authenticationConfigurations?: { name: string }[];
   };
   status?: { conditions?: KcpCondition[]; virtualWorkspaces?: { url: string; type: 'initializing' | 'terminating' }[] };

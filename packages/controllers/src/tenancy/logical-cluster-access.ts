@@ -2,17 +2,17 @@ import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery'
 import type { LogicalCluster } from './kinds.ts';
 
 /**
- * LogicalClusters on any shard, by the name of the shard they were made on. Calls fail with StatusErrors, or with what
- * went wrong on the way when the shard cannot be reached; nothing is known then.
+ * LogicalClusters on any shard, by the name of the shard. Calls fail with StatusErrors, or with a transport error of
+ * unknown outcome if the shard cannot be reached.
  */
 export interface LogicalClusterAccess {
-  /** True where {@link get} costs nothing and every change comes as an event. */
+  /** Whether the shard is this one: {@link get} needs no request, and changes arrive as events. */
   isLocal(shard: string): boolean;
-  /** What events have told so far of one that is local; undefined elsewhere, and where none has come yet. */
-  known(shard: string, cluster: LogicalClusterName): DeepReadonly<LogicalCluster> | undefined;
-  /** Undefined only when it certainly is not there. */
+  /** The object in the local informer; undefined for other shards and before its first event. */
+  cached(shard: string, cluster: LogicalClusterName): DeepReadonly<LogicalCluster> | undefined;
+  /** Undefined only if the object certainly does not exist. */
   get(shard: string, cluster: LogicalClusterName): Promise<DeepReadonly<LogicalCluster> | undefined>;
-  /** Elsewhere, the answer waits a moment for what becomes of it: most are Ready with the first word about them. */
+  /** On another shard the response waits a moment, because most logical clusters become Ready within it. */
   create(shard: string, cluster: LogicalClusterName, object: LogicalCluster): Promise<LogicalCluster>;
   delete(shard: string, cluster: LogicalClusterName): Promise<void>;
 }

@@ -17,7 +17,7 @@ const metadataFor = (object: LogicalCluster): ReturnType<typeof metadataOn> => {
 const hash = hexSha224('a:mine');
 
 describe('metadata of a logical cluster', () => {
-  test('lets controllers of types find it by what it waits for', () => {
+  test('has labels for remaining initializers and terminators', () => {
     expect(metadataFor(cluster({ phase: 'Initializing', initializers: ['a:mine'] }))).toEqual({
       labels: {
         'tenancy.kcp.io/phase': 'Initializing',
@@ -26,14 +26,14 @@ describe('metadata of a logical cluster', () => {
     });
   });
 
-  test('forgets what it waited for, and keeps the labels of others', () => {
+  test('loses labels of finished initializers and keeps other labels', () => {
     const labels = { [`initializer.internal.kcp.io/${hash.slice(0, 35)}`]: hash, mine: 'yes' };
     expect(metadataFor(cluster({ phase: 'Ready', initializers: [] }, { labels }))).toEqual({
       labels: { 'tenancy.kcp.io/phase': 'Ready', mine: 'yes' },
     });
   });
 
-  test('holds it for its terminators', () => {
+  test('has a finalizer for terminators', () => {
     const waiting = { phase: 'Ready' as const, terminators: ['a:mine'] };
     expect(metadataFor(cluster(waiting, { finalizers: ['x'] }))).toMatchObject({
       finalizers: ['x', 'kcp.io/has-terminators'],
@@ -46,7 +46,7 @@ describe('metadata of a logical cluster', () => {
     );
   });
 
-  test('keeps no more of its owner than the name once it is ready', () => {
+  test('keeps only the name of the owner once Ready', () => {
     const owner = (text: string): LogicalCluster['metadata'] => ({
       labels: { 'tenancy.kcp.io/phase': 'Ready' },
       annotations: { 'experimental.tenancy.kcp.io/owner': text, other: 'x' },
@@ -62,7 +62,7 @@ describe('metadata of a logical cluster', () => {
     expect(metadataFor(cluster({ phase: 'Ready' }, owner('not JSON')))).toBeUndefined();
   });
 
-  test('says on which shard it is, also after it moved', () => {
+  test('has the current shard, also after a move', () => {
     const labels = { 'tenancy.kcp.io/phase': 'Ready' };
     const moved = cluster({ phase: 'Ready' }, { labels, annotations: { 'core.kcp.io/shard': 'there', other: 'x' } });
     expect(metadataOn(moved, 'here')).toEqual({ annotations: { 'core.kcp.io/shard': 'here', other: 'x' } });

@@ -1,4 +1,4 @@
-import { isJsonObject, pathAnnotation, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
+import { pathAnnotation, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
 import { resourceBindingsAnnotation, formatLocks, type ResourceLocks } from '@multiplane/apis';
 import {
   logicalClusterObjectName,
@@ -16,14 +16,14 @@ interface Place {
   /** Canonical path of the new logical cluster. */
   readonly path: string;
   readonly shard: string;
-  /** What it waits for before it is Ready, and before it is gone. */
+  /** Of the workspace type: required before Ready, and before the content is deleted. */
   readonly initializers: readonly string[];
   readonly terminators: readonly string[];
-  /** Names of resources that its default bindings will have. */
+  /** Locks on the names of resources of its default bindings. */
   readonly locks: ResourceLocks;
 }
 
-/** The LogicalCluster of a Workspace as it is made (C5.1, phase B). */
+/** The LogicalCluster that the scheduler creates for a Workspace. */
 export function newLogicalCluster(
   workspace: DeepReadonly<Workspace>,
   { parent, path, shard, initializers, terminators, locks }: Place,
@@ -61,20 +61,8 @@ export function newLogicalCluster(
   };
 }
 
-/** Creator of the logical cluster, from the annotation that admission wrote. */
+/** `spec.createdBy`, from the annotation that admission wrote on the Workspace. */
 function createdBy(annotation: string): { username?: string } {
   const value = JSON.parse(annotation) as { username?: string };
   return typeof value.username === 'string' ? value : {};
-}
-
-/** The owner annotation of a Workspace that is Ready: the name alone; undefined for one that cannot be read (C5.1). */
-export function shortOwner(annotation: string): string | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(annotation);
-  } catch {
-    return undefined;
-  }
-  if (!isJsonObject(value) || typeof value['username'] !== 'string') return undefined;
-  return JSON.stringify({ username: value['username'] });
 }

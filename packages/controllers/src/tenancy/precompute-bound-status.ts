@@ -13,105 +13,104 @@ import {
   type APIBinding,
   type APIExport,
   type APIResourceSchema,
-  type BoundResource,
-  type ExportedResource,
 } from '@multiplane/apis';
 import type { InformerSource } from '@multiplane/client';
 import { crds, isEstablished, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
-import { boundResourceOf, boundStatus } from '../apis/binding-status.ts';
-import { namingConflict, noTakenNames } from '../apis/naming-conflict.ts';
-import { setKcpCondition } from './kcp-conditions.ts';
+import type { APIBindingStatus } from '../apis/api-binding-status.ts';
+import { computeBoundStatus, type OfferedResource } from '../apis/bound-status.ts';
+import { namingConflict, noNameOwners } from '../apis/naming-conflict.ts';
 
-/** What the controller of claims says of a binding that has none (C5.12). */
-const ofClaims = ['PermissionClaimsApplied', 'PermissionClaimsValid'];
-
-export interface BoundAtOnceModules {
+export interface PrecomputeModules {
   readonly informers: InformerSource;
   /** An APIResourceSchema of any shard. */
   readonly schema: (cluster: LogicalClusterName, name: string) => DeepReadonly<APIResourceSchema> | undefined;
 }
 
 /**
- * The status with which a binding is complete from its first moment; undefined where something has to be done first, and
- * the controller of bindings goes its way (C5.11). It would come to the same: the export has an identity, its schemas
- * exist, are served on this shard already, and the logical cluster keeps their names for this binding. Saves a new
- * workspace most of the writes that its default bindings would cost.
+ * The status that the APIBinding controller would give a new binding, so that the binding can be created with it and a new
+ * workspace needs one write per default binding. Undefined if a reconcile has work to do: the export has no identity or
+ * has permission claims, a schema is missing or not served on this shard, or a name is not locked for this binding.
  */
-export function boundAtOnce(
+export function precomputeBoundStatus(
   binding: APIBinding,
-  exported: DeepReadonly<APIExport>,
+  apiExport: DeepReadonly<APIExport>,
   logicalCluster: DeepReadonly<KubeObject>,
-  modules: BoundAtOnceModules,
+  modules: PrecomputeModules,
   now: Date,
-): NonNullable<APIBinding['status']> | undefined {
-  const { metadata, spec, status } = exported;
+): APIBindingStatus | undefined {
+  const { metadata, spec, status } = apiExport;
   const exportCluster = metadata.annotations?.[clusterAnnotation] as LogicalClusterName | undefined;
   if ((status?.identityHash ?? '') === '' || exportCluster === undefined || metadata.deletionTimestamp !== undefined)
     return undefined;
   if ((spec?.permissionClaims ?? []).length > 0 || (binding.spec?.permissionClaims ?? []).length > 0) return undefined;
   const locks = locksOf(logicalCluster);
-  const own = binding.metadata.name ?? '';
-  const schemas: DeepReadonly<APIResourceSchema>[] = [];
-  // Other bindings with kinds in the same group may name them alike, which their controller has to look into.
+  const name = binding.metadata.name ?? '';
+  const resources: OfferedResource[] = [];
   const groups = new Set<string>();
-  for (const { name, group = '', schema: schemaName, storage } of spec?.resources ?? []) {
+  for (const exported of spec?.resources ?? []) {
+    const { name: resource, group = '', schema: schemaName, storage } = exported;
     if (storage?.virtual !== undefined) return undefined;
     const schema = modules.schema(exportCluster, schemaName);
     if (schema === undefined) return undefined;
-    const isCompiled = exportCluster === 'root' && rootExportOf(group, name) === metadata.name;
-    if (!isCompiled && !isServed(schema.metadata.uid ?? '', modules.informers)) return undefined;
-    if (locks.get(lockName({ group, resource: name }))?.n !== own) return undefined;
-    schemas.push(schema);
+    const isBuiltIn = exportCluster === 'root' && rootExportOf(group, resource) === metadata.name;
+    if (!isBuiltIn && !isServed(schema.metadata.uid ?? '', modules.informers)) return undefined;
+    if (locks.get(lockName({ group, resource }))?.n !== name) return undefined;
+    resources.push({ exported, schema });
     groups.add(schema.spec?.group ?? '');
   }
-  for (const [name, { n }] of locks) if (n !== own && groups.has(groupOf(name))) return undefined;
-  return statusOf(exported, schemas, now);
+  // Kinds of another binding in the same group may conflict with these names: the reconciler compares them.
+  for (const [lock, { n }] of locks) if (n !== name && groups.has(groupOf(lock))) return undefined;
+  return statusFor(apiExport, resources, now);
 }
 
-type Status = NonNullable<APIBinding['status']>;
-
-interface Told {
-  readonly schemas: readonly DeepReadonly<APIResourceSchema>[];
+interface CachedStatus {
+  readonly resources: readonly OfferedResource[];
   readonly time: string;
-  readonly status: Status | undefined;
+  readonly status: APIBindingStatus | undefined;
 }
-/** Many workspaces begin in one second, and their bindings of an export are told the same. */
-const told = new WeakMap<DeepReadonly<APIExport>, Told>();
 
-/** To be written, not changed. Undefined: a schema cannot be bound beside the others. */
-function statusOf(
-  exported: DeepReadonly<APIExport>,
-  schemas: readonly DeepReadonly<APIResourceSchema>[],
+/** Bindings to one export get equal statuses within a second; many workspaces are created in that time. */
+const cache = new WeakMap<DeepReadonly<APIExport>, CachedStatus>();
+
+/** Shared by callers, so not to be changed. Undefined if a schema conflicts with a built-in kind or has no storage version. */
+function statusFor(
+  apiExport: DeepReadonly<APIExport>,
+  resources: readonly OfferedResource[],
   now: Date,
-): Status | undefined {
+): APIBindingStatus | undefined {
   const time = formatTime(now);
-  const known = told.get(exported);
-  if (known?.time === time && schemas.every((schema, index) => schema === known.schemas[index])) return known.status;
-  const status = makeStatus(exported, schemas, now);
-  told.set(exported, { schemas, time, status });
+  const cached = cache.get(apiExport);
+  if (cached?.time === time && resources.every(({ schema }, index) => schema === cached.resources[index]?.schema))
+    return cached.status;
+  const status = computeStatus(apiExport, resources, now);
+  cache.set(apiExport, { resources, time, status });
   return status;
 }
 
-function makeStatus(
-  exported: DeepReadonly<APIExport>,
-  schemas: readonly DeepReadonly<APIResourceSchema>[],
+function computeStatus(
+  apiExport: DeepReadonly<APIExport>,
+  resources: readonly OfferedResource[],
   now: Date,
-): Status | undefined {
-  const resources: BoundResource[] = [];
-  for (const [index, schema] of schemas.entries()) {
-    const storageVersion = schema.spec?.versions.find(({ storage }) => storage)?.name;
-    if (storageVersion === undefined || namingConflict(schema, noTakenNames) !== undefined) return undefined;
-    const resource = exported.spec?.resources?.[index] as DeepReadonly<ExportedResource>;
-    resources.push(boundResourceOf(exported, resource, schema, [storageVersion]));
-  }
-  const bound = boundStatus(exported, resources, now);
-  let { conditions } = bound;
-  for (const type of ofClaims) conditions = setKcpCondition(conditions, { type, status: 'True' }, now);
-  return { ...bound, conditions: conditions as NonNullable<typeof conditions> };
+): APIBindingStatus | undefined {
+  if (resources.some(({ schema }) => namingConflict(schema, noNameOwners) !== undefined)) return undefined;
+  const { status, pending } = computeBoundStatus({
+    apiExport,
+    resources,
+    // A served definition stores what its schema says, from its creation on.
+    storedVersions: (schema) => {
+      const storageVersion = schema.spec?.versions.find(({ storage }) => storage)?.name;
+      return storageVersion === undefined ? undefined : [storageVersion];
+    },
+    current: undefined,
+    acceptedClaims: undefined,
+    heldByOthers: new Map(),
+    now,
+  });
+  return pending.length === 0 ? status : undefined;
 }
 
-/** Of a name as locks have it. */
-const groupOf = (name: string): string => (name.includes('.') ? name.slice(name.indexOf('.') + 1) : '');
+/** The group in the name of a lock. */
+const groupOf = (lock: string): string => (lock.includes('.') ? lock.slice(lock.indexOf('.') + 1) : '');
 
 function isServed(uid: string, informers: InformerSource): boolean {
   const definition = informers

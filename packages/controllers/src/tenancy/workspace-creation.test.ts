@@ -10,8 +10,8 @@ import {
 } from '@multiplane/apis';
 import { eventually } from '@multiplane/testing';
 import { shards } from '../sharding/kinds.ts';
-import { FakeApi } from '../test-support/fake-api.ts';
-import { WorkspaceServer } from '../test-support/workspace-server.ts';
+import { FakeApi } from '../../test/fake-api.ts';
+import { WorkspaceServer } from '../../test/workspace-server.ts';
 import { defaultBindingName } from './default-bindings.ts';
 import {
   logicalClusterObjectName,
@@ -42,8 +42,8 @@ async function stop(): Promise<void> {
 const put = (resource: GroupVersionResource, object: Partial<KubeObject>): KubeObject =>
   api.put(resource, root, { apiVersion: 'v1', kind: 'Thing', metadata: {}, ...object });
 
-/** Root with what it exports and the type that binds it. */
-function furnish(): void {
+/** Creates the shard, the exports of root and a type that binds two of them. */
+function setUp(): void {
   api = new FakeApi();
   put(shards, { metadata: { name: 'root' }, spec: { baseURL: 'https://host', externalURL: 'https://host' } });
   for (const { export: each, schemas } of rootExports()) {
@@ -55,11 +55,11 @@ function furnish(): void {
     spec: { initializer: true, defaultAPIBindings: exported.map((name) => ({ path: 'root', export: name })) },
   });
 }
-const ask = (): KubeObject =>
+const createWorkspace = (): KubeObject =>
   put(workspaces, { metadata: { name: 'w' }, spec: { type: { name: 'universal', path: 'root' } } });
 
-/** The logical cluster of the workspace, when that is ready. */
-const ready = (): Promise<LogicalClusterName> =>
+/** Resolves to the logical cluster of the workspace when it is Ready. */
+const untilReady = (): Promise<LogicalClusterName> =>
   eventually(
     () => {
       const { spec, status } = api.get<Workspace>(workspaces, root, 'w') as Workspace;
@@ -69,17 +69,17 @@ const ready = (): Promise<LogicalClusterName> =>
     { timeout: 20_000 },
   );
 
-test('a new workspace is ready with its default bindings, wherever the server is killed on the way', async () => {
-  furnish();
+test('a new workspace becomes Ready with its default bindings after a crash before any write', async () => {
+  setUp();
   server = await WorkspaceServer.start(api);
-  ask();
-  const cluster = await ready();
+  createWorkspace();
+  const cluster = await untilReady();
   await eventually(() =>
     expect(api.get(workspaces, root, 'w')?.metadata.labels).toMatchObject({ 'tenancy.kcp.io/phase': 'Ready' }),
   );
   await stop();
   const writes = api.writes.length;
-  // What is not there is made once; what is there is written once more, when all is known about it.
+  // Each object is created by one write; Workspace and LogicalCluster are updated once.
   expect(api.writes.map((write) => write.split(' ').slice(0, 2).join(' '))).toEqual([
     'create logicalclusters',
     'create namespaces',
@@ -91,13 +91,13 @@ test('a new workspace is ready with its default bindings, wherever the server is
   ]);
   const names = exported.map((name) => defaultBindingName(cluster, { path: 'root', name }));
   for (let survived = 0; survived <= writes; survived++) {
-    furnish();
+    setUp();
     server = await WorkspaceServer.start(api, survived);
-    ask();
+    createWorkspace();
     await eventually(() => expect(api.writes.length).toBe(survived));
     await stop();
     server = await WorkspaceServer.start(api);
-    expect(await ready()).toBe(cluster);
+    expect(await untilReady()).toBe(cluster);
     await stop();
     expect(api.all(apiBindings).map(({ metadata }) => metadata.name)).toEqual(names);
     expect(api.all(apiBindings).map(({ status }) => (status as { phase: string }).phase)).toEqual(['Bound', 'Bound']);
@@ -109,82 +109,82 @@ test('a new workspace is ready with its default bindings, wherever the server is
   }
 }, 120_000);
 
-test('a workspace waits for types that are there and cannot all be found yet', async () => {
-  furnish();
-  const told = Promise.withResolvers<void>();
-  server = await WorkspaceServer.start(api, undefined, told.promise);
-  ask();
-  put(workspaces, { metadata: { name: 'asked-later' } });
-  await eventually(() => expect(api.get<Workspace>(workspaces, root, 'asked-later')?.status?.phase).toBe('Ready'));
+test('a workspace waits for the sync of its type', async () => {
+  setUp();
+  const typesSynced = Promise.withResolvers<void>();
+  server = await WorkspaceServer.start(api, undefined, typesSynced.promise);
+  createWorkspace();
+  put(workspaces, { metadata: { name: 'created-later' } });
+  await eventually(() => expect(api.get<Workspace>(workspaces, root, 'created-later')?.status?.phase).toBe('Ready'));
   expect(api.get<Workspace>(workspaces, root, 'w')?.status).toBeUndefined();
-  told.resolve();
-  await ready();
+  typesSynced.resolve();
+  await untilReady();
 });
 
-test('a workspace that is deleted where the making of it broke off leaves nothing behind', async () => {
-  // Choice of this shard and name are in no write: a Workspace without finalizer may have a logical cluster.
+test('a workspace deleted after a crash during its creation leaves no objects', async () => {
+  // The choice of the local shard is not recorded: a Workspace without finalizer may have a logical cluster.
   for (let survived = 0; survived <= 7; survived++) {
-    furnish();
+    setUp();
     server = await WorkspaceServer.start(api, survived);
-    ask();
+    createWorkspace();
     await eventually(() => expect(api.writes.length).toBe(survived));
     await stop();
     api.remove(workspaces, { cluster: root, namespace: '', name: 'w' });
     server = await WorkspaceServer.start(api);
     await eventually(() => expect(api.get(workspaces, root, 'w')).toBeUndefined(), { timeout: 20_000 });
     await stop();
-    const left = [logicalClusters, namespaces, apiBindings, clusterRoleBindings].flatMap((kind) => api.all(kind));
-    expect(left).toEqual([]);
+    const remaining = [logicalClusters, namespaces, apiBindings, clusterRoleBindings].flatMap((kind) => api.all(kind));
+    expect(remaining).toEqual([]);
   }
 }, 120_000);
 
-test('a logical cluster of which its workspace knows nothing goes before it begins', async () => {
-  furnish();
-  const place = { 'core.kcp.io/shard': 'other', 'internal.tenancy.kcp.io/cluster': 'elsewhere' };
-  const { uid = '' } = put(workspaces, { metadata: { name: 'w', annotations: place } }).metadata;
-  const late = 'late' as LogicalClusterName;
+test('a logical cluster that its workspace does not refer to is deleted before it is initialized', async () => {
+  setUp();
+  const annotations = { 'core.kcp.io/shard': 'other', 'internal.tenancy.kcp.io/cluster': 'chosen' };
+  const { uid = '' } = put(workspaces, { metadata: { name: 'w', annotations } }).metadata;
+  const disowned = 'disowned' as LogicalClusterName;
   const owner = { apiVersion: 'tenancy.kcp.io/v1alpha1', resource: 'workspaces', name: 'w', cluster: root, uid };
   const metadata = { name: logicalClusterObjectName };
-  api.put(logicalClusters, late, { apiVersion: 'v1', kind: 'LogicalCluster', metadata, spec: { owner } });
+  api.put(logicalClusters, disowned, { apiVersion: 'v1', kind: 'LogicalCluster', metadata, spec: { owner } });
   server = await WorkspaceServer.start(api);
-  await eventually(() => expect(api.all(logicalClusters, late)).toEqual([]));
-  expect(api.all(clusterRoleBindings, late)).toEqual([]);
+  await eventually(() => expect(api.all(logicalClusters, disowned)).toEqual([]));
+  expect(api.all(clusterRoleBindings, disowned)).toEqual([]);
 });
 
-/** The logical cluster of the workspace, as soon as somebody has said something about it. */
-const begun = (): Promise<LogicalCluster> =>
+/** Resolves to the LogicalCluster with its first status. */
+const untilStarted = (): Promise<LogicalCluster> =>
   eventually(() => {
     const [object] = api.all(logicalClusters) as LogicalCluster[];
     expect(object?.status?.phase).toBeDefined();
     return object as LogicalCluster;
   });
 
-test('a workspace of which nothing was made yet goes where its selector says by then', async () => {
-  furnish();
+test('a workspace that is not scheduled yet follows changes of its selector', async () => {
+  setUp();
   server = await WorkspaceServer.start(api);
   const spec = { type: { name: 'late', path: 'root' } };
   put(workspaces, { metadata: { name: 'w' }, spec });
-  const told = (text: string): Promise<void> =>
+  const untilReported = (text: string): Promise<void> =>
     eventually(() =>
       expect(JSON.stringify(api.get<Workspace>(workspaces, root, 'w')?.status?.conditions)).toContain(text),
     );
-  await told('workspace type root:late not found');
+  await untilReported('workspace type root:late not found');
   const workspace = api.get<Workspace>(workspaces, root, 'w') as Workspace;
   put(workspaces, { ...workspace, spec: { ...spec, location: { selector: { matchLabels: { no: 'where' } } } } });
   put(workspaceTypes, { metadata: { name: 'late' } });
-  await told('No available shards to schedule the workspace');
+  await untilReported('No available shards to schedule the workspace');
   expect(api.all(logicalClusters)).toEqual([]);
 });
 
-test('a workspace below root goes where chance says, one below that to the shard of its parent', async () => {
-  furnish();
-  // Chance takes the first of a list here, which is not to be the shard itself.
+test('a workspace below root is scheduled at random, a deeper one to the shard of its parent', async () => {
+  setUp();
+  // The random choice takes the first shard of the list here: make it another one.
   const [own] = api.all(shards) as [KubeObject];
   api.remove(shards, { cluster: root, namespace: '', name: own.metadata.name ?? '' });
   put(shards, { metadata: { name: 'another' }, spec: { baseURL: 'https://another' } });
   put(shards, own);
   server = await WorkspaceServer.start(api);
-  ask();
+  createWorkspace();
   const parent = 'theparent' as LogicalClusterName;
   const spec = { type: { name: 'universal', path: 'root' } };
   api.put(workspaces, parent, { apiVersion: 'v1', kind: 'Workspace', metadata: { name: 'child' }, spec });
@@ -193,12 +193,12 @@ test('a workspace below root goes where chance says, one below that to the shard
   await eventually(() => expect([shardOf(root, 'w'), shardOf(parent, 'child')]).toEqual(['another', 'root']));
 });
 
-test('a workspace that waits for an export is found and seen to wait, and goes on when that comes', async () => {
-  furnish();
+test('a workspace that waits for an export is Initializing with a URL, and continues when the export is created', async () => {
+  setUp();
   const [missing] = api.all(apiExports).filter(({ metadata }) => metadata.name === 'topology.kcp.io') as [KubeObject];
   api.remove(apiExports, { cluster: root, namespace: '', name: 'topology.kcp.io' });
   server = await WorkspaceServer.start(api);
-  ask();
+  createWorkspace();
   await eventually(() => {
     const [object] = api.all(logicalClusters) as LogicalCluster[];
     expect(object?.status?.initializers).toEqual(['system:apibindings']);
@@ -214,14 +214,14 @@ test('a workspace that waits for an export is found and seen to wait, and goes o
   await eventually(() => expect(api.all(apiBindings)).toHaveLength(2));
 });
 
-test('a workspace of a type with a controller of its own waits for it from the first word on', async () => {
-  furnish();
+test('a workspace of a type with an initializer is Initializing with its first status', async () => {
+  setUp();
   put(workspaceTypes, { metadata: { name: 'own' }, spec: { initializer: true, terminator: true } });
   server = await WorkspaceServer.start(api);
   put(workspaces, { metadata: { name: 'w' }, spec: { type: { name: 'own', path: 'root' } } });
-  const { metadata, status } = await begun();
+  const { metadata, status } = await untilStarted();
   expect(status).toMatchObject({ phase: 'Initializing', initializers: ['root:own'], terminators: ['root:own'] });
-  // Found by the controller, and held for it, with the same write.
+  // Labels and finalizer are set by the same write.
   expect(Object.keys(metadata.labels ?? {}).filter((key) => key.includes('.internal.kcp.io/'))).toHaveLength(2);
   expect(metadata.finalizers).toContain('kcp.io/has-terminators');
   await eventually(() =>

@@ -2,8 +2,8 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { apiBindingFinalizer, apiBindings } from '@multiplane/apis';
 import { eventually } from '@multiplane/testing';
-import { FakeApi } from '../test-support/fake-api.ts';
-import { WorkspaceServer } from '../test-support/workspace-server.ts';
+import { FakeApi } from '../../test/fake-api.ts';
+import { WorkspaceServer } from '../../test/workspace-server.ts';
 import {
   logicalClusterFinalizer,
   logicalClusterObjectName,
@@ -40,8 +40,8 @@ async function stop(): Promise<void> {
 const put = (resource: GroupVersionResource, cluster: LogicalClusterName, object: Partial<KubeObject>): KubeObject =>
   api.put(resource, cluster, { apiVersion: 'v1', kind: 'Thing', metadata: {}, ...object });
 
-/** A ready workspace with what every one has, and something of its users'. */
-function furnish(terminators: readonly string[] = []): void {
+/** Creates a Ready workspace with system objects and user content. */
+function setUp(terminators: readonly string[] = []): void {
   api = new FakeApi();
   const { uid = '' } = put(workspaces, parent, {
     metadata: {
@@ -78,8 +78,8 @@ function furnish(terminators: readonly string[] = []): void {
   for (const name of ['x', 'y']) put(apiBindings, tenant, { metadata: { name, finalizers: [apiBindingFinalizer] } });
   put(clusterRoleBindings, tenant, { metadata: { name: 'workspace-admin' } });
 }
-const askToGo = (): void => api.remove(workspaces, { cluster: parent, namespace: '', name: 'w' });
-const gone = (): Promise<void> =>
+const deleteWorkspace = (): void => api.remove(workspaces, { cluster: parent, namespace: '', name: 'w' });
+const untilDeleted = (): Promise<void> =>
   eventually(
     () => {
       expect(api.get(workspaces, parent, 'w')).toBeUndefined();
@@ -90,31 +90,31 @@ const gone = (): Promise<void> =>
 
 afterEach(stop);
 
-describe('a workspace that is deleted', () => {
-  test('goes with all it holds, wherever the server is killed on the way', async () => {
-    furnish();
+describe('a deleted workspace', () => {
+  test('is removed with its content after a crash before any write', async () => {
+    setUp();
     await start();
-    askToGo();
-    await gone();
+    deleteWorkspace();
+    await untilDeleted();
     await stop();
     const writes = api.writes.length;
     expect(writes).toBeGreaterThan(10);
     for (let survived = 0; survived < writes; survived++) {
-      furnish();
+      setUp();
       await start(survived);
-      askToGo();
+      deleteWorkspace();
       await eventually(() => expect(api.writes.length).toBe(survived));
       await stop();
       await start();
-      await gone();
+      await untilDeleted();
       await stop();
     }
   }, 120_000);
 
-  test('waits for its terminators with everything in place, and goes when they are through', async () => {
-    furnish(['root:ending']);
+  test('keeps its content until its terminators are removed', async () => {
+    setUp(['root:ending']);
     await start();
-    askToGo();
+    deleteWorkspace();
     await eventually(() =>
       expect(api.get<LogicalCluster>(logicalClusters, tenant, logicalClusterObjectName)?.status?.phase).toBe(
         'Terminating',
@@ -124,16 +124,16 @@ describe('a workspace that is deleted', () => {
     const object = api.get<LogicalCluster>(logicalClusters, tenant, logicalClusterObjectName) as LogicalCluster;
     const { terminators: _terminators, ...status } = object.status ?? {};
     api.put(logicalClusters, tenant, { ...object, status });
-    await gone();
+    await untilDeleted();
   });
 
-  test('says nothing of what is over in a moment', async () => {
-    furnish();
+  test('does not report a deletion that completes in a moment', async () => {
+    setUp();
     await start();
-    askToGo();
-    await gone();
-    const ofTenant = api.writes.filter((write) => write.includes(' logicalclusters '));
-    // Asked to go, and its end.
-    expect(ofTenant).toHaveLength(2);
+    deleteWorkspace();
+    await untilDeleted();
+    const writes = api.writes.filter((write) => write.includes(' logicalclusters '));
+    // The delete request and the final removal.
+    expect(writes).toHaveLength(2);
   });
 });

@@ -9,12 +9,12 @@ import {
 } from '@multiplane/apimachinery';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
-import { mutable, updateStatus } from '../runtime/update-status.ts';
-import { setKcpCondition, type KcpCondition } from './kcp-conditions.ts';
+import { withChanges, updateStatus } from '../runtime/object-writes.ts';
+import { setKcpCondition, type NewKcpCondition } from '../runtime/kcp-conditions.ts';
 import { isMountAnnotation, phaseLabel, workspaces, type Phase, type Workspace } from './kinds.ts';
 
 interface WorkspaceMountModules extends ControllerModules {
-  /** What a logical cluster serves for a kind; undefined: nothing of that name. */
+  /** The resource that serves a kind in a logical cluster; undefined if none does. */
   readonly resourceOfKind: (
     cluster: LogicalClusterName,
     apiVersion: string,
@@ -24,30 +24,30 @@ interface WorkspaceMountModules extends ControllerModules {
 
 type MountReference = NonNullable<NonNullable<NonNullable<Workspace['spec']>['mount']>['ref']>;
 
-/** A kind that is not served may come: nothing tells of that. */
-const lookAgainMs = 10_000;
+/** Polling interval while the kind of the mount object is not served: no event reports that it is. */
+const kindRecheckMs = 10_000;
 
 /**
- * Workspaces that stand for another address (C5.2): the object that one refers to, in its own logical cluster and marked
- * as a mount, says where that is and whether it can be used. Its `status.URL` becomes the Workspace's address, its phase
+ * Mounted Workspaces (kcp: pkg/reconciler/tenancy/workspacemounts): `spec.mount.ref` refers to an object in the same
+ * logical cluster that is annotated as a mount. Its `status.URL` becomes the URL of the Workspace, and its `status.phase`
  * decides whether the Workspace is Ready.
  *
- * Objects of any kind may be mounts: one subscription to the metadata of all tells of every change of one that is marked,
- * and an index finds the Workspaces that refer to it. Nothing is watched per Workspace or kind.
+ * Mount objects may be of any kind. The metadata informer reports changes of annotated objects of all kinds, and an index
+ * finds the Workspaces that refer to them; nothing is watched per Workspace or kind.
  */
 export function workspaceMountController(modules: WorkspaceMountModules): Controller {
   const { informers, client, clock, resourceOfKind } = modules;
   const lister = informers.informer<Workspace>(workspaces);
   const controller: Controller = new Controller({ name: 'workspace-mounts', reconcile }, modules);
-  /** Keys of Workspaces by what they refer to. */
+  /** Keys of Workspaces by the object they refer to, as {@link mountKey}. */
   const byReference = new Map<string, Set<string>>();
-  const forget = (workspace: DeepReadonly<Workspace>, key: string, cluster: LogicalClusterName): void => {
+  const unindex = (workspace: DeepReadonly<Workspace>, key: string, cluster: LogicalClusterName): void => {
     const ref = referenceKey(cluster, workspace.spec?.mount?.ref);
     const keys = ref === undefined ? undefined : byReference.get(ref);
     keys?.delete(key);
     if (keys?.size === 0) byReference.delete(ref as string);
   };
-  const follow = (workspace: DeepReadonly<Workspace>, key: string, cluster: LogicalClusterName): void => {
+  const indexAndEnqueue = (workspace: DeepReadonly<Workspace>, key: string, cluster: LogicalClusterName): void => {
     const ref = referenceKey(cluster, workspace.spec?.mount?.ref);
     if (ref === undefined) return;
     let keys = byReference.get(ref);
@@ -59,14 +59,14 @@ export function workspaceMountController(modules: WorkspaceMountModules): Contro
     controller.queue.add(key);
   };
   lister.addHandlers({
-    added: (workspace, reference) => follow(workspace, keyOf(reference), reference.cluster),
+    added: (workspace, reference) => indexAndEnqueue(workspace, keyOf(reference), reference.cluster),
     updated: (workspace, old, reference) => {
-      forget(old, keyOf(reference), reference.cluster);
-      follow(workspace, keyOf(reference), reference.cluster);
+      unindex(old, keyOf(reference), reference.cluster);
+      indexAndEnqueue(workspace, keyOf(reference), reference.cluster);
     },
-    deleted: (old, reference) => forget(old, keyOf(reference), reference.cluster),
+    deleted: (old, reference) => unindex(old, keyOf(reference), reference.cluster),
   });
-  const touched = (record: {
+  const mountChanged = (record: {
     readonly cluster: LogicalClusterName;
     readonly kind: string;
     readonly namespace: string;
@@ -79,35 +79,35 @@ export function workspaceMountController(modules: WorkspaceMountModules): Contro
     const ref = mountKey(record.cluster, group, record.kind, record.namespace, record.name);
     for (const key of byReference.get(ref) ?? []) controller.queue.add(key);
   };
-  informers.metadata.addHandlers({ changed: touched, deleted: touched });
+  informers.metadata.addHandlers({ changed: mountChanged, deleted: mountChanged });
 
   async function reconcile(key: string): Promise<number | void> {
     const { cluster, ...reference } = referenceOf(key);
     const workspace = lister.get({ cluster, ...reference });
     const ref = workspace?.spec?.mount?.ref;
     if (workspace === undefined || ref === undefined || workspace.metadata.deletionTimestamp !== undefined) return;
-    // A mount that was added to a workspace with a logical cluster leads nowhere, and takes nothing away (C16.1).
+    // A mount that is added to a workspace with a logical cluster has no effect.
     if (workspace.spec?.cluster !== undefined) return;
     const served = resourceOfKind(cluster, ref.apiVersion ?? '', ref.kind ?? '');
-    const object = served === undefined ? undefined : await read(served.resource, cluster, ref);
+    const object = served === undefined ? undefined : await getMount(served.resource, cluster, ref);
     const status = object?.['status'];
     const { URL: url, phase } = (isJsonObject(status) ? status : {}) as { URL?: unknown; phase?: unknown };
     if (typeof url === 'string' && url !== '' && workspace.spec?.URL !== url) {
-      await client.update(workspaces, cluster, mutable(workspace, { spec: { ...workspace.spec, URL: url } }));
+      await client.update(workspaces, cluster, withChanges(workspace, { spec: { ...workspace.spec, URL: url } }));
       return;
     }
-    await tell(workspace, cluster, conditionOf(ref, object, phase));
-    return served === undefined ? lookAgainMs : undefined;
+    await writeStatus(workspace, cluster, conditionOf(ref, object, phase));
+    return served === undefined ? kindRecheckMs : undefined;
   }
 
-  async function read(
+  async function getMount(
     resource: GroupVersionResource,
     cluster: LogicalClusterName,
     ref: DeepReadonly<MountReference>,
   ): Promise<KubeObject | undefined> {
     try {
-      const place = { cluster, namespace: ref.namespace ?? '', name: ref.name ?? '' };
-      const object = await client.get(resource, place);
+      const reference = { cluster, namespace: ref.namespace ?? '', name: ref.name ?? '' };
+      const object = await client.get(resource, reference);
       return object.metadata.annotations?.[isMountAnnotation] === 'true' ? object : undefined;
     } catch (error) {
       if (isStatusError(error, 'NotFound')) return undefined;
@@ -115,10 +115,10 @@ export function workspaceMountController(modules: WorkspaceMountModules): Contro
     }
   }
 
-  async function tell(
+  async function writeStatus(
     workspace: DeepReadonly<Workspace>,
     cluster: LogicalClusterName,
-    condition: Omit<KcpCondition, 'lastTransitionTime'>,
+    condition: NewKcpCondition,
   ): Promise<void> {
     const phase: Phase = condition.status === 'True' ? 'Ready' : 'Unavailable';
     const conditions = setKcpCondition(workspace.status?.conditions, condition, new Date(clock.now()));
@@ -127,7 +127,7 @@ export function workspaceMountController(modules: WorkspaceMountModules): Contro
     const { labels = {} } = workspace.metadata;
     if (labels[phaseLabel] === phase) return;
     const metadata = { labels: { ...labels, [phaseLabel]: phase } };
-    await client.update(workspaces, cluster, mutable(workspace, { metadata }));
+    await client.update(workspaces, cluster, withChanges(workspace, { metadata }));
   }
   return controller;
 }
@@ -136,7 +136,7 @@ function conditionOf(
   ref: DeepReadonly<MountReference>,
   object: KubeObject | undefined,
   phase: unknown,
-): Omit<KcpCondition, 'lastTransitionTime'> {
+): NewKcpCondition {
   const type = 'WorkspaceMountReady';
   const kind = ref.kind ?? '';
   if (object === undefined) {
@@ -148,7 +148,7 @@ function conditionOf(
   return { type, status: 'False', severity: 'Error', reason: 'MountObjectNotReady', message };
 }
 
-/** Versions of a kind are the same objects. */
+/** Without the version: all versions of a kind are the same objects. */
 const mountKey = (cluster: string, group: string, kind: string, namespace: string, name: string): string =>
   `${cluster}|${group}|${kind}|${namespace}/${name}`;
 

@@ -9,11 +9,11 @@ import {
 } from '@multiplane/apimachinery';
 import { AmbiguousPathError, type InformerSource, type ObjectClient, type PathAndNameLookup } from '@multiplane/client';
 import type { ResourceLocks } from '@multiplane/apis';
-import { mutable } from '../runtime/update-status.ts';
+import { withChanges } from '../runtime/object-writes.ts';
 import { chooseShard, shardSelector, type ShardState } from '../sharding/choose-shard.ts';
 import { rootCluster, shardReference, shards, type Shard } from '../sharding/kinds.ts';
 import { clusterNameOf, randomClusterName } from './cluster-name.ts';
-import { defaultLocks, type Exports } from './default-bindings.ts';
+import { defaultLocks, type ExportLookup } from './default-bindings.ts';
 import {
   chosenClusterAnnotation,
   phaseLabel,
@@ -31,148 +31,152 @@ import { newLogicalCluster } from './new-logical-cluster.ts';
 import type { SchedulingFailure } from './workspace-status.ts';
 import { lifecycleOf, resolveTypeClosure, WorkspaceTypeError } from './workspace-type-closure.ts';
 
-/** Where the shipped types live: a reference without a path means one of them. */
+/** The path of the shipped types, for references without a path. */
 const rootPath = 'root';
 
 export interface WorkspaceSchedulerOptions {
   readonly shardName: string;
-  /** Where clients reach this shard, without a path. */
+  /** URL at which clients reach this shard, without a path. */
   readonly externalUrl: () => string;
   readonly randomBytes: (size: number) => Buffer;
-  /** In [0, 1). */
+  /** A random number in [0, 1). */
   readonly random: () => number;
 }
 
 export interface WorkspaceSchedulerModules {
   readonly client: ObjectClient;
-  /** Shards of the whole installation. */
+  /** Shards of the installation. */
   readonly globalInformers: InformerSource;
   readonly logicalClusters: LogicalClusterAccess;
   readonly health: ShardState;
-  /** False for a shard on which this one has no right to make logical clusters. */
+  /** Whether this shard is allowed to create logical clusters on another one. */
   readonly mayUse: (shard: string) => boolean;
-  /** Types of the whole installation. */
+  /** Workspace types of all shards. */
   readonly types: PathAndNameLookup<WorkspaceType>;
-  /** Exports of the whole installation. */
-  readonly exports: Exports;
+  /** Exports of all shards. */
+  readonly exports: ExportLookup;
   /** Canonical path of a logical cluster of this shard. */
   readonly pathOf: (cluster: LogicalClusterName) => string | undefined;
 }
 
-/** Where a Workspace is. */
+/** A Workspace with its logical cluster. */
 export interface Placement {
   readonly cluster: LogicalClusterName;
   readonly url: string;
   readonly object: DeepReadonly<LogicalCluster>;
-  /** What the Workspace does not say of it yet. */
+  /** Changes of the Workspace's metadata that record it. */
   readonly metadata: Partial<ObjectMeta>;
 }
 
-/** Where a Workspace is to be. */
-interface Choice {
+/** The chosen shard and name of a logical cluster. */
+interface PlacementDecision {
   readonly shard: string;
   readonly cluster: LogicalClusterName;
 }
 
-/** False until the controller of a logical cluster has said something about it. */
-export function hasBegun({ status }: DeepReadonly<LogicalCluster>): boolean {
+/** Whether the logical cluster controller has written a status. */
+export function hasLeftScheduling({ status }: DeepReadonly<LogicalCluster>): boolean {
   return (status?.phase ?? 'Scheduling') !== 'Scheduling';
 }
 
-/** Something is missing that may only not have been heard of yet. */
-export class NotKnownYetError extends Error {
-  override readonly name = 'NotKnownYetError';
+/** Something is missing before the informers of all shards have synced, so that it may exist. */
+export class NotSyncedError extends Error {
+  override readonly name = 'NotSyncedError';
 }
 
-/** kcp's short name of a shard (C1.2). */
+/** kcp's hash of the name of a shard, as in the annotation {@link shardHashAnnotation}. */
 export function shardHash(name: string): string {
   return base36Sha224Bytes(Buffer.from(name)).slice(0, 8);
 }
 
 /**
- * Gives a Workspace a logical cluster on one of the shards, in steps of one write each, so that a crash between any two
- * leaves nothing behind (C5.1, 3):
+ * Creates the logical cluster of a Workspace on a shard (kcp:
+ * pkg/reconciler/tenancy/workspace/workspace_reconcile_scheduling.go), in steps of one write each, so that a crash between
+ * two of them leaks nothing:
  *
  * ```
- *  A  the Workspace   the chosen shard, the chosen name of the logical cluster, the finalizer; only for another shard
- *  B  the shard       the LogicalCluster under that name; there already and ours is as good, somebody else's → A again
- *  C  the Workspace   spec.cluster and spec.URL, and the status that goes with them: from now on it is found
+ *  A  Workspace        annotations with the chosen shard and name, finalizer; only for another shard
+ *  B  LogicalCluster   created on the shard under that name. Exists and is owned by the Workspace: as good;
+ *                      exists with another owner: A again
+ *  C  Workspace        spec.cluster and spec.URL with the status: from now on the path resolves
  * ```
  *
- * A and B are done here, C is the caller's, who knows the status. A logical cluster on this shard is let speak first: most
- * are Ready with their controller's first word, and so is the Workspace then with C.
+ * {@link step} does A and B, its caller C with the status. On this shard C waits for the first status of the logical
+ * cluster: usually Ready, so that the Workspace becomes Ready with C.
  *
- * Whoever comes after a crash finds the choice written down and goes on with the same shard and name. On this shard that
- * is not needed: the name follows from the Workspace's uid, and before anything else is chosen this shard is asked for it.
- * What is deleted before C gets the finalizer then (`finalizersOfDeletion` of its strategy), and goes as if it had been
- * written with A.
+ * After a crash the annotations give the same shard and name. A local logical cluster needs no A: its name is derived from
+ * the Workspace's uid, and is looked up before a shard is chosen. A Workspace that is deleted between B and C gets the
+ * finalizer on deletion (`finalizersOfDeletion` of its strategy), as if A had been written.
  */
 export class WorkspaceScheduler {
   readonly #options: WorkspaceSchedulerOptions;
   readonly #modules: WorkspaceSchedulerModules;
-  #isKnown = false;
-  /** By the uids of Workspaces: names of logical clusters that were asked for here, and may be there. */
-  readonly #asked = new Map<string, LogicalClusterName>();
-  /** What was found to be a URL last: asked for three times per Workspace, and seldom another. */
-  #parsedBase = '';
-  /** Resolves when this shard knows the others, and the types of all of them. */
-  readonly known: Promise<void>;
+  #hasSynced = false;
+  /** Names of local logical clusters whose creation was requested and may have succeeded, by the uid of the Workspace. */
+  readonly #requested = new Map<string, LogicalClusterName>();
+  /** The base URL that was validated last; checked three times per Workspace and nearly always the same. */
+  #validBase = '';
+  /** Resolves when shards and workspace types are synced. */
+  readonly synced: Promise<void>;
 
   constructor(options: WorkspaceSchedulerOptions, modules: WorkspaceSchedulerModules) {
     this.#options = options;
     this.#modules = modules;
     const { globalInformers, types } = modules;
-    // A type that is there may not be found yet: each reader is told of what is there in its own time.
-    this.known = Promise.all([globalInformers.informer(shards).synced, types.synced]).then(() => {
-      this.#isKnown = true;
+    // The index of types is synced later than their informer.
+    this.synced = Promise.all([globalInformers.informer(shards).synced, types.synced]).then(() => {
+      this.#hasSynced = true;
     });
-    // Whoever owns the informers fails of it; here nothing is known then.
-    this.known.catch(() => {});
+    // The owner of the informers reports a failed sync.
+    this.synced.catch(() => {});
   }
 
   /**
-   * One step: where the logical cluster is, or a failure for the status; undefined when an event brings the Workspace back
-   * for the next step. Throws NotKnownYetError where only {@link known} can tell whether there is a failure.
+   * Runs the next step. Returns the logical cluster after B, or a failure for the status; undefined if an event requeues
+   * the Workspace for the next step. Throws NotSyncedError for a failure before {@link synced}.
    */
   async step(
     workspace: DeepReadonly<Workspace>,
     parent: LogicalClusterName,
   ): Promise<Placement | SchedulingFailure | undefined> {
-    const written = choiceOf(workspace);
-    if (written !== undefined) {
-      const placed = await this.#make(workspace, parent, written);
+    const recorded = recordedChoice(workspace);
+    if (recorded !== undefined) {
+      const placed = await this.#create(workspace, parent, recorded);
       if (placed !== 'taken') return placed;
       const { [chosenClusterAnnotation]: _taken, ...annotations } = workspace.metadata.annotations ?? {};
-      await this.#modules.client.update(workspaces, parent, mutable(workspace, { metadata: { annotations } }));
+      await this.#modules.client.update(workspaces, parent, withChanges(workspace, { metadata: { annotations } }));
       return undefined;
     }
     const { uid = '' } = workspace.metadata;
-    const asked = this.#asked.get(uid);
-    const here: Choice = { shard: this.#options.shardName, cluster: asked ?? clusterNameOf(uid) };
-    const isThere = asked !== undefined || this.#modules.logicalClusters.known(here.shard, here.cluster) !== undefined;
-    const shard = isThere ? here.shard : this.#choose(workspace, parent);
+    const requested = this.#requested.get(uid);
+    const local: PlacementDecision = { shard: this.#options.shardName, cluster: requested ?? clusterNameOf(uid) };
+    const isLocal =
+      requested !== undefined || this.#modules.logicalClusters.cached(local.shard, local.cluster) !== undefined;
+    const shard = isLocal ? local.shard : this.#choose(workspace, parent);
     if (typeof shard !== 'string') return shard;
-    if (shard === here.shard) {
-      const placed = await this.#make(workspace, parent, here);
-      if (placed === 'taken' || (placed !== undefined && 'object' in placed)) this.#asked.delete(uid);
+    if (shard === local.shard) {
+      const placed = await this.#create(workspace, parent, local);
+      if (placed === 'taken' || (placed !== undefined && 'object' in placed)) this.#requested.delete(uid);
       if (placed !== 'taken') return placed;
     }
-    const choice: Choice = { shard, cluster: randomClusterName(this.#options.randomBytes) };
+    const choice: PlacementDecision = { shard, cluster: randomClusterName(this.#options.randomBytes) };
     const metadata = this.#metadataOf(workspace, choice);
-    await this.#modules.client.update(workspaces, parent, mutable(workspace, { metadata }), { unread: true });
+    await this.#modules.client.update(workspaces, parent, withChanges(workspace, { metadata }), {
+      discardResult: true,
+    });
     return undefined;
   }
 
-  /** A Workspace is gone. */
+  /** Forgets a deleted Workspace. */
   forget({ metadata }: DeepReadonly<Workspace>): void {
-    this.#asked.delete(metadata.uid ?? '');
+    this.#requested.delete(metadata.uid ?? '');
   }
 
   /** Step B. */
-  async #make(
+  async #create(
     workspace: DeepReadonly<Workspace>,
     parent: LogicalClusterName,
-    choice: Choice,
+    choice: PlacementDecision,
   ): Promise<Placement | SchedulingFailure | 'taken' | undefined> {
     const { shard, cluster } = choice;
     const parentPath = this.#modules.pathOf(parent);
@@ -181,20 +185,20 @@ export class WorkspaceScheduler {
     const url = this.urlOf(shard, path);
     if (typeof url !== 'string') return url;
     const { logicalClusters } = this.#modules;
-    let made = logicalClusters.known(shard, cluster);
-    if (made === undefined) {
+    let object = logicalClusters.cached(shard, cluster);
+    if (object === undefined) {
       const lifecycle = this.#lifecycleOf(workspace, cluster);
       if ('reason' in lifecycle) return this.#failure(lifecycle);
-      const object = newLogicalCluster(workspace, { parent, path, shard, ...lifecycle });
-      if (choiceOf(workspace) === undefined) this.#asked.set(workspace.metadata.uid ?? '', cluster);
-      made = await this.#createOrGet(shard, cluster, object);
+      const wanted = newLogicalCluster(workspace, { parent, path, shard, ...lifecycle });
+      if (recordedChoice(workspace) === undefined) this.#requested.set(workspace.metadata.uid ?? '', cluster);
+      object = await this.#createOrGet(shard, cluster, wanted);
     }
-    if (made.spec?.owner?.uid !== workspace.metadata.uid) return 'taken';
-    if (logicalClusters.isLocal(shard) && !hasBegun(made)) return undefined;
-    return { cluster, url, object: made, metadata: this.#metadataOf(workspace, choice) };
+    if (object.spec?.owner?.uid !== workspace.metadata.uid) return 'taken';
+    if (logicalClusters.isLocal(shard) && !hasLeftScheduling(object)) return undefined;
+    return { cluster, url, object, metadata: this.#metadataOf(workspace, choice) };
   }
 
-  /** The address of a workspace on a shard, or why it has none. Throws NotKnownYetError like {@link step}. */
+  /** The URL of a workspace on a shard, or why it has none. Throws NotSyncedError like {@link step}. */
   urlOf(shardName: string, path: string): string | SchedulingFailure {
     const own = shardName === this.#options.shardName;
     const shard = this.#shard(shardName);
@@ -202,26 +206,26 @@ export class WorkspaceScheduler {
       const message = `chosen shard "${shardName}" does not exist anymore: ${shards.resource}.${shards.group} "${shardName}" not found`;
       return this.#failure({ reason: 'Unschedulable', message });
     }
-    // What this shard says of itself is newer than what was replicated.
+    // The cached Shard object of this shard may be older than its options.
     const base = own ? this.#options.externalUrl() : (shard?.spec.externalURL ?? shard?.spec.baseURL ?? '');
-    if (base !== this.#parsedBase) {
+    if (base !== this.#validBase) {
       if (!URL.canParse(base)) {
         const message = `Invalid connection information on target Shard: parse ${JSON.stringify(base)}: invalid URI`;
         return { reason: 'Unknown', message };
       }
-      this.#parsedBase = base;
+      this.#validBase = base;
     }
     return `${base.replace(/\/+$/, '')}/clusters/${path}`;
   }
 
   #failure(failure: SchedulingFailure): SchedulingFailure {
-    if (!this.#isKnown) throw new NotKnownYetError(failure.message);
+    if (!this.#hasSynced) throw new NotSyncedError(failure.message);
     return failure;
   }
 
   /**
-   * The name of a shard: any for the tops of tenants' trees, and for what is below them rather this one, where the parent
-   * is. Within one shard a workspace costs less than over two, and a tree needs no more shards than it has to.
+   * Chooses a shard: any for a workspace directly below root, preferably this one, which has the parent, for all others.
+   * Parent and child on one shard cost less than on two.
    */
   #choose(workspace: DeepReadonly<Workspace>, parent: LogicalClusterName): string | SchedulingFailure {
     const { health, globalInformers, mayUse } = this.#modules;
@@ -243,8 +247,11 @@ export class WorkspaceScheduler {
     return shard.metadata.name ?? '';
   }
 
-  /** What a Workspace says of a choice, with all else that it says. */
-  #metadataOf({ metadata, status }: DeepReadonly<Workspace>, { shard, cluster }: Choice): Partial<ObjectMeta> {
+  /** The Workspace's metadata with a recorded choice. */
+  #metadataOf(
+    { metadata, status }: DeepReadonly<Workspace>,
+    { shard, cluster }: PlacementDecision,
+  ): Partial<ObjectMeta> {
     const { annotations = {}, finalizers = [], labels = {} } = metadata;
     const { [regionLabel]: _old, ...others } = labels;
     const region = this.#shard(shard)?.metadata.labels?.[regionLabel];
@@ -264,7 +271,7 @@ export class WorkspaceScheduler {
     };
   }
 
-  /** What its type and those that it extends ask of a new workspace. */
+  /** Initializers, terminators and locks that the type of a Workspace and the types it extends require. */
   #lifecycleOf(
     { spec }: DeepReadonly<Workspace>,
     cluster: LogicalClusterName,
@@ -303,8 +310,8 @@ export class WorkspaceScheduler {
   }
 }
 
-/** What is written down on a Workspace. */
-function choiceOf({ metadata }: DeepReadonly<Workspace>): Choice | undefined {
+/** The choice recorded in the annotations of a Workspace. */
+function recordedChoice({ metadata }: DeepReadonly<Workspace>): PlacementDecision | undefined {
   const { annotations = {}, finalizers = [] } = metadata;
   const cluster = annotations[chosenClusterAnnotation];
   const shard = annotations[shardAnnotation];

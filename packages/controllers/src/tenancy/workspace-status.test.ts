@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { LogicalCluster, Workspace } from './kinds.ts';
-import { lookAgainAfter, removalStatus, scheduledStatus, unscheduledStatus } from './workspace-status.ts';
+import { requeueDelay, deletionStatus, scheduledStatus, unscheduledStatus } from './workspace-status.ts';
 
 const created = new Date('2026-01-01T00:00:00Z');
 const after = (seconds: number): Date => new Date(created.getTime() + seconds * 1000);
@@ -18,7 +18,7 @@ const cluster = (status: NonNullable<LogicalCluster['status']>): LogicalCluster 
   status,
 });
 /** Phase and conditions as `<type>=<status>/<reason>`. */
-const told = (status: NonNullable<Workspace['status']>): unknown[] => [
+const summaryOf = (status: NonNullable<Workspace['status']>): unknown[] => [
   status.phase,
   ...(status.conditions ?? []).map(({ type, status: value, reason }) =>
     reason === undefined ? `${type}=${value}` : `${type}=${value}/${reason}`,
@@ -28,7 +28,7 @@ const scheduled = 'WorkspaceScheduled=True';
 
 describe('a workspace', () => {
   test.each<[string, Workspace['status'], LogicalCluster['status'] | undefined, number, unknown[]]>([
-    ['is initializing while its logical cluster is new', { phase: 'Scheduling' }, {}, 1, ['Initializing', scheduled]],
+    ['is Initializing while its logical cluster is new', { phase: 'Scheduling' }, {}, 1, ['Initializing', scheduled]],
     [
       'waits for the initializers that are left',
       { phase: 'Initializing' },
@@ -50,9 +50,9 @@ describe('a workspace', () => {
       1,
       ['Ready', 'WorkspaceInitialized=True', scheduled],
     ],
-    ['stays ready whatever becomes of it', { phase: 'Ready' }, undefined, 1, ['Ready', scheduled]],
+    ['stays Ready whatever happens to its logical cluster', { phase: 'Ready' }, undefined, 1, ['Ready', scheduled]],
     [
-      'is patient with one that nobody has seen yet',
+      'stays Initializing while a new logical cluster is not listed yet',
       { phase: 'Scheduling' },
       undefined,
       59,
@@ -74,17 +74,17 @@ describe('a workspace', () => {
     ],
   ])('%s', (_what, status, of, seconds, expected) => {
     const logicalCluster = of === undefined ? undefined : cluster(of);
-    expect(told(scheduledStatus(workspace(status), logicalCluster, after(seconds)))).toEqual(expected);
+    expect(summaryOf(scheduledStatus(workspace(status), logicalCluster, after(seconds)))).toEqual(expected);
   });
 
-  test('shows the initializers that are left, and none when there are none', () => {
+  test('shows the remaining initializers', () => {
     const waiting = scheduledStatus(workspace(), cluster({ phase: 'Initializing', initializers: ['a'] }), after(1));
     expect(waiting.initializers).toEqual(['a']);
     const ready = scheduledStatus(workspace(waiting), cluster({ phase: 'Ready', initializers: [] }), after(2));
     expect('initializers' in ready).toBe(false);
   });
 
-  test('that cannot be placed is unavailable, and says why', () => {
+  test('that cannot be scheduled is Unavailable with a reason', () => {
     const failure = { reason: 'Unschedulable', message: 'No available shards to schedule the workspace' } as const;
     expect(unscheduledStatus({ phase: 'Scheduling' }, failure, after(1))).toEqual({
       phase: 'Unavailable',
@@ -108,15 +108,14 @@ describe('a workspace', () => {
       reason: 'SomeResourcesRemain',
       message: 'x',
     };
-    const ending = removalStatus({ phase: 'Ready' }, cluster({ terminators: ['root:x'] }), after(1));
+    const ending = deletionStatus({ phase: 'Ready' }, cluster({ terminators: ['root:x'] }), after(1));
     expect([ending.phase, ending.terminators]).toEqual(['Terminating', ['root:x']]);
-    expect(told(removalStatus({ phase: 'Terminating' }, cluster({ conditions: [remaining] }), after(2)))).toEqual([
-      'Deleting',
-      'WorkspaceContentDeleted=False/SomeResourcesRemain',
-    ]);
+    expect(summaryOf(deletionStatus({ phase: 'Terminating' }, cluster({ conditions: [remaining] }), after(2)))).toEqual(
+      ['Deleting', 'WorkspaceContentDeleted=False/SomeResourcesRemain'],
+    );
   });
 });
 
-test('what lasts is looked at ever more seldom', () => {
-  expect([0, 1_000, 10_000, 1_000_000].map((age) => lookAgainAfter(age, 30_000))).toEqual([100, 250, 2_500, 30_000]);
+test('the polling delay grows with the duration', () => {
+  expect([0, 1_000, 10_000, 1_000_000].map((age) => requeueDelay(age, 30_000))).toEqual([100, 250, 2_500, 30_000]);
 });

@@ -1,9 +1,9 @@
 import type { DeepReadonly, ObjectMeta } from '@multiplane/apimachinery';
-import { setKcpCondition, type KcpCondition } from './kcp-conditions.ts';
+import { setKcpCondition, type KcpCondition } from '../runtime/kcp-conditions.ts';
 import { ownerAnnotation, phaseLabel, type LogicalCluster, type Phase, type Workspace } from './kinds.ts';
-import { shortOwner } from './new-logical-cluster.ts';
+import { redactedOwner } from './owner-annotation.ts';
 
-/** How long a new LogicalCluster may be out of sight before that is worth telling (C5.1). */
+/** A new LogicalCluster that is missing for longer is reported as disappeared. */
 const disappearedAfterMs = 60_000;
 const initialized = 'WorkspaceInitialized';
 
@@ -16,7 +16,7 @@ export interface SchedulingFailure {
   readonly message: string;
 }
 
-/** A Workspace that nobody can place now is Unavailable until somebody can (C5.1). */
+/** The status of a Workspace that cannot be scheduled: Unavailable until it can. */
 export function unscheduledStatus(
   status: DeepReadonly<Status> | undefined,
   failure: SchedulingFailure,
@@ -25,7 +25,10 @@ export function unscheduledStatus(
   return withStatus(status, 'Unavailable', scheduledCondition(status?.conditions, failure, now));
 }
 
-/** The status of a Workspace with a logical cluster, as far as that has come (C5.1, 4). A Ready one stays Ready. */
+/**
+ * The status of a scheduled Workspace, from its LogicalCluster (kcp:
+ * pkg/reconciler/tenancy/workspace/workspace_reconcile_phase.go). Ready is kept.
+ */
 export function scheduledStatus(
   workspace: DeepReadonly<Workspace>,
   cluster: DeepReadonly<LogicalCluster> | undefined,
@@ -37,7 +40,7 @@ export function scheduledStatus(
   if (phase !== 'Scheduling' && phase !== 'Initializing' && phase !== 'Unavailable')
     return withStatus(status, phase, conditions);
   if (cluster === undefined) {
-    if (ageOf(workspace, now) < disappearedAfterMs) return withStatus(status, begun(phase), conditions);
+    if (ageOf(workspace, now) < disappearedAfterMs) return withStatus(status, startedPhase(phase), conditions);
     const disappeared = setKcpCondition(
       conditions,
       {
@@ -52,8 +55,8 @@ export function scheduledStatus(
     return withStatus(status, 'Unavailable', disappeared);
   }
   const lifecycle = { initializers: cluster.status?.initializers, terminators: cluster.status?.terminators };
-  const left = cluster.status?.initializers ?? [];
-  if (left.length > 0) {
+  const initializers = cluster.status?.initializers ?? [];
+  if (initializers.length > 0) {
     const waiting = setKcpCondition(
       conditions,
       {
@@ -61,15 +64,16 @@ export function scheduledStatus(
         status: 'False',
         severity: 'Info',
         reason: 'InitializerExists',
-        message: `Initializers still exist: [${left.join(' ')}]`,
+        message: `Initializers still exist: [${initializers.join(' ')}]`,
       },
       now,
     );
     return withStatus(status, 'Initializing', waiting, lifecycle);
   }
-  // Its own controller says when it is what it should be: a moment later than its initializers are through.
-  const made = cluster.status?.phase ?? 'Scheduling';
-  if (made !== 'Ready' && made !== 'Inactive') return withStatus(status, begun(phase), conditions, lifecycle);
+  // The LogicalCluster becomes Ready a moment after its last initializer is removed.
+  const clusterPhase = cluster.status?.phase ?? 'Scheduling';
+  if (clusterPhase !== 'Ready' && clusterPhase !== 'Inactive')
+    return withStatus(status, startedPhase(phase), conditions, lifecycle);
   return withStatus(
     status,
     'Ready',
@@ -78,15 +82,17 @@ export function scheduledStatus(
   );
 }
 
-/** The status of a Workspace that waits for its logical cluster to go (C5.1, 4). */
-export function removalStatus(
+/** The status of a Workspace that waits for the deletion of its logical cluster. */
+export function deletionStatus(
   status: DeepReadonly<Status> | undefined,
   cluster: DeepReadonly<LogicalCluster>,
   now: Date,
 ): Status {
-  const remaining = cluster.status?.conditions?.find(({ type }) => type === 'WorkspaceContentDeleted');
+  const contentDeleted = cluster.status?.conditions?.find(({ type }) => type === 'WorkspaceContentDeleted');
   const conditions =
-    remaining === undefined ? [...(status?.conditions ?? [])] : setKcpCondition(status?.conditions, remaining, now);
+    contentDeleted === undefined
+      ? [...(status?.conditions ?? [])]
+      : setKcpCondition(status?.conditions, contentDeleted, now);
   const terminators = cluster.status?.terminators ?? [];
   return withStatus(status, terminators.length > 0 ? 'Terminating' : 'Deleting', conditions, {
     initializers: status?.initializers,
@@ -94,25 +100,25 @@ export function removalStatus(
   });
 }
 
-/** The label follows the phase, the owner's details go once it is Ready (C5.1, 1). Undefined: nothing has to change. */
+/** Changes of the metadata for a phase: the label, and the owner without groups once Ready. Undefined if there are none. */
 export function metadataOfPhase(
   { metadata: { annotations = {}, labels = {} } }: DeepReadonly<Workspace>,
   phase: Phase,
 ): Partial<ObjectMeta> | undefined {
   const owner = annotations[ownerAnnotation];
-  const short = owner === undefined || phase !== 'Ready' ? owner : shortOwner(owner);
-  // The first label comes with the choice of a shard.
+  const redacted = owner === undefined || phase !== 'Ready' ? owner : redactedOwner(owner);
+  // The first label is written with the choice of a shard.
   const unlabelled = labels[phaseLabel] === undefined && phase === 'Scheduling';
-  if ((labels[phaseLabel] === phase || unlabelled) && short === owner) return undefined;
+  if ((labels[phaseLabel] === phase || unlabelled) && redacted === owner) return undefined;
   const { [ownerAnnotation]: _owner, ...others } = annotations;
   return {
     labels: { ...labels, [phaseLabel]: phase },
-    annotations: short === undefined ? others : { ...others, [ownerAnnotation]: short },
+    annotations: redacted === undefined ? others : { ...others, [ownerAnnotation]: redacted },
   };
 }
 
-/** When to look again at something that nobody tells about: often at first, ever more seldom the longer it lasts. */
-export function lookAgainAfter(sinceMs: number, longestMs: number): number {
+/** Polling delay for an object of another shard: a quarter of the time it has taken so far, in [100, longestMs]. */
+export function requeueDelay(sinceMs: number, longestMs: number): number {
   return Math.min(longestMs, Math.max(100, sinceMs / 4));
 }
 
@@ -120,8 +126,8 @@ export function ageOf({ metadata }: DeepReadonly<Workspace>, now: Date): number 
   return now.getTime() - Date.parse(metadata.creationTimestamp ?? '');
 }
 
-/** What could not be placed for a while has not been Ready yet, but is not where it began either. */
-const begun = (phase: Phase): Phase => (phase === 'Scheduling' ? 'Initializing' : phase);
+/** The phase of a Workspace with a logical cluster: not Scheduling any more. */
+const startedPhase = (phase: Phase): Phase => (phase === 'Scheduling' ? 'Initializing' : phase);
 
 function scheduledCondition(conditions: Conditions, failure: SchedulingFailure | undefined, now: Date): KcpCondition[] {
   return setKcpCondition(

@@ -1,11 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
 import type { WorkspaceType } from './kinds.ts';
-import { lifecycleOf, qualifiedTypeName, resolveTypeClosure, type WorkspaceTypes } from './workspace-type-closure.ts';
+import {
+  lifecycleOf,
+  qualifiedTypeName,
+  resolveTypeClosure,
+  type WorkspaceTypeLookup,
+} from './workspace-type-closure.ts';
 
 /** Types of the logical cluster `c` at `root:org`, by name. */
 function typesOf(
   specs: Record<string, WorkspaceType['spec']>,
-): WorkspaceTypes & { named(name: string): WorkspaceType } {
+): WorkspaceTypeLookup & { named(name: string): WorkspaceType } {
   const named = (name: string): WorkspaceType => ({
     apiVersion: 'tenancy.kcp.io/v1alpha1',
     kind: 'WorkspaceType',
@@ -25,8 +30,8 @@ const closureOf = (specs: Record<string, WorkspaceType['spec']>, name: string): 
   return resolveTypeClosure(types, types.named(name)).map(qualifiedTypeName);
 };
 
-describe('a type and what it extends', () => {
-  test('comes bases first, each once', () => {
+describe('a workspace type', () => {
+  test('is resolved with its bases first, each once', () => {
     const specs = {
       base: {},
       left: { extend: extending('base') },
@@ -36,19 +41,19 @@ describe('a type and what it extends', () => {
     expect(closureOf(specs, 'top')).toEqual(['root:org:base', 'root:org:left', 'root:org:right', 'root:org:top']);
   });
 
-  test('is refused when a base is missing', () => {
+  test('with a missing base is rejected', () => {
     expect(() => closureOf({ a: { extend: extending('b') } }, 'a')).toThrow(
       'unable to find inherited workspace type b',
     );
   });
 
-  test('is refused when it goes round in a circle', () => {
+  test('with circular extension is rejected', () => {
     expect(() => closureOf({ a: { extend: extending('b') }, b: { extend: extending('a') } }, 'a')).toThrow(
       'circular dependency detected in workspace type root:org:a: root:org:a -> root:org:b',
     );
   });
 
-  test('gives a workspace its initializers, those of default bindings last, and its terminators', () => {
+  test('gives its initializers, that of default bindings last, and its terminators', () => {
     const specs = {
       base: { initializer: true, defaultAPIBindings: [{ export: 'e' }] },
       top: { initializer: true, terminator: true, extend: extending('base') },

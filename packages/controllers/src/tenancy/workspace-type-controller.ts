@@ -1,22 +1,22 @@
-import { clusterAnnotation, type JsonObject } from '@multiplane/apimachinery';
+import { clusterAnnotation, type JsonObject, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { InformerSource } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
-import { updateStatus } from '../runtime/update-status.ts';
+import { updateStatus } from '../runtime/object-writes.ts';
 import { shards, type Shard } from '../sharding/kinds.ts';
-import { setKcpCondition } from './kcp-conditions.ts';
+import { setKcpCondition } from '../runtime/kcp-conditions.ts';
 import { workspaceTypes, type WorkspaceType } from './kinds.ts';
 import { lifecycleId } from './workspace-type-closure.ts';
 
 interface WorkspaceTypeControllerModules extends ControllerModules {
-  /** Shards of the whole installation. */
+  /** Shards of the installation. */
   readonly globalInformers: InformerSource;
 }
 
 /**
- * Tells the controllers of a type where they find their workspaces: the virtual workspaces of every shard, in the order
- * of the shards' names (C5.3). They are the same for all types but for the type's id, so a change of a shard concerns
- * every type; types are few.
+ * Writes the URLs of the initializing and terminating virtual workspaces of every shard to the status of each
+ * WorkspaceType, sorted by shard (kcp: pkg/reconciler/tenancy/workspacetype). A change of a shard requeues all types,
+ * which are few.
  */
 export function workspaceTypeController(modules: WorkspaceTypeControllerModules): Controller {
   const { informers, client, clock, globalInformers } = modules;
@@ -27,18 +27,18 @@ export function workspaceTypeController(modules: WorkspaceTypeControllerModules)
     added: (_object, reference) => controller.queue.add(keyOf(reference)),
     updated: (_object, _old, reference) => controller.queue.add(keyOf(reference)),
   });
-  const all = (): void => {
+  const enqueueAll = (): void => {
     for (const { metadata } of types.list()) {
-      const cluster = metadata.annotations?.[clusterAnnotation] ?? '';
-      controller.queue.add(`${cluster}|/${metadata.name ?? ''}`);
+      const cluster = (metadata.annotations?.[clusterAnnotation] ?? '') as LogicalClusterName;
+      controller.queue.add(keyOf({ cluster, namespace: '', name: metadata.name ?? '' }));
     }
   };
   allShards.addHandlers({
-    added: all,
+    added: enqueueAll,
     updated: (shard, old) => {
-      if (shard.spec.virtualWorkspaceURL !== old.spec.virtualWorkspaceURL) all();
+      if (shard.spec.virtualWorkspaceURL !== old.spec.virtualWorkspaceURL) enqueueAll();
     },
-    deleted: all,
+    deleted: enqueueAll,
   });
 
   async function reconcile(key: string): Promise<void> {

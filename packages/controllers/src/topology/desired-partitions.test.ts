@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { partitionsOf } from './partitions-of.ts';
+import { desiredPartitions } from './desired-partitions.ts';
 
 const shards = [
   { name: 'a', region: 'EU', zone: '1' },
@@ -9,41 +9,41 @@ const shards = [
   { name: 'e', region: 'EU' },
 ];
 
-describe('partitions of a set', () => {
-  test('one for each tuple of values; a shard without one of the labels is in none', () => {
-    expect(partitionsOf('set', { dimensions: ['zone', 'region'] }, shards)).toEqual([
+describe('desired partitions', () => {
+  test('are one for each tuple of values; shards without one of the labels are in none', () => {
+    expect(desiredPartitions('set', { dimensions: ['zone', 'region'] }, shards)).toEqual([
       { generateName: 'set-eu-1-', selector: { matchLabels: { region: 'EU', zone: '1' } } },
       { generateName: 'set-eu-2-', selector: { matchLabels: { region: 'EU', zone: '2' } } },
       { generateName: 'set-us-1-', selector: { matchLabels: { region: 'US', zone: '1' } } },
     ]);
   });
 
-  test('only of shards that are selected, and with what they were selected by', () => {
+  test('are of selected shards only, with the expressions of the selector', () => {
     const matchExpressions = [{ key: 'zone', operator: 'In', values: ['2'] }];
     const shardSelector = { matchLabels: { region: 'EU' }, matchExpressions };
-    expect(partitionsOf('set', { dimensions: ['zone'], shardSelector }, shards)).toEqual([
+    expect(desiredPartitions('set', { dimensions: ['zone'], shardSelector }, shards)).toEqual([
       { generateName: 'set-2-', selector: { matchLabels: { region: 'EU', zone: '2' }, matchExpressions } },
     ]);
     expect(
-      partitionsOf('set', { dimensions: ['zone'], shardSelector: { matchLabels: { region: 'X' } } }, shards),
+      desiredPartitions('set', { dimensions: ['zone'], shardSelector: { matchLabels: { region: 'X' } } }, shards),
     ).toEqual([]);
   });
 
-  test('without dimensions all shards are one', () => {
-    expect(partitionsOf('set', {}, shards)).toEqual([{ generateName: 'set-', selector: { matchLabels: {} } }]);
+  test('are a single one without dimensions', () => {
+    expect(desiredPartitions('set', {}, shards)).toEqual([{ generateName: 'set-', selector: { matchLabels: {} } }]);
   });
 
-  test('names leave room for what the server appends', () => {
-    const [partition] = partitionsOf('n'.repeat(250), { dimensions: ['name'] }, [{ name: 'long' }]);
+  test('have names with room for the suffix that the server appends', () => {
+    const [partition] = desiredPartitions('n'.repeat(250), { dimensions: ['name'] }, [{ name: 'long' }]);
     expect(partition?.generateName).toBe(`${'n'.repeat(250)}-l-`);
   });
 
-  test('labels called as members of every object are labels', () => {
-    expect(partitionsOf('set', { dimensions: ['constructor'] }, shards)).toEqual([]);
+  test('handle labels named like properties of Object.prototype', () => {
+    expect(desiredPartitions('set', { dimensions: ['constructor'] }, shards)).toEqual([]);
   });
 
-  test('a selector that says nothing sensible is an error', () => {
+  test('throw for an invalid selector', () => {
     const shardSelector = { matchExpressions: [{ key: 'a', operator: 'Like', values: ['x'] }] };
-    expect(() => partitionsOf('set', { shardSelector }, shards)).toThrow('Like');
+    expect(() => desiredPartitions('set', { shardSelector }, shards)).toThrow('Like');
   });
 });

@@ -1,37 +1,38 @@
 import { labelSelectorFromObject, type DeepReadonly, type Json } from '@multiplane/apimachinery';
 import type { PartitionSelector, PartitionSetSpec } from './kinds.ts';
 
-/** What a Partition of a set is made from. */
-export interface WantedPartition {
+/** The parts of a Partition that depend on the set. */
+export interface DesiredPartition {
   readonly generateName: string;
   readonly selector: PartitionSelector;
 }
 
-/** Of a name that the server completes: one less than a DNS subdomain, for the dash at its end. */
-const longestPrefix = 252;
+/** Length of `generateName` without the final dash: a DNS subdomain has 253 characters. */
+const maxPrefixLength = 252;
 
 /**
- * The partitions of a set, in the order of their values: one for each tuple of values that the labels of its dimensions,
- * and those its selector names, have on the shards it selects. A shard without one of the labels is in none (C5.17).
+ * The partitions of a set, sorted by label values: one for each distinct tuple of values that the selected shards have for
+ * the labels of its dimensions and of its selector's matchLabels. Shards without one of the labels are in no partition
+ * (kcp: pkg/reconciler/topology/partitionset).
  *
- * Throws `SelectorParseError` for a selector that says nothing sensible.
+ * Throws `SelectorParseError` for an invalid selector.
  */
-export function partitionsOf(
+export function desiredPartitions(
   set: string,
   spec: DeepReadonly<PartitionSetSpec>,
   shardLabels: readonly Readonly<Record<string, string>>[],
-): WantedPartition[] {
+): DesiredPartition[] {
   const { dimensions = [], shardSelector = {} } = spec;
   const selector = labelSelectorFromObject(shardSelector as Json);
   const { matchExpressions } = shardSelector;
   const keys = [...new Set([...dimensions, ...Object.keys(shardSelector.matchLabels ?? {})])].toSorted();
-  const wanted = new Map<string, WantedPartition>();
+  const wanted = new Map<string, DesiredPartition>();
   for (const labels of shardLabels) {
     if (!selector.matches(labels) || !keys.every((key) => Object.hasOwn(labels, key))) continue;
     const values = keys.map((key) => [key, labels[key] as string] as const);
     const named = dimensions.toSorted().map((key) => (labels[key] as string).toLowerCase());
     wanted.set(JSON.stringify(values), {
-      generateName: `${[set, ...named].join('-').slice(0, longestPrefix)}-`,
+      generateName: `${[set, ...named].join('-').slice(0, maxPrefixLength)}-`,
       selector: {
         matchLabels: Object.fromEntries(values),
         ...(matchExpressions === undefined ? {} : { matchExpressions: matchExpressions as readonly Json[] }),

@@ -1,5 +1,5 @@
 import type { GroupVersionResource, Json, KubeObject } from '@multiplane/apimachinery';
-import type { KcpCondition } from '../tenancy/kcp-conditions.ts';
+import type { KcpCondition } from '../runtime/kcp-conditions.ts';
 
 const topology = (resource: string): GroupVersionResource => ({
   group: 'topology.kcp.io',

@@ -1,4 +1,4 @@
-/** What never leaves the proxy unless told otherwise: rights that no shard may be talked into (C11.4). */
+/** Default of `--authentication-drop-groups`: privileged groups, which the front-proxy must not assert to a shard. */
 export const defaultDropGroups: readonly string[] = [
   'system:masters',
   'system:kcp:logical-cluster-admin',
@@ -6,25 +6,25 @@ export const defaultDropGroups: readonly string[] = [
   'system:kcp:terminator:*',
 ];
 
-/** Which groups of a caller the servers behind learn (C11.4). A pattern is a group, or its beginning and a `*`. */
+/** Selects the groups of a user that are passed on to upstream servers. A pattern is a group or a prefix with `*`. */
 export class GroupFilter {
   readonly #passOn: readonly string[];
   readonly #drop: readonly string[];
 
-  /** `passOn` empty: all. What is dropped is dropped, whatever `passOn` says. */
+  /** An empty `passOn` selects all groups. `drop` takes precedence. */
   constructor(options: { readonly passOn: readonly string[]; readonly drop: readonly string[] }) {
     this.#passOn = options.passOn;
     this.#drop = options.drop;
   }
 
-  /** Sorted. */
+  /** Returns the selected groups, sorted. */
   apply(groups: readonly string[]): string[] {
     return groups
-      .filter((group) => this.#passOn.length === 0 || this.#passOn.some((pattern) => fits(pattern, group)))
-      .filter((group) => !this.#drop.some((pattern) => fits(pattern, group)))
+      .filter((group) => this.#passOn.length === 0 || this.#passOn.some((pattern) => matches(pattern, group)))
+      .filter((group) => !this.#drop.some((pattern) => matches(pattern, group)))
       .sort();
   }
 }
 
-const fits = (pattern: string, group: string): boolean =>
+const matches = (pattern: string, group: string): boolean =>
   pattern.endsWith('*') ? group.startsWith(pattern.slice(0, -1)) : group === pattern;

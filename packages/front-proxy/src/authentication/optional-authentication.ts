@@ -1,106 +1,117 @@
 import { statusErrors, type UserInfo } from '@multiplane/apimachinery';
+import type { Clock } from '@multiplane/component-base';
 import {
-  UnionAuthenticator,
-  withAuthenticatedGroup,
-  X509Authenticator,
   type AuthenticationResponse,
   type CertificateAuthorities,
   type Exchange,
   type RequestAuthenticator,
   type RequestHeaderAuthenticator,
   type RequestInfo,
-  type Soon,
-} from '@multiplane/apiserver';
+  type MaybePromise,
+  UnionAuthenticator,
+  withAuthenticatedGroup,
+  X509Authenticator,
+} from '@multiplane/generic-server';
+
+interface OptionalAuthenticationOptions {
+  /** Forward requests with unknown tokens: workspaces may have issuers that only the shard knows. */
+  readonly forwardsUnknownTokens: boolean;
+}
 
 interface OptionalAuthenticationModules {
-  /** First of all: takes identity headers out of every request. */
+  /** The first authenticator: removes identity headers from every request. */
   readonly requestHeader: RequestHeaderAuthenticator;
-  /** Of `--client-ca-file`. */
+  /** CAs of `--client-ca-file`. */
   readonly clientAuthorities: CertificateAuthorities | undefined;
-  /** Further methods; with any of them every request must be somebody's (C11.4). */
+  /** Token authenticators. If there are any, every request must be authenticated. */
   readonly additional: readonly RequestAuthenticator[];
-  /** Workspaces may have issuers of their own, which the shard knows: a token that nobody knows here goes on to it. */
-  readonly passesTokensOn: boolean;
-  /** Time in milliseconds. */
-  readonly now: () => number;
+  readonly clock: Clock;
 }
 
 /**
- * Who asks, if the proxy can tell (C11.4). A request without a client certificate, when no further method is configured,
- * is passed on as it came: the shard looks at its token. With a certificate, or with further methods, the caller must be
- * known, or is refused; but where workspaces have issuers of their own, a token that none of the methods knows is passed
- * on as it came, too, and the shard decides. The certificate of another proxy is nobody's credential: what that proxy says counts.
+ * Authenticates requests as far as the front-proxy can, like kcp's optional authentication:
+ *
+ * - A request without a client certificate is forwarded unchanged if there are no token authenticators; the shard
+ *   authenticates it.
+ * - A request with a client certificate, or any request if there are token authenticators, must be authenticated, else it is
+ *   rejected with 401. With `forwardsUnknownTokens`, a request with an unknown token is forwarded unchanged instead.
+ * - The certificate of a trusted proxy is no credential; the identity headers of that proxy are.
  */
 export class OptionalAuthentication {
+  readonly #options: OptionalAuthenticationOptions;
   readonly #modules: OptionalAuthenticationModules;
   readonly #union: UnionAuthenticator;
 
-  constructor(modules: OptionalAuthenticationModules) {
+  constructor(options: OptionalAuthenticationOptions, modules: OptionalAuthenticationModules) {
+    this.#options = options;
     this.#modules = modules;
-    const { requestHeader, clientAuthorities, additional, now } = modules;
-    const certificates = new X509Authenticator({ now }, { authorities: clientAuthorities ?? { current: () => [] } });
-    const known = new WeakMap<AuthenticationResponse, AuthenticationResponse>();
-    const ownCertificate: RequestAuthenticator = {
+    const { requestHeader, clientAuthorities, additional, clock } = modules;
+    const certificates = new X509Authenticator(
+      { now: () => clock.now() },
+      { authorities: clientAuthorities ?? { current: () => [] } },
+    );
+    // One user object per certificate, because later stages cache by user object.
+    const completeResponses = new WeakMap<AuthenticationResponse, AuthenticationResponse>();
+    const userCertificate: RequestAuthenticator = {
       authenticate: (exchange) => {
         if (requestHeader.isProxy(exchange)) return undefined;
         const response = certificates.authenticate(exchange);
         if (response === undefined) return undefined;
-        // One user object per certificate: what follows from a user is kept by it.
-        let complete = known.get(response);
+        let complete = completeResponses.get(response);
         if (complete === undefined) {
           complete = { ...response, user: withAuthenticatedGroup(response.user) };
-          known.set(response, complete);
+          completeResponses.set(response, complete);
         }
         return complete;
       },
     };
     this.#union = new UnionAuthenticator(
       { anonymous: false },
-      { authenticators: [requestHeader, ownCertificate, ...additional] },
+      { authenticators: [requestHeader, userCertificate, ...additional] },
     );
   }
 
-  /** Undefined: pass the request on as it is. Throws a StatusError 401; `onRefused` learns why. */
-  authenticate(exchange: Exchange, onRefused: (error: unknown) => void): Soon<UserInfo | undefined> {
-    const refused = (error: unknown): undefined => {
-      onRefused(error);
-      if (this.#passesOn(exchange)) return undefined;
+  /** Returns undefined if the request is to be forwarded unchanged. Throws a StatusError 401; `onFailure` gets the reason. */
+  authenticate(exchange: Exchange, onFailure: (error: unknown) => void): MaybePromise<UserInfo | undefined> {
+    const handleFailure = (error: unknown): undefined => {
+      onFailure(error);
+      if (this.#isForwardable(exchange)) return undefined;
       throw statusErrors.unauthorized();
     };
     let response;
     try {
       response = this.#union.authenticate(exchange, noInfo);
     } catch (error) {
-      return refused(error);
+      return handleFailure(error);
     }
-    // Certificates are answered for at once: nobody waits a turn for them.
+    // Certificates are verified synchronously, which saves a promise per request.
     return response instanceof Promise
-      ? response.then((late) => this.#known(exchange, late?.user), refused)
-      : this.#known(exchange, response?.user);
+      ? response.then((resolved) => this.#requireUser(exchange, resolved?.user), handleFailure)
+      : this.#requireUser(exchange, response?.user);
   }
 
-  #known(exchange: Exchange, user: UserInfo | undefined): UserInfo | undefined {
+  #requireUser(exchange: Exchange, user: UserInfo | undefined): UserInfo | undefined {
     if (user !== undefined) return user;
-    if (this.#modules.additional.length > 0 || this.#showsCertificate(exchange)) throw statusErrors.unauthorized();
+    if (this.#modules.additional.length > 0 || this.#hasUserCertificate(exchange)) throw statusErrors.unauthorized();
     return undefined;
   }
 
-  #passesOn(exchange: Exchange): boolean {
+  #isForwardable(exchange: Exchange): boolean {
     return (
-      this.#modules.passesTokensOn &&
+      this.#options.forwardsUnknownTokens &&
       typeof exchange.headers['authorization'] === 'string' &&
-      !this.#showsCertificate(exchange)
+      !this.#hasUserCertificate(exchange)
     );
   }
 
-  #showsCertificate(exchange: Exchange): boolean {
+  #hasUserCertificate(exchange: Exchange): boolean {
     const { socket } = exchange;
     if (typeof socket.getPeerX509Certificate !== 'function') return false;
     return socket.getPeerX509Certificate() !== undefined && !this.#modules.requestHeader.isProxy(exchange);
   }
 }
 
-/** The authenticators of a proxy look at the connection and the headers only. */
+/** The authenticators of the front-proxy read only the connection and the headers. */
 const noInfo: RequestInfo = {
   path: '/',
   query: new URLSearchParams(),

@@ -1,13 +1,13 @@
-import { offeredProtocols, unauthenticatedProtocols, type Exchange } from '@multiplane/apiserver';
+import { type Exchange, offeredProtocols, protocolsWithoutBearer } from '@multiplane/generic-server';
 
 const protocols = 'sec-websocket-protocol';
 
-/** Takes the bearer token out of a request, also the one a browser hides among the protocols of a WebSocket (K7.2). */
-export function withoutCredentials(exchange: Pick<Exchange, 'headers'>): void {
+/** Removes the bearer token from a request, also from the subprotocols of a WebSocket. */
+export function removeCredentials(exchange: Pick<Exchange, 'headers'>): void {
   const headers = exchange.headers as Record<string, string | readonly string[] | undefined>;
   headers['authorization'] = undefined;
   const offered = headers[protocols];
   if (offered === undefined) return;
-  const rest = unauthenticatedProtocols(offeredProtocols([offered].flat().join(',')));
+  const rest = protocolsWithoutBearer(offeredProtocols([offered].flat().join(',')));
   headers[protocols] = rest.length === 0 ? undefined : rest.join(', ');
 }

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { NameMap } from './name-map.ts';
+import { CompactStringMap } from './compact-string-map.ts';
 
-test('does what a Map does, whatever happens to it', () => {
+test('behaves like a Map', () => {
   const key = fc.oneof(
     fc.constantFrom('', '__proto__', 'constructor', 'a', 'a/b', 'a/'),
     fc.stringMatching(/^[a-z0-9/:-]{0,12}$/),
@@ -13,7 +13,7 @@ test('does what a Map does, whatever happens to it', () => {
   );
   fc.assert(
     fc.property(fc.array(step, { maxLength: 400 }), (steps) => {
-      const map = new NameMap();
+      const map = new CompactStringMap();
       const model = new Map<string, string>();
       for (const { key: name, value } of steps) {
         if (value === undefined) {
@@ -33,8 +33,8 @@ test('does what a Map does, whatever happens to it', () => {
   );
 });
 
-test('finds each of many, also after most of them are gone', () => {
-  const map = new NameMap();
+test('finds all of many entries, also after most were deleted', () => {
+  const map = new CompactStringMap();
   const count = 50_000;
   for (let n = 0; n < count; n++) map.set(`cluster-${n}`, `value-${n}`);
   for (let n = 0; n < count; n++) map.set(`cluster-${n}`, `other-value-${n}`);

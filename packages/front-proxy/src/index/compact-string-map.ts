@@ -1,13 +1,13 @@
-/** Each part grows by itself, within a fraction of a millisecond; all of it at once would hold the event loop. */
+/** Each part grows on its own in a fraction of a millisecond; growing the whole map would block the event loop. */
 const parts = 256;
 
 /**
- * A map from short texts to short texts, for millions of them: names of logical clusters and workspaces, Latin-1, of at
- * most 65,535 characters each. Keys and values are bytes outside of the heap, so that an entry costs its characters and
- * about 20 bytes, and the garbage collector sees none of them; a Map of strings costs four times as much.
+ * A map between short Latin-1 strings (names of logical clusters and workspaces, at most 65,535 characters each) for millions
+ * of entries. Entries are stored outside of the JavaScript heap, so an entry costs its characters plus about 20 bytes and no
+ * work of the garbage collector; a Map of strings takes four times as much memory.
  */
-export class NameMap {
-  readonly #parts: (NamePart | undefined)[] = Array.from({ length: parts });
+export class CompactStringMap {
+  readonly #parts: (MapPart | undefined)[] = Array.from({ length: parts });
   #size = 0;
 
   get size(): number {
@@ -29,7 +29,7 @@ export class NameMap {
     const at = hash & (parts - 1);
     let part = this.#parts[at];
     if (part === undefined) {
-      part = new NamePart();
+      part = new MapPart();
       this.#parts[at] = part;
     }
     if (part.set(hash, key, value)) this.#size++;
@@ -41,26 +41,26 @@ export class NameMap {
   }
 }
 
-const smallest = 8;
+const minSlots = 8;
 const deleted = 0xffffffff;
-/** Two lengths stand before the characters of a key and its value. */
+/** The lengths of key and value at the start of a record. */
 const headBytes = 4;
 
 /**
- * One part: a hash table with open addressing over records in one block of bytes.
+ * One part of the map: a hash table with open addressing over records in one buffer.
  *
- * A slot is the hash of a key and the place of its record plus one; a place of 0 is a free slot, {@link deleted} one that
- * was freed and must not end a search. Records are only ever appended; what is replaced or deleted leaves garbage, and
- * when that is half of the block, or slots run out, both are made anew from the records that are left.
+ * A slot holds the hash of a key and the offset of its record plus one; 0 marks a free slot, {@link deleted} a tombstone that
+ * does not end a search. Records are append-only; replaced and deleted records become garbage. When garbage exceeds half of
+ * the buffer, or slots run out, both are rebuilt from the live records.
  */
-class NamePart {
-  #slots = new Uint32Array(2 * smallest);
+class MapPart {
+  #slots = new Uint32Array(2 * minSlots);
   #records = Buffer.alloc(0);
   #used = 0;
   #garbage = 0;
   #count = 0;
-  /** Slots that are not free: entries and deleted ones. */
-  #taken = 0;
+  /** Entries and tombstones. */
+  #usedSlots = 0;
 
   has(hash: number, key: string): boolean {
     return this.#find(hash, key) >= 0;
@@ -71,17 +71,17 @@ class NamePart {
     return slot < 0 ? undefined : this.#valueAt((this.#slots[slot + 1] as number) - 1);
   }
 
-  /** True when the key is new. */
+  /** Returns true if the key is new. */
   set(hash: number, key: string, value: string): boolean {
-    const known = this.#find(hash, key);
-    if (known >= 0) {
-      const place = (this.#slots[known + 1] as number) - 1;
-      if (this.#valueAt(place) === value) return false;
-      this.#garbage += this.#lengthAt(place);
-      this.#slots[known + 1] = this.#append(key, value) + 1;
+    const slot = this.#find(hash, key);
+    if (slot >= 0) {
+      const offset = (this.#slots[slot + 1] as number) - 1;
+      if (this.#valueAt(offset) === value) return false;
+      this.#garbage += this.#lengthAt(offset);
+      this.#slots[slot + 1] = this.#append(key, value) + 1;
       return false;
     }
-    if ((this.#taken + 1) * 3 > this.#slots.length) this.#rebuild();
+    if ((this.#usedSlots + 1) * 3 > this.#slots.length) this.#rebuild();
     this.#insert(hash, this.#append(key, value));
     this.#count++;
     return true;
@@ -97,42 +97,42 @@ class NamePart {
     return true;
   }
 
-  /** Index of the slot of a key; negative when it has none. */
+  /** Index of the slot of a key; negative if the key is absent. */
   #find(hash: number, key: string): number {
     const slots = this.#slots;
     const mask = slots.length - 1;
     for (let at = (hash >>> 7) & mask & ~1; ; at = (at + 2) & mask) {
-      const place = slots[at + 1] as number;
-      if (place === 0) return -1;
-      if (slots[at] === hash && place !== deleted && this.#isKeyAt(place - 1, key)) return at;
+      const offset = slots[at + 1] as number;
+      if (offset === 0) return -1;
+      if (slots[at] === hash && offset !== deleted && this.#isKeyAt(offset - 1, key)) return at;
     }
   }
 
-  #isKeyAt(place: number, key: string): boolean {
+  #isKeyAt(offset: number, key: string): boolean {
     const records = this.#records;
-    if (records.readUInt16LE(place) !== key.length) return false;
-    const start = place + headBytes;
+    if (records.readUInt16LE(offset) !== key.length) return false;
+    const start = offset + headBytes;
     for (let i = 0; i < key.length; i++) if (records[start + i] !== key.charCodeAt(i)) return false;
     return true;
   }
 
-  #valueAt(place: number): string {
-    const start = place + headBytes + this.#records.readUInt16LE(place);
-    return this.#records.toString('latin1', start, start + this.#records.readUInt16LE(place + 2));
+  #valueAt(offset: number): string {
+    const start = offset + headBytes + this.#records.readUInt16LE(offset);
+    return this.#records.toString('latin1', start, start + this.#records.readUInt16LE(offset + 2));
   }
 
-  #lengthAt(place: number): number {
-    return headBytes + this.#records.readUInt16LE(place) + this.#records.readUInt16LE(place + 2);
+  #lengthAt(offset: number): number {
+    return headBytes + this.#records.readUInt16LE(offset) + this.#records.readUInt16LE(offset + 2);
   }
 
-  #insert(hash: number, place: number): void {
+  #insert(hash: number, offset: number): void {
     const slots = this.#slots;
     const mask = slots.length - 1;
     let at = (hash >>> 7) & mask & ~1;
     while (slots[at + 1] !== 0) at = (at + 2) & mask;
     slots[at] = hash;
-    slots[at + 1] = place + 1;
-    this.#taken++;
+    slots[at + 1] = offset + 1;
+    this.#usedSlots++;
   }
 
   #append(key: string, value: string): number {
@@ -142,39 +142,39 @@ class NamePart {
       this.#records.copy(larger, 0, 0, this.#used);
       this.#records = larger;
     }
-    const place = this.#used;
-    this.#records.writeUInt16LE(key.length, place);
-    this.#records.writeUInt16LE(value.length, place + 2);
-    this.#records.write(key, place + headBytes, 'latin1');
-    this.#records.write(value, place + headBytes + key.length, 'latin1');
+    const offset = this.#used;
+    this.#records.writeUInt16LE(key.length, offset);
+    this.#records.writeUInt16LE(value.length, offset + 2);
+    this.#records.write(key, offset + headBytes, 'latin1');
+    this.#records.write(value, offset + headBytes + key.length, 'latin1');
     this.#used += length;
-    return place;
+    return offset;
   }
 
   #rebuild(): void {
     const slots = this.#slots;
     const records = this.#records;
-    let size = 2 * smallest;
-    // At most half full after it, so that it does not come again at once.
+    let size = 2 * minSlots;
+    // At most half full afterwards, so that the next rebuild is not imminent.
     while (size < this.#count * 4 + 2) size *= 2;
     this.#slots = new Uint32Array(size);
     this.#records = Buffer.allocUnsafeSlow(Math.max(256, Math.ceil((this.#used - this.#garbage) * 1.25)));
-    this.#taken = 0;
+    this.#usedSlots = 0;
     let used = 0;
     for (let at = 0; at < slots.length; at += 2) {
-      const place = slots[at + 1] as number;
-      if (place === 0 || place === deleted) continue;
-      const end = place - 1 + headBytes + records.readUInt16LE(place - 1) + records.readUInt16LE(place + 1);
-      records.copy(this.#records, used, place - 1, end);
+      const offset = slots[at + 1] as number;
+      if (offset === 0 || offset === deleted) continue;
+      const end = offset - 1 + headBytes + records.readUInt16LE(offset - 1) + records.readUInt16LE(offset + 1);
+      records.copy(this.#records, used, offset - 1, end);
       this.#insert(slots[at] as number, used);
-      used += end - place + 1;
+      used += end - offset + 1;
     }
     this.#used = used;
     this.#garbage = 0;
   }
 }
 
-/** FNV-1a, mixed once more so that its low and its high bits are of use both. */
+/** FNV-1a with a final mix, so that both low and high bits can be used. */
 function hashOf(key: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);

@@ -1,48 +1,53 @@
 import { asLogicalClusterName } from '@multiplane/apimachinery';
 import { Reflector, RestTransport, type ClientConfig } from '@multiplane/client';
 import { failureLevel, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
-import { shardAddress, shards } from './kinds.ts';
-import { ShardFollower } from './shard-follower.ts';
+import { shardAddress, shards } from './indexed-resources.ts';
+import { ShardReflector } from './shard-reflector.ts';
 import type { ShardAddress, WorkspaceIndex } from './workspace-index.ts';
 
-export interface IndexFeederModules {
+export interface IndexControllerOptions {
+  /** Timeout without data for single requests to a shard, in milliseconds. */
+  readonly idleTimeoutMs: number;
+}
+
+export interface IndexControllerModules {
   readonly index: WorkspaceIndex;
-  /** Reaches the root shard, whose logical cluster `root` has the Shards. */
+  /** Client configuration of the root shard; its logical cluster `root` contains the Shards. */
   readonly rootConfig: () => ClientConfig;
-  /** Reaches every shard; its server is replaced by the shard's base URL. */
+  /** Client configuration of all shards; its server is replaced by the base URL of each shard. */
   readonly shardConfig: () => ClientConfig;
-  /** How long a shard may be silent that is asked for one object. */
-  readonly silenceMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-interface Followed {
+interface ReflectedShard {
   readonly baseUrl: string;
-  readonly follower: ShardFollower;
+  readonly reflector: ShardReflector;
 }
 
 /**
- * Keeps the index up to date: follows the Shards in `root`, and every shard they name.
+ * Maintains the index: watches the Shards in `root`, and the LogicalClusters and Workspaces of every shard.
  *
- * A Shard that moved is followed at its new address; what is known of it stays until the new address told its state, and
- * requests go to the new address at once. A Shard that is gone is forgotten. While Shards are listed anew the known ones
- * stay, and those that the new list lacks go at its end.
+ * If the address of a Shard changes, requests use the new address immediately; the indexed objects are kept until the new
+ * address has sent a complete list. Deleted Shards are removed from the index. During a relist of Shards the known ones are
+ * kept; those missing from the new list are removed at its end.
  */
-export class IndexFeeder implements Runnable {
+export class IndexController implements Runnable {
   readonly name = 'index';
-  readonly #modules: IndexFeederModules;
-  readonly #followed = new Map<string, Followed>();
+  readonly #options: IndexControllerOptions;
+  readonly #modules: IndexControllerModules;
+  readonly #shards = new Map<string, ReflectedShard>();
   readonly #abort = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
-  /** Rejects with a fault of this program; a failing server is no fault. */
+  /** Rejects for unexpected errors; failures of servers are retried. */
   readonly ended: Promise<void> = this.#ended.promise;
   #listed: Set<string> | undefined;
-  #shardsKnown = false;
+  #shardsSynced = false;
   #running: Promise<void> = Promise.resolve();
   #transport: RestTransport | undefined;
 
-  constructor(modules: IndexFeederModules) {
+  constructor(options: IndexControllerOptions, modules: IndexControllerModules) {
+    this.#options = options;
     this.#modules = modules;
     this.ended.catch(() => {});
   }
@@ -57,13 +62,13 @@ export class IndexFeeder implements Runnable {
         transport,
         clock,
         onFailure: (error, { failures }) => {
-          logger[failureLevel(failures)]('following the shards failed', { error });
+          logger[failureLevel(failures)]('failed to watch shards', { error });
         },
         sink: {
-          replacing: () => (this.#listed = new Set()),
-          put: (shard, { name }) => this.#put(name, shardAddress(shard)),
-          removed: (_shard, { name }) => this.#remove(name),
-          replaced: () => this.#sweep(),
+          beginReplace: () => (this.#listed = new Set()),
+          upsert: (shard, { name }) => this.#put(name, shardAddress(shard)),
+          remove: (_shard, { name }) => this.#remove(name),
+          endReplace: () => this.#removeUnlisted(),
         },
       },
     );
@@ -72,64 +77,64 @@ export class IndexFeeder implements Runnable {
 
   async stop(): Promise<void> {
     this.#abort.abort(new Error('stopped'));
-    await Promise.all([this.#running, ...[...this.#followed.values()].map(({ follower }) => follower.stop())]);
+    await Promise.all([this.#running, ...[...this.#shards.values()].map(({ reflector }) => reflector.stop())]);
     this.#transport?.close();
     this.#ended.resolve();
   }
 
   /**
-   * For readiness: throws while the state of a shard is not known. A shard that was asked in vain counts as known: its
-   * workspaces cannot be served anyway, and those of the others can.
+   * Readiness check: throws until the objects of all shards are indexed. Shards that failed at least once are excepted, so
+   * that an unavailable shard does not block the workspaces of the others.
    */
   check(): void {
-    if (!this.#shardsKnown) throw new Error('the shards are not known yet');
-    const waiting = this.#modules.index.unknownShards.filter(
-      (name) => this.#followed.get(name)?.follower.triedInVain !== true,
+    if (!this.#shardsSynced) throw new Error('shards are not synced');
+    const pending = this.#modules.index.unsyncedShards.filter(
+      (name) => this.#shards.get(name)?.reflector.hasFailed !== true,
     );
-    if (waiting.length > 0) throw new Error(`the state of these shards is not known yet: ${waiting.join(', ')}`);
+    if (pending.length > 0) throw new Error(`shards are not synced: ${pending.join(', ')}`);
   }
 
-  /** True when a workspace that is not found may exist all the same. */
+  /** True while a workspace that is not in the index may exist. */
   get isIncomplete(): boolean {
-    return !this.#shardsKnown || this.#modules.index.unknownShards.length > 0;
+    return !this.#shardsSynced || this.#modules.index.unsyncedShards.length > 0;
   }
 
-  /** To a shard, with every right; undefined for one that is not known. */
+  /** A privileged transport to a shard; undefined for an unknown shard. */
   transportOf(shard: string | undefined): RestTransport | undefined {
-    return shard === undefined ? undefined : this.#followed.get(shard)?.follower.transport;
+    return shard === undefined ? undefined : this.#shards.get(shard)?.reflector.transport;
   }
 
   #put(name: string, address: ShardAddress | undefined): void {
     this.#listed?.add(name);
     if (address === undefined) {
-      this.#modules.logger.warn('a Shard does not say where it is', { shard: name });
+      this.#modules.logger.warn('ignoring a Shard without a base URL', { shard: name });
       this.#remove(name);
       return;
     }
-    const { index, shardConfig, silenceMs, clock, logger } = this.#modules;
+    const { index, shardConfig, clock, logger } = this.#modules;
     index.setShard(name, address);
-    const known = this.#followed.get(name);
+    const known = this.#shards.get(name);
     const baseUrl = address.baseUrl.href;
     if (known?.baseUrl === baseUrl) return;
-    void known?.follower.stop();
-    const onFault = (error: unknown): void => this.#ended.reject(error);
-    const follower = new ShardFollower(
-      { shard: name, baseUrl: address.baseUrl, silenceMs },
-      { index, config: shardConfig, clock, logger, onFault },
+    void known?.reflector.stop();
+    const onUnexpectedError = (error: unknown): void => this.#ended.reject(error);
+    const reflector = new ShardReflector(
+      { shard: name, baseUrl: address.baseUrl, idleTimeoutMs: this.#options.idleTimeoutMs },
+      { index, config: shardConfig, clock, logger, onUnexpectedError },
     );
-    this.#followed.set(name, { baseUrl, follower });
-    logger.info('following a shard', { shard: name, url: baseUrl });
+    this.#shards.set(name, { baseUrl, reflector });
+    logger.info('watching a shard', { shard: name, url: baseUrl });
   }
 
   #remove(name: string): void {
-    void this.#followed.get(name)?.follower.stop();
-    this.#followed.delete(name);
+    void this.#shards.get(name)?.reflector.stop();
+    this.#shards.delete(name);
     this.#modules.index.removeShard(name);
   }
 
-  #sweep(): void {
-    for (const name of this.#followed.keys()) if (this.#listed?.has(name) === false) this.#remove(name);
+  #removeUnlisted(): void {
+    for (const name of this.#shards.keys()) if (this.#listed?.has(name) === false) this.#remove(name);
     this.#listed = undefined;
-    this.#shardsKnown = true;
+    this.#shardsSynced = true;
   }
 }

@@ -16,12 +16,12 @@ export const workspaces: GroupVersionResource = {
 
 const typeAnnotation = 'internal.tenancy.kcp.io/type';
 
-/** Path of the type of a logical cluster, from its LogicalCluster (C11.2). */
+/** Path of the WorkspaceType, from the annotation of a LogicalCluster. */
 export function typeOf({ metadata }: KubeObject): string {
   return metadata.annotations?.[typeAnnotation] ?? '';
 }
 
-/** What the index wants of a Workspace in logical cluster `parent`. */
+/** The indexed fields of a Workspace in the logical cluster `parent`. */
 export function workspaceEntry(object: KubeObject, parent: string): WorkspaceEntry {
   const spec = part(object, 'spec');
   const status = part(object, 'status');
@@ -34,7 +34,7 @@ export function workspaceEntry(object: KubeObject, parent: string): WorkspaceEnt
   };
 }
 
-/** Where a Shard is reached; undefined when it does not say. */
+/** The URLs of a Shard; undefined without a valid base URL. */
 export function shardAddress(shard: KubeObject): ShardAddress | undefined {
   const spec = part(shard, 'spec');
   const baseUrl = url(spec['baseURL']);

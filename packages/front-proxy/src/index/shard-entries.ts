@@ -1,36 +1,40 @@
-import { NameMap } from './name-map.ts';
+import { CompactStringMap } from './compact-string-map.ts';
 
-/** A Workspace, as far as finding the way is concerned. */
+/** The indexed fields of a Workspace. */
 export interface WorkspaceEntry {
-  /** Logical cluster the Workspace object lives in. */
+  /** Logical cluster of the Workspace object. */
   readonly parent: string;
   readonly name: string;
-  /** `spec.cluster`; undefined while nothing was scheduled, and for a mount. */
+  /** `spec.cluster`; undefined before scheduling and for a mount. */
   readonly cluster: string | undefined;
   /** `status.phase`. */
   readonly phase: string | undefined;
-  /** `spec.URL` of a Workspace with `spec.mount`, empty while it has none; undefined for any other Workspace. */
+  /** `spec.URL` of a Workspace with `spec.mount`, empty if absent; undefined for other Workspaces. */
   readonly mountUrl: string | undefined;
 }
 
-/** What follows from the Workspaces of one shard. */
+/** The Workspaces of one shard. Keys are `<parent>/<name>`. */
 interface Workspaces {
-  /** `<parent>/<name>` → child. */
-  readonly children: NameMap;
+  /** Logical clusters of the Workspaces. */
+  readonly children: CompactStringMap;
   readonly mounts: Map<string, string>;
   readonly unavailable: Set<string>;
 }
 
-const noWorkspaces = (): Workspaces => ({ children: new NameMap(), mounts: new Map(), unavailable: new Set() });
+const noWorkspaces = (): Workspaces => ({
+  children: new CompactStringMap(),
+  mounts: new Map(),
+  unavailable: new Set(),
+});
 
 /**
- * What one shard says about itself. A complete new state is built beside the one in force and takes its place in one
- * step: nobody is sent away while a shard is listed anew, and what is gone meanwhile is gone then.
+ * The indexed objects of one shard. During a relist, a new state is built beside the current one and replaces it at the end,
+ * so lookups never see a partial list, and objects that were deleted in the meantime disappear.
  */
 export class ShardEntries {
-  #clusters = new NameMap();
+  #clusters = new CompactStringMap();
   #workspaces = noWorkspaces();
-  #nextClusters: NameMap | undefined;
+  #nextClusters: CompactStringMap | undefined;
   #nextWorkspaces: Workspaces | undefined;
 
   get clusterCount(): number {
@@ -41,7 +45,7 @@ export class ShardEntries {
     return this.#clusters.has(name);
   }
 
-  /** Path of the type of a logical cluster; empty when it has none. */
+  /** Path of the WorkspaceType of a logical cluster; empty if it has none. */
   typeOf(name: string): string {
     return this.#clusters.get(name) ?? '';
   }
@@ -60,7 +64,7 @@ export class ShardEntries {
   }
 
   replaceClusters(): void {
-    this.#nextClusters = new NameMap();
+    this.#nextClusters = new CompactStringMap();
   }
 
   clustersReplaced(): void {
@@ -86,7 +90,7 @@ export class ShardEntries {
     this.#nextWorkspaces = undefined;
   }
 
-  /** C11.2: a Workspace counts as soon as it is scheduled; one that is Unavailable keeps its way, but nobody may take it. */
+  /** Indexes a Workspace once it is scheduled, as kcp does. An `Unavailable` one is kept, but paths through it are unavailable. */
   putWorkspace({ parent, name, cluster, phase, mountUrl }: WorkspaceEntry): void {
     if (phase === 'Scheduling') return;
     const { children, mounts, unavailable } = this.#nextWorkspaces ?? this.#workspaces;

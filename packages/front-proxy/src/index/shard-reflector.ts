@@ -1,40 +1,40 @@
 import type { KubeObject } from '@multiplane/apimachinery';
 import { Reflector, RestTransport, type ClientConfig, type ReflectedReference } from '@multiplane/client';
 import { failureLevel, type Clock, type Logger } from '@multiplane/component-base';
-import { logicalClusters, typeOf, workspaceEntry, workspaces } from './kinds.ts';
+import { logicalClusters, typeOf, workspaceEntry, workspaces } from './indexed-resources.ts';
 import type { WorkspaceIndex } from './workspace-index.ts';
 
-export interface ShardFollowerModules {
+export interface ShardReflectorModules {
   readonly index: WorkspaceIndex;
-  /** TLS material for shards; its server is replaced. */
+  /** Client configuration of all shards; its server is replaced by `baseUrl`. */
   readonly config: () => ClientConfig;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Longest time between two tries to follow a shard: it is how long the index lags when the shard is back. */
+/** Maximum backoff between retries; the index may lag for this long after a shard has recovered. */
 const maxPauseMs = 2_000;
 
 /**
- * Tells the index what one shard has, by list and watch of all its LogicalClusters and Workspaces. Nothing is kept here:
- * an object is parsed, the few bytes that matter go into the index, and the rest is garbage.
+ * Lists and watches all LogicalClusters and Workspaces of one shard and passes the indexed fields to the index. It does not
+ * store objects.
  */
-export class ShardFollower {
+export class ShardReflector {
   readonly #shard: string;
-  readonly #modules: ShardFollowerModules;
+  readonly #modules: ShardReflectorModules;
   readonly #abort = new AbortController();
   readonly transport: RestTransport;
   readonly #running: Promise<void>;
-  #tried = false;
+  #hasFailed = false;
 
-  /** `onFault` gets what can only be a fault of this program. */
+  /** `onUnexpectedError` receives errors other than failures of the shard, which are retried. */
   constructor(
-    options: { readonly shard: string; readonly baseUrl: URL; readonly silenceMs: number },
-    modules: ShardFollowerModules & { readonly onFault: (error: unknown) => void },
+    options: { readonly shard: string; readonly baseUrl: URL; readonly idleTimeoutMs: number },
+    modules: ShardReflectorModules & { readonly onUnexpectedError: (error: unknown) => void },
   ) {
     this.#shard = options.shard;
     this.#modules = modules;
-    // The transport takes another object for another configuration.
+    // The transport compares configurations by identity, so the derived one is cached.
     let config: { readonly from: ClientConfig; readonly own: ClientConfig } | undefined;
     this.transport = new RestTransport({
       config: () => {
@@ -43,31 +43,31 @@ export class ShardFollower {
         return config.own;
       },
       userAgent: 'multiplane-front-proxy',
-      silenceMs: options.silenceMs,
+      idleTimeoutMs: options.idleTimeoutMs,
     });
     const { index } = modules;
     const { shard } = options;
     const clusters = this.#reflector(logicalClusters, {
-      replacing: () => index.replaceClusters(shard),
-      put: (object, { cluster }) => index.putCluster(shard, cluster, typeOf(object)),
-      removed: (_object, { cluster }) => index.removeCluster(shard, cluster),
-      replaced: () => index.clustersReplaced(shard),
+      beginReplace: () => index.replaceClusters(shard),
+      upsert: (object, { cluster }) => index.putCluster(shard, cluster, typeOf(object)),
+      remove: (_object, { cluster }) => index.removeCluster(shard, cluster),
+      endReplace: () => index.clustersReplaced(shard),
     });
     const all = this.#reflector(workspaces, {
-      replacing: () => index.replaceWorkspaces(shard),
-      put: (object, { cluster }) => index.putWorkspace(shard, workspaceEntry(object, cluster)),
-      removed: (_object, { cluster, name }) => index.removeWorkspace(shard, cluster, name),
-      replaced: () => index.workspacesReplaced(shard),
+      beginReplace: () => index.replaceWorkspaces(shard),
+      upsert: (object, { cluster }) => index.putWorkspace(shard, workspaceEntry(object, cluster)),
+      remove: (_object, { cluster, name }) => index.removeWorkspace(shard, cluster, name),
+      endReplace: () => index.workspacesReplaced(shard),
     });
     this.#running = Promise.all([clusters.run(this.#abort.signal), all.run(this.#abort.signal)]).then(
       () => undefined,
-      modules.onFault,
+      modules.onUnexpectedError,
     );
   }
 
-  /** The shard was asked at least once and did not answer. */
-  get triedInVain(): boolean {
-    return this.#tried;
+  /** True if a list or watch of the shard failed at least once. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
   }
 
   async stop(): Promise<void> {
@@ -79,10 +79,10 @@ export class ShardFollower {
   #reflector(
     resource: typeof workspaces,
     sink: {
-      replacing(): void;
-      put(object: KubeObject, reference: ReflectedReference): void;
-      removed(object: KubeObject, reference: ReflectedReference): void;
-      replaced(): void;
+      beginReplace(): void;
+      upsert(object: KubeObject, reference: ReflectedReference): void;
+      remove(object: KubeObject, reference: ReflectedReference): void;
+      endReplace(): void;
     },
   ): Reflector {
     const { clock, logger } = this.#modules;
@@ -93,8 +93,8 @@ export class ShardFollower {
         clock,
         sink,
         onFailure: (error, { failures }) => {
-          this.#tried = true;
-          logger[failureLevel(failures)]('following a shard failed', {
+          this.#hasFailed = true;
+          logger[failureLevel(failures)]('failed to watch a shard', {
             shard: this.#shard,
             resource: resource.resource,
             error,

@@ -17,7 +17,7 @@ const workspace = (parent: string, name: string, rest: Partial<WorkspaceEntry> =
   ...rest,
 });
 
-/** root on shard `a`; root:org on `b`; root:org:team on `a` again. */
+/** root and root:org:team on shard `a`, root:org on `b`. */
 function twoShards(): WorkspaceIndex {
   const index = new WorkspaceIndex();
   index.setShard('a', address('a'));
@@ -36,7 +36,7 @@ const found = (index: WorkspaceIndex, path: string): string => {
   return route.kind === 'mount' ? `${route.url} [${route.rest.join(' ')}]` : route.kind;
 };
 
-test('a path leads over the shards of all its workspaces', () => {
+test('a path is resolved across shards', () => {
   const index = twoShards();
   expect(found(index, 'root')).toBe('a root');
   expect(found(index, 'root:org')).toBe('b org1');
@@ -45,20 +45,20 @@ test('a path leads over the shards of all its workspaces', () => {
   expect(index.lookup('root:org')).toMatchObject({ type: 'root:organization' });
 });
 
-test('a path begins at the name of a logical cluster and nowhere else', () => {
+test('a path starts at the name of a logical cluster', () => {
   const index = twoShards();
   for (const path of ['org', 'team', 'org:team', 'root:team', 'root:org:team:x', 'system:admin', '']) {
     expect(found(index, path)).toBe('nothing');
   }
 });
 
-test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])('%s is a name like any other', (name) => {
+test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])('%s is an ordinary name', (name) => {
   const index = twoShards();
   expect(found(index, name)).toBe('nothing');
   expect(found(index, `root:${name}`)).toBe('nothing');
 });
 
-test('the home of a user', () => {
+test('home workspaces', () => {
   const index = twoShards();
   index.putCluster('b', homeClusterName('alice'), '');
   index.putWorkspace('b', workspace(homeClusterName('alice'), 'mine', { cluster: 'org1' }));
@@ -67,7 +67,7 @@ test('the home of a user', () => {
   expect(found(index, 'user')).toBe('nothing');
 });
 
-test('a Workspace that is being scheduled leads nowhere yet', () => {
+test('a Workspace in phase Scheduling is not routable', () => {
   const index = twoShards();
   index.putCluster('b', 'new1', '');
   index.putWorkspace('a', workspace('root', 'new', { cluster: 'new1', phase: 'Scheduling' }));
@@ -76,7 +76,7 @@ test('a Workspace that is being scheduled leads nowhere yet', () => {
   expect(found(index, 'root:new')).toBe('b new1');
 });
 
-test('nobody passes a Workspace that is out of order, until it is well again', () => {
+test('paths through an unavailable Workspace are unavailable until it recovers', () => {
   const index = twoShards();
   index.putWorkspace('a', workspace('root', 'org', { cluster: 'org1', phase: 'Unavailable' }));
   expect(found(index, 'root:org')).toBe('unavailable');
@@ -87,19 +87,19 @@ test('nobody passes a Workspace that is out of order, until it is well again', (
   expect(found(index, 'root:org')).toBe('b org1');
 });
 
-test('a mount takes the rest of the path along', () => {
+test('a mount keeps the rest of the path', () => {
   const index = twoShards();
-  const mount = { mountUrl: 'https://elsewhere/clusters/x' };
+  const mount = { mountUrl: 'https://mounted/clusters/x' };
   index.putWorkspace('a', workspace('root', 'mount', mount));
-  expect(found(index, 'root:mount')).toBe('https://elsewhere/clusters/x []');
-  expect(found(index, 'root:mount:child:grandchild')).toBe('https://elsewhere/clusters/x [child grandchild]');
+  expect(found(index, 'root:mount')).toBe('https://mounted/clusters/x []');
+  expect(found(index, 'root:mount:child:grandchild')).toBe('https://mounted/clusters/x [child grandchild]');
   index.putWorkspace('a', workspace('root', 'mount', { ...mount, phase: 'Unavailable' }));
   expect(found(index, 'root:mount')).toBe('unavailable');
   index.putWorkspace('a', workspace('root', 'mount', { mountUrl: '' }));
   expect(found(index, 'root:mount')).toBe('nothing');
 });
 
-test('a deleted LogicalCluster is unroutable although its Workspace is still there', () => {
+test('a deleted LogicalCluster is unroutable although its Workspace exists', () => {
   const index = twoShards();
   index.removeCluster('b', 'org1');
   expect(found(index, 'root:org')).toBe('nothing');
@@ -111,7 +111,7 @@ test('a deleted LogicalCluster is unroutable although its Workspace is still the
   expect(found(index, 'org1')).toBe('b org1');
 });
 
-test('a cluster on two shards belongs to the latest, and to the other when that one forgets it', () => {
+test('a cluster on two shards belongs to the one that reported it last, and to the other after a removal', () => {
   const index = twoShards();
   index.putCluster('a', 'org1', '');
   index.putWorkspace('a', workspace('org1', 'team', { cluster: 'team1' }));
@@ -126,13 +126,13 @@ test('a cluster on two shards belongs to the latest, and to the other when that 
   expect(found(index, 'root:org')).toBe('b org1');
 });
 
-test('the addresses of all shards are this control plane', () => {
+test('the URLs of all shards belong to this control plane', () => {
   const index = twoShards();
   expect(['https://a:6443', 'https://b:7443', 'https://front'].every((origin) => index.isOwnOrigin(origin))).toBe(true);
   expect(['https://a', 'http://a:6443', 'https://c:6443'].some((origin) => index.isOwnOrigin(origin))).toBe(false);
 });
 
-test('a shard that moved keeps what it has, one that is gone takes it along', () => {
+test('a shard with a changed address keeps its objects, a removed one does not', () => {
   const index = twoShards();
   index.setShard('b', address('moved'));
   expect(index.lookup('root:org')).toMatchObject({ shard: { baseUrl: new URL('https://moved:6443') } });
@@ -146,7 +146,7 @@ test('a shard that moved keeps what it has, one that is gone takes it along', ()
   expect(found(index, 'late')).toBe('nothing');
 });
 
-test('a new state takes the place of the old one in one step', () => {
+test('a relist replaces the state atomically', () => {
   const index = twoShards();
   index.replaceClusters('b');
   index.replaceWorkspaces('a');
@@ -161,7 +161,7 @@ test('a new state takes the place of the old one in one step', () => {
   expect(found(index, 'root:other')).toBe('b other');
 });
 
-test('what vanishes while a state is told is not in it', () => {
+test('objects deleted during a relist are not in the new state', () => {
   const index = twoShards();
   index.replaceClusters('b');
   index.replaceWorkspaces('b');
@@ -174,14 +174,14 @@ test('what vanishes while a state is told is not in it', () => {
   expect(found(index, 'org1')).toBe('nothing');
 });
 
-test('a shard is unknown until both of its states were told', () => {
+test('a shard is unsynced until both lists are complete', () => {
   const index = twoShards();
-  expect(index.unknownShards).toEqual(['a', 'b']);
+  expect(index.unsyncedShards).toEqual(['a', 'b']);
   for (const shard of ['a', 'b']) {
     index.replaceClusters(shard);
     index.clustersReplaced(shard);
   }
-  expect(index.unknownShards).toEqual(['a', 'b']);
+  expect(index.unsyncedShards).toEqual(['a', 'b']);
   index.workspacesReplaced('a');
-  expect(index.unknownShards).toEqual(['b']);
+  expect(index.unsyncedShards).toEqual(['b']);
 });

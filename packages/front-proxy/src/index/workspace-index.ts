@@ -1,70 +1,70 @@
 import { homeClusterName } from '@multiplane/apimachinery';
 import { ShardEntries, type WorkspaceEntry } from './shard-entries.ts';
 
-/** Where a shard is reached. */
+/** The URLs of a shard. */
 export interface ShardAddress {
   /** `spec.baseURL`. */
   readonly baseUrl: URL;
   /** `spec.virtualWorkspaceURL`, or the base URL. */
   readonly virtualWorkspaceUrl: URL;
-  /** `spec.externalURL`, or the base URL: where clients reach its workspaces, which is a front-proxy. */
+  /** `spec.externalURL`, or the base URL: the URL of workspaces for clients, normally of a front-proxy. */
   readonly externalUrl: URL;
 }
 
-/** A shard as requests see it. */
+/** A shard with its name. */
 export interface ShardRoute extends ShardAddress {
   readonly name: string;
 }
 
-/** Where a path leads. */
+/** The target of a workspace path. */
 export type Route =
   | { readonly kind: 'cluster'; readonly shard: ShardRoute; readonly cluster: string; readonly type: string }
-  /** Elsewhere; `rest` are the workspaces behind the mounted one. */
+  /** A mounted workspace; `rest` are the segments after it. */
   | { readonly kind: 'mount'; readonly url: string; readonly rest: readonly string[] }
-  /** A workspace on the way is there and out of order. */
+  /** A workspace on the path is unavailable. */
   | { readonly kind: 'unavailable' };
 
 interface ShardState {
   route: ShardRoute;
   readonly entries: ShardEntries;
-  clustersKnown: boolean;
-  workspacesKnown: boolean;
+  clustersSynced: boolean;
+  workspacesSynced: boolean;
 }
 
 /**
- * Which shard a path of workspaces leads to (C11.2). Knows nothing of connections: others tell it what the shards have.
+ * Maps workspace paths to shards. `ShardReflector`s supply the objects of the shards.
  *
- * State, per shard, and nothing else:
+ * State per shard:
  * ```
- *   logical cluster → path of its type          (its LogicalCluster lives there)
- *   (logical cluster, workspace) → logical cluster, mount, out of order   (its Workspace lives there)
+ *   logical cluster → path of its type            (the shard stores its LogicalCluster)
+ *   (logical cluster, workspace) → logical cluster, mount, unavailable   (the shard stores its Workspace)
  * ```
- * Looking up `a:b:c` begins at the logical cluster *named* `a`, asks the shard that has it for `b` in it, and so on;
- * every cluster on the way must exist on some shard. So a deleted LogicalCluster is unroutable at once, whatever becomes
- * of the Workspace that led to it, and the edges of a cluster need no scrubbing: nobody can reach them.
+ * The lookup of `a:b:c` starts at the logical cluster *named* `a`, finds the child of `b` on its shard, and so on; every
+ * logical cluster on the path must exist on a shard. So a deleted LogicalCluster is unroutable immediately, also while its
+ * Workspace exists, and the Workspaces inside a deleted logical cluster need no cleanup because they are unreachable.
  *
- * A logical cluster that shows up on a second shard belongs to the latest that told of it (migration); when that one
- * forgets it, to the other. Only such clusters have an entry in `#latest`.
+ * A logical cluster that appears on a second shard (migration) belongs to the shard that reported it last, and to the other
+ * one after a removal there. Only such logical clusters have an entry in `#latest`.
  *
- * Cost: one entry of a {@link NameMap} per logical cluster and one per Workspace, some 150 bytes for both outside of the
+ * Cost: one entry of a {@link CompactStringMap} per logical cluster and one per Workspace, some 150 bytes for both outside of the
  * heap (hack/bench/front-proxy.bench.ts); a lookup costs two probes per segment and shard.
  */
 export class WorkspaceIndex {
   readonly #shards = new Map<string, ShardState>();
   readonly #latest = new Map<string, string>();
 
-  /** A shard is there, or has moved. What it has stays known when only its address changed. */
+  /** Adds a shard or changes its address; its objects are kept. */
   setShard(name: string, address: ShardAddress): void {
     const route = { name, ...address };
     const known = this.#shards.get(name);
     if (known !== undefined) known.route = route;
     else {
       const entries = new ShardEntries();
-      this.#shards.set(name, { route, entries, clustersKnown: false, workspacesKnown: false });
+      this.#shards.set(name, { route, entries, clustersSynced: false, workspacesSynced: false });
     }
   }
 
-  /** A shard is gone, with all it has. */
+  /** Removes a shard with its objects. */
   removeShard(name: string): void {
     this.#shards.delete(name);
     for (const [cluster, shard] of this.#latest) if (shard === name) this.#latest.delete(cluster);
@@ -74,7 +74,7 @@ export class WorkspaceIndex {
     return this.#shards.get(name)?.route;
   }
 
-  /** True for an address of this very control plane. */
+  /** True for the origin of a URL of this control plane. */
   isOwnOrigin(origin: string): boolean {
     for (const { route } of this.#shards.values()) {
       const { baseUrl, externalUrl, virtualWorkspaceUrl } = route;
@@ -87,9 +87,9 @@ export class WorkspaceIndex {
     return [...this.#shards.keys()];
   }
 
-  /** Shards whose state has not been told completely yet. What they have may exist although it is not found. */
-  get unknownShards(): string[] {
-    return [...this.#shards].filter(([, state]) => !isKnown(state)).map(([name]) => name);
+  /** Shards without a complete list. Workspaces of such a shard may exist although they are not found. */
+  get unsyncedShards(): string[] {
+    return [...this.#shards].filter(([, state]) => !isSynced(state)).map(([name]) => name);
   }
 
   clusterCount(shard: string): number {
@@ -104,7 +104,7 @@ export class WorkspaceIndex {
     const state = this.#shards.get(shard);
     if (state === undefined) return;
     state.entries.clustersReplaced();
-    state.clustersKnown = true;
+    state.clustersSynced = true;
   }
 
   putCluster(shard: string, cluster: string, type: string): void {
@@ -131,7 +131,7 @@ export class WorkspaceIndex {
     const state = this.#shards.get(shard);
     if (state === undefined) return;
     state.entries.workspacesReplaced();
-    state.workspacesKnown = true;
+    state.workspacesSynced = true;
   }
 
   putWorkspace(shard: string, workspace: WorkspaceEntry): void {
@@ -142,12 +142,12 @@ export class WorkspaceIndex {
     this.#shards.get(shard)?.entries.removeWorkspace(parent, name);
   }
 
-  /** The shard that has a logical cluster of this name. */
+  /** The shard of a logical cluster. */
   shardOf(cluster: string): ShardRoute | undefined {
     return this.#find(cluster)?.route;
   }
 
-  /** Where a valid path leads; undefined when there is no such workspace, or nobody knows yet ({@link unknownShards}). */
+  /** The target of a valid path; undefined if there is no such workspace, or it is not indexed yet ({@link unsyncedShards}). */
   lookup(path: string): Route | undefined {
     const segments = path.split(':');
     if (segments[0] === 'user' && segments.length > 1) segments.splice(0, 2, homeClusterName(segments[1] as string));
@@ -184,4 +184,4 @@ export class WorkspaceIndex {
   }
 }
 
-const isKnown = ({ clustersKnown, workspacesKnown }: ShardState): boolean => clustersKnown && workspacesKnown;
+const isSynced = ({ clustersSynced, workspacesSynced }: ShardState): boolean => clustersSynced && workspacesSynced;

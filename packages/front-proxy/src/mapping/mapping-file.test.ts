@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,10 +23,13 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-const read = (...entries: object[]) =>
-  readMappings(JSON.stringify(entries), {
+const readText = (text: string) => {
+  writeFileSync(file('mappings.yaml'), text);
+  return readMappings(file('mappings.yaml'), {
     watcher: new CertificateWatcher({}, { clock: systemClock, logger: silentLogger }),
   });
+};
+const read = (...entries: object[]) => readText(JSON.stringify(entries));
 const entry = (rest: object = {}): object => ({
   path: '/clusters/',
   backend: 'https://localhost:6444',
@@ -35,7 +39,7 @@ const entry = (rest: object = {}): object => ({
   ...rest,
 });
 
-test('an entry with its defaults', () => {
+test('entries get default headers, and /clusters/ has no backend', () => {
   const [shards, other] = read(entry(), entry({ path: '/services/', backend: 'https://vw:1/base' }));
   expect(shards).toMatchObject({ path: '/clusters', backend: undefined });
   expect(shards?.headers).toEqual({
@@ -48,7 +52,7 @@ test('an entry with its defaults', () => {
   expect(other).toMatchObject({ path: '/services', backend: new URL('https://vw:1/base') });
 });
 
-test('headers of its own, which no client may send anywhere', () => {
+test('headers of an entry are filtered from all client requests', () => {
   const own = { user_header: 'X-Who', group_header: 'X-Teams', extra_header_prefix: 'X-More-' };
   const mappings = read(entry(), entry({ path: '/other', ...own }));
   expect(mappings[1]?.headers).toMatchObject({ user: 'X-Who', group: 'X-Teams', extraPrefix: 'X-More-' });
@@ -66,26 +70,47 @@ test('headers of its own, which no client may send anywhere', () => {
   expect(filter.matches('impersonate-user')).toBe(false);
 });
 
-describe('what makes no sense', () => {
+describe('invalid mappings', () => {
   const failed = 'failed to create path mapping for path "/clusters/": ';
   test.each<[string, () => object[], string]>([
     ['no CA', () => [entry({ backend_server_ca: undefined })], `${failed}failed to read CA file "": `],
-    ['a CA that is none', () => [entry({ backend_server_ca: file('a.key') })], `${failed}failed to read CA file `],
+    [
+      'a CA file without a certificate',
+      () => [entry({ backend_server_ca: file('a.key') })],
+      `${failed}failed to read CA file `,
+    ],
     ['no key', () => [entry({ proxy_client_key: undefined })], 'failed to load client certificate "'],
     ['the key of another certificate', () => [entry({ proxy_client_key: file('b.key') })], '" or key "'],
     ['no backend', () => [entry({ path: '/x', backend: '' })], 'failed to parse backend URL ""'],
-    ['a backend of another kind', () => [entry({ path: '/x', backend: 'ftp://x' })], 'failed to parse backend URL'],
-    ['a path without a slash', () => [entry({ path: 'x' })], 'does not begin with a slash'],
-    ['a header that is none', () => [entry({ user_header: 'a b' })], 'is no header name'],
+    ['a backend of another scheme', () => [entry({ path: '/x', backend: 'ftp://x' })], 'failed to parse backend URL'],
+    [
+      'a path without a slash',
+      () => [entry({ path: 'x' })],
+      'mappings.yaml: [0].path: must be a path that begins with a slash',
+    ],
+    [
+      'an invalid header name',
+      () => [entry({ user_header: 'a b' })],
+      'mappings.yaml: [0].user_header: must be an HTTP header name',
+    ],
     ['the same path twice', () => [entry(), entry({ path: '/clusters' })], 'two mappings for path "/clusters"'],
-    ['a path that is no text', () => [entry({ path: 5 })], 'path is not a text'],
+    [
+      'a path that is not a string',
+      () => [entry({ path: 5 })],
+      '[0].path: must be a path that begins with a slash, got number',
+    ],
   ])('%s', (_what, entries, message) => {
     expect(() => read(...entries())).toThrow(message);
   });
 
-  test('no list at all', () => {
+  test('a document of another structure', () => {
+    expect(() => readText('path: /x')).toThrow('mappings.yaml: must be a list of path mappings, got object');
+    expect(() => readText('- just text')).toThrow('mappings.yaml: [0]: must be a path mapping, got string');
+    expect(() => readText('[')).toThrow(/^--mapping-file: .*mappings\.yaml: yaml: /);
+  });
+
+  test('a file that does not exist', () => {
     const watcher = new CertificateWatcher({}, { clock: systemClock, logger: silentLogger });
-    expect(() => readMappings('path: /x', { watcher })).toThrow('a mapping file is a list');
-    expect(() => readMappings('- just text', { watcher })).toThrow('entry 1 is no mapping');
+    expect(() => readMappings(file('missing'), { watcher })).toThrow(/^--mapping-file: .*missing cannot be read$/);
   });
 });

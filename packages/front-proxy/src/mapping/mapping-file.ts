@@ -1,11 +1,21 @@
-import { isJsonObject, parseYaml, type JsonObject, errorText } from '@multiplane/apimachinery';
-import { defaultIdentityHeaderNames, type IdentityHeaderNames } from '@multiplane/apiserver';
-import { checkPair, parseCertificates, type CertificateWatcher, type Watched } from '@multiplane/component-base';
+import { errorText, parseYaml } from '@multiplane/apimachinery';
+import {
+  checkPair,
+  ConfigurationDocument,
+  ConfigurationError,
+  parseCertificates,
+  readOptionFile,
+  withOption,
+  type CertificateWatcher,
+  type Watched,
+} from '@multiplane/component-base';
+import { defaultIdentityHeaderNames, type IdentityHeaderNames } from '@multiplane/generic-server';
 import { HeaderFilter, type UpstreamIdentity } from '@multiplane/reverse-proxy';
+import { mappingFileSchema, type MappingEntry } from './mapping-schema.ts';
 
-/** One entry of `--mapping-file` (C11.1). */
+/** One entry of `--mapping-file`, with its files read. */
 export interface Mapping {
-  /** Without a slash at its end; empty for the default. */
+  /** Without trailing slashes; empty for the default. */
   readonly path: string;
   /** Absent for the shards. */
   readonly backend: URL | undefined;
@@ -16,23 +26,28 @@ export interface Mapping {
 /** The path whose backends are the shards. */
 export const shardsPath = '/clusters';
 
-/** Reads the entries and what they name. Throws for the first that makes no sense. */
-export function readMappings(text: string, modules: { readonly watcher: CertificateWatcher }): Mapping[] {
-  const value = parseYaml(text);
-  if (!Array.isArray(value)) throw new Error('a mapping file is a list of entries with path and backend');
-  const mappings = value.map((entry, index) => {
-    if (!isJsonObject(entry)) throw new Error(`entry ${index + 1} is no mapping`);
-    return readMapping(entry, modules.watcher);
+const document = new ConfigurationDocument<readonly MappingEntry[]>(
+  { schema: mappingFileSchema },
+  { decode: parseYaml },
+);
+
+/** Reads `--mapping-file` and the certificates that its entries name. Throws OptionError for the first invalid entry. */
+export function readMappings(file: string, modules: { readonly watcher: CertificateWatcher }): Mapping[] {
+  const text = readOptionFile('mapping-file', file);
+  return withOption('mapping-file', () => {
+    const paths = new Set<string>();
+    return document.parse(text, file).map((entry) => {
+      const mapping = readMapping(entry, file, modules.watcher);
+      const { path } = mapping;
+      if (paths.has(path))
+        throw new ConfigurationError(file, [`two mappings for path ${JSON.stringify(path === '' ? '/' : path)}`]);
+      paths.add(path);
+      return mapping;
+    });
   });
-  const paths = new Set<string>();
-  for (const { path } of mappings) {
-    if (paths.has(path)) throw new Error(`there are two mappings for path ${JSON.stringify(path === '' ? '/' : path)}`);
-    paths.add(path);
-  }
-  return mappings;
 }
 
-/** Every identity header that anybody behind these mappings believes in. */
+/** The identity headers of all mappings, which are removed from requests of clients. */
 export function identityHeaderFilter(
   mappings: readonly Mapping[],
   further: { readonly names: readonly string[]; readonly prefixes: readonly string[] },
@@ -41,43 +56,40 @@ export function identityHeaderFilter(
   return new HeaderFilter({
     names: [...all.flatMap(({ user, group, uid }) => [user, group, uid]), ...further.names],
     prefixes: [...all.map(({ extraPrefix }) => extraPrefix), ...further.prefixes],
-    // Impersonation is for the shard to judge, by the one spelling it knows.
-    misspelled: ['impersonate-'],
+    // Shards check impersonation headers, but only in this spelling.
+    hyphenatedOnly: ['impersonate-'],
   });
 }
 
-function readMapping(entry: JsonObject, watcher: CertificateWatcher): Mapping {
-  const given = field(entry, 'path');
+function readMapping(entry: MappingEntry, file: string, watcher: CertificateWatcher): Mapping {
+  const { path: given = '', backend = '' } = entry;
   const path = given.replace(/\/+$/, '');
-  if (path !== '' && !path.startsWith('/'))
-    throw new Error(`path ${JSON.stringify(given)} does not begin with a slash`);
   try {
-    const backend = field(entry, 'backend');
     if (path !== shardsPath || backend !== '') backendUrl(backend);
     return {
       path,
       backend: path === shardsPath ? undefined : backendUrl(backend),
       identity: readIdentity(entry, watcher),
       headers: {
-        user: headerName(entry, 'user_header', defaultIdentityHeaderNames.user),
-        group: headerName(entry, 'group_header', defaultIdentityHeaderNames.group),
-        uid: headerName(entry, 'uid_header', defaultIdentityHeaderNames.uid),
-        extraPrefix: headerName(entry, 'extra_header_prefix', defaultIdentityHeaderNames.extraPrefix),
+        user: entry.user_header || defaultIdentityHeaderNames.user,
+        group: entry.group_header || defaultIdentityHeaderNames.group,
+        uid: entry.uid_header || defaultIdentityHeaderNames.uid,
+        extraPrefix: entry.extra_header_prefix || defaultIdentityHeaderNames.extraPrefix,
       },
     };
-  } catch (error) {
-    throw new Error(`failed to create path mapping for path ${JSON.stringify(given)}: ${errorText(error)}`, {
-      cause: error,
-    });
+  } catch (cause) {
+    throw new ConfigurationError(
+      file,
+      [`failed to create path mapping for path ${JSON.stringify(given)}: ${errorText(cause)}`],
+      { cause },
+    );
   }
 }
 
-/** All three files are mandatory (C11.1). */
-function readIdentity(entry: JsonObject, watcher: CertificateWatcher): Watched<UpstreamIdentity> {
-  const caFile = field(entry, 'backend_server_ca');
-  const certFile = field(entry, 'proxy_client_cert');
-  const keyFile = field(entry, 'proxy_client_key');
-  return watcher.watch(`mapping ${field(entry, 'path')}`, (readText) => {
+/** All three files are mandatory, as in kcp. */
+function readIdentity(entry: MappingEntry, watcher: CertificateWatcher): Watched<UpstreamIdentity> {
+  const { backend_server_ca: caFile = '', proxy_client_cert: certFile = '', proxy_client_key: keyFile = '' } = entry;
+  return watcher.watch(`mapping ${entry.path ?? ''}`, (readText) => {
     const ca = attempt(
       () => {
         const bundle = readText(caFile);
@@ -109,18 +121,4 @@ function backendUrl(text: string): URL {
   if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:'))
     throw new Error(`failed to parse backend URL ${JSON.stringify(text)}`);
   return url;
-}
-
-function field(entry: JsonObject, name: string): string {
-  const value = entry[name] ?? '';
-  if (typeof value !== 'string') throw new Error(`${name} is not a text`);
-  return value;
-}
-
-function headerName(entry: JsonObject, name: string, fallback: string): string {
-  const value = field(entry, name);
-  if (value === '') return fallback;
-  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(value))
-    throw new Error(`${name} ${JSON.stringify(value)} is no header name`);
-  return value;
 }

@@ -28,6 +28,6 @@ test.each([
   expect(find(path)).toBe(expected);
 });
 
-test('without a default a path may belong to nobody', () => {
+test('without a default mapping a path may have no mapping', () => {
   expect(new PathMappings([{ path: '/a' }]).find(['b'])).toBeUndefined();
 });

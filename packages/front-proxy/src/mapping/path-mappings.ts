@@ -1,6 +1,6 @@
 import type { Mapping } from './mapping-file.ts';
 
-/** Stands for any one segment, which names a logical cluster. */
+/** Matches one segment, which names a logical cluster. */
 const clusterSegment = '{cluster}';
 
 interface Pattern<M> {
@@ -9,8 +9,8 @@ interface Pattern<M> {
 }
 
 /**
- * Finds the mapping of a path (C11.1): its own path and everything below it. Of those that fit, the most specific wins:
- * a longer one before a shorter one, a literal segment before `{cluster}`; the empty path fits everything.
+ * Finds the mapping for a path. A mapping matches its path and everything below it; the empty path matches everything. The most
+ * specific mapping wins: longer paths before shorter ones, literal segments before `{cluster}`.
  */
 export class PathMappings<M extends Pick<Mapping, 'path'> = Mapping> {
   readonly #patterns: readonly Pattern<M>[];
@@ -22,31 +22,31 @@ export class PathMappings<M extends Pick<Mapping, 'path'> = Mapping> {
     );
   }
 
-  /** `segments` of the path as they came, not decoded. */
+  /** `segments` as in `RequestTarget`. */
   find(segments: readonly string[]): { readonly mapping: M; readonly cluster: string | undefined } | undefined {
     for (const pattern of this.#patterns) {
-      if (fits(pattern.segments, segments))
+      if (matches(pattern.segments, segments))
         return { mapping: pattern.mapping, cluster: clusterOf(pattern.segments, segments) };
     }
     return undefined;
   }
 }
 
-function fits(pattern: readonly string[], segments: readonly string[]): boolean {
+function matches(pattern: readonly string[], segments: readonly string[]): boolean {
   if (pattern.length > segments.length) return false;
   for (let i = 0; i < pattern.length; i++) {
-    const wanted = pattern[i] as string;
-    if (wanted === clusterSegment ? segments[i] === '' : wanted !== segments[i]) return false;
+    const expected = pattern[i] as string;
+    if (expected === clusterSegment ? segments[i] === '' : expected !== segments[i]) return false;
   }
   return true;
 }
 
-/** What stands for `{cluster}`, or behind the first `clusters` segment anywhere (C11.3). */
+/** The segment that matches `{cluster}`, else the one after the first `clusters` segment. */
 function clusterOf(pattern: readonly string[], segments: readonly string[]): string | undefined {
   const at = pattern.indexOf(clusterSegment);
   if (at >= 0) return segments[at];
-  const behind = segments.indexOf('clusters');
-  return behind < 0 ? undefined : segments[behind + 1];
+  const prefix = segments.indexOf('clusters');
+  return prefix < 0 ? undefined : segments[prefix + 1];
 }
 
 const wildcardsOf = (segments: readonly string[]): number =>

@@ -1,40 +1,56 @@
 import { isLogicalClusterPath } from '@multiplane/apimachinery';
-import { parseRequestPath } from '@multiplane/apiserver';
+import { parseRequestPath } from '@multiplane/generic-server';
 
-/** A request target as the front-proxy reads it. */
+/** A parsed request target. */
 export interface RequestTarget {
-  /** Without the query, as it came. */
+  /** Without the query, not decoded. */
   readonly path: string;
-  /** With its question mark; empty when there is none. */
+  /** With its question mark; empty if there is none. */
   readonly query: string;
-  /** Segments of the path as they came; the first is never empty unless the path is `/`. */
+  /**
+   * Segments of the path. The first is not decoded, because an encoded `clusters` is not the prefix; the others are decoded
+   * as the backends decode them. The first is empty only for the path `/`.
+   */
   readonly segments: readonly string[];
 }
 
 /**
- * Takes a target apart and refuses, with a StatusError 400, what two servers could read in two ways: dot segments,
- * encoded slashes, control characters, broken escapes. What is refused here never reaches a shard; what passes is sent
- * on as it came.
+ * Parses a target. Throws a StatusError 400 for targets that two servers could interpret differently: dot segments, encoded
+ * slashes, control characters, invalid escapes. Accepted targets are forwarded unchanged.
  */
 export function parseTarget(url: string): RequestTarget {
   const mark = url.indexOf('?');
   const path = mark < 0 ? url : url.slice(0, mark);
-  // A cluster that is none is for the resolver to refuse: it has an answer of its own.
-  const rest = path.startsWith('/clusters/') ? behindCluster(path) : path;
+  // The router rejects invalid clusters with another error.
+  const rest = path.startsWith('/clusters/') ? afterCluster(path) : path;
   if (rest !== '') parseRequestPath(rest.startsWith('/clusters/') ? rest.slice('/clusters'.length) : rest);
-  return { path, query: mark < 0 ? '' : url.slice(mark), segments: path.split('/').slice(1) };
+  return { path, query: mark < 0 ? '' : url.slice(mark), segments: segmentsOf(path) };
 }
 
-/** True for what a path of workspaces may look like; never `*`. */
+/** True for a syntactically valid workspace path; false for `*`. */
 export const isClusterPath = (text: string): boolean => isLogicalClusterPath(text);
 
-/** True for a request that lasts as long as its client wants. */
+/** True for a request whose duration the client chooses. */
 export function isLongRunning({ query, segments }: RequestTarget): boolean {
-  const asks = query !== '' && /[?&]watch=(?:true|1|t|T|TRUE|True)(?:&|$)/.test(query);
-  return asks || segments.includes('watch');
+  const isWatch = query !== '' && /[?&]watch=(?:true|1|t|T|TRUE|True)(?:&|$)/.test(query);
+  return isWatch || segments.includes('watch');
 }
 
-function behindCluster(path: string): string {
+function segmentsOf(path: string): readonly string[] {
+  const segments = path.split('/').slice(1);
+  return path.includes('%') ? segments.map((segment, at) => (at === 0 ? segment : decoded(segment))) : segments;
+}
+
+/** Returns an invalid escape unchanged; `%` occurs in no cluster name. */
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
+
+function afterCluster(path: string): string {
   const slash = path.indexOf('/', '/clusters/'.length);
   return slash < 0 ? '' : path.slice(slash);
 }

@@ -5,7 +5,7 @@ import { shardsPath, type Mapping } from '../mapping/mapping-file.ts';
 import { PathMappings } from '../mapping/path-mappings.ts';
 import { isClusterPath, type RequestTarget } from './request-target.ts';
 
-/** What is to become of a request. */
+/** The routing decision for a request. */
 export type Destination =
   | {
       readonly kind: 'forward';
@@ -13,36 +13,36 @@ export type Destination =
       readonly url: URL;
       /** Path and query. */
       readonly path: string;
-      /** Of metrics: the shard, or nothing. */
+      /** Shard label of metrics; empty if the destination is not a shard. */
       readonly shard: string;
-      /** A tenant says where it goes: no token of the caller may go there. */
-      readonly isForeign: boolean;
+      /** The URL is chosen by a tenant: tokens must not be forwarded. */
+      readonly isExternal: boolean;
     }
   | { readonly kind: 'not-found' }
-  /** 503 with a text (C11.3). */
+  /** A 503 with a plain text, as in kcp. */
   | { readonly kind: 'unavailable' };
 
 export interface RouterModules {
   readonly index: WorkspaceIndex;
-  /** True while a workspace that is not found may exist all the same. */
+  /** True while a workspace that is not in the index may exist. */
   readonly isIncomplete: () => boolean;
 }
 
-type AskedTarget = RequestTarget & { readonly method: string };
+type MethodTarget = RequestTarget & { readonly method: string };
 
 const servicesSegment = 'services';
 const rootShard = 'root';
 
 /**
- * Finds the server for a path (C11.1, C11.3), the most specific mapping first.
+ * Finds the server for a path. The most specific mapping applies:
  *
- * - `/clusters/<path>/…`: the shard of the workspace, asked for by the name of its logical cluster; or the mount.
- * - Another mapping: its backend. A workspace that the path names must exist, as must be one that `{cluster}` stands for.
- * - `/services/<virtual workspace>/…` without a mapping of its own: the virtual-workspace URL of a shard, unchanged. Each
- *   shard's virtual workspaces know that shard's objects, so it is the shard of the logical cluster behind
- *   `/clusters/`; without one, or with `*`, of the first segment that is the name of a logical cluster (where an
- *   APIExport lives), else the root shard. What all shards have together is behind no single URL: endpoint slices name
- *   them all. The cache of the shards is never reached this way.
+ * - `/clusters/<path>/…`: the shard of the workspace, with the name of its logical cluster in the path; or the URL of a mount.
+ * - Another mapping: its backend. The workspace in the path, or in place of `{cluster}`, must exist.
+ * - `/services/<virtual workspace>/…` without a mapping: the virtual-workspace URL of a shard, with an unchanged path. The
+ *   virtual workspaces of a shard serve its objects, so the shard is that of the logical cluster after `/clusters/`. Without
+ *   one, or with `*`, it is the shard of the first segment that names a logical cluster (of the APIExport), else the root
+ *   shard. Objects of all shards are not available at one URL; endpoint slices list the URLs of all shards. The cache server
+ *   cannot be reached through the front-proxy.
  */
 export class Router {
   readonly #mappings: PathMappings;
@@ -57,21 +57,21 @@ export class Router {
     this.#isIncomplete = modules.isIncomplete;
   }
 
-  /** Throws a StatusError for a workspace that is none, or is not known yet. */
+  /** Throws a StatusError for a missing workspace, or 503 if it may not be indexed yet. */
   route(target: RequestTarget, method: string): Destination {
-    const asked = { ...target, method };
+    const request = { ...target, method };
     const { segments } = target;
     const found = this.#mappings.find(segments);
-    // A default backend is for what has no place; virtual workspaces have one.
+    // The default mapping does not apply to virtual workspaces.
     if ((found === undefined || found.mapping.path === '') && segments[0] === servicesSegment) {
-      const service = this.#routeService(asked);
+      const service = this.#routeService(request);
       if (service !== undefined) return service;
     }
     if (found === undefined) return { kind: 'not-found' };
     const { mapping, cluster } = found;
-    if (mapping === this.#shards) return this.#routeCluster(mapping, asked);
+    if (mapping === this.#shards) return this.#routeCluster(mapping, request);
     const isNamed = cluster !== undefined && cluster !== '' && cluster !== '*';
-    const route = isNamed ? this.#lookup(cluster, asked) : undefined;
+    const route = isNamed ? this.#lookup(cluster, request) : undefined;
     if (route?.kind === 'unavailable') return { kind: 'unavailable' };
     return {
       kind: 'forward',
@@ -79,22 +79,23 @@ export class Router {
       url: mapping.backend as URL,
       path: target.path + target.query,
       shard: route?.kind === 'cluster' ? route.shard.name : '',
-      isForeign: false,
+      isExternal: false,
     };
   }
 
-  #routeCluster(mapping: Mapping, target: AskedTarget): Destination {
+  #routeCluster(mapping: Mapping, target: MethodTarget): Destination {
     const [, cluster = ''] = target.segments;
     if (target.segments.length < 2) return { kind: 'not-found' };
     const route = this.#lookup(cluster, target);
-    const trail = target.path.slice('/clusters/'.length + cluster.length) + target.query;
+    const trailAt = target.path.indexOf('/', '/clusters/'.length);
+    const trail = (trailAt < 0 ? '' : target.path.slice(trailAt)) + target.query;
     switch (route.kind) {
       case 'unavailable':
         return route;
       case 'cluster': {
         const { name, baseUrl } = route.shard;
         const path = `/clusters/${route.cluster}${trail}`;
-        return { kind: 'forward', mapping, url: baseUrl, path, shard: name, isForeign: false };
+        return { kind: 'forward', mapping, url: baseUrl, path, shard: name, isExternal: false };
       }
       case 'mount': {
         let mount;
@@ -104,32 +105,32 @@ export class Router {
           throw new StatusError({
             code: 503,
             reason: 'ServiceUnavailable',
-            message: 'the workspace is mounted from where it must not be',
+            message: 'the workspace is mounted from a forbidden URL',
             cause,
           });
         }
         if (mount === undefined) throw notPermitted(target);
         const { url, path } = mount;
-        const isForeign = !this.#index.isOwnOrigin(url.origin);
-        return { kind: 'forward', mapping, url, path: path + trail, shard: '', isForeign };
+        const isExternal = !this.#index.isOwnOrigin(url.origin);
+        return { kind: 'forward', mapping, url, path: path + trail, shard: '', isExternal };
       }
     }
   }
 
-  #routeService(target: AskedTarget): Destination | undefined {
+  #routeService(target: MethodTarget): Destination | undefined {
     const { path, query, segments } = target;
     const mapping = this.#shards;
     if (mapping === undefined || segments.length < 3 || segments[1] === 'cache') return undefined;
     const shard = this.#serviceShard(target);
     if (shard === undefined) {
-      if (this.#isIncomplete()) throw notKnownYet();
+      if (this.#isIncomplete()) throw notSyncedYet();
       return undefined;
     }
     const { name, virtualWorkspaceUrl } = shard;
-    return { kind: 'forward', mapping, url: virtualWorkspaceUrl, path: path + query, shard: name, isForeign: false };
+    return { kind: 'forward', mapping, url: virtualWorkspaceUrl, path: path + query, shard: name, isExternal: false };
   }
 
-  #serviceShard(target: AskedTarget): ShardRoute | undefined {
+  #serviceShard(target: MethodTarget): ShardRoute | undefined {
     const { segments } = target;
     const at = segments.indexOf('clusters');
     const cluster = at < 0 ? '*' : (segments[at + 1] ?? '');
@@ -137,7 +138,7 @@ export class Router {
       if (!isClusterPath(cluster)) throw notPermitted(target);
       const route = this.#index.lookup(cluster);
       if (route?.kind === 'cluster') return route.shard;
-      if (this.#isIncomplete()) throw notKnownYet();
+      if (this.#isIncomplete()) throw notSyncedYet();
       throw notPermitted(target);
     }
     for (const segment of segments.slice(2, at < 0 ? undefined : at)) {
@@ -147,20 +148,20 @@ export class Router {
     return this.#index.shard(rootShard);
   }
 
-  #lookup(cluster: string, target: AskedTarget) {
+  #lookup(cluster: string, target: MethodTarget) {
     const route = isClusterPath(cluster) ? this.#index.lookup(cluster) : undefined;
     if (route !== undefined) return route;
-    if (isClusterPath(cluster) && this.#isIncomplete()) throw notKnownYet();
+    if (isClusterPath(cluster) && this.#isIncomplete()) throw notSyncedYet();
     throw notPermitted(target);
   }
 }
 
-/** The user has no name yet: this is found out before anybody is authenticated (C11.3). */
-const notPermitted = ({ path, method }: AskedTarget): Error =>
+/** Routing precedes authentication, so the message has an empty user name, as in kcp. */
+const notPermitted = ({ path, method }: MethodTarget): Error =>
   statusErrors.forbidden(
     { group: '', resource: '' },
     '',
     `User "" cannot ${method.toLowerCase()} path ${JSON.stringify(path)}: workspace access not permitted`,
   );
 
-const notKnownYet = (): Error => statusErrors.serviceUnavailable('the shards of workspaces are not all known yet', 1);
+const notSyncedYet = (): Error => statusErrors.serviceUnavailable('the shards of workspaces are not all known yet', 1);

@@ -13,11 +13,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { RestTransport } from '@multiplane/client';
-import { FakeClock, silentLogger } from '@multiplane/component-base';
+import { silentLogger } from '@multiplane/component-base';
 import type { AuditEvent } from './audit-event.ts';
 import { AuditLogBackend } from './audit-log-backend.ts';
 import { auditWebhook } from './audit-webhook.ts';
 import { BatchingBackend } from './batching-backend.ts';
+import { FakeClock } from '@multiplane/testing';
 
 const event = (auditID: string, more: Partial<AuditEvent> = {}): AuditEvent => ({
   kind: 'Event',
@@ -33,7 +34,7 @@ const event = (auditID: string, more: Partial<AuditEvent> = {}): AuditEvent => (
   ...more,
 });
 
-test('a webhook that takes connections and answers nothing is given up, and the next events get their turn', async () => {
+test('a webhook that does not respond times out, and later events are sent', async () => {
   const clock = new FakeClock();
   const got: string[] = [];
   let isFrozen = true;
@@ -80,7 +81,7 @@ describe('the log', () => {
     );
   const lines = (name: string): string[] => readFileSync(join(folder, name), 'utf8').trimEnd().split('\n');
 
-  test('has one line for each event, in the order they came, and goes on where it ended', async () => {
+  test('has one line per event, in order, and is appended to', async () => {
     const first = log();
     await Promise.all(['1', '2', '3'].map((id) => first.process(event(id))));
     await first.close();
@@ -90,10 +91,10 @@ describe('the log', () => {
     expect(lines('audit.log').map((line) => (JSON.parse(line) as AuditEvent).auditID)).toEqual(['1', '2', '3', '4']);
   });
 
-  test('begins a new file when one is full and keeps so many old ones', async () => {
+  test('is rotated at its maximum size and keeps a number of rotated files', async () => {
     const backend = log({ maxSizeMegabytes: 1, maxBackups: 2 });
     const big = 'x'.repeat(700 * 1024);
-    // All in one moment: none takes the place of another.
+    // Rotated at the same time, without replacing each other.
     for (let i = 0; i < 5; i++) await backend.process(event(String(i), { userAgent: big }));
     await backend.close();
     const kept = readdirSync(folder).toSorted();
@@ -105,7 +106,7 @@ describe('the log', () => {
     expect(lines('audit.log').map((line) => (JSON.parse(line) as AuditEvent).auditID)).toEqual(['4']);
   });
 
-  test('takes old files of its own away, and nobody else’s', async () => {
+  test('removes its own old files only', async () => {
     const others = ['audit-shard-1.log', 'audit-2026.log', 'audit-2020-01-01T00-00-00.000.txt', 'webhook-audit.log'];
     const old = 'audit-2020-01-01T00-00-00.000.log';
     const young = 'audit-2021-01-01T00-00-00.000.log';
@@ -119,11 +120,11 @@ describe('the log', () => {
     const left = readdirSync(folder);
     expect(left).toEqual(expect.arrayContaining([...others, young, 'audit.log']));
     expect(left).not.toContain(old);
-    // And the one that was full.
+    // The file that was rotated last.
     expect(left).toHaveLength(others.length + 3);
   });
 
-  test('goes on where somebody else has moved the file away', async () => {
+  test('continues after another program moved the file', async () => {
     const backend = log({ maxSizeMegabytes: 1 });
     const big = 'x'.repeat(700 * 1024);
     await backend.process(event('1', { userAgent: big }));
@@ -133,7 +134,7 @@ describe('the log', () => {
     expect(lines('audit.log').map((line) => (JSON.parse(line) as AuditEvent).auditID)).toEqual(['2']);
   });
 
-  test('begins a line of its own behind one that a crash cut off', async () => {
+  test('starts a new line after a line that a crash truncated', async () => {
     writeFileSync(join(folder, 'audit.log'), '{"kind":"Eve');
     const backend = log();
     for (const id of ['1', '2']) await backend.process(event(id));
@@ -144,7 +145,7 @@ describe('the log', () => {
   });
 
   (process.getuid?.() === 0 ? describe : describe.skip)('on a full disk', () => {
-    test('begins a line of its own behind the one that was cut off', async () => {
+    test('starts a new line after the truncated one', async () => {
       const disk = join(folder, 'disk');
       mkdirSync(disk);
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]);
@@ -166,13 +167,13 @@ describe('the log', () => {
     });
   });
 
-  test('fails who waits for a line that cannot be written', async () => {
+  test('rejects the callers of a failed write', async () => {
     const backend = log({ path: join(folder, 'nowhere', 'audit.log') });
     await expect(backend.process(event('1'))).rejects.toThrow('ENOENT');
     await backend.close();
   });
 
-  test('of the old form is for people', async () => {
+  test('supports the legacy format', async () => {
     const backend = log({ format: 'legacy' });
     await backend.process(event('1', { impersonatedUser: { username: 'bob', groups: ['a', 'b'] } }));
     await backend.close();
@@ -183,7 +184,7 @@ describe('the log', () => {
 });
 
 describe('batches', () => {
-  test('leave when they are full, when the first event waited long enough, and at the end', async () => {
+  test('are sent when full, after the maximum wait, and on close', async () => {
     const clock = new FakeClock();
     const sent: string[][] = [];
     const backend = new BatchingBackend(
@@ -198,7 +199,7 @@ describe('batches', () => {
     expect(sent.at(-1)).toEqual(['4']);
   });
 
-  test('that find no room are dropped, not waited for', async () => {
+  test('drop events beyond the buffer without blocking', async () => {
     const clock = new FakeClock();
     const blocked = Promise.withResolvers<void>();
     let sent = 0;

@@ -9,21 +9,30 @@ import {
   type KubeObject,
   type UserInfo,
 } from '@multiplane/apimachinery';
-import type { Headers } from '../exchange.ts';
-import type { RequestContext } from '../request-context.ts';
+import type { Exchange, Headers } from '../server/exchange.ts';
+import type { RequestInfo } from '../request/request-info.ts';
 import type { AuditEvent } from './audit-event.ts';
 import type { AuditDecision, AuditStage } from './audit-policy.ts';
 
 const maxUserAgent = 1024;
-const truncated = '...TRUNCATED';
+const truncationMark = '...TRUNCATED';
 const maxAnnotations = 64;
 
-/** What becomes known of one request while it is worked on. */
-export class AuditTrail {
+/** The parts of a request that events contain; every RequestContext satisfies it. */
+export interface AuditedRequest {
+  readonly exchange: Pick<Exchange, 'headers' | 'socket' | 'url'>;
+  readonly info: RequestInfo;
+  readonly user: UserInfo;
+  readonly auditId: string;
+  readonly receivedAt: number;
+}
+
+/** Collects the audit data of one request while it is processed, like `audit.AuditContext` of kube-apiserver. */
+export class AuditContext {
   readonly #decision: AuditDecision;
   readonly #user: UserInfo;
   readonly #annotations: Record<string, string> = Object.create(null) as Record<string, string>;
-  #known = 0;
+  #annotationCount = 0;
   #requestObject: Json | undefined;
   #objectName: { readonly name: string; readonly namespace: string; readonly uid: string } | undefined;
 
@@ -36,22 +45,22 @@ export class AuditTrail {
     return this.#decision.level === 'RequestResponse';
   }
 
-  /** The first value of a key stays: a later stage of the chain cannot rewrite what an earlier one said. */
+  /** Adds an annotation. The first value of a key is kept, so that later stages cannot overwrite it. `level`: minimum audit level. */
   annotate(key: string, value: string, level?: 'Request'): void {
     if (level === 'Request' && !this.#wantsRequest) return;
-    if (key in this.#annotations || this.#known >= maxAnnotations) return;
+    if (key in this.#annotations || this.#annotationCount >= maxAnnotations) return;
     this.#annotations[key] = value;
-    this.#known++;
+    this.#annotationCount++;
   }
 
-  /** The object a client sent, as decoded in the version of the request. What becomes of it later is not told. */
+  /** Records the object in the request body, before admission, in the version of the request. */
   requestObject(object: DeepReadonly<KubeObject>): void {
     const { name = '', namespace = '', uid = '' } = object.metadata;
     this.#objectName = { name, namespace, uid };
     if (this.#wantsRequest) this.#requestObject = structuredClone(object) as unknown as Json;
   }
 
-  /** A patch in JSON, as it came. One in YAML is left out: to read it once more would cost more than it tells. */
+  /** Records a JSON patch. A YAML patch is omitted, because it would have to be parsed a second time. */
   requestPatch(body: Buffer): void {
     if (!this.#wantsRequest) return;
     try {
@@ -65,10 +74,10 @@ export class AuditTrail {
     return this.#decision.level === 'Request' || this.#decision.level === 'RequestResponse';
   }
 
-  /** The event of a stage; undefined where the policy leaves it out. */
+  /** The event of a stage; undefined if the policy omits the stage. */
   event(
     stage: AuditStage,
-    context: RequestContext,
+    request: AuditedRequest,
     at: Date,
     outcome: {
       readonly status?: number;
@@ -77,7 +86,7 @@ export class AuditTrail {
     } = {},
   ): AuditEvent | undefined {
     if (this.#decision.omitStages.has(stage)) return undefined;
-    const { exchange, info } = context;
+    const { exchange, info } = request;
     const agent = exchange.headers['user-agent'];
     const addresses = sourceAddresses(exchange.headers, exchange.socket.remoteAddress);
     const responseStatus = statusOf(outcome);
@@ -86,27 +95,29 @@ export class AuditTrail {
       kind: 'Event',
       apiVersion: 'audit.k8s.io/v1',
       level: this.#decision.level,
-      auditID: context.auditId,
+      auditID: request.auditId,
       stage,
       requestURI: exchange.url,
       verb: info.verb,
       user: userOf(this.#user),
-      ...(context.user.name === this.#user.name ? {} : { impersonatedUser: userOf(context.user) }),
+      ...(request.user.name === this.#user.name ? {} : { impersonatedUser: userOf(request.user) }),
       ...(addresses.length === 0 ? {} : { sourceIPs: addresses }),
-      ...(typeof agent === 'string' ? { userAgent: shortened(agent) } : {}),
-      ...(info.isResourceRequest ? { objectRef: this.#objectRef(context) } : {}),
+      ...(typeof agent === 'string' ? { userAgent: truncate(agent) } : {}),
+      ...(info.isResourceRequest ? { objectRef: this.#objectRef(info) } : {}),
       ...(responseStatus === undefined ? {} : { responseStatus }),
       ...(stage === 'RequestReceived' || this.#requestObject === undefined
         ? {}
-        : { requestObject: this.#shown(this.#requestObject) }),
-      ...(done && outcome.responseObject !== undefined ? { responseObject: this.#shown(outcome.responseObject) } : {}),
-      requestReceivedTimestamp: formatMicroTime(new Date(context.receivedAt)),
+        : { requestObject: this.#withoutManagedFields(this.#requestObject) }),
+      ...(done && outcome.responseObject !== undefined
+        ? { responseObject: this.#withoutManagedFields(outcome.responseObject) }
+        : {}),
+      requestReceivedTimestamp: formatMicroTime(new Date(request.receivedAt)),
       stageTimestamp: formatMicroTime(at),
-      ...(this.#known === 0 ? {} : { annotations: { ...this.#annotations } }),
+      ...(this.#annotationCount === 0 ? {} : { annotations: { ...this.#annotations } }),
     };
   }
 
-  #objectRef({ info }: RequestContext): Record<string, string> {
+  #objectRef(info: RequestInfo): Record<string, string> {
     const sent = this.#objectName;
     const fields = {
       resource: info.resource,
@@ -120,11 +131,11 @@ export class AuditTrail {
     return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''));
   }
 
-  #shown(value: Json): Json {
+  #withoutManagedFields(value: Json): Json {
     if (!this.#decision.omitManagedFields || !isJsonObject(value)) return value;
     const { metadata } = value;
     if (!isJsonObject(metadata) || metadata['managedFields'] === undefined) return value;
-    const { managedFields: _left, ...rest } = metadata;
+    const { managedFields: _omitted, ...rest } = metadata;
     return { ...value, metadata: rest };
   }
 }
@@ -144,10 +155,10 @@ const userOf = ({ name, uid, groups, extra }: UserInfo): AuditEvent['user'] => (
   ...(Object.keys(extra).length === 0 ? {} : { extra: { ...extra } }),
 });
 
-const shortened = (agent: string): string =>
-  agent.length > maxUserAgent ? agent.slice(0, maxUserAgent) + truncated : agent;
+const truncate = (agent: string): string =>
+  agent.length > maxUserAgent ? agent.slice(0, maxUserAgent) + truncationMark : agent;
 
-/** Whom the request came from, as far as proxies tell; the peer last. */
+/** Source addresses: those reported by proxies, then the address of the peer. */
 function sourceAddresses(headers: Headers, remote: string | undefined): string[] {
   const list = (value: string | readonly string[] | undefined): string[] =>
     value === undefined

@@ -8,7 +8,7 @@ interface AuditUser {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** One stage of one request as `audit.k8s.io/v1` tells it (K9.3), in the order of the fields on the wire. */
+/** An Event of `audit.k8s.io/v1`: one stage of one request. Fields are in the order of the wire format. */
 export interface AuditEvent {
   readonly kind: 'Event';
   readonly apiVersion: 'audit.k8s.io/v1';
@@ -30,16 +30,16 @@ export interface AuditEvent {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Takes events, in order. */
+/** Records events, in order. */
 export interface AuditBackend {
-  /** Resolves when the event is where the backend's mode promises it to be. Rejects only where a failure must fail the request. */
+  /** Resolves when the event is recorded as the backend's mode requires. Rejects only if the failure must fail the request. */
   process(event: AuditEvent): Promise<void>;
-  /** Writes what waits, and gives back files and connections. */
+  /** Flushes pending events and closes files and connections. */
   close(): Promise<void>;
 }
 
-/** An event in one line of JSON. */
+/** An event as one line of JSON. */
 export const encodeAuditEvent = (event: AuditEvent): string => JSON.stringify(event, bigints);
 
-/** Integers beyond 2^53 in objects stay what they are to within a double; an audit log is read by people. */
+/** Integers above 2^53 lose precision, which is acceptable in an audit log. */
 const bigints = (_key: string, value: unknown): unknown => (typeof value === 'bigint' ? Number(value) : value);

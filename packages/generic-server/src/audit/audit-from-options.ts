@@ -1,6 +1,12 @@
-import { readFileSync } from 'node:fs';
-import { clientConfigOf, readKubeconfig, RestTransport } from '@multiplane/client';
-import { OptionError, type Clock, type Logger, type OptionValues, type Runnable } from '@multiplane/component-base';
+import { readClientConfig, RestTransport } from '@multiplane/client';
+import {
+  readOptionFile,
+  withOption,
+  type Clock,
+  type Logger,
+  type OptionValues,
+  type Runnable,
+} from '@multiplane/component-base';
 import type { AuditBackend, AuditEvent } from './audit-event.ts';
 import { AuditLogBackend } from './audit-log-backend.ts';
 import type { auditOptionTable } from './audit-options.ts';
@@ -11,29 +17,26 @@ import { BatchingBackend } from './batching-backend.ts';
 
 export type AuditOptions = OptionValues<typeof auditOptionTable>;
 
-/** How long lines of the log in batches may wait. */
+/** Parameters of `--audit-log-mode=batch`. */
 const logBatch = { bufferSize: 10_000, maxBatchSize: 100, maxBatchWaitMs: 1_000 };
 
-/** The audit of a server as its flags say; undefined without a policy. Throws OptionError for one that cannot be used. */
-export function configuredAudit(
+/** Creates the audit modules from the flags; undefined without a policy or a backend. Throws OptionError. */
+export function auditFromOptions(
   options: AuditOptions,
   modules: BackendModules & Pick<AuditModules, 'annotationsOf'>,
 ): (AuditModules & { readonly runnable: Runnable }) | undefined {
   const { auditPolicyFile: file } = options;
   const backends = [logBackend(options, modules), webhookBackend(options, modules)].filter((b) => b !== undefined);
   if (file === undefined || backends.length === 0) return undefined;
-  let policy: AuditPolicy;
-  try {
-    policy = AuditPolicy.parse(readFileSync(file, 'utf8'));
-  } catch (cause) {
-    throw new OptionError(`--audit-policy-file: ${file}: ${(cause as Error).message}`, { cause });
-  }
+  const flag = 'audit-policy-file';
+  const text = readOptionFile(flag, file);
+  const policy = withOption(flag, () => AuditPolicy.parse(text, file));
   const { annotationsOf, clock, logger } = modules;
-  const backend = new EveryBackend(backends);
+  const backend = new UnionBackend(backends);
   return {
     policy,
     backend,
-    // It stops after the listener, so that every request is told of.
+    // To be stopped after the listener, so that the events of all requests are recorded.
     runnable: { name: 'audit', start: () => Promise.resolve(), stop: () => backend.close() },
     clock,
     logger,
@@ -71,7 +74,7 @@ function logBackend(options: AuditOptions, modules: BackendModules): AuditBacken
 function webhookBackend(options: AuditOptions, modules: BackendModules): AuditBackend | undefined {
   const { auditWebhookConfigFile: file } = options;
   if (file === undefined) return undefined;
-  const config = clientConfigOf(readKubeconfig(file), file);
+  const config = withOption('audit-webhook-config-file', () => readClientConfig({ file }));
   const transport = new RestTransport({ config, userAgent: 'multiplane-audit' });
   const { pathname, search } = new URL(config.server);
   const send = auditWebhook(
@@ -91,8 +94,8 @@ function webhookBackend(options: AuditOptions, modules: BackendModules): AuditBa
   return { process: (event) => batches.process(event), close: () => batches.close().then(close) };
 }
 
-/** Several backends as one: each gets every event. */
-class EveryBackend implements AuditBackend {
+/** Sends every event to all backends. */
+class UnionBackend implements AuditBackend {
   readonly #backends: readonly AuditBackend[];
   constructor(backends: readonly AuditBackend[]) {
     this.#backends = backends;

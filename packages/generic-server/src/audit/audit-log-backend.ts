@@ -7,33 +7,33 @@ export interface AuditLogOptions {
   /** `-` is standard output. */
   readonly path: string;
   readonly format: 'json' | 'legacy';
-  /** Megabytes after which a new file begins; 0: never. */
+  /** Size in megabytes at which the file is rotated; 0: never. */
   readonly maxSizeMegabytes: number;
-  /** Old files that are kept; 0: all. */
+  /** Rotated files to keep; 0: all. */
   readonly maxBackups: number;
-  /** Days after which old files go; 0: never. */
+  /** Days to keep rotated files; 0: no limit. */
   readonly maxAgeDays: number;
 }
 
 interface AuditLogModules {
   readonly clock: Clock;
-  /** For the path `-`. */
+  /** Writes to standard output, for the path `-`. */
   readonly writeOut: (text: string) => void;
 }
 
 const lineBreak = Buffer.from('\n');
 const megabyte = 1024 * 1024;
 const day = 24 * 60 * 60 * 1000;
-/** What stands between stem and extension of an old file. */
+/** The part of a rotated file's name between stem and extension. */
 const rotationTime = /^-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}$/;
 
 /**
- * Events as lines of a file (K9.3). Lines that come while one is being written go out together with the next write, so
- * that the disk is asked once for many requests; each caller's promise resolves when its own line is written.
+ * Writes events as lines of a file. Lines that arrive during a write are written together by the next one; the promise of each
+ * caller resolves when its line is written.
  *
- * A full file is renamed to `<name>-<time>.<ext>`, and of those only so many, and only so old ones, are kept. Others may
- * move or remove these files, too: that costs no line. A line that a full disk or a crash cut off stays alone: the file is
- * opened anew behind it, and looked at for where it ends.
+ * A file of the maximum size is renamed to `<name>-<time>.<ext>`; rotated files are removed by number and age. Other programs
+ * may move or remove the files without loss of lines. After a failed write, and on start, the file is reopened; if it ends
+ * within a line, a line break is written first, so that a torn line does not corrupt the next one.
  */
 export class AuditLogBackend implements AuditBackend {
   readonly #options: AuditLogOptions;
@@ -56,7 +56,7 @@ export class AuditLogBackend implements AuditBackend {
 
   process(event: AuditEvent): Promise<void> {
     this.#waiting.push(`${this.#options.format === 'json' ? encodeAuditEvent(event) : legacyLine(event)}\n`);
-    // Everybody who comes before the next write begins waits for that one.
+    // All events that arrive before the next write starts share it.
     this.#next ??= this.#writing.then(() => {
       this.#next = undefined;
       const text = this.#waiting.join('');
@@ -87,7 +87,7 @@ export class AuditLogBackend implements AuditBackend {
         await this.#rotate();
       await (this.#file as FileHandle).appendFile(this.#isTorn ? Buffer.concat([lineBreak, bytes]) : bytes);
     } catch (error) {
-      // Any part of it may have been written.
+      // The text may have been written partially.
       await this.#close();
       throw error;
     }
@@ -113,15 +113,15 @@ export class AuditLogBackend implements AuditBackend {
     await this.#close();
     const extension = extname(path);
     const stem = basename(path, extension);
-    // No two of one name: the second would take the place of the first.
+    // Names must be unique: the second file would replace the first.
     this.#rotatedAt = Math.max(this.#clock.now(), this.#rotatedAt + 1);
     const time = new Date(this.#rotatedAt).toISOString().replaceAll(':', '-').slice(0, -1);
     await unlessMissing(rename(path, join(dirname(path), `${stem}-${time}${extension}`)));
     await this.#open();
-    await this.#sweep(stem, extension);
+    await this.#removeOld(stem, extension);
   }
 
-  async #sweep(stem: string, extension: string): Promise<void> {
+  async #removeOld(stem: string, extension: string): Promise<void> {
     const { path, maxAgeDays, maxBackups } = this.#options;
     const folder = dirname(path);
     const old = (await readdir(folder))
@@ -152,7 +152,7 @@ async function unlessMissing<T>(done: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** One line for people, as older releases wrote it. */
+/** An event in the `legacy` text format of kube-apiserver. */
 function legacyLine(event: AuditEvent): string {
   const groups = (list: readonly string[] | undefined): string =>
     list === undefined ? '<none>' : list.map((group) => `\\"${group}\\"`).join(',');

@@ -60,7 +60,7 @@ describe('the first rule that matches decides', () => {
     expect(policyOf(rules).decide(attributes).level).toBe(level);
   });
 
-  test('stages are left out by the policy and by the rule', () => {
+  test('stages are omitted by the policy and by the rule', () => {
     const policy = AuditPolicy.parse(
       'apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nomitManagedFields: true\nrules:\n- {level: Request, omitStages: [Panic]}',
     );
@@ -71,10 +71,19 @@ describe('the first rule that matches decides', () => {
 });
 
 test.each([
-  ['[]', 'the policy is not an object'],
-  ['{apiVersion: audit.k8s.io/v1beta1, kind: Policy, rules: [{level: None}]}', 'must be a Policy of audit.k8s.io/v1'],
+  ['[]', 'audit policy: must be an audit policy, got array'],
+  [
+    '{apiVersion: audit.k8s.io/v1beta1, kind: Policy, rules: [{level: None}]}',
+    'apiVersion: Unsupported value: "audit.k8s.io/v1beta1": supported values: "audit.k8s.io/v1"',
+  ],
+  ['{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: None, user: [x]}]}', 'unknown field "rules[0].user"'],
+  ['{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{users: [x]}]}', 'rules[0].level: Required value'],
+  [
+    '{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: None, users: x}]}',
+    'rules[0].users: must be of type array, got string',
+  ],
   ['{apiVersion: audit.k8s.io/v1, kind: Policy, rules: []}', 'loaded illegal policy with 0 rules'],
-  ['{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: All}]}', 'rules[0].level: Unsupported value'],
+  ['{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: All}]}', 'rules[0].level: Unsupported value: "All"'],
   ['{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: None, omitStages: [x]}]}', 'rules[0].omitStages'],
   [
     '{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: None, nonResourceURLs: ["/a"], namespaces: [x]}]}',

@@ -1,132 +1,92 @@
-import { isJsonObject, parseYaml, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { parseYaml } from '@multiplane/apimachinery';
+import { ConfigurationDocument, ConfigurationError } from '@multiplane/component-base';
 import type { AuthorizationAttributes } from '../authorization/authorizer.ts';
+import {
+  auditPolicySchema,
+  type AuditGroupResources,
+  type AuditLevel,
+  type AuditPolicyDocument,
+  type AuditPolicyRule,
+  type AuditStage,
+} from './audit-policy-schema.ts';
 
-const levels = ['None', 'Metadata', 'Request', 'RequestResponse'] as const;
-export type AuditLevel = (typeof levels)[number];
-const stages = ['RequestReceived', 'ResponseStarted', 'ResponseComplete', 'Panic'] as const;
-export type AuditStage = (typeof stages)[number];
+export type { AuditLevel, AuditStage } from './audit-policy-schema.ts';
 
-/** What is told of one request. */
+/** What is recorded of a request. */
 export interface AuditDecision {
   readonly level: AuditLevel;
   readonly omitStages: ReadonlySet<AuditStage>;
   readonly omitManagedFields: boolean;
 }
 
-interface GroupResources {
-  readonly group: string;
-  readonly resources: readonly string[];
-  readonly resourceNames: readonly string[];
-}
-
-interface Rule {
+interface Rule extends Omit<Required<AuditPolicyRule>, 'level' | 'omitStages' | 'omitManagedFields' | 'resources'> {
   readonly decision: AuditDecision;
-  readonly users: readonly string[];
-  readonly userGroups: readonly string[];
-  readonly verbs: readonly string[];
-  readonly resources: readonly GroupResources[];
-  readonly namespaces: readonly string[];
-  readonly nonResourceURLs: readonly string[];
+  readonly resources: readonly Required<AuditGroupResources>[];
 }
 
-const nothing: AuditDecision = { level: 'None', omitStages: new Set(), omitManagedFields: false };
+const notAudited: AuditDecision = { level: 'None', omitStages: new Set(), omitManagedFields: false };
 
-/** A policy that cannot be used; the message says where and why. */
-export class AuditPolicyError extends Error {
-  override readonly name = 'AuditPolicyError';
-}
+const document = new ConfigurationDocument<AuditPolicyDocument>({ schema: auditPolicySchema }, { decode: parseYaml });
 
-/** Which requests are told about and how much (K9.3): the first rule that matches decides; without one, nothing is told. */
+/** Decides the audit level of requests: the first rule that matches; a request that no rule matches is not audited. */
 export class AuditPolicy {
   readonly #rules: readonly Rule[];
   private constructor(rules: readonly Rule[]) {
     this.#rules = rules;
   }
 
-  /** Reads a policy of `audit.k8s.io/v1` in YAML or JSON. Throws an {@link AuditPolicyError}. */
-  static parse(text: string): AuditPolicy {
-    const policy = parseYaml(text);
-    if (!isJsonObject(policy)) throw new AuditPolicyError('the policy is not an object');
-    if (policy['apiVersion'] !== 'audit.k8s.io/v1' || policy['kind'] !== 'Policy')
-      throw new AuditPolicyError('the policy must be a Policy of audit.k8s.io/v1');
-    const rules = policy['rules'];
-    if (!Array.isArray(rules) || rules.length === 0) throw new AuditPolicyError('loaded illegal policy with 0 rules');
-    const omitStages = stagesOf(policy['omitStages'], 'omitStages');
-    const omitManagedFields = policy['omitManagedFields'] === true;
-    return new AuditPolicy(rules.map((rule, index) => ruleOf(rule, `rules[${index}]`, omitStages, omitManagedFields)));
+  /** Reads a Policy of `audit.k8s.io/v1` in YAML or JSON; `file` names it in errors. Throws ConfigurationError. */
+  static parse(text: string, file = 'audit policy'): AuditPolicy {
+    const policy = document.parse(text, file);
+    const { rules = [] } = policy;
+    const problems = rules.length === 0 ? ['loaded illegal policy with 0 rules'] : rules.flatMap(ruleProblems);
+    if (problems.length > 0) throw new ConfigurationError(file, problems);
+    return new AuditPolicy(rules.map((rule) => completeRule(rule, policy)));
   }
 
   decide(attributes: AuthorizationAttributes): AuditDecision {
-    return this.#rules.find((rule) => matches(rule, attributes))?.decision ?? nothing;
+    return this.#rules.find((rule) => matches(rule, attributes))?.decision ?? notAudited;
   }
 }
 
-function ruleOf(value: Json, path: string, omitStages: readonly AuditStage[], omitManagedFields: boolean): Rule {
-  if (!isJsonObject(value)) throw new AuditPolicyError(`${path}: must be an object`);
-  const level = levels.find((known) => known === value['level']);
-  if (level === undefined)
-    throw new AuditPolicyError(`${path}.level: Unsupported value: supported values: ${levels.join(', ')}`);
-  const nonResourceURLs = texts(value, 'nonResourceURLs', path);
-  const resources = groupsOf(value['resources'], `${path}.resources`);
-  const namespaces = texts(value, 'namespaces', path);
+/** The rules of kube-apiserver's validation that relate several fields, in its words. */
+function ruleProblems(rule: AuditPolicyRule, index: number): string[] {
+  const { nonResourceURLs = [], resources = [], namespaces = [] } = rule;
+  const path = `rules[${index}]`;
+  const problems: string[] = [];
   if (nonResourceURLs.length > 0 && (resources.length > 0 || namespaces.length > 0))
-    throw new AuditPolicyError(
-      `${path}.nonResourceURLs: rules cannot apply to both regular resources and non-resource URLs`,
-    );
+    problems.push(`${path}.nonResourceURLs: rules cannot apply to both regular resources and non-resource URLs`);
   for (const url of nonResourceURLs) {
     if (url !== '*' && (!url.startsWith('/') || url.slice(0, -1).includes('*')))
-      throw new AuditPolicyError(
-        `${path}.nonResourceURLs: ${url} must begin with a slash and may only end with a star`,
-      );
+      problems.push(`${path}.nonResourceURLs: ${url} must begin with a slash and may only end with a star`);
   }
+  for (const [at, group] of resources.entries()) {
+    if ((group.resourceNames ?? []).length > 0 && (group.resources ?? []).length === 0)
+      problems.push(`${path}.resources[${at}].resourceNames: using resourceNames requires at least one resource`);
+  }
+  return problems;
+}
+
+/** A rule with defaults; what the policy omits is omitted by every rule. */
+function completeRule(rule: AuditPolicyRule, policy: AuditPolicyDocument): Rule {
+  const { level, users = [], userGroups = [], verbs = [], namespaces = [], nonResourceURLs = [] } = rule;
   return {
     decision: {
       level,
-      omitStages: new Set([...omitStages, ...stagesOf(value['omitStages'], `${path}.omitStages`)]),
-      omitManagedFields:
-        typeof value['omitManagedFields'] === 'boolean' ? value['omitManagedFields'] : omitManagedFields,
+      omitStages: new Set([...(policy.omitStages ?? []), ...(rule.omitStages ?? [])]),
+      omitManagedFields: rule.omitManagedFields ?? policy.omitManagedFields ?? false,
     },
-    users: texts(value, 'users', path),
-    userGroups: texts(value, 'userGroups', path),
-    verbs: texts(value, 'verbs', path),
-    resources,
+    users,
+    userGroups,
+    verbs,
+    resources: (rule.resources ?? []).map(({ group = '', resources = [], resourceNames = [] }) => ({
+      group,
+      resources,
+      resourceNames,
+    })),
     namespaces,
     nonResourceURLs,
   };
-}
-
-function groupsOf(value: Json | undefined, path: string): GroupResources[] {
-  if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) throw new AuditPolicyError(`${path}: must be a list`);
-  return value.map((item, index) => {
-    const at = `${path}[${index}]`;
-    if (!isJsonObject(item)) throw new AuditPolicyError(`${at}: must be an object`);
-    const { group } = item;
-    const resources = texts(item, 'resources', at);
-    const resourceNames = texts(item, 'resourceNames', at);
-    if (resourceNames.length > 0 && resources.length === 0)
-      throw new AuditPolicyError(`${at}.resourceNames: using resourceNames requires at least one resource`);
-    return { group: typeof group === 'string' ? group : '', resources, resourceNames };
-  });
-}
-
-function texts(holder: JsonObject, field: string, path: string): string[] {
-  const value = holder[field];
-  if (value === undefined || value === null) return [];
-  if (!Array.isArray(value) || !value.every((item) => typeof item === 'string'))
-    throw new AuditPolicyError(`${path}.${field}: must be a list of texts`);
-  return value;
-}
-
-function stagesOf(value: Json | undefined, path: string): AuditStage[] {
-  if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) throw new AuditPolicyError(`${path}: must be a list`);
-  return value.map((item) => {
-    const stage = stages.find((known) => known === item);
-    if (stage === undefined)
-      throw new AuditPolicyError(`${path}: Unsupported value: supported values: ${stages.join(', ')}`);
-    return stage;
-  });
 }
 
 function matches(rule: Rule, attributes: AuthorizationAttributes): boolean {
@@ -147,7 +107,7 @@ function matchesResource(rule: Rule, attributes: AuthorizationAttributes): boole
 }
 
 function matchesGroup(
-  { group, resources, resourceNames }: GroupResources,
+  { group, resources, resourceNames }: Required<AuditGroupResources>,
   attributes: AuthorizationAttributes,
 ): boolean {
   if (group !== attributes.group) return false;

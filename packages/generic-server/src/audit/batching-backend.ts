@@ -2,23 +2,23 @@ import type { Clock, Logger, Timer } from '@multiplane/component-base';
 import type { AuditBackend, AuditEvent } from './audit-event.ts';
 
 export interface BatchingOptions {
-  /** Events that wait at most; more are lost, and the log says so. */
+  /** Maximum number of buffered events; further events are dropped and reported in the log. */
   readonly bufferSize: number;
   readonly maxBatchSize: number;
   readonly maxBatchWaitMs: number;
 }
 
 /**
- * Collects events and hands them over in batches, one batch at a time, when there are enough of them or the first has
- * waited long enough. Requests never wait for it. What does not fit is dropped and counted: an audit backend that is
- * down must not take the API with it.
+ * Buffers events and sends them in batches, one batch at a time, when a batch is full or its first event has waited long
+ * enough. Requests never wait. Events beyond the buffer are dropped and counted, so that an unavailable audit backend does not
+ * affect the API.
  */
 export class BatchingBackend implements AuditBackend {
   readonly #options: BatchingOptions;
   readonly #send: (events: readonly AuditEvent[]) => Promise<void>;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  #waiting: AuditEvent[] = [];
+  #buffer: AuditEvent[] = [];
   #dropped = 0;
   #timer: Timer | undefined;
   #sending: Promise<void> | undefined;
@@ -26,7 +26,7 @@ export class BatchingBackend implements AuditBackend {
   constructor(
     options: BatchingOptions,
     modules: {
-      /** Hands a batch over; tries again by itself. */
+      /** Sends a batch, including retries. */
       readonly send: (events: readonly AuditEvent[]) => Promise<void>;
       readonly clock: Clock;
       readonly logger: Logger;
@@ -40,41 +40,41 @@ export class BatchingBackend implements AuditBackend {
 
   process(event: AuditEvent): Promise<void> {
     const { bufferSize, maxBatchSize, maxBatchWaitMs } = this.#options;
-    if (this.#waiting.length >= bufferSize) {
-      if (this.#dropped++ === 0) this.#logger.warn('audit events are lost: the buffer is full', { bufferSize });
+    if (this.#buffer.length >= bufferSize) {
+      if (this.#dropped++ === 0) this.#logger.warn('dropping audit events: buffer is full', { bufferSize });
       return Promise.resolve();
     }
-    this.#waiting.push(event);
-    if (this.#waiting.length >= maxBatchSize) this.#begin();
-    else this.#timer ??= this.#clock.after(maxBatchWaitMs, () => this.#begin());
+    this.#buffer.push(event);
+    if (this.#buffer.length >= maxBatchSize) this.#flush();
+    else this.#timer ??= this.#clock.after(maxBatchWaitMs, () => this.#flush());
     return Promise.resolve();
   }
 
   async close(): Promise<void> {
     this.#timer?.cancel();
-    this.#begin();
+    this.#flush();
     while (this.#sending !== undefined) await this.#sending;
   }
 
-  #begin(): void {
+  #flush(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    if (this.#sending !== undefined || this.#waiting.length === 0) return;
+    if (this.#sending !== undefined || this.#buffer.length === 0) return;
     this.#sending = this.#sendAll().finally(() => {
       this.#sending = undefined;
     });
   }
 
   async #sendAll(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, this.#options.maxBatchSize);
+    while (this.#buffer.length > 0) {
+      const batch = this.#buffer.splice(0, this.#options.maxBatchSize);
       try {
         await this.#send(batch);
       } catch (error) {
-        this.#logger.error('audit events were not delivered', { events: batch.length, error });
+        this.#logger.error('failed to send audit events', { events: batch.length, error });
       }
       if (this.#dropped > 0) {
-        this.#logger.warn('audit events were lost', { events: this.#dropped });
+        this.#logger.warn('dropped audit events', { events: this.#dropped });
         this.#dropped = 0;
       }
     }

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import type { Exchange } from '../exchange.ts';
-import type { RequestInfo } from '../request-info.ts';
+import type { Exchange } from '../server/exchange.ts';
+import type { RequestInfo } from '../request/request-info.ts';
 import { BearerTokenAuthenticator, bearerToken, UnionTokenAuthenticator } from './bearer-token.ts';
 import { ServiceAccountTokens } from './service-account-tokens.ts';
 import { parseTokenFile, StaticTokenAuthenticator } from './static-tokens.ts';
@@ -23,18 +23,21 @@ function authenticator(anonymous = true): UnionAuthenticator {
 }
 
 describe('bearer tokens', () => {
-  test('a known token names its user, who is authenticated from then on', async () => {
+  test('a known token authenticates its user', async () => {
     const response = await authenticator().authenticate(withHeaders({ authorization: 'bearer  secret' }), info);
     expect(response?.user).toMatchObject({ name: 'alice', groups: ['team', 'system:authenticated'] });
   });
 
-  test.each([['Bearer wrong'], ['Bearer a b']])('%s is a wrong credential, never anonymous', async (authorization) => {
-    const attempt = async (): Promise<unknown> => authenticator().authenticate(withHeaders({ authorization }), info);
-    await expect(attempt()).rejects.toThrow('no authenticator accepted');
-  });
+  test.each([['Bearer wrong'], ['Bearer a b']])(
+    '%s is an invalid credential, never anonymous',
+    async (authorization) => {
+      const attempt = async (): Promise<unknown> => authenticator().authenticate(withHeaders({ authorization }), info);
+      await expect(attempt()).rejects.toThrow('no authenticator accepted');
+    },
+  );
 
   test.each([['Bearer '], ['Bearer'], ['Basic YTpi'], ['']])(
-    '%j presents nothing: a stranger, never somebody',
+    '%j is no credential: anonymous, never another user',
     async (authorization) => {
       expect((await authenticator().authenticate(withHeaders({ authorization }), info))?.user.name).toBe(
         'system:anonymous',
@@ -43,13 +46,13 @@ describe('bearer tokens', () => {
     },
   );
 
-  test('a repeated header is refused', async () => {
+  test('a repeated header is rejected', async () => {
     const exchange = withHeaders({ authorization: ['Bearer secret', 'Bearer secret'] });
     const attempt = async (): Promise<unknown> => authenticator().authenticate(exchange, info);
     await expect(attempt()).rejects.toThrow('no authenticator accepted');
   });
 
-  test('nothing presented is anonymous where that is allowed, else nobody', async () => {
+  test('a request without credentials is anonymous if allowed, else unauthenticated', async () => {
     expect((await authenticator().authenticate(withHeaders({}), info))?.user).toMatchObject({
       name: 'system:anonymous',
       groups: ['system:unauthenticated'],
@@ -57,7 +60,7 @@ describe('bearer tokens', () => {
     expect(await authenticator(false).authenticate(withHeaders({}), info)).toBeUndefined();
   });
 
-  test('a token longer than any real one is not even looked at', () => {
+  test('an oversized token is not hashed', () => {
     expect(() => bearerToken(`Bearer ${'x'.repeat(100_000)}`)).toThrow('too long');
   });
 });
@@ -77,7 +80,7 @@ describe('token file', () => {
     expect(await tokens.authenticateToken('')).toBeUndefined();
   });
 
-  test('a bad line is named', () => {
+  test('errors name the line', () => {
     expect(() => parseTokenFile('t1,u1,1\nt2,u2\n')).toThrow('line 2');
     expect(() => parseTokenFile('t1,u1,1,"a\n')).toThrow('line 1');
   });
@@ -118,7 +121,7 @@ describe('service account tokens', () => {
       expirationSeconds: 600,
     });
 
-  test('name the account, its groups and its logical cluster', async () => {
+  test('authenticate the account with its groups and logical cluster', async () => {
     const { token } = await issue();
     expect(await tokens.authenticateToken(token, ['api', 'other'])).toMatchObject({
       user: {
@@ -131,7 +134,7 @@ describe('service account tokens', () => {
     });
   });
 
-  test('end with their time, give or take a minute', async () => {
+  test('expire, with a leeway of a minute', async () => {
     const { token } = await issue();
     now += 650_000;
     expect(await tokens.authenticateToken(token, ['api'])).toBeDefined();
@@ -139,21 +142,21 @@ describe('service account tokens', () => {
     await expect(tokens.authenticateToken(token, ['api'])).rejects.toThrow('expired');
   });
 
-  test('end with the account, and with its replacement by one of the same name', async () => {
+  test('are revoked by deleting or recreating the account', async () => {
     const { token } = await issue();
     expect(await tokens.authenticateToken(token, ['api'])).toBeDefined();
     objects.set('abc/ns/sa/r', object('ServiceAccount', 'r', 'uid-2'));
     await expect(tokens.authenticateToken(token, ['api'])).rejects.toThrow('replaced');
     objects.clear();
-    await expect(tokens.authenticateToken(token, ['api'])).rejects.toThrow('gone');
+    await expect(tokens.authenticateToken(token, ['api'])).rejects.toThrow('does not exist');
   });
 
-  test('are good for their audiences only', async () => {
+  test('are valid for their audiences only', async () => {
     const { token } = await issue(['other']);
     await expect(tokens.authenticateToken(token, ['api'])).rejects.toThrow('audiences');
   });
 
-  test('a changed signature, another key and another issuer are refused', async () => {
+  test('a changed signature, another key and another issuer are rejected', async () => {
     const { token } = await issue();
     const forged = `${token.slice(0, -4)}AAAA`;
     await expect(tokens.authenticateToken(forged, ['api'])).rejects.toThrow('invalid service account token');
@@ -171,7 +174,7 @@ describe('service account tokens', () => {
     ).toBeUndefined();
   });
 
-  test('a token of a Secret lives as long as the Secret holds it', async () => {
+  test('a token of a Secret is valid while the Secret contains it', async () => {
     const token = await tokens.issueLegacy({
       cluster,
       namespace: 'ns',

@@ -1,29 +1,29 @@
 import type { UserInfo } from '@multiplane/apimachinery';
-import type { Exchange } from '../exchange.ts';
-import type { RequestInfo } from '../request-info.ts';
+import type { Exchange } from '../server/exchange.ts';
+import type { RequestInfo } from '../request/request-info.ts';
 
-/** An answer, or the promise of one: most who ask need not wait, and a promise for each of them costs every request. */
-export type Soon<T> = T | Promise<T>;
+/** A value or a promise of it: most callers are authenticated synchronously, which saves a promise per request. */
+export type MaybePromise<T> = T | Promise<T>;
 
 /**
- * Finds out who makes a request. Undefined: nothing was presented that this authenticator knows; throws when something
- * was presented and is wrong (the union goes on and answers 401 when nobody succeeds).
+ * Authenticates a request. Returns undefined if the request has no credential of this authenticator's kind; throws for an
+ * invalid credential. The union then tries the next authenticator and rejects the request with 401 if none succeeds.
  */
 export interface RequestAuthenticator {
-  authenticate(exchange: Exchange, info: RequestInfo): Soon<AuthenticationResponse | undefined>;
+  authenticate(exchange: Exchange, info: RequestInfo): MaybePromise<AuthenticationResponse | undefined>;
 }
 
-/** The same for one bearer token. `connection` is the one it came over, if over any. */
+/** Authenticates a bearer token. `connection`: the connection of the request, if any, as a key for caches. */
 export interface TokenAuthenticator {
   authenticateToken(
     token: string,
     audiences: readonly string[],
     connection?: object,
-  ): Soon<AuthenticationResponse | undefined>;
+  ): MaybePromise<AuthenticationResponse | undefined>;
 }
 
 export interface AuthenticationResponse {
   readonly user: UserInfo;
-  /** Audiences the credential is valid for, of those asked for. */
+  /** The requested audiences for which the credential is valid. */
   readonly audiences?: readonly string[] | undefined;
 }

@@ -1,19 +1,25 @@
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../server/exchange.ts';
 import { offeredProtocols, protocolToken } from '../server/web-socket-protocols.ts';
-import { askInTurn } from './ask-in-turn.ts';
-import type { AuthenticationResponse, RequestAuthenticator, Soon, TokenAuthenticator } from './authenticator.ts';
+import { tryAuthenticators } from './try-authenticators.ts';
+import type {
+  AuthenticationResponse,
+  RequestAuthenticator,
+  MaybePromise,
+  TokenAuthenticator,
+} from './authenticator.ts';
 
 interface BearerTokenOptions {
-  /** Audiences of this server: a token must be valid for one of them. */
+  /** Audiences of the server; a token must be valid for at least one. */
   readonly audiences: readonly string[];
 }
 
-/** Longest token that is looked at; beyond it nothing is hashed or verified. */
+/** Longer tokens are rejected before they are hashed or verified. */
 const maxTokenLength = 64 * 1024;
 
 /**
- * `Authorization: Bearer <token>`, or the protocols of a WebSocket where there is no such header (K7.2). Another scheme, or a Bearer scheme with nothing behind it, presents nothing: such
- * a caller is a stranger, never somebody else (CVE-2023-48312). A repeated header is a wrong credential.
+ * Authenticates `Authorization: Bearer <token>`, or the token in the subprotocols of a WebSocket without such a header. Other
+ * schemes and empty tokens are no credential: the request is anonymous, and never gets another identity (CVE-2023-48312). A
+ * repeated header is an invalid credential.
  */
 export class BearerTokenAuthenticator implements RequestAuthenticator {
   readonly #audiences: readonly string[];
@@ -23,23 +29,23 @@ export class BearerTokenAuthenticator implements RequestAuthenticator {
     this.#tokens = modules.tokens;
   }
 
-  authenticate(exchange: Exchange): Soon<AuthenticationResponse | undefined> {
+  authenticate(exchange: Exchange): MaybePromise<AuthenticationResponse | undefined> {
     const header = exchange.headers['authorization'];
     if (header !== undefined && typeof header !== 'string') throw new Error('more than one Authorization header');
     const token = header === undefined ? webSocketToken(exchange) : bearerToken(header);
     if (token === undefined) return undefined;
     const response = this.#tokens.authenticateToken(token, this.#audiences, exchange.socket);
-    return response instanceof Promise ? response.then(accepted) : accepted(response);
+    return response instanceof Promise ? response.then(requireResponse) : requireResponse(response);
   }
 }
 
-/** A token was presented: it is somebody's, or wrong. */
-function accepted(response: AuthenticationResponse | undefined): AuthenticationResponse {
+/** Rejects a token that no authenticator recognizes. */
+function requireResponse(response: AuthenticationResponse | undefined): AuthenticationResponse {
   if (response === undefined) throw new Error('invalid bearer token');
   return response;
 }
 
-/** The token that a browser's WebSocket brings; looked for only where one is asked for. */
+/** The token in the subprotocols of a WebSocket request. */
 function webSocketToken({ headers }: Exchange): string | undefined {
   if (String(headers['upgrade']).toLowerCase() !== 'websocket') return undefined;
   const offered = [headers['sec-websocket-protocol'] ?? []].flat().join(',');
@@ -47,10 +53,10 @@ function webSocketToken({ headers }: Exchange): string | undefined {
   return protocolToken(offeredProtocols(offered));
 }
 
-/** As nearly all send it: nothing to trim, nothing to split. */
+/** The common form, which needs no trimming or splitting. */
 const plainBearer = /^Bearer [\w.~+/=-]{1,8192}$/;
 
-/** The token behind a Bearer scheme (any case); undefined for another scheme or an empty token. Throws for one of absurd length. */
+/** The token of an `Authorization` header; undefined for another scheme or an empty token. Throws for an oversized token. */
 export function bearerToken(header: string): string | undefined {
   if (plainBearer.test(header)) return header.slice(7);
   const text = header.trim();
@@ -60,7 +66,7 @@ export function bearerToken(header: string): string | undefined {
   return token === '' ? undefined : token;
 }
 
-/** Asks token authenticators in their order; errors are collected as in the union of request authenticators. */
+/** Tries token authenticators in order. Throws the collected errors if none succeeds and at least one failed. */
 export class UnionTokenAuthenticator implements TokenAuthenticator {
   readonly #authenticators: readonly TokenAuthenticator[];
   constructor(modules: { readonly authenticators: readonly TokenAuthenticator[] }) {
@@ -71,18 +77,18 @@ export class UnionTokenAuthenticator implements TokenAuthenticator {
     token: string,
     audiences: readonly string[],
     connection?: object,
-  ): Soon<AuthenticationResponse | undefined> {
+  ): MaybePromise<AuthenticationResponse | undefined> {
     const failures: unknown[] = [];
-    const ask = (authenticator: TokenAuthenticator): Soon<AuthenticationResponse | undefined> =>
+    const authenticate = (authenticator: TokenAuthenticator): MaybePromise<AuthenticationResponse | undefined> =>
       authenticator.authenticateToken(token, audiences, connection);
-    const response = askInTurn(this.#authenticators, ask, failures);
+    const response = tryAuthenticators(this.#authenticators, authenticate, failures);
     return response instanceof Promise
-      ? response.then((late) => unlessRefused(late, failures))
-      : unlessRefused(response, failures);
+      ? response.then((resolved) => throwFailures(resolved, failures))
+      : throwFailures(response, failures);
   }
 }
 
-function unlessRefused(
+function throwFailures(
   response: AuthenticationResponse | undefined,
   failures: readonly unknown[],
 ): AuthenticationResponse | undefined {

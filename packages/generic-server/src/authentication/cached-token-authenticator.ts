@@ -1,38 +1,38 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '@multiplane/component-base';
-import { ExpiringAnswers } from '../webhooks/expiring-answers.ts';
+import { SharedLookupCache } from '../webhooks/shared-lookup-cache.ts';
 import type { AuthenticationResponse, TokenAuthenticator } from './authenticator.ts';
 
 const maxEntries = 4096;
 
 /**
- * Remembers for a short while what another authenticator said of a token (K7.1). Tokens are kept as hashes. What went
- * wrong is not remembered.
+ * Caches the responses of another token authenticator for a short time, like kube-apiserver's token cache. Keys are hashes of
+ * tokens. Errors are not cached.
  */
-export class CachedTokens implements TokenAuthenticator {
-  readonly #options: { readonly acceptedMs: number; readonly refusedMs: number };
+export class CachedTokenAuthenticator implements TokenAuthenticator {
+  readonly #options: { readonly successTtlMs: number; readonly failureTtlMs: number };
   readonly #delegate: TokenAuthenticator;
-  readonly #answers: ExpiringAnswers<AuthenticationResponse | undefined>;
+  readonly #cache: SharedLookupCache<AuthenticationResponse | undefined>;
 
   constructor(
     options: {
-      /** How long a token stays accepted. */
-      readonly acceptedMs: number;
-      /** How long it stays unknown. */
-      readonly refusedMs: number;
+      /** How long an authenticated token stays valid. */
+      readonly successTtlMs: number;
+      /** How long a token stays unknown. */
+      readonly failureTtlMs: number;
     },
     modules: { readonly delegate: TokenAuthenticator; readonly clock: Clock },
   ) {
     this.#options = options;
     this.#delegate = modules.delegate;
-    this.#answers = new ExpiringAnswers({ maxEntries }, modules);
+    this.#cache = new SharedLookupCache({ maxEntries }, modules);
   }
 
   authenticateToken(token: string, audiences: readonly string[]): Promise<AuthenticationResponse | undefined> {
-    const { acceptedMs, refusedMs } = this.#options;
-    return this.#answers.get(hash('sha256', JSON.stringify([token, audiences]), 'base64'), async () => {
+    const { successTtlMs, failureTtlMs } = this.#options;
+    return this.#cache.get(hash('sha256', JSON.stringify([token, audiences]), 'base64'), async () => {
       const value = await this.#delegate.authenticateToken(token, audiences);
-      return { value, ttlMs: value === undefined ? refusedMs : acceptedMs };
+      return { value, ttlMs: value === undefined ? failureTtlMs : successTtlMs };
     });
   }
 }

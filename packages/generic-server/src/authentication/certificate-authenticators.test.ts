@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { beforeAll, expect, test } from '@jest/globals';
 import { parseOptions } from '@multiplane/component-base';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
-import { certificateAuthentication, configuredRequestHeader } from './certificate-authentication.ts';
+import { certificateAuthenticators, requestHeaderAuthenticator } from './certificate-authenticators.ts';
 import type { CertificateAuthorities } from './client-certificate.ts';
 import { requestHeaderOptionTable } from './request-header-options.ts';
 
@@ -18,17 +18,19 @@ const bundle = (...list: X509Certificate[]): CertificateAuthorities => ({ curren
 const options = (...args: string[]) => parseOptions(requestHeaderOptionTable, { args }).values;
 const now = (): number => Date.now();
 
-test('who signs users signs no proxies that any name will do for', () => {
+test('a CA of users cannot sign proxies without allowed names', () => {
   const shared = { users: bundle(one), proxies: bundle(other, one), now };
-  expect(() => configuredRequestHeader(options(), shared)).toThrow(
+  expect(() => requestHeaderAuthenticator(options(), shared)).toThrow(
     '--requestheader-client-ca-file shares a CA with --client-ca-file: --requestheader-allowed-names is required',
   );
-  expect(() => configuredRequestHeader(options('--requestheader-allowed-names=front-proxy'), shared)).not.toThrow();
-  expect(() => configuredRequestHeader(options(), { users: bundle(one), proxies: bundle(other), now })).not.toThrow();
-  expect(() => configuredRequestHeader(options(), { proxies: bundle(one), now })).not.toThrow();
+  expect(() => requestHeaderAuthenticator(options('--requestheader-allowed-names=front-proxy'), shared)).not.toThrow();
+  expect(() =>
+    requestHeaderAuthenticator(options(), { users: bundle(one), proxies: bundle(other), now }),
+  ).not.toThrow();
+  expect(() => requestHeaderAuthenticator(options(), { proxies: bundle(one), now })).not.toThrow();
 });
 
-test('without authorities of users only proxies are asked', () => {
-  expect(certificateAuthentication(options(), { proxies: bundle(one), now })).toHaveLength(1);
-  expect(certificateAuthentication(options(), { users: bundle(one), now })).toHaveLength(2);
+test('without user CAs only proxies are authenticated', () => {
+  expect(certificateAuthenticators(options(), { proxies: bundle(one), now })).toHaveLength(1);
+  expect(certificateAuthenticators(options(), { users: bundle(one), now })).toHaveLength(2);
 });

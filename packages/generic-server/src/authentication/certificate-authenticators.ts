@@ -7,25 +7,25 @@ import { X509Authenticator } from './x509-authenticator.ts';
 
 type Options = Omit<OptionValues<typeof requestHeaderOptionTable>, 'requestheaderClientCaFile'>;
 
-export interface CertificateAuthenticationModules {
-  /** Who signs users; absent: nobody. */
+export interface CertificateAuthenticatorModules {
+  /** CAs of user certificates; absent: no user certificate is accepted. */
   readonly users?: CertificateAuthorities | undefined;
-  /** Who signs proxies that are believed about users; absent: nobody. */
+  /** CAs of proxy certificates; absent: no proxy is trusted. */
   readonly proxies?: CertificateAuthorities | undefined;
   /** Time in milliseconds. */
   readonly now: () => number;
 }
 
-/** Proxies as the flags `--requestheader-*` name them. Throws OptionError where every user would be one of them. */
-export function configuredRequestHeader(
+/** The authenticator for the flags `--requestheader-*`. Throws OptionError if every user certificate would be a proxy's. */
+export function requestHeaderAuthenticator(
   options: Options,
-  { users, proxies, now }: CertificateAuthenticationModules,
+  { users, proxies, now }: CertificateAuthenticatorModules,
 ): RequestHeaderAuthenticator {
-  // Whoever may sign a user could else sign somebody who is believed about all users.
-  const own = new Set(users?.current().map(({ fingerprint256 }) => fingerprint256));
+  // Otherwise every user certificate would be trusted to assert any identity.
+  const userAuthorities = new Set(users?.current().map(({ fingerprint256 }) => fingerprint256));
   if (
     options.requestheaderAllowedNames.length === 0 &&
-    proxies?.current().some(({ fingerprint256 }) => own.has(fingerprint256)) === true
+    proxies?.current().some(({ fingerprint256 }) => userAuthorities.has(fingerprint256)) === true
   )
     throw new OptionError(
       '--requestheader-client-ca-file shares a CA with --client-ca-file: --requestheader-allowed-names is required',
@@ -43,18 +43,18 @@ export function configuredRequestHeader(
   );
 }
 
-/** What connections tell of who asks, in the order in which it must be asked (K7.2): trusted proxies, then certificates. */
-export function certificateAuthentication(
+/** The authenticators that use client certificates, in the required order: trusted proxies, then user certificates. */
+export function certificateAuthenticators(
   options: Options,
-  modules: CertificateAuthenticationModules,
+  modules: CertificateAuthenticatorModules,
 ): readonly RequestAuthenticator[] {
-  const requestHeader = configuredRequestHeader(options, modules);
+  const requestHeader = requestHeaderAuthenticator(options, modules);
   if (modules.users === undefined) return [requestHeader];
   const certificates = new X509Authenticator({ now: modules.now }, { authorities: modules.users });
   return [
     requestHeader,
     {
-      // What a proxy shows opens a connection, it is nobody's credential.
+      // A proxy's certificate authenticates the proxy, not a user.
       authenticate: (exchange) => (requestHeader.isProxy(exchange) ? undefined : certificates.authenticate(exchange)),
     },
   ];

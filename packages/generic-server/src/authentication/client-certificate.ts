@@ -1,12 +1,12 @@
 import { createHash, type X509Certificate } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
 
-/** Where the trusted CAs come from; asked for every new certificate, so that a rotated bundle takes effect at once. */
+/** The trusted CAs. Read for every verification, so that a reloaded bundle takes effect immediately. */
 export interface CertificateAuthorities {
   current(): readonly X509Certificate[];
 }
 
-/** A certificate that a trusted authority signed for clients. */
+/** The subject of a verified client certificate. */
 export interface ClientCertificate {
   readonly commonName: string;
   readonly organizations: readonly string[];
@@ -18,43 +18,43 @@ const clientAuthUsage = '1.3.6.1.5.5.7.3.2';
 const maxChainLength = 8;
 
 /**
- * Judges the certificate a connection shows (K7.2): the TLS layer only asks for one, who is trusted is decided here.
+ * Verifies the client certificate of a connection. The TLS layer requests a certificate but does not verify it.
  *
- * The verdict is kept per connection and set of authorities: a connection shows the same certificate for all its
- * requests. Validity in time is checked on every request, so a connection does not outlive its certificate.
+ * Results are cached per connection and set of CAs. Expiry is checked for every request, so a connection cannot outlive its
+ * certificate.
  */
 export class ClientCertificateVerifier {
   readonly #now: () => number;
   readonly #authorities: CertificateAuthorities;
-  readonly #verdicts = new WeakMap<
+  readonly #results = new WeakMap<
     TLSSocket,
-    { authorities: readonly X509Certificate[]; notAfter: number; verdict: ClientCertificate | Error | undefined }
+    { authorities: readonly X509Certificate[]; notAfter: number; result: ClientCertificate | Error | undefined }
   >();
   constructor(options: { readonly now: () => number }, modules: { readonly authorities: CertificateAuthorities }) {
     this.#now = options.now;
     this.#authorities = modules.authorities;
   }
 
-  /** Undefined: the connection shows none. Throws for one that is not good here and now. */
+  /** Returns undefined if the connection has no client certificate. Throws for an invalid one. */
   verify(socket: TLSSocket): ClientCertificate | undefined {
     const authorities = this.#authorities.current();
-    let known = this.#verdicts.get(socket);
-    if (known === undefined || known.authorities !== authorities) {
+    let cached = this.#results.get(socket);
+    if (cached === undefined || cached.authorities !== authorities) {
       const certificate =
         typeof socket.getPeerX509Certificate === 'function' ? socket.getPeerX509Certificate() : undefined;
-      known =
+      cached =
         certificate === undefined
-          ? { authorities, notAfter: Number.POSITIVE_INFINITY, verdict: undefined }
-          : { authorities, notAfter: Date.parse(certificate.validTo), verdict: this.#judge(certificate, authorities) };
-      this.#verdicts.set(socket, known);
+          ? { authorities, notAfter: Number.POSITIVE_INFINITY, result: undefined }
+          : { authorities, notAfter: Date.parse(certificate.validTo), result: this.#verify(certificate, authorities) };
+      this.#results.set(socket, cached);
     }
-    if (known.verdict instanceof Error) throw known.verdict;
-    if (known.verdict !== undefined && this.#now() > known.notAfter)
+    if (cached.result instanceof Error) throw cached.result;
+    if (cached.result !== undefined && this.#now() > cached.notAfter)
       throw new Error('the client certificate has expired');
-    return known.verdict;
+    return cached.result;
   }
 
-  #judge(certificate: X509Certificate, authorities: readonly X509Certificate[]): ClientCertificate | Error {
+  #verify(certificate: X509Certificate, authorities: readonly X509Certificate[]): ClientCertificate | Error {
     const now = this.#now();
     if (now < Date.parse(certificate.validFrom) || now > Date.parse(certificate.validTo))
       return new Error('the client certificate is not valid now');
@@ -72,7 +72,7 @@ export class ClientCertificateVerifier {
   }
 }
 
-/** Follows issuers up to a trusted authority; intermediates come from the bundle only. */
+/** Whether the chain of issuers ends at a trusted CA. Intermediate certificates must be in the bundle. */
 function chains(certificate: X509Certificate, authorities: readonly X509Certificate[], now: number): boolean {
   let current = certificate;
   for (let depth = 0; depth < maxChainLength; depth++) {

@@ -6,17 +6,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { encodeYaml, parseJson, type JsonObject } from '@multiplane/apimachinery';
-import { CertificateWatcher, FakeClock, parseOptions, silentLogger } from '@multiplane/component-base';
-import { OidcIssuer } from '../test-support/oidc-issuer.ts';
+import { CertificateWatcher, parseOptions, silentLogger } from '@multiplane/component-base';
+import { noJwtExpressions } from './oidc/jwt-expression-compiler.ts';
 import { UnionTokenAuthenticator } from './bearer-token.ts';
-import { configuredTokens, type ConfiguredTokens } from './configured-tokens.ts';
-import { tokenOptionTable } from './token-options.ts';
+import { OidcIssuer } from '@multiplane/testing/serving';
+import { externalTokens, type ExternalTokens } from './external-tokens.ts';
+import { externalTokenOptionTable } from './external-token-options.ts';
+import { FakeClock } from '@multiplane/testing';
 
 let issuer: OidcIssuer;
 let folder: string;
 let clock: FakeClock;
 let watcher: CertificateWatcher;
-const opened: ConfiguredTokens[] = [];
+const opened: ExternalTokens[] = [];
 beforeAll(async () => {
   issuer = await OidcIssuer.start();
 });
@@ -36,22 +38,22 @@ const file = (name: string, content: string): string => {
   writeFileSync(path, content);
   return path;
 };
-function configured(...flags: string[]): ConfiguredTokens {
-  const { values: options } = parseOptions(tokenOptionTable, { args: flags });
-  const made = configuredTokens(
+function configured(...flags: string[]): ExternalTokens {
+  const { values: options } = parseOptions(externalTokenOptionTable, { args: flags });
+  const made = externalTokens(
     { ...options, apiAudiences: ['api'], serviceAccountIssuer: ['https://kcp.default.svc'] },
-    { watcher, clock },
+    { watcher, clock, expressions: noJwtExpressions },
   );
   opened.push(made);
   return made;
 }
-async function userOf({ authenticators }: ConfiguredTokens, token: string): Promise<unknown> {
+async function userOf({ authenticators }: ExternalTokens, token: string): Promise<unknown> {
   return (await new UnionTokenAuthenticator({ authenticators }).authenticateToken(token, ['api']))?.user;
 }
 const token = (claims: JsonObject = {}): Promise<string> => issuer.token(claims, clock.now());
 
 describe('the flags --oidc-*', () => {
-  test('describe one issuer', async () => {
+  test('configure one issuer', async () => {
     const made = configured(
       `--oidc-issuer-url=${issuer.url}`,
       '--oidc-client-id=a',
@@ -68,7 +70,7 @@ describe('the flags --oidc-*', () => {
     await expect(userOf(made, await token({ hd: 'other' }))).rejects.toThrow('required claim hd');
   });
 
-  test('accept no other algorithm than was said', async () => {
+  test('accept only the configured algorithms', async () => {
     const made = configured(`--oidc-issuer-url=${issuer.url}`, '--oidc-client-id=a');
     await expect(userOf(made, await token())).rejects.toThrow('unsupported algorithm, expected [RS256] got "ES256"');
   });
@@ -107,7 +109,7 @@ describe('the file of --authentication-config', () => {
       ...more,
     });
 
-  test('is followed; what cannot be used leaves the old one in force', async () => {
+  test('is reloaded; an invalid change keeps the previous configuration', async () => {
     const path = file('auth.yaml', configuration());
     const made = configured(`--authentication-config=${path}`);
     expect(await userOf(made, await token())).toMatchObject({ name: 'x:ann' });
@@ -122,7 +124,7 @@ describe('the file of --authentication-config', () => {
     }
   });
 
-  test('says where strangers may come in', () => {
+  test('configures the paths of anonymous requests', () => {
     const anonymous = { enabled: true, conditions: [{ path: '/healthz' }] };
     const made = configured(`--authentication-config=${file('auth.yaml', configuration({ anonymous }))}`);
     const asked = (path: string): unknown => made.anonymous?.({ path } as never);
@@ -130,7 +132,7 @@ describe('the file of --authentication-config', () => {
   });
 
   test.each<[string, JsonObject, string]>([
-    ['a field that is misspelt', { jwtt: [] }, 'strict decoding error: unknown field "jwtt"'],
+    ['an unknown field', { jwtt: [] }, 'strict decoding error: unknown field "jwtt"'],
     [
       'a field within that is misspelt',
       { jwt: [{ issuer: { url: 'https://x', audience: 'a' } }] },
@@ -147,7 +149,7 @@ describe('the file of --authentication-config', () => {
     expect(() => configured(`--authentication-config=${path}`)).toThrow(message);
   });
 
-  test('is refused for an issuer that stands there twice', () => {
+  test('is rejected for a duplicate issuer', () => {
     const [entry] = (parseJson(JSON.stringify({ jwt: [{ issuer: { url: 'https://x' } }] })) as { jwt: JsonObject[] })
       .jwt;
     const path = file('auth.yaml', configuration({ jwt: [entry as JsonObject, entry as JsonObject] }));
@@ -195,7 +197,7 @@ describe('a webhook for tokens', () => {
     return [`--authentication-token-webhook-config-file=${kubeconfig}`, ...more];
   };
 
-  test('says whose a token is, and is asked once for all who show it', async () => {
+  test('authenticates tokens and caches the result', async () => {
     status = { authenticated: true, user: { username: 'ann', uid: '1', groups: ['g'], extra: { Key: ['v'] } } };
     const made = configured(...webhookFlags());
     const users = await Promise.all([1, 2].map(() => userOf(made, 'secret')));
@@ -216,7 +218,7 @@ describe('a webhook for tokens', () => {
     expect(reviews).toHaveLength(2);
   });
 
-  test('may not know it, say why, or mean it for somebody else', async () => {
+  test('may not know a token, report an error, or return other audiences', async () => {
     const made = configured(...webhookFlags('--authentication-token-webhook-version=v1'));
     status = { authenticated: false };
     expect(await userOf(made, 'one')).toBeUndefined();

@@ -1,97 +1,102 @@
-import { readFileSync } from 'node:fs';
 import {
   OptionError,
+  readOptionFile,
+  withOption,
   type CertificateWatcher,
   type Clock,
   type OptionValues,
   type Runnable,
 } from '@multiplane/component-base';
-import type { RequestInfo } from '../request-info.ts';
+import type { RequestInfo } from '../request/request-info.ts';
 import { AddressPolicy } from '../webhooks/address-policy.ts';
 import { operatorWebhook } from '../webhooks/operator-webhook.ts';
 import { WebhookClient } from '../webhooks/webhook-client.ts';
 import type { TokenAuthenticator } from './authenticator.ts';
-import { CachedTokens } from './cached-tokens.ts';
+import { CachedTokenAuthenticator } from './cached-token-authenticator.ts';
 import {
-  checkedJwt,
+  validateFlagsJwt,
   parseAuthenticationConfiguration,
   type AuthenticationConfiguration,
 } from './oidc/authentication-configuration.ts';
 import type { JwtConfiguration } from './oidc/jwt-configuration.ts';
-import { JwtExpressions } from './oidc/jwt-expressions.ts';
+import type { JwtExpressionCompiler } from './oidc/jwt-expression-compiler.ts';
 import { makeOidcAuthenticator } from './oidc/make-oidc-authenticator.ts';
-import { TokensByIssuer, type IssuerAuthenticator } from './oidc/tokens-by-issuer.ts';
+import { IssuerRoutingAuthenticator, type IssuerAuthenticator } from './oidc/issuer-routing-authenticator.ts';
 import { allSigningAlgorithms } from './oidc/verify-token.ts';
-import type { tokenOptionTable } from './token-options.ts';
+import type { externalTokenOptionTable } from './external-token-options.ts';
 import { TokenReviewWebhook } from './webhook/token-review-webhook.ts';
 
-export type TokenOptions = OptionValues<typeof tokenOptionTable>;
+export type ExternalTokenOptions = OptionValues<typeof externalTokenOptionTable>;
 
-export interface ConfiguredTokens {
-  /** In the order in which they are to be asked, behind those of the server itself. */
+export interface ExternalTokens {
+  /** In order; to be tried after the authenticators of the server's own tokens. */
   readonly authenticators: readonly TokenAuthenticator[];
-  /** Whether a stranger may make the request, as the configuration says; absent: the flag decides. */
+  /** Whether a request may be anonymous; absent if the configuration does not say, so that the flag decides. */
   readonly anonymous: ((info: RequestInfo) => boolean) | undefined;
   readonly runnable: Runnable;
 }
 
-/** How long an accepted token stays so (K7.1). */
-const acceptedMs = 10_000;
+/** How long an authenticated token stays valid, as in kube-apiserver. */
+const successTtlMs = 10_000;
 
 /**
- * What the flags say of tokens that others make. An issuer that the operator names may be anywhere; the file of
- * `--authentication-config` is followed, and a change that cannot be used leaves the old one in force. Throws
- * OptionError.
+ * Creates the authenticators for tokens of external issuers from the flags. Issuers of the operator may have any address. The
+ * file of `--authentication-config` is reloaded when it changes; an invalid change is logged and the previous configuration
+ * stays in effect. Throws OptionError.
  */
-export function configuredTokens(
-  options: TokenOptions & {
+export function externalTokens(
+  options: ExternalTokenOptions & {
     readonly apiAudiences: readonly string[];
     readonly serviceAccountIssuer: readonly string[];
   },
-  modules: { readonly watcher: CertificateWatcher; readonly clock: Clock },
-): ConfiguredTokens {
-  const { clock } = modules;
-  const ended = new AbortController();
+  modules: {
+    readonly watcher: CertificateWatcher;
+    readonly clock: Clock;
+    /** For the file of `--authentication-config`; the `--oidc-*` flags have no expressions. */
+    readonly expressions: JwtExpressionCompiler;
+  },
+): ExternalTokens {
+  const { clock, expressions } = modules;
+  const stopped = new AbortController();
   const client = new WebhookClient(
     {},
     { policy: new AddressPolicy({ allowed: ['0.0.0.0/0', '::/0'], denied: [] }), clock },
   );
-  const expressions = new JwtExpressions();
-  const judges = { expressions, disallowedIssuers: options.serviceAccountIssuer };
+  const validation = { expressions, disallowedIssuers: options.serviceAccountIssuer };
   const authenticators: TokenAuthenticator[] = [];
-  const cached = (delegate: TokenAuthenticator): CachedTokens =>
-    new CachedTokens({ acceptedMs, refusedMs: 0 }, { delegate, clock });
+  const cached = (delegate: TokenAuthenticator): CachedTokenAuthenticator =>
+    new CachedTokenAuthenticator({ successTtlMs, failureTtlMs: 0 }, { delegate, clock });
   const make = ({ jwt }: AuthenticationConfiguration, algorithms: readonly string[]): readonly IssuerAuthenticator[] =>
     jwt.map((entry) => ({
       issuer: entry.configuration.issuer.url,
       authenticator: makeOidcAuthenticator(
-        { ...entry, algorithms, tenant: '', signal: ended.signal },
+        { ...entry, algorithms, tenant: '', signal: stopped.signal },
         { client, expressions, clock },
       ),
     }));
-  let anonymous: ConfiguredTokens['anonymous'];
+  let anonymous: ExternalTokens['anonymous'];
   const flags = jwtOfFlags(options);
   const { authenticationConfig: file } = options;
   if (file !== undefined && flags !== undefined)
     throw new OptionError('authentication-config file and oidc-* flags are mutually exclusive');
   if (flags !== undefined) {
     const made = make(
-      asOption('oidc-issuer-url', () => checkedJwt(flags, judges)),
+      withOption('oidc-issuer-url', () => validateFlagsJwt(flags, validation)),
       options.oidcSigningAlgs,
     );
-    authenticators.push(cached(new TokensByIssuer({ current: () => made })));
+    authenticators.push(cached(new IssuerRoutingAuthenticator({ current: () => made })));
   }
   if (file !== undefined) {
-    const followed = asOption('authentication-config', () =>
+    const watched = withOption('authentication-config', () =>
       modules.watcher.watch(file, (readText) => {
-        const configuration = parseAuthenticationConfiguration(readText(file), judges);
+        const configuration = parseAuthenticationConfiguration(readText(file), file, validation);
         return { configuration, authenticators: make(configuration, allSigningAlgorithms) };
       }),
     );
-    authenticators.push(cached(new TokensByIssuer({ current: () => followed.current.authenticators })));
-    if (followed.current.configuration.anonymous !== undefined)
+    authenticators.push(cached(new IssuerRoutingAuthenticator({ current: () => watched.current.authenticators })));
+    if (watched.current.configuration.anonymous !== undefined)
       anonymous = ({ path }) => {
-        const { enabled = false, paths = [] } = followed.current.configuration.anonymous ?? {};
+        const { enabled = false, paths = [] } = watched.current.configuration.anonymous ?? {};
         return enabled && (paths.length === 0 || paths.includes(path));
       };
   }
@@ -101,10 +106,10 @@ export function configuredTokens(
     authenticators,
     anonymous,
     runnable: {
-      name: 'tokens of others',
+      name: 'external token authenticators',
       start: () => Promise.resolve(),
       stop: async () => {
-        ended.abort(new Error('the server stops'));
+        stopped.abort(new Error('the server is stopping'));
         client.close();
         webhook?.close();
       },
@@ -113,7 +118,7 @@ export function configuredTokens(
 }
 
 function webhookOf(
-  options: TokenOptions & { readonly apiAudiences: readonly string[] },
+  options: ExternalTokenOptions & { readonly apiAudiences: readonly string[] },
   modules: { readonly clock: Clock },
 ): { readonly authenticator: TokenAuthenticator; readonly close: () => void } | undefined {
   const { authenticationTokenWebhookConfigFile: file, authenticationTokenWebhookCacheTtl: ttlMs } = options;
@@ -128,20 +133,23 @@ function webhookOf(
     { send },
   );
   return {
-    authenticator: new CachedTokens({ acceptedMs: ttlMs, refusedMs: ttlMs }, { delegate, clock: modules.clock }),
+    authenticator: new CachedTokenAuthenticator(
+      { successTtlMs: ttlMs, failureTtlMs: ttlMs },
+      { delegate, clock: modules.clock },
+    ),
     close,
   };
 }
 
-/** The one authenticator that `--oidc-*` describe (K7.2). */
-function jwtOfFlags(options: TokenOptions): JwtConfiguration | undefined {
+/** The JWT authenticator that the `--oidc-*` flags describe; undefined without them. */
+function jwtOfFlags(options: ExternalTokenOptions): JwtConfiguration | undefined {
   const { oidcIssuerUrl: url = '', oidcClientId: audience = '', oidcGroupsClaim: groups = '' } = options;
   if (url === '' && audience === '') {
     if ([options.oidcCaFile, options.oidcGroupsClaim, options.oidcUsernamePrefix].some((flag) => flag !== undefined))
-      throw new OptionError(together);
+      throw new OptionError(oidcFlagsProblem);
     return undefined;
   }
-  if (url === '' || audience === '') throw new OptionError(together);
+  if (url === '' || audience === '') throw new OptionError(oidcFlagsProblem);
   const unknown = options.oidcSigningAlgs.filter((algorithm) => !allSigningAlgorithms.includes(algorithm));
   if (unknown.length > 0) throw new OptionError(`--oidc-signing-algs: unsupported signing alg: ${unknown.join(', ')}`);
   const { oidcUsernameClaim: claim, oidcUsernamePrefix: given, oidcCaFile: caFile } = options;
@@ -151,7 +159,7 @@ function jwtOfFlags(options: TokenOptions): JwtConfiguration | undefined {
     issuer: {
       url,
       discoveryURL: '',
-      certificateAuthority: caFile === undefined ? '' : asOption('oidc-ca-file', () => readFileSync(caFile, 'utf8')),
+      certificateAuthority: caFile === undefined ? '' : readOptionFile('oidc-ca-file', caFile),
       audiences: [audience],
       audienceMatchPolicy: '',
     },
@@ -171,12 +179,4 @@ function jwtOfFlags(options: TokenOptions): JwtConfiguration | undefined {
   };
 }
 
-const together = 'oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set';
-
-function asOption<T>(flag: string, work: () => T): T {
-  try {
-    return work();
-  } catch (cause) {
-    throw new OptionError(`--${flag}: ${(cause as Error).message}`, { cause });
-  }
-}
+const oidcFlagsProblem = 'oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { UserInfo } from '@multiplane/apimachinery';
-import { TlsFixture } from '../test-support/tls-fixture.ts';
-import { TrustedProxy } from '../test-support/trusted-proxy.ts';
+import { TlsFixture } from '@multiplane/testing/serving';
+import { TrustedProxy } from '../../test/trusted-proxy.ts';
 import { defaultIdentityHeaderNames, identityHeaders } from './identity-headers.ts';
 import { defaultIdentityHeaders, RequestHeaderAuthenticator } from './request-header.ts';
 
@@ -13,8 +13,8 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.cleanUp());
 
-/** The user that arrives when one server tells another of it. */
-async function told(user: UserInfo): Promise<UserInfo | undefined> {
+/** The user that an upstream server reads from the headers. */
+async function roundTrip(user: UserInfo): Promise<UserInfo | undefined> {
   const authenticator = new RequestHeaderAuthenticator(
     { ...defaultIdentityHeaders, allowedNames: ['front-proxy'], now: () => Date.now() },
     proxy,
@@ -35,7 +35,7 @@ async function told(user: UserInfo): Promise<UserInfo | undefined> {
   return seen;
 }
 
-describe('a user told by one server to another', () => {
+describe('a user asserted to an upstream server', () => {
   test.each<[string, UserInfo]>([
     ['with everything', { name: 'alice', uid: 'u-1', groups: ['a', 'b c', 'x,y'], extra: { scopes: ['1', '2'] } }],
     ['of other scripts', { name: 'ålice 中', uid: '', groups: ['größe'], extra: { ключ: ['значение'] } }],
@@ -44,11 +44,11 @@ describe('a user told by one server to another', () => {
       { name: 'a', uid: '', groups: [], extra: { 'authentication.kcp.io/scopes': ['cluster:x'], 'a%2fb c': ['y'] } },
     ],
   ])('%s is the same user', async (_what, user) => {
-    const seen = await told(user);
+    const seen = await roundTrip(user);
     expect({ ...seen, extra: { ...seen?.extra } }).toEqual(user);
   });
 
-  test('that no header can name is not told under another name', () => {
+  test('with control characters is not asserted', () => {
     const user = { name: 'a\r\nX-Remote-Group: system:masters', uid: '', groups: [], extra: {} };
     expect(identityHeaders(user, defaultIdentityHeaderNames)).toBeUndefined();
   });

@@ -1,6 +1,6 @@
 import type { UserInfo } from '@multiplane/apimachinery';
 
-/** What the headers are called by which a server says who asks. */
+/** Names of the headers with which a proxy asserts the identity of a user. */
 export interface IdentityHeaderNames {
   readonly user: string;
   readonly group: string;
@@ -8,7 +8,7 @@ export interface IdentityHeaderNames {
   readonly extraPrefix: string;
 }
 
-/** What Kubernetes and kcp call them. */
+/** The default names of Kubernetes and kcp. */
 export const defaultIdentityHeaderNames: IdentityHeaderNames = {
   user: 'X-Remote-User',
   group: 'X-Remote-Group',
@@ -16,26 +16,26 @@ export const defaultIdentityHeaderNames: IdentityHeaderNames = {
   extraPrefix: 'X-Remote-Extra-',
 };
 
-/** Characters of a header name (RFC 9110 §5.6.2) without the percent sign, which begins an escape. */
+/** Token characters of header names (RFC 9110 §5.6.2) without the percent sign, which starts an escape. */
 const plainKey = /^[!#$&'*+.^_`|~0-9a-z-]*$/;
 // oxlint-disable-next-line no-control-regex
-const unwritable = /[\u0000-\u001f\u007f]/;
+const controlCharacters = /[\u0000-\u001f\u007f]/;
 
 /**
- * The headers that tell a server behind the proxy who asks, names and values in turn (C11.4): one per group and value,
- * keys of extras percent-encoded, texts as the bytes of their UTF-8. Undefined for a user that no header can name: such
- * a request must not go on, least of all under a shorter name.
+ * The identity headers for an upstream server, as alternating names and values: one header per group and extra value, extra
+ * keys percent-encoded, values in UTF-8. Returns undefined if a value contains control characters; the caller must reject
+ * such a request instead of altering the identity.
  */
 export function identityHeaders(user: UserInfo, names: IdentityHeaderNames): string[] | undefined {
   const headers = [names.user, headerText(user.name)];
   if (user.uid !== '') headers.push(names.uid, headerText(user.uid));
   for (const group of user.groups) headers.push(names.group, headerText(group));
-  for (const [key, values] of Object.entries(user.extra)) {
+  for (const [key, extraValues] of Object.entries(user.extra)) {
     const name = names.extraPrefix + escapedKey(key);
-    for (const value of values) headers.push(name, headerText(value));
+    for (const value of extraValues) headers.push(name, headerText(value));
   }
-  const texts = [user.name, user.uid, ...user.groups, ...Object.values(user.extra).flat()];
-  return texts.some((text) => unwritable.test(text)) ? undefined : headers;
+  const values = [user.name, user.uid, ...user.groups, ...Object.values(user.extra).flat()];
+  return values.some((text) => controlCharacters.test(text)) ? undefined : headers;
 }
 
 function escapedKey(key: string): string {
@@ -48,7 +48,7 @@ function escapedKey(key: string): string {
   return escaped;
 }
 
-/** Headers are written as Latin-1: these are the bytes of the text's UTF-8. */
+/** Node writes header values as Latin-1, so the UTF-8 bytes are passed as Latin-1 characters. */
 const headerText = (text: string): string =>
   // oxlint-disable-next-line no-control-regex
   /^[\u0000-\u007f]*$/.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1');

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { asLogicalClusterName, statusErrors, type KubeObject } from '@multiplane/apimachinery';
-import { FakeClock } from '@multiplane/component-base';
-import { ServiceAccountReads } from './service-account-reads.ts';
+import { RemoteServiceAccountLookup } from './remote-service-account-lookup.ts';
+import { FakeClock } from '@multiplane/testing';
 
-const elsewhere = asLogicalClusterName('elsewhere');
+const otherShardCluster = asLogicalClusterName('elsewhere');
 const serviceAccounts = { group: '', version: 'v1', resource: 'serviceaccounts' };
 const account = (uid: string): KubeObject => ({
   apiVersion: 'v1',
@@ -11,18 +11,18 @@ const account = (uid: string): KubeObject => ({
   metadata: { name: 'robot', uid },
 });
 
-describe('service accounts of logical clusters that are elsewhere', () => {
+describe('service accounts of other shards', () => {
   let clock: FakeClock;
   let asked: string[];
   let answer: () => KubeObject;
-  let reads: ServiceAccountReads;
-  const robot = (): Promise<KubeObject | undefined> => reads.serviceAccount(elsewhere, 'default', 'robot');
+  let reads: RemoteServiceAccountLookup;
+  const robot = (): Promise<KubeObject | undefined> => reads.serviceAccount(otherShardCluster, 'default', 'robot');
 
   beforeEach(() => {
     clock = new FakeClock();
     asked = [];
     answer = () => account('1');
-    reads = new ServiceAccountReads(
+    reads = new RemoteServiceAccountLookup(
       { ttlMs: 10_000, maxEntries: 2 },
       {
         clock,
@@ -39,7 +39,7 @@ describe('service accounts of logical clusters that are elsewhere', () => {
     );
   });
 
-  test('are asked for once in a while', async () => {
+  test('are cached', async () => {
     expect(await robot()).toEqual(account('1'));
     answer = () => account('2');
     expect(await robot()).toEqual(account('1'));
@@ -48,7 +48,7 @@ describe('service accounts of logical clusters that are elsewhere', () => {
     expect(await robot()).toEqual(account('2'));
   });
 
-  test('are missing where they are not, and where nobody can be asked', async () => {
+  test('are undefined if they do not exist or the shard is unknown', async () => {
     answer = () => {
       throw statusErrors.notFound(serviceAccounts, 'robot');
     };
@@ -57,7 +57,7 @@ describe('service accounts of logical clusters that are elsewhere', () => {
     expect(asked).toEqual(['serviceaccounts default/robot']);
   });
 
-  test('are asked for again after a failure', async () => {
+  test('are read again after a failure', async () => {
     answer = () => {
       throw new Error('the shard is silent');
     };
@@ -66,8 +66,8 @@ describe('service accounts of logical clusters that are elsewhere', () => {
     expect(await robot()).toEqual(account('1'));
   });
 
-  test('do not take more room than allowed', async () => {
-    for (const name of ['a', 'b', 'c', 'a']) await reads.secret(elsewhere, 'default', name);
+  test('are cached up to a limit', async () => {
+    for (const name of ['a', 'b', 'c', 'a']) await reads.secret(otherShardCluster, 'default', name);
     expect(asked).toEqual(['secrets default/a', 'secrets default/b', 'secrets default/c', 'secrets default/a']);
   });
 });

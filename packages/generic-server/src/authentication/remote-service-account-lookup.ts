@@ -6,42 +6,44 @@ import {
 } from '@multiplane/apimachinery';
 import type { ObjectClient } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
+import { LRUCache } from 'lru-cache';
 import type { ServiceAccountLookup } from './service-account-tokens.ts';
 
-interface Known {
+interface CachedObject {
   readonly object: Promise<KubeObject | undefined>;
-  readonly until: number;
+  readonly expiresAt: number;
 }
 
-export interface ServiceAccountReadsOptions {
-  /** How long an answer is believed: so long a token may outlive what it stands for. */
+export interface ServiceAccountLookupOptions {
+  /** How long objects are cached, and so how long a token may outlive its ServiceAccount or Secret. */
   readonly ttlMs: number;
   readonly maxEntries: number;
 }
 
-export const defaultServiceAccountReadsOptions: ServiceAccountReadsOptions = { ttlMs: 10_000, maxEntries: 10_000 };
+export const defaultServiceAccountLookupOptions: ServiceAccountLookupOptions = { ttlMs: 10_000, maxEntries: 10_000 };
 
 /**
- * ServiceAccounts and Secrets of any logical cluster, asked of the shard that has it (C7.3) and remembered for a short
- * while. What cannot be read is not remembered.
+ * Reads ServiceAccounts and Secrets of any logical cluster from its shard and caches them for a short time. Missing objects are
+ * cached; failed reads are not.
  */
-export class ServiceAccountReads implements ServiceAccountLookup {
-  readonly #options: ServiceAccountReadsOptions;
+export class RemoteServiceAccountLookup implements ServiceAccountLookup {
+  readonly #options: ServiceAccountLookupOptions;
   readonly #clock: Clock;
   readonly #clientOf: (cluster: LogicalClusterName) => Pick<ObjectClient, 'get'> | undefined;
-  readonly #known = new Map<string, Known>();
+  readonly #cache: LRUCache<string, CachedObject>;
 
   constructor(
-    options: ServiceAccountReadsOptions,
+    options: ServiceAccountLookupOptions,
     modules: {
       readonly clock: Clock;
-      /** Reads where a logical cluster is; undefined when there is nobody to ask. */
+      /** A client for the shard of a logical cluster; undefined if the shard is unknown. */
       readonly clientOf: (cluster: LogicalClusterName) => Pick<ObjectClient, 'get'> | undefined;
     },
   ) {
     this.#options = options;
     this.#clock = modules.clock;
     this.#clientOf = modules.clientOf;
+    this.#cache = new LRUCache({ max: options.maxEntries });
   }
 
   serviceAccount(cluster: LogicalClusterName, namespace: string, name: string): Promise<KubeObject | undefined> {
@@ -58,18 +60,16 @@ export class ServiceAccountReads implements ServiceAccountLookup {
     namespace: string,
     name: string,
   ): Promise<KubeObject | undefined> {
-    // None of these names can hold a slash.
+    // None of these names can contain a slash.
     const key = `${resource}/${cluster}/${namespace}/${name}`;
     const now = this.#clock.monotonic();
-    const known = this.#known.get(key);
-    if (known !== undefined && known.until > now) return known.object;
+    const cached = this.#cache.get(key);
+    if (cached !== undefined && cached.expiresAt > now) return cached.object;
     const client = this.#clientOf(cluster);
     if (client === undefined) return undefined;
     const object = read(client, { group: '', version: 'v1', resource }, { cluster, namespace, name });
-    object.catch(() => this.#known.delete(key));
-    this.#known.delete(key);
-    if (this.#known.size >= this.#options.maxEntries) this.#known.delete(this.#known.keys().next().value as string);
-    this.#known.set(key, { object, until: now + this.#options.ttlMs });
+    object.catch(() => this.#cache.delete(key));
+    this.#cache.set(key, { object, expiresAt: now + this.#options.ttlMs });
     return object;
   }
 }

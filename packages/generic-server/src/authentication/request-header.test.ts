@@ -1,9 +1,9 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { UserInfo } from '@multiplane/apimachinery';
 import type { Certificate } from '@multiplane/component-base';
-import type { Headers } from '../exchange.ts';
-import { TlsFixture } from '../test-support/tls-fixture.ts';
-import { TrustedProxy } from '../test-support/trusted-proxy.ts';
+import { TlsFixture } from '@multiplane/testing/serving';
+import type { Headers } from '../server/exchange.ts';
+import { TrustedProxy } from '../../test/trusted-proxy.ts';
 import { defaultIdentityHeaders, RequestHeaderAuthenticator } from './request-header.ts';
 
 let fixture: TlsFixture;
@@ -23,7 +23,7 @@ interface Seen {
 const trusting = (allowedNames = ['front-proxy'], modules: Partial<TrustedProxy> = proxy): RequestHeaderAuthenticator =>
   new RequestHeaderAuthenticator({ ...defaultIdentityHeaders, allowedNames, now: () => Date.now() }, modules);
 
-/** What the authenticator makes of a request, and what it leaves of its headers. */
+/** The response of the authenticator and the remaining headers. */
 async function ask(
   headers: Record<string, string | string[]>,
   options: { certificate?: Certificate; allowedNames?: string[]; trusted?: boolean; protocol?: 1 | 2 } = {},
@@ -65,7 +65,7 @@ const forged = {
 };
 
 describe('identity headers', () => {
-  test.each([1, 2] as const)('of a trusted proxy say who asks (HTTP/%i)', async (protocol) => {
+  test.each([1, 2] as const)('of a trusted proxy authenticate (HTTP/%i)', async (protocol) => {
     const seen = await ask(
       {
         'x-remote-user': 'alice',
@@ -84,7 +84,7 @@ describe('identity headers', () => {
     expect(left(seen)).toEqual([]);
   });
 
-  test('are UTF-8, so that a user is called the same with and without a proxy', async () => {
+  test('are UTF-8, so that a user has the same name with and without a proxy', async () => {
     const sent = Buffer.from('Jürgen 猫').toString('latin1');
     const seen = await ask({ 'x-remote-user': sent, 'x-remote-group': [sent] }, { certificate: proxy.certificate });
     expect(seen.user).toMatchObject({ name: 'Jürgen 猫', groups: ['Jürgen 猫'] });
@@ -93,7 +93,7 @@ describe('identity headers', () => {
   test.each([
     ['no certificate', () => ({})],
     ['a certificate of another authority', () => ({ certificate: fixture.client })],
-    ['nobody who is trusted', () => ({ certificate: proxy.certificate, trusted: false })],
+    ['no trusted authority', () => ({ certificate: proxy.certificate, trusted: false })],
     ['a name that is not allowed', () => ({ certificate: proxy.certificate, allowedNames: ['other'] })],
   ] as const)('with %s count for nothing and go no further', async (_why, options) => {
     for (const protocol of [1, 2] as const) {
@@ -102,13 +102,13 @@ describe('identity headers', () => {
     }
   });
 
-  test('from any certificate of the authorities count when no names are given', async () => {
+  test('of any certificate of the authorities are trusted without allowed names', async () => {
     expect(
       (await ask({ 'x-remote-user': 'alice' }, { certificate: proxy.certificate, allowedNames: [] })).user?.name,
     ).toBe('alice');
   });
 
-  test('without a user, or under look-alike names, say nothing, even from the proxy', async () => {
+  test('without a user, or with similar names, do not authenticate, even from the proxy', async () => {
     const seen = await ask(
       { x_remote_user: 'boss', 'x-remote-group': 'system:masters' },
       { certificate: proxy.certificate },
@@ -116,7 +116,7 @@ describe('identity headers', () => {
     expect([seen.user, left(seen)]).toEqual([undefined, []]);
   });
 
-  test('are the same user object whenever they are the same, and only then', async () => {
+  test('yield the same user object if and only if they are equal', async () => {
     const authenticator = trusting();
     const userOf = async (headers: Record<string, string | string[]>): Promise<UserInfo | undefined> =>
       (await ask(headers, { certificate: proxy.certificate }, authenticator)).user;
@@ -129,7 +129,7 @@ describe('identity headers', () => {
     expect(first).toMatchObject({ name: 'alice', groups: ['a', 'b'] });
   });
 
-  test('with two users are a wrong credential', async () => {
+  test('with two users are an invalid credential', async () => {
     const seen = await ask({ 'x-remote-user': ['alice', 'bob'] }, { certificate: proxy.certificate });
     expect(seen.user).toBeUndefined();
     expect(String(seen.error)).toContain('repeated');

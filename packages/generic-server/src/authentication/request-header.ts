@@ -1,21 +1,22 @@
 import type { UserInfo } from '@multiplane/apimachinery';
-import type { Exchange } from '../exchange.ts';
-import type { AuthenticationResponse, RequestAuthenticator, Soon } from './authenticator.ts';
+import { LRUCache } from 'lru-cache';
+import type { Exchange } from '../server/exchange.ts';
+import type { AuthenticationResponse, RequestAuthenticator, MaybePromise } from './authenticator.ts';
 import { ClientCertificateVerifier, type CertificateAuthorities } from './client-certificate.ts';
 
-/** Flags `--requestheader-*` (C11.5); names of headers in any case. */
+/** The flags `--requestheader-*`. Header names in any case. */
 export interface RequestHeaderOptions {
-  /** CNs whose word is taken; empty: every certificate of the authorities. */
+  /** Common names of trusted proxies; empty: every certificate of the authorities. */
   readonly allowedNames: readonly string[];
   readonly usernameHeaders: readonly string[];
   readonly groupHeaders: readonly string[];
   readonly uidHeaders: readonly string[];
   readonly extraHeadersPrefix: readonly string[];
-  /** Time in milliseconds; certificates are valid or not by it. */
+  /** Time in milliseconds, for the validity of certificates. */
   readonly now: () => number;
 }
 
-/** What Kubernetes and kcp call them; what a server sends that speaks for others (C11.4). */
+/** The default header names of Kubernetes and kcp. */
 export const defaultIdentityHeaders = {
   usernameHeaders: ['X-Remote-User'],
   groupHeaders: ['X-Remote-Group'],
@@ -23,27 +24,27 @@ export const defaultIdentityHeaders = {
   extraHeadersPrefix: ['X-Remote-Extra-'],
 } as const;
 
-/** Headers of one request as they came, names and values in turn. */
-type TakenHeaders = readonly (string | readonly string[])[];
+/** Identity headers of one request: alternating names and values. */
+type RemovedHeaders = readonly (string | readonly string[])[];
 
-/** Identities that are remembered, and the most that the headers of one of them may take. */
-const maxKnown = 1_024;
-const maxKnownLength = 4_096;
-/** Names of headers that are remembered; clients make names up. */
-const maxNames = 256;
+/** Cached identities, and the length of the headers above which an identity is not cached. */
+const maxCachedUsers = 1_024;
+const maxCachedLength = 4_096;
+/** Cached header names; clients may send arbitrary ones. */
+const maxCachedNames = 256;
 
 /**
- * The identity that a front-proxy established (K7.2, C11.4). It must be the first authenticator of all, also where no
- * proxy is trusted, because it does two things:
+ * Authenticates users by the identity headers of a trusted proxy. It must be the first authenticator of a server, also if no
+ * proxy is trusted:
  *
- * 1. It takes every identity header out of the request: configured or default name, any case, `_` for `-`. Whatever
- *    comes later, a handler that forwards the request included, never sees what a client made up (GHSA-c8w2-fgvx-vhv4).
- * 2. Only when the connection shows a certificate of the trusted authorities with an allowed CN, what was taken out is
- *    believed. A request of such a proxy without an identity presents nothing by it: the proxy passes on strangers and
- *    bearer tokens as they came.
+ * 1. It removes all identity headers from the request: configured and default names, in any case, also with `_` for `-`. Later
+ *    stages, including handlers that forward the request, never see identity headers that a client invented
+ *    (GHSA-c8w2-fgvx-vhv4).
+ * 2. It trusts the removed headers only if the connection has a client certificate of the proxy authorities with an allowed
+ *    common name. A request of a proxy without identity headers has no credential of this kind: proxies forward anonymous
+ *    requests and bearer tokens unchanged.
  *
- * The same headers are always the same user object: a proxy sends thousands of requests for each of its users, and what
- * follows from a user is kept by the object.
+ * Equal headers yield the same user object, because later stages cache by user object.
  */
 export class RequestHeaderAuthenticator implements RequestAuthenticator {
   readonly #options: {
@@ -53,19 +54,19 @@ export class RequestHeaderAuthenticator implements RequestAuthenticator {
     readonly uid: readonly string[];
     readonly extra: readonly string[];
   };
-  /** Canonical names, and beginnings of names, that are taken out. */
+  /** Canonical names and prefixes of headers to remove. */
   readonly #names: ReadonlySet<string>;
   readonly #prefixes: readonly string[];
   readonly #verifier: ClientCertificateVerifier | undefined;
-  /** Whether a name is one of an identity: the same few come with every request. */
-  readonly #verdicts = new Map<string, boolean>();
-  /** By the headers they came in, the oldest first. */
-  readonly #known = new Map<string, AuthenticationResponse>();
+  /** Whether a header name is an identity header; clients mostly send the same names. */
+  readonly #isIdentityByName = new Map<string, boolean>();
+  /** By the JSON of the removed headers. */
+  readonly #users = new LRUCache<string, AuthenticationResponse>({ max: maxCachedUsers });
 
   constructor(
     options: RequestHeaderOptions,
     modules: {
-      /** Absent: nobody's word is taken. */
+      /** Absent: no proxy is trusted. */
       readonly authorities?: CertificateAuthorities | undefined;
     },
   ) {
@@ -88,89 +89,84 @@ export class RequestHeaderAuthenticator implements RequestAuthenticator {
         : new ClientCertificateVerifier(options, { authorities: modules.authorities });
   }
 
-  authenticate(exchange: Exchange): Soon<AuthenticationResponse | undefined> {
-    const taken = this.#take(exchange);
-    if (taken === undefined || !this.isProxy(exchange)) return undefined;
-    const key = JSON.stringify(taken);
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
-    const response = this.#read(taken);
-    if (response === undefined || key.length > maxKnownLength) return response;
-    if (this.#known.size === maxKnown) {
-      const [oldest] = this.#known.keys();
-      this.#known.delete(oldest as string);
-    }
-    this.#known.set(key, response);
+  authenticate(exchange: Exchange): MaybePromise<AuthenticationResponse | undefined> {
+    const removed = this.#removeHeaders(exchange);
+    if (removed === undefined || !this.isProxy(exchange)) return undefined;
+    const key = JSON.stringify(removed);
+    const cached = this.#users.get(key);
+    if (cached !== undefined) return cached;
+    const response = this.#readUser(removed);
+    if (response !== undefined && key.length <= maxCachedLength) this.#users.set(key, response);
     return response;
   }
 
-  #read(raw: TakenHeaders): AuthenticationResponse | undefined {
-    const taken = new Map<string, readonly string[]>();
+  #readUser(raw: RemovedHeaders): AuthenticationResponse | undefined {
+    const headers = new Map<string, readonly string[]>();
     for (let i = 0; i < raw.length; i += 2) {
       const value = raw[i + 1] as string | readonly string[];
-      taken.set(raw[i] as string, (typeof value === 'string' ? [value] : value).map(textOfHeader));
+      headers.set(raw[i] as string, (typeof value === 'string' ? [value] : value).map(textOfHeader));
     }
     const { username, group, uid, extra } = this.#options;
-    const name = first(taken, username);
+    const name = singleValue(headers, username);
     if (name === undefined || name === '') return undefined;
     const user: UserInfo = {
       name,
-      uid: first(taken, uid) ?? '',
-      groups: group.flatMap((header) => (taken.get(header) ?? []).filter((value) => value !== '')),
-      extra: extraOf(taken, extra),
+      uid: singleValue(headers, uid) ?? '',
+      groups: group.flatMap((header) => (headers.get(header) ?? []).filter((value) => value !== '')),
+      extra: extraOf(headers, extra),
     };
     return { user };
   }
 
-  /** True for a connection of somebody who may speak for others; its certificate is no credential of a user. */
+  /** True for the connection of a trusted proxy, whose certificate is not the credential of a user. */
   isProxy({ socket }: Exchange): boolean {
     if (this.#verifier === undefined) return false;
     let certificate;
     try {
       certificate = this.#verifier.verify(socket);
     } catch {
-      // A user's certificate, for the next authenticator to judge.
+      // Possibly a user's certificate, which another authenticator verifies.
       return false;
     }
     const { allowedNames } = this.#options;
     return certificate !== undefined && (allowedNames.size === 0 || allowedNames.has(certificate.commonName));
   }
 
-  /** The identity headers as they came; from now on the request has none. Undefined: there were none. */
-  #take({ headers }: Exchange): TakenHeaders | undefined {
-    let taken: (string | readonly string[])[] | undefined;
+  /** Removes the identity headers from the request and returns them; undefined if there are none. */
+  #removeHeaders({ headers }: Exchange): RemovedHeaders | undefined {
+    let removed: (string | readonly string[])[] | undefined;
     for (const name in headers) {
       const value = headers[name];
       if (value === undefined || !this.#isIdentity(name)) continue;
-      taken ??= [];
-      taken.push(name, value);
+      removed ??= [];
+      removed.push(name, value);
       (headers as Record<string, unknown>)[name] = undefined;
     }
-    return taken;
+    return removed;
   }
 
   #isIdentity(name: string): boolean {
-    let verdict = this.#verdicts.get(name);
-    if (verdict === undefined) {
-      const plain = canonical(name);
-      verdict = this.#names.has(plain) || this.#prefixes.some((prefix) => plain.startsWith(prefix));
-      if (this.#verdicts.size < maxNames) this.#verdicts.set(name, verdict);
+    let isIdentity = this.#isIdentityByName.get(name);
+    if (isIdentity === undefined) {
+      const canonicalName = canonical(name);
+      isIdentity = this.#names.has(canonicalName) || this.#prefixes.some((prefix) => canonicalName.startsWith(prefix));
+      if (this.#isIdentityByName.size < maxCachedNames) this.#isIdentityByName.set(name, isIdentity);
     }
-    return verdict;
+    return isIdentity;
   }
 }
 
-/** Node reads headers as Latin-1; what stands in them is UTF-8 (C11.4). */
+/** Node decodes headers as Latin-1; identity headers are UTF-8. */
 const textOfHeader = (value: string): string => Buffer.from(value, 'latin1').toString();
 const lower = (name: string): string => name.toLowerCase();
-/** Servers on the way may turn one spelling into the other. */
+/** Intermediate servers may replace `-` by `_`. */
 const canonical = (name: string): string => {
-  const small = name.toLowerCase();
-  return small.includes('_') ? small.replaceAll('_', '-') : small;
+  const lowerCase = name.toLowerCase();
+  return lowerCase.includes('_') ? lowerCase.replaceAll('_', '-') : lowerCase;
 };
 
-/** The value of the first header that is there. Throws when it is repeated: nobody has two names. */
-function first(headers: ReadonlyMap<string, readonly string[]>, names: readonly string[]): string | undefined {
+/** The value of the first header that is present. Throws if it is repeated. */
+function singleValue(headers: ReadonlyMap<string, readonly string[]>, names: readonly string[]): string | undefined {
   for (const name of names) {
     const values = headers.get(name);
     if (values === undefined) continue;
@@ -194,7 +190,7 @@ function extraOf(
   return extra;
 }
 
-/** Header names bear few characters: the others come percent-encoded. What cannot be decoded stands for itself. */
+/** Decodes the percent-encoding of an extra key. Keys that are not valid percent-encoding are used verbatim. */
 function unescapeKey(escaped: string): string {
   try {
     return decodeURIComponent(escaped).toLowerCase();

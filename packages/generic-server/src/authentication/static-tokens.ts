@@ -1,21 +1,21 @@
 import type { UserInfo } from '@multiplane/apimachinery';
-import type { AuthenticationResponse, Soon, TokenAuthenticator } from './authenticator.ts';
+import type { AuthenticationResponse, MaybePromise, TokenAuthenticator } from './authenticator.ts';
 import { tokenDigest, TokenDigests } from './token-digests.ts';
 
 /**
- * Tokens that are known beforehand: those of `--token-auth-file` and the ones made for `admin.kubeconfig`. Only hashes
- * are kept beyond the connection of their owner, so neither a heap dump nor the time of a comparison tells a token.
+ * Static tokens: those of `--token-auth-file` and the tokens of `admin.kubeconfig`. Only hashes outlive the connection of the
+ * client, so tokens can be found neither in a heap dump nor by timing comparisons.
  */
 export class StaticTokenAuthenticator implements TokenAuthenticator {
   readonly #users = new Map<string, UserInfo>();
   readonly #digests = new TokenDigests();
 
-  /** The last user of a token wins, as in a token file. */
+  /** A later user of the same token replaces an earlier one. */
   add(token: string, user: UserInfo): void {
     if (token !== '') this.#users.set(tokenDigest(token), user);
   }
 
-  /** The same with `sha256(token)` instead of the token. */
+  /** Adds a token by its SHA-256 hash. */
   addHash(sha256: Buffer, user: UserInfo): void {
     this.#users.set(sha256.toString('base64'), user);
   }
@@ -24,15 +24,15 @@ export class StaticTokenAuthenticator implements TokenAuthenticator {
     token: string,
     _audiences?: readonly string[],
     connection?: object,
-  ): Soon<AuthenticationResponse | undefined> {
+  ): MaybePromise<AuthenticationResponse | undefined> {
     const user = this.#users.get(this.#digests.of(token, connection));
     return user === undefined ? undefined : { user };
   }
 }
 
 /**
- * Reads a token file: lines of `token,user,uid[,"group1,group2"]` in CSV (K7.2); blank tokens are skipped.
- * Throws an Error that names the line for one with fewer than three columns or an open quote.
+ * Parses a token file with CSV lines `token,user,uid[,"group1,group2"]`; lines with an empty token are skipped. Throws an Error
+ * with the line number for a line with fewer than three columns or an unclosed quote.
  */
 export function parseTokenFile(text: string): { token: string; user: UserInfo }[] {
   const entries: { token: string; user: UserInfo }[] = [];
@@ -41,7 +41,7 @@ export function parseTokenFile(text: string): { token: string; user: UserInfo }[
     const columns = csvColumns(line, index + 1);
     if (columns.length < 3)
       throw new Error(
-        `token file, line ${index + 1}: at least token, user name and user id are needed, found ${columns.length} columns`,
+        `token file, line ${index + 1}: expected at least the columns token, user and uid, found ${columns.length} columns`,
       );
     const [token, name, uid, groups] = columns as [string, string, string, string | undefined];
     if (token === '') continue;
@@ -79,7 +79,7 @@ function csvColumns(line: string, lineNumber: number): string[] {
       column = '';
     } else column += char;
   }
-  if (quoted) throw new Error(`token file, line ${lineNumber}: a quote is not closed`);
+  if (quoted) throw new Error(`token file, line ${lineNumber}: unclosed quote`);
   columns.push(column.trim());
   return columns;
 }

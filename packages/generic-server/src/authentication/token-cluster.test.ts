@@ -5,7 +5,7 @@ const jwt = (claims: unknown): string => `e30.${Buffer.from(JSON.stringify(claim
 const of = (authorization: string | string[] | undefined): string | undefined =>
   clusterOfToken(authorization === undefined ? {} : { authorization });
 
-test('a bound token and a legacy one name their cluster', () => {
+test('bound and legacy tokens have a logical cluster', () => {
   expect(of(`Bearer ${jwt({ 'kubernetes.io': { clusterName: 'abc' } })}`)).toBe('abc');
   expect(of(`bearer ${jwt({ 'kubernetes.io/serviceaccount/clusterName': 'def' })}`)).toBe('def');
 });

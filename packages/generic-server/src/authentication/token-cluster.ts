@@ -1,15 +1,15 @@
 import { isLogicalClusterName, type LogicalClusterName } from '@multiplane/apimachinery';
-import type { Headers } from '../exchange.ts';
+import type { Headers } from '../server/exchange.ts';
 
 const scheme = /^bearer +(.+)$/i;
-/** A ServiceAccount's token is far smaller; nothing of this size is worth decoding. */
+/** ServiceAccount tokens are much shorter; longer tokens are not decoded. */
 const maxTokenLength = 16 * 1024;
 const legacyClaim = 'kubernetes.io/serviceaccount/clusterName';
 
 /**
- * The logical cluster that a ServiceAccount's bearer token says it comes from (C1.5, C7.3): clients inside a workspace
- * know no `/clusters/` prefix. Nothing is verified here. It only says where the request is to go; whoever forges the
- * claim is refused there.
+ * The logical cluster in the claims of a ServiceAccount token. In-cluster clients send no `/clusters/` prefix, so kcp routes
+ * their requests by this claim. The token is not verified here: the claim only selects the target, where authentication
+ * rejects a forged token.
  */
 export function clusterOfToken(headers: Headers): LogicalClusterName | undefined {
   const { authorization } = headers;
@@ -21,7 +21,7 @@ export function clusterOfToken(headers: Headers): LogicalClusterName | undefined
   try {
     claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
   } catch {
-    // An opaque token: it names no cluster.
+    // An opaque token has no claims.
     return undefined;
   }
   if (typeof claims !== 'object' || claims === null) return undefined;

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { tokenDigest, TokenDigests } from './token-digests.ts';
 
-test('a digest is that of the token at hand, whoever brought another one before over the same connection', () => {
+test('a connection with several tokens gets the digest of each', () => {
   const digests = new TokenDigests();
   const [proxy, client] = [{}, {}];
   const said = ['alice', 'alice', 'bobby', 'alice', 'alic', 'alicf', ''].flatMap((token) =>

@@ -1,20 +1,20 @@
-import type { AuthenticationResponse, Soon } from './authenticator.ts';
+import type { AuthenticationResponse, MaybePromise } from './authenticator.ts';
 
 /**
- * Asks authenticators in their order until one knows the caller; what they throw is added to `failures`, and the next is
- * asked. Waits only for those who promise an answer. Never throws.
+ * Calls authenticators in order until one returns a response. Errors are added to `failures`, and the next authenticator is
+ * called. Returns a promise only if an authenticator did. Never throws.
  */
-export function askInTurn<A>(
+export function tryAuthenticators<A>(
   authenticators: readonly A[],
-  ask: (authenticator: A) => Soon<AuthenticationResponse | undefined>,
+  authenticate: (authenticator: A) => MaybePromise<AuthenticationResponse | undefined>,
   failures: unknown[],
   from = 0,
-): Soon<AuthenticationResponse | undefined> {
+): MaybePromise<AuthenticationResponse | undefined> {
   for (let i = from; i < authenticators.length; i++) {
     try {
-      const answer = ask(authenticators[i] as A);
-      if (answer instanceof Promise) return askFurther(answer, authenticators, ask, failures, i + 1);
-      if (answer !== undefined) return answer;
+      const response = authenticate(authenticators[i] as A);
+      if (response instanceof Promise) return continueAfter(response, authenticators, authenticate, failures, i + 1);
+      if (response !== undefined) return response;
     } catch (error) {
       failures.push(error);
     }
@@ -22,18 +22,18 @@ export function askInTurn<A>(
   return undefined;
 }
 
-async function askFurther<A>(
+async function continueAfter<A>(
   pending: Promise<AuthenticationResponse | undefined>,
   authenticators: readonly A[],
-  ask: (authenticator: A) => Soon<AuthenticationResponse | undefined>,
+  authenticate: (authenticator: A) => MaybePromise<AuthenticationResponse | undefined>,
   failures: unknown[],
   from: number,
 ): Promise<AuthenticationResponse | undefined> {
   try {
-    const answer = await pending;
-    if (answer !== undefined) return answer;
+    const response = await pending;
+    if (response !== undefined) return response;
   } catch (error) {
     failures.push(error);
   }
-  return askInTurn(authenticators, ask, failures, from);
+  return tryAuthenticators(authenticators, authenticate, failures, from);
 }

@@ -1,17 +1,17 @@
 import { anonymousUserName, authenticatedGroup, unauthenticatedGroup, type UserInfo } from '@multiplane/apimachinery';
-import type { Exchange } from '../exchange.ts';
-import type { RequestInfo } from '../request-info.ts';
-import { askInTurn } from './ask-in-turn.ts';
-import type { AuthenticationResponse, RequestAuthenticator, Soon } from './authenticator.ts';
+import type { Exchange } from '../server/exchange.ts';
+import type { RequestInfo } from '../request/request-info.ts';
+import { tryAuthenticators } from './try-authenticators.ts';
+import type { AuthenticationResponse, RequestAuthenticator, MaybePromise } from './authenticator.ts';
 
 interface UnionAuthenticatorOptions {
-  /** Whether a request that presents nothing may go on as `system:anonymous`; a function decides for each. */
+  /** Whether a request without credentials becomes `system:anonymous`; a function decides per request. */
   readonly anonymous: boolean | ((info: RequestInfo) => boolean);
 }
 
 /**
- * Asks authenticators in their order; the first who knows the caller wins. A credential that somebody found wrong is
- * remembered while the others are asked, and then never falls back to anonymous (K7.1).
+ * Tries authenticators in order; the first success wins. A request with an invalid credential never becomes anonymous, as in
+ * Kubernetes.
  */
 export class UnionAuthenticator implements RequestAuthenticator {
   readonly #anonymous: (info: RequestInfo) => boolean;
@@ -25,18 +25,18 @@ export class UnionAuthenticator implements RequestAuthenticator {
     this.#authenticators = modules.authenticators;
   }
 
-  /** Throws an AggregateError when something was presented and nobody accepted it; undefined when anonymous is off. */
-  authenticate(exchange: Exchange, info: RequestInfo): Soon<AuthenticationResponse | undefined> {
+  /** Throws an AggregateError if authenticators failed and none succeeded; returns undefined if anonymous requests are not allowed. */
+  authenticate(exchange: Exchange, info: RequestInfo): MaybePromise<AuthenticationResponse | undefined> {
     const failures: unknown[] = [];
-    const ask = (authenticator: RequestAuthenticator): Soon<AuthenticationResponse | undefined> =>
+    const authenticate = (authenticator: RequestAuthenticator): MaybePromise<AuthenticationResponse | undefined> =>
       authenticator.authenticate(exchange, info);
-    const response = askInTurn(this.#authenticators, ask, failures);
+    const response = tryAuthenticators(this.#authenticators, authenticate, failures);
     return response instanceof Promise
-      ? response.then((late) => this.#verdict(late, failures, info))
-      : this.#verdict(response, failures, info);
+      ? response.then((resolved) => this.#result(resolved, failures, info))
+      : this.#result(response, failures, info);
   }
 
-  #verdict(
+  #result(
     response: AuthenticationResponse | undefined,
     failures: readonly unknown[],
     info: RequestInfo,
@@ -47,7 +47,7 @@ export class UnionAuthenticator implements RequestAuthenticator {
   }
 }
 
-/** Who presents nothing. */
+/** The user of requests without credentials. */
 export const anonymousUser: UserInfo = Object.freeze({
   name: anonymousUserName,
   uid: '',
@@ -55,7 +55,7 @@ export const anonymousUser: UserInfo = Object.freeze({
   extra: Object.freeze({}),
 });
 
-/** Every caller who is known is in `system:authenticated`. */
+/** Adds the group `system:authenticated`, except to anonymous users. */
 export function withAuthenticatedGroup(user: UserInfo): UserInfo {
   if (
     user.name === anonymousUserName ||

@@ -5,16 +5,16 @@ import { connect, createServer, type TLSSocket } from 'node:tls';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Certificate } from '@multiplane/component-base';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../server/exchange.ts';
 import { X509Authenticator } from './x509-authenticator.ts';
 
 let clients: CertificateAuthority;
-let strangers: CertificateAuthority;
+let otherAuthority: CertificateAuthority;
 let serving: Certificate;
 beforeAll(async () => {
   clients = await CertificateAuthority.create({ commonName: 'clients' });
-  strangers = await CertificateAuthority.create({ commonName: 'strangers' });
-  serving = await strangers.issueServer({ commonName: 'server', ipAddresses: ['127.0.0.1'] });
+  otherAuthority = await CertificateAuthority.create({ commonName: 'strangers' });
+  serving = await otherAuthority.issueServer({ commonName: 'server', ipAddresses: ['127.0.0.1'] });
 });
 
 const authoritiesOf = (...authorities: CertificateAuthority[]) => {
@@ -22,7 +22,7 @@ const authoritiesOf = (...authorities: CertificateAuthority[]) => {
   return { current: () => list };
 };
 
-/** What the authenticator says of a connection that shows this certificate. */
+/** The response of the authenticator for a connection with this certificate. */
 async function judge(certificate: Certificate | undefined, authenticator: X509Authenticator) {
   const server = createServer({
     cert: serving.certificatePem,
@@ -63,9 +63,9 @@ describe('client certificates', () => {
     );
   });
 
-  test('of another authority are a wrong credential, even under the same name', async () => {
+  test('of another CA are invalid, also with the same CA name', async () => {
     await expect(
-      judge(await strangers.issueClient({ user: 'alice', groups: ['system:masters'] }), authenticator()),
+      judge(await otherAuthority.issueClient({ user: 'alice', groups: ['system:masters'] }), authenticator()),
     ).rejects.toThrow('unknown authority');
     const impostor = await CertificateAuthority.create({ commonName: 'clients' });
     await expect(judge(await impostor.issueClient({ user: 'alice' }), authenticator())).rejects.toThrow(
@@ -78,7 +78,7 @@ describe('client certificates', () => {
     await expect(judge(certificate, authenticator())).rejects.toThrow('not meant for client authentication');
   });
 
-  test('are good for their time only', async () => {
+  test('are valid for their time only', async () => {
     const certificate = await clients.issueClient({ user: 'alice' }, 1);
     const later = new X509Authenticator(
       { now: () => Date.now() + 2 * 24 * 60 * 60 * 1000 },
@@ -87,7 +87,7 @@ describe('client certificates', () => {
     await expect(judge(certificate, later)).rejects.toThrow('not valid now');
   });
 
-  test('a connection without one presents nothing', async () => {
+  test('are optional', async () => {
     expect(await judge(undefined, authenticator())).toBeUndefined();
   });
 });

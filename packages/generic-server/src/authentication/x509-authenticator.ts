@@ -1,4 +1,4 @@
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../server/exchange.ts';
 import type { AuthenticationResponse, RequestAuthenticator } from './authenticator.ts';
 import {
   ClientCertificateVerifier,
@@ -7,13 +7,13 @@ import {
 } from './client-certificate.ts';
 
 interface X509Options {
-  /** Time in milliseconds; certificates are valid or not by it. */
+  /** Time in milliseconds, for the validity of certificates. */
   readonly now: () => number;
 }
 
 /**
- * Client certificates as credentials (K7.2). The user name is the CN, groups are the O entries. A certificate of an
- * unknown CA is a wrong credential (401), one without a CN is none.
+ * Authenticates client certificates: the common name is the user name, organizations are groups. A certificate of an unknown CA
+ * is an invalid credential (401); one without a common name is no credential.
  */
 export class X509Authenticator implements RequestAuthenticator {
   readonly #verifier: ClientCertificateVerifier;

@@ -1,9 +1,9 @@
 import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from './authorizer.ts';
 
-const words = { allow: 'Allowed', deny: 'Denied', noOpinion: 'NoOpinion' } as const;
+const decisionTexts = { allow: 'Allowed', deny: 'Denied', noOpinion: 'NoOpinion' } as const;
 
-/** A step of the chain that tells the audit log what it decided and why; clients learn neither (C7.8). */
-export class AuditedStep implements Authorizer {
+/** Adds the decision and reason of an authorizer to the audit event, as kcp's decorator does. */
+export class AuditLoggingAuthorizer implements Authorizer {
   readonly #key: string;
   readonly #delegate: Authorizer;
   constructor(options: { readonly key: string }, modules: { readonly delegate: Authorizer }) {
@@ -12,26 +12,28 @@ export class AuditedStep implements Authorizer {
   }
   authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
     const { annotate } = attributes;
-    return annotate === undefined ? this.#delegate.authorize(attributes) : this.#tell(attributes, annotate);
+    return annotate === undefined
+      ? this.#delegate.authorize(attributes)
+      : this.#authorizeWithAudit(attributes, annotate);
   }
 
-  async #tell(
+  async #authorizeWithAudit(
     attributes: AuthorizationAttributes,
     annotate: NonNullable<AuthorizationAttributes['annotate']>,
   ): Promise<AuthorizationResult> {
     const result = await this.#delegate.authorize(attributes);
     const { decision, error, reason } = result;
-    annotate(`${this.#key}-decision`, words[decision]);
+    annotate(`${this.#key}-decision`, decisionTexts[decision]);
     annotate(`${this.#key}-reason`, error === undefined ? reason : `reason: ${reason}, error: ${error.message}`);
     return result;
   }
 }
 
 /**
- * Reasons stay inside: a client is told that access was granted or denied and no more, so that nobody can tell a
- * forbidden workspace from a missing one, or learns who else has rights (C7.7).
+ * Replaces reasons by `access granted` or `access denied`, so that clients can neither distinguish a forbidden workspace from a
+ * missing one nor learn about the permissions of others.
  */
-export class AnonymisedReasons implements Authorizer {
+export class AnonymizingAuthorizer implements Authorizer {
   readonly #delegate: Authorizer;
   constructor(modules: { readonly delegate: Authorizer }) {
     this.#delegate = modules.delegate;

@@ -1,6 +1,6 @@
 import type { LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 
-/** What somebody wants to do. */
+/** The action to authorize. */
 export interface AuthorizationAttributes {
   readonly user: UserInfo;
   readonly cluster: LogicalClusterName | '*' | undefined;
@@ -17,25 +17,25 @@ export interface AuthorizationAttributes {
   /** Raw selectors of list, watch and deletecollection. */
   readonly fieldSelector?: string | undefined;
   readonly labelSelector?: string | undefined;
-  /** Asked in the name of the control plane: what guards the entrance of a logical cluster is left out (C7.9). */
+  /** A deep SubjectAccessReview of kcp: skips the check whether the user may access the workspace. */
   readonly deep?: boolean | undefined;
-  /** Takes what the steps of a decision say, for the audit log. */
+  /** Adds an annotation to the audit event. */
   readonly annotate?: ((key: string, value: string) => void) | undefined;
 }
 
 export interface AuthorizationResult {
   readonly decision: 'allow' | 'deny' | 'noOpinion';
   readonly reason: string;
-  /** Something went wrong on the way to the decision; an allow still holds. */
+  /** An error during the evaluation; `allow` is valid nevertheless. */
   readonly error?: Error | undefined;
 }
 
-/** First opinion wins; no opinion at the end is a refusal. */
+/** In a chain of authorizers the first opinion wins; without an opinion the request is refused. */
 export interface Authorizer {
   authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult>;
 }
 
-/** A rule as SelfSubjectRulesReview reports it. */
+/** A rule in the format of SelfSubjectRulesReview. */
 export interface ResourceRule {
   readonly verbs: readonly string[];
   readonly apiGroups: readonly string[];

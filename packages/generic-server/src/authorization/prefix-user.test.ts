@@ -13,7 +13,7 @@ const user = (name: string, more: Partial<UserInfo> = {}): UserInfo => ({
 const robot = (...clusters: string[]): UserInfo =>
   user('system:serviceaccount:ns:robot', { extra: { 'authentication.kcp.io/cluster-name': clusters } });
 
-describe('users as maximal permission policies name them', () => {
+describe('users in maximal permission policies', () => {
   test('name and every group have the prefix', () => {
     expect(
       prefixUser(user('ann', { uid: '7', groups: ['team', 'system:authenticated'], extra: { a: ['b'] } })),
@@ -25,13 +25,13 @@ describe('users as maximal permission policies name them', () => {
     });
   });
 
-  test('a service account is known by its global name', () => {
+  test('a service account has its global name', () => {
     const { name, extra } = prefixUser(robot('west'));
     expect(name).toBe('apis.kcp.io:binding:system:kcp:serviceaccount:west:ns:robot');
     expect(extra).toEqual({});
   });
 
-  test.each([[[]], [['a', 'b']]])('a service account of clusters %j is a stranger', (clusters) => {
+  test.each([[[]], [['a', 'b']]])('a service account of clusters %j is anonymous', (clusters) => {
     expect(prefixUser(robot(...clusters))).toEqual({
       name: 'apis.kcp.io:binding:system:anonymous',
       uid: '',
@@ -40,12 +40,12 @@ describe('users as maximal permission policies name them', () => {
     });
   });
 
-  test('scopes of a user hold for the prefixed one', () => {
+  test('scopes of a user are kept', () => {
     const extra = { 'authentication.kcp.io/scopes': ['cluster:west'] };
     expect(prefixUser(user('ann', { extra })).extra).toEqual(extra);
   });
 
-  test('warrants are prefixed all the way down, unreadable ones vouch for nobody', () => {
+  test('warrants are prefixed at every level, invalid ones are dropped', () => {
     const inner = JSON.stringify({ user: 'eve', groups: ['g'] });
     const outer = JSON.stringify({ user: 'bob', extra: { 'authorization.kcp.io/warrant': [inner] } });
     const prefixed = prefixUser(user('ann', { extra: { 'authorization.kcp.io/warrant': [outer, 'no warrant'] } }));

@@ -1,5 +1,5 @@
 import { anonymousUserName, unauthenticatedGroup, type UserInfo } from '@multiplane/apimachinery';
-import { clusterNameExtra, scopesExtra } from '../authentication/service-account-tokens.ts';
+import { clusterNameExtra, scopesExtra } from '../authentication/service-account-claims.ts';
 import {
   globalServiceAccountName,
   isServiceAccount,
@@ -9,20 +9,21 @@ import {
   warrantText,
 } from './warrants.ts';
 
-/** How RBAC in the logical cluster of an export names those who use its API elsewhere. */
+/** Prefix of the names of consumers in the RBAC rules of a provider's workspace. */
 export const bindingUserPrefix = 'apis.kcp.io:binding:';
 
 /**
- * Somebody who uses a bound API, as maximal permission policies name them (C7.4): name and groups get a prefix, so that no
- * rule of the exporting logical cluster fits by accident, and whoever is vouched for with a warrant gets it, too. A
- * ServiceAccount is known by its global name; one of an unknown cluster is a stranger.
+ * A consumer of a bound API, as maximal permission policies name it: user, groups and the users in warrants get a prefix, so
+ * that no other rule of the provider's workspace matches them. A ServiceAccount is named by its global name; one without a
+ * logical cluster becomes anonymous.
  *
- * A prefixed ServiceAccount is an ordinary user to the cluster that is asked: what bound it to its own is left out.
+ * A prefixed ServiceAccount is an ordinary user in the provider's workspace, so the extras that tie it to its own logical
+ * cluster are removed.
  */
 export function prefixUser(user: UserInfo, depth = 0): UserInfo {
   const { [warrantExtra]: warrants, [clusterNameExtra]: clusters, [scopesExtra]: scopes, ...extra } = user.extra;
-  const robot = isServiceAccount(user);
-  if (robot && clusters?.length !== 1) {
+  const isAccount = isServiceAccount(user);
+  if (isAccount && clusters?.length !== 1) {
     return {
       name: `${bindingUserPrefix}${anonymousUserName}`,
       uid: '',
@@ -30,19 +31,19 @@ export function prefixUser(user: UserInfo, depth = 0): UserInfo {
       extra: {},
     };
   }
-  const vouchedFor = depth < maxWarrantDepth ? (warrants ?? []).flatMap((text) => parseWarrant(text) ?? []) : [];
-  const name = robot ? globalServiceAccountName(clusters?.[0] as string, user.name) : user.name;
+  const warranted = depth < maxWarrantDepth ? (warrants ?? []).flatMap((text) => parseWarrant(text) ?? []) : [];
+  const name = isAccount ? globalServiceAccountName(clusters?.[0] as string, user.name) : user.name;
   return {
     name: `${bindingUserPrefix}${name}`,
     uid: user.uid,
     groups: user.groups.map((group) => `${bindingUserPrefix}${group}`),
     extra: {
       ...extra,
-      ...(robot || clusters === undefined ? {} : { [clusterNameExtra]: clusters }),
-      ...(robot || scopes === undefined ? {} : { [scopesExtra]: scopes }),
-      ...(vouchedFor.length === 0
+      ...(isAccount || clusters === undefined ? {} : { [clusterNameExtra]: clusters }),
+      ...(isAccount || scopes === undefined ? {} : { [scopesExtra]: scopes }),
+      ...(warranted.length === 0
         ? {}
-        : { [warrantExtra]: vouchedFor.map((other) => warrantText(prefixUser(other, depth + 1))) }),
+        : { [warrantExtra]: warranted.map((other) => warrantText(prefixUser(other, depth + 1))) }),
     },
   };
 }

@@ -8,7 +8,7 @@ const bootstrap = asLogicalClusterName('system:admin');
 const a = asLogicalClusterName('a');
 const b = asLogicalClusterName('b');
 
-/** Objects of one resource, told to handlers as a cache would. */
+/** An informer of one resource whose handlers are called like those of a cache. */
 class FakeInformer implements Informer {
   readonly synced = Promise.resolve();
   readonly #objects = new Map<string, { object: KubeObject; reference: ObjectReference }>();
@@ -87,8 +87,8 @@ async function may(
   return decision === 'allow' ? 'yes' : `no ${reason}`.trim();
 }
 
-describe('a decision holds until RBAC changes, and not a moment longer', () => {
-  test('a binding comes and goes', async () => {
+describe('a cached decision is invalidated by a change of RBAC', () => {
+  test('a binding is created and deleted', async () => {
     objects.clusterroles.put(a, '', 'reader', reader);
     expect(await may(a)).toBe('no');
     objects.rolebindings.put(a, 'n', 'rb', toAlice('reader'));
@@ -97,7 +97,7 @@ describe('a decision holds until RBAC changes, and not a moment longer', () => {
     expect(await may(a)).toBe('no');
   });
 
-  test('a role comes, changes and goes', async () => {
+  test('a role is created, updated and deleted', async () => {
     objects.clusterrolebindings.put(a, '', 'crb', toAlice('reader'));
     expect(await may(a)).toBe('no RBAC: clusterrole.rbac.authorization.k8s.io "reader" not found');
     objects.clusterroles.put(a, '', 'reader', reader);
@@ -108,7 +108,7 @@ describe('a decision holds until RBAC changes, and not a moment longer', () => {
     expect(await may(a)).toBe('no RBAC: clusterrole.rbac.authorization.k8s.io "reader" not found');
   });
 
-  test('a namespaced role changes', async () => {
+  test('a namespaced role is updated', async () => {
     objects.roles.put(a, 'n', 'reader', reader);
     objects.rolebindings.put(a, 'n', 'rb', toAlice('reader', 'Role'));
     expect(await may(a)).toBe('yes');
@@ -116,7 +116,7 @@ describe('a decision holds until RBAC changes, and not a moment longer', () => {
     expect(await may(a)).toBe('no');
   });
 
-  test('the bootstrap policy changes for every cluster', async () => {
+  test('the bootstrap policy is updated', async () => {
     expect([await may(a), await may(b)]).toEqual(['no', 'no']);
     objects.clusterroles.put(bootstrap, '', 'reader', reader);
     objects.clusterrolebindings.put(bootstrap, '', 'crb', toAlice('reader'));
@@ -126,7 +126,7 @@ describe('a decision holds until RBAC changes, and not a moment longer', () => {
   });
 });
 
-test('what was decided for one is not taken for another', async () => {
+test('decisions of different requests are not mixed up', async () => {
   objects.clusterroles.put(a, '', 'reader', { rules: [{ ...reader.rules[0], resourceNames: ['x'] }] });
   objects.clusterrolebindings.put(a, '', 'crb', toAlice('reader'));
   expect(await may(a)).toBe('yes');
@@ -136,7 +136,7 @@ test('what was decided for one is not taken for another', async () => {
   expect(await may(a, { verb: 'update' })).toBe('no');
   expect(await may(a, { user: '', groups: ['alice'] })).toBe('no');
   expect(await may(a, { user: 'alice","' })).toBe('no');
-  // Names that are made to look like the question of somebody else.
+  // Names that imitate the cache key of another request.
   expect(await may(a, { user: 'alice0;' })).toBe('no');
   expect(await may(a, { user: 'bob', groups: ['5:alice0;'] })).toBe('no');
   expect(await may(a, { namespace: 'n10:configmaps', name: '' })).toBe('no');

@@ -11,93 +11,93 @@ import { ruleAllows, type PolicyRule } from './rbac-rules.ts';
 import { groupKey, userKey, type Grant, type RbacIndex, type RbacSource } from './rbac-source.ts';
 
 interface RbacAuthorizerOptions {
-  /** A cluster whose roles and bindings hold in every cluster (`system:admin`); undefined: each stands alone. */
+  /** A logical cluster whose roles and bindings apply in every logical cluster (`system:admin`); undefined: none. */
   readonly bootstrapCluster: LogicalClusterName | undefined;
 }
 
-/** Who a user counts as in a logical cluster: scopes, warrants and foreign ServiceAccounts change that (C7.4). */
+/** The users whose permissions a user has in a logical cluster: kcp's scopes, warrants and global ServiceAccounts. */
 export type EffectiveUsers = (user: UserInfo, cluster: LogicalClusterName) => readonly UserInfo[];
 
-/** Rights that hang on no binding; they are asked for every time. */
-export type UnboundRules = (user: UserInfo, cluster: LogicalClusterName) => readonly DeepReadonly<PolicyRule>[];
+/** Rules that a user has without a binding. Evaluated for every request. */
+export type ImplicitRules = (user: UserInfo, cluster: LogicalClusterName) => readonly DeepReadonly<PolicyRule>[];
 
 const noRules: readonly never[] = [];
 
-interface Visit {
+interface GrantedRule {
   readonly rule: DeepReadonly<PolicyRule>;
   readonly grant: Grant;
 }
 
-/** Decisions of one cluster, as long as neither its RBAC nor that of the bootstrap cluster changed. */
+/** Cached decisions of a logical cluster. Valid while neither its RBAC nor that of the bootstrap cluster changes. */
 interface Decisions {
   readonly bootstrap: RbacIndex;
-  readonly results: Map<string, AuthorizationResult>;
+  readonly byRequest: Map<string, AuthorizationResult>;
 }
 
-/** Decisions that are remembered, in all clusters together. */
+/** Cached decisions of all logical clusters. */
 const maxDecisions = 16_384;
 
 /**
- * RBAC (K7.3): allows what some rule of some binding allows, never denies. ClusterRoleBindings come before the
- * RoleBindings of the request's namespace, bindings of the bootstrap cluster before the cluster's own (C7.7 `05-*`).
- * A binding whose role is missing grants nothing and is told in the reason.
+ * RBAC: allows a request if a rule of a binding allows it; never denies. ClusterRoleBindings are evaluated before the
+ * RoleBindings of the namespace, and bindings of the bootstrap cluster before those of the logical cluster, as in kcp. A
+ * binding to a missing role grants nothing; the reason mentions it.
  *
- * Decisions are remembered: clients ask the same few questions over and over, and a user with the rights of `view` costs
- * a hundred comparisons each time. They hang on the index they were made by, so a change of RBAC forgets them at once.
+ * Decisions are cached, because clients repeat few different requests and a role such as `view` takes a hundred comparisons.
+ * The cache is keyed by the RBAC index that a decision used, so a change of RBAC invalidates it.
  */
 export class RbacAuthorizer implements Authorizer, RuleResolver {
   readonly #bootstrapCluster: LogicalClusterName | undefined;
   readonly #source: RbacSource;
   readonly #effectiveUsers: EffectiveUsers;
-  readonly #unboundRules: UnboundRules;
+  readonly #implicitRules: ImplicitRules;
   #decisions = new WeakMap<RbacIndex, Decisions>();
-  #remembered = 0;
+  #cachedDecisions = 0;
   constructor(
     options: RbacAuthorizerOptions,
     modules: {
       readonly source: RbacSource;
       readonly effectiveUsers?: EffectiveUsers;
-      readonly unboundRules?: UnboundRules | undefined;
+      readonly implicitRules?: ImplicitRules | undefined;
     },
   ) {
     this.#bootstrapCluster = options.bootstrapCluster;
     this.#source = modules.source;
     this.#effectiveUsers = modules.effectiveUsers ?? ((user) => [user]);
-    this.#unboundRules = modules.unboundRules ?? (() => noRules);
+    this.#implicitRules = modules.implicitRules ?? (() => noRules);
   }
 
   async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
     const { cluster } = attributes;
     if (cluster === undefined || cluster === '*') return { decision: 'noOpinion', reason: 'empty cluster name' };
-    if (this.#unboundRules(attributes.user, cluster).some((rule) => ruleAllows(rule, attributes)))
+    if (this.#implicitRules(attributes.user, cluster).some((rule) => ruleAllows(rule, attributes)))
       return { decision: 'allow', reason: 'RBAC: allowed without a binding' };
-    const { results } = this.#decisionsOf(cluster);
-    const question = questionOf(attributes);
-    const known = results.get(question);
-    if (known !== undefined) return known;
+    const { byRequest } = this.#decisionsOf(cluster);
+    const key = decisionKey(attributes);
+    const cached = byRequest.get(key);
+    if (cached !== undefined) return cached;
     const result = this.#decide(attributes, cluster);
-    if (++this.#remembered > maxDecisions) {
+    if (++this.#cachedDecisions > maxDecisions) {
       this.#decisions = new WeakMap();
-      this.#remembered = 0;
+      this.#cachedDecisions = 0;
     }
-    results.set(question, result);
+    byRequest.set(key, result);
     return result;
   }
 
   #decisionsOf(cluster: LogicalClusterName): Decisions {
-    const own = this.#source.index(cluster);
-    const bootstrap = this.#bootstrapCluster === undefined ? own : this.#source.index(this.#bootstrapCluster);
-    let decisions = this.#decisions.get(own);
+    const index = this.#source.index(cluster);
+    const bootstrap = this.#bootstrapCluster === undefined ? index : this.#source.index(this.#bootstrapCluster);
+    let decisions = this.#decisions.get(index);
     if (decisions?.bootstrap !== bootstrap) {
-      decisions = { bootstrap, results: new Map() };
-      this.#decisions.set(own, decisions);
+      decisions = { bootstrap, byRequest: new Map() };
+      this.#decisions.set(index, decisions);
     }
     return decisions;
   }
 
   #decide(attributes: AuthorizationAttributes, cluster: LogicalClusterName): AuthorizationResult {
     const failures: string[] = [];
-    for (const { rule, grant } of this.#visit(attributes.user, cluster, attributes.namespace, failures)) {
+    for (const { rule, grant } of this.#grantedRules(attributes.user, cluster, attributes.namespace, failures)) {
       if (ruleAllows(rule, attributes)) return { decision: 'allow', reason: `RBAC: allowed by ${grantText(grant)}` };
     }
     return {
@@ -106,15 +106,15 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
     };
   }
 
-  /** All rules somebody has in a namespace (or, with an empty one, in the cluster), with what could not be resolved. */
+  /** All rules of a user in a namespace, or cluster-wide for an empty namespace. `failures`: bindings to missing roles. */
   policyRules(
     user: UserInfo,
     cluster: LogicalClusterName,
     namespace: string,
   ): { rules: DeepReadonly<PolicyRule>[]; failures: string[] } {
     const failures: string[] = [];
-    const rules: DeepReadonly<PolicyRule>[] = [...this.#unboundRules(user, cluster)];
-    for (const { rule } of this.#visit(user, cluster, namespace, failures)) rules.push(rule);
+    const rules: DeepReadonly<PolicyRule>[] = [...this.#implicitRules(user, cluster)];
+    for (const { rule } of this.#grantedRules(user, cluster, namespace, failures)) rules.push(rule);
     return { rules, failures };
   }
 
@@ -139,7 +139,12 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
     return { resourceRules, nonResourceRules, incomplete: failures.length > 0, evaluationError: failures.join(', ') };
   }
 
-  *#visit(user: UserInfo, cluster: LogicalClusterName, namespace: string, failures: string[]): IterableIterator<Visit> {
+  *#grantedRules(
+    user: UserInfo,
+    cluster: LogicalClusterName,
+    namespace: string,
+    failures: string[],
+  ): IterableIterator<GrantedRule> {
     const sources =
       this.#bootstrapCluster === undefined || this.#bootstrapCluster === cluster
         ? [cluster]
@@ -156,7 +161,7 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
     }
   }
 
-  *#rulesOf(grant: Grant, source: LogicalClusterName, failures: string[]): IterableIterator<Visit> {
+  *#rulesOf(grant: Grant, source: LogicalClusterName, failures: string[]): IterableIterator<GrantedRule> {
     const rules = this.roleRules(source, grant.binding.roleRef, grant.namespace);
     if (rules === undefined) {
       const { kind, name } = grant.binding.roleRef;
@@ -166,33 +171,40 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
     for (const rule of rules) yield { rule, grant };
   }
 
-  /** Rules of a role as a binding of `cluster` sees it: ClusterRoles of the bootstrap cluster may be bound everywhere. */
+  /** Rules of a role that a binding in `cluster` references. ClusterRoles of the bootstrap cluster can be bound everywhere. */
   roleRules(
     cluster: LogicalClusterName,
     roleRef: { readonly apiGroup: string; readonly kind: string; readonly name: string },
     namespace: string,
   ): readonly DeepReadonly<PolicyRule>[] | undefined {
-    const own = this.#source.rules(cluster, roleRef, namespace);
-    if (own !== undefined || roleRef.kind !== 'ClusterRole' || this.#bootstrapCluster === undefined) return own;
+    const rules = this.#source.rules(cluster, roleRef, namespace);
+    if (rules !== undefined || roleRef.kind !== 'ClusterRole' || this.#bootstrapCluster === undefined) return rules;
     return this.#source.rules(this.#bootstrapCluster, roleRef, namespace);
   }
 }
 
 /**
- * All that a decision of RBAC depends on. Each text stands behind its length, so that no two questions can look alike,
- * whatever names they hold.
+ * The attributes that an RBAC decision depends on, as a cache key. Each string is preceded by its length, so that different
+ * attributes never have the same key.
  */
-function questionOf(asked: AuthorizationAttributes): string {
-  const { user } = asked;
-  let text = `${textOf(user.name)}${user.groups.length};`;
-  for (const group of user.groups) text += textOf(group);
-  for (const key of Object.keys(user.extra)) text += textOf(key) + textOf(JSON.stringify(user.extra[key]));
-  text += `;${asked.isResourceRequest};`;
-  text += textOf(asked.verb) + textOf(asked.group) + textOf(asked.namespace) + textOf(asked.resource);
-  return text + textOf(asked.subresource) + textOf(asked.name) + textOf(asked.path);
+function decisionKey(attributes: AuthorizationAttributes): string {
+  const { user } = attributes;
+  let key = `${lengthPrefixed(user.name)}${user.groups.length};`;
+  for (const group of user.groups) key += lengthPrefixed(group);
+  for (const name of Object.keys(user.extra))
+    key += lengthPrefixed(name) + lengthPrefixed(JSON.stringify(user.extra[name]));
+  key += `;${attributes.isResourceRequest};`;
+  key +=
+    lengthPrefixed(attributes.verb) +
+    lengthPrefixed(attributes.group) +
+    lengthPrefixed(attributes.namespace) +
+    lengthPrefixed(attributes.resource);
+  return (
+    key + lengthPrefixed(attributes.subresource) + lengthPrefixed(attributes.name) + lengthPrefixed(attributes.path)
+  );
 }
 
-const textOf = (text: string): string => `${text.length}:${text}`;
+const lengthPrefixed = (text: string): string => `${text.length}:${text}`;
 
 /** `RoleBinding "b/ns" of Role "r" to User "u"`. */
 function grantText({ binding, subject, namespace }: Grant): string {

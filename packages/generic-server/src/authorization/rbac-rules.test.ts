@@ -40,7 +40,7 @@ describe('one rule', () => {
     expect(ruleAllows(of(['configmaps/*']), request({ subresource: 'status' }))).toBe(false);
   });
 
-  test('a rule with names never fits a request without one', () => {
+  test('a rule with names never matches a request without one', () => {
     const named = { ...rule, resourceNames: ['a'] };
     expect(ruleAllows(named, request({ name: 'a' }))).toBe(true);
     expect(ruleAllows(named, request({ name: '', verb: 'list' }))).toBe(false);
@@ -58,8 +58,8 @@ describe('one rule', () => {
   });
 });
 
-describe('what is not covered', () => {
-  test('is told by group, resource and name, verbs together', () => {
+describe('uncovered rules', () => {
+  test('are grouped by group, resource and name', () => {
     const owned: PolicyRule[] = [{ verbs: ['get', 'list'], apiGroups: [''], resources: ['configmaps'] }];
     const wanted: PolicyRule[] = [{ verbs: ['get', 'delete'], apiGroups: [''], resources: ['secrets', 'configmaps'] }];
     expect(uncoveredRules(owned, wanted).map(ruleText)).toEqual([
@@ -78,7 +78,7 @@ describe('what is not covered', () => {
     );
   });
 
-  test('somebody who has one name may not hand out all of them', () => {
+  test('a rule for one name does not cover a rule for all names', () => {
     const owned: PolicyRule[] = [{ verbs: ['get'], apiGroups: [''], resources: ['secrets'], resourceNames: ['a'] }];
     expect(uncoveredRules(owned, [{ verbs: ['get'], apiGroups: [''], resources: ['secrets'] }])).toHaveLength(1);
     expect(

@@ -1,7 +1,7 @@
 import type { DeepReadonly } from '@multiplane/apimachinery';
 import type { AuthorizationAttributes } from './authorizer.ts';
 
-/** rbac.authorization.k8s.io/v1 PolicyRule. */
+/** A PolicyRule of rbac.authorization.k8s.io/v1. */
 export interface PolicyRule {
   readonly verbs?: readonly string[];
   readonly apiGroups?: readonly string[];
@@ -15,7 +15,7 @@ const none: readonly string[] = [];
 const has = (list: readonly string[] | undefined, value: string): boolean =>
   list !== undefined && (list.includes('*') || list.includes(value));
 
-/** Whether one rule allows a request (K7.3). A request without a name never fits a rule with names. */
+/** Whether a rule allows a request. A request without a name never matches a rule with resource names. */
 export function ruleAllows(rule: Rule, request: AuthorizationAttributes): boolean {
   if (!has(rule.verbs, request.verb)) return false;
   if (!request.isResourceRequest) return (rule.nonResourceURLs ?? none).some((url) => urlMatches(url, request.path));
@@ -26,11 +26,11 @@ export function ruleAllows(rule: Rule, request: AuthorizationAttributes): boolea
   );
 }
 
-/** `*` covers subresources too, `*` + `/sub` that subresource of everything; `res/*` does not exist. */
+/** `*` includes subresources; the pattern of a star, a slash and a subresource matches that subresource of all resources. */
 function resourceMatches(resources: readonly string[], resource: string, subresource: string): boolean {
-  const wanted = subresource === '' ? resource : `${resource}/${subresource}`;
+  const requested = subresource === '' ? resource : `${resource}/${subresource}`;
   for (const candidate of resources) {
-    if (candidate === '*' || candidate === wanted) return true;
+    if (candidate === '*' || candidate === requested) return true;
     if (subresource !== '' && candidate.startsWith('*/') && candidate.slice(2) === subresource) return true;
   }
   return false;
@@ -40,7 +40,7 @@ function urlMatches(pattern: string, path: string): boolean {
   return pattern === '*' || pattern === path || (pattern.endsWith('*') && path.startsWith(pattern.slice(0, -1)));
 }
 
-/** One verb on one resource (or URL), with one name or any. */
+/** One verb on one resource or URL, for one name or for all. */
 interface SimpleRule {
   readonly verb: string;
   readonly apiGroup: string;
@@ -50,8 +50,8 @@ interface SimpleRule {
 }
 
 /**
- * The parts of `wanted` that `owned` does not cover, merged again per group, resource and name, in the order Kubernetes
- * prints them. Empty: somebody who has `owned` may hand out `wanted` (K7.3 escalation, "covering").
+ * The parts of `wanted` that `owned` does not cover, merged by group, resource and name, in the order in which Kubernetes prints
+ * them. Empty: a user with `owned` may grant `wanted` without privilege escalation.
  */
 export function uncoveredRules(owned: readonly Rule[], wanted: readonly Rule[]): PolicyRule[] {
   const missing = wanted.flatMap(breakDown).filter((simple) => !owned.some((rule) => covers(rule, simple)));
@@ -95,7 +95,7 @@ function covers(owned: Rule, wanted: SimpleRule): boolean {
   return wanted.resourceName !== undefined && owned.resourceNames.includes(wanted.resourceName);
 }
 
-/** Verbs of the same target stand together; lines are sorted by their text. */
+/** Merges rules with the same target and sorts them by their text. */
 function compact(simple: readonly SimpleRule[]): PolicyRule[] {
   const merged = new Map<string, { rule: SimpleRule; verbs: Set<string> }>();
   for (const rule of simple) {
@@ -117,7 +117,7 @@ function compact(simple: readonly SimpleRule[]): PolicyRule[] {
   return rules.sort((a, b) => (ruleText(a) < ruleText(b) ? -1 : 1));
 }
 
-/** `{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}`: a rule as messages print it. */
+/** A rule in the format of error messages: `{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}`. */
 export function ruleText(rule: Rule): string {
   const listText = (list: readonly string[]): string => `[${list.map((item) => JSON.stringify(item)).join(' ')}]`;
   const parts: string[] = [];

@@ -1,6 +1,6 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { Informer, InformerSource } from '@multiplane/client';
-import { RecentlyUsed } from '../recently-used.ts';
+import { LRUCache } from 'lru-cache';
 import type { PolicyRule } from './rbac-rules.ts';
 
 export const rbacGroup = 'rbac.authorization.k8s.io';
@@ -19,7 +19,7 @@ export interface RoleRef {
 export type RoleObject = KubeObject & { rules?: PolicyRule[] };
 export type BindingObject = KubeObject & { subjects?: Subject[]; roleRef: RoleRef };
 
-/** One subject of one binding, found by who it names. */
+/** One subject of a binding. */
 export interface Grant {
   readonly binding: DeepReadonly<BindingObject>;
   readonly subject: DeepReadonly<Subject>;
@@ -27,48 +27,51 @@ export interface Grant {
   readonly namespace: string;
 }
 
-/** Key of a subject in the index; a ServiceAccount is found by its user name. */
+/** Keys of subjects in the index. ServiceAccounts are indexed by their user name. */
 export const userKey = (name: string): string => `u:${name}`;
 export const groupKey = (name: string): string => `g:${name}`;
 
-/** Clusters whose bindings are kept indexed at a time; an index is made again in microseconds per binding. */
+/** Logical clusters with a cached index. Rebuilding one takes microseconds per binding. */
 const maxIndexes = 1024;
 
-/** Bindings of one cluster by the subjects they name: another object after every change of the cluster's RBAC. */
+/** Bindings of a logical cluster by subject. A change of the cluster's RBAC creates a new object. */
 export interface RbacIndex {
   readonly grants: ReadonlyMap<string, readonly Grant[]>;
 }
 
 /**
- * Roles and bindings by logical cluster, read from informers. For each cluster that is asked about, bindings are
- * indexed by subject, so a decision costs the bindings that name the caller and not all there are. A change of a
- * binding or role drops the index of its cluster, and with it whatever was decided by it.
+ * Roles and bindings by logical cluster, read from informers. The bindings of a logical cluster are indexed by subject on first
+ * use, so a decision evaluates only bindings of the caller. A change of a role or binding invalidates the index of its logical
+ * cluster, and with it the decisions that were cached by index.
  */
 export class RbacSource {
   readonly #clusterRoles: Informer<RoleObject>;
   readonly #roles: Informer<RoleObject>;
   readonly #clusterRoleBindings: Informer<BindingObject>;
   readonly #roleBindings: Informer<BindingObject>;
-  readonly #indexes = new RecentlyUsed<LogicalClusterName, RbacIndex>(maxIndexes);
+  readonly #indexes = new LRUCache<LogicalClusterName, RbacIndex>({ max: maxIndexes });
   constructor(modules: { readonly informers: InformerSource }) {
     const { informers } = modules;
     this.#clusterRoles = informers.informer<RoleObject>(resource('clusterroles'));
     this.#roles = informers.informer<RoleObject>(resource('roles'));
     this.#clusterRoleBindings = informers.informer<BindingObject>(resource('clusterrolebindings'));
     this.#roleBindings = informers.informer<BindingObject>(resource('rolebindings'));
-    const drop = (_object: unknown, { cluster }: { readonly cluster: LogicalClusterName }): void =>
+    const invalidate = (_object: unknown, { cluster }: { readonly cluster: LogicalClusterName }): void => {
       this.#indexes.delete(cluster);
-    const dropUpdated = (
+    };
+    const invalidateUpdated = (
       _object: unknown,
       _old: unknown,
       { cluster }: { readonly cluster: LogicalClusterName },
-    ): void => this.#indexes.delete(cluster);
-    const handlers = { added: drop, updated: dropUpdated, deleted: drop, onlyForgets: true };
+    ): void => {
+      this.#indexes.delete(cluster);
+    };
+    const handlers = { added: invalidate, updated: invalidateUpdated, deleted: invalidate, onlyInvalidates: true };
     for (const bindings of [this.#clusterRoleBindings, this.#roleBindings]) bindings.addHandlers(handlers);
     for (const roles of [this.#clusterRoles, this.#roles]) roles.addHandlers(handlers);
   }
 
-  /** What is known of a cluster; ask anew for every decision. */
+  /** The current index of a logical cluster. Must be read for every decision. */
   index(cluster: LogicalClusterName): RbacIndex {
     let index = this.#indexes.get(cluster);
     if (index === undefined) {
@@ -78,12 +81,12 @@ export class RbacSource {
     return index;
   }
 
-  /** Bindings of a cluster that name the subject of a key. */
+  /** Bindings of a logical cluster for a subject, by {@link userKey} or {@link groupKey}. */
   grants(cluster: LogicalClusterName, key: string): readonly Grant[] {
     return this.index(cluster).grants.get(key) ?? [];
   }
 
-  /** The rules behind a reference; undefined when the role does not exist. `namespace` is the binding's. */
+  /** The rules of a role; undefined if it does not exist. `namespace`: of the binding. */
   rules(
     cluster: LogicalClusterName,
     roleRef: DeepReadonly<RoleRef>,

@@ -1,7 +1,7 @@
 import { mastersGroup } from '@multiplane/apimachinery';
 import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from './authorizer.ts';
 
-/** Asks authorizers in their order; the first opinion counts. Reasons of those without one are joined for the refusal. */
+/** Evaluates authorizers in order; the first opinion wins. Without one, the reasons and errors of all are combined. */
 export class UnionAuthorizer implements Authorizer {
   readonly #authorizers: readonly Authorizer[];
   constructor(modules: { readonly authorizers: readonly Authorizer[] }) {
@@ -26,7 +26,7 @@ export class UnionAuthorizer implements Authorizer {
   }
 }
 
-/** `AlwaysAllowGroups`: members of `system:masters` may do everything. */
+/** Allows everything to members of privileged groups; default: `system:masters`. */
 export class PrivilegedGroupAuthorizer implements Authorizer {
   readonly #groups: ReadonlySet<string>;
   constructor(options: { readonly groups?: readonly string[] } = {}) {
@@ -39,7 +39,7 @@ export class PrivilegedGroupAuthorizer implements Authorizer {
   }
 }
 
-/** `AlwaysAllowPaths`: these exact paths are open to everybody (a trailing `*` allows what begins so). */
+/** Allows non-resource paths to all callers; a trailing `*` matches a prefix. */
 export class AlwaysAllowPathsAuthorizer implements Authorizer {
   readonly #paths: ReadonlySet<string>;
   readonly #prefixes: readonly string[];

@@ -1,9 +1,9 @@
 import { isJsonObject, parseJson, type UserInfo } from '@multiplane/apimachinery';
-import { clusterNameExtra } from '../authentication/service-account-tokens.ts';
+import { clusterNameExtra } from '../authentication/service-account-claims.ts';
 
-/** Extra with further identities whose rights a user also has. */
+/** Extra with warrants: users whose permissions the user has in addition. */
 export const warrantExtra = 'authorization.kcp.io/warrant';
-/** Warrants vouch for warrants no deeper than this. */
+/** Maximum depth of nested warrants. */
 export const maxWarrantDepth = 8;
 
 const serviceAccountPrefix = 'system:serviceaccount:';
@@ -11,12 +11,12 @@ const serviceAccountPrefix = 'system:serviceaccount:';
 export const isServiceAccount = (user: { readonly name: string }): boolean =>
   user.name.startsWith(serviceAccountPrefix);
 
-/** Name that RBAC may use for a ServiceAccount of another logical cluster. */
+/** Name of a ServiceAccount in the RBAC rules of other logical clusters. */
 export function globalServiceAccountName(cluster: string, userName: string): string {
   return `system:kcp:serviceaccount:${cluster}:${userName.slice(serviceAccountPrefix.length)}`;
 }
 
-/** Whom a warrant vouches for; one that cannot be read, or is for a ServiceAccount of an unknown cluster, for nobody (C7.4). */
+/** Parses a warrant. Returns undefined for an invalid one and for a ServiceAccount without a logical cluster. */
 export function parseWarrant(text: string): UserInfo | undefined {
   let value: unknown;
   try {
@@ -36,7 +36,7 @@ export function parseWarrant(text: string): UserInfo | undefined {
   return { name, uid: typeof value['uid'] === 'string' ? value['uid'] : '', groups: strings(value['groups']), extra };
 }
 
-/** The opposite of {@link parseWarrant}. */
+/** Encodes a user as a warrant; the inverse of {@link parseWarrant}. */
 export function warrantText({ name, uid, groups, extra }: UserInfo): string {
   return JSON.stringify({
     user: name,

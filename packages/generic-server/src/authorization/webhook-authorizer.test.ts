@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { JsonObject, LogicalClusterName } from '@multiplane/apimachinery';
-import { FakeClock } from '@multiplane/component-base';
 import type { AuthorizationAttributes } from './authorizer.ts';
 import { WebhookAuthorizer } from './webhook-authorizer.ts';
+import { FakeClock } from '@multiplane/testing';
 
 let clock: FakeClock;
 let reviews: JsonObject[];
@@ -38,8 +38,8 @@ const attributes = (more: Partial<AuthorizationAttributes> = {}): AuthorizationA
   ...more,
 });
 
-describe('what the webhook is sent', () => {
-  test('a resource, whose it is and where', async () => {
+describe('the review', () => {
+  test('has the resource, the user and the logical cluster', async () => {
     status = { allowed: true };
     await webhook().authorize(attributes({ labelSelector: 'a=b' }));
     expect(reviews).toEqual([
@@ -66,7 +66,7 @@ describe('what the webhook is sent', () => {
     ]);
   });
 
-  test('a path, and groups as v1beta1 calls them', async () => {
+  test('has the path, and the field for groups of v1beta1', async () => {
     status = { allowed: true };
     await webhook('v1beta1').authorize(attributes({ isResourceRequest: false, path: '/metrics', cluster: undefined }));
     expect(reviews[0]?.['spec']).toEqual({
@@ -79,7 +79,7 @@ describe('what the webhook is sent', () => {
   });
 });
 
-describe('what its answer means', () => {
+describe('the response', () => {
   test.each<[JsonObject, string, string]>([
     [{ allowed: true, reason: 'because' }, 'allow', 'because'],
     [{ allowed: false, denied: true, reason: 'never' }, 'deny', 'never'],
@@ -89,7 +89,7 @@ describe('what its answer means', () => {
     expect(await webhook().authorize(attributes())).toEqual({ decision, reason });
   });
 
-  test('contradictions and failures are no opinion, and are told', async () => {
+  test('contradictions and failures are no opinion, with an error', async () => {
     status = { allowed: true, denied: true };
     expect(await webhook().authorize(attributes())).toMatchObject({
       decision: 'noOpinion',
@@ -105,7 +105,7 @@ describe('what its answer means', () => {
   });
 });
 
-test('answers are remembered, longer when something is allowed; failures are not', async () => {
+test('decisions are cached, allow for longer; failures are not', async () => {
   const authorizer = webhook();
   const ask = async (): Promise<number> => {
     await authorizer.authorize(attributes());

@@ -1,36 +1,36 @@
 import { getOwn, isJsonObject, setOwn, type JsonObject } from '@multiplane/apimachinery';
 import type { Clock } from '@multiplane/component-base';
-import { ExpiringAnswers } from '../webhooks/expiring-answers.ts';
+import { SharedLookupCache } from '../webhooks/shared-lookup-cache.ts';
 import type { SendReview } from '../webhooks/operator-webhook.ts';
 import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from './authorizer.ts';
 
 export interface WebhookAuthorizerOptions {
-  /** Of authorization.k8s.io. */
+  /** API version in the group authorization.k8s.io. */
   readonly version: 'v1' | 'v1beta1';
-  /** How long it is remembered that something is allowed. */
+  /** How long `allow` is cached. */
   readonly authorizedTtlMs: number;
-  /** The same of everything else it says. */
+  /** How long other decisions are cached. */
   readonly unauthorizedTtlMs: number;
 }
 
-/** Extra that tells the webhook which logical cluster it is asked about (C7.4). */
+/** Extra with the logical cluster of the request, as kcp sends it. */
 const clusterNameExtra = 'authorization.kcp.io/cluster-name';
 const maxEntries = 8192;
-/** Questions longer than this are not remembered: users write them. */
+/** Longer requests are not cached: clients control their length. */
 const maxKeyLength = 10_000;
 
 /**
- * Asks a webhook whether somebody may do something, with a SubjectAccessReview (K7.3;
- * `--authorization-webhook-config-file`). A webhook that cannot be asked has no opinion, and the failure is told.
+ * Authorizes requests with SubjectAccessReviews to the webhook of `--authorization-webhook-config-file`. A failed call is no
+ * opinion with an error.
  */
 export class WebhookAuthorizer implements Authorizer {
   readonly #options: WebhookAuthorizerOptions;
   readonly #send: SendReview;
-  readonly #answers: ExpiringAnswers<AuthorizationResult>;
+  readonly #cache: SharedLookupCache<AuthorizationResult>;
   constructor(options: WebhookAuthorizerOptions, modules: { readonly send: SendReview; readonly clock: Clock }) {
     this.#options = options;
     this.#send = modules.send;
-    this.#answers = new ExpiringAnswers({ maxEntries }, modules);
+    this.#cache = new SharedLookupCache({ maxEntries }, modules);
   }
 
   async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
@@ -38,15 +38,15 @@ export class WebhookAuthorizer implements Authorizer {
     const spec = specOf(attributes, version);
     const key = JSON.stringify(spec);
     try {
-      return await this.#answers.get(key, async () => {
-        const answer = await this.#send({
+      return await this.#cache.get(key, async () => {
+        const response = await this.#send({
           kind: 'SubjectAccessReview',
           apiVersion: `authorization.k8s.io/${version}`,
           metadata: { creationTimestamp: null },
           spec,
           status: { allowed: false },
         });
-        const value = resultOf(answer);
+        const value = resultOf(response);
         const ttlMs = value.decision === 'allow' ? authorizedTtlMs : unauthorizedTtlMs;
         return { value, ttlMs: key.length > maxKeyLength ? 0 : ttlMs };
       });
@@ -78,17 +78,17 @@ function resourceAttributes(attributes: AuthorizationAttributes): JsonObject {
   const result: JsonObject = {};
   for (const name of ['namespace', 'verb', 'group', 'version', 'resource', 'subresource', 'name'] as const)
     if (attributes[name] !== '') result[name] = attributes[name];
-  if (given(fieldSelector)) result['fieldSelector'] = { rawSelector: fieldSelector };
-  if (given(labelSelector)) result['labelSelector'] = { rawSelector: labelSelector };
+  if (isSet(fieldSelector)) result['fieldSelector'] = { rawSelector: fieldSelector };
+  if (isSet(labelSelector)) result['labelSelector'] = { rawSelector: labelSelector };
   return result;
 }
 
-const given = (text: string | undefined): text is string => text !== undefined && text !== '';
+const isSet = (text: string | undefined): text is string => text !== undefined && text !== '';
 
-/** Throws for an answer that contradicts itself, or is none. */
-function resultOf(answer: JsonObject): AuthorizationResult {
-  const status = getOwn(answer, 'status');
-  if (!isJsonObject(status)) throw new Error('the answer has no status');
+/** Throws for a contradictory or invalid response. */
+function resultOf(response: JsonObject): AuthorizationResult {
+  const status = getOwn(response, 'status');
+  if (!isJsonObject(status)) throw new Error('the response has no status');
   const [allowed, denied] = ['allowed', 'denied'].map((name) => getOwn(status, name) === true);
   if (allowed === true && denied === true)
     throw new Error('webhook subject access review returned both allow and deny response');

@@ -1,21 +1,21 @@
 import { isStatusError, mastersGroup, quote, statusErrors } from '@multiplane/apimachinery';
 import type { AuthorizationAttributes, Authorizer } from '../authorization/authorizer.ts';
-import type { Filter, Handler, RequestContext } from '../request-context.ts';
-import type { RequestMetrics } from '../request-metrics.ts';
-import { writeText } from '../responses.ts';
+import type { Filter, Handler, RequestContext } from '../request/request-context.ts';
+import type { RequestMetrics } from '../request/request-metrics.ts';
+import { writeText } from '../response/responses.ts';
 
 export interface AuthorizationModules {
-  /** Refuses for a logical cluster that does not exist as for one that the caller may not enter (C7.7). */
+  /** Must refuse a missing logical cluster in the same way as one that the caller may not access. */
   readonly authorizer: Authorizer;
   readonly metrics: RequestMetrics;
-  /** What a request asks leave for; {@link authorizationAttributesOf} unless told otherwise. */
+  /** Default: {@link authorizationAttributesOf}. */
   readonly attributesOf?: ((context: RequestContext) => AuthorizationAttributes) | undefined;
 }
 
-/** Asks whether the caller may do this; system:masters may do everything, unasked (K7.3). */
+/** Authorizes the request. Members of `system:masters` are allowed without a call of the authorizer. */
 export function withAuthorization(modules: AuthorizationModules): Filter {
   const { attributesOf = authorizationAttributesOf } = modules;
-  const ask = async (context: RequestContext, next: Handler): Promise<void> => {
+  const authorize = async (context: RequestContext, next: Handler): Promise<void> => {
     const { exchange, audit } = context;
     const attributes =
       audit === undefined
@@ -32,7 +32,7 @@ export function withAuthorization(modules: AuthorizationModules): Filter {
       await next(context);
       return;
     }
-    // Whoever would know is away: the caller comes back, as for any server behind this one.
+    // The server that decides is unavailable: the client gets 503 and retries.
     if (isStatusError(error, 'ServiceUnavailable')) throw error;
     if (error !== undefined) {
       writeText(exchange, 500, `Internal Server Error: ${quote(exchange.url)}: ${error.message}\n`);
@@ -41,17 +41,17 @@ export function withAuthorization(modules: AuthorizationModules): Filter {
     throw forbidden(context, attributes, reason);
   };
   return (next) => (context) => {
-    if (!context.user.groups.includes(mastersGroup)) return ask(context, next);
+    if (!context.user.groups.includes(mastersGroup)) return authorize(context, next);
     context.audit?.annotate('authorization.k8s.io/decision', 'allow');
     context.audit?.annotate('authorization.k8s.io/reason', '');
     return next(context);
   };
 }
 
-/** What a request asks leave for, as authorizers see it. */
+/** The attributes of a request for authorizers. */
 export function authorizationAttributesOf(context: RequestContext): AuthorizationAttributes {
   const { info } = context;
-  const selects = info.verb === 'list' || info.verb === 'watch' || info.verb === 'deletecollection';
+  const hasSelectors = info.verb === 'list' || info.verb === 'watch' || info.verb === 'deletecollection';
   return {
     user: context.user,
     cluster: info.cluster,
@@ -64,26 +64,26 @@ export function authorizationAttributesOf(context: RequestContext): Authorizatio
     subresource: info.subresource,
     name: info.name,
     path: info.path,
-    fieldSelector: selects ? (info.query.get('fieldSelector') ?? undefined) : undefined,
-    labelSelector: selects ? (info.query.get('labelSelector') ?? undefined) : undefined,
+    fieldSelector: hasSelectors ? (info.query.get('fieldSelector') ?? undefined) : undefined,
+    labelSelector: hasSelectors ? (info.query.get('labelSelector') ?? undefined) : undefined,
   };
 }
 
-/** The 403 of K1.6. Browsers must not guess at its type: it echoes what the caller sent. */
+/** A 403 with the message of kube-apiserver. `nosniff`, because the message repeats input of the caller. */
 function forbidden(context: RequestContext, attributes: AuthorizationAttributes, reason: string): Error {
   context.exchange.setHeader('x-content-type-options', 'nosniff');
-  const why = reason === '' ? forbiddenText(attributes) : `${forbiddenText(attributes)}: ${reason}`;
-  return statusErrors.forbidden(attributes, attributes.name, why.replaceAll(/[&<>]/g, escapeHtml));
+  const message = reason === '' ? forbiddenText(attributes) : `${forbiddenText(attributes)}: ${reason}`;
+  return statusErrors.forbidden(attributes, attributes.name, message.replaceAll(/[&<>]/g, escapeHtml));
 }
 
 const escapeHtml = (char: string): string => (char === '&' ? '&amp;' : char === '<' ? '&lt;' : '&gt;');
 
 function forbiddenText({ user, verb, isResourceRequest, ...attributes }: AuthorizationAttributes): string {
-  const who = `User ${quote(user.name)} cannot ${verb}`;
-  if (!isResourceRequest) return `${who} path ${quote(attributes.path)}`;
+  const prefix = `User ${quote(user.name)} cannot ${verb}`;
+  if (!isResourceRequest) return `${prefix} path ${quote(attributes.path)}`;
   const resource =
     attributes.subresource === '' ? attributes.resource : `${attributes.resource}/${attributes.subresource}`;
-  const where =
+  const scope =
     attributes.namespace === '' ? 'at the cluster scope' : `in the namespace ${quote(attributes.namespace)}`;
-  return `${who} resource ${quote(resource)} in API group ${quote(attributes.group)} ${where}`;
+  return `${prefix} resource ${quote(resource)} in API group ${quote(attributes.group)} ${scope}`;
 }

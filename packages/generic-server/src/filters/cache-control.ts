@@ -1,6 +1,6 @@
-import type { Filter } from '../request-context.ts';
+import type { Filter } from '../request/request-context.ts';
 
-/** Answers belong to whoever asked; endpoints whose answers do not say so themselves (K1.3). */
+/** Forbids shared caches to store responses, as kube-apiserver does. Endpoints may override the header. */
 export const withCacheControl: Filter = (next) => (context) => {
   context.exchange.setHeader('cache-control', 'no-cache, private');
   return next(context);

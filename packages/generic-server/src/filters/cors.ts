@@ -1,19 +1,19 @@
-import type { Exchange } from '../exchange.ts';
-import type { Filter } from '../request-context.ts';
+import type { Exchange } from '../server/exchange.ts';
+import type { Filter } from '../request/request-context.ts';
 
 const allowedMethods = 'POST, GET, OPTIONS, PUT, DELETE, PATCH';
 const allowedHeaders =
   'Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since';
 
-/** Answers browsers of the allowed origins (K1.7). Without origins it is not there at all. */
+/** Sets CORS headers for allowed origins and responds to preflight requests. Without origins it is omitted from the chain. */
 export function withCors(allowedOrigins: readonly RegExp[]): Filter {
   if (allowedOrigins.length === 0) return (next) => next;
   return (next) => (context) =>
-    answersPreflight(context.exchange, allowedOrigins) ? Promise.resolve() : next(context);
+    respondToPreflight(context.exchange, allowedOrigins) ? Promise.resolve() : next(context);
 }
 
-/** Tells a browser of an allowed origin what it may do; true when that is all it asked and the answer is given. */
-export function answersPreflight(exchange: Exchange, allowedOrigins: readonly RegExp[]): boolean {
+/** Sets CORS headers for an allowed origin. Returns true if the request was a preflight and is responded to. */
+export function respondToPreflight(exchange: Exchange, allowedOrigins: readonly RegExp[]): boolean {
   const { origin } = exchange.headers;
   if (typeof origin !== 'string' || !allowedOrigins.some((allowed) => allowed.test(origin))) return false;
   exchange.setHeader('access-control-allow-origin', origin);

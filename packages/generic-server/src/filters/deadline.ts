@@ -1,11 +1,11 @@
 import { quote, statusErrors } from '@multiplane/apimachinery';
 import { LinkedList, parseDuration, type Clock, type ListElement, type Timer } from '@multiplane/component-base';
-import type { RequestMetrics } from '../request-metrics.ts';
-import { writeStatusError } from '../responses.ts';
-import { isLongRunning, type ServerRequestContext } from '../server-request-context.ts';
+import type { RequestMetrics } from '../request/request-metrics.ts';
+import { writeStatusError } from '../response/responses.ts';
+import { isLongRunning, type ServerRequestContext } from '../request/server-request-context.ts';
 
 export interface DeadlineOptions {
-  /** Longest time for a request that is not long-running. */
+  /** Maximum duration of requests that are not long-running. */
   readonly requestTimeoutMs: number;
 }
 
@@ -14,51 +14,51 @@ export interface DeadlineModules {
   readonly metrics: RequestMetrics;
 }
 
-/** How long a handler may take to notice the deadline and answer in words of its own. */
-const noticeMilliseconds = 100;
+/** How long a handler may take after the abort to respond itself. */
+const graceMilliseconds = 100;
 
 type Handler = (context: ServerRequestContext) => Promise<void>;
 
 /**
- * Bounds requests that are not long-running by `?timeout` or the server's limit, whichever is less (K1.3): first the
- * context's signal aborts, so that the handler can answer; then the answer is given for it.
+ * Limits requests that are not long-running by `?timeout` or the server's limit, whichever is shorter. First the signal of
+ * the context aborts, so that the handler can respond; after a grace period the filter responds with 504.
  */
 export function withDeadline(options: DeadlineOptions, modules: DeadlineModules): (next: Handler) => Handler {
-  const usual = new DeadlineQueue(options.requestTimeoutMs, modules);
+  const defaultQueue = new DeadlineQueue(options.requestTimeoutMs, modules);
   return (next) => (context) => {
     const limit = timeoutOf(context, options.requestTimeoutMs);
     if (isLongRunning(context.info)) return next(context);
-    const queue = limit === options.requestTimeoutMs ? usual : new DeadlineQueue(limit, modules);
-    const place = queue.add(context);
-    context.whenOver(() => {
-      queue.remove(place);
-      if (queue !== usual) queue.stop();
+    const queue = limit === options.requestTimeoutMs ? defaultQueue : new DeadlineQueue(limit, modules);
+    const position = queue.add(context);
+    context.onFinish(() => {
+      queue.remove(position);
+      if (queue !== defaultQueue) queue.stop();
     });
     return next(context);
   };
 }
 
-/** How long the timer of a queue may outlive its last request: a process that stops waits for it. */
-const idleMilliseconds = 200;
+/** Interval at which the timer of a queue runs; a stopping process waits at most this long for it. */
+const maxTimerMilliseconds = 200;
 
-/** A request in its queue. */
-interface Waiting {
+/** A request in a queue. `expired`: the signal is aborted and the grace period runs. */
+interface PendingRequest {
   readonly context: ServerRequestContext;
   readonly deadline: number;
-  state: 'waiting' | 'late' | 'over';
+  state: 'running' | 'expired' | 'finished';
 }
-type Place = ListElement<Waiting>;
+type QueuePosition = ListElement<PendingRequest>;
 
 /**
- * Requests with the same limit, in the order of their arrival, which is the order of their deadlines. One timer stands
- * for all of them; it looks a few times a second and rests when there is nothing to look at. Nearly every request is over long
- * before, and a timer each would cost more than most filters.
+ * Requests with the same limit, in order of arrival and therefore of deadline. One timer serves all of them: it runs a few
+ * times per second while there are requests. A timer per request would cost more than most filters, although nearly every
+ * request finishes long before its deadline.
  */
 class DeadlineQueue {
   readonly #limit: number;
   readonly #clock: Clock;
   readonly #metrics: RequestMetrics;
-  readonly #queue = new LinkedList<Waiting>();
+  readonly #queue = new LinkedList<PendingRequest>();
   #timer: Timer | undefined;
 
   constructor(limit: number, { clock, metrics }: DeadlineModules) {
@@ -67,16 +67,16 @@ class DeadlineQueue {
     this.#metrics = metrics;
   }
 
-  add(context: ServerRequestContext): Place {
+  add(context: ServerRequestContext): QueuePosition {
     const deadline = this.#clock.monotonic() + this.#limit;
-    const place = this.#queue.add({ context, deadline, state: 'waiting' });
+    const position = this.#queue.add({ context, deadline, state: 'running' });
     if (this.#timer === undefined) this.#arm(this.#limit);
-    return place;
+    return position;
   }
 
-  remove(place: Place): void {
-    place.remove();
-    place.value.state = 'over';
+  remove(position: QueuePosition): void {
+    position.remove();
+    position.value.state = 'finished';
   }
 
   stop(): void {
@@ -85,10 +85,10 @@ class DeadlineQueue {
   }
 
   #arm(milliseconds: number): void {
-    this.#timer = this.#clock.after(Math.min(milliseconds, idleMilliseconds), () => this.#look());
+    this.#timer = this.#clock.after(Math.min(milliseconds, maxTimerMilliseconds), () => this.#expire());
   }
 
-  #look(): void {
+  #expire(): void {
     this.#timer = undefined;
     const now = this.#clock.monotonic();
     for (let first = this.#queue.first; first !== undefined; first = this.#queue.first) {
@@ -97,44 +97,44 @@ class DeadlineQueue {
         return;
       }
       first.remove();
-      this.#overdue(first.value);
+      this.#cancel(first.value);
     }
   }
 
-  #overdue(waiting: Waiting): void {
-    const { context } = waiting;
-    waiting.state = 'late';
+  #cancel(request: PendingRequest): void {
+    const { context } = request;
+    request.state = 'expired';
     this.#metrics.terminated(context, 504);
     context.cancel(
       statusErrors.timeout('request did not complete within requested timeout - context deadline exceeded'),
     );
-    this.#clock.after(noticeMilliseconds, () => {
-      if (waiting.state !== 'late') return;
-      waiting.state = 'over';
+    this.#clock.after(graceMilliseconds, () => {
+      if (request.state !== 'expired') return;
+      request.state = 'finished';
       writeStatusError(context, statusErrors.timeout('request did not complete within the allotted timeout'));
     });
   }
 }
 
-/** A timeout that cannot be read is refused before anybody asks who is calling (K1.3); zero and less count as none. */
-function timeoutOf({ exchange, info }: ServerRequestContext, most: number): number {
+/** Throws 400 for an invalid timeout, before authentication, as kube-apiserver does. Zero and negative values mean no timeout. */
+function timeoutOf({ exchange, info }: ServerRequestContext, max: number): number {
   const text = exchange.url.includes('timeout') ? (info.query.get('timeout') ?? '') : '';
-  if (text === '') return most;
-  let wanted: number;
+  if (text === '') return max;
+  let requested: number;
   try {
-    wanted = parseDuration(text);
+    requested = parseDuration(text);
   } catch (error) {
     throw statusErrors.badRequest(
       `invalid timeout specified in the request URL - time: ${durationProblem(text)}`,
       error,
     );
   }
-  return wanted > 0 ? Math.min(wanted, most) : most;
+  return requested > 0 ? Math.min(requested, max) : max;
 }
 
 const wholeTerms = /^[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|s|m|h))*/;
 
-/** What Go says about a duration that it cannot read. */
+/** The error text of Go's `time.ParseDuration`. */
 function durationProblem(text: string): string {
   const rest = text.slice(wholeTerms.exec(text)?.[0].length ?? 0);
   const [, unit] = /^(?:\d+\.?\d*|\.\d+)([^\d.]*)/.exec(rest) ?? [];

@@ -1,11 +1,11 @@
-import type { Draining } from '../draining.ts';
-import type { Filter } from '../request-context.ts';
-import { writeText } from '../responses.ts';
+import type { Draining } from '../lifecycle/draining.ts';
+import type { Filter } from '../request/request-context.ts';
+import { writeText } from '../response/responses.ts';
 
-/** Turns requests away while the server stops, except those that ask how it is (K1.3). */
+/** Rejects requests with 429 while the server stops, except probes. Text and headers are those of kube-apiserver. */
 export function withDraining(draining: Draining): Filter {
   return (next) => (context) => {
-    if (!draining.begun || isProbe(context.info.path)) return next(context);
+    if (!draining.hasBegun || isProbe(context.info.path)) return next(context);
     const { exchange } = context;
     exchange.setHeader('retry-after', '5');
     exchange.setHeader('connection', 'close');
@@ -14,6 +14,6 @@ export function withDraining(draining: Draining): Filter {
   };
 }
 
-/** Questions about the server itself, which are answered whatever state it is in. */
+/** Health and metrics paths, which are served in every state of the server. */
 export const isProbe = (path: string): boolean =>
   path === '/metrics' || path.startsWith('/readyz') || path.startsWith('/livez') || path.startsWith('/healthz');

@@ -6,20 +6,20 @@ import {
   type UserInfo,
 } from '@multiplane/apimachinery';
 import type { AuthorizationAttributes, Authorizer } from '../authorization/authorizer.ts';
-import type { Headers } from '../exchange.ts';
-import type { Filter, RequestContext } from '../request-context.ts';
+import type { Headers } from '../server/exchange.ts';
+import type { Filter, RequestContext } from '../request/request-context.ts';
 
 /**
- * A server's own rules on who may act as whom, checked before RBAC; throws a StatusError to refuse. May return another
- * user than asked for (kcp scopes impersonated users to the workspace, C7.5).
+ * Additional rules of a server, checked before authorization; throws a StatusError to reject. May return another user than
+ * `requested`: kcp scopes impersonated users to the workspace.
  */
-export type ImpersonationPolicy = (context: RequestContext, requester: UserInfo, wanted: UserInfo) => UserInfo;
+export type ImpersonationPolicy = (context: RequestContext, requester: UserInfo, requested: UserInfo) => UserInfo;
 
 const maxHeaderValues = 256;
 
 /**
- * `Impersonate-*` headers (K7.2): each value is a permission of its own (`impersonate` on users, groups,
- * serviceaccounts, uids, userextras); only when all are held does the request go on as the other user.
+ * Applies `Impersonate-*` headers. Each value requires a permission (`impersonate` on users, groups, serviceaccounts, uids,
+ * userextras), as in Kubernetes.
  */
 export function withImpersonation(modules: {
   readonly authorizer: Authorizer;
@@ -30,13 +30,13 @@ export function withImpersonation(modules: {
       await impersonate(modules, context);
       await next(context);
     };
-    return (context) => (asksForImpersonation(context.exchange.headers) ? impersonated(context) : next(context));
+    return (context) => (hasImpersonationHeader(context.exchange.headers) ? impersonated(context) : next(context));
   };
 }
 
-/** Nearly nobody asks: they pay for a look at the names of their headers alone. */
-function asksForImpersonation(headers: Headers): boolean {
-  // oxlint-disable-next-line guard-for-in -- the headers of an exchange inherit nothing, and a list of keys costs more.
+/** Few requests impersonate, so this check runs before anything is parsed. */
+function hasImpersonationHeader(headers: Headers): boolean {
+  // oxlint-disable-next-line guard-for-in -- headers have no prototype, and a list of keys costs more
   for (const name in headers) if (name.startsWith('impersonate-')) return true;
   return false;
 }
@@ -45,33 +45,33 @@ async function impersonate(
   { authorizer, policy }: { readonly authorizer: Authorizer; readonly policy?: ImpersonationPolicy },
   context: RequestContext,
 ): Promise<void> {
-  const wanted = wantedUser(context);
-  if (wanted === undefined) return;
+  const requested = requestedUser(context);
+  if (requested === undefined) return;
   const requester = context.user;
-  const user = policy === undefined ? wanted.user : policy(context, requester, wanted.user);
-  for (const permission of permissions(wanted)) await requirePermission(authorizer, context, requester, permission);
+  const user = policy === undefined ? requested.user : policy(context, requester, requested.user);
+  for (const permission of permissions(requested)) await requirePermission(authorizer, context, requester, permission);
   context.user = user;
 }
 
-/** A refusal echoes what the caller sent: browsers must not guess at its type. */
-const echoes = ({ exchange }: RequestContext): void => exchange.setHeader('x-content-type-options', 'nosniff');
+/** Error messages repeat input of the caller. */
+const setNoSniff = ({ exchange }: RequestContext): void => exchange.setHeader('x-content-type-options', 'nosniff');
 
-function wantedUser(context: RequestContext): Impersonation | undefined {
+function requestedUser(context: RequestContext): Impersonation | undefined {
   try {
     return impersonatedUser(context.exchange.headers);
   } catch (error) {
-    echoes(context);
+    setNoSniff(context);
     throw error;
   }
 }
 
 interface Impersonation {
   readonly user: UserInfo;
-  /** Groups the caller named; those implied by a ServiceAccount need no permission of their own. */
+  /** Groups in the headers. The implied groups of a ServiceAccount require no permission. */
   readonly namedGroups: readonly string[];
 }
 
-/** The user the headers ask for; undefined without any of them. Throws 400 for headers without a user name. */
+/** The user of the headers; undefined without impersonation headers. Throws 400 if the user name is missing. */
 export function impersonatedUser(headers: Headers): Impersonation | undefined {
   const name = single(headers['impersonate-user']);
   const uid = single(headers['impersonate-uid']);
@@ -114,7 +114,7 @@ function withImpliedGroups(name: string, named: readonly string[]): string[] {
   return groups;
 }
 
-/** Namespace and name behind `system:serviceaccount:<ns>:<name>`. */
+/** Namespace and name of `system:serviceaccount:<namespace>:<name>`; undefined for other users. */
 export function serviceAccountOf(userName: string): { namespace: string; name: string } | undefined {
   const parts = userName.split(':');
   return parts.length === 4 && parts[0] === 'system' && parts[1] === 'serviceaccount'
@@ -161,7 +161,7 @@ async function requirePermission(
   };
   const result = await authorizer.authorize(attributes);
   if (result.decision === 'allow') return;
-  echoes(context);
+  setNoSniff(context);
   const { group, resource, subresource, namespace, name } = permission;
   const scope = namespace === '' ? 'at the cluster scope' : `in the namespace "${namespace}"`;
   const target = subresource === '' ? resource : `${resource}/${subresource}`;
@@ -177,10 +177,10 @@ function single(value: string | readonly string[] | undefined): string {
   return value === undefined ? '' : textOf(typeof value === 'string' ? value : (value[0] ?? ''));
 }
 
-/** Node reads headers as Latin-1; names in them are UTF-8. */
+/** Node decodes headers as Latin-1; names in them are UTF-8. */
 const textOf = (value: string): string => Buffer.from(value, 'latin1').toString();
 
-/** Every value of a header; HTTP/1.1 clients send lists as repeated headers, never joined by commas. */
+/** The values of a header. Lists are repeated headers; commas do not separate values. */
 function values(value: string | readonly string[] | undefined): string[] {
   const list = value === undefined ? [] : typeof value === 'string' ? [value] : [...value];
   if (list.length > maxHeaderValues)

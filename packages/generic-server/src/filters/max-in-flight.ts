@@ -1,24 +1,18 @@
 import { mastersGroup } from '@multiplane/apimachinery';
-import type { RequestMetrics } from '../request-metrics.ts';
-import { writeText } from '../responses.ts';
-import { isLongRunning, type ServerRequestContext } from '../server-request-context.ts';
+import type { RequestMetrics } from '../request/request-metrics.ts';
+import { writeText } from '../response/responses.ts';
+import { isLongRunning, type ServerRequestContext } from '../request/server-request-context.ts';
 
 export interface MaxInFlightOptions {
-  /** Requests at the same time that get, list or watch. */
+  /** Concurrent get, list and watch requests. */
   readonly maxReadOnly: number;
-  /** All others. */
+  /** All other concurrent requests. */
   readonly maxMutating: number;
-}
-
-/** Requests that are being worked on, by kind. */
-export interface InFlight {
-  readOnly: number;
-  mutating: number;
 }
 
 type Handler = (context: ServerRequestContext) => Promise<void>;
 
-/** Bounds what is worked on at the same time (K9.1). Long-running requests and system:masters do not count. */
+/** Limits concurrent requests. Like in kube-apiserver, long-running requests and `system:masters` do not count. */
 export function withMaxInFlight(options: MaxInFlightOptions, metrics: RequestMetrics): (next: Handler) => Handler {
   const { inFlight } = metrics;
   const count = async (context: ServerRequestContext, next: Handler): Promise<void> => {

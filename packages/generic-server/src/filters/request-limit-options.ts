@@ -1,25 +1,25 @@
 import type { OptionTable } from '@multiplane/component-base';
 
-/** Flags of how much is done at the same time, and for how long. */
+/** Flags that limit the number and duration of requests. */
 export const requestLimitOptionTable = {
   'request-timeout': {
     type: 'duration',
     default: '60s',
     hidden: true,
-    description: 'Longest time a request may take that is not a watch.',
+    description: 'Maximum duration of requests that are not long-running.',
   },
   'max-requests-inflight': {
     type: 'number',
     default: 400,
     min: 0,
     hidden: true,
-    description: 'Reading requests at the same time.',
+    description: 'Maximum number of concurrent read requests.',
   },
   'max-mutating-requests-inflight': {
     type: 'number',
     default: 200,
     min: 0,
     hidden: true,
-    description: 'Writing requests at the same time.',
+    description: 'Maximum number of concurrent mutating requests.',
   },
 } as const satisfies OptionTable;

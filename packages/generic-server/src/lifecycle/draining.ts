@@ -1,9 +1,9 @@
 import type { LogicalClusterName } from '@multiplane/apimachinery';
-import { slicesOfTurns } from '@multiplane/component-base';
-import type { RequestInfo } from './request-info.ts';
-import type { ServerRequestContext } from './server-request-context.ts';
+import { timeSlices } from '@multiplane/component-base';
+import type { RequestInfo } from '../request/request-info.ts';
+import type { ServerRequestContext } from '../request/server-request-context.ts';
 
-/** Long-running requests end with this when the server stops: a proper end, not a failure. */
+/** Abort reason of long-running requests when the server stops: a regular end, not a failure. */
 export class ServerStoppingError extends Error {
   override readonly name = 'ServerStoppingError';
   constructor() {
@@ -12,54 +12,54 @@ export class ServerStoppingError extends Error {
 }
 
 /**
- * Whether a server is on its way down, shared by its listener and its chain. Once it began, new requests are turned away
- * and the long-running ones are told to end; the others finish by themselves.
+ * Shutdown state of a server. After {@link begin}, `withDraining` rejects new requests, long-running requests are aborted,
+ * and the others may finish.
  */
 export class Draining {
   readonly #longRunning = new Set<ServerRequestContext>();
-  /** Those of one logical cluster: they end without a look at all the others. */
+  /** By logical cluster, for {@link end}. */
   readonly #byCluster = new Map<string, Set<ServerRequestContext>>();
-  #begun = false;
+  #hasBegun = false;
 
-  get begun(): boolean {
-    return this.#begun;
+  get hasBegun(): boolean {
+    return this.#hasBegun;
   }
 
-  /** Watches and the like, as long as they run. */
+  /** Number of running long-running requests. */
   get longRunning(): number {
     return this.#longRunning.size;
   }
 
   begin(): void {
-    if (this.#begun) return;
-    this.#begun = true;
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
     void this.#endAll([...this.#longRunning]);
   }
 
-  /** Thousands of watches that end take longer than a turn of the event loop may. */
+  /** In time slices: aborting thousands of watches would block the event loop. */
   async #endAll(contexts: readonly ServerRequestContext[]): Promise<void> {
-    const slices = slicesOfTurns();
+    const slices = timeSlices();
     for (const context of contexts) {
       if (this.#longRunning.has(context)) context.cancel(new ServerStoppingError());
-      if (slices.over) await slices.next();
+      if (slices.isExceeded) await slices.yield();
     }
   }
 
-  /** Ends some of those that run in a logical cluster, as an answer that is complete ends. */
+  /** Ends matching long-running requests of a logical cluster with a complete response. */
   end(cluster: LogicalClusterName, matches: (info: RequestInfo) => boolean, reason: Error): void {
     for (const context of this.#byCluster.get(cluster) ?? []) if (matches(context.info)) context.cancel(reason);
   }
 
-  /** A long-running request begins; call the result when it is over. */
+  /** Registers a long-running request; the result removes it. */
   register(context: ServerRequestContext): () => void {
     const { cluster = '' } = context.info;
-    const beside = this.#byCluster.get(cluster) ?? new Set();
-    this.#byCluster.set(cluster, beside.add(context));
+    const ofCluster = this.#byCluster.get(cluster) ?? new Set();
+    this.#byCluster.set(cluster, ofCluster.add(context));
     this.#longRunning.add(context);
-    if (this.#begun) context.cancel(new ServerStoppingError());
+    if (this.#hasBegun) context.cancel(new ServerStoppingError());
     return () => {
       this.#longRunning.delete(context);
-      if (beside.delete(context) && beside.size === 0) this.#byCluster.delete(cluster);
+      if (ofCluster.delete(context) && ofCluster.size === 0) this.#byCluster.delete(cluster);
     };
   }
 }

@@ -1,8 +1,8 @@
-/** A path that leads to a mounted workspace: to another address. */
+/** A path through a mounted workspace, which is served by another server. */
 export class MountedPath {
-  /** As the Workspace says. */
+  /** The URL in the status of the Workspace. */
   readonly url: string;
-  /** Workspaces of the path behind the mounted one. */
+  /** Path segments after the mounted workspace. */
   readonly rest: readonly string[];
   constructor(url: string, rest: readonly string[]) {
     this.url = url;

@@ -1,31 +1,31 @@
 import type { UserInfo } from '@multiplane/apimachinery';
-import type { ResourceDefinition } from '@multiplane/apis';
-import type { AuditTrail } from './audit/audit-trail.ts';
-import type { Exchange } from './exchange.ts';
+import type { AuditContext } from '../audit/audit-context.ts';
+import type { Exchange } from '../server/exchange.ts';
 import type { MountedPath } from './mounted-path.ts';
 import type { RequestInfo } from './request-info.ts';
+import type { ServedResource } from './served-resource.ts';
 
-/** All that belongs to one request on its way through the chain. Filters fill it in, endpoints read it. */
+/** State of one request in the handler chain: filters write it, endpoints read it. */
 export interface RequestContext {
   readonly exchange: Exchange;
-  /** Replaced behind authorization, where a resource is told apart from its identity. */
+  /** Replaced after authorization, where `<resource>:<identity>` is split. */
   info: RequestInfo;
   /** Set by authentication; replaced by impersonation. */
   user: UserInfo;
-  /** The path leads out of this server. */
+  /** Set if the path leads through a mounted workspace. */
   readonly mount?: MountedPath | undefined;
-  /** What routing found behind the path, where it has looked. */
-  readonly definition?: ResourceDefinition | undefined;
+  /** The resource of the request; undefined before routing. */
+  readonly definition?: ServedResource | undefined;
   readonly auditId: string;
   readonly receivedAt: number;
-  /** Takes annotations and objects for the audit log; absent where nothing is told of the request. */
-  readonly audit?: AuditTrail | undefined;
-  /** Aborts when the client is gone, the deadline is over (not for watches) or the server stops. */
+  /** Collects annotations and objects for the audit log; absent if the request is not audited. */
+  readonly audit?: AuditContext | undefined;
+  /** Aborts when the client disconnects, the deadline is exceeded (not for watches) or the server stops. */
   readonly signal: AbortSignal;
-  /** Collects texts for `Warning` headers; sent with the answer whatever becomes of the request. */
+  /** Adds a `Warning` header to the response, also to an error. */
   warn(text: string): void;
 }
 
-/** A stage of the chain: does its part and calls the next, or answers, or throws (a StatusError becomes the answer at the edge). */
+/** A stage of the chain: calls the next one, responds, or throws (the lifecycle responds with a StatusError). */
 export type Handler = (context: RequestContext) => Promise<void>;
 export type Filter = (next: Handler) => Handler;

@@ -33,15 +33,16 @@ class ResolvedRequestInfo implements RequestInfo {
     this.cluster = cluster;
     this.rawQuery = rawQuery;
   }
-  /** Made when somebody asks: most requests have no query. */
+  /** Parsed on first use: most requests have no query. */
   get query(): URLSearchParams {
     return (this.#query ??= this.rawQuery === '' ? emptyQuery : new URLSearchParams(this.rawQuery));
   }
 }
 
 /**
- * Classifies a request by method and path (K1.1). `cluster` is what `/clusters/<x>` resolved to. A list,
- * watch or deletecollection that selects `metadata.name=x` gets that name, so that who may see one object can list it.
+ * Classifies a request by method and path, like `RequestInfoFactory` of kube-apiserver. `cluster` is the logical cluster that
+ * `/clusters/<x>` resolved to. A list, watch or deletecollection with the field selector `metadata.name=x` has the name `x`,
+ * so that permission for one object suffices.
  */
 export function resolveRequestInfo(
   method: string,
@@ -84,7 +85,7 @@ export function resolveRequestInfo(
   return info;
 }
 
-/** Without a name a get is a list or a watch, a delete a deletecollection. */
+/** Without a name, get becomes list or watch, and delete becomes deletecollection. */
 function refineCollectionVerb(info: ResolvedRequestInfo): void {
   if (info.verb === 'get') info.verb = isWatch(info) ? 'watch' : 'list';
   else if (info.verb === 'delete') info.verb = 'deletecollection';
@@ -93,7 +94,7 @@ function refineCollectionVerb(info: ResolvedRequestInfo): void {
   info.name = selectedName(info.query.get('fieldSelector') ?? '');
 }
 
-/** A selector that cannot be read names nothing here: the endpoint refuses it later, to those who may ask. */
+/** An invalid selector has no name: the endpoint rejects it after authorization. */
 function selectedName(selector: string): string {
   try {
     const name = parseFieldSelector(selector).exactValue('metadata.name') ?? '';

@@ -1,12 +1,12 @@
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 
-/** What a request wants, by its method and path alone (K1.1, C1.4): authorization, audit and metrics see the same. */
+/** A request classified by method and path, like `request.RequestInfo` of kube-apiserver. Authorization, audit and metrics read it. */
 export interface RequestInfo {
-  /** The path without `/clusters/<x>`, still encoded as it came. */
+  /** The path without `/clusters/<x>`, not decoded. */
   readonly path: string;
-  /** Parsed query. Repeated parameters keep their order. */
+  /** The parsed query; repeated parameters keep their order. */
   readonly query: URLSearchParams;
-  /** The logical cluster; `*` for all; undefined when the path names none. */
+  /** The logical cluster; `*` for all of them; undefined if the request names none. */
   readonly cluster: LogicalClusterName | '*' | undefined;
   readonly isResourceRequest: boolean;
   /** get, list, watch, create, update, patch, delete, deletecollection; for other requests the method in lower case. */
@@ -17,7 +17,7 @@ export interface RequestInfo {
   readonly version: string;
   readonly namespace: string;
   readonly resource: string;
-  /** Identity of the export that the resource is wanted of, once the resource is told apart from it (C4.3). */
+  /** Identity hash of the APIExport in `<resource>:<identity>`, set after authorization. */
   readonly identity?: string | undefined;
   readonly subresource: string;
   readonly name: string;

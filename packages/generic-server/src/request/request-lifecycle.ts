@@ -1,38 +1,38 @@
 import { randomUUID } from 'node:crypto';
 import { asLogicalClusterName, isStatusError, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { Clock, Logger } from '@multiplane/component-base';
-import type { Draining } from './draining.ts';
-import type { Exchange, Headers } from './exchange.ts';
-import { isShardLevelPath } from './filters/shard-level-paths.ts';
+import type { Draining } from '../lifecycle/draining.ts';
+import type { Exchange, Headers } from '../server/exchange.ts';
+import { isShardLevelPath } from '../filters/shard-level-paths.ts';
 import { MountedPath } from './mounted-path.ts';
 import type { RequestInfo } from './request-info.ts';
 import { resolveRequestInfo } from './request-info-resolver.ts';
 import { cleanTarget, parseRequestPath, type RequestPath } from './request-path.ts';
 import type { RequestMetrics } from './request-metrics.ts';
-import { writeStatusError, writeText } from './responses.ts';
-import { ClientGoneError } from './server/base-exchange.ts';
-import type { EdgeExchange } from './server/dispatched-exchange.ts';
-import { acceptsGzip, GzipExchange } from './server/gzip-exchange.ts';
+import { writeStatusError, writeText } from '../response/responses.ts';
+import { ClientDisconnectedError } from '../server/base-exchange.ts';
+import type { ServerExchange } from '../server/dispatched-exchange.ts';
+import { acceptsGzip, GzipExchange } from '../server/gzip-exchange.ts';
 import { isLongRunning, ServerRequestContext } from './server-request-context.ts';
 
-export interface RequestEdgeModules {
+export interface RequestLifecycleModules {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: RequestMetrics;
   readonly draining: Draining;
-  /** The logical cluster behind a path such as `root:a:b`; undefined when nobody knows one. */
+  /** The logical cluster of a path such as `root:a:b`; undefined if no workspace has the path. */
   readonly resolvePath: (path: string) => Promise<LogicalClusterName | PathProblem | MountedPath | undefined>;
-  /** The logical cluster of a request that names none; documents of the server itself stay outside of any. */
+  /** The logical cluster of a request without one, such as of an in-cluster client. Not called for non-resource paths of the server. */
   readonly clusterOfRequest?: ((headers: Headers) => LogicalClusterName | undefined) | undefined;
-  /** What a request wants, for a server with other paths than {@link resolveRequestInfo} knows. */
+  /** Replaces {@link resolveRequestInfo} for a server with other paths. */
   readonly classify?: ((method: string, target: RequestPath) => RequestInfo) | undefined;
 }
 
-/** The path leads to a logical cluster of another shard. */
-export const pathLeadsElsewhere = Symbol('the path leads elsewhere');
-/** A workspace of the path cannot be used now. */
-export const pathIsUnavailable = Symbol('the path is unavailable');
-export type PathProblem = typeof pathLeadsElsewhere | typeof pathIsUnavailable;
+/** The path resolves to a logical cluster of another shard. */
+export const pathOnOtherShard = Symbol('the path is on another shard');
+/** A workspace on the path is unavailable. */
+export const pathUnavailable = Symbol('the path is unavailable');
+export type PathProblem = typeof pathOnOtherShard | typeof pathUnavailable;
 
 type ContextHandler = (context: ServerRequestContext) => Promise<void>;
 
@@ -40,22 +40,22 @@ const panicText = 'This request caused apiserver to panic. Look in the logs for 
 const printableAuditId = /^[\x21-\x7e]{1,64}$/;
 
 /**
- * The border between bytes and the chain: gives a request its audit id and its info, and turns whatever is thrown below
- * into an answer. Nothing is ever thrown above it.
+ * The outermost stage of the handler chain: assigns the audit id, resolves the logical cluster and the request info, and
+ * turns errors into responses. It never rejects.
  *
- * A StatusError is the answer. Anything else is a fault of ours: it is logged, and the client learns nothing of it.
- * Once an answer has begun, neither can be told any more: it is cut off.
+ * A StatusError becomes the response. Any other error is a bug: it is logged, and the client gets a generic 500. If the
+ * response has started already, it is aborted in both cases.
  */
-export class RequestEdge {
-  readonly #modules: RequestEdgeModules;
+export class RequestLifecycle {
+  readonly #modules: RequestLifecycleModules;
   readonly #next: ContextHandler;
 
-  constructor(modules: RequestEdgeModules, next: ContextHandler) {
+  constructor(modules: RequestLifecycleModules, next: ContextHandler) {
     this.#modules = modules;
     this.#next = next;
   }
 
-  readonly handle = async (raw: EdgeExchange): Promise<void> => {
+  readonly handle = async (raw: ServerExchange): Promise<void> => {
     const { clock, metrics } = this.#modules;
     const startedAt = clock.monotonic();
     const auditId = auditIdOf(raw);
@@ -67,43 +67,44 @@ export class RequestEdge {
       const target = parseTarget(raw);
       if (target === undefined) return;
       const { clusterPath } = target;
-      // A name is taken as it is: whether it exists is told only to those who may know (C11.7).
+      // A logical cluster name is not looked up here: only authorized callers may learn whether it exists.
       const found =
         clusterPath === undefined
-          ? (target.cluster ?? this.#impliedCluster(raw, target))
+          ? (target.cluster ?? this.#defaultCluster(raw, target))
           : await this.#modules.resolvePath(clusterPath);
-      if (found === pathIsUnavailable) {
+      if (found === pathUnavailable) {
         writeText(raw, 503, 'Not available.\n');
         return;
       }
       const mount = found instanceof MountedPath ? found : undefined;
-      const cluster = found === pathLeadsElsewhere || found instanceof MountedPath ? undefined : found;
+      const cluster = found === pathOnOtherShard || found instanceof MountedPath ? undefined : found;
       const isMissing = clusterPath !== undefined && cluster === undefined;
       const { classify } = this.#modules;
       info =
         classify === undefined
-          ? resolveRequestInfo(raw.method, target, isMissing ? nowhere : cluster)
+          ? resolveRequestInfo(raw.method, target, isMissing ? missingCluster : cluster)
           : classify(raw.method, target);
       if (info.verb !== 'watch' && acceptsGzip(raw.headers)) exchange = new GzipExchange(raw);
       context = new ServerRequestContext(exchange, info, auditId, clock.now());
       if (mount !== undefined) context.mount = mount;
-      else if (isMissing) context.missingWorkspace = { path: clusterPath, isElsewhere: found === pathLeadsElsewhere };
-      await (isLongRunning(info) ? this.#runLong(context) : this.#next(context));
-      if (!exchange.headersSent && !raw.ended && !raw.gone) throw new TypeError('a handler returned without an answer');
+      else if (isMissing) context.missingWorkspace = { path: clusterPath, isOnOtherShard: found === pathOnOtherShard };
+      await (isLongRunning(info) ? this.#runLongRunning(context) : this.#next(context));
+      if (!exchange.headersSent && !raw.ended && !raw.isClosed)
+        throw new TypeError('a handler returned without a response');
     } catch (error) {
-      if (exchange.headersSent && !raw.ended && !raw.gone) metrics.aborted(raw, info, context?.definition);
-      this.#answer(exchange, info, error);
+      if (exchange.headersSent && !raw.ended && !raw.isClosed) metrics.aborted(raw, info, context?.definition);
+      this.#respondToError(exchange, info, error);
     } finally {
-      context?.over();
+      context?.finish();
       metrics.finished(raw, info, context?.definition, exchange.status, clock.monotonic() - startedAt);
     }
   };
 
-  #impliedCluster({ headers }: EdgeExchange, { path, segments }: RequestPath): LogicalClusterName | undefined {
+  #defaultCluster({ headers }: ServerExchange, { path, segments }: RequestPath): LogicalClusterName | undefined {
     return segments[0] === 'services' || isShardLevelPath(path) ? undefined : this.#modules.clusterOfRequest?.(headers);
   }
 
-  async #runLong(context: ServerRequestContext): Promise<void> {
+  async #runLongRunning(context: ServerRequestContext): Promise<void> {
     const done = this.#modules.draining.register(context);
     try {
       await this.#next(context);
@@ -112,33 +113,33 @@ export class RequestEdge {
     }
   }
 
-  #answer(exchange: Exchange, info: RequestInfo | undefined, error: unknown): void {
-    if (error instanceof ClientGoneError || exchange.signal.aborted) return;
+  #respondToError(exchange: Exchange, info: RequestInfo | undefined, error: unknown): void {
+    if (error instanceof ClientDisconnectedError || exchange.signal.aborted) return;
     try {
       if (isStatusError(error)) {
         writeStatusError({ exchange, info: info ?? noInfo }, error);
         return;
       }
-      this.#modules.logger.error('a request failed', { error, method: exchange.method, path: info?.path });
+      this.#modules.logger.error('failed to handle a request', { error, method: exchange.method, path: info?.path });
       if (exchange.headersSent) exchange.destroy();
       else writeText(exchange, 500, `${panicText}\n`);
     } catch (failure) {
-      this.#modules.logger.error('an error could not be answered', { error: failure });
+      this.#modules.logger.error('failed to respond to an error', { error: failure });
       exchange.destroy();
     }
   }
 }
 
 /**
- * Stands for the cluster behind a path that leads to none, so that such a request goes the way of all others: an
- * authorizer refuses it like a workspace that exists and is closed to the caller.
+ * The cluster of a request whose path does not exist. The request passes the whole chain, so that authorizers refuse it in
+ * the same way as an existing workspace that the caller may not access.
  */
-const nowhere = asLogicalClusterName('system:nowhere');
+const missingCluster = asLogicalClusterName('system:nowhere');
 
 const noInfo = { query: new URLSearchParams() };
 
-/** Undefined: the client was sent to a cleaner path. */
-function parseTarget(exchange: EdgeExchange): RequestPath | undefined {
+/** Returns undefined if the client was redirected to a path without doubled slashes. */
+function parseTarget(exchange: ServerExchange): RequestPath | undefined {
   const clean = cleanTarget(exchange.url);
   if (clean === undefined) return parseRequestPath(exchange.url);
   parseRequestPath(clean);
@@ -147,7 +148,7 @@ function parseTarget(exchange: EdgeExchange): RequestPath | undefined {
   return undefined;
 }
 
-/** The client's own id when it sent a sane one (K1.3), else a new one. */
+/** The `Audit-ID` header of the client if it is printable and short, else a new id. */
 function auditIdOf(exchange: Exchange): string {
   const given = exchange.headers['audit-id'];
   return typeof given === 'string' && printableAuditId.test(given) ? given : randomUUID();

@@ -1,19 +1,24 @@
 import { expect, test } from '@jest/globals';
-import type { ResourceDefinition } from '@multiplane/apis';
 import { MetricsRegistry } from '@multiplane/component-base';
-import type { Exchange } from './exchange.ts';
+import type { Exchange } from '../server/exchange.ts';
+import type { ServedResource } from './served-resource.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { resolveRequestInfo } from './request-info-resolver.ts';
 import { parseRequestPath } from './request-path.ts';
-import type { BaseExchange } from './server/base-exchange.ts';
+import type { BaseExchange } from '../server/base-exchange.ts';
 
-const definition = (origin: 'built-in' | 'custom', group: string, resource: string): ResourceDefinition =>
-  ({ origin, group, version: 'v1', resource, subresources: { status: {} } }) as unknown as ResourceDefinition;
+const definition = (origin: 'built-in' | 'custom', group: string, resource: string): ServedResource => ({
+  origin,
+  group,
+  version: 'v1',
+  resource,
+  subresources: { status: {} },
+});
 const configMaps = definition('built-in', '', 'configmaps');
 
 function setUp(): {
   registry: MetricsRegistry;
-  count: (method: string, url: string, what?: ResourceDefinition, headers?: Exchange['headers']) => void;
+  count: (method: string, url: string, what?: ServedResource, headers?: Exchange['headers']) => void;
 } {
   const registry = new MetricsRegistry();
   const metrics = new RequestMetrics(registry);
@@ -28,7 +33,7 @@ function setUp(): {
 
 const total = (labels: string): string => `apiserver_request_total{${labels}`;
 
-test.each<[string, string, ResourceDefinition | undefined, string]>([
+test.each<[string, string, ServedResource | undefined, string]>([
   [
     'GET',
     '/api/v1/namespaces/n/configmaps',
@@ -63,7 +68,7 @@ test.each<[string, string, ResourceDefinition | undefined, string]>([
   expect(await registry.render()).toContain(`${total(labels)},component="apiserver",dry_run="",code="200"} 1\n`);
 });
 
-test('apply and dry runs are told apart', async () => {
+test('apply and dry runs have labels of their own', async () => {
   const { registry, count } = setUp();
   count('PATCH', '/api/v1/namespaces/n/configmaps/a?dryRun=All', configMaps, {
     'content-type': 'application/apply-patch+yaml',
@@ -75,7 +80,7 @@ test('apply and dry runs are told apart', async () => {
   expect(text).toContain('dry_run="invalid"');
 });
 
-test('durations leave watches out', async () => {
+test('watches have no durations', async () => {
   const { registry, count } = setUp();
   count('GET', '/api/v1/configmaps?watch=1', configMaps);
   count('GET', '/api/v1/configmaps', configMaps);
@@ -87,7 +92,7 @@ test('durations leave watches out', async () => {
   );
 });
 
-test('a thousand resources of tenants do not make a thousand series', async () => {
+test('the number of series does not grow with the resources of tenants', async () => {
   const { registry, count } = setUp();
   for (let i = 0; i < 1000; i++) {
     count('GET', `/apis/g${i}.example.com/v1/things${i}`, definition('custom', `g${i}.example.com`, `things${i}`));

@@ -1,4 +1,3 @@
-import type { ResourceDefinition } from '@multiplane/apis';
 import {
   durationBuckets,
   type Counter,
@@ -8,11 +7,17 @@ import {
   type HistogramSeries,
   type MetricsRegistry,
 } from '@multiplane/component-base';
-import type { Exchange } from './exchange.ts';
-import type { InFlight } from './filters/max-in-flight.ts';
+import type { Exchange } from '../server/exchange.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { ServerRequestContext } from './server-request-context.ts';
-import type { EdgeExchange } from './server/dispatched-exchange.ts';
+import type { ServedResource } from './served-resource.ts';
+import type { ServerExchange } from '../server/dispatched-exchange.ts';
+
+/** Running requests that count towards the limits, by kind. */
+export interface InFlight {
+  readOnly: number;
+  mutating: number;
+}
 
 const verbs = [
   'GET',
@@ -30,7 +35,7 @@ const verbs = [
 const scopes = ['resource', 'namespace', 'cluster', ''];
 const sizeBuckets = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 
-/** Paths outside of resources that have a series of their own; everything else is the empty text. */
+/** Non-resource paths with metric series of their own; all others have the empty label. */
 const knownPaths = new Set([
   '/',
   '/api',
@@ -56,10 +61,10 @@ interface TargetMetrics {
   readonly sizes: Histogram<TargetLabel>;
 }
 
-/** Definitions that have series of their own; the others share one. */
+/** Custom resources with metric series of their own; further ones share the label `other`. */
 const maxNamedDefinitions = 32;
 
-/** Tenants bring groups and resources of their own: what goes beyond is counted as `other`. */
+/** Label limits: tenants define groups and resources, and values above a limit are counted as `other`. */
 const targetLabels = {
   verb: verbs,
   group: 48,
@@ -71,7 +76,7 @@ const targetLabels = {
 };
 const withDryRun = { ...targetLabels, dry_run: ['All', 'invalid', ''] };
 
-/** The series of one target: looked up once per request, then counted without looking at labels. */
+/** The metric series of one request target: found once per request, then updated without label lookups. */
 class TargetSeries {
   readonly labels: Target;
   readonly duration: HistogramSeries;
@@ -100,29 +105,29 @@ class TargetSeries {
   }
 }
 
-/** The request metrics that dashboards rely on (K9.5). Names nothing that a stranger can make up. */
+/** The request metrics of kube-apiserver. No label value can be chosen by an unauthenticated client. */
 export class RequestMetrics {
   readonly #metrics: TargetMetrics;
   readonly #terminations: Counter<TargetLabel | 'code'>;
   readonly #aborts: Counter<TargetLabel>;
   readonly #longRunning: Gauge<TargetLabel>;
   readonly #inFlight: Gauge<'request_kind'>;
-  /** By definition, so that those which are gone take their entries with them. */
-  readonly #byDefinition = new WeakMap<ResourceDefinition, TargetSeries[]>();
+  /** Weak, so that the series of removed definitions are released. */
+  readonly #byDefinition = new WeakMap<ServedResource, TargetSeries[]>();
   readonly #others: TargetSeries[] = [];
-  /** `group/resource` of definitions that have series of their own. */
+  /** `group/resource` of custom resources with series of their own. */
   readonly #named = new Set<string>();
   readonly authentication: Readonly<Record<'success' | 'failure' | 'error', CounterSeries>>;
   readonly authorization: Readonly<Record<'allow' | 'deny' | 'noOpinion' | 'error', CounterSeries>>;
   readonly handshakeErrors: CounterSeries;
-  /** Written by the max-in-flight filter, read at every scrape. */
+  /** Written by the max-in-flight filter, read when metrics are collected. */
   readonly inFlight: InFlight = { readOnly: 0, mutating: 0 };
 
   constructor(registry: MetricsRegistry) {
     this.#metrics = {
       total: registry.counter({
         name: 'apiserver_request_total',
-        help: 'Requests by what they were for and how they ended.',
+        help: 'Requests by target and response code.',
         labels: { ...withDryRun, code: 48 },
       }),
       duration: registry.histogram({
@@ -133,30 +138,30 @@ export class RequestMetrics {
       }),
       sli: registry.histogram({
         name: 'apiserver_request_sli_duration_seconds',
-        help: 'The same without what others were waited for (webhooks).',
+        help: 'Request duration without the time spent waiting for webhooks.',
         labels: targetLabels,
         buckets: durationBuckets,
       }),
       sizes: registry.histogram({
         name: 'apiserver_response_sizes',
-        help: 'Bytes of the bodies of answers.',
+        help: 'Sizes of response bodies in bytes.',
         labels: targetLabels,
         buckets: sizeBuckets,
       }),
     };
     this.#terminations = registry.counter({
       name: 'apiserver_request_terminations_total',
-      help: 'Requests that the server ended itself to protect others or itself.',
+      help: 'Requests that the server terminated to protect itself.',
       labels: { ...targetLabels, code: ['429', '504'] },
     });
     this.#aborts = registry.counter({
       name: 'apiserver_request_aborts_total',
-      help: 'Answers that were cut off half way.',
+      help: 'Responses that were aborted after they had started.',
       labels: targetLabels,
     });
     const attempts = registry.counter({
       name: 'authentication_attempts',
-      help: 'Requests by what became of their credentials.',
+      help: 'Authentication attempts by result.',
       labels: { result: ['success', 'failure', 'error'] },
     });
     this.authentication = {
@@ -166,7 +171,7 @@ export class RequestMetrics {
     };
     const decisions = registry.counter({
       name: 'authorization_attempts_total',
-      help: 'Requests by what authorizers said.',
+      help: 'Authorization attempts by result.',
       labels: { result: ['allowed', 'denied', 'no-opinion', 'error'] },
     });
     this.authorization = {
@@ -176,87 +181,83 @@ export class RequestMetrics {
       error: decisions.series({ result: 'error' }),
     };
     this.handshakeErrors = registry
-      .counter({ name: 'apiserver_tls_handshake_errors_total', help: 'TLS handshakes that failed.' })
+      .counter({ name: 'apiserver_tls_handshake_errors_total', help: 'Failed TLS handshakes.' })
       .series();
     this.#longRunning = registry.gauge({
       name: 'apiserver_longrunning_requests',
-      help: 'Watches and other requests that last as long as the client wants.',
+      help: 'Running watches and other long-running requests.',
       labels: targetLabels,
     });
     this.#inFlight = registry.gauge({
       name: 'apiserver_current_inflight_requests',
-      help: 'Requests that are being worked on and count towards the limits.',
+      help: 'Running requests that count towards the in-flight limits.',
       labels: { request_kind: ['readOnly', 'mutating'] },
     });
   }
 
-  /** To be called before the registry is rendered: counting every request twice would cost more than this. */
+  /** Updates gauges. To be called before the registry is rendered, which is cheaper than updating them per request. */
   collect(): void {
     this.#inFlight.set(this.inFlight.readOnly, { request_kind: 'readOnly' });
     this.#inFlight.set(this.inFlight.mutating, { request_kind: 'mutating' });
   }
 
-  /** A request is over; `definition` is what routing found. */
+  /** A request ended; `definition` is the resource that routing found. */
   finished(
-    exchange: EdgeExchange,
+    exchange: ServerExchange,
     info: RequestInfo | undefined,
-    definition: ResourceDefinition | undefined,
+    definition: ServedResource | undefined,
     status: number,
     milliseconds: number,
   ): void {
     const series = this.#series(exchange, info, definition);
     series.code(status).add(1);
-    // The duration of a watch says how patient a client was.
+    // Clients choose the duration of a watch.
     if (series.labels.verb === 'WATCH') return;
     series.duration.observe(milliseconds / 1000);
     series.sli.observe(milliseconds / 1000);
     series.sizes.observe(exchange.bytesSent);
   }
 
-  /** The server ended a request itself: too many at once (429), or its time was up (504). */
+  /** The server terminated a request: too many in flight (429) or deadline exceeded (504). */
   terminated(context: ServerRequestContext, code: 429 | 504): void {
     const { labels } = this.#series(context.exchange, context.info, context.definition);
     this.#terminations.add(1, { ...labels, code: String(code) });
   }
 
-  /** An answer was cut off after it had begun. */
-  aborted(exchange: RequestHead, info: RequestInfo | undefined, definition: ResourceDefinition | undefined): void {
+  /** A response was aborted after it had started. */
+  aborted(exchange: RequestHead, info: RequestInfo | undefined, definition: ServedResource | undefined): void {
     this.#aborts.add(1, this.#series(exchange, info, definition).labels);
   }
 
-  /** A long-running request began; call the result at its end. */
-  longRunningBegan(exchange: RequestHead, info: RequestInfo, definition: ResourceDefinition | undefined): () => void {
+  /** A long-running request started; to be undone by calling the result. */
+  longRunningStarted(exchange: RequestHead, info: RequestInfo, definition: ServedResource | undefined): () => void {
     const { labels } = this.#series(exchange, info, definition);
     this.#longRunning.add(1, labels);
     return () => this.#longRunning.add(-1, labels);
   }
 
-  #series(
-    exchange: RequestHead,
-    info: RequestInfo | undefined,
-    definition: ResourceDefinition | undefined,
-  ): TargetSeries {
+  #series(exchange: RequestHead, info: RequestInfo | undefined, definition: ServedResource | undefined): TargetSeries {
     const verb = verbOf(exchange, info);
     const dryRun = dryRunOf(exchange, info);
     const isResource = info !== undefined && definition !== undefined;
     const subresource = isResource ? subresourceOf(info, definition) : pathOf(info);
     const scope = isResource ? scopeOf(info) : '';
     const known = isResource ? this.#ofDefinition(definition) : this.#others;
-    // A handful each, of texts that are mostly the same objects: comparing beats making a key.
+    // A few entries each, mostly with identical string objects: comparing is faster than building a map key.
     for (const series of known) {
       const { labels } = series;
       if (labels.verb !== verb || labels.scope !== scope) continue;
       if (labels.subresource === subresource && series.dryRun === dryRun) return series;
     }
-    const { group, version, resource } = isResource ? this.#namesOf(definition) : nothing;
+    const { group, version, resource } = isResource ? this.#namesOf(definition) : noResource;
     const labels = { verb, group, version, resource, subresource, scope, component };
     const series = new TargetSeries(labels, dryRun, this.#metrics);
     known.push(series);
     return series;
   }
 
-  /** Tenants' resources are named as long as there are few: groups times resources would soon be too many series. */
-  #namesOf(definition: ResourceDefinition): Pick<Target, 'group' | 'version' | 'resource'> {
+  /** Custom resources are named up to a limit: groups times resources would be too many series. */
+  #namesOf(definition: ServedResource): Pick<Target, 'group' | 'version' | 'resource'> {
     if (definition.origin === 'built-in') return definition;
     const name = `${definition.group}/${definition.resource}`;
     if (!this.#named.has(name)) {
@@ -266,7 +267,7 @@ export class RequestMetrics {
     return definition;
   }
 
-  #ofDefinition(definition: ResourceDefinition): TargetSeries[] {
+  #ofDefinition(definition: ServedResource): TargetSeries[] {
     let known = this.#byDefinition.get(definition);
     if (known === undefined) {
       known = [];
@@ -278,12 +279,12 @@ export class RequestMetrics {
 
 const component = 'apiserver';
 const other = { group: 'other', version: 'other', resource: 'other' };
-const nothing = { group: '', version: '', resource: '' };
+const noResource = { group: '', version: '', resource: '' };
 
 const pathOf = (info: RequestInfo | undefined): string =>
   info !== undefined && knownPaths.has(info.path) ? info.path : '';
 
-const subresourceOf = ({ subresource }: RequestInfo, { subresources }: ResourceDefinition): string =>
+const subresourceOf = ({ subresource }: RequestInfo, { subresources }: ServedResource): string =>
   subresource !== '' && Object.hasOwn(subresources, subresource) ? subresource : '';
 
 const scopeOf = ({ name, namespace }: RequestInfo): string =>

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { cleanTarget, parseRequestPath } from './request-path.ts';
 
-describe('a target has one reading', () => {
+describe('a target has one interpretation', () => {
   test.each([
     ['/', { path: '/', segments: [], query: '' }],
     ['/api', { path: '/api', segments: ['api'] }],
@@ -13,6 +13,11 @@ describe('a target has one reading', () => {
     ['/clusters/root/', { cluster: 'root', path: '/', segments: [] }],
     ['/clusters/system:admin/api/v1', { cluster: 'system:admin', path: '/api/v1', segments: ['api', 'v1'] }],
     ['/clusters/*/api', { cluster: '*', path: '/api' }],
+    ['/clusters/%2A/api', { cluster: '*', path: '/api' }],
+    ['/clusters/%2a', { cluster: '*', path: '/' }],
+    ['/clusters/root%3Aa%3ab/api?x=%3A', { cluster: undefined, clusterPath: 'root:a:b', path: '/api', query: 'x=%3A' }],
+    ['/clusters/system%3Aadmin/api', { cluster: 'system:admin', path: '/api' }],
+    ['/clusters/r%6Fot', { cluster: 'root', path: '/' }],
     ['/clusters/root:a:b/api', { cluster: undefined, clusterPath: 'root:a:b', path: '/api' }],
     ['/clusters', { cluster: undefined, clusterPath: undefined, path: '/clusters' }],
     ['/clusters/a/clusters/b/api', { cluster: 'a', path: '/clusters/b/api', segments: ['clusters', 'b', 'api'] }],
@@ -45,7 +50,15 @@ describe('a target has one reading', () => {
     '/clusters//api',
     '/clusters/Root',
     '/clusters/-a',
-    '/clusters/a%3ab',
+    '/clusters/a%2Fb',
+    '/clusters/a%2fapi/v1',
+    '/clusters/%2e%2e/api',
+    '/clusters/root%253Aa',
+    '/clusters/%252A',
+    '/clusters/a%3A',
+    '/clusters/a%',
+    '/clusters/a%00',
+    '/clusters/root%3A%2A',
     '/clusters/root:*',
     '/clusters/a:/api',
     '/clusters/:a',
@@ -61,7 +74,7 @@ describe('a target has one reading', () => {
   });
 });
 
-test('whatever comes, no segment can leave its place', () => {
+test('no input can change the position of a segment', () => {
   const character = fc.constantFrom(
     '/',
     '.',

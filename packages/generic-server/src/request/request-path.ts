@@ -6,15 +6,15 @@ import {
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 
-/** A request target taken apart. */
+/** A parsed request target. */
 export interface RequestPath {
-  /** `/clusters/<this>` when it is one name, or `*`; undefined when it is a path, or the target names no cluster. */
+  /** `x` of `/clusters/x` if it is a logical cluster name or `*`; else undefined. */
   readonly cluster: LogicalClusterName | '*' | undefined;
-  /** `/clusters/<this>` when it is a path of workspaces, `root:a:b`. */
+  /** `x` of `/clusters/x` if it is a workspace path such as `root:a:b`. */
   readonly clusterPath: string | undefined;
-  /** The rest, as it came; never empty. */
+  /** The rest of the path, not decoded; never empty. */
   readonly path: string;
-  /** Its decoded segments; empty ones at both ends are left out. */
+  /** The decoded segments of `path`, without empty ones at both ends. */
   readonly segments: readonly string[];
   /** Without the question mark. */
   readonly query: string;
@@ -22,7 +22,7 @@ export interface RequestPath {
 
 const clustersPrefix = '/clusters/';
 // oxlint-disable-next-line no-control-regex
-const hostileText = /[\u0000-\u001f\u007f/]/;
+const forbiddenCharacters = /[\u0000-\u001f\u007f/]/;
 
 const slash = 0x2f;
 const percent = 0x25;
@@ -33,10 +33,9 @@ const space = 0x20;
 const del = 0x7f;
 
 /**
- * Takes apart what stands in the request line. A path has exactly one reading here, so that authorization, routing and
- * storage cannot disagree about it (CVE-2022-3162, kcp#4011): dot segments, encoded slashes, control characters and
- * broken escapes are refused with 400 instead of being cleaned up. Doubled slashes alone are harmless: see
- * {@link cleanTarget}.
+ * Parses the target of a request line. A path has exactly one interpretation, so that authorization, routing and storage
+ * cannot disagree (CVE-2022-3162, kcp#4011): dot segments, encoded slashes, control characters and invalid escapes are
+ * rejected with 400 instead of being normalized. Doubled slashes cause a redirect, see {@link cleanTarget}.
  */
 export function parseRequestPath(target: string): RequestPath {
   if (target.charCodeAt(0) !== slash) throw badPath();
@@ -44,21 +43,22 @@ export function parseRequestPath(target: string): RequestPath {
   const start = clustersPrefix.length;
   let end = start;
   while (end < target.length && target.charCodeAt(end) !== slash && target.charCodeAt(end) !== questionMark) end++;
-  const cluster = target.slice(start, end);
+  const raw = target.slice(start, end);
+  // Clients encode `*` (Go's URL.EscapedPath) and may encode `:`. What is decoded once must be a name or a path of names.
+  const cluster = raw.includes('%') ? decoded(raw) : raw;
   if (cluster === '*' || isLogicalClusterName(cluster)) return parseRest(target, end, cluster, undefined);
-  // C11.7: a name or a path of names; nothing encoded.
   if (cluster.includes(':') && isLogicalClusterPath(cluster)) return parseRest(target, end, undefined, cluster);
-  throw statusErrors.badRequest(`invalid cluster: ${quote(decoded(cluster))} does not match the regex`);
+  throw statusErrors.badRequest(`invalid cluster: ${quote(cluster)} does not match the regex`);
 }
 
-/** Reads the path from `start` in one pass: it is done for every request. */
+/** Parses the path from `start` in one pass; this runs for every request. */
 function parseRest(
   target: string,
   start: number,
   cluster: LogicalClusterName | '*' | undefined,
   clusterPath: string | undefined,
 ): RequestPath {
-  // Right behind a cluster there may be nothing, or a query alone.
+  // A cluster may be followed by nothing or only a query.
   if (start >= target.length || target.charCodeAt(start) === questionMark) {
     return { cluster, clusterPath, path: '/', segments: [], query: target.slice(start + 1) };
   }
@@ -101,22 +101,25 @@ function decodeSegment(segment: string): string {
   } catch (error) {
     throw statusErrors.badRequest('the path of the request is not valid', error);
   }
-  if (hostileText.test(text)) throw badPath();
+  if (forbiddenCharacters.test(text)) throw badPath();
   return text;
 }
 
-/** The target without doubled slashes when it has some: where to send the client (C3.2 loses the cluster here; we do not). */
+/**
+ * The redirect target for a path with doubled slashes; undefined if there are none. Unlike kcp's redirect it keeps the
+ * cluster (docs/compatibility.md).
+ */
 export function cleanTarget(target: string): string | undefined {
   if (!target.includes('//')) return undefined;
   const mark = target.indexOf('?');
   const path = mark < 0 ? target : target.slice(0, mark);
-  // An empty cluster is no slash too many: without it another segment would become the cluster.
+  // `/clusters//x` has an empty cluster: without the slash, another segment would become the cluster.
   if (!path.includes('//') || path.startsWith('/clusters//')) return undefined;
   const clean = path.replaceAll(/\/{2,}/g, '/');
   return mark < 0 ? clean : clean + target.slice(mark);
 }
 
-/** For the eyes of the caller only. */
+/** Returns an invalid escape unchanged; `%` occurs in no cluster name. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

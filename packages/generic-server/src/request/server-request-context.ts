@@ -1,18 +1,18 @@
 import type { UserInfo } from '@multiplane/apimachinery';
-import type { ResourceDefinition } from '@multiplane/apis';
-import type { AuditTrail } from './audit/audit-trail.ts';
-import type { Exchange } from './exchange.ts';
+import type { AuditContext } from '../audit/audit-context.ts';
+import type { Exchange } from '../server/exchange.ts';
 import type { RequestContext } from './request-context.ts';
 import type { MountedPath } from './mounted-path.ts';
 import type { RequestInfo } from './request-info.ts';
+import type { ServedResource } from './served-resource.ts';
 import { WarningRecorder } from './warning-recorder.ts';
 
-const nobody: UserInfo = Object.freeze({ name: '', uid: '', groups: [], extra: {} });
+const unauthenticated: UserInfo = Object.freeze({ name: '', uid: '', groups: [], extra: {} });
 
-/** The verbs and subresources that the deadline and max-in-flight leave alone (K1.3). */
+/** Subresources whose requests are exempt from the deadline and from max-in-flight, as in kube-apiserver. */
 const longRunningSubresources = new Set(['attach', 'exec', 'proxy', 'log', 'portforward']);
 
-/** True for a request that lasts as long as the client wants. */
+/** True for a request whose duration the client chooses. */
 export function isLongRunning(info: RequestInfo): boolean {
   return (
     info.isResourceRequest &&
@@ -22,25 +22,25 @@ export function isLongRunning(info: RequestInfo): boolean {
   );
 }
 
-/** The context of a request that came through a socket. What most requests never ask for is made when asked. */
+/** The context of a request from a listener. Parts that most requests do not use are created on first use. */
 export class ServerRequestContext implements RequestContext {
-  /** Replaced by a stage that watches the answer. */
+  /** Replaced by filters that observe the response. */
   exchange: Exchange;
   info: RequestInfo;
   readonly auditId: string;
   readonly receivedAt: number;
-  user: UserInfo = nobody;
-  /** The workspace path of the request when there is none of it; told only to those whom nothing is hidden from. */
-  missingWorkspace: { readonly path: string; readonly isElsewhere: boolean } | undefined;
-  /** What is told of the request, where a policy wants it told. */
-  audit: AuditTrail | undefined;
+  user: UserInfo = unauthenticated;
+  /** Set if no workspace has the path of the request. Disclosed only to callers that pass authorization for it. */
+  missingWorkspace: { readonly path: string; readonly isOnOtherShard: boolean } | undefined;
+  /** Set if the audit policy matches the request. */
+  audit: AuditContext | undefined;
   mount: MountedPath | undefined;
-  /** What routing found behind the path. */
-  definition: ResourceDefinition | undefined;
+  /** The resource of the request; undefined before routing. */
+  definition: ServedResource | undefined;
   #warnings: WarningRecorder | undefined;
   #controller: AbortController | undefined;
   #cancelled: Error | undefined;
-  #whenOver: (() => void) | undefined;
+  #finishCallback: (() => void) | undefined;
 
   constructor(exchange: Exchange, info: RequestInfo, auditId: string, receivedAt: number) {
     this.exchange = exchange;
@@ -49,14 +49,14 @@ export class ServerRequestContext implements RequestContext {
     this.receivedAt = receivedAt;
   }
 
-  /** Has something done at the end of the request, whatever becomes of it. One stage alone asks for that. */
-  whenOver(run: () => void): void {
-    this.#whenOver = run;
+  /** Sets the callback for the end of the request, successful or not. Only one filter may use it. */
+  onFinish(run: () => void): void {
+    this.#finishCallback = run;
   }
 
-  /** The handlers are done with the request. */
-  over(): void {
-    this.#whenOver?.();
+  /** Called when the handlers have returned. */
+  finish(): void {
+    this.#finishCallback?.();
   }
 
   get signal(): AbortSignal {

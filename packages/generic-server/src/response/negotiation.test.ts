@@ -62,7 +62,7 @@ describe('media types', () => {
   ])('%p at %p gives %s', (accept, kind, mediaType) => {
     expect(ask(accept, kind)).toMatchObject({ mediaType });
   });
-  test('what is lighter in JSON only in another form stays protobuf', () => {
+  test('JSON with another transform does not replace protobuf', () => {
     const metadata = 'as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
     const both = `application/vnd.kubernetes.protobuf;${metadata}, application/json;${metadata}, application/json`;
     expect(ask(both)).toMatchObject({ encoding: 'json', transform: { kind: 'PartialObjectMetadata' } });
@@ -76,17 +76,17 @@ describe('media types', () => {
       expect(refusal(accept)).toBe(available);
     },
   );
-  test('the list of what is there is longer for lists', () => {
+  test('errors of lists name more media types', () => {
     expect(refusal('text/html', endpointKinds.builtInList)).toBe(
       `${available}, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch`,
     );
   });
-  test('custom resources have one text for all', () => {
+  test('custom resources have the same error for all shapes', () => {
     expect(refusal('text/html', endpointKinds.customObject)).toBe(accepted);
     expect(refusal('application/vnd.kubernetes.protobuf', endpointKinds.customObject)).toBe(accepted);
     expect(ask('application/*', endpointKinds.customObject).encoding).toBe('json');
   });
-  test('watches are not YAML', () => {
+  test('watches have no YAML', () => {
     expect(ask('application/json;stream=watch', endpointKinds.builtInWatch).mediaType).toBe('application/json');
     expect(refusal('application/yaml', endpointKinds.builtInWatch)).toBe(
       'only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch',
@@ -95,7 +95,7 @@ describe('media types', () => {
 });
 
 describe('transforms', () => {
-  test('the first clause that the endpoint has', () => {
+  test('the first clause that the endpoint offers', () => {
     expect(ask('application/json;as=Table;v=v1;g=meta.k8s.io,application/json').transform).toEqual(table);
     expect(ask('application/json;as=Table;v=v1beta1;g=meta.k8s.io').transform).toEqual({
       ...table,
@@ -146,7 +146,7 @@ describe('pretty printing', () => {
   });
 });
 
-test('endless different headers do not grow the memory of former ones', () => {
+test('the cache of results is bounded', () => {
   for (let i = 0; i < 5000; i++) ask(`application/json;q=0.${i}`);
   expect(ask('application/yaml').encoding).toBe('yaml');
 });

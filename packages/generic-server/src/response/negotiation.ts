@@ -6,12 +6,12 @@ import {
   type AcceptClause,
   type MediaType as AcceptedType,
 } from '@multiplane/apimachinery';
-import type { Headers } from '../exchange.ts';
-import { AcceptCache } from './accept-cache.ts';
+import { LRUCache } from 'lru-cache';
+import type { Headers } from '../server/exchange.ts';
 
 export type Encoding = 'json' | 'yaml' | 'protobuf';
 
-/** A media type that objects are written in. */
+/** A media type of objects. */
 interface MediaType {
   readonly text: string;
   readonly encoding: Encoding;
@@ -20,7 +20,7 @@ const json: MediaType = { text: 'application/json', encoding: 'json' };
 const yaml: MediaType = { text: 'application/yaml', encoding: 'yaml' };
 const protobuf: MediaType = { text: 'application/vnd.kubernetes.protobuf', encoding: 'protobuf' };
 
-/** The shapes an object can be asked for in besides its own. */
+/** Kinds into which a client may request objects to be transformed. */
 export type TransformKind = 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList';
 
 export interface Transform {
@@ -29,7 +29,7 @@ export interface Transform {
   readonly version: 'v1' | 'v1beta1';
 }
 
-/** What an answer looks like. */
+/** The negotiated form of a response. */
 export interface Negotiated {
   readonly mediaType: string;
   readonly encoding: Encoding;
@@ -38,59 +38,68 @@ export interface Negotiated {
   readonly pretty: boolean;
 }
 
-/** What an endpoint has to offer. Make these once: the object is the key of a cache. */
+/** The forms that an endpoint offers. To be created once: the object is the key of a cache. */
 export interface EndpointKind {
-  /** Built-in endpoints refuse a request that names none of their media types in words of their own (K1.4). */
+  /** Built-in endpoints have another error text for requests that accept none of their media types. */
   readonly origin: 'built-in' | 'custom';
-  /** `object` takes transforms, `plain` none (reviews, discovery), `watch` has no frames of YAML. */
-  readonly answers: 'object' | 'list' | 'watch' | 'plain';
+  /** `object` and `list` can be transformed, `plain` cannot (reviews, discovery), `watch` has no YAML. */
+  readonly shape: 'object' | 'list' | 'watch' | 'plain';
   readonly table: boolean;
-  /** What is there in protobuf: objects, or no more than their metadata. */
+  /** What can be encoded as protobuf: objects, or only their metadata. */
   readonly protobuf: 'objects' | 'metadata';
 }
 
-/** Endpoints of resources; `table: false` for kinds without columns (reviews). */
+/** `table: false` for kinds without columns (reviews). */
 export const endpointKinds = {
-  builtInObject: { origin: 'built-in', answers: 'object', table: true, protobuf: 'objects' },
-  builtInList: { origin: 'built-in', answers: 'list', table: true, protobuf: 'objects' },
-  builtInWatch: { origin: 'built-in', answers: 'watch', table: true, protobuf: 'objects' },
-  builtInPlain: { origin: 'built-in', answers: 'plain', table: false, protobuf: 'objects' },
-  customObject: { origin: 'custom', answers: 'object', table: true, protobuf: 'metadata' },
-  customList: { origin: 'custom', answers: 'list', table: true, protobuf: 'metadata' },
-  customWatch: { origin: 'custom', answers: 'watch', table: true, protobuf: 'metadata' },
-  customPlain: { origin: 'custom', answers: 'plain', table: false, protobuf: 'objects' },
-  // Definitions that bring back a kind of Kubernetes.
-  nativeObject: { origin: 'custom', answers: 'object', table: true, protobuf: 'objects' },
-  nativeList: { origin: 'custom', answers: 'list', table: true, protobuf: 'objects' },
-  nativeWatch: { origin: 'custom', answers: 'watch', table: true, protobuf: 'objects' },
+  builtInObject: { origin: 'built-in', shape: 'object', table: true, protobuf: 'objects' },
+  builtInList: { origin: 'built-in', shape: 'list', table: true, protobuf: 'objects' },
+  builtInWatch: { origin: 'built-in', shape: 'watch', table: true, protobuf: 'objects' },
+  builtInPlain: { origin: 'built-in', shape: 'plain', table: false, protobuf: 'objects' },
+  customObject: { origin: 'custom', shape: 'object', table: true, protobuf: 'metadata' },
+  customList: { origin: 'custom', shape: 'list', table: true, protobuf: 'metadata' },
+  customWatch: { origin: 'custom', shape: 'watch', table: true, protobuf: 'metadata' },
+  customPlain: { origin: 'custom', shape: 'plain', table: false, protobuf: 'objects' },
+  // CustomResourceDefinitions of kinds that Kubernetes has built in.
+  nativeObject: { origin: 'custom', shape: 'object', table: true, protobuf: 'objects' },
+  nativeList: { origin: 'custom', shape: 'list', table: true, protobuf: 'objects' },
+  nativeWatch: { origin: 'custom', shape: 'watch', table: true, protobuf: 'objects' },
 } as const satisfies Record<string, EndpointKind>;
 
-/** What negotiation looks at. */
+/** The parts of a request that negotiation reads. */
 export interface NegotiationInput {
   readonly exchange: { readonly headers: Headers };
   readonly info: { readonly query: URLSearchParams };
 }
 
-const cache = new AcceptCache<Negotiated | StatusError>(1024);
+/** Results by endpoint kind and `Accept` header: clients send few different values. */
+const resultsByKind = new Map<EndpointKind, LRUCache<string, Negotiated | StatusError>>();
+const maxResultsPerKind = 128;
+/** Longer headers are not cached. */
+const maxCachedLength = 512;
 
 /**
- * Picks the form of an answer (K1.4): clauses of Accept by falling weight, each tried against json, yaml and protobuf; a
- * clause with a transform that the endpoint does not have is skipped. Objects lie there in JSON: protobuf is for those who
- * do not take the same in JSON just as well (cost rule "bytes first"). Throws the 406.
+ * Negotiates the form of a response: clauses of `Accept` by descending weight, each matched against JSON, YAML and protobuf;
+ * clauses with a transform that the endpoint does not offer are skipped. Objects are stored as JSON, so a client that accepts
+ * JSON and protobuf with equal weight gets JSON. Throws a StatusError 406.
  */
 export function negotiate(context: NegotiationInput, kind: EndpointKind): Negotiated {
   const accept = acceptHeader(context.exchange.headers);
-  let result = cache.get(kind, accept);
+  let results = resultsByKind.get(kind);
+  if (results === undefined) {
+    results = new LRUCache({ max: maxResultsPerKind });
+    resultsByKind.set(kind, results);
+  }
+  let result = results.get(accept);
   if (result === undefined) {
     result = choose(accept, kind);
-    cache.set(kind, accept, result);
+    if (accept.length <= maxCachedLength) results.set(accept, result);
   }
   if (result instanceof StatusError) throw result;
   if (result.pretty || result.encoding !== 'json') return result;
   return wantsPretty(context) ? prettyOf(result) : result;
 }
 
-/** Accept as one text; empty when there is none. */
+/** The `Accept` header as one string; empty if there is none. */
 export function acceptHeader(headers: Headers): string {
   const { accept } = headers;
   if (accept === undefined) return '';
@@ -109,10 +118,10 @@ function prettyOf(negotiated: Negotiated): Negotiated {
 
 const trueTexts = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
 
-/** `?pretty`, else what looks like a person's tool (K1.4). */
+/** The `pretty` parameter; by default true for curl, Wget and browsers, as in kube-apiserver. */
 function wantsPretty({ exchange, info }: NegotiationInput): boolean {
-  const asked = info.query.size === 0 ? null : info.query.get('pretty');
-  if (asked !== null && asked !== '') return trueTexts.has(asked);
+  const parameter = info.query.size === 0 ? null : info.query.get('pretty');
+  if (parameter !== null && parameter !== '') return trueTexts.has(parameter);
   const agent = exchange.headers['user-agent'];
   if (typeof agent !== 'string') return false;
   return agent.startsWith('curl') || agent.startsWith('Wget') || agent.startsWith('Mozilla/5.0');
@@ -121,20 +130,20 @@ function wantsPretty({ exchange, info }: NegotiationInput): boolean {
 function choose(accept: string, kind: EndpointKind): Negotiated | StatusError {
   if (kind.origin === 'built-in' && !namesServedType(accept)) return notRepresentable(kind);
   if (accept === '') return { mediaType: json.text, encoding: 'json', transform: undefined, pretty: false };
-  const offered = kind.answers === 'watch' ? [json, protobuf] : [json, yaml, protobuf];
+  const offered = kind.shape === 'watch' ? [json, protobuf] : [json, yaml, protobuf];
   const clauses = parseAccept(accept);
   for (const clause of clauses) {
     for (const type of offered) {
       const chosen = accepts(clause, type.text) ? readParameters(clause, type, kind) : undefined;
       if (chosen === undefined) continue;
-      return type === protobuf ? (equalInJson(chosen, clause, clauses, kind) ?? chosen) : chosen;
+      return type === protobuf ? (jsonEquivalent(chosen, clause, clauses, kind) ?? chosen) : chosen;
     }
   }
   return notAcceptable(kind);
 }
 
-/** The same in JSON for a client that gives it no less weight. */
-function equalInJson(
+/** The same form in JSON, if the client accepts it with equal weight. */
+function jsonEquivalent(
   chosen: Negotiated,
   { quality }: AcceptClause,
   clauses: readonly AcceptClause[],
@@ -164,8 +173,8 @@ function readParameters(clause: AcceptedType, type: MediaType, kind: EndpointKin
     return undefined;
   const stream = parameters.get('stream');
   if (stream !== undefined && (stream !== 'watch' || encoding === 'yaml')) return undefined;
-  const pretty = encoding === 'json' && kind.answers !== 'watch' && parameters.get('pretty') === '1';
-  const mediaType = encoding === 'protobuf' && kind.answers === 'watch' ? type.text + watchSuffix : type.text;
+  const pretty = encoding === 'json' && kind.shape !== 'watch' && parameters.get('pretty') === '1';
+  const mediaType = encoding === 'protobuf' && kind.shape === 'watch' ? type.text + watchSuffix : type.text;
   return { mediaType, encoding, transform, pretty };
 }
 
@@ -175,7 +184,7 @@ function transformOf(
   version: string | undefined,
   kind: EndpointKind,
 ): Transform | undefined {
-  if (kind.answers === 'plain' || group !== 'meta.k8s.io' || (version !== 'v1' && version !== 'v1beta1'))
+  if (kind.shape === 'plain' || group !== 'meta.k8s.io' || (version !== 'v1' && version !== 'v1beta1'))
     return undefined;
   switch (as) {
     case 'Table':
@@ -193,7 +202,7 @@ const objectTypes = ['application/json', 'application/yaml', 'application/vnd.ku
 const watchTypes = [objectTypes[0] + watchSuffix, objectTypes[2] + watchSuffix];
 const servedTypes = new Set(objectTypes);
 
-/** Whether some clause names a media type of built-in endpoints exactly; parameters and weights do not count. */
+/** Whether a clause names a media type of built-in endpoints exactly; parameters and weights are ignored. */
 function namesServedType(accept: string): boolean {
   if (accept === '') return true;
   for (const clause of accept.split(',')) {
@@ -205,10 +214,10 @@ function namesServedType(accept: string): boolean {
 }
 
 const notAcceptable = (kind: EndpointKind): StatusError =>
-  statusErrors.notAcceptable(kind.answers === 'watch' ? watchTypes : objectTypes);
+  statusErrors.notAcceptable(kind.shape === 'watch' ? watchTypes : objectTypes);
 
 function notRepresentable(kind: EndpointKind): StatusError {
-  const types = kind.answers === 'list' || kind.answers === 'watch' ? [...objectTypes, ...watchTypes] : objectTypes;
+  const types = kind.shape === 'list' || kind.shape === 'watch' ? [...objectTypes, ...watchTypes] : objectTypes;
   return new StatusError({
     code: 406,
     reason: 'NotAcceptable',

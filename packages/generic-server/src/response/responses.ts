@@ -3,32 +3,21 @@ import {
   encodeYaml,
   isStatusError,
   statusErrors,
-  type JsonObject,
   type Status,
   type StatusError,
 } from '@multiplane/apimachinery';
-import { encodeProtobufObject } from '@multiplane/apis';
-import { endpointKinds, negotiate, type Negotiated, type NegotiationInput } from './endpoints/negotiation.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange } from '../server/exchange.ts';
+import { endpointKinds, negotiate, type Negotiated, type NegotiationInput } from './negotiation.ts';
+import { encodeProtobufStatus } from './status-protobuf.ts';
 
 const textType = 'text/plain; charset=utf-8';
 
-/** What the writers need of a request; every RequestContext is one. */
+/** The parts of a request that determine the form of its response; every RequestContext satisfies it. */
 export interface ResponseTarget extends NegotiationInput {
   readonly exchange: Exchange;
 }
 
-/**
- * Answers with an object that is not on the hot path (hot ones are bytes already: {@link writeBytes}). JSON as Go's
- * encoder writes it, ending in a newline unless indented; YAML with sorted keys; protobuf in its envelope (K1.4).
- */
-export function writeObject(target: ResponseTarget, status: number, object: object, negotiated: Negotiated): void {
-  const body =
-    negotiated.encoding === 'protobuf' ? encodeProtobufObject(object as JsonObject) : encodeObject(object, negotiated);
-  writeBytes(target, status, negotiated.mediaType, body);
-}
-
-/** The text of an object in a negotiated form that is one. `sortKeys` for what Go would hold in a map (custom resources). */
+/** Encodes an object as JSON or YAML. `sortKeys`: for objects that Go holds in a map (custom resources). */
 export function encodeObject(object: unknown, negotiated: Negotiated, sortKeys = false): string {
   if (negotiated.encoding === 'yaml') return encodeYaml(object);
   return negotiated.pretty
@@ -36,7 +25,7 @@ export function encodeObject(object: unknown, negotiated: Negotiated, sortKeys =
     : `${encodeJsonGo(object, { sortKeys })}\n`;
 }
 
-/** Answers with a body that is complete. */
+/** Responds with a complete body. */
 export function writeBytes(
   target: { readonly exchange: Exchange },
   status: number,
@@ -49,8 +38,8 @@ export function writeBytes(
 }
 
 /**
- * Answers with a Status, in the form the client accepts; when it accepts none, the Status itself goes out as indented
- * JSON instead of a 406 (K1.4). Does nothing but cut the answer off when one has begun.
+ * Responds with a Status in a media type that the client accepts, or in indented JSON if it accepts none, as kube-apiserver
+ * does. Aborts a response that has already started.
  */
 export function writeStatusError(target: ResponseTarget, error: StatusError): void {
   const { exchange } = target;
@@ -69,22 +58,23 @@ export function writeStatusError(target: ResponseTarget, error: StatusError): vo
     writeBytes(target, error.code, 'application/json', encodeJsonGo(status, { pretty: true }));
     return;
   }
-  writeObject(target, error.code, status, negotiated);
+  const body = negotiated.encoding === 'protobuf' ? encodeProtobufStatus(status) : encodeObject(status, negotiated);
+  writeBytes(target, error.code, negotiated.mediaType, body);
 }
 
-/** Answers with plain text that no browser will take for a page. */
+/** Responds with plain text that browsers do not interpret as HTML. */
 export function writeText(exchange: Exchange, status: number, text: string): void {
   exchange.setHeader('content-type', textType);
   exchange.setHeader('x-content-type-options', 'nosniff');
   exchange.respond(status, text);
 }
 
-/** What a path answers that belongs to nobody (K1.2). */
+/** Responds to an unknown path. */
 export function writeNotFoundText(exchange: Exchange): void {
   writeText(exchange, 404, '404 page not found\n');
 }
 
-/** A method that a built-in path does not offer (K1.2). */
+/** Responds to an unsupported method of a built-in path. */
 export function writeMethodNotAllowed(target: ResponseTarget): void {
   writeStatusError(target, statusErrors.methodNotOffered());
 }

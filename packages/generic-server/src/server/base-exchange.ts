@@ -1,32 +1,32 @@
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { statusErrors } from '@multiplane/apimachinery';
-import type { Exchange, Headers, NodeMessages, UpgradedConnection } from '../exchange.ts';
-import type { Unread, UnreadAnswer, UnreadBytes } from '../unread-bytes.ts';
+import type { Exchange, Headers, NodeMessages, UpgradedConnection } from './exchange.ts';
+import type { OutboundBufferLimiter, PendingBytes, PendingResponse } from './outbound-buffer-limiter.ts';
 
-/** Bytes of a refused body that are still taken in, so that the client gets to read its answer instead of a reset. */
+/** Multiple of the limit that is read from an oversized body, so that the client reads the response instead of a reset. */
 const discardFactor = 4;
-/** How long a refused body is taken in. */
+/** How long an oversized body is read. */
 const discardMilliseconds = 5_000;
 
-/** Complete answers beyond this are handed to the socket in slices of this size. */
+/** Larger complete responses are written to the socket in slices of this size. */
 const sliceBytes = 128 * 1024;
-/** Complete answers beyond this count as unread until the client took them: a socket holds as much anyway. */
-const countedBytes = 16 * 1024;
+/** Smaller complete responses are not accounted: a socket buffers as much anyway. */
+const minAccountedBytes = 16 * 1024;
 
 const noBytes = Buffer.alloc(0);
 
-/** The signal of {@link Exchange} aborts with this when the connection or stream went away. */
-export class ClientGoneError extends Error {
-  override readonly name = 'ClientGoneError';
+/** Abort reason of {@link Exchange.signal} after the client closed the connection or stream. */
+export class ClientDisconnectedError extends Error {
+  override readonly name = 'ClientDisconnectedError';
   constructor() {
     super('the client closed the request');
   }
 }
-/** Where in this program somebody else went tells nobody anything: one for all spares each its stack. */
-const clientGone = new ClientGoneError();
+/** Shared: the stack of a disconnect carries no information, and capturing it is expensive. */
+const clientDisconnected = new ClientDisconnectedError();
 
-/** A callback for node's write: after a failure it is unknown whether the memory is still in use. */
+/** A callback for Node's `write`. After a failed write it is unknown whether the memory is still in use, so `done` is not called. */
 export function unlessFailed(done: () => void): (error?: Error | null) => void {
   return (error) => {
     if (error === undefined || error === null) done();
@@ -34,34 +34,34 @@ export function unlessFailed(done: () => void): (error?: Error | null) => void {
 }
 
 /**
- * What both protocols share. An answer has one beginning (`respond` or `start`) and one end; whatever comes after the
- * end is ignored, so that the deadline and a late handler can race without either looking at the other.
+ * The part of an exchange that both protocols share. A response starts once (`respond` or `start`) and ends once; calls
+ * after the end are ignored, so that the deadline and a late handler may race.
  */
-export abstract class BaseExchange implements Exchange, UnreadAnswer {
+export abstract class BaseExchange implements Exchange, PendingResponse {
   abstract readonly method: string;
   abstract readonly url: string;
   abstract readonly headers: Headers;
   abstract readonly httpVersion: '1.1' | '2.0';
   abstract readonly socket: TLSSocket;
 
-  /** Status of the answer, 0 before it begins. */
+  /** Status of the response, 0 before it starts. */
   status = 0;
-  unread: Unread | undefined = undefined;
-  /** Bytes of the body handed over so far. */
+  pending: PendingBytes | undefined = undefined;
+  /** Bytes of the body that were written so far. */
   bytesSent = 0;
-  /** True once the answer is complete (as far as the handler is concerned) or was cut off. */
+  /** True once the handler completed or aborted the response. */
   ended = false;
 
-  /** Names and values of the answer's headers in turn: both protocols take such a list as it is. */
-  protected readonly answer: string[] = [];
+  /** Alternating names and values: both protocols accept such a list without conversion. */
+  protected readonly responseHeaders: string[] = [];
   #controller: AbortController | undefined;
-  #gone = false;
+  #isClosed = false;
   #wakers: (() => void)[] = [];
-  readonly #allUnread: UnreadBytes | undefined;
+  readonly #limiter: OutboundBufferLimiter | undefined;
 
-  /** `allUnread`: of all complete answers of a server; absent: nobody counts them. */
-  constructor(allUnread?: UnreadBytes) {
-    this.#allUnread = allUnread;
+  /** `limiter`: accounts the complete responses of a server; absent: no limit. */
+  constructor(limiter?: OutboundBufferLimiter) {
+    this.#limiter = limiter;
   }
 
   get headersSent(): boolean {
@@ -70,22 +70,22 @@ export abstract class BaseExchange implements Exchange, UnreadAnswer {
 
   setHeader(name: string, value: string | readonly string[]): void {
     if (this.status !== 0) return;
-    const { answer } = this;
+    const { responseHeaders: headers } = this;
     const key = name.toLowerCase();
-    for (let i = answer.length - 2; i >= 0; i -= 2) if (answer[i] === key) answer.splice(i, 2);
-    if (typeof value === 'string') answer.push(key, value);
-    else for (const one of value) answer.push(key, one);
+    for (let i = headers.length - 2; i >= 0; i -= 2) if (headers[i] === key) headers.splice(i, 2);
+    if (typeof value === 'string') headers.push(key, value);
+    else for (const one of value) headers.push(key, one);
   }
 
   respond(status: number, body: Buffer | string): void {
     if (this.ended || this.status !== 0) return;
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-    // A 304 describes the answer that a 200 would have been: it has no length of its own (RFC 9110 §15.4.5).
+    // The headers of a 304 describe the response that a 200 would have been, so it has no length (RFC 9110 §15.4.5).
     if (status !== 304 && status !== 204) this.setHeader('content-length', String(length));
     this.status = status;
     this.ended = true;
     this.abandonBody();
-    if (this.#gone) return;
+    if (this.#isClosed) return;
     const bodyless = this.method === 'HEAD' || length === 0 || status === 304 || status === 204;
     if (!bodyless) this.bytesSent += length;
     if (bodyless || length <= sliceBytes) {
@@ -94,7 +94,7 @@ export abstract class BaseExchange implements Exchange, UnreadAnswer {
       } catch (error) {
         this.failed(error);
       }
-      if (!bodyless && length > countedBytes) this.#allUnread?.hold(this, length);
+      if (!bodyless && length > minAccountedBytes) this.#limiter?.add(this, length);
       return;
     }
     try {
@@ -102,25 +102,25 @@ export abstract class BaseExchange implements Exchange, UnreadAnswer {
     } catch (error) {
       this.failed(error);
     }
-    this.#allUnread?.hold(this, length);
+    this.#limiter?.add(this, length);
     void this.#sendInSlices(typeof body === 'string' ? Buffer.from(body) : body);
   }
 
-  /** As fast as the client takes it, and never more at once: encrypting megabytes in one go holds the event loop. */
+  /** Writes slices as the client accepts them: encrypting megabytes in one call would block the event loop. */
   async #sendInSlices(body: Buffer): Promise<void> {
     for (let at = 0; at < body.length; at += sliceBytes) {
-      if (this.#gone) return;
+      if (this.#isClosed) return;
       if (this.sendChunk(body.subarray(at, at + sliceBytes))) continue;
       await new Promise<void>((resolve) => this.#wakers.push(resolve));
-      if (!this.#gone) this.#allUnread?.took(this, body.length - at - sliceBytes);
+      if (!this.#isClosed) this.#limiter?.accepted(this, body.length - at - sliceBytes);
     }
-    if (!this.#gone) this.sendEnd();
+    if (!this.#isClosed) this.sendEnd();
   }
 
   start(status: number): void {
     if (this.ended || this.status !== 0) return;
     this.status = status;
-    if (this.#gone) return;
+    if (this.#isClosed) return;
     try {
       this.sendHeaders(status);
     } catch (error) {
@@ -129,14 +129,14 @@ export abstract class BaseExchange implements Exchange, UnreadAnswer {
   }
 
   write(chunk: Buffer, done?: () => void): boolean {
-    if (this.ended || this.#gone || this.status === 0) return true;
+    if (this.ended || this.#isClosed || this.status === 0) return true;
     if (this.method === 'HEAD') return true;
     this.bytesSent += chunk.length;
     return this.sendChunk(chunk, done);
   }
 
   drained(): Promise<void> {
-    if (this.#gone || this.ended || !this.needsDrain) return Promise.resolve();
+    if (this.#isClosed || this.ended || !this.needsDrain) return Promise.resolve();
     return new Promise((resolve) => {
       this.#wakers.push(resolve);
     });
@@ -145,31 +145,31 @@ export abstract class BaseExchange implements Exchange, UnreadAnswer {
   end(trailers: readonly string[] = []): void {
     if (this.ended) return;
     this.ended = true;
-    if (!this.#gone && this.status !== 0) this.sendEnd(trailers);
+    if (!this.#isClosed && this.status !== 0) this.sendEnd(trailers);
   }
 
-  /** Nothing is cut off after a complete answer: whoever fails late must not take back what the client is to get. */
+  /** Has no effect after a complete response: a late failure must not retract what the client is about to receive. */
   destroy(): void {
     if (this.ended) return;
     this.ended = true;
-    this.abort(clientGone);
+    this.abort(clientDisconnected);
     this.cut();
   }
 
-  /** The client leaves its answer unread, and there is no room for it any more. */
-  cutOff(): void {
+  /** Called by the limiter for a client that does not read its response. */
+  terminate(): void {
     this.cut();
   }
 
-  /** True once the connection or stream is closed, whatever became of the answer. */
-  get gone(): boolean {
-    return this.#gone;
+  /** True once the connection or stream is closed, whether or not the response was complete. */
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.#gone) this.#controller.abort(clientGone);
+      if (this.#isClosed) this.#controller.abort(clientDisconnected);
     }
     return this.#controller.signal;
   }
@@ -188,13 +188,13 @@ export abstract class BaseExchange implements Exchange, UnreadAnswer {
       let timer: NodeJS.Timeout | undefined;
       const finish = (error: unknown): void => {
         if (timer !== undefined) clearTimeout(timer);
-        this.onGone = undefined;
-        // A body that was read to its end has nothing more to tell.
+        this.onClosed = undefined;
+        // A body that was read to its end emits nothing more.
         if (!source.readableEnded) {
           source.removeAllListeners('data');
           source.removeAllListeners('end');
         }
-        if (error !== undefined) reject(error instanceof Error ? error : clientGone);
+        if (error !== undefined) reject(error instanceof Error ? error : clientDisconnected);
         else if (length > limit) reject(statusErrors.tooLarge(`limit is ${limit}`));
         else resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, length));
       };
@@ -202,7 +202,7 @@ export abstract class BaseExchange implements Exchange, UnreadAnswer {
         this.refuseBody();
         finish(undefined);
       };
-      this.onGone = (): void => finish(clientGone);
+      this.onClosed = (): void => finish(clientDisconnected);
       source.on('data', (chunk: Buffer) => {
         length += chunk.length;
         if (length <= limit) {
@@ -215,7 +215,7 @@ export abstract class BaseExchange implements Exchange, UnreadAnswer {
       });
       source.on('end', () => finish(undefined));
       source.resume();
-      if (this.#gone) finish(clientGone);
+      if (this.#isClosed) finish(clientDisconnected);
     });
   }
 
@@ -227,32 +227,32 @@ export abstract class BaseExchange implements Exchange, UnreadAnswer {
   abstract readonly buffered: number;
   abstract handOver(): NodeMessages;
 
-  /** Called once by the protocol when nothing more can be sent, be it complete or not. */
+  /** Called by the protocol when nothing more can be sent. `complete`: the whole response was sent. */
   protected closed(complete: boolean): void {
-    if (this.#gone) return;
-    this.#gone = true;
-    this.#allUnread?.release(this);
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#limiter?.release(this);
     this.wake();
-    this.onGone?.();
-    // HTTP/2 streams say they finished even when the client aborted: only what was asked for here counts.
-    if (!complete) this.abort(clientGone);
+    this.onClosed?.();
+    // HTTP/2 streams report that they finished even if the client aborted, so completion is tracked here.
+    if (!complete) this.abort(clientDisconnected);
   }
 
-  /** Node refuses a header that cannot be written: nothing was sent then, and the client must not wait for it. */
+  /** Node rejects invalid headers before it sends anything: the client must not wait for a response. */
   private failed(error: unknown): never {
     this.ended = true;
     this.cut();
     throw error;
   }
 
-  /** Answered before the body was read (a deadline): whoever waits for it must not wait on. */
+  /** The response was sent before the body was read, for example by the deadline: ends a pending {@link readBody}. */
   private abandonBody(): void {
-    if (this.onGone === undefined) return;
+    if (this.onClosed === undefined) return;
     this.refuseBody();
-    this.onGone();
+    this.onClosed();
   }
 
-  /** The protocol's buffer has room again. */
+  /** The protocol's buffer has drained. */
   protected wake(): void {
     if (this.#wakers.length === 0) return;
     const wakers = this.#wakers;
@@ -260,29 +260,29 @@ export abstract class BaseExchange implements Exchange, UnreadAnswer {
     for (const wake of wakers) wake();
   }
 
-  /** The headers by name, for code that sets them one by one. */
-  protected answerHeaders(): Map<string, string | string[]> {
+  /** The response headers by name. */
+  protected responseHeaderMap(): Map<string, string | string[]> {
     const headers = new Map<string, string | string[]>();
-    for (let i = 0; i < this.answer.length; i += 2) {
-      const [name, value] = [this.answer[i] as string, this.answer[i + 1] as string];
+    for (let i = 0; i < this.responseHeaders.length; i += 2) {
+      const [name, value] = [this.responseHeaders[i] as string, this.responseHeaders[i + 1] as string];
       const known = headers.get(name);
       headers.set(name, known === undefined ? value : [...(typeof known === 'string' ? [known] : known), value]);
     }
     return headers;
   }
 
-  protected onGone: (() => void) | undefined;
+  protected onClosed: (() => void) | undefined;
 
-  /** True while {@link sendChunk} said that its buffer is full. */
+  /** True while the buffer is full, as {@link sendChunk} reported. */
   protected abstract readonly needsDrain: boolean;
   protected abstract sendWhole(status: number, body: Buffer | string | undefined): void;
   protected abstract sendHeaders(status: number): void;
   protected abstract sendChunk(chunk: Buffer, done?: () => void): boolean;
   protected abstract sendEnd(trailers?: readonly string[]): void;
   protected abstract cut(): void;
-  /** The body still to be read; undefined when there is none. */
+  /** The unread body; undefined if there is none. */
   protected abstract bodySource(): Readable | undefined;
-  /** The rest of the body will never be read: the connection or stream must not wait for it. */
+  /** The rest of the body is not going to be read: the connection or stream must not wait for it. */
   protected abstract refuseBody(): void;
 
   private abort(reason: Error): void {
@@ -291,24 +291,25 @@ export abstract class BaseExchange implements Exchange, UnreadAnswer {
 }
 
 /**
- * Makes objects that inherit nothing, so that any header may have any name (`__proto__`, `constructor`), and that the
- * engine lays out like those of a class: `Object.create(null)` makes hash tables, which cost more than all else here.
+ * Creates objects without a prototype, so that a header may have any name (`__proto__`, `constructor`), but with the memory
+ * layout of a class: `Object.create(null)` creates hash tables, which dominate the cost of reading headers.
  */
 const HeaderBag = function HeaderBag() {} as unknown as new () => Record<string, string | string[] | undefined>;
 Object.defineProperty(HeaderBag, 'prototype', { value: Object.create(null) as object });
 
-/** Headers of node's flat list of names and values, by lower-case name; what is repeated stays a list. */
+/** Headers by lower-case name, from Node's list of alternating names and values. Repeated headers become lists. */
 export function headersFromRaw(raw: readonly string[]): Record<string, string | string[] | undefined> {
   const headers = new HeaderBag();
   for (let i = 0; i + 1 < raw.length; i += 2) {
-    const given = raw[i] as string;
-    if (given.charCodeAt(0) === 0x3a) continue;
-    const name = given.toLowerCase();
+    const rawName = raw[i] as string;
+    // HTTP/2 pseudo-headers begin with a colon.
+    if (rawName.charCodeAt(0) === 0x3a) continue;
+    const name = rawName.toLowerCase();
     const value = raw[i + 1] as string;
-    const seen = headers[name];
-    if (seen === undefined) headers[name] = value;
-    else if (typeof seen === 'string') headers[name] = [seen, value];
-    else seen.push(value);
+    const previous = headers[name];
+    if (previous === undefined) headers[name] = value;
+    else if (typeof previous === 'string') headers[name] = [previous, value];
+    else previous.push(value);
   }
   return headers;
 }

@@ -1,85 +1,89 @@
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { TurnQueue, type Clock, type TurnTime } from '@multiplane/component-base';
+import { TimeSlicedQueue, type Clock, type EventLoopScheduler } from '@multiplane/component-base';
 
-/** So long a client may say nothing after its handshake before its session exists. */
-const silenceMs = 1_000;
+/** How long a client may send nothing after its handshake before its session is created. */
+const firstBytesTimeoutMs = 1_000;
 const ignore = (): void => undefined;
 
-export interface ConnectionTurnsModules {
+export interface ConnectionPacerModules {
   readonly clock: Clock;
-  readonly time: TurnTime;
-  /** The server stops: it has let go of what it knew to be idle. */
+  readonly scheduler: EventLoopScheduler;
+  /** True once the server stops and has closed the connections that it knows to be idle. */
   readonly isStopping: () => boolean;
 }
 
 /**
- * Spreads connections that come and go over turns of the event loop: thousands of them at once must not keep those that
- * stay from their answers.
+ * Spreads the start and the end of connections over event-loop iterations, so that thousands of them at the same time do
+ * not delay the requests of others.
  *
- * A connection has three moments in which node does all of it in one turn, for all connections, and each waits for its turn
- * here: its handshake (all of the backlog is accepted in one turn), its session (which reads whatever lies in the
- * socket, and a client may have sent a hundred requests before it exists), and its end (all streams of a session end
- * with it). What clients send meanwhile lies in their sockets.
+ * Three steps of a connection are paced, because Node would run each of them for all connections in one iteration: the
+ * handshake (the whole accept backlog), the creation of the session (it reads everything that is in the socket, possibly a
+ * hundred requests), and the teardown (it ends all streams of a session). Data that clients send meanwhile stays in their
+ * sockets.
  */
-export class ConnectionTurns {
+export class ConnectionPacer {
   readonly #clock: Clock;
   readonly #isStopping: () => boolean;
-  readonly #queue: TurnQueue;
+  readonly #queue: TimeSlicedQueue;
 
-  constructor({ clock, time, isStopping }: ConnectionTurnsModules) {
+  constructor({ clock, scheduler, isStopping }: ConnectionPacerModules) {
     this.#clock = clock;
     this.#isStopping = isStopping;
-    this.#queue = new TurnQueue(time);
+    this.#queue = new TimeSlicedQueue(scheduler);
   }
 
   /**
-   * Takes an event of new sockets from those who listen to it now: each socket is handed to them in its turn, by the
-   * function that this gives back. `onTurn` is called right before.
+   * Detaches the current listeners of an event that carries a new socket, and returns a function that passes a socket to
+   * them through the queue. `beforeDelivery` runs immediately before they do.
    */
-  takeEvent<S extends Socket>(server: EventEmitter, event: string, onTurn?: (socket: S) => void): (socket: S) => void {
+  deferEvent<S extends Socket>(
+    server: EventEmitter,
+    event: string,
+    beforeDelivery?: (socket: S) => void,
+  ): (socket: S) => void {
     const listeners = server.listeners(event);
     server.removeAllListeners(event);
     return (socket) => {
-      // Until somebody else listens a broken connection would be an uncaught error.
+      // A connection that breaks before delivery must not raise an uncaught error.
       socket.on('error', ignore);
       this.#queue.add(() => {
         socket.removeListener('error', ignore);
         if (socket.destroyed) return;
-        onTurn?.(socket);
+        beforeDelivery?.(socket);
         for (const listener of listeners) Reflect.apply(listener, server, [socket]);
       });
     };
   }
 
   /**
-   * Clients of both protocols speak first, mostly at once and with all their requests: a session begins with those in
-   * hand, so that they have its turn. Somebody who stays silent gets it as well: it is what ends connections on which
-   * nothing happens.
+   * Calls `start` once the client has sent its first bytes. Clients of both protocols speak first, mostly with all their
+   * requests, so the session is created with those in hand. A silent client gets a session after a timeout as well,
+   * because the session is what closes idle connections.
    */
-  whenItSpeaks(socket: TLSSocket, begin: (socket: TLSSocket) => void): void {
+  awaitFirstBytes(socket: TLSSocket, start: (socket: TLSSocket) => void): void {
     socket.on('error', ignore);
-    const speaks = (): void => {
-      silence.cancel();
-      socket.removeListener('readable', speaks);
-      socket.removeListener('close', speaks);
-      begin(socket);
+    const proceed = (): void => {
+      timeout.cancel();
+      socket.removeListener('readable', proceed);
+      socket.removeListener('close', proceed);
+      start(socket);
       socket.removeListener('error', ignore);
     };
-    const silence = this.#clock.after(silenceMs, () => {
+    const timeout = this.#clock.after(firstBytesTimeoutMs, () => {
       if (this.#isStopping()) socket.destroy();
-      speaks();
+      proceed();
     });
-    socket.on('readable', speaks);
-    socket.on('close', speaks);
+    socket.on('readable', proceed);
+    socket.on('close', proceed);
   }
 
   /**
-   * When many connections break their streams end over several turns. Until then a session writes into a socket that is
-   * gone, as it does in the moment before it learns of it.
+   * Passes `error` and `close` of a socket to its listeners through the queue, so that the streams of many broken
+   * connections end over several iterations. Until then a session writes into a closed socket, which is harmless.
    */
-  breakInTurn(socket: TLSSocket): void {
+  deferTeardown(socket: TLSSocket): void {
     for (const event of ['error', 'close'] as const) {
       const listeners = socket.rawListeners(event);
       socket.removeAllListeners(event);

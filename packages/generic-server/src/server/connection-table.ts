@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import { LinkedList } from '@multiplane/component-base';
 
 export interface ConnectionLimits {
-  /** Connections that have not made one authenticated request yet. */
+  /** Connections without an authenticated request. */
   readonly beforeAuthentication: number;
   /** All connections. */
   readonly total: number;
@@ -12,16 +12,16 @@ export interface ConnectionLimits {
 export const defaultConnectionLimits: ConnectionLimits = { beforeAuthentication: 2_000, total: 50_000 };
 
 /**
- * Counts connections so that strangers cannot take all of them (etcd CVE-2026-73500): a connection belongs to a stranger
- * until {@link authenticated} was called for it. A new one beyond a limit is closed before its handshake, which costs
- * next to nothing; those limits never touch connections that have authenticated.
+ * Limits connections, so that unauthenticated clients cannot exhaust them (compare etcd CVE-2026-73500). A connection
+ * counts as unauthenticated until {@link markAuthenticated} is called for it. A new connection above a limit is closed
+ * before its TLS handshake; authenticated connections are never closed.
  */
 export class ConnectionTable {
   readonly #limits: ConnectionLimits;
   readonly #sockets = new LinkedList<Socket>();
-  readonly #known = new WeakSet<TLSSocket>();
-  #knownCount = 0;
-  #refused = 0;
+  readonly #authenticated = new WeakSet<TLSSocket>();
+  #authenticatedCount = 0;
+  #rejected = 0;
 
   constructor(limits: ConnectionLimits) {
     this.#limits = limits;
@@ -30,31 +30,31 @@ export class ConnectionTable {
   get open(): number {
     return this.#sockets.size;
   }
-  get strangers(): number {
-    return this.#sockets.size - this.#knownCount;
+  get unauthenticated(): number {
+    return this.#sockets.size - this.#authenticatedCount;
   }
-  get refused(): number {
-    return this.#refused;
+  get rejected(): number {
+    return this.#rejected;
   }
 
-  /** A TCP connection before its handshake; false: it was closed at once. */
+  /** Registers a TCP connection before its handshake. Returns false if a limit was reached and the socket is closed. */
   accept(socket: Socket): boolean {
-    if (this.#sockets.size >= this.#limits.total || this.strangers >= this.#limits.beforeAuthentication) {
-      this.#refused++;
+    if (this.#sockets.size >= this.#limits.total || this.unauthenticated >= this.#limits.beforeAuthentication) {
+      this.#rejected++;
       socket.destroy();
       return false;
     }
-    const place = this.#sockets.add(socket);
-    socket.on('close', () => place.remove());
+    const position = this.#sockets.add(socket);
+    socket.on('close', () => position.remove());
     return true;
   }
 
-  /** Somebody known made a request through this connection. */
-  authenticated(socket: TLSSocket): void {
-    if (this.#known.has(socket) || socket.destroyed) return;
-    this.#known.add(socket);
-    this.#knownCount++;
-    socket.on('close', () => this.#knownCount--);
+  /** An authenticated request arrived through this connection. */
+  markAuthenticated(socket: TLSSocket): void {
+    if (this.#authenticated.has(socket) || socket.destroyed) return;
+    this.#authenticated.add(socket);
+    this.#authenticatedCount++;
+    socket.on('close', () => this.#authenticatedCount--);
   }
 
   destroyAll(): void {

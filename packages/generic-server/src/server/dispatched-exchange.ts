@@ -1,26 +1,26 @@
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import type { Exchange, Headers, NodeMessages, UpgradedConnection } from '../exchange.ts';
+import type { Exchange, Headers, NodeMessages, UpgradedConnection } from './exchange.ts';
 import { GzipExchange } from './gzip-exchange.ts';
 
-/** An exchange as the border of the chain needs it. */
-export interface EdgeExchange extends Exchange {
-  /** True once the answer is complete (as far as the handler is concerned) or was cut off. */
+/** An exchange with the state that the request lifecycle and metrics read. */
+export interface ServerExchange extends Exchange {
+  /** True once the handler completed or aborted the response. */
   readonly ended: boolean;
-  /** True once the connection or stream is closed, whatever became of the answer. */
-  readonly gone: boolean;
-  /** Bytes of the body handed over so far. */
+  /** True once the connection or stream is closed, whether or not the response was complete. */
+  readonly isClosed: boolean;
+  /** Bytes of the body that were written so far. */
   readonly bytesSent: number;
 }
 
-/** Who asks is settled: these would be read a second time, in the name of somebody else. */
+/** Identity headers and credentials: the caller is authenticated already, and these would be evaluated a second time. */
 const credentials = /^(authorization|impersonate-.*|x-remote-(user|group|uid|extra-.*))$/;
 
 /**
- * A request on its way down a chain for the second time: another server of this process has answered for who makes it
- * and where it goes. The answer goes straight to the client.
+ * A request that another server of this process passes to a second handler chain, after it authenticated the caller and
+ * chose the URL. The response goes to the client directly.
  */
-export class DispatchedExchange implements EdgeExchange {
+export class DispatchedExchange implements ServerExchange {
   readonly method: string;
   readonly url: string;
   readonly headers: Headers;
@@ -36,7 +36,7 @@ export class DispatchedExchange implements EdgeExchange {
     this.url = url;
     const headers = Object.create(null) as Record<string, Headers[string]>;
     for (const name in inner.headers) if (!credentials.test(name)) headers[name] = inner.headers[name];
-    // Nothing is compressed twice.
+    // The outer exchange compresses already.
     if (inner instanceof GzipExchange) headers['accept-encoding'] = undefined;
     this.headers = headers;
     this.#inner = inner;
@@ -64,7 +64,7 @@ export class DispatchedExchange implements EdgeExchange {
   get signal(): AbortSignal {
     return this.#inner.signal;
   }
-  get gone(): boolean {
+  get isClosed(): boolean {
     return this.#inner.signal.aborted;
   }
   get status(): number {

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import type { Exchange, Headers, NodeMessages } from '../exchange.ts';
+import type { Exchange, Headers, NodeMessages } from './exchange.ts';
 
-/** An exchange that passes everything on to another one; what stands above changes the parts it is about. */
+/** An exchange that delegates to another one; subclasses override what they change. */
 export class ExchangeDecorator implements Exchange {
   protected readonly inner: Exchange;
 

@@ -2,82 +2,82 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 
-/** Lower-case names; a repeated header is a list. HTTP/2 pseudo-headers are left out. */
+/** Headers by lower-case name; a repeated header is a list. Without HTTP/2 pseudo-headers. */
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * One HTTP request and its answer, the same over HTTP/1.1 and HTTP/2 (where the stream API is used: the compatibility
- * layer costs half the throughput). Answers are bytes; nothing here knows of objects.
+ * One HTTP request and its response, over HTTP/1.1 or HTTP/2 (Node's stream API; its compatibility layer halves the
+ * throughput). Responses are bytes; callers encode objects.
  */
 export interface Exchange {
   readonly method: string;
-  /** Path and query as they came, not decoded. */
+  /** Path and query as received, not decoded. */
   readonly url: string;
   readonly headers: Headers;
   readonly httpVersion: '1.1' | '2.0';
   readonly socket: TLSSocket;
 
-  /** The whole body. Throws StatusError 413 beyond `limit` bytes (also announced by content-length). */
+  /** The whole body. Throws StatusError 413 if it, or its content-length, exceeds `limit` bytes. */
   readBody(limit: number): Promise<Buffer>;
 
-  /** Sets a header of the answer; only before the answer begins. A list sends the header once per value. */
+  /** Sets a response header, before the response starts. A list sends the header once per value. */
   setHeader(name: string, value: string | readonly string[]): void;
   readonly headersSent: boolean;
-  /** Status of the answer, 0 before it begins. */
+  /** Status of the response, 0 before it starts. */
   readonly status: number;
 
-  /** The whole answer at once. `content-length` is set. */
+  /** Sends a complete response and sets `content-length`. */
   respond(status: number, body: Buffer | string): void;
-  /** Begins a streamed answer (flushes the headers at once). */
+  /** Starts a streamed response and flushes the headers. */
   start(status: number): void;
   /**
-   * One more piece; false means: wait for {@link drained} before the next. `done` is called when nobody will read the
-   * piece's memory any more; perhaps never.
+   * Writes a chunk; false: wait for {@link drained} before the next one. `done` is called once the chunk's memory can be
+   * reused, which may never happen.
    */
   write(chunk: Buffer, done?: () => void): boolean;
-  /** Bytes that were written and have not left the process. */
+  /** Written bytes that have not left the process. */
   readonly buffered: number;
-  /** Resolves when there is room again; rejects never: look at {@link signal}. */
+  /** Resolves once the buffer has drained or the client disconnected (see {@link signal}); never rejects. */
   drained(): Promise<void>;
-  /** Ends a streamed answer properly. Trailers are names and values in turn, and leave only after a body in pieces. */
+  /** Completes a streamed response. Trailers are alternating names and values; they require a chunked body. */
   end(trailers?: readonly string[]): void;
-  /** Cuts the answer off (an error after the headers). */
+  /** Aborts the response, after an error behind its headers. */
   destroy(): void;
 
-  /** Aborts as soon as the client is gone or the answer was cut off; never after a complete answer. */
+  /** Aborts once the client disconnects or the response is aborted; never after a complete response. */
   readonly signal: AbortSignal;
 
-  /** From now on `start` begins a WebSocket, if the client asked for one, and every line written is one text frame. */
+  /** Makes `start` open a WebSocket, if the client requested one; every written line is then one text frame. */
   upgradeToWebSocket?(): void;
 
   /**
-   * Hands the rest over to code written for node's request and response (express, proxies). Headers set so far are
-   * taken along. Absent when the request did not come through a socket.
+   * Transfers the exchange to code that uses Node's request and response objects (express), with the headers set so far.
+   * Absent for a request that did not arrive through a socket.
    */
   handOver?(): NodeMessages;
 
-  /** The body as it comes, instead of {@link readBody}; undefined when there is none. It may end in an error. */
+  /** The body as a stream, instead of {@link readBody}; undefined if there is none. It may end with an error. */
   bodyStream?(): Readable | undefined;
   /**
-   * Takes the connection of a request that came with `Upgrade` away from HTTP: the answer is whatever is written to the
+   * Takes over the connection of a request with `Upgrade`, like Go's `http.Hijacker`: the caller writes the response to the
    * socket. Absent for all other requests.
    */
   takeConnection?(): UpgradedConnection;
-  /** The exchange below one that changes the bytes of answers (compression): for bytes passed on as they are. */
+  /** The exchange below a decorator that changes the bytes of responses (compression), to forward bytes unchanged. */
   readonly direct?: Exchange;
 }
 
-/** What {@link Exchange.takeConnection} gives away. */
+/** The result of {@link Exchange.takeConnection}. */
 export interface UpgradedConnection {
   readonly socket: TLSSocket;
-  /** What the client sent behind its headers. */
+  /** Bytes that the client sent behind its headers. */
   readonly head: Buffer;
 }
 
-/** What {@link Exchange.handOver} gives away. On HTTP/2 these are the objects of node's compatibility layer. */
+/** The result of {@link Exchange.handOver}. On HTTP/2 these are objects of Node's compatibility layer. */
 export interface NodeMessages {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Resolves when the answer is complete or the client is gone. */
+  /** Resolves once the response is complete or the client disconnected. */
   readonly finished: Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { createGzip, gunzipSync, type Gzip } from 'node:zlib';
 import { afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { TlsFixture } from '../test-support/tls-fixture.ts';
+import { TlsFixture } from '@multiplane/testing/serving';
 import { GzipExchange } from './gzip-exchange.ts';
 
 let tls: TlsFixture;
@@ -29,7 +29,7 @@ describe('gzip', () => {
     expect(gunzipSync(answer.body).equals(big)).toBe(true);
   });
 
-  test('a long stream that waits for room again and again leaves no listeners behind', async () => {
+  test('a long stream with back-pressure leaks no listeners', async () => {
     const write = jest.spyOn(Object.getPrototypeOf(createGzip()) as Gzip, 'write');
     const listeners: number[] = [];
     const piece = Buffer.alloc(200_000, 'abc');
@@ -48,7 +48,7 @@ describe('gzip', () => {
     expect(new Set(listeners).size).toBe(1);
   });
 
-  test('what an answer depends on besides stays told', async () => {
+  test('existing Vary values are kept', async () => {
     const server = await tls.answer((raw) => {
       const exchange = new GzipExchange(raw);
       exchange.setHeader('vary', 'Accept');
@@ -57,7 +57,7 @@ describe('gzip', () => {
     expect((await tls.ask1(server, '/')).headers.vary).toBe('Accept, Accept-Encoding');
   });
 
-  test('short ones are not', async () => {
+  test('short responses are not compressed', async () => {
     const server = await tls.answer((raw) => {
       const exchange = new GzipExchange(raw);
       exchange.start(200);

@@ -1,12 +1,12 @@
 import { constants, createGzip, gzip, type Gzip } from 'node:zlib';
-import type { Headers } from '../exchange.ts';
+import type { Headers } from './exchange.ts';
 import { ExchangeDecorator } from './exchange-decorator.ts';
 
-/** Answers up to this many bytes are not worth the work (K1.4). */
+/** Responses up to this size are not compressed, as in kube-apiserver. */
 const threshold = 128 * 1024;
 const level = constants.Z_BEST_SPEED;
 
-/** True if one element of Accept-Encoding is exactly `gzip`; weights are not looked at (K1.4). */
+/** True if an element of Accept-Encoding is exactly `gzip`; like kube-apiserver, elements with weights do not match. */
 export function acceptsGzip(headers: Headers): boolean {
   const accepted = headers['accept-encoding'];
   if (accepted === undefined) return false;
@@ -16,17 +16,17 @@ export function acceptsGzip(headers: Headers): boolean {
 }
 
 /**
- * Compresses answers beyond {@link threshold} on their way out, in node's thread pool. A streamed answer is held back
- * until it is known to be long enough, so the headers leave later than `start`; not for watches.
+ * Compresses responses above {@link threshold} in Node's thread pool. A streamed response is buffered until it exceeds the
+ * threshold, so its headers are sent later than `start`. Not for watches.
  */
 export class GzipExchange extends ExchangeDecorator {
   #status = 0;
   #ended = false;
-  /** Pieces of a streamed answer that is still short. */
-  #held: Buffer[] = [];
-  #heldBytes = 0;
+  /** Chunks of a streamed response below the threshold. */
+  #chunks: Buffer[] = [];
+  #chunkBytes = 0;
   #gzip: Gzip | undefined;
-  /** What the answer depends on besides its compression. */
+  /** The handler's `Vary` header. */
   #vary: readonly string[] = [];
 
   override get status(): number {
@@ -46,7 +46,7 @@ export class GzipExchange extends ExchangeDecorator {
     if (this.headersSent) return;
     this.#status = status;
     this.#ended = true;
-    // A text is never shorter in bytes than in characters.
+    // A string has at least as many bytes as characters.
     const long = body.length > threshold || (typeof body === 'string' && Buffer.byteLength(body) > threshold);
     if (!long) {
       this.inner.respond(status, body);
@@ -54,7 +54,7 @@ export class GzipExchange extends ExchangeDecorator {
     }
     gzip(body, { level }, (error, compressed) => {
       if (error === null) {
-        this.#declare();
+        this.#setHeaders();
         this.inner.respond(status, compressed);
       } else {
         this.inner.respond(status, body);
@@ -69,13 +69,13 @@ export class GzipExchange extends ExchangeDecorator {
   override write(chunk: Buffer): boolean {
     if (this.#ended || this.#status === 0) return true;
     if (this.#gzip !== undefined) return this.#gzip.write(chunk);
-    this.#held.push(chunk);
-    this.#heldBytes += chunk.length;
-    return this.#heldBytes <= threshold || this.#compress();
+    this.#chunks.push(chunk);
+    this.#chunkBytes += chunk.length;
+    return this.#chunkBytes <= threshold || this.#compress();
   }
 
   override get buffered(): number {
-    return this.#heldBytes + (this.#gzip?.writableLength ?? 0) + this.inner.buffered;
+    return this.#chunkBytes + (this.#gzip?.writableLength ?? 0) + this.inner.buffered;
   }
 
   override drained(): Promise<void> {
@@ -96,7 +96,7 @@ export class GzipExchange extends ExchangeDecorator {
     if (this.#status === 0) {
       this.inner.end();
     } else if (this.#gzip === undefined) {
-      this.inner.respond(this.#status, Buffer.concat(this.#held, this.#heldBytes));
+      this.inner.respond(this.#status, Buffer.concat(this.#chunks, this.#chunkBytes));
     } else {
       this.#gzip.end();
     }
@@ -109,17 +109,17 @@ export class GzipExchange extends ExchangeDecorator {
     this.inner.destroy();
   }
 
-  #declare(): void {
+  #setHeaders(): void {
     this.inner.setHeader('content-encoding', 'gzip');
     if (!this.#vary.includes('Accept-Encoding')) this.inner.setHeader('vary', [...this.#vary, 'Accept-Encoding']);
   }
 
-  /** Turns the held pieces and all that follow into a compressed stream. */
+  /** Compresses the buffered chunks and all that follow. Returns false if the caller must wait for {@link drained}. */
   #compress(): boolean {
     const inner = this.inner;
     const stream = createGzip({ level });
     this.#gzip = stream;
-    this.#declare();
+    this.#setHeaders();
     inner.start(this.#status);
     inner.signal.addEventListener('abort', () => stream.destroy(), { once: true });
     stream.on('data', (chunk: Buffer) => {
@@ -130,9 +130,9 @@ export class GzipExchange extends ExchangeDecorator {
     stream.on('end', () => inner.end());
     stream.on('error', () => inner.destroy());
     let hasRoom = true;
-    for (const piece of this.#held) hasRoom = stream.write(piece);
-    this.#held = [];
-    this.#heldBytes = 0;
+    for (const chunk of this.#chunks) hasRoom = stream.write(chunk);
+    this.#chunks = [];
+    this.#chunkBytes = 0;
     return hasRoom;
   }
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { constants, type IncomingHttpHeaders } from 'node:http2';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
-import { echo, TlsFixture } from '../test-support/tls-fixture.ts';
+import { echo, TlsFixture } from '@multiplane/testing/serving';
 import type { BaseExchange } from './base-exchange.ts';
 import { ConnectionTable } from './connection-table.ts';
 import { defaultHttpServerOptions } from './http-server.ts';
@@ -65,11 +65,11 @@ describe('limits', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  test('connections of strangers, while known ones go on', async () => {
+  test('unauthenticated connections, without affecting authenticated ones', async () => {
     const connections = new ConnectionTable({ beforeAuthentication: 2, total: 100 });
     const server = await tls.answer(
       (exchange) => {
-        if (exchange.url === '/known') connections.authenticated(exchange.socket);
+        if (exchange.url === '/known') connections.markAuthenticated(exchange.socket);
         exchange.respond(200, 'ok');
       },
       {},
@@ -77,19 +77,19 @@ describe('limits', () => {
     );
     const known = tls.session2(server);
     await tls.ask2(known, { ':path': '/known' });
-    const strangers = [await tls.socket(server), await tls.socket(server)];
+    const unauthenticated = [await tls.socket(server), await tls.socket(server)];
     await expect(tls.ask1(server, '/')).rejects.toThrow(/aborted|ECONNRESET|socket|NGHTTP2/);
-    expect(connections.refused).toBe(1);
+    expect(connections.rejected).toBe(1);
     expect((await tls.ask2(known, { ':path': '/' })).status).toBe(200);
-    strangers[0]!.destroy();
-    await once(strangers[0]!, 'close');
-    strangers[1]!.destroy();
-    await once(strangers[1]!, 'close');
-    while (connections.strangers > 0) await new Promise(setImmediate);
+    unauthenticated[0]!.destroy();
+    await once(unauthenticated[0]!, 'close');
+    unauthenticated[1]!.destroy();
+    await once(unauthenticated[1]!, 'close');
+    while (connections.unauthenticated > 0) await new Promise(setImmediate);
     expect((await tls.ask1(server, '/')).status).toBe(200);
   });
 
-  test('sessions without requests are closed, those with a watch are not', async () => {
+  test('idle sessions are closed, sessions with a watch are not', async () => {
     const server = await tls.answer(
       (exchange) => {
         if (exchange.url === '/watch') exchange.start(200);
@@ -109,7 +109,7 @@ describe('limits', () => {
     await once(watching, 'close');
   });
 
-  test('many connections that come, ask and break all at once', async () => {
+  test('many connections that open, send a request and break at the same time', async () => {
     const connections = new ConnectionTable({ beforeAuthentication: 100, total: 100 });
     const server = await tls.answer((exchange) => exchange.start(200), {}, connections);
     const sessions = Array.from({ length: 30 }, () => tls.session2(server));
@@ -128,7 +128,7 @@ describe('limits', () => {
     expect((await tls.ask2(tls.session2(server), { ':path': '/', ':method': 'HEAD' })).status).toBe(200);
   });
 
-  test('connections on which nothing is ever said, of both protocols', async () => {
+  test('silent connections of both protocols', async () => {
     const server = await tls.answer(echo, { idleTimeoutMs: 200, headersTimeoutMs: 200 });
     for (const protocol of ['h2', 'http/1.1']) {
       const socket = await tls.socket(server, protocol);
@@ -139,7 +139,7 @@ describe('limits', () => {
     expect(server.inFlight).toBe(0);
   });
 
-  test('streams that are reset at once (rapid reset)', async () => {
+  test('immediately reset streams (rapid reset)', async () => {
     const server = await tls.answer(() => undefined, {
       session: { ...defaultHttpServerOptions.session, resets: { burst: 20, perSecond: 0 } },
     });
@@ -155,11 +155,11 @@ describe('limits', () => {
     expect(await goaway.promise).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   });
 
-  test.each([100_000, 300_000])('answers of %i bytes that nobody reads, the oldest first', async (size) => {
+  test.each([100_000, 300_000])('unread responses of %i bytes, least recently read first', async (size) => {
     const server = await tls.answer((exchange) => exchange.respond(200, Buffer.alloc(size)), {
-      maxUnreadBytes: 3.5 * size,
+      maxOutboundBufferBytes: 3.5 * size,
     });
-    // Whoever reads leaves nothing, however much it asks for.
+    // A client that reads has no buffered bytes, however many requests it sends.
     const reading = tls.session2(server);
     for (let i = 0; i < 5; i++) {
       expect((await tls.ask1(server, '/')).body).toHaveLength(size);
@@ -201,7 +201,7 @@ describe('limits', () => {
   });
 });
 
-describe('smuggling: one reading of a request or none', () => {
+describe('request smuggling: one interpretation of a request or none', () => {
   const handled: string[] = [];
   const record = async (exchange: BaseExchange): Promise<void> => {
     handled.push(`${exchange.method} ${exchange.url}`);
@@ -217,7 +217,7 @@ describe('smuggling: one reading of a request or none', () => {
       'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n',
     ],
     [
-      'an encoding nobody knows',
+      'an unknown encoding',
       'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n',
     ],
     ['bare line feeds', 'GET / HTTP/1.1\nHost: x\n\nGET /smuggled HTTP/1.1\nHost: x\n\n'],

@@ -3,7 +3,7 @@ import { Agent } from 'node:https';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
 import { eventually } from '@multiplane/testing';
-import { echo, TlsFixture } from '../test-support/tls-fixture.ts';
+import { echo, TlsFixture } from '@multiplane/testing/serving';
 import { ConnectionTable } from './connection-table.ts';
 
 let tls: TlsFixture;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterEach(() => tls.cleanUp());
 
 describe('both protocols on one port', () => {
-  test('a long answer arrives whole, and others are served while it is sent', async () => {
+  test('a long response is complete, and other requests are served meanwhile', async () => {
     const long = Buffer.alloc(8 * 1024 * 1024 + 5, 'abcdefghijk');
     let turns = 0;
     const server = await tls.answer((exchange) => {
@@ -49,7 +49,7 @@ describe('both protocols on one port', () => {
     expect(answer.headers['content-type']).toBe('text/plain');
   });
 
-  test('repeated headers stay apart, and the host is known', async () => {
+  test('repeated headers are lists, and the host is set', async () => {
     const seen: unknown[] = [];
     const server = await tls.answer((exchange) => {
       seen.push(exchange.headers['x-remote-group'], exchange.headers['host']);
@@ -62,7 +62,7 @@ describe('both protocols on one port', () => {
     expect(seen).toEqual([['a', 'b, c'], host, ['a', 'b, c'], host]);
   });
 
-  test('the answer to HEAD has a length and no body', async () => {
+  test('the response to HEAD has a length and no body', async () => {
     const server = await tls.answer((exchange) => exchange.respond(200, 'text'));
     const first = await tls.ask1(server, '/', { method: 'HEAD' });
     const second = await tls.ask2(tls.session2(server), { ':path': '/', ':method': 'HEAD' });
@@ -72,7 +72,7 @@ describe('both protocols on one port', () => {
     }
   });
 
-  test('the certificate of the client is within reach', async () => {
+  test('handlers can read the client certificate', async () => {
     const server = await tls.answer((exchange) => {
       exchange.respond(200, exchange.socket.getPeerX509Certificate()?.subject.replaceAll('\n', ',') ?? 'none');
     });
@@ -84,9 +84,9 @@ describe('both protocols on one port', () => {
     );
   });
 
-  test('a certificate of an unknown authority does not break the handshake', async () => {
-    const stranger = await CertificateAuthority.create({ commonName: 'stranger' });
-    const mallory = await stranger.issueClient({ user: 'mallory' });
+  test('a client certificate of an unknown CA does not fail the handshake', async () => {
+    const otherAuthority = await CertificateAuthority.create({ commonName: 'other' });
+    const mallory = await otherAuthority.issueClient({ user: 'mallory' });
     const server = await tls.answer((exchange) => exchange.respond(401, String(exchange.socket.authorized)));
     const answer = await tls.ask1(server, '/', { cert: mallory.certificatePem, key: mallory.privateKeyPem });
     expect([answer.status, answer.body.toString()]).toEqual([401, 'false']);
@@ -106,7 +106,7 @@ describe('both protocols on one port', () => {
 });
 
 describe('stopping', () => {
-  test('running requests finish, connections close, new ones are refused', async () => {
+  test('running requests finish, connections close, new ones are rejected', async () => {
     const gate = Promise.withResolvers<void>();
     const arrived: (() => void)[] = [];
     const server = await tls.answer(
@@ -135,7 +135,7 @@ describe('stopping', () => {
     expect(server.inFlight).toBe(0);
   });
 
-  test('a request that is on its way on an idle connection is answered, not cut', async () => {
+  test('a request in flight on an idle connection is served', async () => {
     const server = await tls.answer((exchange) => exchange.respond(200, 'answered'));
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     expect((await tls.ask1(server, '/', { agent })).headers.connection).toBe('keep-alive');
@@ -147,7 +147,7 @@ describe('stopping', () => {
     agent.destroy();
   });
 
-  test('a proxy is not told that its connection stays open, which it does', async () => {
+  test('a proxy gets no Connection header, and its connection stays open', async () => {
     const connections = new ConnectionTable({ beforeAuthentication: 10, total: 10 });
     const server = await tls.answer((exchange) => exchange.respond(200, ''), {}, connections);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -156,13 +156,13 @@ describe('stopping', () => {
       const answer = await tls.ask1(server, '/', { agent, headers });
       expect([answer.headers.connection, answer.headers['keep-alive']]).toEqual([undefined, undefined]);
     }
-    expect([connections.open, connections.refused]).toEqual([1, 0]);
+    expect([connections.open, connections.rejected]).toEqual([1, 0]);
     const last = await tls.ask1(server, '/', { agent: false, headers: { ...headers, connection: 'close' } });
     expect(last.headers.connection).toBe('close');
     agent.destroy();
   });
 
-  test('connections that nobody uses are closed a moment later', async () => {
+  test('idle connections are closed after a short time', async () => {
     const connections = new ConnectionTable({ beforeAuthentication: 10, total: 10 });
     const server = await tls.answer((exchange) => exchange.respond(200, ''), { stopQuietMs: 20 }, connections);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -173,7 +173,7 @@ describe('stopping', () => {
     agent.destroy();
   });
 
-  test('what does not finish is cut after the grace period', async () => {
+  test('requests that do not finish are aborted after the grace period', async () => {
     const server = await tls.answer((exchange) => exchange.start(200), { stopGraceMs: 50 });
     const session = tls.session2(server);
     const stream = session.request({ ':path': '/' });

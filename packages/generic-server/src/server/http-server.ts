@@ -10,50 +10,50 @@ import type { AddressInfo, Socket } from 'node:net';
 import { Server as TlsServer, type TLSSocket } from 'node:tls';
 import {
   LinkedList,
-  loopTime,
+  eventLoopScheduler,
   systemClock,
   type Certificate,
   type Clock,
   type Runnable,
   type Timer,
 } from '@multiplane/component-base';
-import { AnswerTurns } from './answer-turns.ts';
+import { ResponseCoalescer } from './response-coalescer.ts';
 import type { BaseExchange } from './base-exchange.ts';
 import type { ConnectionTable } from './connection-table.ts';
-import { ConnectionTurns } from './connection-turns.ts';
+import { ConnectionPacer } from './connection-pacer.ts';
 import { Http1Exchange } from './http1-exchange.ts';
 import { Http2Exchange } from './http2-exchange.ts';
-import { RequestTurns } from './request-turns.ts';
+import { RequestBatcher } from './request-batcher.ts';
 import { SessionGuard, type SessionLimits } from './session-guard.ts';
-import { UnreadBytes } from '../unread-bytes.ts';
+import { OutboundBufferLimiter } from './outbound-buffer-limiter.ts';
 import { WebSocketExchange } from './web-socket-exchange.ts';
 
-/** `clientCa` (PEM) is what the server names when it asks for a client certificate; it verifies nothing by itself. */
+/** `clientCa` (PEM) names the CAs in the request for a client certificate; verification is left to authenticators. */
 export interface ServingCertificate extends Certificate {
   readonly clientCa?: string | readonly string[] | undefined;
 }
 
 export interface HttpServerOptions extends ServingCertificate {
   readonly host: string;
-  /** 0: any free port. */
+  /** 0: a free port. */
   readonly port: number;
-  /** Bytes of all headers of a request. */
+  /** Total bytes of the headers of a request. */
   readonly maxHeaderBytes: number;
   readonly maxHeaderCount: number;
   readonly handshakeTimeoutMs: number;
   /** From the first byte of an HTTP/1.1 request to the end of its headers. */
   readonly headersTimeoutMs: number;
-  /** The same to the end of its body. */
+  /** From the first byte of an HTTP/1.1 request to the end of its body. */
   readonly requestTimeoutMs: number;
-  /** A connection without requests is closed after this. */
+  /** Connections without requests are closed after this time. */
   readonly idleTimeoutMs: number;
   readonly maxConcurrentStreams: number;
   readonly session: SessionLimits;
-  /** Of complete answers that their clients have not taken yet, all together. */
-  readonly maxUnreadBytes: number;
-  /** How long requests may run on after the server was told to stop. */
+  /** Total bytes of complete responses that clients have not accepted yet. */
+  readonly maxOutboundBufferBytes: number;
+  /** How long running requests may take after {@link HttpServer.stop} was called. */
   readonly stopGraceMs: number;
-  /** How long connections without a request stay open then: what is on its way on them is answered. */
+  /** How long idle connections stay open after that, to serve requests that are in flight on them. */
   readonly stopQuietMs: number;
 }
 
@@ -72,31 +72,31 @@ export const defaultHttpServerOptions = {
     pings: { burst: 200, perSecond: 10 },
     settings: { burst: 20, perSecond: 1 },
   },
-  maxUnreadBytes: 512 * 1024 * 1024,
+  maxOutboundBufferBytes: 512 * 1024 * 1024,
   stopGraceMs: 60_000,
   stopQuietMs: 500,
 } as const satisfies Omit<HttpServerOptions, keyof ServingCertificate>;
 
 export interface HttpServerModules {
   readonly connections: ConnectionTable;
-  /** Answers one request; never rejects. */
+  /** Responds to one request; never rejects. */
   readonly handle: (exchange: BaseExchange) => Promise<void>;
   readonly clock?: Clock | undefined;
-  /** Something went wrong with accepting connections; the server goes on. */
+  /** Accepting connections failed; the server continues. */
   readonly onError?: ((error: Error) => void) | undefined;
-  /** A handshake failed. */
+  /** A TLS handshake failed. */
   readonly onHandshakeError?: ((error: Error) => void) | undefined;
 }
 
 /**
- * One TLS port for HTTP/2 and HTTP/1.1. HTTP/2 goes through node's stream interface: the compatibility layer costs half
- * of the throughput, so the listener that would build its objects is taken away and only HTTP/1.1 uses `request`.
+ * One TLS port for HTTP/2 and HTTP/1.1. HTTP/2 uses Node's stream interface, because the compatibility layer halves the
+ * throughput: the listener that creates its objects is removed, and only HTTP/1.1 emits `request`.
  *
- * Stopping has an order: no new connections; HTTP/2 sessions get GOAWAY and HTTP/1.1 answers say `Connection: close`;
- * requests that run may finish (whoever ends watches does so before, or meanwhile); what is left after the grace period
- * is cut. HTTP/1.1 has no GOAWAY: a request that meets a connection in the moment in which it is closed was not done,
- * but its sender cannot know that. So idle ones stay open for a moment in which whatever comes is answered; in use are
- * only those of them that were used just now, so that is the end of all that matter.
+ * Shutdown: no new connections are accepted; HTTP/2 sessions get GOAWAY and HTTP/1.1 responses `Connection: close`;
+ * running requests may finish (the caller ends watches); after the grace period the remaining connections are closed.
+ * HTTP/1.1 has no GOAWAY, so a client cannot know whether a request on a connection that is being closed was processed.
+ * Idle connections therefore stay open for a short time in which requests are still served. Clients that hold a connection
+ * without using it are not affected by its end.
  */
 export class HttpServer implements Runnable {
   readonly name = 'https';
@@ -106,23 +106,27 @@ export class HttpServer implements Runnable {
   readonly #sessions = new LinkedList<{ readonly session: ServerHttp2Session; readonly guard: SessionGuard }>();
   readonly #http1 = new LinkedList<ServerResponse>();
   readonly #clock: Clock;
-  readonly #turns: RequestTurns;
-  readonly #answers = new AnswerTurns();
-  readonly #unread: UnreadBytes;
-  readonly #arrivals: ConnectionTurns;
+  readonly #batcher: RequestBatcher;
+  readonly #coalescer = new ResponseCoalescer();
+  readonly #limiter: OutboundBufferLimiter;
+  readonly #pacer: ConnectionPacer;
   #stopping = false;
-  #sweeper: Timer | undefined;
+  #idleTimer: Timer | undefined;
   #port = 0;
-  /** Whose session is being made. */
-  #handshaken: TLSSocket | undefined;
+  /** The socket whose session is being created. */
+  #sessionSocket: TLSSocket | undefined;
 
   constructor(options: HttpServerOptions, modules: HttpServerModules) {
     this.#options = options;
     this.#modules = modules;
     this.#clock = modules.clock ?? systemClock;
-    this.#unread = new UnreadBytes({ max: options.maxUnreadBytes });
-    this.#turns = new RequestTurns({ time: loopTime });
-    this.#arrivals = new ConnectionTurns({ clock: this.#clock, time: loopTime, isStopping: () => this.#stopping });
+    this.#limiter = new OutboundBufferLimiter({ max: options.maxOutboundBufferBytes });
+    this.#batcher = new RequestBatcher({ scheduler: eventLoopScheduler });
+    this.#pacer = new ConnectionPacer({
+      clock: this.#clock,
+      scheduler: eventLoopScheduler,
+      isStopping: () => this.#stopping,
+    });
     const http1Options = {
       maxHeaderSize: options.maxHeaderBytes,
       headersTimeout: options.headersTimeoutMs,
@@ -131,7 +135,7 @@ export class HttpServer implements Runnable {
       connectionsCheckingInterval: Math.min(5_000, options.headersTimeoutMs / 2),
       keepAlive: true,
       keepAliveInitialDelay: 30_000,
-      // A request without a body needs no stream that is drained to its end.
+      // Requests without a body need no body stream.
       optimizeEmptyRequests: true,
     };
     this.#server = createSecureServer({
@@ -140,7 +144,7 @@ export class HttpServer implements Runnable {
       allowHTTP1: true,
       minVersion: 'TLSv1.2',
       requestCert: true,
-      // Whether a certificate is good is for authentication to say: it must answer 401, not a broken handshake.
+      // Authentication verifies certificates: a bad one gets 401 instead of a failed handshake.
       rejectUnauthorized: false,
       handshakeTimeout: options.handshakeTimeoutMs,
       maxHeaderListPairs: options.maxHeaderCount,
@@ -155,47 +159,48 @@ export class HttpServer implements Runnable {
         enablePush: false,
       },
     });
-    // One more than allowed: the parser drops what is beyond silently, and half a request must not be answered.
+    // One more than allowed: the parser silently drops further headers, and a truncated request must be rejected.
     (this.#server as unknown as { maxHeadersCount: number }).maxHeadersCount = options.maxHeaderCount + 1;
     this.#listenForRequests();
   }
 
-  /** Resolves when connections are accepted. */
+  /** Resolves once connections are accepted. */
   start(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
       this.#server.listen(this.#options.port, this.#options.host, () => {
         this.#server.removeListener('error', reject);
         this.#port = (this.#server.address() as AddressInfo).port;
-        this.#sweep();
+        this.#closeIdleSessions();
         resolve();
       });
     });
   }
 
-  /** The port that was asked for, or the one that was free; 0 before the start. */
+  /** The listening port; 0 before the start. */
   get port(): number {
     return this.#port;
   }
 
-  /** Handshakes from now on use this; connections that exist go on. */
+  /** New handshakes use this certificate; existing connections continue. */
   reloadCertificate(certificate: ServingCertificate): void {
     this.#server.setSecureContext(secureContext(certificate));
   }
 
-  /** Requests that are being answered. */
+  /** Requests without a complete response. */
   get inFlight(): number {
     let streams = this.#http1.size;
     for (const { guard } of this.#sessions) streams += guard.openStreams;
     return streams;
   }
 
-  /** Stops gracefully; resolves when every connection is closed. Call it once. */
+  /** Stops gracefully; resolves once every connection is closed. To be called once. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#sweeper?.cancel();
+    this.#idleTimer?.cancel();
     const closed = new Promise<void>((resolve) => {
-      // Of the class above: node's own would close idle HTTP/1.1 connections at once. An error says that it never ran.
+      // The base class only stops listening; Http2SecureServer.close would close idle HTTP/1.1 connections immediately. It
+      // reports an error if the server was never started, which is ignored.
       TlsServer.prototype.close.call(this.#server, () => resolve());
     });
     for (const response of this.#http1) {
@@ -212,7 +217,7 @@ export class HttpServer implements Runnable {
     await closed;
     quiet.cancel();
     cut.cancel();
-    // What node keeps beside connections ends, too.
+    // Ends the timers of the HTTP server.
     this.#server.close();
   }
 
@@ -221,30 +226,30 @@ export class HttpServer implements Runnable {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => this.#onRequest(request, response));
     server.on('upgrade', (request: IncomingMessage, _socket: Socket, head: Buffer) => this.#onUpgrade(request, head));
     server.removeAllListeners('stream');
-    // Nobody is refused later than at once; who is let in waits for the turn of its handshake, and of its session.
-    const handshake = this.#arrivals.takeEvent<Socket>(server, 'connection');
+    // Connections are rejected immediately; the handshakes and sessions of accepted ones are paced.
+    const handshake = this.#pacer.deferEvent<Socket>(server, 'connection');
     server.on('connection', (socket: Socket) => {
       if (this.#modules.connections.accept(socket)) handshake(socket);
     });
-    // Node makes the session within this event; its own `session.socket` is a proxy that hides the socket.
-    const begin = this.#arrivals.takeEvent<TLSSocket>(server, 'secureConnection', (socket) => {
-      this.#handshaken = socket;
+    // Node creates the session within this event; `session.socket` is a proxy that hides the socket.
+    const startSession = this.#pacer.deferEvent<TLSSocket>(server, 'secureConnection', (socket) => {
+      this.#sessionSocket = socket;
     });
-    server.on('secureConnection', (socket: TLSSocket) => this.#arrivals.whenItSpeaks(socket, begin));
-    server.on('session', (session: ServerHttp2Session) => this.#onSession(session, this.#handshaken as TLSSocket));
+    server.on('secureConnection', (socket: TLSSocket) => this.#pacer.awaitFirstBytes(socket, startSession));
+    server.on('session', (session: ServerHttp2Session) => this.#onSession(session, this.#sessionSocket as TLSSocket));
     server.on('tlsClientError', (error: Error) => this.#modules.onHandshakeError?.(error));
-    // Too many open files, for one: without a listener it would end the process.
+    // For example too many open files; without a listener the process would exit.
     server.on('error', (error: Error) => this.#modules.onError?.(error));
-    // Errors of a session end that session; without a listener node would do the same, but print them.
+    // A session ends with its error; without a listener Node would also print it.
     server.on('sessionError', () => undefined);
   }
 
-  /** Closes idle sessions now and then: node's own session timer is set anew for every frame. */
-  #sweep(): void {
+  /** Closes idle sessions periodically, because Node's session timeout restarts with every frame. */
+  #closeIdleSessions(): void {
     const { idleTimeoutMs } = this.#options;
     const now = this.#clock.monotonic();
     for (const { session, guard } of this.#sessions) if (guard.isIdle(now - idleTimeoutMs)) session.close();
-    this.#sweeper = this.#clock.after(idleTimeoutMs / 4, () => this.#sweep());
+    this.#idleTimer = this.#clock.after(idleTimeoutMs / 4, () => this.#closeIdleSessions());
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
@@ -252,13 +257,13 @@ export class HttpServer implements Runnable {
       response.writeHead(431, { connection: 'close' }).end();
       return;
     }
-    const exchange = new Http1Exchange(request, response, this.#http1.add(response), this.#answers, this.#unread);
+    const exchange = new Http1Exchange(request, response, this.#http1.add(response), this.#coalescer, this.#limiter);
     if (this.#stopping) exchange.setHeader('connection', 'close');
-    this.#turns.begin(() => void this.#modules.handle(exchange));
+    this.#batcher.start(() => void this.#modules.handle(exchange));
   }
 
   #onUpgrade(request: IncomingMessage, head: Buffer): void {
-    // Node lets go of the connection here: what is answered plainly ends it.
+    // Node detaches the connection from the HTTP server here, so an ordinary response ends it.
     const response = new ServerResponse(request);
     response.assignSocket(request.socket);
     response.shouldKeepAlive = false;
@@ -268,16 +273,16 @@ export class HttpServer implements Runnable {
   }
 
   #onSession(session: ServerHttp2Session, socket: TLSSocket): void {
-    this.#arrivals.breakInTurn(socket);
+    this.#pacer.deferTeardown(socket);
     const guard = new SessionGuard(session, this.#options.session, () => this.#clock.monotonic());
-    const place = this.#sessions.add({ session, guard });
-    session.on('close', () => place.remove());
-    const onStreamClose = (stream: ServerHttp2Stream): void => guard.closed(stream.aborted);
+    const position = this.#sessions.add({ session, guard });
+    session.on('close', () => position.remove());
+    const onStreamClose = (stream: ServerHttp2Stream): void => guard.streamClosed(stream.aborted);
     session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) => {
       guard.openStreams++;
-      const exchange = new Http2Exchange(stream, headers, raw, socket, onStreamClose, this.#unread);
+      const exchange = new Http2Exchange(stream, headers, raw, socket, onStreamClose, this.#limiter);
       if (headers[':path'] === undefined) exchange.respond(405, '');
-      else this.#turns.begin(() => void this.#modules.handle(exchange));
+      else this.#batcher.start(() => void this.#modules.handle(exchange));
     });
     if (this.#stopping) session.close();
   }

@@ -2,14 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { ListElement } from '@multiplane/component-base';
-import type { NodeMessages } from '../exchange.ts';
-import type { UnreadBytes } from '../unread-bytes.ts';
-import type { AnswerTurns } from './answer-turns.ts';
+import type { NodeMessages } from './exchange.ts';
+import type { OutboundBufferLimiter } from './outbound-buffer-limiter.ts';
+import type { ResponseCoalescer } from './response-coalescer.ts';
 import { BaseExchange, headersFromRaw, unlessFailed } from './base-exchange.ts';
 
 const ignore = (): void => undefined;
 
-/** An {@link BaseExchange} over node:http's objects. */
+/** An exchange over the objects of node:http. */
 export class Http1Exchange extends BaseExchange {
   readonly method: string;
   readonly url: string;
@@ -18,36 +18,36 @@ export class Http1Exchange extends BaseExchange {
   readonly socket: TLSSocket;
   protected readonly request: IncomingMessage;
   protected readonly response: ServerResponse;
-  readonly #answers: AnswerTurns | undefined;
+  readonly #coalescer: ResponseCoalescer | undefined;
   #handedOver = false;
 
-  /** Leaves its place when it is over. Without `answers` each answer is sent at once. */
+  /** Removes `position` from its list when the exchange closes. Without `coalescer` each response is sent immediately. */
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
-    place: ListElement<ServerResponse>,
-    answers?: AnswerTurns,
-    unread?: UnreadBytes,
+    position: ListElement<ServerResponse>,
+    coalescer?: ResponseCoalescer,
+    limiter?: OutboundBufferLimiter,
   ) {
-    super(unread);
-    this.#answers = answers;
+    super(limiter);
+    this.#coalescer = coalescer;
     this.method = request.method ?? 'GET';
     this.url = request.url ?? '/';
     this.headers = headersFromRaw(request.rawHeaders);
     this.socket = request.socket as TLSSocket;
     this.request = request;
     this.response = response;
-    // A proxy has a time of its own for connections, and would only read and drop what is said of this one.
+    // A proxy uses its own idle timeout and would parse and drop this header in every response.
     const { shouldKeepAlive } = response;
     if (shouldKeepAlive && request.httpVersion === '1.1' && this.headers['x-forwarded-for'] !== undefined) {
       response.removeHeader('connection');
     }
-    // A write that meets a destroyed socket would be an uncaught error; requests keep their errors to themselves.
+    // Without a listener a write to a destroyed socket would raise an uncaught error.
     response.on('error', ignore);
     response.on('close', () => {
       if (this.#handedOver) this.status = response.statusCode;
       this.closed(this.#handedOver ? response.writableEnded : this.ended);
-      place.remove();
+      position.remove();
     });
   }
 
@@ -58,7 +58,7 @@ export class Http1Exchange extends BaseExchange {
   handOver(): NodeMessages {
     const response = this.response;
     this.#handedOver = true;
-    for (const [name, value] of this.answerHeaders()) response.setHeader(name, value);
+    for (const [name, value] of this.responseHeaderMap()) response.setHeader(name, value);
     const finished = new Promise<void>((resolve) => {
       response.on('close', () => resolve());
     });
@@ -71,14 +71,14 @@ export class Http1Exchange extends BaseExchange {
 
   protected sendWhole(status: number, body: Buffer | string | undefined): void {
     const { response } = this;
-    // At once: headers that cannot be written are the handler's failure.
-    response.writeHead(status, this.answer);
-    if (this.#answers === undefined || body === undefined) response.end(body);
-    else this.#answers.send(body.length, () => response.end(body));
+    // Immediately, so that invalid headers raise an error in the handler.
+    response.writeHead(status, this.responseHeaders);
+    if (this.#coalescer === undefined || body === undefined) response.end(body);
+    else this.#coalescer.send(body.length, () => response.end(body));
   }
 
   protected sendHeaders(status: number): void {
-    this.response.writeHead(status, this.answer);
+    this.response.writeHead(status, this.responseHeaders);
     this.response.flushHeaders();
   }
 
@@ -106,7 +106,7 @@ export class Http1Exchange extends BaseExchange {
 
   protected refuseBody(): void {
     this.request.pause();
-    // The bytes that are still to come cannot be told from a next request: the connection ends with this answer.
+    // The remaining bytes would be parsed as the next request, so the connection ends with this response.
     this.setHeader('connection', 'close');
   }
 }

@@ -9,14 +9,14 @@ import {
 } from 'node:http2';
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import type { NodeMessages } from '../exchange.ts';
-import type { UnreadBytes } from '../unread-bytes.ts';
+import type { NodeMessages } from './exchange.ts';
+import type { OutboundBufferLimiter } from './outbound-buffer-limiter.ts';
 import { BaseExchange, headersFromRaw, unlessFailed } from './base-exchange.ts';
 
 const { NGHTTP2_NO_ERROR } = constants;
 const ignore = (): void => undefined;
 
-/** An {@link BaseExchange} over one stream, without node's compatibility layer. */
+/** An exchange over one HTTP/2 stream, without Node's compatibility layer. */
 export class Http2Exchange extends BaseExchange {
   readonly method: string;
   readonly url: string;
@@ -30,16 +30,16 @@ export class Http2Exchange extends BaseExchange {
   #bodyRefused = false;
   #trailers: readonly string[] = [];
 
-  /** `socket` is the session's: node hides it behind a proxy that refuses too much. */
+  /** `socket` is the socket of the session, which `session.socket` hides behind a restricted proxy. */
   constructor(
     stream: ServerHttp2Stream,
     incoming: IncomingHttpHeaders,
     raw: readonly string[],
     socket: TLSSocket,
     onClose: (stream: ServerHttp2Stream) => void,
-    unread?: UnreadBytes,
+    limiter?: OutboundBufferLimiter,
   ) {
-    super(unread);
+    super(limiter);
     this.method = incoming[':method'] ?? 'GET';
     this.url = incoming[':path'] ?? '';
     this.headers = headersFromRaw(raw);
@@ -48,7 +48,7 @@ export class Http2Exchange extends BaseExchange {
     this.#incoming = incoming;
     this.#raw = raw;
     this.#socket = socket;
-    // Without a listener a reset by the client would be an uncaught error.
+    // Without a listener a reset by the client would raise an uncaught error.
     stream.on('error', ignore);
     stream.on('close', () => {
       const response = this.#response;
@@ -70,7 +70,7 @@ export class Http2Exchange extends BaseExchange {
     const request = new Http2ServerRequest(this.#stream, this.#incoming, {}, this.#raw);
     const response = new Http2ServerResponse(this.#stream);
     this.#response = response;
-    for (const [name, value] of this.answerHeaders()) {
+    for (const [name, value] of this.responseHeaderMap()) {
       if (name === 'connection') this.#stream.session?.close();
       else response.setHeader(name, value);
     }
@@ -92,28 +92,28 @@ export class Http2Exchange extends BaseExchange {
     const stream = this.#stream;
     if (stream.destroyed) return;
     if (body === undefined) {
-      stream.respond(this.responseHeaders(status), { endStream: true });
+      stream.respond(this.outgoingHeaders(status), { endStream: true });
     } else {
-      stream.respond(this.responseHeaders(status));
+      stream.respond(this.outgoingHeaders(status));
       stream.end(body);
     }
-    if (this.#bodyRefused) this.closeAfterAnswer();
+    if (this.#bodyRefused) this.closeAfterResponse();
   }
 
   protected sendHeaders(status: number): void {
     const stream = this.#stream;
     if (stream.destroyed) return;
-    // Only an answer that announces trailers waits for them: asking for them keeps the stream open until they are there.
-    const waitForTrailers = this.answer.some((text, index) => index % 2 === 0 && text === 'trailer');
+    // Only for responses that announce trailers: the option keeps the stream open until they are sent.
+    const waitForTrailers = this.responseHeaders.some((text, index) => index % 2 === 0 && text === 'trailer');
     if (!waitForTrailers) {
-      stream.respond(this.responseHeaders(status));
+      stream.respond(this.outgoingHeaders(status));
       return;
     }
     stream.on('wantTrailers', () => {
       if (this.#trailers.length === 0) stream.close();
       else stream.sendTrailers(headersFromRaw(this.#trailers));
     });
-    stream.respond(this.responseHeaders(status), { waitForTrailers });
+    stream.respond(this.outgoingHeaders(status), { waitForTrailers });
   }
 
   protected sendChunk(chunk: Buffer, done?: () => void): boolean {
@@ -127,12 +127,12 @@ export class Http2Exchange extends BaseExchange {
   protected sendEnd(trailers: readonly string[] = []): void {
     this.#trailers = trailers;
     if (!this.#stream.destroyed) this.#stream.end();
-    if (this.#bodyRefused) this.closeAfterAnswer();
+    if (this.#bodyRefused) this.closeAfterResponse();
   }
 
   protected cut(): void {
-    // Not close(): it ends the answer properly before it resets the stream, and half a list would look whole.
-    this.#stream.destroy(new Error('the answer was cut off'));
+    // Not close(): it completes the response before it resets the stream, so a partial list would look complete.
+    this.#stream.destroy(new Error('the response was aborted'));
   }
 
   protected bodySource(): Readable | undefined {
@@ -143,22 +143,22 @@ export class Http2Exchange extends BaseExchange {
     this.#bodyRefused = true;
   }
 
-  /** A complete answer followed by NO_ERROR tells the client to stop sending (RFC 9113 §8.1). */
-  private closeAfterAnswer(): void {
+  /** A complete response followed by NO_ERROR asks the client to stop sending (RFC 9113 §8.1). */
+  private closeAfterResponse(): void {
     const stream = this.#stream;
     stream.on('finish', () => stream.close(NGHTTP2_NO_ERROR));
   }
 
-  /** `Connection: close` does not exist here: it becomes a GOAWAY, as in Go's server. */
-  private responseHeaders(status: number): OutgoingHttpHeaders {
-    const { answer } = this;
+  /** `Connection: close` does not exist in HTTP/2 and becomes a GOAWAY, as in Go's server. */
+  private outgoingHeaders(status: number): OutgoingHttpHeaders {
+    const { responseHeaders } = this;
     const headers = [':status', String(status)];
-    for (let i = 0; i < answer.length; i += 2) {
-      if (answer[i] === 'connection') this.#stream.session?.close();
-      else headers.push(answer[i] as string, answer[i + 1] as string);
+    for (let i = 0; i < responseHeaders.length; i += 2) {
+      if (responseHeaders[i] === 'connection') this.#stream.session?.close();
+      else headers.push(responseHeaders[i] as string, responseHeaders[i + 1] as string);
     }
     headers.push('date', httpDate());
-    // Node takes a list as well and spares itself a copy; its types do not say so.
+    // Node also accepts a list, without copying it; its types do not declare that.
     return headers as unknown as OutgoingHttpHeaders;
   }
 }
@@ -166,7 +166,7 @@ export class Http2Exchange extends BaseExchange {
 let dateSecond = 0;
 let dateText = '';
 
-/** The time of the answer in whole seconds (RFC 9110 §6.6.1): real time, whatever clock the server runs on. */
+/** The `Date` header (RFC 9110 §6.6.1), in real time also if the server runs on another clock. */
 function httpDate(): string {
   const second = Math.floor(Date.now() / 1000);
   if (second !== dateSecond) {

@@ -1,33 +1,33 @@
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from './exchange.ts';
 import { ExchangeDecorator } from './exchange-decorator.ts';
 
 interface ObservedExchangeOptions {
-  /** An answer up to this size is kept; 0: none is. */
-  readonly keepBytes: number;
-  /** The answer begins. */
+  /** Largest response body that is recorded; 0: none. */
+  readonly maxBodyBytes: number;
+  /** Called when the response starts. */
   readonly onStart: (status: number) => void;
 }
 
-/** An exchange as it is, with an eye on its answer. */
+/** Reports the start of the response and records its body. */
 export class ObservedExchange extends ExchangeDecorator {
   readonly #options: ObservedExchangeOptions;
-  #kept: Buffer[] | undefined;
+  #chunks: Buffer[] | undefined;
   #bytes = 0;
 
   constructor(inner: Exchange, options: ObservedExchangeOptions) {
     super(inner);
     this.#options = options;
-    if (options.keepBytes > 0) this.#kept = [];
+    if (options.maxBodyBytes > 0) this.#chunks = [];
   }
 
-  /** The whole answer; undefined when it was too long, or none was to be kept. */
-  kept(): Buffer | undefined {
-    return this.#kept === undefined ? undefined : Buffer.concat(this.#kept);
+  /** The whole response body; undefined if it was too long or was not to be recorded. */
+  body(): Buffer | undefined {
+    return this.#chunks === undefined ? undefined : Buffer.concat(this.#chunks);
   }
 
   override respond(status: number, body: Buffer | string): void {
     this.#options.onStart(status);
-    this.#keep(body);
+    this.#record(body);
     super.respond(status, body);
   }
 
@@ -37,15 +37,15 @@ export class ObservedExchange extends ExchangeDecorator {
   }
 
   override write(chunk: Buffer, done?: () => void): boolean {
-    this.#keep(chunk);
+    this.#record(chunk);
     return super.write(chunk, done);
   }
 
-  #keep(chunk: Buffer | string): void {
-    if (this.#kept === undefined) return;
+  #record(chunk: Buffer | string): void {
+    if (this.#chunks === undefined) return;
     this.#bytes += chunk.length;
-    if (this.#bytes > this.#options.keepBytes) this.#kept = undefined;
-    // A copy: the memory of a piece is used again once it was written.
-    else this.#kept.push(Buffer.from(chunk as Buffer));
+    if (this.#bytes > this.#options.maxBodyBytes) this.#chunks = undefined;
+    // Copied, because writers reuse the memory of a chunk.
+    else this.#chunks.push(Buffer.from(chunk as Buffer));
   }
 }

@@ -1,71 +1,75 @@
 import { describe, expect, test } from '@jest/globals';
-import { AnswerTurns } from './answer-turns.ts';
+import { ResponseCoalescer } from './response-coalescer.ts';
 
-/** Turns of the event loop that end when the test says so. */
-function turns(): { readonly answers: AnswerTurns; readonly sent: string[]; readonly endTurn: () => void } {
-  let later: (() => void)[] = [];
+/** A coalescer on event-loop iterations that the test ends. */
+function setUp(): {
+  readonly coalescer: ResponseCoalescer;
+  readonly sent: string[];
+  readonly endIteration: () => void;
+} {
+  let deferred: (() => void)[] = [];
   return {
-    answers: new AnswerTurns({ later: (run) => later.push(run) }),
+    coalescer: new ResponseCoalescer({ defer: (run) => deferred.push(run) }),
     sent: [],
-    endTurn: () => {
-      const due = later;
-      later = [];
+    endIteration: () => {
+      const due = deferred;
+      deferred = [];
       for (const run of due) run();
     },
   };
 }
 
-describe('answers of a turn', () => {
-  test('leave together at its end, in their order', () => {
-    const { answers, sent, endTurn } = turns();
-    for (const name of ['a', 'b', 'c']) answers.send(1_000, () => sent.push(name));
+describe('responses of one iteration', () => {
+  test('are sent together at its end, in order', () => {
+    const { coalescer, sent, endIteration } = setUp();
+    for (const name of ['a', 'b', 'c']) coalescer.send(1_000, () => sent.push(name));
     expect(sent).toEqual([]);
-    endTurn();
+    endIteration();
     expect(sent).toEqual(['a', 'b', 'c']);
-    answers.send(1_000, () => sent.push('d'));
+    coalescer.send(1_000, () => sent.push('d'));
     expect(sent).toHaveLength(3);
-    endTurn();
+    endIteration();
     expect(sent).toEqual(['a', 'b', 'c', 'd']);
-    endTurn();
+    endIteration();
     expect(sent).toHaveLength(4);
   });
 
-  test('wait for nobody while each has its turn to itself', () => {
-    const { answers, sent, endTurn } = turns();
-    const send = (name: string): void => answers.send(1_000, () => sent.push(name));
+  test('are sent immediately while iterations have a single one', () => {
+    const { coalescer, sent, endIteration } = setUp();
+    const send = (name: string): void => coalescer.send(1_000, () => sent.push(name));
     send('a');
-    endTurn();
+    endIteration();
     send('b');
     expect(sent).toEqual(['a', 'b']);
-    // Nobody knows yet that others come in this turn; they share its end.
+    // Both belong to the iteration of `b`, so they wait for its end.
     send('c');
     send('d');
     expect(sent).toEqual(['a', 'b']);
-    endTurn();
+    endIteration();
     expect(sent).toEqual(['a', 'b', 'c', 'd']);
     send('e');
     expect(sent).toHaveLength(4);
-    endTurn();
+    endIteration();
     expect(sent).toEqual(['a', 'b', 'c', 'd', 'e']);
     send('f');
     expect(sent).toHaveLength(6);
   });
 
-  test('that are large wait for nobody', () => {
-    const { answers, sent, endTurn } = turns();
-    answers.send(10, () => sent.push('small'));
-    answers.send(1_000_000, () => sent.push('large'));
+  test('that are large are sent immediately', () => {
+    const { coalescer, sent, endIteration } = setUp();
+    coalescer.send(10, () => sent.push('small'));
+    coalescer.send(1_000_000, () => sent.push('large'));
     expect(sent).toEqual(['large']);
-    endTurn();
+    endIteration();
     expect(sent).toEqual(['large', 'small']);
   });
 
-  test('what an answer leads to waits for the next turn', () => {
-    const { answers, sent, endTurn } = turns();
-    answers.send(1, () => answers.send(1, () => sent.push('next')));
-    endTurn();
+  test('sent during a flush wait for the next iteration', () => {
+    const { coalescer, sent, endIteration } = setUp();
+    coalescer.send(1, () => coalescer.send(1, () => sent.push('next')));
+    endIteration();
     expect(sent).toEqual([]);
-    endTurn();
+    endIteration();
     expect(sent).toEqual(['next']);
   });
 });

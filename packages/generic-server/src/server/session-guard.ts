@@ -1,34 +1,34 @@
 import { constants, type ServerHttp2Session } from 'node:http2';
 
-/** How often a client may do what costs it nothing and the server something: `burst` at once, then `perSecond`. */
-export interface Budget {
+/** A token bucket: `burst` frames at a time, refilled by `perSecond`. */
+export interface FrameRateLimit {
   readonly burst: number;
   readonly perSecond: number;
 }
 
 export interface SessionLimits {
-  /** Streams that the client resets before their answer is complete (CVE-2023-44487). */
-  readonly resets: Budget;
+  /** Streams that the client resets before the response is complete (CVE-2023-44487). */
+  readonly resets: FrameRateLimit;
   /** PING frames (CVE-2019-9512). */
-  readonly pings: Budget;
+  readonly pings: FrameRateLimit;
   /** SETTINGS frames (CVE-2019-9515). */
-  readonly settings: Budget;
+  readonly settings: FrameRateLimit;
 }
 
 class TokenBucket {
-  readonly #budget: Budget;
+  readonly #limit: FrameRateLimit;
   readonly #now: () => number;
   #tokens: number;
   #filledAt: number;
-  constructor(budget: Budget, now: () => number) {
-    this.#budget = budget;
+  constructor(limit: FrameRateLimit, now: () => number) {
+    this.#limit = limit;
     this.#now = now;
-    this.#tokens = budget.burst;
+    this.#tokens = limit.burst;
     this.#filledAt = now();
   }
   take(): boolean {
     const now = this.#now();
-    const { burst, perSecond } = this.#budget;
+    const { burst, perSecond } = this.#limit;
     this.#tokens = Math.min(burst, this.#tokens + ((now - this.#filledAt) / 1000) * perSecond);
     this.#filledAt = now;
     if (this.#tokens < 1) return false;
@@ -38,50 +38,50 @@ class TokenBucket {
 }
 
 /**
- * Watches one HTTP/2 session for floods of cheap frames; a session over its budget gets GOAWAY (ENHANCE_YOUR_CALM) and is
- * closed. The library below limits what never reaches us (CONTINUATION frames, queued acknowledgements, header size).
+ * Limits the rate of frames that cost the client little and the server much. A session above a limit gets GOAWAY
+ * (ENHANCE_YOUR_CALM) and is closed. nghttp2 limits what does not reach Node (CONTINUATION frames, queued acknowledgements,
+ * header size).
  */
 export class SessionGuard {
   readonly #session: ServerHttp2Session;
   readonly #resets: TokenBucket;
   readonly #now: () => number;
-  #closedAt: number;
-  #refused = false;
-  /** Streams that are open. */
+  #lastStreamAt: number;
+  #isRejected = false;
   openStreams = 0;
 
   constructor(session: ServerHttp2Session, limits: SessionLimits, now: () => number) {
     this.#session = session;
     this.#now = now;
-    this.#closedAt = now();
+    this.#lastStreamAt = now();
     this.#resets = new TokenBucket(limits.resets, now);
     const pings = new TokenBucket(limits.pings, now);
     const settings = new TokenBucket(limits.settings, now);
     session.on('ping', () => {
-      if (!pings.take()) this.#refuse();
+      if (!pings.take()) this.#reject();
     });
     session.on('remoteSettings', () => {
-      if (!settings.take()) this.#refuse();
+      if (!settings.take()) this.#reject();
     });
   }
 
-  /** A stream is over; `reset`: the client did not wait for its end. */
-  closed(reset: boolean): void {
+  /** A stream ended; `reset`: the client did not wait for the end of the response. */
+  streamClosed(reset: boolean): void {
     this.openStreams--;
-    this.#closedAt = this.#now();
-    if (reset && !this.#resets.take()) this.#refuse();
+    this.#lastStreamAt = this.#now();
+    if (reset && !this.#resets.take()) this.#reject();
   }
 
-  /** True when there has been no stream since `time`. */
+  /** True if the session has had no stream since `time` (monotonic milliseconds). */
   isIdle(time: number): boolean {
-    return this.openStreams === 0 && this.#closedAt <= time;
+    return this.openStreams === 0 && this.#lastStreamAt <= time;
   }
 
-  #refuse(): void {
-    if (this.#refused || this.#session.destroyed) return;
-    this.#refused = true;
+  #reject(): void {
+    if (this.#isRejected || this.#session.destroyed) return;
+    this.#isRejected = true;
     this.#session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    // Frames leave only after the ones that came in are dealt with; destroyed any earlier, the client learns no reason.
+    // GOAWAY is flushed after the received frames are processed; an earlier destroy would hide the reason from the client.
     setImmediate(() => this.#session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM));
   }
 }

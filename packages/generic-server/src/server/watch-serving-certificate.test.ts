@@ -5,8 +5,8 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { CertificateWatcher, silentLogger, systemClock, type Certificate } from '@multiplane/component-base';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
 import { eventually, TempDir } from '@multiplane/testing';
+import { TlsFixture } from '@multiplane/testing/serving';
 import { X509Authenticator } from '../authentication/x509-authenticator.ts';
-import { TlsFixture } from '../test-support/tls-fixture.ts';
 import type { HttpServer } from './http-server.ts';
 import { watchServingCertificate } from './watch-serving-certificate.ts';
 
@@ -30,7 +30,7 @@ function writePair(pair: Certificate): void {
   writeFileSync(folder.join('tls.key'), pair.privateKeyPem);
 }
 
-/** A listener that answers with the user of the client certificate, or 401. */
+/** A listener that responds with the user of the client certificate, or 401. */
 async function serve(): Promise<void> {
   writePair(tls.serving);
   writeFileSync(folder.join('client-ca.crt'), tls.ca);
@@ -55,7 +55,7 @@ async function serve(): Promise<void> {
   serving.onChange((certificate) => server.reloadCertificate(certificate));
 }
 
-/** Serial number of what a new connection is shown. */
+/** Serial number of the certificate that a new connection gets. */
 function shown(ca: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connectTls({ host: '127.0.0.1', port: server.port, ca }, () => {
@@ -66,11 +66,11 @@ function shown(ca: string): Promise<string> {
   });
 }
 
-test('serving certificate and both CAs are replaced under load and nobody notices', async () => {
+test('serving certificate and both CAs are replaced under load without failed requests', async () => {
   await serve();
   const nextServing = await CertificateAuthority.create({ commonName: 'next serving' });
   const nextClients = await CertificateAuthority.create({ commonName: 'next clients' });
-  // What clients trust is rotated first, as operate.md says: both authorities, until every server shows the new one.
+  // As in operate.md, clients trust both CAs until every server uses the new certificate.
   const trust = [tls.ca, nextServing.pem.certificatePem];
   const newcomer = await nextClients.issueClient({ user: 'bob' });
   const keptOpen = connectHttp2(`https://127.0.0.1:${server.port}`, {
@@ -110,7 +110,7 @@ test('serving certificate and both CAs are replaced under load and nobody notice
     await Promise.all(running);
     expect(new Set(load.answers)).toEqual(new Set(['200 alice']));
 
-    // The old authority goes: also who holds a connection from before is refused from now on.
+    // After the old CA is removed, requests on existing connections are rejected as well.
     writeFileSync(folder.join('client-ca.crt'), nextClients.pem.certificatePem);
     watcher.check();
     expect((await tls.ask2(keptOpen, { ':path': '/' })).status).toBe(401);
@@ -122,7 +122,7 @@ test('serving certificate and both CAs are replaced under load and nobody notice
   }
 });
 
-test('a listener does not start with an empty bundle of client authorities', () => {
+test('a listener does not start with an empty client CA bundle', () => {
   writePair(tls.serving);
   writeFileSync(folder.join('client-ca.crt'), '');
   expect(() =>
@@ -134,5 +134,5 @@ test('a listener does not start with an empty bundle of client authorities', () 
       },
       { watcher },
     ),
-  ).toThrow('client-ca.crt: not a whole bundle of certificates');
+  ).toThrow('client-ca.crt: not a complete PEM bundle of certificates');
 });

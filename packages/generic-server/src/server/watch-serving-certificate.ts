@@ -8,13 +8,14 @@ import {
 import type { ServingCertificate } from './http-server.ts';
 
 export interface ServingCertificateFiles extends CertificateFiles {
-  /** Every bundle whose client certificates somebody behind this listener accepts (C11.4). */
+  /** All CA bundles of client certificates that the server accepts. */
   readonly clientCaFiles: readonly string[];
 }
 
 /**
- * What a listener shows and asks for, as its files say. Whoever starts the listener passes `current` to it and
- * `reloadCertificate` to `onChange`: handshakes after a change use the new certificate, connections go on.
+ * The serving certificate and the names of accepted client CAs, reloaded when their files change. The caller passes
+ * `current` to the listener and `reloadCertificate` to `onChange`: new handshakes use the new certificate, existing
+ * connections continue.
  */
 export function watchServingCertificate(
   { certificateFile, privateKeyFile, clientCaFiles }: ServingCertificateFiles,

@@ -3,59 +3,59 @@ import type { Readable } from 'node:stream';
 import { lazyLibrary, type ListElement } from '@multiplane/component-base';
 import type * as WebSockets from 'ws';
 import type { WebSocket } from 'ws';
-import type { UpgradedConnection } from '../exchange.ts';
+import type { UpgradedConnection } from './exchange.ts';
 import { unlessFailed } from './base-exchange.ts';
 import { Http1Exchange } from './http1-exchange.ts';
-import { unauthenticatedProtocols } from './web-socket-protocols.ts';
+import { protocolsWithoutBearer } from './web-socket-protocols.ts';
 
 /** Loaded by the first handshake. */
 const loadWebSockets = lazyLibrary<typeof WebSockets>(import.meta.url, 'ws');
 
-/** Clients have nothing to say on a watch; what they send is dropped. */
+/** Clients send nothing on a watch; their messages are dropped. */
 const maxMessageBytes = 64 * 1024;
 const newline = 0x0a;
-/** Closed because all was said (RFC 6455 §7.4.1). */
+/** Status code 1000 (RFC 6455 §7.4.1). */
 const normalClosure = 1000;
 
-/** Headers that belong to the handshake or to a body, which a WebSocket does not have. */
-const notForHandshake = new Set(['connection', 'content-length', 'content-type', 'transfer-encoding', 'upgrade']);
+/** Headers that the handshake sets itself, and headers of a body, which a WebSocket does not have. */
+const excludedHeaders = new Set(['connection', 'content-length', 'content-type', 'transfer-encoding', 'upgrade']);
 
-/** True for an HTTP/1.1 request that asks for a WebSocket and nothing else. */
-export function asksForWebSocket(request: IncomingMessage): boolean {
+/** True for an HTTP/1.1 request whose only upgrade is a WebSocket. */
+export function requestsWebSocket(request: IncomingMessage): boolean {
   return request.method === 'GET' && request.headers.upgrade?.trim().toLowerCase() === 'websocket';
 }
 
 /**
- * A request that came with `Upgrade`. It is answered like any other, on a connection that ends with the answer, unless
- * the handler calls {@link upgradeToWebSocket} first: then `start` completes the handshake (RFC 6455) and every line
- * that is written becomes one text frame, without its line break (K3.5).
+ * A request with `Upgrade`. It gets an ordinary response on a connection that ends with it, unless the handler calls
+ * {@link upgradeToWebSocket}: then `start` completes the handshake (RFC 6455), and every written line becomes one text
+ * frame without its line break, as kube-apiserver sends watch events.
  */
 export class WebSocketExchange extends Http1Exchange {
   readonly #head: Buffer;
-  readonly #place: ListElement<ServerResponse>;
-  #upgrades = false;
+  readonly #position: ListElement<ServerResponse>;
+  #isUpgrade = false;
   #webSocket: WebSocket | undefined;
 
-  /** `head`: what the client sent behind its headers. */
-  constructor(request: IncomingMessage, response: ServerResponse, head: Buffer, place: ListElement<ServerResponse>) {
-    super(request, response, place);
+  /** `head`: bytes that the client sent behind its headers. */
+  constructor(request: IncomingMessage, response: ServerResponse, head: Buffer, position: ListElement<ServerResponse>) {
+    super(request, response, position);
     this.#head = head;
-    this.#place = place;
+    this.#position = position;
   }
 
   override upgradeToWebSocket(): void {
-    this.#upgrades = asksForWebSocket(this.request);
+    this.#isUpgrade = requestsWebSocket(this.request);
   }
 
   override takeConnection(): UpgradedConnection {
     const { response, socket } = this;
-    // Whatever the new owner does is an answer: nobody else may begin one.
+    // The new owner sends the response; later calls of `respond` must have no effect.
     this.status = 101;
     response.detachSocket(socket);
     socket.once('close', () => {
       this.ended = true;
       this.closed(true);
-      this.#place.remove();
+      this.#position.remove();
     });
     return { socket, head: this.#head };
   }
@@ -69,8 +69,8 @@ export class WebSocketExchange extends Http1Exchange {
   }
 
   protected override sendHeaders(status: number): void {
-    if (!this.#upgrades || status !== 200) super.sendHeaders(status);
-    else this.#shakeHands();
+    if (!this.#isUpgrade || status !== 200) super.sendHeaders(status);
+    else this.#completeHandshake();
   }
 
   protected override sendChunk(chunk: Buffer, done?: () => void): boolean {
@@ -96,15 +96,15 @@ export class WebSocketExchange extends Http1Exchange {
     else this.#webSocket.close(normalClosure);
   }
 
-  /** What follows the headers of such a request is not HTTP. */
+  /** The bytes behind the headers of an upgrade are not an HTTP body. */
   protected override bodySource(): Readable | undefined {
     return undefined;
   }
 
   protected override refuseBody(): void {}
 
-  /** A malformed handshake is answered by the library, with 400 or 426. */
-  #shakeHands(): void {
+  /** The library rejects a malformed handshake with 400 or 426. */
+  #completeHandshake(): void {
     const { request, response, socket } = this;
     response.detachSocket(socket);
     const { WebSocketServer } = loadWebSockets();
@@ -113,17 +113,17 @@ export class WebSocketExchange extends Http1Exchange {
       clientTracking: false,
       perMessageDeflate: false,
       maxPayload: maxMessageBytes,
-      handleProtocols: (offered) => unauthenticatedProtocols(offered)[0] ?? false,
+      handleProtocols: (offered) => protocolsWithoutBearer(offered)[0] ?? false,
     });
     server.on('headers', (lines) => {
-      for (const [name, value] of this.answerHeaders())
-        if (!notForHandshake.has(name)) lines.push(`${name}: ${String(value)}`);
+      for (const [name, value] of this.responseHeaderMap())
+        if (!excludedHeaders.has(name)) lines.push(`${name}: ${String(value)}`);
     });
-    const gone = (): void => {
+    const onClose = (): void => {
       this.closed(this.ended);
-      this.#place.remove();
+      this.#position.remove();
     };
-    socket.once('close', gone);
+    socket.once('close', onClose);
     server.handleUpgrade(request, socket, this.#head, (webSocket) => {
       this.#webSocket = webSocket;
       webSocket.on('error', () => webSocket.terminate());

@@ -1,7 +1,7 @@
-/** Browsers cannot set headers of a WebSocket: they send a token as one of the protocols that they offer (K7.2). */
+/** Subprotocol with a bearer token, for browsers, which cannot set headers of a WebSocket (kubernetes/kubernetes#47740). */
 const bearerProtocol = 'base64url.bearer.authorization.k8s.io.';
 
-/** The protocols of a `Sec-WebSocket-Protocol` header, in their order. */
+/** The protocols of a `Sec-WebSocket-Protocol` header, in order. */
 export function offeredProtocols(header: string): string[] {
   return header
     .split(',')
@@ -9,14 +9,14 @@ export function offeredProtocols(header: string): string[] {
     .filter((protocol) => protocol !== '');
 }
 
-/** Those that are no credentials: one of them is what the server agrees to, and a token never comes back. */
-export function unauthenticatedProtocols(offered: Iterable<string>): string[] {
+/** The protocols that the server may select: it must not send a token back. */
+export function protocolsWithoutBearer(offered: Iterable<string>): string[] {
   return [...offered].filter((protocol) => !protocol.startsWith(bearerProtocol));
 }
 
 /**
- * The token among the protocols; undefined when there is none. Throws an Error for more than one, for one that is no
- * base64url of UTF-8 text, and when it is all that is offered: the server would have nothing to agree to.
+ * The token among the protocols; undefined if there is none. Throws an Error for several tokens, for a token that is not
+ * base64url of UTF-8 text, and if no other protocol is offered, because the server must select one.
  */
 export function protocolToken(offered: readonly string[]): string | undefined {
   const found = offered.filter((protocol) => protocol.startsWith(bearerProtocol));

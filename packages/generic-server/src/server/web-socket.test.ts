@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { TlsFixture } from '@multiplane/testing/serving';
 import { type ClientOptions, WebSocket } from 'ws';
 import { BearerTokenAuthenticator } from '../authentication/bearer-token.ts';
-import { TlsFixture } from '../test-support/tls-fixture.ts';
 import type { BaseExchange } from './base-exchange.ts';
 import type { HttpServer } from './http-server.ts';
 
@@ -35,12 +35,12 @@ async function open(
 const serve = (handle: (exchange: BaseExchange) => Promise<void> | void): Promise<HttpServer> =>
   tls.serve(async (exchange) => handle(exchange));
 
-/** Until the server has let go of every request. */
+/** Waits until no request is in flight. */
 async function idle(server: HttpServer): Promise<void> {
   while (server.inFlight > 0) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** What a client that asked for a WebSocket gets instead. */
+/** The ordinary response to a WebSocket request. */
 async function refused(server: HttpServer, headers: Record<string, string> = {}): Promise<string> {
   const answer = await tls.ask1(server, '/', {
     headers: {
@@ -75,7 +75,7 @@ describe('a watch over a WebSocket', () => {
     await idle(server);
   });
 
-  test('the handler learns that the client went away, and what the client says is dropped', async () => {
+  test('the signal aborts when the client disconnects, and messages of the client are dropped', async () => {
     let gone: Promise<unknown> | undefined;
     const server = await serve((exchange) => {
       exchange.upgradeToWebSocket?.();
@@ -91,13 +91,13 @@ describe('a watch over a WebSocket', () => {
     await gone;
   });
 
-  test('a client that does not read holds the writer back', async () => {
+  test('a client that does not read causes back-pressure', async () => {
     const full = Promise.withResolvers<BaseExchange>();
     const server = await serve((exchange) => {
       exchange.upgradeToWebSocket?.();
       exchange.start(200);
       const line = Buffer.from(`${'x'.repeat(100_000)}\n`);
-      // More than the buffers of both kernels hold.
+      // More than the socket buffers of both sides hold.
       for (let i = 0; i < 400; i++) exchange.write(line);
       full.resolve(exchange);
     });
@@ -111,7 +111,7 @@ describe('a watch over a WebSocket', () => {
     expect(await closed).toBe(1000);
   });
 
-  test('cut off, it is no normal closure', async () => {
+  test('an aborted response is not a normal closure', async () => {
     const server = await serve((exchange) => {
       exchange.upgradeToWebSocket?.();
       exchange.start(200);
@@ -122,8 +122,8 @@ describe('a watch over a WebSocket', () => {
   });
 });
 
-describe('an answer that is no WebSocket', () => {
-  test('is a plain one, after which the connection ends', async () => {
+describe('a response without a WebSocket', () => {
+  test('is an ordinary response and ends the connection', async () => {
     const server = await serve((exchange) => {
       exchange.upgradeToWebSocket?.();
       exchange.respond(403, 'no');
@@ -132,13 +132,13 @@ describe('an answer that is no WebSocket', () => {
     await idle(server);
   });
 
-  test('a handler that knows nothing of it answers as always', async () => {
+  test('is sent by handlers that do not support upgrades', async () => {
     const server = await serve((exchange) => exchange.respond(200, `${exchange.method} ${exchange.url}`));
     expect(await refused(server)).toBe('200 GET /');
     expect(await refused(server, { upgrade: 'h2c' })).toBe('200 GET /');
   });
 
-  test('a broken handshake is a bad request', async () => {
+  test('is 400 for an invalid handshake', async () => {
     const server = await serve((exchange) => {
       exchange.upgradeToWebSocket?.();
       exchange.start(200);
@@ -148,7 +148,7 @@ describe('an answer that is no WebSocket', () => {
   });
 });
 
-describe('a token among the protocols', () => {
+describe('a bearer token in the subprotocols', () => {
   const encoded = (token: string): string =>
     `base64url.bearer.authorization.k8s.io.${Buffer.from(token).toString('base64url')}`;
   const authenticator = new BearerTokenAuthenticator(
@@ -166,24 +166,24 @@ describe('a token among the protocols', () => {
         const who = await authenticator.authenticate(exchange);
         exchange.upgradeToWebSocket?.();
         exchange.start(200);
-        exchange.write(Buffer.from(`${who?.user.name ?? 'nobody'}\n`));
+        exchange.write(Buffer.from(`${who?.user.name ?? 'anonymous'}\n`));
         exchange.end();
       } catch (error) {
         exchange.respond(401, (error as Error).message);
       }
     });
 
-  test('says who it is, and never comes back', async () => {
+  test('authenticates and is not sent back', async () => {
     const { socket, messages, closed } = await open(await server(), '/', [encoded('good'), 'base64.binary.k8s.io']);
     await closed;
     expect(messages).toEqual([['u', false]]);
     expect(socket.protocol).toBe('base64.binary.k8s.io');
   });
 
-  test('none is needed', async () => {
+  test('is optional', async () => {
     const { messages, closed } = await open(await server());
     await closed;
-    expect(messages).toEqual([['nobody', false]]);
+    expect(messages).toEqual([['anonymous', false]]);
   });
 
   test.each([

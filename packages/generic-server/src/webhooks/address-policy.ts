@@ -1,17 +1,17 @@
 import { BlockList, isIP } from 'node:net';
 
 export interface AddressPolicyOptions {
-  /** Networks (`10.1.0.0/16`, `::1`) that may be called although they are not public. */
+  /** Non-public networks or addresses (`10.1.0.0/16`, `::1`) that may be called. */
   readonly allowed: readonly string[];
-  /** Networks that may never be called, whatever else is allowed. */
+  /** Networks that must not be called; takes precedence over `allowed`. */
   readonly denied: readonly string[];
 }
 
 /**
- * Networks that are nobody's public address: this host, its neighbours, the machines behind it, and what wraps such an
- * address (IANA's registries of special purpose addresses; RFC 6890).
+ * Networks without public addresses, including transition networks that embed IPv4 addresses (IANA special-purpose address
+ * registries, RFC 6890).
  */
-const closedNetworks = [
+const nonPublicNetworks = [
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
@@ -41,16 +41,16 @@ const closedNetworks = [
 ];
 
 /**
- * Which addresses the server may call for a tenant. Whoever may write a webhook's URL into an object makes the server
- * send a request there, so only public addresses are open unless the operator says otherwise. It judges addresses, never
- * names: a name is resolved once, and what was judged is what is dialed.
+ * Decides which addresses the server may call on behalf of a tenant. A tenant that writes the URL of a webhook makes the
+ * server send requests there (server-side request forgery), so by default only public addresses are allowed. The policy
+ * applies to addresses, not to names: a name is resolved once, and the checked address is the one that is dialed.
  */
 export class AddressPolicy {
-  readonly #closed = listOf(closedNetworks);
+  readonly #nonPublic = listOf(nonPublicNetworks);
   readonly #allowed: BlockList;
   readonly #denied: BlockList;
 
-  /** Throws TypeError for a text that is no network. */
+  /** Throws TypeError for an invalid network. */
   constructor(options: AddressPolicyOptions) {
     this.#allowed = listOf(options.allowed);
     this.#denied = listOf(options.denied);
@@ -62,11 +62,11 @@ export class AddressPolicy {
     const plain = unmapped(address);
     const type = isIP(plain) === 6 ? 'ipv6' : 'ipv4';
     if (this.#denied.check(plain, type)) return false;
-    return this.#allowed.check(plain, type) || !this.#closed.check(plain, type);
+    return this.#allowed.check(plain, type) || !this.#nonPublic.check(plain, type);
   }
 }
 
-/** The IPv4 address inside an IPv4-mapped one: both reach the same machine. */
+/** The IPv4 address of an IPv4-mapped IPv6 address: both reach the same host. */
 function unmapped(address: string): string {
   const match = /^::ffff:(?:(\d+\.\d+\.\d+\.\d+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i.exec(address);
   if (match === null) return address;
@@ -81,9 +81,10 @@ function listOf(networks: readonly string[]): BlockList {
   for (const network of networks) {
     const [address = '', bits] = network.split('/');
     const family = isIP(address);
-    const longest = family === 6 ? 128 : 32;
-    const length = bits === undefined ? longest : /^\d+$/.test(bits) ? Number(bits) : Number.NaN;
-    if (family === 0 || !(length <= longest)) throw new TypeError(`${network} is no network, as in 10.0.0.0/8`);
+    const maxLength = family === 6 ? 128 : 32;
+    const length = bits === undefined ? maxLength : /^\d+$/.test(bits) ? Number(bits) : Number.NaN;
+    if (family === 0 || !(length <= maxLength))
+      throw new TypeError(`invalid network ${network}: expected CIDR notation such as 10.0.0.0/8`);
     list.addSubnet(address, length, family === 6 ? 'ipv6' : 'ipv4');
   }
   return list;

@@ -1,15 +1,15 @@
 import { isJsonObject, parseJson } from '@multiplane/apimachinery';
 
-/** How much of a text a message repeats. */
+/** Bytes of a response body that an error message includes. */
 const maxTextBytes = 2048;
 
 /**
- * What an answer that is no success is reported as: the message of the Status it carries, else a text for its code, in
- * client-go's words (`errors.NewGenericServerResponse`).
+ * The error message for an unsuccessful response: the message of its Status, else the text of client-go for its code
+ * (`errors.NewGenericServerResponse`).
  */
 export function responseFailure(code: number, contentType: string, body: Buffer): string {
-  const own = statusMessage(body);
-  if (own !== undefined) return own;
+  const message = statusMessage(body);
+  if (message !== undefined) return message;
   const isText = contentType === '' || contentType.startsWith('text/');
   const text = isText ? body.toString('utf8', 0, maxTextBytes).trim() : 'unknown';
   switch (code) {
@@ -51,7 +51,7 @@ function statusMessage(body: Buffer): string | undefined {
     if (!isJsonObject(value) || value['kind'] !== 'Status' || value['status'] === 'Success') return undefined;
     return typeof value['message'] === 'string' ? value['message'] : undefined;
   } catch {
-    // Not JSON: the code has to do.
+    // Not JSON: the message is derived from the status code.
     return undefined;
   }
 }

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { FakeClock } from '@multiplane/component-base';
-import { eventually } from '@multiplane/testing';
-import { WebhookServer } from '../test-support/webhook-server.ts';
+import { FakeClock, eventually } from '@multiplane/testing';
+import { WebhookServer } from '@multiplane/testing/serving';
 import { AddressPolicy } from './address-policy.ts';
 import { WebhookClient, type WebhookClientModules } from './webhook-client.ts';
 
@@ -48,7 +47,7 @@ const failure = (promise: Promise<unknown>): Promise<string> =>
   );
 
 describe('a call', () => {
-  test('posts the document and gives back the answer', async () => {
+  test('posts the document and returns the response', async () => {
     const answer = await open().post(call());
     expect(JSON.parse(answer.toString())).toEqual({ echo: '{"a":1}' });
     const [received] = server.calls;
@@ -57,18 +56,18 @@ describe('a call', () => {
     expect(received?.headers.authorization).toBeUndefined();
   });
 
-  test('uses a connection again', async () => {
+  test('reuses connections', async () => {
     const hooks = open();
     for (let turn = 0; turn < 3; turn++) await hooks.post(call());
     expect(server.calls).toHaveLength(3);
     expect(server.connections).toBe(1);
   });
 
-  test('is made anew on a fresh connection when the kept one was closed meanwhile', async () => {
+  test('is retried on a new connection if the kept one was closed', async () => {
     const hooks = open();
     await hooks.post(call());
     server.answer = (received, response) => {
-      // The first try comes over the old connection: it is torn down before an answer.
+      // The first attempt uses the old connection, which is closed before a response.
       server.answer = () => ({ again: received.body.toString() });
       response.destroy();
     };
@@ -76,7 +75,7 @@ describe('a call', () => {
     expect(server.connections).toBe(2);
   });
 
-  test('ends when its time is over', async () => {
+  test('times out', async () => {
     server.answer = () => new Promise(() => undefined);
     const message = failure(open().post(call()));
     await eventually(() => expect(server.calls).toHaveLength(1));
@@ -84,7 +83,7 @@ describe('a call', () => {
     expect(await message).toBe(`Post "${server.url}/convert?timeout=30s": context deadline exceeded`);
   });
 
-  test('ends when nobody waits for it', async () => {
+  test('is aborted by its signal', async () => {
     server.answer = () => new Promise(() => undefined);
     const gone = new AbortController();
     const message = failure(open().post(call({ signal: gone.signal })));
@@ -93,14 +92,14 @@ describe('a call', () => {
     expect(await message).toContain('context canceled');
   });
 
-  test('takes no answer that is longer than it may be, and reads no more of it', async () => {
+  test('rejects an oversized response and stops reading it', async () => {
     server.answer = (_call, response) => {
       response.end(Buffer.alloc(100_000, 0x20));
     };
     expect(await failure(open().post(call()))).toContain('the answer exceeds 1000 bytes');
   });
 
-  test('is refused when too many are under way, of a tenant and in all', async () => {
+  test('is rejected above the limits per tenant and in total', async () => {
     server.answer = () => new Promise(() => undefined);
     const hooks = open();
     const gone = new AbortController();
@@ -108,7 +107,7 @@ describe('a call', () => {
     const waiting = [slow('one'), slow('one')];
     const tooMany = 'too many webhooks are being called';
     expect(await failure(hooks.post(call()))).toContain(tooMany);
-    // Another tenant's is called all the same.
+    // Webhooks of other tenants are called.
     waiting.push(slow('two'));
     await eventually(() => expect(server.calls).toHaveLength(3));
     expect(await failure(hooks.post(call({ tenant: 'three' })))).toContain(tooMany);
@@ -119,7 +118,7 @@ describe('a call', () => {
   });
 });
 
-describe('an answer that is no success', () => {
+describe('an unsuccessful response', () => {
   test.each([
     [404, 'text/plain', 'page', 'the server could not find the requested resource'],
     [500, 'text/plain', 'oh no\n', 'an error on the server ("oh no") has prevented the request from succeeding'],
@@ -151,8 +150,8 @@ describe('an answer that is no success', () => {
   });
 });
 
-describe('a webhook that cannot be trusted or reached', () => {
-  test('has a certificate of another authority', async () => {
+describe('a webhook fails if it', () => {
+  test('has a certificate of another CA', async () => {
     const other = await WebhookServer.start();
     await other.stop();
     expect(await failure(open().post(call({ caBundle: other.ca })))).toContain(
@@ -169,7 +168,7 @@ describe('a webhook that cannot be trusted or reached', () => {
     );
   });
 
-  test('has a bundle that cannot be read', async () => {
+  test('has an invalid CA bundle', async () => {
     const message = 'unable to load root certificates: unable to parse bytes as PEM block';
     expect(await failure(open().post(call({ caBundle: 'nonsense' })))).toBe(message);
   });
@@ -194,11 +193,11 @@ describe('a webhook that cannot be trusted or reached', () => {
   });
 });
 
-describe('the policy of addresses', () => {
+describe('the address policy', () => {
   const closed = new AddressPolicy({ allowed: [], denied: [] });
 
   test.each(['127.0.0.1', '2130706433', '0x7f.1', '[::1]', '[::ffff:127.0.0.1]', '169.254.169.254'])(
-    'keeps https://%s from being called',
+    'denies https://%s',
     async (host) => {
       const url = `https://${host}:${server.port}/`;
       expect(await failure(open({ policy: closed }).post(call({ url })))).toContain('are not open to webhooks');
@@ -206,7 +205,7 @@ describe('the policy of addresses', () => {
     },
   );
 
-  test('judges what a name resolves to', async () => {
+  test('applies to the addresses of a name', async () => {
     const hooks = open({ policy: closed, resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]) });
     const url = `https://hook.example.com:${server.port}/`;
     expect(await failure(hooks.post(call({ url })))).toBe(
@@ -215,7 +214,7 @@ describe('the policy of addresses', () => {
     expect(server.connections).toBe(0);
   });
 
-  test('dials what was judged, though the name changes its mind', async () => {
+  test('dials the checked address although the name changes', async () => {
     let asked = 0;
     const resolve = (): Promise<{ address: string; family: number }[]> => {
       asked++;
@@ -228,7 +227,7 @@ describe('the policy of addresses', () => {
     expect([asked, server.calls.length]).toEqual([1, 2]);
   });
 
-  test('passes over addresses that are closed', async () => {
+  test('skips denied addresses', async () => {
     const resolve = (): Promise<{ address: string; family: number }[]> =>
       Promise.resolve(['10.0.0.1', '127.0.0.1'].map((address) => ({ address, family: 4 })));
     const url = `https://hook.example.com:${server.port}/`;

@@ -2,72 +2,74 @@ import { lookup as lookupName } from 'node:dns/promises';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { caBundleProblem } from '@multiplane/apis';
+import { caBundleProblem } from '@multiplane/apimachinery';
 import { goNetworkError } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
+import { LRUCache } from 'lru-cache';
 import type { AddressPolicy } from './address-policy.ts';
 import { responseFailure } from './response-failure.ts';
 
-/** An address as a resolver gives it. */
+/** An address in the format of `dns.lookup`. */
 export interface ResolvedAddress {
   readonly address: string;
   readonly family: number;
 }
 
 export interface WebhookClientOptions {
-  /** Calls under way at the same time, over all webhooks, and for one tenant. */
+  /** Maximum number of concurrent calls, in total and per tenant. */
   readonly maxCalls?: number | undefined;
   readonly maxTenantCalls?: number | undefined;
-  /** Connections to one webhook. */
+  /** Maximum number of connections to one webhook. */
   readonly maxSockets?: number | undefined;
 }
 
 export interface WebhookClientModules {
   readonly policy: AddressPolicy;
   readonly clock: Clock;
-  /** All addresses of a name; the system's resolver when absent. */
+  /** Resolves a name to all its addresses; default: the resolver of the system. */
   readonly resolve?: ((hostname: string) => Promise<readonly ResolvedAddress[]>) | undefined;
 }
 
 export interface WebhookCall {
-  /** Whose webhook it is: nobody's slow webhooks may keep those of others from being called. */
+  /** Owner of the webhook, for the limit per tenant: slow webhooks of one tenant must not block those of others. */
   readonly tenant: string;
-  /** Complete, https. It is what messages show. */
+  /** Complete https URL; error messages contain it. */
   readonly url: string;
-  /** PEM; absent: the usual authorities. */
+  /** PEM; absent: the root certificates of the system. */
   readonly caBundle?: string | undefined;
-  /** Absent: nothing is sent, a document is asked for (GET). */
+  /** Absent for GET. */
   readonly body?: Buffer | string | undefined;
   readonly timeoutMs: number;
-  /** What a call is said to have died of when its time is over. */
+  /** Error text for a call that exceeds `timeoutMs`. */
   readonly timeoutText: string;
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts the call. */
   readonly signal: AbortSignal;
   readonly maxResponseBytes: number;
 }
 
-/** A webhook that could not be asked, or gave no usable answer. The message is meant for the client. */
+/** The webhook could not be called, or its response is unusable. The message is intended for API clients. */
 export class WebhookCallError extends Error {
   override readonly name = 'WebhookCallError';
 }
 
-/** The authorities of a webhook cannot be read: nothing was called. */
+/** The CA bundle of the webhook is invalid; it was not called. */
 export class WebhookAuthorityError extends Error {
   override readonly name = 'WebhookAuthorityError';
 }
 
 const idleMs = 30_000;
-const maxAuthorities = 256;
+const maxValidatedBundles = 256;
 
 /**
- * Calls webhooks that tenants name: POST of a JSON document over HTTPS, or GET of one, the answer whole.
+ * Calls webhooks whose URLs tenants choose: POST or GET of a JSON document over HTTPS.
  *
- * What a tenant writes into a URL must not become a key to the server's own network:
- *  - a name is resolved once per connection, each address is judged, and the connection is made to one that passed; kept
- *    connections lead to the same address as before, so a name that changes its mind changes nothing;
- *  - redirects are failures, whatever they point to; no credentials and no headers of the client are ever sent;
- *  - no proxy of the environment is used; the certificate must be the webhook's, by its authorities or the usual ones.
- * Bounded: calls under way, in all and of one tenant, connections per webhook, time, and the answer, which is cut off where it becomes too long.
+ * Prevents server-side request forgery:
+ *  - A name is resolved once per connection, the {@link AddressPolicy} checks each address, and the connection uses an address
+ *    that passed. Kept connections stay with their address, so later changes of DNS records (rebinding) have no effect.
+ *  - Redirects are failures. Credentials and headers of the API client are never sent.
+ *  - Proxies of the environment are not used. The certificate is verified against the CA bundle or the system's roots.
+ *
+ * Limits: concurrent calls in total and per tenant, connections per webhook, duration, and size of the response.
  */
 export class WebhookClient {
   readonly #maxCalls: number;
@@ -76,14 +78,13 @@ export class WebhookClient {
   readonly #agent: Agent;
   #calls = 0;
   readonly #callsByTenant = new Map<string, number>();
-  /** Bundles that were read without fault, the latest last. */
-  readonly #authorities = new Set<string>();
+  readonly #validatedBundles = new LRUCache<string, true>({ max: maxValidatedBundles });
 
   constructor(options: WebhookClientOptions, modules: WebhookClientModules) {
     this.#maxCalls = options.maxCalls ?? 1024;
     this.#maxTenantCalls = options.maxTenantCalls ?? 64;
     this.#modules = modules;
-    // One pool: connections are told apart by host, port and authorities.
+    // One pool for all webhooks: it distinguishes connections by host, port and CA bundle.
     this.#agent = new Agent({
       keepAlive: true,
       maxSockets: options.maxSockets ?? 16,
@@ -93,12 +94,12 @@ export class WebhookClient {
     });
   }
 
-  /** The body of a successful answer. Throws {@link WebhookCallError}, or {@link WebhookAuthorityError} for a bad `caBundle`. */
+  /** Returns the body of a successful response. Throws {@link WebhookCallError}, or {@link WebhookAuthorityError} for an invalid `caBundle`. */
   post(call: WebhookCall & { readonly body: Buffer | string }): Promise<Buffer> {
     return this.#call(call, 'Post');
   }
 
-  /** The document at a URL, by the same rules. */
+  /** Returns the document at a URL; errors as of {@link post}. */
   get(call: Omit<WebhookCall, 'body'>): Promise<Buffer> {
     return this.#call(call, 'Get');
   }
@@ -109,28 +110,28 @@ export class WebhookClient {
     const url = new URL(call.url);
     const hostname = url.hostname.replace(/^\[|\]$/g, '');
     const destination = { hostname, port: url.port === '' ? '443' : url.port };
-    if (call.caBundle !== undefined) this.#checkAuthorities(call.caBundle);
-    if (isIP(hostname) !== 0 && !this.#modules.policy.allows(hostname)) throw fail(closedText(destination));
+    if (call.caBundle !== undefined) this.#validateBundle(call.caBundle);
+    if (isIP(hostname) !== 0 && !this.#modules.policy.allows(hostname)) throw fail(deniedText(destination));
     const { tenant } = call;
     if (this.#calls >= this.#maxCalls || (this.#callsByTenant.get(tenant) ?? 0) >= this.#maxTenantCalls)
       throw fail('too many webhooks are being called, try again later');
 
     this.#count(tenant, 1);
-    const ended = new AbortController();
-    const timer = this.#modules.clock.after(call.timeoutMs, () => ended.abort(new Error(call.timeoutText)));
-    const signal = AbortSignal.any([call.signal, ended.signal]);
+    const timeout = new AbortController();
+    const timer = this.#modules.clock.after(call.timeoutMs, () => timeout.abort(new Error(call.timeoutText)));
+    const signal = AbortSignal.any([call.signal, timeout.signal]);
     try {
-      const response = await this.#openAgain(url, call, signal);
+      const response = await this.#openWithRetry(url, call, signal);
       const body = await readAll(response, call.maxResponseBytes);
       const code = response.statusCode ?? 0;
       if (code >= 200 && code <= 206) return body;
       throw new WebhookCallError(responseFailure(code, response.headers['content-type'] ?? '', body));
     } catch (error) {
       if (error instanceof WebhookCallError) throw error;
-      if (ended.signal.aborted) throw fail(call.timeoutText, error);
+      if (timeout.signal.aborted) throw fail(call.timeoutText, error);
       if (call.signal.aborted) throw fail('context canceled', error);
-      if (error instanceof ClosedAddressError) throw fail(closedText(destination), error);
-      if (error instanceof TooLongError) throw fail(error.message, error);
+      if (error instanceof DeniedAddressError) throw fail(deniedText(destination), error);
+      if (error instanceof ResponseTooLargeError) throw fail(error.message, error);
       throw fail(goNetworkError(error as Error, destination), error);
     } finally {
       timer.cancel();
@@ -140,18 +141,18 @@ export class WebhookClient {
 
   #count(tenant: string, change: number): void {
     this.#calls += change;
-    const left = (this.#callsByTenant.get(tenant) ?? 0) + change;
-    if (left === 0) this.#callsByTenant.delete(tenant);
-    else this.#callsByTenant.set(tenant, left);
+    const calls = (this.#callsByTenant.get(tenant) ?? 0) + change;
+    if (calls === 0) this.#callsByTenant.delete(tenant);
+    else this.#callsByTenant.set(tenant, calls);
   }
 
-  /** Ends what is under way and closes idle connections. */
+  /** Aborts running calls and closes idle connections. */
   close(): void {
     this.#agent.destroy();
   }
 
-  /** A kept connection may have been closed by the other side in this very moment: then a fresh one is tried, once. */
-  async #openAgain(url: URL, call: WebhookCall, signal: AbortSignal): Promise<IncomingMessage> {
+  /** Retries once on a new connection if a kept one was being closed by the webhook. */
+  async #openWithRetry(url: URL, call: WebhookCall, signal: AbortSignal): Promise<IncomingMessage> {
     try {
       return await this.#open(url, call, signal);
     } catch (error) {
@@ -189,28 +190,23 @@ export class WebhookClient {
     });
   }
 
-  #checkAuthorities(pem: string): void {
-    if (this.#authorities.delete(pem)) {
-      this.#authorities.add(pem);
-      return;
-    }
+  #validateBundle(pem: string): void {
+    if (this.#validatedBundles.get(pem) === true) return;
     const problem = caBundleProblem(pem);
     if (problem !== undefined) throw new WebhookAuthorityError(problem);
-    this.#authorities.add(pem);
-    if (this.#authorities.size > maxAuthorities)
-      this.#authorities.delete(this.#authorities.values().next().value as string);
+    this.#validatedBundles.set(pem, true);
   }
 
-  /** Called by a new connection: gives it addresses that passed, and fails when there is none. */
+  /** The `lookup` of new connections: returns the addresses that the policy allows; fails if there is none. */
   readonly #lookup: LookupFunction = (hostname, options, callback) => {
     const { resolve = systemResolve, policy } = this.#modules;
-    /* eslint-disable promise/no-callback-in-promise -- a lookup of Node's sockets answers by callback */
+    /* eslint-disable promise/no-callback-in-promise -- Node's sockets expect a callback */
     resolve(hostname).then(
       (addresses) => {
-        const open = addresses.filter(({ address }) => policy.allows(address));
-        const [first] = open;
-        if (first === undefined) callback(new ClosedAddressError(hostname), '', 0);
-        else if (options.all === true) callback(null, [...open]);
+        const allowed = addresses.filter(({ address }) => policy.allows(address));
+        const [first] = allowed;
+        if (first === undefined) callback(new DeniedAddressError(hostname), '', 0);
+        else if (options.all === true) callback(null, [...allowed]);
         else callback(null, first.address, first.family);
       },
       (error: NodeJS.ErrnoException) => callback(error, '', 0),
@@ -219,13 +215,13 @@ export class WebhookClient {
   };
 }
 
-class ClosedAddressError extends Error {}
+class DeniedAddressError extends Error {}
 class StaleConnectionError extends Error {}
-class TooLongError extends Error {}
+class ResponseTooLargeError extends Error {}
 
 const systemResolve = (hostname: string): Promise<readonly ResolvedAddress[]> => lookupName(hostname, { all: true });
 
-const closedText = ({ hostname }: { readonly hostname: string }): string =>
+const deniedText = ({ hostname }: { readonly hostname: string }): string =>
   `dial tcp: the addresses of ${hostname} are not open to webhooks`;
 
 async function readAll(response: IncomingMessage, limit: number): Promise<Buffer> {
@@ -235,7 +231,7 @@ async function readAll(response: IncomingMessage, limit: number): Promise<Buffer
     size += chunk.length;
     if (size > limit) {
       response.destroy();
-      throw new TooLongError(`the answer exceeds ${limit} bytes`);
+      throw new ResponseTooLargeError(`the answer exceeds ${limit} bytes`);
     }
     chunks.push(chunk);
   }

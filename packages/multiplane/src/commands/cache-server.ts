@@ -7,7 +7,7 @@ import {
 } from '@multiplane/cache-server';
 import { serverCommand, type Environment } from './server-command.ts';
 
-/** The replicas of what all shards share, out of NATS. */
+/** `multiplane cache-server`: serves the replicated objects of all shards. */
 export const cacheServerCommand = (environment: Environment): Command =>
   serverCommand(
     {

@@ -1,50 +1,53 @@
 import { relative, resolve } from 'node:path';
 import { OptionError, parseOptions, type Command, type OptionTable } from '@multiplane/component-base';
-import { renewedKubeconfig, type Kubeconfig } from '@multiplane/client';
-import { initClusterPki, problemOf, type ClusterPkiOptions } from '@multiplane/component-base/pki';
+import { mergeKubeconfig, type Kubeconfig } from '@multiplane/client';
+import { initClusterPki, validateClusterPkiOptions, type ClusterPkiOptions } from '@multiplane/component-base/pki';
 import type { Environment } from './server-command.ts';
 
 const table = {
-  directory: { type: 'text', default: '.multiplane/pki', description: 'Folder for all of it; made with mode 0700.' },
+  directory: { type: 'text', default: '.multiplane/pki', description: 'Output folder; created with mode 0700.' },
   'shard-urls': {
     type: 'map',
     default: { root: 'https://localhost:6444', 'shard-1': 'https://localhost:6445' },
     description:
-      'Shards and where the other servers reach them, as in root=https://localhost:6444,shard-1=https://localhost:6445 (which is the default). One is called root.',
+      'Shards and the URLs at which the other servers reach them: root=https://localhost:6444,shard-1=https://localhost:6445 (the default). One of them is root.',
   },
   'external-url': {
     type: 'text',
     default: 'https://localhost:6443',
-    description: 'Where clients reach the front-proxy; admin.kubeconfig leads there.',
+    description: 'URL at which clients reach the front-proxy; the server of admin.kubeconfig.',
   },
-  'front-proxy-url': { type: 'text', description: 'Where the servers reach it; default: the external URL.' },
+  'front-proxy-url': {
+    type: 'text',
+    description: 'URL at which the servers reach the front-proxy; default: the external URL.',
+  },
   'cache-url': {
     type: 'text',
     default: 'https://localhost:8012',
-    description: 'Where the servers reach the cache server.',
+    description: 'URL at which the servers reach the cache server.',
   },
-  hosts: { type: 'list', description: 'Further names and addresses for the certificate of every server.' },
+  hosts: { type: 'list', description: 'Additional names and addresses in the certificate of every server.' },
   'name-prefix': {
     type: 'text',
-    description: 'Every server is also reached by its name with this in front; for the Helm chart: <fullname>-.',
+    description: 'Prefix of the Service names of the servers; for the Helm chart: <fullname>-.',
   },
-  days: { type: 'number', default: 365, min: 1, description: 'Life of certificates.' },
-  'authority-days': { type: 'number', default: 3650, min: 1, description: 'Life of authorities.' },
+  days: { type: 'number', default: 365, min: 1, description: 'Validity of certificates in days.' },
+  'authority-days': { type: 'number', default: 3650, min: 1, description: 'Validity of CAs in days.' },
   renew: {
     type: 'boolean',
     default: false,
-    description: 'Make every certificate anew, not only those that run out within 30 days. Authorities are kept.',
+    description: 'Reissue all certificates, not only those that expire within 30 days. CAs are kept.',
   },
-  quiet: { type: 'boolean', default: false, description: 'Do not list what was kept.' },
+  quiet: { type: 'boolean', default: false, description: 'Do not list files that were kept.' },
 } as const satisfies OptionTable;
 
 /** `multiplane pki init`. */
 export const pkiInitCommand = (environment: Environment): Command => ({
   help: {
     description: [
-      'Makes the authorities, certificates, keys and kubeconfigs of a sharded set-up in one folder. What is there and good',
-      'is kept: run it again after adding a shard, or now and then to renew what runs out within 30 days. Running servers',
-      'take new certificates over by themselves. An authority is never replaced.',
+      'Creates the CAs, certificates, keys and kubeconfigs of a sharded installation in one folder. Valid files are kept:',
+      'run it again after adding a shard, and periodically to renew certificates that expire within 30 days. Running',
+      'servers reload renewed certificates. A CA is never replaced.',
     ].join('\n'),
     sections: { Flags: table },
   },
@@ -57,13 +60,13 @@ export const pkiInitCommand = (environment: Environment): Command => ({
       directory: resolve(given.directory),
       frontProxyUrl: given.frontProxyUrl ?? given.externalUrl,
     };
-    const problem = problemOf(options);
+    const problem = validateClusterPkiOptions(options);
     if (problem !== undefined) throw new OptionError(problem);
     const counts = { made: 0, renewed: 0, kept: 0 };
     await initClusterPki(
       { ...options, renew },
       {
-        renewKubeconfig: (before, made) => renewedKubeconfig(before, JSON.parse(made) as Kubeconfig),
+        renewKubeconfig: (before, made) => mergeKubeconfig(before, JSON.parse(made) as Kubeconfig),
         report: (state, path) => {
           counts[state]++;
           if (!quiet || state !== 'kept')

@@ -13,34 +13,36 @@ import {
 import type { Environment } from './server-command.ts';
 
 const table = {
-  directory: { type: 'text', default: '.multiplane/pki', description: 'Folder that `pki init` has filled.' },
+  directory: { type: 'text', default: '.multiplane/pki', description: 'Folder created by `pki init`.' },
   authority: {
     type: 'text',
     choices: authorityNames,
-    description: 'Who signs; default: serving-ca for a server, client-ca for a client.',
+    description: 'Issuing CA; default: serving-ca for a server, client-ca for a client.',
   },
-  hosts: { type: 'list', description: 'A server: its names and addresses.' },
-  user: { type: 'text', description: 'A client: its user name.' },
-  groups: { type: 'list', description: 'A client: its groups.' },
-  days: { type: 'number', default: 365, min: 1, description: 'Its life.' },
-  force: { type: 'boolean', default: false, description: 'Replace one of that name.' },
+  hosts: { type: 'list', description: 'Names and addresses of a server.' },
+  user: { type: 'text', description: 'User name of a client.' },
+  groups: { type: 'list', description: 'Groups of a client.' },
+  days: { type: 'number', default: 365, min: 1, description: 'Validity in days.' },
+  force: { type: 'boolean', default: false, description: 'Replace an existing certificate.' },
 } as const satisfies OptionTable;
 
 /** `multiplane pki issue`. */
 export const pkiIssueCommand = (environment: Environment): Command => ({
   help: {
     usage: 'multiplane pki issue <name> --hosts a,b | --user name [--groups c,d] [flags]',
-    description: 'Makes <name>/tls.crt and <name>/tls.key in the folder.',
+    description: 'Creates <name>/tls.crt and <name>/tls.key in the folder.',
     sections: { Flags: table },
   },
   run: async (args) => {
     const { values, operands } = parseOptions(table, { args, environment });
     const [name, ...more] = operands;
-    if (name === undefined || more.length > 0) throw new OptionError('give exactly one name');
-    if (!/^[a-z\d]([-a-z\d.]*[a-z\d])?$/.test(name)) throw new OptionError(`${JSON.stringify(name)} is no name`);
+    if (name === undefined || more.length > 0) throw new OptionError('expected exactly one name');
+    if (!/^[a-z\d]([-a-z\d.]*[a-z\d])?$/.test(name))
+      throw new OptionError(`${JSON.stringify(name)} is not a valid name`);
     const { user, hosts, groups, days } = values;
-    if ((user === undefined) === (hosts.length === 0)) throw new OptionError('give either --hosts or --user');
-    if (user === undefined && groups.length > 0) throw new OptionError('--groups goes with --user');
+    if ((user === undefined) === (hosts.length === 0))
+      throw new OptionError('exactly one of --hosts and --user is required');
+    if (user === undefined && groups.length > 0) throw new OptionError('--groups requires --user');
     const directory = resolve(values.directory);
     const files = pairFiles(directory, name);
     if (existsSync(files.certificateFile) && !values.force)

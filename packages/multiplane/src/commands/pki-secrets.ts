@@ -5,17 +5,17 @@ import { authorityFiles, authorityNames, pairFiles } from '@multiplane/component
 import type { Environment } from './server-command.ts';
 
 const table = {
-  directory: { type: 'text', default: '.multiplane/pki', description: 'Folder that `pki init` has filled.' },
-  'name-prefix': { type: 'text', default: '', description: 'Put before the name of each Secret: <fullname>-.' },
-  namespace: { type: 'text', description: 'Namespace of the Secrets; default: the one of who applies them.' },
+  directory: { type: 'text', default: '.multiplane/pki', description: 'Folder created by `pki init`.' },
+  'name-prefix': { type: 'text', default: '', description: 'Prefix of the Secret names: <fullname>-.' },
+  namespace: { type: 'text', description: 'Namespace of the Secrets; default: that of the kubectl context.' },
 } as const satisfies OptionTable;
 
-/** `multiplane pki secrets`: the Secrets that the chart takes with `certificates.source=secrets`, like cert-manager's. */
+/** `multiplane pki secrets`: the Secrets of the Helm chart with `certificates.source=secrets`, in cert-manager's form. */
 export const pkiSecretsCommand = (environment: Environment): Command => ({
   help: {
     description: [
-      'Prints certificates and keys as Secrets that the Helm chart uses with certificates.source=secrets; to be piped into',
-      'kubectl apply. The keys of the authorities stay where they are.',
+      'Prints certificates and keys as Secrets for the Helm chart with certificates.source=secrets, to be piped into',
+      'kubectl apply. The keys of the CAs are not included.',
     ].join('\n'),
     sections: { Flags: table },
   },
@@ -38,7 +38,7 @@ export const pkiSecretsCommand = (environment: Environment): Command => ({
   },
 });
 
-/** Name of each Secret, and the files it consists of. */
+/** The Secrets by name, with the file of each key. */
 function secretsOf(directory: string): { name: string; data: Readonly<Record<string, string>> }[] {
   const authority = authorityFiles(directory, 'serving-ca').certificateFile;
   if (!existsSync(authority)) throw new OptionError(`${authority} does not exist; run multiplane pki init`);
@@ -57,7 +57,7 @@ function secretsOf(directory: string): { name: string; data: Readonly<Record<str
       data: {
         'tls.crt': certificateFile,
         'tls.key': privateKeyFile,
-        // Storage is verified by the Secret of its client alone, which may come from elsewhere.
+        // Servers verify storage with the client's Secret alone, which may come from another PKI.
         ...(name === 'storage-client' ? { 'ca.crt': authorityFiles(directory, 'storage-ca').certificateFile } : {}),
       },
     })),

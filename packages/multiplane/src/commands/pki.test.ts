@@ -33,7 +33,7 @@ async function pki(...args: string[]): Promise<{ code: number; out: string }> {
 const init = (...flags: string[]): Promise<{ code: number; out: string }> =>
   pki('init', '--directory', folder.join('pki'), '--shard-urls=root=https://localhost:6444', ...flags);
 
-test('init makes everything, says so, and a second run makes nothing', async () => {
+test('init creates and reports all files, and a second run creates nothing', async () => {
   const first = await init();
   expect(first.code).toBe(0);
   expect(first.out).toContain('made    serving-ca.crt\n');
@@ -42,7 +42,7 @@ test('init makes everything, says so, and a second run makes nothing', async () 
   expect(again.out).toBe(`${folder.join('pki')}: 0 made, 0 renewed, ${first.out.match(/^made /gm)?.length} kept\n`);
 });
 
-test('init leaves whoever works with the kubeconfig where they are', async () => {
+test('init keeps the current context of admin.kubeconfig', async () => {
   const file = folder.join('pki', 'admin.kubeconfig');
   await init();
   const store = new KubeconfigStore({ files: [file] });
@@ -58,7 +58,7 @@ test('init leaves whoever works with the kubeconfig where they are', async () =>
   });
 });
 
-test('init refuses what makes no sense, before it makes anything', async () => {
+test('init rejects invalid options before it creates anything', async () => {
   expect(await init('--external-url', 'localhost')).toEqual({
     code: 1,
     out: '"localhost" is not https://<host>[:<port>]\nsee multiplane pki init --help\n',
@@ -67,13 +67,13 @@ test('init refuses what makes no sense, before it makes anything', async () => {
   expect(() => readFileSync(folder.join('pki', 'serving-ca.crt'))).toThrow('ENOENT');
 });
 
-test('issue makes a certificate of a user, once', async () => {
+test('issue creates a client certificate, once', async () => {
   const issue = (...flags: string[]): Promise<{ code: number; out: string }> =>
     pki('issue', '--directory', folder.join('pki'), 'alice', ...flags);
   expect((await issue('--user=alice')).out).toContain('client-ca.crt does not exist; run multiplane pki init');
   await init();
-  expect((await issue()).out).toContain('give either --hosts or --user');
-  expect((await issue('--hosts=a.example.org', '--groups=x')).out).toContain('--groups goes with --user');
+  expect((await issue()).out).toContain('exactly one of --hosts and --user is required');
+  expect((await issue('--hosts=a.example.org', '--groups=x')).out).toContain('--groups requires --user');
   expect((await issue('--user=alice', '--groups=a,b')).code).toBe(0);
   const made = readFileSync(folder.join('pki', 'alice', 'tls.crt'), 'utf8');
   expect((await issue('--user=alice')).out).toContain('--force replaces it');
@@ -82,7 +82,7 @@ test('issue makes a certificate of a user, once', async () => {
   expect(readFileSync(folder.join('pki', 'alice', 'tls.crt'), 'utf8')).not.toBe(made);
 });
 
-test('secrets prints what the chart mounts, and no key of an authority', async () => {
+test('secrets prints the Secrets of the chart, without the keys of CAs', async () => {
   const secrets = (): Promise<{ code: number; out: string }> =>
     pki('secrets', '--directory', folder.join('pki'), '--name-prefix=mp-', '--namespace=tenants');
   expect((await secrets()).out).toContain('serving-ca.crt does not exist; run multiplane pki init');

@@ -11,14 +11,14 @@ import {
 } from '@multiplane/component-base';
 import { version } from '../version.ts';
 
-/** Flags that every server has. */
+/** The options of every server. */
 interface CommonOptions {
   readonly v: number;
   readonly loggingFormat: 'text' | 'json';
   readonly features?: Pick<FeatureGates<string>, 'unknown'>;
 }
 
-/** `process.env` as the program was given it. */
+/** `process.env` of the program. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface ServerModules {
@@ -30,13 +30,13 @@ export interface ServerModules {
 export interface Server<Table extends OptionTable, Options extends CommonOptions> {
   readonly sections: Readonly<Record<string, OptionTable>>;
   readonly table: Table;
-  /** Throws OptionError for what does not fit together. */
+  /** Completes and validates the options. Throws OptionError. */
   readonly complete: (values: OptionValues<Table>) => Options;
   /** Runs until the signal aborts. */
   readonly run: (options: Options, modules: ServerModules) => Promise<void>;
 }
 
-/** A sub-command that parses its flags, starts its server and runs until a signal comes. */
+/** A sub-command that parses its flags and runs its server until SIGINT or SIGTERM. */
 export function serverCommand<Table extends OptionTable, Options extends CommonOptions>(
   { sections, table, complete, run }: Server<Table, Options>,
   environment: Environment,

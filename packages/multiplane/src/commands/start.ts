@@ -12,7 +12,7 @@ import { natsTargetOf } from '@multiplane/storage';
 import { embedVirtualWorkspaces } from '@multiplane/virtual-workspaces';
 import { serverCommand, type Environment } from './server-command.ts';
 
-/** A shard with whatever it is not told to find elsewhere in its own process; without any flags that is everything. */
+/** `multiplane start` and `shard`: a shard, and in the same process the servers that its flags do not name. */
 export const startCommand = (environment: Environment): Command =>
   serverCommand(
     {

@@ -7,7 +7,7 @@ import {
 } from '@multiplane/virtual-workspaces';
 import { serverCommand, type Environment } from './server-command.ts';
 
-/** The virtual workspaces of one shard, in a process of their own. */
+/** `multiplane virtual-workspaces`: the virtual workspaces of one shard as a separate process. */
 export const virtualWorkspacesCommand = (environment: Environment): Command =>
   serverCommand(
     {

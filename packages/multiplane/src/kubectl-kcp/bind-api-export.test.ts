@@ -4,26 +4,26 @@ import { parseBindRequest, type BindFlags } from './bind-api-export.ts';
 const parse = (reference: string | undefined, flags: Partial<BindFlags> = {}): ReturnType<typeof parseBindRequest> =>
   parseBindRequest(reference, { timeoutMs: 1000, ...flags });
 
-describe('what is to be bound', () => {
-  test('is an export in a workspace; the binding is named after it unless told otherwise', () => {
+describe('parseBindRequest', () => {
+  test('reads the workspace and name of the export, which is the default name of the binding', () => {
     expect(parse('root:org:provider:cowboys')).toMatchObject({
       path: 'root:org:provider',
       exportName: 'cowboys',
       bindingName: 'cowboys',
-      answers: [],
-      all: undefined,
+      claimStates: [],
+      allClaims: undefined,
     });
     expect(parse('root:cowboys', { name: 'mine' })).toMatchObject({ path: 'root', bindingName: 'mine' });
   });
 
-  test('may have answers to its claims', () => {
+  test('reads the states of claims', () => {
     const flags = { acceptPermissionClaim: ['configmaps.core', 'a.b.c'], rejectPermissionClaim: ['secrets.core'] };
-    expect(parse('root:x', flags).answers).toEqual([
+    expect(parse('root:x', flags).claimStates).toEqual([
       { group: '', resource: 'configmaps', state: 'Accepted' },
       { group: 'b.c', resource: 'a', state: 'Accepted' },
       { group: '', resource: 'secrets', state: 'Rejected' },
     ]);
-    expect(parse('root:x', { rejectAllPermissionClaims: true }).all).toBe('Rejected');
+    expect(parse('root:x', { rejectAllPermissionClaims: true }).allClaims).toBe('Rejected');
   });
 
   test.each<[string | undefined, Partial<BindFlags>, string]>([

@@ -4,11 +4,13 @@ import { poll } from '../kubectl-ws/poll.ts';
 import { parseWorkspaceUrl } from '../kubectl-ws/workspace-url.ts';
 import { changeClaims } from './claims.ts';
 import {
-  answered,
+  claimWithState,
   apiBindings,
   apiExports,
+  boundResourceRows,
   groupResourceText,
   parseGroupResource,
+  tableText,
   type Binding,
   type Claim,
   type ClaimState,
@@ -24,19 +26,19 @@ export interface BindFlags {
   readonly rejectAllPermissionClaims?: boolean;
 }
 
-/** `kubectl kcp bind apiexport`, checked. */
+/** The validated arguments of `kubectl kcp bind apiexport`. */
 export interface BindRequest {
   readonly path: string;
   readonly exportName: string;
   readonly bindingName: string;
   readonly timeoutMs: number;
-  /** Answers to single claims of the export. */
-  readonly answers: readonly { readonly group: string; readonly resource: string; readonly state: ClaimState }[];
-  /** The answer to all claims of the export. */
-  readonly all: ClaimState | undefined;
+  /** The state of individual claims. */
+  readonly claimStates: readonly { readonly group: string; readonly resource: string; readonly state: ClaimState }[];
+  /** The state of all claims. */
+  readonly allClaims: ClaimState | undefined;
 }
 
-/** Throws what kcp's plugin says about arguments that make no sense (C13.5). */
+/** Validates the arguments. Throws the texts of kcp's plugin. */
 export function parseBindRequest(reference: string | undefined, flags: BindFlags): BindRequest {
   const { acceptPermissionClaim: accept = [], rejectPermissionClaim: reject = [] } = flags;
   const [acceptAll, rejectAll] = [flags.acceptAllPermissionClaims === true, flags.rejectAllPermissionClaims === true];
@@ -74,11 +76,11 @@ export function parseBindRequest(reference: string | undefined, flags: BindFlags
     exportName,
     bindingName: flags.name ?? exportName,
     timeoutMs: flags.timeoutMs,
-    answers: [
+    claimStates: [
       ...accepted.map((claim) => ({ ...claim, state: 'Accepted' as const })),
       ...rejected.map((claim) => ({ ...claim, state: 'Rejected' as const })),
     ],
-    all: acceptAll ? 'Accepted' : rejectAll ? 'Rejected' : undefined,
+    allClaims: acceptAll ? 'Accepted' : rejectAll ? 'Rejected' : undefined,
   };
 }
 
@@ -92,8 +94,8 @@ function parseClaims(texts: readonly string[], what: string): { group: string; r
 }
 
 /**
- * Creates a binding and waits until it is bound. Claims are answered as the export makes them. Whoever may bind an export
- * need not be allowed to read it: then claims are answered afterwards, from what the binding itself tells about them.
+ * Creates an APIBinding and waits until it is bound. A user who may bind an export need not be allowed to read it; in that
+ * case claims are accepted or rejected afterwards, from `status.exportPermissionClaims` of the binding.
  */
 export async function bindApiExport(request: BindRequest, { client, url, out }: CommandModules): Promise<void> {
   const { path, exportName, bindingName } = request;
@@ -105,7 +107,7 @@ export async function bindApiExport(request: BindRequest, { client, url, out }: 
     metadata: { name: bindingName },
     spec: {
       reference: { export: { path, name: exportName } },
-      ...(claims === undefined ? {} : { permissionClaims: answersTo(claims, request) }),
+      ...(claims === undefined ? {} : { permissionClaims: claimsFor(claims, request) }),
     },
   };
   try {
@@ -119,28 +121,37 @@ export async function bindApiExport(request: BindRequest, { client, url, out }: 
     last = await client.objects.get<Binding>(apiBindings, { workspace, name: bindingName });
     return last.status?.phase === 'Bound' ? last : undefined;
   });
-  if (bound === undefined) throw new Error(`could not bind ${bindingName}: context deadline exceeded${whyNot(last)}`);
-  if (claims === undefined && isAboutClaims(request))
+  if (bound === undefined)
+    throw new Error(`could not bind ${bindingName}: context deadline exceeded${failedConditions(last)}`);
+  if (claims === undefined && specifiesClaims(request))
     await changeClaims(bindingName, { client, url }, ({ status }) =>
-      answersTo(status?.exportPermissionClaims ?? [], request),
+      claimsFor(status?.exportPermissionClaims ?? [], request),
     );
   out(`${bindingName} created and bound.`);
+  printVirtualResources(bound, out);
 }
 
-const isAboutClaims = ({ answers, all }: BindRequest): boolean => answers.length > 0 || all !== undefined;
+/** Prints nothing without virtual resources: kcp's plugin has no such output. */
+function printVirtualResources(bound: Binding, out: CommandModules['out']): void {
+  const rows = boundResourceRows(bound);
+  if (rows.some(([, storage]) => storage === 'virtual')) out(tableText([['RESOURCE', 'STORAGE'], ...rows]));
+}
 
-/** What the export claims; undefined when nothing is to be said about it, or the caller may not read it. */
+const specifiesClaims = ({ claimStates, allClaims }: BindRequest): boolean =>
+  claimStates.length > 0 || allClaims !== undefined;
+
+/** The claims of the export; undefined when the request does not specify any, or the user may not read the export. */
 async function exportedClaims(
   request: BindRequest,
   client: CommandModules['client'],
 ): Promise<readonly Claim[] | undefined> {
-  if (!isAboutClaims(request)) return undefined;
+  if (!specifiesClaims(request)) return undefined;
   const { path, exportName } = request;
   try {
     const object = await client.objects.get<Export>(apiExports, { workspace: path, name: exportName });
     return object.spec?.permissionClaims ?? [];
   } catch (error) {
-    // Creating the binding tells what is wrong about an export that is not there.
+    // Creating the binding reports a missing export.
     if (isStatusError(error) && (error.code === 403 || error.code === 404)) return undefined;
     throw new Error(`failed to get APIExport ${JSON.stringify(exportName)}: ${(error as Error).message}`, {
       cause: error,
@@ -148,17 +159,17 @@ async function exportedClaims(
   }
 }
 
-/** The claims of the binding. What is answered and not claimed is kept as it was typed, for the day it is. */
-function answersTo(exported: readonly Claim[], { answers, all }: BindRequest): Claim[] {
-  if (all !== undefined) return exported.map((claim) => answered(claim, all));
-  return answers.flatMap(({ group, resource, state }) => {
-    const meant = exported.filter((claim) => claim.resource === resource && (claim.group ?? '') === group);
-    return (meant.length === 0 ? [{ group, resource }] : meant).map((claim) => answered(claim, state));
+/** The claims of the binding. A claim that the export does not have is added as specified. */
+function claimsFor(exported: readonly Claim[], { claimStates, allClaims }: BindRequest): Claim[] {
+  if (allClaims !== undefined) return exported.map((claim) => claimWithState(claim, allClaims));
+  return claimStates.flatMap(({ group, resource, state }) => {
+    const matching = exported.filter((claim) => claim.resource === resource && (claim.group ?? '') === group);
+    return (matching.length === 0 ? [{ group, resource }] : matching).map((claim) => claimWithState(claim, state));
   });
 }
 
-/** What the conditions of a binding that is not bound say. */
-function whyNot(binding: Binding | undefined): string {
+/** The failed conditions of a binding that is not bound. */
+function failedConditions(binding: Binding | undefined): string {
   const failures = (binding?.status?.conditions ?? []).filter(
     ({ type, status, message = '' }) => type !== 'Ready' && status === 'False' && message !== '',
   );

@@ -4,7 +4,7 @@ import { parseWorkspaceUrl } from '../kubectl-ws/workspace-url.ts';
 import {
   apiBindings,
   claimRows,
-  decide,
+  updateClaims,
   tableText,
   type Binding,
   type Claim,
@@ -14,29 +14,29 @@ import {
 
 const maxConflicts = 10;
 
-/** `kubectl kcp claims get apibinding [<name>]` (C13.6). */
+/** `kubectl kcp claims get apibinding [<name>]`. */
 export async function getClaims(name: string | undefined, { client, url, out }: CommandModules): Promise<void> {
   const { path: workspace } = parseWorkspaceUrl(url);
   const bindings =
     name === undefined
-      ? await explained(`error listing APIBindings in ${JSON.stringify(workspace)} workspace`, () =>
+      ? await withErrorPrefix(`error listing APIBindings in ${JSON.stringify(workspace)} workspace`, () =>
           client.objects.list<Binding>(apiBindings, workspace),
         )
-      : await explained('error finding APIBinding', async () => [
+      : await withErrorPrefix('error finding APIBinding', async () => [
           await client.objects.get<Binding>(apiBindings, { workspace, name }),
         ]);
   out(tableText([['APIBINDING', 'GROUP-RESOURCE', 'VERBS', 'STATUS'], ...claimRows(bindings)]));
 }
 
-/** `kubectl kcp claims accept|reject <apibinding>` (C13.6). */
+/** `kubectl kcp claims accept|reject <apibinding>`. */
 export async function setClaims(
   name: string,
   filter: ClaimFilter,
   state: ClaimState,
   modules: CommandModules,
 ): Promise<void> {
-  await explained(`error updating permission claim for APIBinding ${JSON.stringify(name)}`, () =>
-    answerClaims(name, filter, state, modules),
+  await withErrorPrefix(`error updating permission claim for APIBinding ${JSON.stringify(name)}`, () =>
+    setClaimStates(name, filter, state, modules),
   );
   const what =
     filter.resource !== undefined
@@ -47,22 +47,22 @@ export async function setClaims(
   modules.out(`${what}on APIBinding ${JSON.stringify(name)} is ${state.toLowerCase()}`);
 }
 
-/** Answers claims of a binding. Throws when there is no such claim. */
-async function answerClaims(
+/** Sets the state of claims of a binding. Throws when no claim matches. */
+async function setClaimStates(
   name: string,
   filter: ClaimFilter,
   state: ClaimState,
   modules: Pick<CommandModules, 'client' | 'url'>,
 ): Promise<void> {
   await changeClaims(name, modules, (binding) => {
-    const claims = decide(binding, filter, state);
+    const claims = updateClaims(binding, filter, state);
     if (claims !== undefined) return claims;
-    const meant = filter.resource ?? `with identity hash ${filter.identityHash ?? ''}`;
-    throw new Error(`neither it nor its APIExport has a permission claim ${meant}`);
+    const wanted = filter.resource ?? `with identity hash ${filter.identityHash ?? ''}`;
+    throw new Error(`neither it nor its APIExport has a permission claim ${wanted}`);
   });
 }
 
-/** Writes the claims of a binding; once more when somebody else, mostly its controller, wrote it in between. */
+/** Updates the claims of a binding; retries on conflicts, mostly with its controller. */
 export async function changeClaims(
   name: string,
   { client, url }: Pick<CommandModules, 'client' | 'url'>,
@@ -81,10 +81,10 @@ export async function changeClaims(
   }
 }
 
-async function explained<T>(what: string, action: () => Promise<T>): Promise<T> {
+async function withErrorPrefix<T>(prefix: string, action: () => Promise<T>): Promise<T> {
   try {
     return await action();
   } catch (error) {
-    throw new Error(`${what}: ${(error as Error).message}`, { cause: error });
+    throw new Error(`${prefix}: ${(error as Error).message}`, { cause: error });
   }
 }

@@ -2,7 +2,7 @@ import type { GroupVersionResource, KubeObject } from '@multiplane/apimachinery'
 
 export const cowboys: GroupVersionResource = { group: 'wildwest.dev', version: 'v1alpha1', resource: 'cowboys' };
 
-/** The API that the quickstart offers and binds (C13.8). */
+/** The sample API of the quickstart. */
 export const cowboysSchema: KubeObject = {
   apiVersion: 'apis.kcp.io/v1alpha1',
   kind: 'APIResourceSchema',
@@ -18,13 +18,16 @@ export const cowboysSchema: KubeObject = {
         storage: true,
         schema: {
           type: 'object',
-          description: 'Somebody who rides through the west.',
+          description: 'A sample resource.',
           properties: {
             apiVersion: { type: 'string' },
             kind: { type: 'string' },
             metadata: { type: 'object' },
             spec: { type: 'object', properties: { intent: { type: 'string', description: 'good, bad or ugly' } } },
-            status: { type: 'object', properties: { result: { type: 'string', description: 'what came of it' } } },
+            status: {
+              type: 'object',
+              properties: { result: { type: 'string', description: 'outcome of the intent' } },
+            },
           },
         },
         subresources: { status: {} },

@@ -1,5 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
-import { answered, claimRows, decide, tableText, type Binding, type Claim } from './permission-claims.ts';
+import {
+  boundResourceRows,
+  claimWithState,
+  claimRows,
+  updateClaims,
+  tableText,
+  type Binding,
+  type Claim,
+} from './permission-claims.ts';
 
 const configMaps: Claim = { group: '', resource: 'configmaps', verbs: ['get', 'list'] };
 const sheriffs: Claim = {
@@ -18,9 +26,9 @@ const binding = (own: readonly Claim[] | undefined, exported: readonly Claim[]):
   status: { exportPermissionClaims: exported },
 });
 
-describe('an answer to a claim', () => {
-  test('keeps the identity of what is claimed, the verbs and the selector that the export proposes', () => {
-    expect(answered(sheriffs, 'Accepted')).toEqual({
+describe('claimWithState', () => {
+  test('copies identity hash, verbs and default selector of the export', () => {
+    expect(claimWithState(sheriffs, 'Accepted')).toEqual({
       group: 'wild.west',
       resource: 'sheriffs',
       verbs: ['*'],
@@ -30,8 +38,8 @@ describe('an answer to a claim', () => {
     });
   });
 
-  test('is for all objects where the export proposes nothing', () => {
-    expect(answered(configMaps, 'Rejected')).toEqual({
+  test('selects all objects when the export has no default selector', () => {
+    expect(claimWithState(configMaps, 'Rejected')).toEqual({
       resource: 'configmaps',
       verbs: ['get', 'list'],
       selector: { matchAll: true },
@@ -40,40 +48,44 @@ describe('an answer to a claim', () => {
   });
 });
 
-describe('accepting and rejecting', () => {
-  test('adds claims that the binding lacks', () => {
-    expect(decide(binding(undefined, [configMaps, sheriffs]), { resource: 'configmaps.core' }, 'Accepted')).toEqual([
-      answered(configMaps, 'Accepted'),
-    ]);
+describe('updateClaims', () => {
+  test('adds claims that the binding does not specify', () => {
+    expect(
+      updateClaims(binding(undefined, [configMaps, sheriffs]), { resource: 'configmaps.core' }, 'Accepted'),
+    ).toEqual([claimWithState(configMaps, 'Accepted')]);
   });
 
-  test('without a filter answers all of them, and keeps what was said about them before', () => {
-    const own = { ...answered(configMaps, 'Accepted'), selector: { matchLabels: { a: 'b' } } };
-    expect(decide(binding([own], [configMaps, sheriffs]), {}, 'Rejected')).toEqual([
+  test('changes the state of all claims without a filter, and keeps their other fields', () => {
+    const own = { ...claimWithState(configMaps, 'Accepted'), selector: { matchLabels: { a: 'b' } } };
+    expect(updateClaims(binding([own], [configMaps, sheriffs]), {}, 'Rejected')).toEqual([
       { ...own, state: 'Rejected' },
-      answered(sheriffs, 'Rejected'),
+      claimWithState(sheriffs, 'Rejected'),
     ]);
   });
 
-  test('tells claims on the same resource of two providers apart', () => {
+  test('distinguishes claims on the same resource of two providers', () => {
     const others = { ...sheriffs, identityHash: 'def' };
-    expect(decide(binding([], [sheriffs, others]), { identityHash: 'def' }, 'Accepted')).toEqual([
-      answered(others, 'Accepted'),
+    expect(updateClaims(binding([], [sheriffs, others]), { identityHash: 'def' }, 'Accepted')).toEqual([
+      claimWithState(others, 'Accepted'),
     ]);
     expect(
-      decide(binding([], [sheriffs, others]), { resource: 'sheriffs.wild.west', identityHash: 'nobody' }, 'Accepted'),
+      updateClaims(
+        binding([], [sheriffs, others]),
+        { resource: 'sheriffs.wild.west', identityHash: 'nobody' },
+        'Accepted',
+      ),
     ).toBeUndefined();
   });
 
-  test('knows when nobody claims it', () => {
-    expect(decide(binding([], [configMaps]), { resource: 'secrets.core' }, 'Accepted')).toBeUndefined();
-    expect(decide(binding([], []), {}, 'Accepted')).toEqual([]);
+  test('is undefined when no claim matches', () => {
+    expect(updateClaims(binding([], [configMaps]), { resource: 'secrets.core' }, 'Accepted')).toBeUndefined();
+    expect(updateClaims(binding([], []), {}, 'Accepted')).toEqual([]);
   });
 });
 
-test('the table has a row for each claim that is answered', () => {
+test('the table has a row for each claim of a binding', () => {
   const rows = claimRows([
-    binding([answered(configMaps, 'Accepted'), answered(sheriffs, 'Rejected')], []),
+    binding([claimWithState(configMaps, 'Accepted'), claimWithState(sheriffs, 'Rejected')], []),
     binding(undefined, [configMaps]),
   ]);
   expect(tableText([['APIBINDING', 'GROUP-RESOURCE', 'VERBS', 'STATUS'], ...rows])).toBe(
@@ -83,4 +95,18 @@ test('the table has a row for each claim that is answered', () => {
       'mine         sheriffs.wild.west   *          Rejected',
     ].join('\n'),
   );
+});
+
+test('boundResourceRows distinguishes stored from virtual resources', () => {
+  const boundResources = [
+    { group: 'cloud.example.com', resource: 'instances', storageVersions: ['v1'] },
+    { group: 'cloud.example.com', resource: 'cpuflavors' },
+    { resource: 'notes', storageVersions: [] },
+  ];
+  expect(boundResourceRows({ ...binding(undefined, []), status: { boundResources } })).toEqual([
+    ['instances.cloud.example.com', 'stored'],
+    ['cpuflavors.cloud.example.com', 'virtual'],
+    ['notes', 'virtual'],
+  ]);
+  expect(boundResourceRows(binding(undefined, []))).toEqual([]);
 });

@@ -25,31 +25,39 @@ interface Condition {
   readonly message?: string;
 }
 
+interface BoundResource {
+  readonly group?: string;
+  readonly resource: string;
+  /** Absent or empty: the objects are virtual, i.e. not stored in the workspace of the binding. */
+  readonly storageVersions?: readonly string[];
+}
+
 export type Binding = KubeObject & {
   readonly spec?: { readonly permissionClaims?: readonly Claim[] };
   readonly status?: {
     readonly phase?: string;
+    readonly boundResources?: readonly BoundResource[];
     readonly conditions?: readonly Condition[];
     readonly exportPermissionClaims?: readonly Claim[];
   };
 };
 
-/** Which claims are meant; without either all of them. */
+/** Selects claims; all of them without either field. */
 export interface ClaimFilter {
   /** As on the command line: `configmaps.core`, `widgets.example.com`. */
   readonly resource?: string | undefined;
   readonly identityHash?: string | undefined;
 }
 
-/** `resource.group`; the group of what has none is `core`, or left out. */
+/** Parses `resource.group`; the core group is `core` or omitted. */
 export function parseGroupResource(text: string): { readonly group: string; readonly resource: string } {
   const dot = text.indexOf('.');
   const group = dot < 0 ? '' : text.slice(dot + 1);
   return { group: group === 'core' ? '' : group, resource: dot < 0 ? text : text.slice(0, dot) };
 }
 
-/** As the plugins print it: `configmaps`, `widgets.example.com`. */
-export const groupResourceText = ({ group = '', resource }: Claim): string =>
+/** Formats `configmaps` or `widgets.example.com`. */
+export const groupResourceText = ({ group = '', resource }: Pick<Claim, 'group' | 'resource'>): string =>
   group === '' ? resource : `${resource}.${group}`;
 
 const isSameClaim = (a: Claim, b: Claim): boolean =>
@@ -64,10 +72,13 @@ function matches(claim: Claim, filter: ClaimFilter): boolean {
 }
 
 /**
- * What a binding says to a claim of its export: no more than is asked for. Unlike with kcp's plugin, identity hash, verbs
- * and default selector are the export's: without the hash a claim on another provider's API names nothing (C13.5).
+ * The claim of a binding for a claim of its export, with the given state. Unlike kcp's plugin, it copies identity hash,
+ * verbs and default selector of the export: without the hash, a claim on another provider's API matches nothing.
  */
-export function answered({ group, resource, verbs, identityHash, defaultSelector }: Claim, state: ClaimState): Claim {
+export function claimWithState(
+  { group, resource, verbs, identityHash, defaultSelector }: Claim,
+  state: ClaimState,
+): Claim {
   return {
     ...(group === undefined || group === '' ? {} : { group }),
     resource,
@@ -80,25 +91,24 @@ export function answered({ group, resource, verbs, identityHash, defaultSelector
 }
 
 /**
- * The claims of a binding after some were accepted or rejected: those it answers already get the state and keep the rest,
- * those of the export that it lacks are added (the reference reports success and leaves them out). Undefined when there
- * is no such claim.
+ * The claims of a binding with the state of the selected ones changed. Selected claims of the export that the binding does
+ * not specify are added; kcp's plugin reports success without adding them. Undefined when no claim matches.
  */
-export function decide(binding: Binding, filter: ClaimFilter, state: ClaimState): Claim[] | undefined {
+export function updateClaims(binding: Binding, filter: ClaimFilter, state: ClaimState): Claim[] | undefined {
   const own = binding.spec?.permissionClaims ?? [];
   const exported = binding.status?.exportPermissionClaims ?? [];
   const missing = exported.filter(
     (claim) => matches(claim, filter) && !own.some((candidate) => isSameClaim(candidate, claim)),
   );
-  const isAboutAll = filter.resource === undefined && filter.identityHash === undefined;
-  if (!isAboutAll && missing.length === 0 && !own.some((claim) => matches(claim, filter))) return undefined;
+  const selectsAll = filter.resource === undefined && filter.identityHash === undefined;
+  if (!selectsAll && missing.length === 0 && !own.some((claim) => matches(claim, filter))) return undefined;
   return [
     ...own.map((claim) => (matches(claim, filter) ? { ...claim, state } : claim)),
-    ...missing.map((claim) => answered(claim, state)),
+    ...missing.map((claim) => claimWithState(claim, state)),
   ];
 }
 
-/** Rows of `kubectl kcp claims get apibinding`: one for each claim that a binding answers (C13.6). */
+/** Rows of `kubectl kcp claims get apibinding`: one per claim of a binding. */
 export function claimRows(bindings: readonly Binding[]): string[][] {
   return bindings.flatMap(({ metadata, spec }) =>
     (spec?.permissionClaims ?? []).map((claim) => [
@@ -110,7 +120,15 @@ export function claimRows(bindings: readonly Binding[]): string[][] {
   );
 }
 
-/** Columns three blanks apart, as kubectl prints tables. */
+/** Rows of the table that `kubectl kcp bind apiexport` prints: bound resources and where their objects come from. */
+export function boundResourceRows({ status }: Binding): string[][] {
+  return (status?.boundResources ?? []).map(({ group = '', resource, storageVersions = [] }) => [
+    groupResourceText({ group, resource }),
+    storageVersions.length === 0 ? 'virtual' : 'stored',
+  ]);
+}
+
+/** Columns separated by three spaces, as kubectl prints tables. */
 export function tableText(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
   return rows

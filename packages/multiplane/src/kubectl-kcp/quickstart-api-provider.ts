@@ -2,7 +2,7 @@ import { isStatusError, type GroupVersionResource, type KubeObject } from '@mult
 import { poll } from '../kubectl-ws/poll.ts';
 import { cowboys, cowboysExport, cowboysSchema, sampleCowboy } from './cowboys.ts';
 import { apiBindings, apiExports, type Binding } from './permission-claims.ts';
-import { createUnlessThere, tellingObject, tellingWorkspace } from './quickstart-workspace.ts';
+import { createIfNotExists, ensureObjectAndReport, ensureWorkspaceAndReport } from './quickstart-workspace.ts';
 import {
   organizationName,
   type QuickstartContext,
@@ -16,7 +16,7 @@ const apiResourceSchemas: GroupVersionResource = {
   resource: 'apiresourceschemas',
 };
 
-/** A workspace that offers an API and one that has bound it. */
+/** A workspace that exports an API and one that binds it. */
 export function apiProviderScenario({ namePrefix: prefix }: QuickstartFlags): Scenario {
   const names = {
     org: organizationName(prefix),
@@ -25,7 +25,7 @@ export function apiProviderScenario({ namePrefix: prefix }: QuickstartFlags): Sc
   };
   const quoted = JSON.stringify;
   const universal = (name: string, { paths }: QuickstartContext) =>
-    ({ parent: known(paths.org), name, type: 'universal', prefix }) as const;
+    ({ parent: required(paths.org), name, type: 'universal', prefix }) as const;
   return {
     name: 'api-provider',
     workspaceNames: Object.values(names),
@@ -34,7 +34,7 @@ export function apiProviderScenario({ namePrefix: prefix }: QuickstartFlags): Sc
       {
         description: `Creating organization workspace ${quoted(names.org)}`,
         run: async (context) => {
-          context.paths.org = await tellingWorkspace(
+          context.paths.org = await ensureWorkspaceAndReport(
             { parent: 'root', name: names.org, type: 'organization', prefix },
             context,
           );
@@ -43,21 +43,22 @@ export function apiProviderScenario({ namePrefix: prefix }: QuickstartFlags): Sc
       {
         description: `Creating service provider workspace ${quoted(names.provider)}`,
         run: async (context) => {
-          context.paths.provider = await tellingWorkspace(universal(names.provider, context), context);
+          context.paths.provider = await ensureWorkspaceAndReport(universal(names.provider, context), context);
         },
       },
       {
         description: 'Applying APIResourceSchema',
-        run: (context) => tellingObject(apiResourceSchemas, known(context.paths.provider), cowboysSchema, context),
+        run: (context) =>
+          ensureObjectAndReport(apiResourceSchemas, required(context.paths.provider), cowboysSchema, context),
       },
       {
         description: 'Applying APIExport',
-        run: (context) => tellingObject(apiExports, known(context.paths.provider), cowboysExport, context),
+        run: (context) => ensureObjectAndReport(apiExports, required(context.paths.provider), cowboysExport, context),
       },
       {
         description: `Creating consumer workspace ${quoted(names.consumer)}`,
         run: async (context) => {
-          context.paths.consumer = await tellingWorkspace(universal(names.consumer, context), context);
+          context.paths.consumer = await ensureWorkspaceAndReport(universal(names.consumer, context), context);
         },
       },
       { description: 'Creating APIBinding in consumer workspace', run: bindCowboys },
@@ -65,7 +66,7 @@ export function apiProviderScenario({ namePrefix: prefix }: QuickstartFlags): Sc
     samples: [
       {
         description: `Applying sample Cowboy resource in ${quoted(names.consumer)}`,
-        run: (context) => tellingObject(cowboys, known(context.paths.consumer), sampleCowboy, context),
+        run: (context) => ensureObjectAndReport(cowboys, required(context.paths.consumer), sampleCowboy, context),
       },
     ],
     entry: ({ consumer }) => consumer,
@@ -76,10 +77,10 @@ export function apiProviderScenario({ namePrefix: prefix }: QuickstartFlags): Sc
         |   +-- APIResourceSchema: today.cowboys.wildwest.dev
         |   +-- APIExport: cowboys
         +-- ${names.consumer} (universal) - API consumer
-            +-- APIBinding: cowboys -> ${known(provider)}:cowboys
+            +-- APIBinding: cowboys -> ${required(provider)}:cowboys
 
   Try it out:
-    kubectl ws :${known(consumer)}${withSamples ? '' : tryCowboy}
+    kubectl ws :${required(consumer)}${withSamples ? '' : tryCowboy}
     kubectl get cowboys
 
   Cleanup:
@@ -98,30 +99,30 @@ const tryCowboy = `
       intent: good
     EOF`;
 
-/** An export made a moment ago on another shard is known a moment later. */
-const exportSettlesMs = 10_000;
+/** How long a new export of another shard may be unknown to admission, which then forbids the binding. */
+const exportReplicationMs = 10_000;
 
 async function bindCowboys({ modules: { client, out }, deadline, paths }: QuickstartContext): Promise<void> {
-  const workspace = known(paths.consumer);
+  const workspace = required(paths.consumer);
   const name = 'cowboys';
   const object: KubeObject = {
     apiVersion: 'apis.kcp.io/v1alpha2',
     kind: 'APIBinding',
     metadata: { name },
-    spec: { reference: { export: { path: known(paths.provider), name: 'cowboys' } } },
+    spec: { reference: { export: { path: required(paths.provider), name: 'cowboys' } } },
   };
-  let refusal: unknown;
-  const creation = await poll(exportSettlesMs, async () => {
+  let rejection: unknown;
+  const creation = await poll(exportReplicationMs, async () => {
     try {
-      return { existed: await createUnlessThere(() => client.objects.create(apiBindings, workspace, object)) };
+      return { existed: await createIfNotExists(() => client.objects.create(apiBindings, workspace, object)) };
     } catch (error) {
       if (!isStatusError(error, 'Forbidden')) throw error;
-      refusal = error;
+      rejection = error;
       return undefined;
     }
   });
   if (creation === undefined)
-    throw new Error(`creating APIBinding "${name}": ${(refusal as Error).message}`, { cause: refusal });
+    throw new Error(`creating APIBinding "${name}": ${(rejection as Error).message}`, { cause: rejection });
   const bound = await poll(deadline - performance.now(), async () => {
     const binding = await client.objects.get<Binding>(apiBindings, { workspace, name });
     return binding.status?.phase === 'Bound' ? true : undefined;
@@ -130,7 +131,7 @@ async function bindCowboys({ modules: { client, out }, deadline, paths }: Quicks
   out(`  APIBinding "${name}" ${creation.existed ? 'already exists' : 'created and bound'}`);
 }
 
-function known(path: string | undefined): string {
-  if (path === undefined) throw new Error('a workspace of the scenario was not made');
+function required(path: string | undefined): string {
+  if (path === undefined) throw new Error('a workspace of the scenario was not created');
   return path;
 }

@@ -12,10 +12,10 @@ export interface QuickstartFlags {
   readonly treeSeed: number;
 }
 
-/** What the steps of a scenario work with, and leave to each other. */
+/** The dependencies and shared state of the steps. */
 export interface QuickstartContext {
   readonly modules: CommandModules;
-  /** When the whole must be done (milliseconds of `performance.now`). */
+  /** Deadline of all steps, in milliseconds of `performance.now`. */
   readonly deadline: number;
   readonly paths: { org?: string; provider?: string; consumer?: string };
 }
@@ -25,16 +25,16 @@ export interface QuickstartStep {
   run(context: QuickstartContext): Promise<void>;
 }
 
-/** A set-up that can be made and taken down again: everything in it is below one organization. */
+/** A sample installation below one organization, which can be created and deleted. */
 export interface Scenario {
   readonly name: string;
-  /** Names of workspaces that it makes, the longest among them. */
+  /** Names of its workspaces, at least the longest one, for validation. */
   readonly workspaceNames: readonly string[];
   readonly steps: readonly QuickstartStep[];
   readonly samples: readonly QuickstartStep[];
-  /** What deleting the organization takes with it. */
+  /** Describes what is deleted with the organization. */
   readonly cascades: string;
-  /** Where `--enter` leads. */
+  /** The workspace path of `--enter`. */
   entry(paths: QuickstartContext['paths']): string | undefined;
   summary(paths: QuickstartContext['paths'], withSamples: boolean): string;
 }

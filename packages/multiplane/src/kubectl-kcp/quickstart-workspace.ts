@@ -14,12 +14,12 @@ export const workspaces: GroupVersionResource = {
 export interface QuickstartWorkspace {
   readonly parent: string;
   readonly name: string;
-  /** A type of root. */
+  /** A workspace type of root. */
   readonly type: 'organization' | 'universal';
   readonly prefix: string;
 }
 
-/** Creates a workspace or takes the one that is there, and waits until it can be used. */
+/** Creates a workspace unless it exists, and waits until it is ready and reachable. */
 export async function ensureWorkspace(
   { parent, name, type, prefix }: QuickstartWorkspace,
   { modules: { client }, deadline }: QuickstartContext,
@@ -30,16 +30,16 @@ export async function ensureWorkspace(
     metadata: { name, labels: { 'kcp.io/quickstart': 'true', 'kcp.io/quickstart-prefix': prefix } },
     spec: { type: { name: type, path: 'root' } },
   };
-  const existed = await createUnlessThere(() => client.objects.create(workspaces, parent, object));
+  const existed = await createIfNotExists(() => client.objects.create(workspaces, parent, object));
   let last: WorkspaceView | undefined;
   const ready = await poll(deadline - performance.now(), async () => {
     last = await client.get(parent, name);
     return last?.phase === 'Ready' ? last : undefined;
   });
   if (ready === undefined) {
-    const why = last?.obstacle === undefined ? '' : `: ${last.obstacle.text}`;
+    const reason = last?.unmetCondition === undefined ? '' : `: ${last.unmetCondition.text}`;
     throw new Error(
-      `timed out waiting for workspace ${JSON.stringify(name)} to become ready (current phase: ${last?.phase ?? ''})${why}`,
+      `timed out waiting for workspace ${JSON.stringify(name)} to become ready (current phase: ${last?.phase ?? ''})${reason}`,
     );
   }
   const { path } = parseWorkspaceUrl(ready.url);
@@ -47,27 +47,30 @@ export async function ensureWorkspace(
   return { path, existed };
 }
 
-/** Like {@link ensureWorkspace}, and says what came of it. */
-export async function tellingWorkspace(workspace: QuickstartWorkspace, context: QuickstartContext): Promise<string> {
+/** {@link ensureWorkspace} with a line of output. */
+export async function ensureWorkspaceAndReport(
+  workspace: QuickstartWorkspace,
+  context: QuickstartContext,
+): Promise<string> {
   const { path, existed } = await ensureWorkspace(workspace, context);
   const how = existed ? 'already exists' : 'created and ready';
   context.modules.out(`  Workspace ${JSON.stringify(workspace.name)} ${how} at ${path}`);
   return path;
 }
 
-/** Creates an object or leaves the one that is there, and says what came of it. */
-export async function tellingObject(
+/** Creates an object unless it exists, with a line of output. */
+export async function ensureObjectAndReport(
   resource: GroupVersionResource,
   workspace: string,
   object: KubeObject,
   { modules: { client, out } }: QuickstartContext,
 ): Promise<void> {
-  const existed = await createUnlessThere(() => client.objects.create(resource, workspace, object));
+  const existed = await createIfNotExists(() => client.objects.create(resource, workspace, object));
   out(`  ${object.kind} ${JSON.stringify(object.metadata.name)} ${existed ? 'already exists' : 'created'}`);
 }
 
-/** Whether it was there before. */
-export async function createUnlessThere(create: () => Promise<unknown>): Promise<boolean> {
+/** Returns whether the object existed. */
+export async function createIfNotExists(create: () => Promise<unknown>): Promise<boolean> {
   try {
     await create();
     return false;

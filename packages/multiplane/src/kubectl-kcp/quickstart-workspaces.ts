@@ -1,4 +1,4 @@
-import { ensureWorkspace, tellingWorkspace } from './quickstart-workspace.ts';
+import { ensureWorkspace, ensureWorkspaceAndReport } from './quickstart-workspace.ts';
 import {
   organizationName,
   type QuickstartContext,
@@ -7,18 +7,18 @@ import {
 } from './quickstart-scenario.ts';
 
 const progressEvery = 25;
-/** Workspaces under way at a time. */
-const parallel = 8;
+/** Workspaces that are created concurrently. */
+const concurrency = 8;
 
-/** A workspace of the tree; the organization is its root, at depth 0. */
+/** A workspace of the tree, whose root is the organization at depth 0. */
 export interface TreeNode {
   readonly name: string;
   readonly depth: number;
-  /** Place of the parent in the list; the organization's is its own. */
+  /** Index of the parent in the list; that of the organization is its own. */
   readonly parent: number;
 }
 
-/** A random tree, always the same one for the same seed. Parents come before their children. */
+/** A random tree, deterministic for a seed. Parents precede their children. */
 export function randomTree(options: {
   readonly prefix: string;
   readonly count: number;
@@ -39,7 +39,7 @@ export function randomTree(options: {
 
 const childName = (prefix: string, number: number): string => `${prefix}-ws-${number}`;
 
-/** An organization with a random tree of workspaces, to try what many of them do. */
+/** An organization with a random tree of workspaces, for load tests. */
 export function workspacesScenario(flags: QuickstartFlags): Scenario {
   const { namePrefix: prefix, treeDepth: depth, treeCount: count } = flags;
   if (!Number.isSafeInteger(depth) || depth < 1) throw new Error(`--tree-depth must be >= 1, got ${depth}`);
@@ -54,7 +54,7 @@ export function workspacesScenario(flags: QuickstartFlags): Scenario {
       {
         description: `Creating organization workspace ${JSON.stringify(org)}`,
         run: async (context) => {
-          context.paths.org = await tellingWorkspace(
+          context.paths.org = await ensureWorkspaceAndReport(
             { parent: 'root', name: org, type: 'organization', prefix },
             context,
           );
@@ -83,7 +83,7 @@ export function workspacesScenario(flags: QuickstartFlags): Scenario {
   };
 }
 
-/** Several at a time, each as soon as its parent is there. */
+/** Creates the workspaces concurrently, each once its parent exists. */
 async function createTree(nodes: readonly TreeNode[], prefix: string, context: QuickstartContext): Promise<void> {
   const { out } = context.modules;
   if (nodes.length <= 1) return out('  No child workspaces to create (count=0)');
@@ -94,7 +94,7 @@ async function createTree(nodes: readonly TreeNode[], prefix: string, context: Q
   for (let index = 1; index < nodes.length; index++)
     paths.push(new Promise<string>((resolve) => (settle[index] = resolve)));
 
-  // The list has parents first: whoever waits for a parent waits for somebody who is at work on it.
+  // Parents precede their children in the list, so the workspace that a worker waits for is already in progress.
   const work = async (): Promise<void> => {
     while (next < nodes.length) {
       const index = next++;
@@ -117,10 +117,10 @@ async function createTree(nodes: readonly TreeNode[], prefix: string, context: Q
       }
     }
   };
-  await Promise.all(Array.from({ length: parallel }, work));
+  await Promise.all(Array.from({ length: concurrency }, work));
 }
 
-/** Numbers from 0 to below 1 (mulberry32): good enough to shape a tree, and the same everywhere. */
+/** Deterministic random numbers in [0, 1) (mulberry32). */
 function generator(seed: number): () => number {
   let state = Math.trunc(seed) % 2 ** 32;
   return () => {

@@ -12,10 +12,10 @@ const flags: QuickstartFlags = {
   treeSeed: 1,
 };
 
-describe('a random tree', () => {
+describe('random tree', () => {
   const tree = (seed: number): TreeNode[] => randomTree({ prefix: 'q', count: 200, depth: 3, seed });
 
-  test('has as many workspaces as asked for, no deeper than asked for, parents first', () => {
+  test('has the given number of workspaces and maximum depth, parents first', () => {
     const nodes = tree(7);
     expect(nodes).toHaveLength(201);
     for (const [index, { depth, parent }] of nodes.entries()) {
@@ -27,13 +27,13 @@ describe('a random tree', () => {
     expect(new Set(nodes.map(({ name }) => name)).size).toBe(201);
   });
 
-  test('is the same for the same seed, and another for another one', () => {
+  test('is deterministic for a seed, and differs between seeds', () => {
     expect(tree(7)).toEqual(tree(7));
     expect(tree(7)).not.toEqual(tree(8));
   });
 });
 
-describe('a scenario', () => {
+describe('scenario', () => {
   test.each<[Partial<QuickstartFlags>, string]>([
     [{ scenario: 'nope' }, 'unknown scenario "nope", available: [api-provider workspaces]'],
     [{ scenario: '__proto__' }, 'unknown scenario "__proto__"'],
@@ -46,7 +46,7 @@ describe('a scenario', () => {
     expect(() => scenarioOf({ ...flags, ...change })).toThrow(message);
   });
 
-  test('says what it makes', () => {
+  test('describes its workspaces', () => {
     expect(scenarioOf(flags).steps.map(({ description }) => description)).toEqual([
       'Creating organization workspace "quickstart-org"',
       'Creating service provider workspace "quickstart-provider"',

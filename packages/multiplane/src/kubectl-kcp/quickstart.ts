@@ -17,16 +17,16 @@ const scenarios: Readonly<Record<string, (flags: QuickstartFlags) => Scenario>> 
   workspaces: workspacesScenario,
 };
 
-/** The scenario that is meant. Throws what kcp's plugin says for flags that make no sense (C13.8). */
+/** The selected scenario. Throws the texts of kcp's plugin for invalid flags. */
 export function scenarioOf(flags: QuickstartFlags): Scenario {
   const names = Object.keys(scenarios).sort();
-  const make = names.includes(flags.scenario) ? scenarios[flags.scenario] : undefined;
-  if (make === undefined)
+  const create = names.includes(flags.scenario) ? scenarios[flags.scenario] : undefined;
+  if (create === undefined)
     throw new Error(
       `failed to get scenario: unknown scenario ${JSON.stringify(flags.scenario)}, available: [${names.join(' ')}]`,
     );
   if (flags.namePrefix === '') throw new Error('--name-prefix must not be empty');
-  const scenario = make(flags);
+  const scenario = create(flags);
   for (const name of scenario.workspaceNames) {
     const problems = validateDns1123Label(name);
     if (problems.length > 0)
@@ -37,7 +37,7 @@ export function scenarioOf(flags: QuickstartFlags): Scenario {
   return scenario;
 }
 
-/** `kubectl kcp quickstart` (C13.8). */
+/** `kubectl kcp quickstart`. */
 export async function quickstart(flags: QuickstartFlags, modules: CommandModules): Promise<void> {
   const scenario = scenarioOf(flags);
   const context = { modules, deadline: performance.now() + flags.timeoutMs, paths: {} };
@@ -79,20 +79,21 @@ async function cleanUp(scenario: Scenario, prefix: string, { modules, deadline }
   if (await deleteOrganization(name, modules)) {
     out(`  Waiting for workspace ${JSON.stringify(name)} and all children to finish terminating...`);
     let logAt = performance.now() + logIntervalMs;
-    const gone = await poll(deadline - performance.now(), async () => {
+    const isDeleted = await poll(deadline - performance.now(), async () => {
       const workspace = await client.get('root', name);
       if (workspace === undefined) return true;
       if (performance.now() >= logAt) {
         logAt += logIntervalMs;
         out(
-          workspace.deleting
+          workspace.isDeleting
             ? '  Still terminating (cascading deletion in progress)...'
             : `  Deletion pending (phase: ${workspace.phase})...`,
         );
       }
       return undefined;
     });
-    if (gone === undefined) throw new Error(`timed out waiting for workspace ${JSON.stringify(name)} to terminate`);
+    if (isDeleted === undefined)
+      throw new Error(`timed out waiting for workspace ${JSON.stringify(name)} to terminate`);
   }
   out('\nCleanup complete.');
   try {
@@ -102,7 +103,7 @@ async function cleanUp(scenario: Scenario, prefix: string, { modules, deadline }
   }
 }
 
-/** Whether there was one. */
+/** Returns whether it existed. */
 async function deleteOrganization(name: string, { client }: CommandModules): Promise<boolean> {
   try {
     await client.objects.delete(workspaces, { workspace: 'root', name });

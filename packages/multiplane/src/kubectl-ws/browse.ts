@@ -1,10 +1,11 @@
 import { isStatusError, type GroupVersionResource, type KubeObject } from '@multiplane/apimachinery';
 import { use, type CommandModules } from './commands.ts';
-import { keysOf, TreeBrowser, type Outcome, type SharedApis, type TreeSource } from './tree-browser.ts';
+import type { WorkspaceApis } from './browser-node.ts';
+import { parseKeys, TreeBrowser, type Outcome, type TreeSource } from './tree-browser.ts';
 import type { WorkspaceClient } from './workspace-client.ts';
 import { parseWorkspaceUrl } from './workspace-url.ts';
 
-/** The parts of a terminal that are needed; `process.stdin` and `process.stdout` are one. */
+/** A terminal, as `process.stdin` and `process.stdout`. */
 export interface Terminal {
   readonly input: AsyncIterable<string | Buffer> & { readonly isTTY?: boolean; setRawMode?(isRaw: boolean): unknown };
   readonly output: {
@@ -19,28 +20,28 @@ const enterScreen = '\u001B[?1049h\u001B[?25l';
 const leaveScreen = '\u001B[?25h\u001B[?1049l';
 const clear = '\u001B[H\u001B[2J';
 
-/** `kubectl ws -i`: shows the tree in the whole terminal, and goes to the workspace that is entered there. */
+/** `kubectl ws -i`: shows the workspace tree full-screen, and switches to the workspace that the user selects. */
 export async function browse(modules: CommandModules, { input, output }: Terminal): Promise<void> {
   if (input.isTTY !== true || output.isTTY !== true) throw new Error('interactive mode needs a terminal');
   const source = sourceOf(modules.client);
   const browser = await TreeBrowser.open({ current: parseWorkspaceUrl(modules.url).path }, { source });
-  const show = (): unknown => {
-    const frame = browser.frame({ columns: output.columns ?? 80, rows: output.rows ?? 24 });
+  const redraw = (): unknown => {
+    const frame = browser.render({ columns: output.columns ?? 80, rows: output.rows ?? 24 });
     return output.write(clear + frame);
   };
   let outcome: Outcome = 'quit';
   input.setRawMode?.(true);
   output.write(enterScreen);
   try {
-    show();
+    redraw();
     for await (const chunk of input) {
-      outcome = 'go on';
-      for (const key of keysOf(chunk.toString())) {
+      outcome = 'continue';
+      for (const key of parseKeys(chunk.toString())) {
         outcome = await browser.press(key);
-        if (outcome !== 'go on') break;
+        if (outcome !== 'continue') break;
       }
-      if (outcome !== 'go on') break;
-      show();
+      if (outcome !== 'continue') break;
+      redraw();
     }
   } finally {
     output.write(leaveScreen);
@@ -60,14 +61,14 @@ function sourceOf(client: WorkspaceClient): TreeSource {
     try {
       return await client.objects.list(resource, path);
     } catch (error) {
-      // What the caller may not see is not shown.
+      // Resources that the user may not list are omitted.
       if (isStatusError(error)) return [];
       throw error;
     }
   };
   return {
-    children: async (path) => (await client.list(path)).filter(({ deleting }) => !deleting),
-    apis: async (path): Promise<SharedApis> => {
+    children: async (path) => (await client.list(path)).filter(({ isDeleting }) => !isDeleting),
+    apis: async (path): Promise<WorkspaceApis> => {
       const [exports, slices, bindings] = await Promise.all([
         list(ofApis('v1alpha2', 'apiexports'), path),
         list(ofApis('v1alpha1', 'apiexportendpointslices'), path),
@@ -81,7 +82,7 @@ function sourceOf(client: WorkspaceClient): TreeSource {
         }),
         bindings: bindings.map((binding) => ({
           name: nameOf(binding),
-          of: referenceText(value(binding, 'spec', 'reference', 'export')),
+          exportReference: referenceText(value(binding, 'spec', 'reference', 'export')),
           resources: (
             (value(binding, 'status', 'boundResources') ?? []) as {
               readonly group?: string;

@@ -10,7 +10,7 @@ const text = (value: Json | undefined): string => (typeof value === 'string' ? v
 const verbsOf = (claim: JsonObject | undefined): string[] =>
   Array.isArray(claim?.['verbs']) ? claim['verbs'].map((verb) => text(verb)) : [];
 
-/** What the bindings of a workspace leave undecided of the claims that their exports make (C13.2). */
+/** Warnings about permission claims of the workspace's APIBindings that differ from those of their exports; kcp's texts. */
 export async function claimWarnings(path: string, client: WorkspaceClient): Promise<string[]> {
   return (await client.bindings(path)).flatMap((binding) => {
     const name = text(part(binding, 'metadata')['name']);
@@ -21,7 +21,7 @@ export async function claimWarnings(path: string, client: WorkspaceClient): Prom
         ['group', 'resource', 'identityHash'].every((field) => text(candidate[field]) === text(exported[field])),
       );
       const allowed = verbsOf(own);
-      // Of a claim that is not answered at all kcp's plugin knows no verbs.
+      // As in kcp's plugin, a claim that the binding does not specify has no expected verbs.
       const expected = own === undefined ? [] : verbsOf(exported);
       return [
         ...(own === undefined

@@ -2,16 +2,16 @@ import { isStatusError, parseLabelSelector, type JsonObject } from '@multiplane/
 import { claimWarnings } from './claim-warnings.ts';
 import type { KubeconfigStore } from './kubeconfig-store.ts';
 import { poll } from './poll.ts';
-import { waitUntilReady } from './ready-workspace.ts';
+import { waitUntilReady } from './wait-until-ready.ts';
 import type { WorkspaceClient, WorkspaceView } from './workspace-client.ts';
 import { workspaceTree } from './workspace-tree.ts';
 import { parseWorkspaceUrl, resolveWorkspacePath, workspaceUrl } from './workspace-url.ts';
 
-/** What every command of the plugins needs. */
+/** The dependencies of all plugin commands. */
 export interface CommandModules {
   readonly store: KubeconfigStore;
   readonly client: WorkspaceClient;
-  /** Server URL of the workspace the command works in. */
+  /** Server URL of the workspace that the command works in. */
   readonly url: string;
   readonly out: (line: string) => void;
   readonly err: (line: string) => void;
@@ -20,12 +20,12 @@ export interface CommandModules {
 const readyTimeoutMs = 60_000;
 const reachableTimeoutMs = 5_000;
 
-/** `kubectl ws <argument>` (C13.2). */
+/** `kubectl ws <argument>`. */
 export async function use(argument: string, short: boolean, modules: CommandModules): Promise<void> {
   const { store, client, out, err } = modules;
   if (argument === '.') return current(short, modules);
   if (argument === '-') {
-    if (!(await store.back())) throw new Error('no previous workspace found in kubeconfig');
+    if (!(await store.usePrevious())) throw new Error('no previous workspace found in kubeconfig');
     return current(short, modules);
   }
   const from = parseWorkspaceUrl(store.server);
@@ -34,15 +34,15 @@ export async function use(argument: string, short: boolean, modules: CommandModu
       ? { path: `${await client.home()}${argument.slice(1)}` }
       : resolveWorkspacePath(from.path, argument);
   if ('note' in target && target.note !== undefined) err(target.note);
-  const type = await enterable(target.path, client);
+  const type = await accessibleWorkspaceType(target.path, client);
   await store.use(workspaceUrl({ base: from.base, path: target.path }));
   out(short ? target.path : `Current workspace is '${target.path}'${type === undefined ? '' : ` (type ${type})`}.`);
   for (const warning of await claimWarnings(target.path, client)) err(warning);
 }
 
-/** The type of a workspace one may enter; throws for one that is not there or forbidden. */
-async function enterable(path: string, client: WorkspaceClient): Promise<string | undefined> {
-  const allowed = await client.mayEnter(path);
+/** The type of a workspace, undefined when unknown. Throws kcp's texts when it is not found or access is denied. */
+async function accessibleWorkspaceType(path: string, client: WorkspaceClient): Promise<string | undefined> {
+  const allowed = await client.canAccess(path);
   const colon = path.lastIndexOf(':');
   if (colon < 0) {
     if (!allowed) throw new Error(`access to workspace "${path}" denied`);
@@ -96,7 +96,7 @@ export interface CreateOptions {
   readonly createContext?: string | undefined;
 }
 
-/** `kubectl create workspace <name>` (C13.4). */
+/** `kubectl create workspace <name>`. */
 export async function create(name: string, options: CreateOptions, modules: CommandModules): Promise<void> {
   const { client, store, url, out } = modules;
   const { base, path: parent } = parseWorkspaceUrl(url);
@@ -104,7 +104,7 @@ export async function create(name: string, options: CreateOptions, modules: Comm
   if (options.ignoreExisting === true && type !== undefined && !type.startsWith('root'))
     throw new Error('--ignore-existing must not be used with non-absolute type path');
   const selector = options.locationSelector === undefined ? undefined : selectorOf(options.locationSelector);
-  const { workspace, existed } = await createdOrFound(client, parent, name, {
+  const { workspace, existed } = await createOrGet(client, parent, name, {
     ignoreExisting: options.ignoreExisting === true,
     spec: {
       ...(type === undefined ? {} : { type: typeReference(type) }),
@@ -139,7 +139,7 @@ export async function create(name: string, options: CreateOptions, modules: Comm
   }
 }
 
-async function createdOrFound(
+async function createOrGet(
   client: WorkspaceClient,
   parent: string,
   name: string,
@@ -155,9 +155,9 @@ async function createdOrFound(
   }
 }
 
-/** A front-proxy hears of a new workspace a moment after its creator may. Whoever may not enter it is told elsewhere. */
+/** Waits until the front-proxy knows a new workspace. Returns after a timeout as well; later requests report the error. */
 export async function waitUntilReachable(client: WorkspaceClient, path: string): Promise<void> {
-  await poll(reachableTimeoutMs, async () => ((await client.mayEnter(path)) ? true : undefined));
+  await poll(reachableTimeoutMs, async () => ((await client.canAccess(path)) ? true : undefined));
 }
 
 function typeReference(text: string): JsonObject {
@@ -167,7 +167,7 @@ function typeReference(text: string): JsonObject {
 
 const operators: Readonly<Record<string, string>> = { in: 'In', notin: 'NotIn', exists: 'Exists', '!': 'DoesNotExist' };
 
-/** A selector as objects have it. Throws for one that cannot be read, or that objects cannot say. */
+/** A label selector in the form of `metav1.LabelSelector`. Throws for invalid or unsupported operators. */
 function selectorOf(text: string): JsonObject {
   let requirements;
   try {
@@ -184,9 +184,9 @@ function selectorOf(text: string): JsonObject {
     if (operator === '=' || operator === '==') matchLabels[key] = values[0] as string;
     else if (operator === '!=') matchExpressions.push({ key, operator: 'NotIn', values: [...values] });
     else {
-      const word = operators[operator];
-      if (word === undefined) throw new Error(`invalid location selector: ${operator} cannot be used here`);
-      matchExpressions.push({ key, operator: word, ...(values.length === 0 ? {} : { values: [...values] }) });
+      const mapped = operators[operator];
+      if (mapped === undefined) throw new Error(`invalid location selector: operator ${operator} is not supported`);
+      matchExpressions.push({ key, operator: mapped, ...(values.length === 0 ? {} : { values: [...values] }) });
     }
   }
   return {

@@ -5,7 +5,7 @@ const proxy = 'http://proxy:3128';
 const proxyTo = (server: string, NO_PROXY = ''): string | undefined =>
   proxyFromEnvironment(`${server}/clusters/root`, { HTTPS_PROXY: proxy, NO_PROXY });
 
-test('the variables count in capitals first, and a proxy may leave out its protocol', () => {
+test('upper-case variables take precedence, and a proxy may omit its scheme', () => {
   const server = 'https://kcp.example.com';
   expect(proxyFromEnvironment(server, {})).toBeUndefined();
   expect(proxyFromEnvironment(server, { https_proxy: 'small:1' })).toBe('http://small:1');
@@ -35,6 +35,6 @@ test.each([
   ['[fd00::1]', 'fd00::/8', false],
   ['[fd00::1]', 'fd00::1', false],
   ['kcp.example.com', ' ,/,10.0.0.0/99,[', true],
-])('to %s with NO_PROXY=%s goes through the proxy: %s', (host, exceptions, proxied) => {
+])('requests to %s with NO_PROXY=%s use the proxy: %s', (host, exceptions, proxied) => {
   expect(proxyTo(`https://${host}`, exceptions)).toBe(proxied ? proxy : undefined);
 });

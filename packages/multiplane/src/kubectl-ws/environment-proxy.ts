@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Variables that name proxies, in capitals or not: capitals win. */
+/** Proxy variables; the upper-case ones take precedence. */
 export interface ProxyEnvironment {
   readonly HTTPS_PROXY?: string | undefined;
   readonly https_proxy?: string | undefined;
@@ -8,7 +8,7 @@ export interface ProxyEnvironment {
   readonly no_proxy?: string | undefined;
 }
 
-/** The proxy on the way to a server, by the rules of Go and so of kubectl: this machine itself is never behind one. */
+/** The proxy for a server by the rules of Go's `ProxyFromEnvironment`, as kubectl: never for loopback addresses. */
 export function proxyFromEnvironment(server: string, environment: ProxyEnvironment): string | undefined {
   const proxy = environment.HTTPS_PROXY || environment.https_proxy || '';
   const { hostname, port } = new URL(server);
@@ -23,7 +23,7 @@ function mayBeProxied(hostname: string, port: string, exceptions: string): boole
   return !exceptions.split(',').some((entry) => isException(entry.trim().toLowerCase(), host, port));
 }
 
-/** A name and all below it, those below it alone (`.name`, `*.name`), an address, a range of them, or all (`*`). */
+/** Entries of NO_PROXY: a domain with subdomains, subdomains only (`.name`, `*.name`), an address, a CIDR, or `*`. */
 function isException(entry: string, host: string, port: string): boolean {
   if (entry === '*') return true;
   const range = /^([^/]+)\/(\d{1,3})$/.exec(entry);

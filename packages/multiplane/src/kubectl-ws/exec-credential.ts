@@ -7,8 +7,8 @@ const group = 'client.authentication.k8s.io';
 const clusterExtension = `${group}/exec`;
 
 /**
- * Credentials of a user whom a program knows (kubelogin, aws, gcloud): runs it and reads what it prints. It may talk to
- * whoever sits there, on stderr and stdin. Throws client-go's texts.
+ * Runs a credential plugin (kubelogin, aws, gcloud) and reads the ExecCredential that it prints. It may interact with the
+ * user on stderr and stdin. Throws client-go's texts.
  */
 export function execCredential(options: {
   readonly exec: ExecPlugin;

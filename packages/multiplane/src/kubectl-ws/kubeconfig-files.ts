@@ -15,7 +15,7 @@ interface Part {
   changed: boolean;
 }
 
-/** Which files are meant: that of the flag, all of KUBECONFIG, or the one in the home directory. */
+/** The kubeconfig files: that of the flag, all of KUBECONFIG, or `~/.kube/config`. */
 export function kubeconfigPaths(
   flag: string | undefined,
   environment: { readonly KUBECONFIG?: string | undefined },
@@ -26,17 +26,18 @@ export function kubeconfigPaths(
 }
 
 /**
- * Several kubeconfig files as one, by client-go's rules: the first file that has a name, or a current context, wins, and
- * what changes is written where it came from. Paths in entries are absolute here, relative in the files where they can be.
+ * Several kubeconfig files merged by client-go's rules: the first file with an entry or a current context wins, and changes
+ * are written to the file that the entry came from. Paths of returned entries are absolute; in the files they are relative
+ * where possible.
  */
 export class KubeconfigFiles {
   readonly #parts: readonly Part[];
   readonly #first: Part;
 
-  /** Of several files some may be missing. Throws when one cannot be read, or none is there. */
+  /** Of several files some may be missing. Throws when one cannot be read, or none exists. */
   constructor(files: readonly string[]) {
     this.#parts = files.flatMap((file) => partOf(file, files.length > 1));
-    // None of them: reading the first says so.
+    // No file exists: reading the first one throws.
     this.#first = this.#parts[0] ?? readPart(files[0] ?? '');
   }
 
@@ -65,27 +66,27 @@ export class KubeconfigFiles {
       const paths = withPaths(user, ['client-certificate', 'client-key', 'tokenFile'], (path) => absolute(path, file));
       const { exec } = user;
       if (exec === undefined) return { ...entry, user: paths };
-      // A plugin without a folder is looked for on the PATH.
+      // A command without a path separator is looked up in PATH.
       const command = exec.command.includes('/') ? absolute(exec.command, file) : exec.command;
       return { ...entry, user: { ...paths, exec: { ...exec, command } } };
     });
   }
 
-  /** Adds or replaces a cluster; a new one stands in the file of the cluster that it is like. */
+  /** Adds or replaces a cluster; a new one is added to the file of the cluster `like`. */
   putCluster(entry: Cluster, like: string): void {
     const part = this.#partFor('clusters', entry.name, like);
     const cluster = withPaths(entry.cluster, ['certificate-authority'], (path) => inside(path, part.file));
     put(part.config.clusters, { ...entry, cluster });
   }
 
-  /** Adds or replaces a context; a new one stands in the file of the context that it is like. */
+  /** Adds or replaces a context; a new one is added to the file of the context `like`. */
   putContext(entry: Context, like: string): void {
     put(this.#partFor('contexts', entry.name, like).config.contexts, entry);
   }
 
   async save(): Promise<void> {
     for (const part of this.#parts.filter(({ changed }) => changed)) {
-      // Where a link leads: it would be replaced otherwise, and the file it stands for left behind.
+      // The target of a symbolic link, which would otherwise be replaced by a file.
       await writeFileAtomic(await realpath(part.file), encodeYaml(part.config), 0o600);
       part.changed = false;
     }
@@ -141,7 +142,7 @@ function withPaths<T extends object>(value: T, fields: readonly (keyof T)[], cha
 
 const absolute = (path: string, file: string): string => (isAbsolute(path) ? path : join(dirname(file), path));
 
-/** Relative to the folder of a file, unless that leads out of it. */
+/** Relative to the folder of a file when the path is below it. */
 function inside(path: string, file: string): string {
   const steps = relative(dirname(file), path);
   return steps.startsWith('..') || isAbsolute(steps) ? path : steps;

@@ -39,7 +39,7 @@ const namesIn = (file: string): Record<string, unknown> => {
   return { current, clusters: clusters.map(({ name }) => name), contexts: contexts.map(({ name }) => name) };
 };
 
-test('KUBECONFIG may name several files, of which some are missing or named twice', () => {
+test('KUBECONFIG may have several files, missing and repeated ones included', () => {
   const [a, b] = [written('a'), written('b')];
   const KUBECONFIG = ['', folder.join('none'), a, b, a].join(delimiter);
   const files = kubeconfigPaths(undefined, { KUBECONFIG });
@@ -54,7 +54,7 @@ test('KUBECONFIG may name several files, of which some are missing or named twic
   expect(() => new KubeconfigStore({ files: [folder.join('none'), folder.join('nor')] })).toThrow('ENOENT');
 });
 
-test('a move is written where the cluster and the context come from, the current context into the first file', async () => {
+test('use writes to the files of the cluster and the context, and the current context to the first file', async () => {
   const [a, b] = [written('a'), written('b')];
   const before = readFileSync(a, 'utf8');
   await new KubeconfigStore({ files: [a, b], context: 'b' }).use(urlOf('b', 'root:x'));
@@ -71,23 +71,23 @@ test('a move is written where the cluster and the context come from, the current
   });
 });
 
-test('back leads to the server before, and to whoever one was there', async () => {
+test('usePrevious restores the previous server and user', async () => {
   const file = written('a', {
     clusters: ['a', 'b'].map((name) => ({ name, cluster: { server: urlOf(name) } })),
     contexts: ['a', 'b'].map((name) => ({ name, context: { cluster: name, user: name } })),
     users: ['a', 'b'].map((name) => ({ name, user: { token: `token-of-${name}` } })),
   });
   const store = (context?: string): KubeconfigStore => new KubeconfigStore({ files: [file], context });
-  expect(await store().back()).toBe(false);
+  expect(await store().usePrevious()).toBe(false);
   await store().use(urlOf('a', 'root:x'));
   await store().use(urlOf('a', 'root:y'));
-  expect(await store('b').back()).toBe(true);
+  expect(await store('b').usePrevious()).toBe(true);
   expect(store().client()).toMatchObject({ server: urlOf('a', 'root:x'), token: 'token-of-a' });
-  expect(await store().back()).toBe(true);
+  expect(await store().usePrevious()).toBe(true);
   expect(store().client()).toMatchObject({ server: urlOf('b'), token: 'token-of-b' });
 });
 
-test('paths of a file start at its folder, and stay relative in it', async () => {
+test('paths are relative to the folder of their file, and stay relative in it', async () => {
   writeFileSync(folder.join('ca.crt'), 'the CA');
   const cluster = { server: urlOf('a'), 'certificate-authority': 'ca.crt' };
   const file = written('a', { clusters: [{ name: 'a', cluster }] });
@@ -97,7 +97,7 @@ test('paths of a file start at its folder, and stay relative in it', async () =>
   expect(readKubeconfig(file).clusters[1]?.cluster['certificate-authority']).toBe('ca.crt');
 });
 
-test('a kubeconfig that is a link stays one', async () => {
+test('a kubeconfig that is a symbolic link stays one', async () => {
   const [link, file] = [folder.join('link'), written('a')];
   symlinkSync(file, link);
   await new KubeconfigStore({ files: [link] }).use(urlOf('a', 'root:x'));
@@ -105,7 +105,7 @@ test('a kubeconfig that is a link stays one', async () => {
   expect(namesIn(file)).toMatchObject({ current: currentContextName });
 });
 
-test('a credential plugin says who somebody is', () => {
+test('a credential plugin provides the credentials', () => {
   const plugin = folder.join('plugin');
   const asks = (script: string, more: object = {}): KubeconfigStore => {
     writeFileSync(plugin, `#!/bin/sh\n${script}\n`);

@@ -5,19 +5,19 @@ import { KubeconfigFiles, type Cluster, type Context } from './kubeconfig-files.
 export const currentContextName = 'workspace.kcp.io/current';
 export const previousContextName = 'workspace.kcp.io/previous';
 
-/** The kubeconfig that `kubectl ws` works on: reads the current workspace, moves to another, goes back. */
+/** The kubeconfig of `kubectl ws`: reads the current workspace, switches to another one, and back. */
 export class KubeconfigStore {
   readonly #files: KubeconfigFiles;
   readonly #environment: NodeJS.ProcessEnv;
   readonly #user: string | undefined;
   #currentContext: string | undefined;
   constructor(options: {
-    /** As KUBECONFIG names them: the first that has something wins. */
+    /** In the order of precedence. */
     readonly files: readonly string[];
     readonly context?: string | undefined;
-    /** A user of the file, in place of the context's own. */
+    /** Overrides the user of the context. */
     readonly user?: string | undefined;
-    /** That credential plugins are started in. */
+    /** Environment of credential plugins. */
     readonly environment?: NodeJS.ProcessEnv;
   }) {
     this.#files = new KubeconfigFiles(options.files);
@@ -32,9 +32,9 @@ export class KubeconfigStore {
   }
 
   /**
-   * How to reach the server of the current context, and as whom.
+   * The client settings of the current context.
    *
-   * @param authenticated - false: whoever calls has credentials of its own, and no credential plugin is asked
+   * @param authenticated - false: the caller has its own credentials, so that no credential plugin runs
    */
   client(authenticated = true): ClientConfig {
     const { context, cluster } = this.#current();
@@ -58,7 +58,7 @@ export class KubeconfigStore {
     return { ...config, ...credential };
   }
 
-  /** Points the context `workspace.kcp.io/current` at a server and makes it current; where it was before is `…/previous`. */
+  /** Points the context `workspace.kcp.io/current` to a server and makes it current; the old one becomes `…/previous`. */
   async use(server: string): Promise<void> {
     const { context, cluster } = this.#current();
     this.#keepAsPrevious(context, cluster);
@@ -67,8 +67,8 @@ export class KubeconfigStore {
     await this.#switchTo(currentContextName);
   }
 
-  /** Back to where the last move came from, as whoever that was. Returns false when there was none. */
-  async back(): Promise<boolean> {
+  /** Switches to the previous context, with its user. Returns false when there is none. */
+  async usePrevious(): Promise<boolean> {
     const previous = this.#files.context(previousContextName);
     if (previous === undefined) return false;
     const name = previous.context.cluster;
@@ -85,14 +85,14 @@ export class KubeconfigStore {
   }
 
   #keepAsPrevious(context: Context, cluster: Cluster): void {
-    // A context of the user's own has a cluster that stays as it is; that of `…/current` is about to change.
+    // Clusters of the user's own contexts do not change, but that of `…/current` is about to.
     const moves = cluster.name === currentContextName;
     if (moves) this.#files.putCluster({ ...cluster, name: previousContextName }, cluster.name);
     const previous = contextTo(moves ? previousContextName : cluster.name, { ...context, name: previousContextName });
     this.#files.putContext(previous, context.name);
   }
 
-  /** Adds a context for a server. Throws when there is one and it may not be replaced. Returns whether it was there. */
+  /** Adds a context for a server. Throws when it exists and `overwrite` is false. Returns whether it existed. */
   async createContext(name: string, server: string, overwrite: boolean, makeCurrent = true): Promise<boolean> {
     const { context, cluster } = this.#current();
     const exists = this.#files.context(name) !== undefined;

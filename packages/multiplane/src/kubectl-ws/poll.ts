@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const intervalMs = 100;
 
-/** Asks again and again until there is an answer; undefined when time is up before. */
+/** Calls `ask` every 100 ms until it returns a value; undefined after the timeout. */
 export async function poll<T>(timeoutMs: number, ask: () => Promise<T | undefined>): Promise<T | undefined> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
-    const answer = await ask();
-    if (answer !== undefined) return answer;
+    const result = await ask();
+    if (result !== undefined) return result;
     if (performance.now() >= deadline) return undefined;
     await delay(Math.min(intervalMs, Math.max(1, deadline - performance.now())));
   }

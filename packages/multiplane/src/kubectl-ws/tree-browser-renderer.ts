@@ -1,4 +1,4 @@
-import type { BrowserNode, SharedApis } from './tree-browser.ts';
+import type { BrowserNode, WorkspaceApis } from './browser-node.ts';
 
 /** Size of the terminal. */
 export interface Screen {
@@ -7,27 +7,27 @@ export interface Screen {
 }
 
 interface Scene {
-  /** Every workspace that is in sight, from top to bottom. */
+  /** All expanded workspaces, from top to bottom. */
   readonly nodes: readonly BrowserNode[];
-  readonly chosen: BrowserNode;
-  /** Path of the workspace that the kubeconfig points to. */
+  readonly selected: BrowserNode;
+  /** Path of the workspace of the current kubeconfig context. */
   readonly current: string;
 }
 
 const title = 'Workspaces';
-const help = '↑/↓: move   →/←/space: open and close   enter: go there   q: quit';
-const more = '  ...';
-const fewestTreeRows = 3;
+const help = '↑/↓: move   →/←/space: expand and collapse   enter: switch   q: quit';
+const ellipsis = '  ...';
+const minTreeRows = 3;
 
-/** Draws the tree and, below it, what is known about the chosen workspace; cut to what fits. */
-export function draw({ nodes, chosen, current }: Scene, { columns, rows }: Screen): string {
-  const head = `${title}   ${detailsOf(chosen)}`;
-  const about = aboutApis(chosen.apis);
-  // Head and help take a line each with an empty one beside it; the tree has what remains.
-  const room = Math.max(fewestTreeRows, rows - 4 - (about.length === 0 ? 0 : about.length + 1));
-  const lines = nodes.map((node) => lineOf(node, node === chosen, node.path === current));
-  const shown = windowOf(lines, nodes.indexOf(chosen), room);
-  return [head, '', ...shown, ...(about.length === 0 ? [] : ['─'.repeat(columns), ...about]), '', help]
+/** Renders the tree and, below it, the APIs of the selected workspace, truncated to the screen. */
+export function renderTreeBrowser({ nodes, selected, current }: Scene, { columns, rows }: Screen): string {
+  const head = `${title}   ${detailsOf(selected)}`;
+  const apis = apiLines(selected.apis);
+  // Header and help take a line each, with an empty line beside it; the tree gets the rest.
+  const treeRows = Math.max(minTreeRows, rows - 4 - (apis.length === 0 ? 0 : apis.length + 1));
+  const lines = nodes.map((node) => lineOf(node, node === selected, node.path === current));
+  const shown = windowOf(lines, nodes.indexOf(selected), treeRows);
+  return [head, '', ...shown, ...(apis.length === 0 ? [] : ['─'.repeat(columns), ...apis]), '', help]
     .slice(0, rows)
     .map((line) => (line.length > columns ? `${line.slice(0, columns - 1)}…` : line))
     .join('\n');
@@ -46,21 +46,21 @@ function detailsOf({ path, type, apis }: BrowserNode): string {
   ].join(' | ');
 }
 
-function lineOf({ name, depth, children, isOpen }: BrowserNode, isChosen: boolean, isCurrent: boolean): string {
+function lineOf({ name, depth, children, isOpen }: BrowserNode, isSelected: boolean, isCurrent: boolean): string {
   const icon = isOpen ? '▼ ' : children === undefined || children.length > 0 ? '▶ ' : '  ';
-  return `${isChosen ? '→ ' : '  '}${'  '.repeat(depth)}${icon}${name}${isCurrent ? ' *' : ''}`;
+  return `${isSelected ? '→ ' : '  '}${'  '.repeat(depth)}${icon}${name}${isCurrent ? ' *' : ''}`;
 }
 
-/** As many lines as there is room for, the chosen one among them; dots say that there are more. */
-function windowOf(lines: readonly string[], chosen: number, room: number): string[] {
-  const first = Math.max(0, Math.min(chosen - Math.floor(room / 2), lines.length - room));
-  const shown = lines.slice(first, first + room);
-  if (first > 0) shown[0] = more;
-  if (first + room < lines.length) shown[shown.length - 1] = more;
+/** The lines around the selected one that fit into `rows`; an ellipsis marks omitted lines. */
+function windowOf(lines: readonly string[], selected: number, rows: number): string[] {
+  const first = Math.max(0, Math.min(selected - Math.floor(rows / 2), lines.length - rows));
+  const shown = lines.slice(first, first + rows);
+  if (first > 0) shown[0] = ellipsis;
+  if (first + rows < lines.length) shown[shown.length - 1] = ellipsis;
   return shown;
 }
 
-function aboutApis(apis: SharedApis | undefined): string[] {
+function apiLines(apis: WorkspaceApis | undefined): string[] {
   if (apis === undefined) return [];
   const list = (what: string, items: readonly string[]): string[] =>
     items.length === 0 ? [] : [`${what} (${items.length}):`, ...items.map((item) => `  • ${item}`)];
@@ -69,8 +69,8 @@ function aboutApis(apis: SharedApis | undefined): string[] {
     ...list('APIExportEndpointSlices', apis.endpointSlices),
     ...list(
       'APIBindings',
-      apis.bindings.map(({ name, of, resources }) =>
-        [`${name} → ${of}`, ...(resources.length === 0 ? [] : [`(${resources.join(', ')})`])].join(' '),
+      apis.bindings.map(({ name, exportReference, resources }) =>
+        [`${name} → ${exportReference}`, ...(resources.length === 0 ? [] : [`(${resources.join(', ')})`])].join(' '),
       ),
     ),
   ];

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { keysOf, TreeBrowser, type TreeSource } from './tree-browser.ts';
+import { parseKeys, TreeBrowser, type TreeSource } from './tree-browser.ts';
 
 const children: Readonly<Record<string, readonly string[]>> = {
   root: ['a', 'b'],
@@ -8,15 +8,15 @@ const children: Readonly<Record<string, readonly string[]>> = {
   'root:b': [],
 };
 
-describe('the tree in a terminal', () => {
+describe('tree browser', () => {
   let asked: string[];
   let source: TreeSource;
   const screen = { columns: 70, rows: 24 };
   /** What is drawn, without the line of help. */
-  const lines = (browser: TreeBrowser, size = screen): string[] => browser.frame(size).split('\n').slice(0, -2);
+  const lines = (browser: TreeBrowser, size = screen): string[] => browser.render(size).split('\n').slice(0, -2);
   const press = async (browser: TreeBrowser, input: string): Promise<unknown> => {
     let outcome: unknown;
-    for (const key of keysOf(input)) outcome = await browser.press(key);
+    for (const key of parseKeys(input)) outcome = await browser.press(key);
     return outcome;
   };
 
@@ -32,10 +32,10 @@ describe('the tree in a terminal', () => {
             name,
             type: 'root:universal',
             phase: 'Ready',
-            obstacle: undefined,
+            unmetCondition: undefined,
             url: '',
-            deleting: false,
-            mounted: false,
+            isDeleting: false,
+            isMounted: false,
           })),
         );
       },
@@ -45,14 +45,16 @@ describe('the tree in a terminal', () => {
             ? {
                 exports: ['cowboys'],
                 endpointSlices: ['cowboys → root:b:cowboys (1 endpoints)'],
-                bindings: [{ name: 'tenancy', of: 'root:tenancy.kcp.io', resources: ['workspaces.tenancy.kcp.io'] }],
+                bindings: [
+                  { name: 'tenancy', exportReference: 'root:tenancy.kcp.io', resources: ['workspaces.tenancy.kcp.io'] },
+                ],
               }
             : { exports: [], endpointSlices: [], bindings: [] },
         ),
     };
   });
 
-  test('begins at the current workspace, with the way to it open', async () => {
+  test('starts at the current workspace, with its path expanded', async () => {
     const browser = await TreeBrowser.open({ current: 'root:a' }, { source });
     expect(lines(browser)).toEqual([
       'Workspaces   root:a | root:universal',
@@ -65,7 +67,7 @@ describe('the tree in a terminal', () => {
     expect(asked).toEqual(['root', 'root:a']);
   });
 
-  test('moves, opens and closes; nothing is asked for twice', async () => {
+  test('moves, expands and collapses; loads nothing twice', async () => {
     const browser = await TreeBrowser.open({ current: 'root' }, { source });
     await press(browser, 'j\u001B[C');
     expect(lines(browser).slice(2)).toEqual(['  ▼ root *', '→   ▼ a', '      ▶ deep', '    ▶ b']);
@@ -77,7 +79,7 @@ describe('the tree in a terminal', () => {
     expect(asked).toEqual(['root', 'root:a']);
   });
 
-  test('shows the APIs of the chosen workspace', async () => {
+  test('shows the APIs of the selected workspace', async () => {
     const browser = await TreeBrowser.open({ current: 'root' }, { source });
     await press(browser, '\u001B[B\u001B[B');
     expect(lines(browser)).toEqual([
@@ -96,25 +98,25 @@ describe('the tree in a terminal', () => {
     ]);
   });
 
-  test('shows the way through workspaces that may not be listed', async () => {
+  test('shows the current path through workspaces that the user may not list', async () => {
     const browser = await TreeBrowser.open({ current: 'root:secret:mine' }, { source });
     expect(lines(browser).slice(2)).toEqual(['  ▼ root', '    ▶ a', '    ▶ b', '    ▼ secret', '→       mine *']);
   });
 
-  test('keeps the chosen one in sight when there is little room', async () => {
+  test('keeps the selected workspace visible on a small screen', async () => {
     const browser = await TreeBrowser.open({ current: 'root:a:deep' }, { source });
     const small = { columns: 70, rows: 7 };
     expect(lines(browser, small).slice(2)).toEqual(['  ...', '→       deep *', '    ▶ b']);
     await press(browser, 'kk');
     expect(lines(browser, small).slice(2)).toEqual(['→ ▼ root', '    ▼ a', '  ...']);
-    expect(browser.frame(small).split('\n')).toHaveLength(7);
+    expect(browser.render(small).split('\n')).toHaveLength(7);
   });
 
-  test('ends with a workspace to go to, or without', async () => {
+  test('ends with the selected workspace, or without one', async () => {
     const browser = await TreeBrowser.open({ current: 'root' }, { source });
     expect(await press(browser, 'j\r')).toEqual({ enter: 'root:a' });
     expect(await press(browser, 'q')).toBe('quit');
     expect(await press(browser, '\u0003')).toBe('quit');
-    expect(await press(browser, 'x')).toBe('go on');
+    expect(await press(browser, 'x')).toBe('continue');
   });
 });

@@ -1,50 +1,32 @@
-import { draw, type Screen } from './tree-browser-screen.ts';
+import type { BrowserNode, WorkspaceApis } from './browser-node.ts';
+import { renderTreeBrowser, type Screen } from './tree-browser-renderer.ts';
 import type { WorkspaceView } from './workspace-client.ts';
 
-/** What a workspace offers and uses, as the browser shows it beside the tree. */
-export interface SharedApis {
-  readonly exports: readonly string[];
-  readonly endpointSlices: readonly string[];
-  /** Each with the export it is of and the resources it brings. */
-  readonly bindings: readonly { readonly name: string; readonly of: string; readonly resources: readonly string[] }[];
-}
-
-/** Where the browser looks. */
+/** The data source of the browser. */
 export interface TreeSource {
-  /** Workspaces right below one; throws where the caller may not list them. */
+  /** The child workspaces; throws when the user may not list them. */
   children(path: string): Promise<readonly WorkspaceView[]>;
-  apis(path: string): Promise<SharedApis>;
+  apis(path: string): Promise<WorkspaceApis>;
 }
 
-export interface BrowserNode {
-  readonly name: string;
-  readonly path: string;
-  readonly depth: number;
-  readonly type: string | undefined;
-  /** Undefined until it was looked at. */
-  children: readonly BrowserNode[] | undefined;
-  apis: SharedApis | undefined;
-  isOpen: boolean;
-}
-
-export type Outcome = 'go on' | 'quit' | { readonly enter: string };
+export type Outcome = 'continue' | 'quit' | { readonly enter: string };
 
 /**
- * The tree of `kubectl ws -i` (C13.3): a list of those workspaces whose parents are open, one of them chosen. Nothing is
- * asked before it is shown: children when their parent is opened, APIs when the workspace is chosen. It begins at the top
- * of the current path, opened down to the current workspace; ancestors that may not be listed show the way only.
+ * The model of `kubectl ws -i`: a tree of workspaces, one of which is selected. Data is loaded on demand: children when their
+ * parent is expanded, APIs when the workspace is selected. Initially the tree is expanded from the root of the current path
+ * down to the current workspace; of ancestors that the user may not list, only the child on that path is shown.
  */
 export class TreeBrowser {
   readonly #source: TreeSource;
   readonly #current: string;
   readonly #root: BrowserNode;
-  #chosen: BrowserNode;
+  #selected: BrowserNode;
   private constructor(current: string, source: TreeSource) {
     this.#source = source;
     this.#current = current;
     const top = current.split(':')[0] as string;
-    this.#root = node(top, top, 0, top === 'root' ? 'root' : undefined);
-    this.#chosen = this.#root;
+    this.#root = newNode(top, top, 0, top === 'root' ? 'root' : undefined);
+    this.#selected = this.#root;
   }
 
   static async open(
@@ -52,18 +34,18 @@ export class TreeBrowser {
     modules: { readonly source: TreeSource },
   ): Promise<TreeBrowser> {
     const browser = new TreeBrowser(options.current, modules.source);
-    await browser.#openPath();
-    await browser.#choose(browser.#chosen);
+    await browser.#expandCurrentPath();
+    await browser.#select(browser.#selected);
     return browser;
   }
 
   async press(key: Key): Promise<Outcome> {
-    const chosen = this.#chosen;
+    const selected = this.#selected;
     switch (key) {
       case 'quit':
         return 'quit';
       case 'enter':
-        return { enter: chosen.path };
+        return { enter: selected.path };
       case 'up':
         await this.#move(-1);
         break;
@@ -71,23 +53,23 @@ export class TreeBrowser {
         await this.#move(1);
         break;
       case 'open':
-        await this.#open(chosen);
+        await this.#expand(selected);
         break;
       case 'close':
-        chosen.isOpen = false;
+        selected.isOpen = false;
         break;
       case 'toggle':
-        if (chosen.isOpen) chosen.isOpen = false;
-        else await this.#open(chosen);
+        if (selected.isOpen) selected.isOpen = false;
+        else await this.#expand(selected);
         break;
       case 'other':
     }
-    return 'go on';
+    return 'continue';
   }
 
-  /** The whole screen as text, lines separated by newlines. */
-  frame(screen: Screen): string {
-    return draw({ nodes: this.#visible(), chosen: this.#chosen, current: this.#current }, screen);
+  /** The screen as text. */
+  render(screen: Screen): string {
+    return renderTreeBrowser({ nodes: this.#visible(), selected: this.#selected, current: this.#current }, screen);
   }
 
   #visible(from: BrowserNode = this.#root): BrowserNode[] {
@@ -96,16 +78,16 @@ export class TreeBrowser {
 
   async #move(by: number): Promise<void> {
     const nodes = this.#visible();
-    const next = nodes[nodes.indexOf(this.#chosen) + by];
-    if (next !== undefined) await this.#choose(next);
+    const next = nodes[nodes.indexOf(this.#selected) + by];
+    if (next !== undefined) await this.#select(next);
   }
 
-  async #choose(chosen: BrowserNode): Promise<void> {
-    this.#chosen = chosen;
-    chosen.apis ??= await this.#source.apis(chosen.path);
+  async #select(node: BrowserNode): Promise<void> {
+    this.#selected = node;
+    node.apis ??= await this.#source.apis(node.path);
   }
 
-  async #open(parent: BrowserNode): Promise<void> {
+  async #expand(parent: BrowserNode): Promise<void> {
     parent.children ??= await this.#source.children(parent.path).then(
       (children) => children.map((child) => childOf(parent, child)),
       () => [],
@@ -113,29 +95,29 @@ export class TreeBrowser {
     parent.isOpen = parent.children.length > 0;
   }
 
-  async #openPath(): Promise<void> {
+  async #expandCurrentPath(): Promise<void> {
     const [, ...names] = this.#current.split(':');
     for (const name of names) {
-      const parent = this.#chosen;
-      await this.#open(parent);
+      const parent = this.#selected;
+      await this.#expand(parent);
       let child = (parent.children ?? []).find((candidate) => candidate.name === name);
       if (child === undefined) {
-        child = node(name, `${parent.path}:${name}`, parent.depth + 1, undefined);
+        child = newNode(name, `${parent.path}:${name}`, parent.depth + 1, undefined);
         parent.children = [...(parent.children ?? []), child];
         parent.isOpen = true;
       }
-      this.#chosen = child;
+      this.#selected = child;
     }
-    await this.#open(this.#chosen);
+    await this.#expand(this.#selected);
   }
 }
 
-function node(name: string, path: string, depth: number, type: string | undefined): BrowserNode {
+function newNode(name: string, path: string, depth: number, type: string | undefined): BrowserNode {
   return { name, path, depth, type, children: undefined, apis: undefined, isOpen: false };
 }
 
 const childOf = (parent: BrowserNode, { name, type }: WorkspaceView): BrowserNode =>
-  node(name, `${parent.path}:${name}`, parent.depth + 1, type);
+  newNode(name, `${parent.path}:${name}`, parent.depth + 1, type);
 
 export type Key = 'up' | 'down' | 'open' | 'close' | 'toggle' | 'enter' | 'quit' | 'other';
 
@@ -157,8 +139,8 @@ const keys: Readonly<Record<string, Key>> = {
   '\u001B': 'quit',
 };
 
-/** The keys in what a terminal sent; one chunk may hold several. */
-export function keysOf(input: string): Key[] {
-  // eslint-disable-next-line no-control-regex -- keys that move begin with the escape character
+/** The keys of a chunk of terminal input. */
+export function parseKeys(input: string): Key[] {
+  // eslint-disable-next-line no-control-regex -- cursor keys start with the escape character
   return (input.match(/\u001B\[[A-Z]|[^]/gu) ?? []).map((text) => keys[text] ?? 'other');
 }

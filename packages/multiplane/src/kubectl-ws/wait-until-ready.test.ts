@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
-import { waitUntilReady } from './ready-workspace.ts';
+import { waitUntilReady } from './wait-until-ready.ts';
 import { WorkspaceClient } from './workspace-client.ts';
 
 let server: Server;
@@ -31,12 +31,12 @@ async function wait(statuses: readonly (JsonObject | undefined)[], timeoutMs: nu
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   client = new WorkspaceClient({ config: { server: `http://127.0.0.1:${port}` }, userAgent: 'test' });
-  const told: string[] = [];
+  const lines: string[] = [];
   const options = { parent: 'root', name: 'shop', ofType: ' (type root:team)', timeoutMs };
-  const failure: unknown = await waitUntilReady(options, { client, err: (line) => told.push(line) }).catch(
+  const failure: unknown = await waitUntilReady(options, { client, err: (line) => lines.push(line) }).catch(
     (error: unknown) => error,
   );
-  return { told, failure };
+  return { lines, failure };
 }
 
 const unscheduled = (message: string, severity = 'Error'): JsonObject => ({
@@ -48,29 +48,29 @@ const unscheduled = (message: string, severity = 'Error'): JsonObject => ({
 });
 const message = 'No available shards to schedule the workspace';
 
-test('a workspace that fits no shard is told of at once, and by whoever waited in vain', async () => {
-  const { told, failure } = await wait([unscheduled(message)], 0);
-  expect(told).toEqual([`Workspace "shop" cannot become ready yet: ${message} (Unschedulable)`]);
+test('reports a workspace that matches no shard immediately, and again after the timeout', async () => {
+  const { lines, failure } = await wait([unscheduled(message)], 0);
+  expect(lines).toEqual([`Workspace "shop" cannot become ready yet: ${message} (Unschedulable)`]);
   expect(failure).toEqual(
     new Error(`workspace "shop" (type root:team) created but is not ready to use: ${message} (Unschedulable)`),
   );
 });
 
-test('each reason is told of once, and a workspace may become ready after all', async () => {
-  const { told, failure } = await wait(
+test('reports each reason once, and the workspace may still become ready', async () => {
+  const { lines, failure } = await wait(
     [{}, unscheduled(message), unscheduled(message), unscheduled('another'), { phase: 'Ready' }],
     60_000,
   );
   expect(failure).toBeUndefined();
-  expect(told).toEqual([
+  expect(lines).toEqual([
     `Workspace "shop" cannot become ready yet: ${message} (Unschedulable)`,
     'Workspace "shop" cannot become ready yet: another (Unschedulable)',
   ]);
 });
 
-test('what only takes its time is told of by whoever waited in vain alone', async () => {
-  const { told, failure } = await wait([unscheduled('Initializers still exist: [a]', 'Info')], 0);
-  expect(told).toEqual([]);
+test('reports conditions without severity Error only after the timeout', async () => {
+  const { lines, failure } = await wait([unscheduled('Initializers still exist: [a]', 'Info')], 0);
+  expect(lines).toEqual([]);
   expect(failure).toMatchObject({
     message: expect.stringContaining('use: Initializers still exist: [a] (Unschedulable)'),
   });
@@ -82,7 +82,7 @@ test.each<[string, JsonObject | undefined, string]>([
     { phase: 'Initializing', conditions: [null, 'x', { type: 'Other', status: 'False' }] },
     'its phase is "Initializing"',
   ],
-  ['was deleted', undefined, 'it is not there any more'],
+  ['was deleted', undefined, 'it does not exist any more'],
 ])('a workspace that %s', async (_what, status, text) => {
   expect((await wait([status], 0)).failure).toMatchObject({
     message: expect.stringContaining(`ready to use: ${text}`),

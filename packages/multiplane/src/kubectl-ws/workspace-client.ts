@@ -6,22 +6,22 @@ import { WorkspaceObjects } from './workspace-objects.ts';
 const homeTimeoutMs = 60_000;
 const tenancy = '/apis/tenancy.kcp.io/v1alpha1/workspaces';
 
-/** A Workspace as the plugin looks at it. */
+/** The fields of a Workspace that the plugin uses. */
 export interface WorkspaceView {
   readonly name: string;
   readonly type: string | undefined;
   readonly phase: string;
-  /** What keeps it from being ready, as its first condition that is not met says. */
-  readonly obstacle:
-    | { readonly text: string; /** It does not pass by itself. */ readonly isError: boolean }
+  /** The first workspace condition that is False. */
+  readonly unmetCondition:
+    | { readonly text: string; /** Severity Error: needs a change by the user. */ readonly isError: boolean }
     | undefined;
   readonly url: string;
-  readonly deleting: boolean;
-  /** Stands for another address. */
-  readonly mounted: boolean;
+  readonly isDeleting: boolean;
+  /** Whether it is a mount. */
+  readonly isMounted: boolean;
 }
 
-/** Requests of the plugin. All go to the host of the current server; the workspace is part of the path. */
+/** Requests of the plugin to the server of the current context, for any workspace. */
 export class WorkspaceClient {
   readonly #transport: RestTransport;
   /** Objects of other kinds than Workspace. */
@@ -36,7 +36,7 @@ export class WorkspaceClient {
     return this.#transport.origin;
   }
 
-  /** Undefined when there is none of that name. */
+  /** Undefined when it does not exist. */
   async get(parent: string, name: string): Promise<WorkspaceView | undefined> {
     try {
       return view(await this.#json('GET', parent, `${tenancy}/${encodeURIComponent(name)}`));
@@ -57,8 +57,8 @@ export class WorkspaceClient {
     return view(await this.#json('POST', parent, `${tenancy}?fieldManager=kubectl-create-workspace`, body));
   }
 
-  /** Whether the caller may look into a workspace; a 403 or 404 means no. */
-  async mayEnter(path: string): Promise<boolean> {
+  /** Whether the user has access to a workspace; 403 and 404 mean no. */
+  async canAccess(path: string): Promise<boolean> {
     try {
       await this.#json('GET', path, '/api');
       return true;
@@ -68,7 +68,7 @@ export class WorkspaceClient {
     }
   }
 
-  /** Bindings of APIs in a workspace; none where the caller may not see them. */
+  /** The APIBindings of a workspace; none when the user may not list them. */
   async bindings(path: string): Promise<JsonObject[]> {
     try {
       const answer = await this.#json('GET', path, '/apis/apis.kcp.io/v1alpha2/apibindings');
@@ -79,7 +79,7 @@ export class WorkspaceClient {
     }
   }
 
-  /** Phase of a logical cluster; undefined where the caller may not see it. */
+  /** Phase of a logical cluster; undefined when the user may not read it. */
   async clusterPhase(path: string): Promise<string | undefined> {
     try {
       const object = await this.#json('GET', path, '/apis/core.kcp.io/v1alpha1/logicalclusters/cluster');
@@ -91,9 +91,9 @@ export class WorkspaceClient {
     }
   }
 
-  /** Path of the caller's home workspace. */
+  /** Path of the user's home workspace. */
   async home(): Promise<string> {
-    const { url } = view(await this.#patiently('root', `${tenancy}/~`));
+    const { url } = view(await this.#getWithRetryAfter('root', `${tenancy}/~`));
     const at = url.indexOf('/clusters/');
     if (at < 0) throw new Error('the server does not offer home workspaces');
     return url.slice(at + '/clusters/'.length);
@@ -103,8 +103,8 @@ export class WorkspaceClient {
     this.#transport.close();
   }
 
-  /** A home is made when it is asked for the first time; until it is there, the server asks to come back. */
-  async #patiently(workspace: string, path: string): Promise<Json> {
+  /** A home workspace is created by the first request, which gets 429 with Retry-After until it is ready. */
+  async #getWithRetryAfter(workspace: string, path: string): Promise<Json> {
     const deadline = Date.now() + homeTimeoutMs;
     for (;;) {
       try {
@@ -140,14 +140,14 @@ function view(value: Json): WorkspaceView {
           ? `${type['path']}:${typeName}`
           : typeName,
     phase: typeof status['phase'] === 'string' ? status['phase'] : '',
-    obstacle: obstacleOf(status['conditions']),
+    unmetCondition: unmetConditionOf(status['conditions']),
     url: typeof spec['URL'] === 'string' ? spec['URL'] : '',
-    deleting: metadata['deletionTimestamp'] !== undefined,
-    mounted: spec['mount'] !== undefined,
+    isDeleting: metadata['deletionTimestamp'] !== undefined,
+    isMounted: spec['mount'] !== undefined,
   };
 }
 
-function obstacleOf(conditions: Json | undefined): WorkspaceView['obstacle'] {
+function unmetConditionOf(conditions: Json | undefined): WorkspaceView['unmetCondition'] {
   const unmet = (Array.isArray(conditions) ? conditions : [])
     .filter(isJsonObject)
     .find(({ type, status }) => typeof type === 'string' && type.startsWith('Workspace') && status === 'False');

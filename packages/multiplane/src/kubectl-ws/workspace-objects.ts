@@ -1,14 +1,14 @@
 import { encodeJson, type GroupVersionResource, type KubeObject } from '@multiplane/apimachinery';
 import { resourcePath, type RestTransport } from '@multiplane/client';
 
-/** Where an object is: in a workspace, by its path. */
-export interface ObjectPlace {
+/** An object in the workspace with this path. */
+export interface WorkspaceObjectReference {
   readonly workspace: string;
   readonly namespace?: string | undefined;
   readonly name: string;
 }
 
-/** Objects of any kind in workspaces that are named by their paths, as people do; controllers know logical clusters. */
+/** Objects of any kind, by workspace path. */
 export class WorkspaceObjects {
   readonly #transport: RestTransport;
   readonly #fieldManager: string;
@@ -17,8 +17,8 @@ export class WorkspaceObjects {
     this.#transport = modules.transport;
   }
 
-  get<T extends KubeObject>(resource: GroupVersionResource, place: ObjectPlace): Promise<T> {
-    return this.#request('GET', pathOf(resource, place));
+  get<T extends KubeObject>(resource: GroupVersionResource, reference: WorkspaceObjectReference): Promise<T> {
+    return this.#request('GET', pathOf(resource, reference));
   }
 
   async list<T extends KubeObject>(resource: GroupVersionResource, workspace: string): Promise<readonly T[]> {
@@ -28,19 +28,19 @@ export class WorkspaceObjects {
 
   create<T extends KubeObject>(resource: GroupVersionResource, workspace: string, object: T): Promise<T> {
     const path = pathOf(resource, { workspace, namespace: object.metadata.namespace });
-    return this.#request('POST', this.#managed(path), object);
+    return this.#request('POST', this.#withFieldManager(path), object);
   }
 
   update<T extends KubeObject>(resource: GroupVersionResource, workspace: string, object: T): Promise<T> {
     const { namespace, name } = object.metadata;
-    return this.#request('PUT', this.#managed(pathOf(resource, { workspace, namespace, name })), object);
+    return this.#request('PUT', this.#withFieldManager(pathOf(resource, { workspace, namespace, name })), object);
   }
 
-  async delete(resource: GroupVersionResource, place: ObjectPlace): Promise<void> {
-    await this.#request('DELETE', pathOf(resource, place));
+  async delete(resource: GroupVersionResource, reference: WorkspaceObjectReference): Promise<void> {
+    await this.#request('DELETE', pathOf(resource, reference));
   }
 
-  #managed(path: string): string {
+  #withFieldManager(path: string): string {
     return `${path}?fieldManager=${this.#fieldManager}`;
   }
 
@@ -52,7 +52,7 @@ export class WorkspaceObjects {
 
 function pathOf(
   resource: GroupVersionResource,
-  { workspace, ...rest }: Omit<ObjectPlace, 'name'> & { readonly name?: string | undefined },
+  { workspace, ...rest }: Omit<WorkspaceObjectReference, 'name'> & { readonly name?: string | undefined },
 ): string {
   return resourcePath(resource, { cluster: workspace, ...rest });
 }

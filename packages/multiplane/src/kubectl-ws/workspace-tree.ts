@@ -6,13 +6,13 @@ interface Node {
 }
 
 export interface TreeOptions {
-  /** Labels are whole paths. */
+  /** Labels are full paths. */
   readonly full: boolean;
-  /** Labels tell the phases of workspace and logical cluster. */
+  /** Labels include the phases of workspace and logical cluster. */
   readonly wide: boolean;
 }
 
-/** The workspaces below one, as `kubectl ws tree` draws them (C13.3); those being deleted are left out. */
+/** The workspaces below one, as `kubectl ws tree` prints them, without those that are being deleted. */
 export async function workspaceTree(client: WorkspaceClient, root: string, options: TreeOptions): Promise<string> {
   const name = options.full ? root : (root.split(':').at(-1) as string);
   const label = options.wide ? `${name}  ws=-  lc=${(await client.clusterPhase(root)) ?? 'Unknown'}` : name;
@@ -20,7 +20,7 @@ export async function workspaceTree(client: WorkspaceClient, root: string, optio
 }
 
 async function children(client: WorkspaceClient, path: string, options: TreeOptions): Promise<Node[]> {
-  const workspaces = (await client.list(path)).filter(({ deleting }) => !deleting);
+  const workspaces = (await client.list(path)).filter(({ isDeleting }) => !isDeleting);
   return Promise.all(workspaces.map((workspace) => node(client, `${path}:${workspace.name}`, workspace, options)));
 }
 
@@ -31,12 +31,12 @@ async function node(
   options: TreeOptions,
 ): Promise<Node> {
   const name = options.full ? path : workspace.name;
-  // What stands for another address is a leaf: below it is somebody else's tree.
-  if (workspace.mounted) return { label: `${name} [m]`, children: [] };
+  // A mount is a leaf: its children belong to another server.
+  if (workspace.isMounted) return { label: `${name} [m]`, children: [] };
   const label = options.wide
     ? `${name}  ws=${workspace.phase === '' ? '-' : workspace.phase}  lc=${(await client.clusterPhase(path)) ?? 'Unknown'}`
     : name;
-  return { label, children: (await client.mayEnter(path)) ? await children(client, path, options) : [] };
+  return { label, children: (await client.canAccess(path)) ? await children(client, path, options) : [] };
 }
 
 function draw(nodes: readonly Node[], indent: string): string[] {

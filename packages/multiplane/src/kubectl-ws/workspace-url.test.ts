@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { parseWorkspaceUrl, resolveWorkspacePath, workspaceUrl } from './workspace-url.ts';
 
-describe('where an argument leads', () => {
+describe('resolveWorkspacePath', () => {
   test.each([
     ['root:a', 'b', 'root:a:b'],
     ['root:a', 'b:c', 'root:a:b:c'],
@@ -15,26 +15,26 @@ describe('where an argument leads', () => {
     expect(resolveWorkspacePath(current, argument)).toEqual({ path });
   });
 
-  test('root: still works, with a note', () => {
+  test('accepts root: with a deprecation note', () => {
     expect(resolveWorkspacePath('root:a', 'root:b')).toMatchObject({
       path: 'root:b',
       note: expect.stringContaining("Instead, use ':root'"),
     });
   });
 
-  test.each([['..'], ['a::b'], ['A'], ['a b'], ['../../x']])('%s from root leads nowhere', (argument) => {
+  test.each([['..'], ['a::b'], ['A'], ['a b'], ['../../x']])('rejects %s at root', (argument) => {
     expect(() => resolveWorkspacePath('root', argument)).toThrow('invalid workspace path');
   });
 });
 
-describe('server URLs', () => {
-  test('keep a prefix of a proxy', () => {
+describe('parseWorkspaceUrl', () => {
+  test('keeps the path prefix of a proxy', () => {
     const url = parseWorkspaceUrl('https://host:1/prefix/clusters/root:a');
     expect(url).toEqual({ base: 'https://host:1/prefix', path: 'root:a' });
     expect(workspaceUrl({ ...url, path: 'root:b' })).toBe('https://host:1/prefix/clusters/root:b');
   });
 
-  test('that are no workspace are told', () => {
+  test('rejects URLs that are not of a workspace', () => {
     expect(() => parseWorkspaceUrl('https://host')).toThrow('is not pointing to a workspace');
     expect(() => parseWorkspaceUrl('https://host/clusters/A_b')).toThrow('invalid cluster name: "A_b"');
   });

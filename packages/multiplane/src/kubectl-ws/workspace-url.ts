@@ -1,12 +1,12 @@
 import { isLogicalClusterPath } from '@multiplane/apimachinery';
 
-/** A server URL taken apart: `https://host/prefix` and the workspace behind `/clusters/`. */
+/** The parts of a server URL: `https://host/prefix` and the workspace path after `/clusters/`. */
 export interface WorkspaceUrl {
   readonly base: string;
   readonly path: string;
 }
 
-/** Throws what kcp's plugin says for a URL that is not a workspace's (C13.1). */
+/** Throws the text of kcp's plugin for a URL that is not of a workspace. */
 export function parseWorkspaceUrl(server: string): WorkspaceUrl {
   const marker = '/clusters/';
   const at = server.indexOf(marker);
@@ -20,7 +20,7 @@ export function workspaceUrl({ base, path }: WorkspaceUrl): string {
   return `${base}/clusters/${path}`;
 }
 
-/** Where an argument of `kubectl ws` leads from the current path (C13.2). */
+/** Resolves an argument of `kubectl ws` against the current path. */
 export function resolveWorkspacePath(current: string, argument: string): { path: string; note?: string } {
   const text = argument.replaceAll('/', ':').replace(/:+$/, (colons) => (argument.length === colons.length ? ':' : ''));
   if (text === ':') return { path: current.split(':')[0] as string };

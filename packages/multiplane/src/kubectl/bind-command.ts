@@ -3,23 +3,23 @@ import { parseDuration } from '@multiplane/component-base';
 import { bindApiExport, parseBindRequest, type BindFlags } from '../kubectl-kcp/bind-api-export.ts';
 import { addCommonFlags, addWorkspaceFlag, commaSeparated, withServer } from './options.ts';
 
-/** `kubectl kcp bind apiexport <path:name>` (C13.5). */
+/** `kubectl kcp bind apiexport <path:name>`. */
 export function bindCommand(): Command {
   const bind = new Command('bind').description('bind APIs into the current workspace');
   bind.action(() => bind.outputHelp());
   const command = addWorkspaceFlag(addCommonFlags(new Command('apiexport')))
-    .description('bind what an APIExport offers')
-    .argument('[reference]', 'the export: <path of its workspace>:<its name>')
-    .option('--name <name>', 'name of the APIBinding to create; without one, the name of the export')
-    .option('--timeout <duration>', 'how long to wait until it is bound', '30s')
+    .description('bind the APIs of an APIExport')
+    .argument('[reference]', 'the APIExport, as <workspace path>:<name>')
+    .option('--name <name>', 'name of the APIBinding; default: the name of the export')
+    .option('--timeout <duration>', 'how long to wait for the binding', '30s')
     .option(
       '--accept-permission-claim <claims>',
-      'claims to accept, as resource.group (core for none), by commas or repeated',
+      'permission claims to accept, as resource.group (group core for none); comma-separated or repeated',
       commaSeparated,
     )
-    .option('--reject-permission-claim <claims>', 'claims to reject, in the same form', commaSeparated)
-    .option('--accept-all-permission-claims', 'accept all claims of the export, as they are')
-    .option('--reject-all-permission-claims', 'reject all claims of the export')
+    .option('--reject-permission-claim <claims>', 'permission claims to reject, in the same form', commaSeparated)
+    .option('--accept-all-permission-claims', 'accept all permission claims of the export')
+    .option('--reject-all-permission-claims', 'reject all permission claims of the export')
     .addHelpText(
       'after',
       `

@@ -3,33 +3,35 @@ import { getClaims, setClaims } from '../kubectl-kcp/claims.ts';
 import type { ClaimFilter, ClaimState } from '../kubectl-kcp/permission-claims.ts';
 import { addCommonFlags, addWorkspaceFlag, withServer } from './options.ts';
 
-/** `kubectl kcp claims get|accept|reject` (C13.6). */
+/** `kubectl kcp claims get|accept|reject`. */
 export function claimsCommand(): Command {
-  const claims = new Command('claims').description('see and answer the permission claims of bound APIs').addHelpText(
-    'after',
-    `
+  const claims = new Command('claims')
+    .description('show, accept or reject permission claims of APIBindings')
+    .addHelpText(
+      'after',
+      `
 Examples:
   kubectl kcp claims get apibinding
   kubectl kcp claims accept cert-manager --resource secrets.core
   kubectl kcp claims reject cert-manager`,
-  );
+    );
   claims.action(() => claims.outputHelp());
-  const get = new Command('get').description('see claims');
+  const get = new Command('get').description('show claims');
   get.action(() => get.outputHelp());
   const ofBinding = addWorkspaceFlag(addCommonFlags(new Command('apibinding')))
-    .description('list the claims of an APIBinding and how they are answered')
-    .argument('[name]', 'the binding; without one, all of the workspace');
+    .description('list the permission claims of an APIBinding and their state')
+    .argument('[name]', 'the APIBinding; default: all of the workspace');
   ofBinding.action((name: string | undefined) => withServer(ofBinding, (modules) => getClaims(name, modules)));
   return claims
     .addCommand(get.addCommand(ofBinding))
-    .addCommand(answerCommand('accept', 'Accepted'))
-    .addCommand(answerCommand('reject', 'Rejected'));
+    .addCommand(stateCommand('accept', 'Accepted'))
+    .addCommand(stateCommand('reject', 'Rejected'));
 }
 
-function answerCommand(verb: 'accept' | 'reject', state: ClaimState): Command {
+function stateCommand(verb: 'accept' | 'reject', state: ClaimState): Command {
   const command = addWorkspaceFlag(addCommonFlags(new Command(verb)))
-    .description(`${verb} permission claims of an APIBinding: all of them, or those that are named`)
-    .argument('[name]', 'the binding')
+    .description(`${verb} permission claims of an APIBinding: all of them, or the selected ones`)
+    .argument('[name]', 'the APIBinding')
     .option('--resource <resource>', 'the claim on this resource, as resource.group (core for none)')
     .option('--identity-hash <hash>', 'the claim on resources of the export with this identity');
   return command.action(async (name: string | undefined, filter: ClaimFilter) => {

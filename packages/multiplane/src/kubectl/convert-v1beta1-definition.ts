@@ -1,15 +1,15 @@
 import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
 
-export const betaVersion = 'apiextensions.k8s.io/v1beta1';
+export const v1beta1 = 'apiextensions.k8s.io/v1beta1';
 
 const objectOf = (value: Json | undefined): JsonObject => (isJsonObject(value ?? null) ? (value as JsonObject) : {});
 const objectsOf = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isJsonObject) : []);
 
 /**
- * The spec of a definition of `v1beta1` as `v1` has it: what stood once for all versions stands with each of them, and a
- * schema that does not prune says so itself (K2, apiextensions conversion).
+ * Converts the spec of a `v1beta1` CustomResourceDefinition to `v1`, as the conversion of apiextensions-apiserver: common
+ * fields move into each version, and schemas without pruning get `x-kubernetes-preserve-unknown-fields`.
  */
-export function specOfBeta(spec: JsonObject): JsonObject {
+export function convertV1beta1Spec(spec: JsonObject): JsonObject {
   const { version, versions, validation, subresources, additionalPrinterColumns, conversion, ...rest } = spec;
   const prunes = rest['preserveUnknownFields'] === false;
   delete rest['preserveUnknownFields'];

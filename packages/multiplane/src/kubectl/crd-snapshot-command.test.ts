@@ -17,7 +17,7 @@ const definition = (metadata: JsonObject): JsonObject => ({
   status: { storedVersions: ['v1'] },
 });
 
-test('a schema has what a definition says about the API, and nothing about its own life', () => {
+test('a schema has the API of a definition, without its object metadata', () => {
   expect(schemaOf(definition({ labels: { a: 'b' }, uid: 'x' }), 'v2')).toEqual({
     apiVersion: 'apis.kcp.io/v1alpha1',
     kind: 'APIResourceSchema',
@@ -40,7 +40,7 @@ test('a schema has what a definition says about the API, and nothing about its o
   });
 });
 
-test('the approval of an API in a group of Kubernetes goes with it', () => {
+test('the approval annotation of a Kubernetes API group is copied', () => {
   const annotations = { 'api-approved.kubernetes.io': 'https://github.com/x', other: 'y' };
   expect(schemaOf(definition({ annotations }), 'v1')['metadata']).toEqual({
     name: 'v1.gateways.gateway.networking.k8s.io',
@@ -48,13 +48,13 @@ test('the approval of an API in a group of Kubernetes goes with it', () => {
   });
 });
 
-test('what is no definition is refused', () => {
+test('other kinds are rejected', () => {
   expect(() => schemaOf({ apiVersion: 'v1', kind: 'Secret' }, 'v1')).toThrow(
     'error converting CRD: v1 Secret is not a CustomResourceDefinition of apiextensions.k8s.io/v1',
   );
 });
 
-test('a definition of v1beta1 says the same in other places', () => {
+test('a v1beta1 definition is converted', () => {
   const schema = { type: 'object', properties: { spec: { type: 'object' } } };
   const old: JsonObject = {
     apiVersion: 'apiextensions.k8s.io/v1beta1',

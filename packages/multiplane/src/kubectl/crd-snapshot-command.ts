@@ -10,10 +10,10 @@ import {
   validateDns1123Subdomain,
 } from '@multiplane/apimachinery';
 import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
-import { betaVersion, specOfBeta } from './beta-definition.ts';
+import { v1beta1, convertV1beta1Spec } from './convert-v1beta1-definition.ts';
 
 const currentVersion = 'apiextensions.k8s.io/v1';
-/** Fields that a schema takes over from the version of a definition, in the order of an APIResourceSchema. */
+/** Fields that are copied from the versions of a CustomResourceDefinition, in the order of an APIResourceSchema. */
 const versionFields = [
   'name',
   'served',
@@ -24,16 +24,16 @@ const versionFields = [
   'subresources',
   'additionalPrinterColumns',
 ];
-/** Without it nobody may offer APIs of Kubernetes' own groups. */
+/** Required for APIs in Kubernetes' groups. */
 const approvedAnnotation = 'api-approved.kubernetes.io';
 const nameFields = ['plural', 'singular', 'shortNames', 'kind', 'listKind', 'categories'];
 
-/** `kubectl kcp crd snapshot` (C13.7): definitions as schemas that an export can name. Asks no server. */
+/** `kubectl kcp crd snapshot`: converts CustomResourceDefinitions to APIResourceSchemas, without a server. */
 export function crdSnapshotCommand(): Command {
   return new Command('snapshot')
-    .description('turn definitions into schemas that an export can offer')
-    .option('-f, --filename <file>', 'YAML with definitions; - is standard input')
-    .option('--prefix <prefix>', 'what the names of the schemas begin with: a date, a version')
+    .description('convert CustomResourceDefinitions to APIResourceSchemas')
+    .option('-f, --filename <file>', 'YAML file with CustomResourceDefinitions; - is standard input')
+    .option('--prefix <prefix>', 'prefix of the names of the APIResourceSchemas: a date, a version')
     .option('-o, --output <format>', 'yaml or json', 'yaml')
     .action(async ({ filename, prefix, output }: { filename?: string; prefix?: string; output: string }) => {
       if (filename === undefined) throw new Error('--filename is required');
@@ -49,14 +49,14 @@ export function crdSnapshotCommand(): Command {
 }
 
 async function read(filename: string): Promise<string> {
-  // Not by its descriptor: a pipe that has nothing yet fails with EAGAIN.
+  // Reading the descriptor of an empty pipe fails with EAGAIN.
   if (filename === '-') return text(process.stdin);
   try {
     return await readFile(filename, 'utf8');
   } catch (cause) {
-    const why =
+    const reason =
       (cause as NodeJS.ErrnoException).code === 'ENOENT' ? 'no such file or directory' : (cause as Error).message;
-    throw new Error(`error opening ${filename}: open ${filename}: ${why}`, { cause });
+    throw new Error(`error opening ${filename}: open ${filename}: ${reason}`, { cause });
   }
 }
 
@@ -68,14 +68,14 @@ function documentsOf(text: string): JsonObject[] {
     .filter(isJsonObject);
 }
 
-/** The schema for a definition. Throws for what is none. */
+/** Converts a CustomResourceDefinition to an APIResourceSchema. Throws for other kinds. */
 export function schemaOf(definition: JsonObject, prefix: string): JsonObject {
-  const isBeta = definition['apiVersion'] === betaVersion;
+  const isBeta = definition['apiVersion'] === v1beta1;
   if (definition['kind'] !== 'CustomResourceDefinition' || !(isBeta || definition['apiVersion'] === currentVersion))
     throw new Error(
       `error converting CRD: ${textOf(definition['apiVersion'])} ${textOf(definition['kind'])} is not a CustomResourceDefinition of ${currentVersion}`,
     );
-  const spec = isBeta ? specOfBeta(objectOf(definition['spec'])) : objectOf(definition['spec']);
+  const spec = isBeta ? convertV1beta1Spec(objectOf(definition['spec'])) : objectOf(definition['spec']);
   const names = objectOf(spec['names']);
   const group = textOf(spec['group']);
   const name = `${prefix}.${textOf(names['plural'])}.${group === '' ? 'core' : group}`;
@@ -91,10 +91,10 @@ export function schemaOf(definition: JsonObject, prefix: string): JsonObject {
     metadata: { name, ...(approval === undefined ? {} : { annotations: { [approvedAnnotation]: approval } }) },
     spec: {
       group,
-      names: chosen(withDefaults(names), nameFields),
+      names: pickFields(withDefaults(names), nameFields),
       scope: spec['scope'] ?? '',
       versions: versions.map((version) =>
-        chosen(
+        pickFields(
           {
             ...version,
             schema: objectOf(version['schema'])['openAPIV3Schema'] ?? {},
@@ -111,7 +111,7 @@ export function schemaOf(definition: JsonObject, prefix: string): JsonObject {
 const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '');
 const objectOf = (value: Json | undefined): JsonObject => (value !== undefined && isJsonObject(value) ? value : {});
 
-/** Names that an author leaves to the server: a schema is taken as it is, and without them it is refused. */
+/** Sets the names that a server defaults for a CustomResourceDefinition, but requires of an APIResourceSchema. */
 function withDefaults(names: JsonObject): JsonObject {
   const kind = textOf(names['kind']);
   const singular = textOf(names['singular']) || kind.toLowerCase();
@@ -119,7 +119,7 @@ function withDefaults(names: JsonObject): JsonObject {
   return { ...names, singular, ...(listKind === '' ? {} : { listKind }) };
 }
 
-function chosen(object: JsonObject, fields: readonly string[]): JsonObject {
+function pickFields(object: JsonObject, fields: readonly string[]): JsonObject {
   return Object.fromEntries(
     fields.filter((field) => object[field] !== undefined).map((field) => [field, object[field] as Json]),
   );

@@ -10,16 +10,16 @@ interface CreateFlags {
   readonly createContext?: string;
 }
 
-/** `kubectl create workspace <name>` (C13.4). */
+/** `kubectl create workspace <name>`. */
 export function createCommand(name: string, options: { readonly isDeprecated?: boolean } = {}): Command {
   const command = new Command(name)
     .description('create a workspace and wait until it is ready')
     .argument('[names...]', 'the name of the workspace')
-    .option('--type <type>', 'its type, <name> or <path>:<name>; without one, what the parent prefers')
-    .option('--enter', 'go there afterwards')
-    .option('--ignore-existing', 'do not fail when it is already there, with the same type')
-    .option('--location-selector <labels>', 'labels that the shard it is made on must have')
-    .option('--create-context <context>', 'keep it as a context of this name in the kubeconfig');
+    .option('--type <type>', 'workspace type, <name> or <path>:<name>; default: that of the parent')
+    .option('--enter', 'switch to the workspace')
+    .option('--ignore-existing', 'succeed when it exists with the same type')
+    .option('--location-selector <labels>', 'label selector for its shard')
+    .option('--create-context <context>', 'add a kubeconfig context of this name for it');
   addWorkspaceFlag(addCommonFlags(command));
   return command.action(async (names: readonly string[], flags: CreateFlags) => {
     if (names.length !== 1) throw new Error(`accepts 1 arg(s), received ${names.length}`);

@@ -7,7 +7,7 @@ import { failureText } from './failure-text.ts';
 const failed = (code: string, message: string, more: object): Error =>
   Object.assign(new Error(message), { code, ...more });
 
-test('a server that nobody runs is told of as kubectl does', async () => {
+test('a refused connection has the text of kubectl', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -21,7 +21,7 @@ test('a server that nobody runs is told of as kubectl does', async () => {
   );
 });
 
-test('a name with several addresses, none of which is served, is not told of with an empty text', () => {
+test('a host name with several unreachable addresses has the text of the first one', () => {
   const refused = (address: string): Error =>
     failed('ECONNREFUSED', `connect ECONNREFUSED ${address}:6443`, { syscall: 'connect', address, port: 6443 });
   const all = Object.assign(new AggregateError([refused('127.0.0.1'), refused('::1')]), { code: 'ECONNREFUSED' });
@@ -32,12 +32,12 @@ test('a name with several addresses, none of which is served, is not told of wit
 
 test.each([
   [
-    'a name that nobody knows',
+    'an unknown host name',
     failed('ENOTFOUND', 'getaddrinfo ENOTFOUND nowhere.example', { hostname: 'nowhere.example' }),
     'Unable to connect to the server: dial tcp: lookup nowhere.example: no such host',
   ],
   [
-    'a certificate of somebody else',
+    'a certificate of an unknown CA',
     failed('UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'unable to verify; try running Node.js with --use-system-ca', {}),
     'Unable to connect to the server: tls: failed to verify certificate: x509: certificate signed by unknown authority',
   ],
@@ -47,6 +47,6 @@ test.each([
     'open /none: no such file or directory',
   ],
   ['anything else', new Error('workspace "root:a" not found'), 'workspace "root:a" not found'],
-])('%s is told of plainly', (_what, error, text) => {
+])('%s has a plain text', (_what, error, text) => {
   expect(failureText(error)).toBe(text);
 });

@@ -1,7 +1,7 @@
 import { errorText } from '@multiplane/apimachinery';
 import { goNetworkError } from '@multiplane/client';
 
-/** What node's errors of files, names and connections carry. */
+/** The fields of Node's errors of files, DNS and connections. */
 interface SystemError extends Error {
   readonly code?: unknown;
   readonly syscall?: unknown;
@@ -9,16 +9,16 @@ interface SystemError extends Error {
   readonly address?: string;
   readonly port?: number;
   readonly hostname?: string;
-  /** Of an AggregateError. */
+  /** The errors of an AggregateError. */
   readonly errors?: readonly unknown[];
 }
 
-/** What a plugin says of a failure: of a connection or a file in kubectl's words, not in those of node. */
+/** The text of an error; connection and file errors have kubectl's text instead of Node's. */
 export function failureText(error: unknown): string {
   if (typeof error !== 'object' || error === null || !('message' in error)) return errorText(error);
   const failure = error as SystemError;
   const { code, syscall, path, address, port, hostname, errors } = failure;
-  // Nobody listens on any address of a name: the whole has no text, and the first says it for all.
+  // No address of a host name accepts connections: the AggregateError has no message, so use that of the first error.
   if (errors !== undefined && failure.message === '') return failureText(errors[0]);
   if (code === 'ENOENT' && typeof path === 'string') return `open ${path}: no such file or directory`;
   const destination = { hostname: hostname ?? address ?? '', port: String(port ?? '') };

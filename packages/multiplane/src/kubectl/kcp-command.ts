@@ -9,26 +9,26 @@ import { workspaceCommand } from './workspace-command.ts';
 
 const workspaceNames = ['workspace', 'ws', 'workspaces'] as const;
 
-/** `kubectl kcp`: everything that the other plugins do, and what is about APIs (C13.1). */
+/** `kubectl kcp`: the workspace commands and those for APIs. */
 export function kcpCommand(): Command {
   const [name, ...aliases] = workspaceNames;
   const command = new Command('kubectl-kcp')
-    .description('Workspaces, and APIs between them.')
+    .description('Manage workspaces and the APIs that they share.')
     .version(version)
     .addCommand(workspaceCommand(name).aliases(aliases))
     .addCommand(bindCommand())
     .addCommand(claimsCommand())
-    .addCommand(group('crd', 'definitions of APIs').addCommand(crdSnapshotCommand()))
+    .addCommand(group('crd', 'CustomResourceDefinitions').addCommand(crdSnapshotCommand()))
     .addCommand(quickstartCommand());
   return command.action(() => command.outputHelp());
 }
 
-/** A command that only holds others: alone it tells which. */
+/** A command with sub-commands only; without one it prints help. */
 function group(name: string, description: string): Command {
   const command = new Command(name).description(description);
   return command.action(() => command.outputHelp());
 }
 
-/** Commands about workspaces begin their errors with a capital. */
+/** As in kcp, workspace commands print `Error:`, the others `error:`. */
 export const errorPrefixOf = ([first]: readonly string[]): ErrorPrefix =>
   workspaceNames.some((name) => name === first) ? 'Error' : 'error';

@@ -21,38 +21,38 @@ interface CommonFlags {
   readonly tlsServerName?: string;
 }
 
-/** The flags that every command takes, kubectl's overrides among them (C13.1). */
+/** The flags of every command, with kubectl's kubeconfig overrides. */
 export function addCommonFlags(command: Command): Command {
   return command
-    .option('--kubeconfig <file>', 'kubeconfig to read and change (default: KUBECONFIG or ~/.kube/config)')
-    .option('--context <name>', 'context to start from')
-    .option('--user <name>', 'user of the kubeconfig to be')
-    .option('--token <token>', 'bearer token to use')
-    .option('--server <url>', 'server to use, with the path of a workspace')
-    .option('--certificate-authority <file>', 'CA of the server')
-    .option('--insecure-skip-tls-verify', 'do not verify the certificate of the server')
-    .option('--tls-server-name <name>', 'name to look for in the certificate of the server')
-    .option('-n, --namespace <name>', 'taken for the sake of scripts; workspaces have no namespace');
+    .option('--kubeconfig <file>', 'kubeconfig file (default: KUBECONFIG or ~/.kube/config)')
+    .option('--context <name>', 'kubeconfig context to use')
+    .option('--user <name>', 'kubeconfig user to use')
+    .option('--token <token>', 'bearer token for authentication')
+    .option('--server <url>', 'server URL, with the path of a workspace')
+    .option('--certificate-authority <file>', 'CA file of the server')
+    .option('--insecure-skip-tls-verify', 'do not verify the server certificate')
+    .option('--tls-server-name <name>', 'server name to verify in its certificate')
+    .option('-n, --namespace <name>', 'ignored; accepted for compatibility with kubectl');
 }
 
-/** `-w`: where a command works, relative to the current workspace or, with a leading colon, absolute. */
+/** `-w`: the workspace of the command, relative to the current one or, with a leading colon, absolute. */
 export function addWorkspaceFlag(command: Command): Command {
-  return command.option('-w, --workspace <workspace>', 'workspace to work in, instead of the current one');
+  return command.option('-w, --workspace <workspace>', 'workspace to use instead of the current one');
 }
 
-/** Reads a flag that takes several values, separated by commas or in several flags. */
+/** Parses a flag with several values, comma-separated or repeated. */
 export const commaSeparated = (text: string, before: readonly string[] = []): string[] => [
   ...before,
   ...text.split(','),
 ];
 
-/** Reads a flag that is a whole number. */
+/** Parses an integer flag. */
 export function integer(text: string): number {
-  if (!/^-?\d{1,15}$/.test(text)) throw new InvalidArgumentError(`${JSON.stringify(text)} is no whole number`);
+  if (!/^-?\d{1,15}$/.test(text)) throw new InvalidArgumentError(`${JSON.stringify(text)} is not an integer`);
   return Number(text);
 }
 
-/** Does something with the kubeconfig and the server that the flags name, and lets go of both. */
+/** Runs an action with the kubeconfig and a client of the server that the flags select. */
 export async function withServer(
   command: Command,
   action: (modules: CommandModules) => Promise<void> | void,
@@ -64,8 +64,8 @@ export async function withServer(
     user: flags.user,
     environment: process.env,
   });
-  const chosen = overridden(store.client(flags.token === undefined), flags);
-  const config = { ...chosen, proxy: chosen.proxy ?? proxyFromEnvironment(chosen.server, process.env) };
+  const selected = withOverrides(store.client(flags.token === undefined), flags);
+  const config = { ...selected, proxy: selected.proxy ?? proxyFromEnvironment(selected.server, process.env) };
   const client = new WorkspaceClient({ config, userAgent: `kubectl-kcp/${version}` });
   try {
     await action({
@@ -80,7 +80,7 @@ export async function withServer(
   }
 }
 
-function overridden(config: ClientConfig, flags: CommonFlags): ClientConfig {
+function withOverrides(config: ClientConfig, flags: CommonFlags): ClientConfig {
   return {
     ...config,
     ...(flags.server === undefined ? {} : { server: flags.server }),
@@ -91,7 +91,7 @@ function overridden(config: ClientConfig, flags: CommonFlags): ClientConfig {
   };
 }
 
-/** Server URL of the workspace a command works in. Throws what kcp's plugins say for one that leads nowhere. */
+/** Server URL of the workspace that a command uses. Throws the texts of kcp's plugin. */
 function workspaceOf(server: string, workspace: string | undefined): string {
   if (workspace === undefined) return server;
   const current = parseWorkspaceUrl(server);

@@ -4,10 +4,10 @@ import { version } from '../version.ts';
 const stdout = (text: string): void => void process.stdout.write(text);
 const stderr = (text: string): void => void process.stderr.write(text);
 
-/** The command. Only the sub-command that was asked for is loaded. */
+/** The command. Only the selected sub-command is loaded. */
 const program: Program = {
   name: 'multiplane',
-  description: 'A control plane for many tenants: each workspace is a complete Kubernetes-style API of its own.',
+  description: 'A multi-tenant control plane: each workspace is a Kubernetes-style API endpoint of its own.',
   version: `multiplane ${version}`,
   commands: [
     {
@@ -17,53 +17,53 @@ const program: Program = {
     },
     {
       name: 'shard',
-      summary: 'Start one shard; what its flags do not name elsewhere runs in its process.',
+      summary: 'Start one shard; servers that its flags do not name run in the same process.',
       load: async () => (await import('../commands/start.ts')).startCommand(process.env),
     },
     {
       name: 'front-proxy',
-      summary: 'Start the front-proxy: finds the shard of a workspace and forwards.',
+      summary: 'Start the front-proxy, which forwards requests to the shard of their workspace.',
       load: async () => (await import('../commands/front-proxy.ts')).frontProxyCommand(process.env),
     },
     {
       name: 'cache-server',
-      summary: 'Start a cache server: what all shards share, out of NATS.',
+      summary: 'Start a cache server, which serves the replicated objects of all shards from NATS.',
       load: async () => (await import('../commands/cache-server.ts')).cacheServerCommand(process.env),
     },
     {
       name: 'virtual-workspaces',
-      summary: 'Start the virtual workspaces of one shard, apart from it.',
+      summary: 'Start the virtual workspaces of one shard as a separate process.',
       load: async () => (await import('../commands/virtual-workspaces.ts')).virtualWorkspacesCommand(process.env),
     },
     {
       name: 'pki',
-      summary: 'Make the certificates of a sharded set-up.',
+      summary: 'Issue the certificates of a sharded installation.',
       load: async () => (await import('../commands/pki.ts')).pkiCommand(process.env),
     },
   ],
 };
 
-// What a command waits for may hold no process, as pauses between tries do not: it would end without a word, as if well.
-const running = setInterval(() => undefined, 60_000);
+// Keeps the process alive while a command only waits for unreferenced timers; it would exit with status 0 otherwise.
+const keepAlive = setInterval(() => undefined, 60_000);
 runCommand(program, process.argv.slice(2), { stdout, stderr }).then(
-  (code) => leave(code),
+  (code) => exitWhenIdle(code),
   (error: unknown) => {
     stderr(`error: ${describe(error)}\n`);
-    leave(1);
+    exitWhenIdle(1);
   },
 );
 
 /**
- * Ends when nothing is open any more. Something that failed may leave a handle open, as the library of NATS does with
- * connections to a server that is silent; nobody waits for it for ever.
+ * Exits once no handle is open, or after 5 s: after a failure a library may leave a handle open, as that of NATS does with
+ * connections to an unresponsive server.
  */
-function leave(code: number): void {
-  clearInterval(running);
+function exitWhenIdle(code: number): void {
+  clearInterval(keepAlive);
   process.exitCode = code;
   setTimeout(() => process.exit(code), 5_000).unref();
 }
 
-/** The message with those of its causes: what went wrong, and why. */
+/** The message of an error with those of its causes. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message : `${error.message}: ${describe(error.cause)}`;

@@ -4,7 +4,7 @@ import { declare, type Overload } from './function-declaration.ts';
 import { opaqueType, type CelType } from './types.ts';
 import { CelOpaque, type CelValue } from './values.ts';
 
-/** What an expression asks: whether somebody may do something to a resource, or to a path. */
+/** An authorization check of an expression: for a resource or for a path. */
 export interface AuthorizationQuery {
   readonly verb: string;
   /** A service account in place of the user of the request. */

@@ -64,7 +64,7 @@ export class RuleEnvironment {
   }
 }
 
-/** Compiles a rule (K5.8; Kubernetes `compileRule`). `schema` is that of its place, for the path of its field. */
+/** Compiles a rule (Kubernetes `compileRule`). `schema` is that of its place, for the path of its field. */
 export function compileRule(
   rule: Rule,
   type: SchemaType,
@@ -123,7 +123,7 @@ function sizeAt(root: SchemaType, path: readonly string[]): number | undefined {
   }
   return isKey ? keySize : place?.maxElements;
 }
-/** The reference knows no size of keys, and counts nothing for them. */
+/** Kubernetes has no size of keys and charges nothing for them. */
 const keySize = 0;
 
 function fieldOf(path: string, schema: JsonObject): string {

@@ -39,14 +39,14 @@ export function mayStay({ current, nearest }: Standing): boolean {
   return (current ?? nearest)?.unchanged === true;
 }
 
-/** The standing of a field or item. `old` undefined: it was not there, or nobody knows which it was. */
+/** The standing of a field or item. `old` undefined: it is new or cannot be correlated. */
 export function below(standing: Standing, value: Json, old: Json | undefined): Standing {
   if (standing.current === undefined) return standing;
   const current = old === undefined ? undefined : standing.current.child(value, old);
   return { current, nearest: standing.current };
 }
 
-/** Finds the former items of a list by their keys; nothing for lists that have none (K5.8). */
+/** Finds the former items of a list by their keys; nothing for lists that have none. */
 export function formerItems(schema: JsonObject, old: Json | undefined): (item: Json) => Json | undefined {
   const keys = getOwn(schema, 'x-kubernetes-list-map-keys');
   if (getOwn(schema, 'x-kubernetes-list-type') !== 'map' || !Array.isArray(keys) || !Array.isArray(old)) {

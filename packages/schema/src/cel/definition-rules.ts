@@ -12,16 +12,16 @@ const definitionLimit = 100_000_000;
 /** A place in a schema, seen from the rules. */
 interface Place {
   readonly isRoot: boolean;
-  /** Of this place; undefined: nobody above has asked, it is made of the schema alone. */
+  /** Of this place; undefined: no ancestor needed it, it is derived from the schema alone. */
   readonly type: SchemaType | undefined;
   /** How often values of this place may occur in an object; undefined: no limit above. */
   readonly count: number | undefined;
-  /** The list above whose items cannot be told apart. */
+  /** The enclosing list whose items cannot be correlated. */
   readonly uncorrelated: FieldPath | undefined;
 }
 
 /**
- * Judges the rules in the schema of a definition (K5.8): every rule must compile, see old values only where these can
+ * Judges the rules in the schema of a definition: every rule must compile, see old values only where these can
  * be found, and not be able to cost too much, alone or with all others. A schema without complaint of another kind is
  * expected.
  */
@@ -38,7 +38,7 @@ class DefinitionJudge {
   /** The rules that cost most, the most expensive first. */
   #expensive: { readonly path: FieldPath; readonly cost: number }[] = [];
 
-  /** Children come first, as the reference reports them. */
+  /** Children come first, as in Kubernetes. */
   visit(schema: JsonObject, path: FieldPath, place: Place): void {
     const rules = schemasOf(schema, 'x-kubernetes-validations');
     const type = place.type ?? (rules.length > 0 ? schemaType(schema, place.isRoot || isEmbedded(schema)) : undefined);

@@ -1,3 +1,4 @@
+import type { Constant } from './constant.ts';
 import type { FunctionTable } from './function-declaration.ts';
 import { standardTypes } from './standard-types.ts';
 import type { CelType } from './types.ts';
@@ -16,11 +17,6 @@ export interface EnvironmentOptions {
   /** Elements of a literal list or map must be of one type. Default: yes, as Kubernetes wants it. */
   readonly homogeneousLiterals?: boolean;
 }
-export interface Constant {
-  readonly type: CelType;
-  readonly value: CelValue;
-}
-
 /** The names an expression may use. Immutable; made once and shared by the expressions compiled in it. */
 export class CelEnvironment {
   readonly functions: FunctionTable;

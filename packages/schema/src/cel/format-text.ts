@@ -119,7 +119,7 @@ const unusual = (value: number): string | undefined => {
   return Number.isFinite(value) ? undefined : value > 0 ? '∞' : '-∞';
 };
 
-/** In American English, as the reference has it: thousands are grouped. */
+/** In American English, as in cel-go: thousands are grouped. */
 function fixed(value: CelValue, precision: number): string {
   const number = real(value, 'fixed-point');
   const text = unusual(number);

@@ -11,7 +11,8 @@ export { jsonPatchLibrary } from './json-patch-library.ts';
 export { jsonOfValue } from './json-value.ts';
 export { checkObjectTypeName, jsonPatchType, objectType, patchStructs } from './patch-types.ts';
 export { CelIssues, type Issue } from './issues.ts';
-export { CelEnvironment, type Constant, type EnvironmentOptions } from './environment.ts';
+export { CelEnvironment, type EnvironmentOptions } from './environment.ts';
+export type { Constant } from './constant.ts';
 export { declare, functionTable, type CelFunction, type FunctionTable, type Overload } from './function-declaration.ts';
 export { kubernetesEnvironment, kubernetesFunctions } from './kubernetes-environment.ts';
 export {

@@ -17,7 +17,7 @@ import {
 } from './values.ts';
 
 /**
- * What an expression made, as a part of an object. Integers beyond 2^53 stay exact. `onStruct` is told of each value
+ * What an expression made, as a part of an object. Integers beyond 2^53 stay exact. `onStruct` is called with each value
  * that the expression itself made of a type, and of the fields that lead to it. Throws CelError for what no object can hold.
  */
 export function jsonOfValue(

@@ -13,7 +13,7 @@ import { urlLibrary } from './url-library.ts';
 import { CelEnvironment } from './environment.ts';
 import type { CelType } from './types.ts';
 
-/** The functions that Kubernetes 1.36 lets expressions use (K6.8). */
+/** The functions that Kubernetes 1.36 lets expressions use. */
 export const kubernetesFunctions = functionTable(
   standardLibrary,
   optionalLibrary,

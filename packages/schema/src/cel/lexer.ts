@@ -95,7 +95,7 @@ export class Lexer {
   }
 
   #unrecognized(start: number, end: number): undefined {
-    // The reference's lexer takes a lone operator character together with the one after it.
+    // cel-go's lexer takes a lone operator character together with the one after it.
     const taken = '&|='.includes(this.#source.charAt(start)) ? Math.min(end + 1, this.#source.length) : end;
     const text = this.#source
       .slice(start, taken)

@@ -31,7 +31,7 @@ const extreme =
 const min = extreme('min', before);
 const max = extreme('max', (left, right) => before(right, left));
 
-/** Kubernetes' functions of lists (K5.8), version 0. */
+/** Kubernetes' functions of lists, version 0. */
 const kubernetesLists: readonly Overload[] = [
   ...forEach(comparable, (type) =>
     declare('isSorted', `list_${type}_is_sorted_bool`, `list(${type}).() bool`, isSorted),

@@ -51,7 +51,7 @@ class Stop extends Error {}
 
 /**
  * Recursive descent over the grammar of cel-go. `depth` counts nesting, and the length of chains that nest to the left
- * (`a + b + c`, `a.b.c`), as the reference does: the tree is never deeper than {@link depthLimit} per rule.
+ * (`a + b + c`, `a.b.c`), as cel-go does: the tree is never deeper than {@link depthLimit} per rule.
  */
 class Parser implements MacroHost {
   readonly #source: string;

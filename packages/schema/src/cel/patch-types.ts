@@ -1,7 +1,7 @@
 import { CelError } from './cel-error.ts';
 import { dynType, openStructType, stringType, structType, type CelType } from './types.ts';
 
-/** One operation of a JSON patch, as mutating admission policies make them (K6.7). */
+/** One operation of a JSON patch, as mutating admission policies make them. */
 export const jsonPatchType: CelType = structType(
   'JSONPatch',
   new Map([

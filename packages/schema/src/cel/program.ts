@@ -7,7 +7,7 @@ import { parseExpression, type ParserOptions } from './parser.ts';
 import type { CelType } from './types.ts';
 import type { CelValue } from './values.ts';
 
-/** Cost units that one evaluation may use (K6.8). */
+/** Cost units that one evaluation may use. */
 export const perCallLimit = 1_000_000;
 
 /** How an evaluation ended: with a value, or with an error. `answers` is what of the cost no work was done for. */

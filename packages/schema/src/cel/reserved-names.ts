@@ -6,7 +6,7 @@ const reserved = new Set(
 const marks: Readonly<Record<string, string>> = { __: 'underscores', '.': 'dot', '-': 'dash', '/': 'slash' };
 
 /**
- * The name by which expressions select a field (K5.8): `__` and the characters `.`, `-` and `/` are spelled out, as are
+ * The name by which expressions select a field: `__` and the characters `.`, `-` and `/` are spelled out, as are
  * reserved words. Undefined: the field cannot be named.
  */
 export function escapeFieldName(name: string): string | undefined {

@@ -21,7 +21,7 @@ import { schemaType, type SchemaType } from './schema-type.ts';
 import { valueOf } from './schema-value.ts';
 import { CelOptional, optionalNone, type CelValue } from './values.ts';
 
-/** Cost units that all rules of an object may use together (K5.8). */
+/** Cost units that all rules of an object may use together. */
 const objectBudget = 10_000_000;
 const maxMessageBytes = 5 * 1024;
 
@@ -198,7 +198,7 @@ class Walk {
       if (next === undefined) continue;
       const value = object[key] as Json;
       const before = old === undefined ? undefined : getOwn(old, key);
-      // The version of the stored object may be another than the one that was sent; nobody sees that.
+      // The version of the stored object may differ from that of the request; this is not visible.
       const atRoot = standing.nearest === undefined && (key === 'apiVersion' || key === 'kind');
       const own = atRoot ? nowhere : below(standing, value, before);
       this.#visit(next, property === undefined ? path.key(key) : path.child(key), value, before, own);

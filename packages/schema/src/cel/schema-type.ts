@@ -36,7 +36,7 @@ export interface SchemaField {
 
 /** Bytes that a request may have at most. */
 export const maxRequestBytes = 3 * 1024 * 1024;
-/** The reference counts values that are no text, list or map as empty. */
+/** Kubernetes counts values other than strings, lists and maps as empty. */
 const noElements = 0;
 
 const text = (schema: JsonObject, key: string): string => {
@@ -54,7 +54,7 @@ const child = (schema: JsonObject, key: string): JsonObject | undefined => {
 const isEmbedded = (schema: JsonObject): boolean => getOwn(schema, 'x-kubernetes-embedded-resource') === true;
 
 /**
- * The type of what a structural schema describes (K5.8; Kubernetes `SchemaDeclType`). Undefined: rules cannot see it
+ * The type of what a structural schema describes (Kubernetes `SchemaDeclType`). Undefined: rules cannot see it
  * (nothing is known of its content). `isRoot`: the object has `apiVersion`, `kind` and a name whether the schema says
  * so or not.
  */

@@ -1,4 +1,4 @@
-import type { Constant } from './environment.ts';
+import type { Constant } from './constant.ts';
 import {
   boolType,
   bytesType,

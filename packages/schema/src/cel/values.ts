@@ -124,7 +124,7 @@ export class CelMap {
   entries(): Iterable<readonly [CelValue, CelValue]> {
     return this.#entries.values();
   }
-  /** Only for whoever makes the map. False: the key is there already, or is none. */
+  /** Only for the builder of the map. False: the key is there already, or is none. */
   insert(key: CelValue, value: CelValue): boolean {
     const plain = keyOf(key);
     if (plain === undefined || this.#entries.has(plain)) return false;
@@ -136,7 +136,7 @@ export class CelMap {
   }
 }
 
-/** A list of a schema that is a set or a map: order does not count when it is compared, `+` merges (K5.8). */
+/** A list of a schema that is a set or a map: order does not count when it is compared, `+` merges. */
 export class CelKeyedList extends Array<CelValue> {
   /** What tells items apart: their value (a set) or some of their fields (a map), by CEL name. */
   itemKeys: 'value' | readonly string[] = 'value';

@@ -13,7 +13,7 @@ import { validateEmbedded } from '../validate-embedded.ts';
 import { ValueValidator } from '../validate-value.ts';
 import { defaultOf, isTrue, namedSchemasOf, objectOf, propertyPath } from './schema-document.ts';
 
-/** Defaults must fit the schema they stand in and hold nothing that it would prune (K5.2), and the rules of their place hold for them (K5.8). The schema is structural. */
+/** Defaults must fit the schema they stand in and hold nothing that it would prune, and the rules of their place hold for them. The schema is structural. */
 export function validateDefaults(schema: JsonObject, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   walk(schema, { isRoot: true, insideMetadata: false }, path, errors, ruleBudget());

@@ -12,7 +12,7 @@ export interface ResolvedFieldPath {
 
 /**
  * Follows a path such as `.spec.a` or `.spec['a-b']` through a schema. Answers with what is wrong when it leads to no
- * field; `brackets: false` allows dots only (selectable fields, K5.1).
+ * field; `brackets: false` allows dots only (selectable fields).
  */
 export function resolveFieldPath(
   path: string,

@@ -24,7 +24,7 @@ import {
 type Level = 'root' | 'item' | 'field';
 
 /**
- * Whether a schema is structural (K5.2): every place has a type, value rules under allOf, anyOf, oneOf and not say
+ * Whether a schema is structural: every place has a type, value rules under allOf, anyOf, oneOf and not say
  * nothing about structure, and what they speak of exists outside of them. Errors are sorted by their text.
  */
 export function validateStructural(schema: JsonObject, path: FieldPath): FieldError[] {
@@ -209,7 +209,7 @@ function isGivenAdditional(schema: JsonObject): boolean {
 
 /**
  * Every field and item that value rules speak of must be known to the schema outside of them. Asked of the rules at
- * the root only, as the reference does: definitions in use break the rule further below.
+ * the root only, as in Kubernetes: definitions in use break the rule further below.
  */
 function validateRuleCompleteness(
   rules: JsonObject,

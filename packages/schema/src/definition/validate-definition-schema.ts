@@ -39,7 +39,7 @@ export interface DefinitionSchemaRules {
 const types = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
 
 /**
- * Checks the schema of a CustomResourceDefinition (K5.1, K5.2): whether it is structural, else whether its defaults
+ * Checks the schema of a CustomResourceDefinition: whether it is structural, else whether its defaults
  * fit; then every keyword, place by place.
  */
 export function validateDefinitionSchema(schema: JsonObject, rules: DefinitionSchemaRules): FieldError[] {
@@ -289,7 +289,7 @@ class KeywordValidator {
     }
   }
 
-  /** What items are told apart by must always be there. */
+  /** Keys of list items are required or have defaults. */
   #identity(schema: JsonObject, items: JsonObject, listType: 'set' | 'map', path: FieldPath): void {
     const at = path.child('items');
     if (isTrue(items, 'nullable')) {
@@ -315,7 +315,7 @@ class KeywordValidator {
     }
   }
 
-  /** x-kubernetes-validations, as far as no expression need be compiled (K5.8). */
+  /** x-kubernetes-validations, as far as no expression need be compiled. */
   #rules(schema: JsonObject, path: FieldPath): void {
     schemasOf(schema, 'x-kubernetes-validations').forEach((rule, index) => {
       const where = path.child('x-kubernetes-validations').index(index);

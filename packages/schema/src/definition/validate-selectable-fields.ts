@@ -4,7 +4,7 @@ import { stringOf } from './schema-document.ts';
 
 const maxSelectableFields = 8;
 
-/** `selectableFields` of a version against its schema (K5.1). */
+/** `selectableFields` of a version against its schema. */
 export function validateSelectableFields(
   fields: readonly JsonObject[],
   schema: JsonObject,

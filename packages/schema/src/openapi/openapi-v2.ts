@@ -1,7 +1,7 @@
 import { isJsonObject, setOwn, type Json, type JsonObject } from '@multiplane/apimachinery';
 
 /**
- * The OpenAPI v2 document of a server, from the v3 documents of its group versions (K5.15). Version 2 knows less:
+ * The OpenAPI v2 document of a server, from the v3 documents of its group versions. Version 2 knows less:
  * alternatives, `nullable` and untyped fields go, and with them whatever a v2 client would judge wrongly.
  */
 export function buildOpenAPIv2(documents: readonly JsonObject[], version: string): JsonObject {

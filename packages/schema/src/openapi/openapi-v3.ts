@@ -4,7 +4,7 @@ import { resourceComponents } from './resource-components.ts';
 import { addGroupVersionPath, groupVersionNames, pathNames, ResourcePaths } from './resource-paths.ts';
 
 /**
- * The OpenAPI v3 document of one group version (K5.15): components of its kinds and lists and of all they refer to,
+ * The OpenAPI v3 document of one group version: components of its kinds and lists and of all they refer to,
  * and its paths. It depends on nothing but its arguments, so workspaces with the same resources can share it.
  */
 export function buildOpenAPIv3(
@@ -69,7 +69,7 @@ function addReferred(roots: readonly Json[], components: JsonObject, definitions
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
     if (Object.hasOwn(components, name)) continue;
     const component = definitions.resolve(prefix + name);
-    // Not every text that looks like a reference is one: it may stand in somebody's default or example.
+    // Not every text that looks like a reference is one: it may be part of a default or an example.
     if (component === undefined) continue;
     components[name] = component;
     let names = referencesOf.get(component);

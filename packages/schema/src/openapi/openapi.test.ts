@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
 import type { PatchMeta } from '../compiled-schema.ts';
-import { scale, status, widgets as plain } from './openapi-fixture.ts';
+import { scale, status, widgets as plain } from '../../test/openapi-documents.ts';
 import { componentName, type OpenAPIResource } from './openapi-resource.ts';
 import { buildOpenAPIv2 } from './openapi-v2.ts';
 import { buildOpenAPIv3 } from './openapi-v3.ts';
@@ -196,7 +196,7 @@ describe('version 3', () => {
     expect(types('built-in')).toContain('application/strategic-merge-patch+json');
   });
 
-  test("somebody's text that looks like a reference changes nothing", () => {
+  test('a string that looks like a reference changes nothing', () => {
     const schema: JsonObject = {
       type: 'object',
       properties: { a: { type: 'string', default: { $ref: '#/components/schemas/no' } } },

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { scale, status, widgets } from './openapi-fixture.ts';
+import { scale, status, widgets } from '../../test/openapi-documents.ts';
 import type { OpenAPIResource } from './openapi-resource.ts';
 import { buildOpenAPIv3 } from './openapi-v3.ts';
 import { PathTexts } from './path-texts.ts';
@@ -28,7 +28,7 @@ test('the texts of a resource are those of its document, whatever form came befo
   }
 });
 
-test('what the paths refer to beside the kind is told', () => {
+test('the references of the paths besides the kind are returned', () => {
   const { references } = new PathTexts().of({ ...widgets, subresources: [scale] });
   expect(references.toSorted()).toEqual([
     'io.k8s.api.autoscaling.v1.Scale',

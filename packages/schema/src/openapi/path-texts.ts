@@ -28,7 +28,7 @@ const marked = (name: Name): string => `${mark}${name}${mark}`;
 const escapedMark = JSON.stringify(mark).slice(1, -1);
 
 /**
- * The paths of resources as JSON text (K5.15). Those of two resources with the same scope, verbs and subresources differ
+ * The paths of resources as JSON text. Those of two resources with the same scope, verbs and subresources differ
  * in names alone. So they are built and encoded once for each such form, with marks for names; for a resource the text is
  * put together around its own. There are as many forms as the program knows kinds of resources: a tenant has a say in
  * scope and subresources only.

@@ -86,7 +86,7 @@ function withMetaFields(value: Json, isRoot: boolean): Json {
 
 /**
  * Says at each field how strategic merge patches merge it: clients that make such patches compare what they have by the
- * keys that stand here, and these must be those that the server merges by (K5.15).
+ * keys that stand here, and these must be those that the server merges by.
  */
 function withPatchMeta(schema: JsonObject, meta: PatchMeta): JsonObject {
   const { properties, items } = schema;

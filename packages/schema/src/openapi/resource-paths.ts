@@ -115,7 +115,7 @@ export function addGroupVersionPath(
   };
 }
 
-/** All paths of one resource with their operations (K5.15). */
+/** All paths of one resource with their operations. */
 export class ResourcePaths {
   readonly #resource: OpenAPIResource;
   readonly #names: PathNames;

@@ -1,15 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
 import type { JsonObject, KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
-import type { AdmissionAttributes, Authorizer } from '@multiplane/apiserver';
+import type { AdmissionAttributes } from '@multiplane/apiserver';
 import { apiBindingFinalizer, exportLabel, exportLabelValue, type APIBinding, type APIExport } from '@multiplane/apis';
 import { AmbiguousPathError, type PathAndNameLookup } from '@multiplane/client';
+import type { Authorizer } from '@multiplane/generic-server';
 import { ApiBindingAdmission } from './api-binding-admission.ts';
 import { ApiBindingFinalizer } from './api-binding-finalizer.ts';
 import { ApiExportEndpointSliceAdmission } from './api-export-endpoint-slice-admission.ts';
 
 const ann: UserInfo = { name: 'ann', uid: '', groups: [], extra: {} };
 const master: UserInfo = { ...ann, groups: ['system:masters'] };
-/** Everybody may bind `open` wherever it is, and everything of their own. */
+/** All users may bind `open` in any cluster, and all exports of their own cluster. */
 const authorizer: Authorizer = {
   authorize: async ({ verb, deep, name, cluster }) => ({
     decision: verb === 'bind' && deep === true && (name === 'open' || cluster === 'here') ? 'allow' : 'noOpinion',
@@ -53,7 +54,7 @@ const attributesOf = (
 
 const messageOf = (error: unknown): string => (error as Error).message.replace(/^.*? is forbidden: /, '');
 
-/** Why a binding is refused; undefined when it is not. */
+/** The reason of a rejection; undefined if admitted. */
 async function refusal(object: KubeObject, circumstances?: Circumstances): Promise<string | undefined> {
   const attributes = attributesOf('apibindings', object, circumstances);
   try {
@@ -75,7 +76,7 @@ const to = (name: string, path?: string): JsonObject => ({
 });
 
 describe('a binding', () => {
-  test('needs the permission to bind, and tells nothing of the export otherwise', async () => {
+  test('needs the bind permission; the refusal does not reveal whether the export exists', async () => {
     const no = (action: string, name: string): string =>
       `unable to ${action} APIBinding: no permission to bind to export ${name}`;
     expect(await refusal(binding(to('open', 'root:there')))).toBeUndefined();
@@ -90,11 +91,11 @@ describe('a binding', () => {
     expect(await refusal(binding(to('closed', 'root:there')), { old })).toBe(no('update', 'root:there:closed'));
   });
 
-  test('may be made before an export of its own logical cluster', async () => {
+  test('can be created before an export in its own logical cluster', async () => {
     expect(await refusal(binding(to('later')))).toBeUndefined();
   });
 
-  test('keeps the label when a webhook of a tenant changes it behind admission', async () => {
+  test('is rejected if a webhook changes the export label', async () => {
     const right = { [exportLabel]: exportLabelValue('there', 'open') };
     const old = binding(to('open', 'root:there'), { labels: right });
     for (const labels of [{ [exportLabel]: exportLabelValue('victim', 'export') }, {}] as Record<string, string>[]) {
@@ -107,7 +108,7 @@ describe('a binding', () => {
     await expect(bindings.validate(kept)).resolves.toBeUndefined();
   });
 
-  test('carries the label of its export, whatever its author wrote, also when the export is gone', async () => {
+  test('has the label of its export, whatever the client sets, also after the export is deleted', async () => {
     const labelled = async (object: APIBinding, old?: APIBinding): Promise<unknown> => {
       expect(await refusal(object, old === undefined ? {} : { old })).toBeUndefined();
       return object.metadata.labels;
@@ -121,14 +122,14 @@ describe('a binding', () => {
     expect(await labelled(binding(gone, forged), before)).toEqual({ a: 'b', [exportLabel]: 'before' });
   });
 
-  test('says which export it is of', async () => {
+  test('requires an export reference', async () => {
     expect(await refusal(binding({ reference: {} }))).toBe('[spec.reference.export: Required value]');
     expect(await refusal(binding({ reference: { export: { path: 'root' } } }))).toBe(
       '[spec.reference.export.name: Required value]',
     );
   });
 
-  test('says of every claim what objects are meant', async () => {
+  test('requires a selector in every claim', async () => {
     const of = (selector?: JsonObject): Promise<string | undefined> =>
       refusal(
         binding({
@@ -158,7 +159,7 @@ describe('a binding', () => {
       expect(await of(selector)).toBeUndefined();
   });
 
-  test('of the wrong shape is left to the schema', async () => {
+  test('of the wrong shape is left to schema validation', async () => {
     for (const spec of [
       { reference: 'x' },
       { reference: { export: 'x' } },
@@ -171,14 +172,14 @@ describe('a binding', () => {
     }
   });
 
-  test('of the old version has no selectors', async () => {
+  test('as v1alpha1 needs no selectors', async () => {
     const claims = [{ resource: 'configmaps', all: true, state: 'Accepted' }];
     const object = binding({ ...to('open', 'root:there'), permissionClaims: claims });
     expect(await refusal(object, { version: 'v1alpha1' })).toBeUndefined();
     expect(object.spec?.permissionClaims).toEqual(claims);
   });
 
-  test('does not go back to the beginning', async () => {
+  test('cannot unset its phase', async () => {
     const old = { ...binding(to('open', 'root:there')), status: { phase: 'Bound' as const } };
     const attributes = attributesOf('apibindings', { ...old, status: {} }, { old, subresource: 'status' });
     await expect(bindings.validate(attributes)).rejects.toThrow(
@@ -187,7 +188,7 @@ describe('a binding', () => {
   });
 });
 
-describe('the finalizer of a binding', () => {
+describe('the finalizer of an APIBinding', () => {
   const write = async (metadata: KubeObject['metadata'], circumstances?: Circumstances): Promise<unknown> => {
     const object = binding(to('open'), metadata);
     const attributes = attributesOf('apibindings', object, circumstances);
@@ -200,12 +201,12 @@ describe('the finalizer of a binding', () => {
     }
   };
 
-  test('is there from the beginning, and comes back', async () => {
+  test('is added on create and restored on update', async () => {
     expect(await write({})).toEqual([apiBindingFinalizer]);
     expect(await write({ finalizers: ['a/b'] }, { old: binding(to('open')) })).toEqual(['a/b', apiBindingFinalizer]);
   });
 
-  test('goes when the system takes it off', async () => {
+  test('can be removed by the system', async () => {
     const deletionTimestamp = '2026-01-01T00:00:00Z';
     const old = binding(to('open'), { deletionTimestamp, finalizers: [apiBindingFinalizer] });
     expect(await write({ deletionTimestamp, finalizers: [] }, { old })).toBe(
@@ -249,7 +250,7 @@ describe('an endpoint slice', () => {
     expect(await write(slice({ export: { name: '' } }))).toBe('[spec.export.name: Required value]');
   });
 
-  test('is filled by shards alone; in the reference its owner may send readers anywhere', async () => {
+  test('accepts endpoints from shards only, unlike kcp', async () => {
     const spec = { export: { name: 'open', path: 'root:there' } };
     const old = slice(spec);
     const object = slice(spec, ['https://evil.example.com']);

@@ -9,12 +9,7 @@ import {
   type FieldError,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import {
-  admissionForbidden,
-  type AdmissionAttributes,
-  type AdmissionPlugin,
-  type Authorizer,
-} from '@multiplane/apiserver';
+import { type AdmissionAttributes, admissionForbidden, type AdmissionPlugin } from '@multiplane/apiserver';
 import {
   type ResourceDefinition,
   apiBindings,
@@ -25,6 +20,7 @@ import {
   type APIExport,
 } from '@multiplane/apis';
 import type { PathAndNameLookup } from '@multiplane/client';
+import type { Authorizer } from '@multiplane/generic-server';
 import { exportClusterOf, exportNameIn, mayBind, type ExportReference } from './bind-permission.ts';
 import { refuseAll } from './field-error-list.ts';
 
@@ -35,9 +31,9 @@ export interface ApiBindingAdmissionModules {
 }
 
 /**
- * APIBindings (C6.11): whoever makes one needs the permission to bind the export, and learns nothing of it otherwise, not
- * even whether there is one. Every binding carries a label that says which export it is of, so that the consumers of an
- * export can be found; nobody but the server writes it.
+ * Admits APIBindings (kcp `pkg/admission/apibinding/apibinding_admission.go`). The creator needs the verb `bind` on the
+ * APIExport; the refusal does not reveal whether the export exists. The plugin sets a label that identifies the export, by
+ * which the bindings of an export are found; clients cannot change it.
  */
 export class ApiBindingAdmission implements AdmissionPlugin {
   readonly name = 'apis.kcp.io/APIBinding';
@@ -59,12 +55,12 @@ export class ApiBindingAdmission implements AdmissionPlugin {
     if (!concerns(attributes) || attributes.subresource !== '') return;
     const binding = attributes.object as APIBinding;
     const given: unknown = binding.spec?.reference?.export;
-    // Of the wrong shape: the schema has not had its say yet.
+    // Mutating admission runs before schema validation: an object of the wrong shape is left to the schema.
     if (!isJsonObject(given)) return;
     const { path, name } = given;
     const reference = { path: typeof path === 'string' ? path : '', name: typeof name === 'string' ? name : '' };
     const label = this.#label(attributes, reference);
-    completeForm(binding, attributes.definition.version);
+    defaultClaimFields(binding, attributes.definition.version);
     if (binding.metadata.labels?.[exportLabel] !== label)
       binding.metadata.labels = { ...binding.metadata.labels, [exportLabel]: label };
   }
@@ -76,7 +72,7 @@ export class ApiBindingAdmission implements AdmissionPlugin {
     refuseAll(attributes, bindingErrors(binding, old, attributes.definition.version));
     const reference = binding.spec?.reference?.export as ExportReference;
     if (old !== undefined && isSameExport(old, binding)) {
-      // Plugins in between may be a tenant's webhooks.
+      // A tenant's mutating webhooks may have changed the label after `admit`.
       this.#requireLabel(attributes, old.metadata.labels?.[exportLabel]);
       return;
     }
@@ -90,7 +86,7 @@ export class ApiBindingAdmission implements AdmissionPlugin {
 
   #requireLabel(attributes: AdmissionAttributes, expected: string | undefined): void {
     const given = attributes.object?.metadata.labels?.[exportLabel];
-    // A binding of the time before the label has it with its next change.
+    // A binding stored before the label existed gets it with its next change.
     if (given === expected || expected === undefined) return;
     throw admissionForbidden(
       attributes,
@@ -104,7 +100,7 @@ export class ApiBindingAdmission implements AdmissionPlugin {
     );
   }
 
-  /** An export that is referred to as before is the one it was, also when it cannot be found now. */
+  /** An unchanged reference keeps its label, even if the export cannot be found now. */
   #label(attributes: AdmissionAttributes, reference: ExportReference): string {
     const old: DeepReadonly<APIBinding> | undefined = attributes.oldObject;
     const before = old?.metadata.labels?.[exportLabel];
@@ -132,10 +128,10 @@ const refusal = (attributes: AdmissionAttributes, reference: ExportReference): E
   );
 
 /**
- * Spells out what a claim leaves open, so that the schema and the rules below refuse what is missing in the same words as
- * the reference, which looks at bindings in this form.
+ * Sets omitted fields to their zero values, as decoding into Go structs does in kcp, so that the schema and the rules below
+ * report missing fields with kcp's messages.
  */
-function completeForm(binding: APIBinding, version: string): void {
+function defaultClaimFields(binding: APIBinding, version: string): void {
   const { spec } = binding;
   const reference = spec?.reference?.export;
   if (reference !== undefined) reference.name ??= '';

@@ -3,8 +3,9 @@ import { admissionForbidden, type AdmissionAttributes, type AdmissionPlugin } fr
 import { type ResourceDefinition, apiBindingFinalizer, apiBindings } from '@multiplane/apis';
 
 /**
- * A binding stays until the objects of its APIs are gone (C6.5): they would be out of everybody's reach without it, and
- * come back with the next binding.
+ * Adds and protects the finalizer that keeps an APIBinding until the objects of its APIs are deleted (kcp
+ * `pkg/admission/apibindingfinalizer`). Without the binding no client could reach these objects, and the next binding to the
+ * export would expose them again.
  */
 export class ApiBindingFinalizer implements AdmissionPlugin {
   readonly name = 'apis.kcp.io/APIBindingDeletionFinalizer';

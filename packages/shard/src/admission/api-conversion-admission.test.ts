@@ -34,7 +34,7 @@ const schemas: Lister<APIResourceSchema> = {
 const plugin = new ApiConversionAdmission({ schemas });
 const definition = builtInResources().find(({ resource }) => resource === apiConversions.resource);
 
-/** Why rules are refused; undefined when they are not. */
+/** The reason of a rejection; undefined if admitted. */
 async function refusal(conversions: VersionConversionRules, cluster = 'here'): Promise<string | undefined> {
   const object = {
     apiVersion: 'apis.kcp.io/v1alpha1',
@@ -54,11 +54,11 @@ const forth = (transformation: string, field = 'spec.first'): VersionConversionR
   { from: 'v1', to: 'v2', rules: [{ field, destination: 'spec.full', transformation }] },
 ];
 
-test('rules that fit the schema are taken', async () => {
+test('admits rules that match the schema', async () => {
   expect(await refusal(forth('self.upperAscii()'))).toBeUndefined();
 });
 
-test('rules that do not compile, or mean fields that do not exist, are refused with their place', async () => {
+test('rejects rules that do not compile or refer to unknown fields, with the field path', async () => {
   expect(await refusal(forth('self.nosuch()'))).toMatch(
     /^\[spec\.conversions\[0\]\.rules\[0\]\.transformation: Invalid value: "self\.nosuch\(\)": .*nosuch/s,
   );
@@ -67,10 +67,10 @@ test('rules that do not compile, or mean fields that do not exist, are refused w
   );
 });
 
-test('rules for a schema that is not there yet are taken, but not any number', async () => {
-  expect(await refusal(forth('self.nosuch()'), 'elsewhere')).toBeUndefined();
+test('admits rules for a schema that does not exist yet, up to a limit', async () => {
+  expect(await refusal(forth('self.nosuch()'), 'other')).toBeUndefined();
   const rules = Array.from({ length: 129 }, (_, index) => ({ field: 'spec.first', destination: `spec.f${index}` }));
-  expect(await refusal([{ from: 'v1', to: 'v2', rules }], 'elsewhere')).toBe(
+  expect(await refusal([{ from: 'v1', to: 'v2', rules }], 'other')).toBe(
     '[spec.conversions: Too many: 129: must have at most 128 items]',
   );
 });

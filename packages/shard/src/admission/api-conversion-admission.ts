@@ -12,8 +12,8 @@ import type { Lister } from '@multiplane/client';
 import { refuseAll } from './field-error-list.ts';
 
 /**
- * APIConversions whose rules cannot work are refused, with the place and the reason: later there is nobody to tell but the
- * consumers, whose objects could not be shown. Rules for a schema that does not exist yet are taken as they are.
+ * Rejects APIConversions whose rules cannot work, with field and reason: a broken rule would otherwise only show up as
+ * failing reads in the consumers' workspaces. Rules for a schema that does not exist yet are not checked.
  */
 export class ApiConversionAdmission implements AdmissionPlugin {
   readonly name = 'apis.kcp.io/APIConversion';

@@ -6,7 +6,7 @@ import { ApiExportAdmission } from './api-export-admission.ts';
 
 const plugin = new ApiExportAdmission();
 
-/** Why an export is refused; undefined when it is not. */
+/** The reason of a rejection; undefined if admitted. */
 async function refusal(
   version: string,
   spec: JsonObject,
@@ -24,7 +24,7 @@ async function refusal(
   }
 }
 
-test('a resource of an export has the name of its schema', async () => {
+test('requires the resource name of the schema', async () => {
   const of = (schema: string, group = 'example.dev'): Promise<string | undefined> =>
     refusal('v1alpha2', { resources: [{ name: 'widgets', group, schema }] });
   expect(await of('v1.widgets.example.dev')).toBeUndefined();
@@ -35,7 +35,7 @@ test('a resource of an export has the name of its schema', async () => {
     );
 });
 
-test('a claim says whose kind is meant, unless every logical cluster has it', async () => {
+test('requires an identity hash in claims for kinds that are not built in', async () => {
   const of = (group: string, resource: string, identityHash = ''): Promise<string | undefined> =>
     refusal('v1alpha2', { permissionClaims: [{ group, resource, verbs: ['*'], identityHash }] });
   for (const [group, resource] of [
@@ -56,7 +56,7 @@ test('a claim says whose kind is meant, unless every logical cluster has it', as
   }
 });
 
-test('what an export of the old version carries in annotations has to fit', async () => {
+test('validates the annotations of v1alpha1 exports', async () => {
   const schemas = (text: string): Promise<string | undefined> =>
     refusal('v1alpha1', { latestResourceSchemas: ['v1.widgets.example.dev'] }, { [resourceSchemasAnnotation]: text });
   const schema = (name: string): JsonObject => ({ name: 'widgets', group: 'example.dev', schema: name });
@@ -79,7 +79,7 @@ test('what an export of the old version carries in annotations has to fit', asyn
   );
 });
 
-test('a schema that has no resource in its name is refused as conversion does', async () => {
+test('rejects a schema name without a resource like the conversion', async () => {
   expect(await refusal('v1alpha1', { latestResourceSchemas: ['widgets'] })).toBe(
     'failed to convert v1alpha1 APIExport to v1alpha2: invalid schema "widgets": must have at least 3 dot-separated segments',
   );

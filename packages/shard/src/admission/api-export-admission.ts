@@ -7,6 +7,7 @@ import {
   getOwn,
   isJsonObject,
   parseJson,
+  type DeepReadonly,
   type FieldError,
   type Json,
   type JsonObject,
@@ -20,14 +21,27 @@ import {
   permissionClaimsAnnotation,
   resourceSchemasAnnotation,
   type APIExport,
+  type ExportedResource,
 } from '@multiplane/apis';
+import { virtualStorageErrors } from './virtual-storage-rules.ts';
+
+export interface ApiExportAdmissionModules {
+  /** Whether an APIBinding of this shard has the resource of the export. */
+  readonly isBound: (object: DeepReadonly<APIExport>, resource: DeepReadonly<ExportedResource>) => boolean;
+}
 
 /**
- * APIExports (C6.10): a claim says whose kind is meant, a resource is named as its schema is. What is written in v1alpha1
- * is looked at as it will be stored, and what it carries in annotations as if it stood in the spec.
+ * Validates APIExports (kcp `pkg/admission/apiexport/admission.go`): a claim for a kind that is not built in has an identity
+ * hash, and a resource has the name of its schema. A v1alpha1 object is converted to the stored version first, and the
+ * annotations that carry its v1alpha2 fields are validated like the spec.
  */
 export class ApiExportAdmission implements AdmissionPlugin {
   readonly name = 'apis.kcp.io/APIExport';
+  readonly #modules: ApiExportAdmissionModules;
+
+  constructor(modules: ApiExportAdmissionModules = { isBound: () => false }) {
+    this.#modules = modules;
+  }
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE' || operation === 'UPDATE';
@@ -41,8 +55,15 @@ export class ApiExportAdmission implements AdmissionPlugin {
     const { definition, object } = attributes;
     if (definition.group !== apiExports.group || definition.resource !== apiExports.resource) return;
     if (object === undefined) return;
+    const stored = storedForm(attributes, object);
+    const old = attributes.oldObject;
+    const before =
+      old === undefined
+        ? undefined
+        : storedForm(attributes, deepCopy(asJson(old as KubeObject)) as unknown as KubeObject);
     const [first] = [...problems(object, definition.version === 'v1alpha1')].concat(
-      specProblems(storedForm(attributes, object)),
+      specProblems(stored),
+      virtualStorageErrors(stored, before, (resource) => this.#modules.isBound(stored, resource)),
     );
     if (first !== undefined) throw admissionForbidden(attributes, fieldErrorText(first));
   }
@@ -80,7 +101,7 @@ function specProblems({ spec }: APIExport): FieldError[] {
   return [...claims, ...resources];
 }
 
-/** What an annotation with a list says; a problem where it is none, nothing where there is no annotation. */
+/** Decodes an annotation that holds a list of objects; undefined without the annotation. */
 function listIn(
   object: KubeObject,
   annotation: string,
@@ -92,7 +113,7 @@ function listIn(
   try {
     value = parseJson(text);
   } catch {
-    // Refused below, like every other text that is no list.
+    // Text that is not JSON is reported below, like JSON that is not a list.
   }
   return Array.isArray(value) && value.every((entry) => isJsonObject(entry))
     ? { list: value }
@@ -125,7 +146,7 @@ function claimAnnotationProblems(object: KubeObject): FieldError[] {
       ];
 }
 
-/** What a claim is for. */
+/** Identifies what a claim is for. */
 const claimOf = (claim: Json): string =>
   JSON.stringify(
     ['group', 'resource', 'identityHash'].map((field) => (isJsonObject(claim) ? (getOwn(claim, field) ?? '') : '')),

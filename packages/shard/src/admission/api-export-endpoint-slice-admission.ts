@@ -1,10 +1,5 @@
 import { deepEqual, fieldErrors, type DeepReadonly, type Json } from '@multiplane/apimachinery';
-import {
-  admissionForbidden,
-  type AdmissionAttributes,
-  type AdmissionPlugin,
-  type Authorizer,
-} from '@multiplane/apiserver';
+import { type AdmissionAttributes, admissionForbidden, type AdmissionPlugin } from '@multiplane/apiserver';
 import {
   type ResourceDefinition,
   apiExportEndpointSlices,
@@ -12,6 +7,7 @@ import {
   type APIExportEndpointSlice,
 } from '@multiplane/apis';
 import type { PathAndNameLookup } from '@multiplane/client';
+import type { Authorizer } from '@multiplane/generic-server';
 import { exportClusterOf, exportNameIn, mayBind, type ExportReference } from './bind-permission.ts';
 import { refuseAll } from './field-error-list.ts';
 import { isPrivileged } from './workspace-admission.ts';
@@ -23,9 +19,9 @@ export interface ApiExportEndpointSliceAdmissionModules {
 }
 
 /**
- * APIExportEndpointSlices (C6.12) tell where the consumers of an export are, so whoever makes one needs the permission to
- * bind it. Where that is the shards write down themselves: in the reference the owner of a slice may send every reader of
- * it to a server of their own.
+ * Admits APIExportEndpointSlices (kcp `pkg/admission/apiexportendpointslice`). A slice reveals the shards with consumers of
+ * an export, so its creator needs the verb `bind` on the export. Only shards may change `status.endpoints`; in kcp the owner
+ * of a slice may write it, too, and redirect the provider's controllers to another server.
  */
 export class ApiExportEndpointSliceAdmission implements AdmissionPlugin {
   readonly name = 'apis.kcp.io/APIExportEndpointSlice';

@@ -7,16 +7,19 @@ import {
   type SlowChecks,
 } from '@multiplane/apis';
 import { refuseAll } from './field-error-list.ts';
-import { isOwnSchema } from './own-schemas.ts';
+import { isSystemSchema } from './system-schema-checks.ts';
 
 /**
- * APIResourceSchemas (C6.3) are checked as what will be made of them in every consumer's workspace: definitions. What is
- * refused here nobody has to find out about there. They never change, so that what is bound stays what it was.
+ * Validates APIResourceSchemas like the CustomResourceDefinitions that are made of them in consumers' workspaces (kcp
+ * `pkg/admission/apiresourceschema`), so that a broken schema fails for its author. Specs are immutable, so that bound APIs
+ * do not change.
  */
 export class ApiResourceSchemaAdmission implements AdmissionPlugin {
   readonly name = 'tenancy.kcp.io/APIResourceSchema';
   readonly #slowly: SlowChecks;
-  constructor(modules: { /** Checks that would hold the event loop. */ readonly slowly: SlowChecks }) {
+  constructor(modules: {
+    /** Checks that run in a worker thread because they would block the event loop. */ readonly slowly: SlowChecks;
+  }) {
     this.#slowly = modules.slowly;
   }
 
@@ -33,7 +36,7 @@ export class ApiResourceSchemaAdmission implements AdmissionPlugin {
     if (definition.group !== apiResourceSchemas.group || definition.resource !== apiResourceSchemas.resource) return;
     if (object === undefined) return;
     const errors =
-      isLongCheck(object, oldObject) || isOwnSchema(object)
+      isLongCheck(object, oldObject) || isSystemSchema(object)
         ? await this.#slowly.definition(cluster, object, oldObject)
         : apiResourceSchemaErrors(object, oldObject);
     refuseAll(attributes, errors);

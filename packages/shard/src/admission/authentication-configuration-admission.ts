@@ -1,26 +1,19 @@
-import { deepEqual, fieldErrorText, FieldPath, statusErrors, type Json } from '@multiplane/apimachinery';
+import { deepEqual, fieldErrorText, FieldPath, type Json } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import {
-  JwtExpressions,
-  readJwtConfiguration,
-  validateJwt,
-  type AdmissionAttributes,
-  type AdmissionPlugin,
-} from '@multiplane/apiserver';
+import { JwtCelCompiler, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
 import { authenticationConfigurations, type AuthenticationConfigurationObject } from '@multiplane/controllers';
+import { readJwtConfiguration, validateJwt } from '@multiplane/generic-server';
 
-/** Complaints that are told at most: each is a header. */
+/** Each warning is a response header. */
 const maxWarnings = 16;
 
 /**
- * WorkspaceAuthenticationConfigurations (C2.3): an expression that does not compile is refused, since everybody whom it is
- * meant for would stay outside without being told why. The reference takes it. What the reference takes, too, and cannot
- * work either (no https, no audience, no prefix, …) is stored as there, with warnings: such an entry is passed over when
- * somebody shows a token.
+ * Validates WorkspaceAuthenticationConfigurations. Entries that cannot work (no https, no audience, an expression that
+ * does not compile, …) are stored with a warning, as kcp stores them; authentication does not use them.
  */
 export class AuthenticationConfigurationAdmission implements AdmissionPlugin {
   readonly name = 'tenancy.kcp.io/WorkspaceAuthenticationConfiguration';
-  readonly #expressions = new JwtExpressions();
+  readonly #expressions = new JwtCelCompiler();
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE' || operation === 'UPDATE';
@@ -34,8 +27,8 @@ export class AuthenticationConfigurationAdmission implements AdmissionPlugin {
     const { definition, subresource, object, oldObject } = attributes;
     const { group, resource } = authenticationConfigurations;
     if (definition.group !== group || definition.resource !== resource || subresource !== '') return;
-    const { spec, metadata } = object as AuthenticationConfigurationObject;
-    // What stands there already is not judged again: its labels and finalizers stay changeable.
+    const { spec } = object as AuthenticationConfigurationObject;
+    // An unchanged spec is not validated again, so that labels and finalizers of old objects stay writable.
     const before = (oldObject as AuthenticationConfigurationObject | undefined)?.spec;
     if (before !== undefined && deepEqual(before, spec)) return;
     const errors = (spec?.jwt ?? []).flatMap((entry: Json, index) => [
@@ -44,11 +37,6 @@ export class AuthenticationConfigurationAdmission implements AdmissionPlugin {
         disallowedIssuers: [],
       }).errors,
     ]);
-    const isOfExpression = ({ field, detail }: (typeof errors)[number]): boolean =>
-      /[eE]xpression$/.test(field) && /^(?:compilation failed|must evaluate)/.test(detail);
-    const broken = errors.filter(isOfExpression);
-    if (broken.length > 0)
-      throw statusErrors.invalid({ group, kind: definition.kind }, metadata.name ?? attributes.name, broken);
     for (const error of errors.slice(0, maxWarnings))
       attributes.warn(`this entry will not be used: ${fieldErrorText(error)}`);
   }

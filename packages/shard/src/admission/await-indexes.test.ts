@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import { builtInResources } from '@multiplane/apis';
 import { loopbackUser, type AdmissionAttributes } from '@multiplane/apiserver';
-import { FakeClock } from '@multiplane/component-base';
 import { AwaitIndexes } from './await-indexes.ts';
+import { FakeClock } from '@multiplane/testing';
 
 const definitions = builtInResources({ eventTtlSeconds: 60 });
 
@@ -26,29 +26,29 @@ function write(resource: string, user = 'alice'): AdmissionAttributes {
   };
 }
 
-/** Who is told of everything when the test says so. */
+/** A sync tracker that the test controls. */
 class Reader {
-  readonly #told = Promise.withResolvers<void>();
-  readonly told = this.#told.promise;
-  isTold = false;
-  tell(): void {
-    this.isTold = true;
-    this.#told.resolve();
+  readonly #synced = Promise.withResolvers<void>();
+  readonly synced = this.#synced.promise;
+  hasSynced = false;
+  sync(): void {
+    this.hasSynced = true;
+    this.#synced.resolve();
   }
 }
 
 function plugin(isGuardedElsewhere = false) {
-  const [own, foreign, clock] = [new Reader(), new Reader(), new FakeClock()];
-  const waits = new AwaitIndexes({ own, foreign, isGuardedElsewhere: () => isGuardedElsewhere, clock });
-  return { own, foreign, clock, admit: (attributes: AdmissionAttributes) => waits.admit(attributes) };
+  const [local, remote, clock] = [new Reader(), new Reader(), new FakeClock()];
+  const waits = new AwaitIndexes({ local, remote, isGuardedByOtherShard: () => isGuardedElsewhere, clock });
+  return { local, remote, clock, admit: (attributes: AdmissionAttributes) => waits.admit(attributes) };
 }
 
-test('writes wait for what the shard itself has, those of the server do not', async () => {
-  const { own, admit } = plugin();
+test('writes wait for local informers, those of the loopback client do not', async () => {
+  const { local, admit } = plugin();
   const waiting = admit(write('configmaps'));
   expect(waiting).toBeInstanceOf(Promise);
   expect(admit(write('configmaps', loopbackUser.name))).toBeUndefined();
-  own.tell();
+  local.sync();
   await waiting;
   expect(admit(write('configmaps'))).toBeUndefined();
 });
@@ -57,17 +57,17 @@ test.each([
   ['workspaces', false],
   ['apibindings', false],
   ['configmaps', true],
-])('%s guarded elsewhere: %p wait for what other shards share', async (resource, guarded) => {
-  const { own, foreign, admit } = plugin(guarded);
-  own.tell();
+])('%s guarded by another shard: %p wait for the informers over other shards', async (resource, guarded) => {
+  const { local, remote, admit } = plugin(guarded);
+  local.sync();
   const waiting = admit(write(resource));
   expect(waiting).toBeInstanceOf(Promise);
-  foreign.tell();
+  remote.sync();
   await waiting;
   expect(admit(write(resource))).toBeUndefined();
 });
 
-test('after ten seconds a write is refused', async () => {
+test('rejects a write after ten seconds', async () => {
   const { clock, admit } = plugin();
   const refused = expect(admit(write('configmaps'))).rejects.toMatchObject({
     code: 403,

@@ -4,31 +4,31 @@ import {
   type AdmissionAttributes,
   type AdmissionPlugin,
 } from '@multiplane/apiserver';
-import type { AwaitedInformers } from '@multiplane/client';
+import type { InformerSyncTracker } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
 
-/** As long as plugins of Kubernetes wait for what they must know. */
-const patienceMs = 10_000;
-/** What these kinds say is compared with types and exports of all shards. */
+/** As long as Kubernetes' admission plugins wait for their informers (`timeToWaitForReady`). */
+const maxWaitMs = 10_000;
+/** Admission of these groups looks up workspace types and exports of all shards. */
 const sharedGroups = new Set(['tenancy.kcp.io', 'apis.kcp.io']);
 
 export interface AwaitIndexesModules {
-  /** What plugins and authorizers know of this shard. */
-  readonly own: Pick<AwaitedInformers, 'isTold' | 'told'>;
-  /** The same of the other shards. */
-  readonly foreign: Pick<AwaitedInformers, 'isTold' | 'told'>;
-  /** Whether webhooks and policies for the write may be those of another shard's logical cluster. */
-  readonly isGuardedElsewhere: (attributes: AdmissionAttributes) => boolean;
+  /** The informers of plugins and authorizers over this shard. */
+  readonly local: Pick<InformerSyncTracker, 'hasSynced' | 'synced'>;
+  /** Their informers over the other shards. */
+  readonly remote: Pick<InformerSyncTracker, 'hasSynced' | 'synced'>;
+  /** Whether webhooks and policies of another shard's logical cluster may apply to the write. */
+  readonly isGuardedByOtherShard: (attributes: AdmissionAttributes) => boolean;
   readonly clock: Clock;
 }
 
 /**
- * No write is judged by half of what there is (K6.1): until webhooks, policies, types and exports are known that were
- * there before the start, a write waits, and in the end is refused as if the server were not there yet. Without it a write
- * right after a start passes policies unseen, and types are not found.
+ * Delays writes until the informers of admission have synced, and rejects them after {@link maxWaitMs}, as the plugins of
+ * Kubernetes do (`WaitForReady`). Otherwise a write right after the start would bypass policies and webhooks that are not
+ * loaded yet, or would not find its workspace type.
  *
- * What other shards share is waited for only where it counts: a shard goes on with the rest while the cache server is away.
- * The server itself does not wait, for bootstrap makes what others are waiting for.
+ * Informers over other shards delay only the writes that depend on them: all others continue while the cache server is down.
+ * The loopback client does not wait, because bootstrap creates the objects that other requests wait for.
  */
 export class AwaitIndexes implements AdmissionPlugin {
   readonly name = 'AwaitIndexes';
@@ -42,23 +42,23 @@ export class AwaitIndexes implements AdmissionPlugin {
   }
 
   admit(attributes: AdmissionAttributes): Promise<void> | undefined {
-    const { own, foreign } = this.#modules;
-    if ((own.isTold && foreign.isTold) || attributes.user === loopbackUser) return undefined;
-    const awaited = [own, ...(this.#needsOthers(attributes) ? [foreign] : [])].filter(({ isTold }) => !isTold);
-    return awaited.length === 0 ? undefined : this.#wait(attributes, Promise.all(awaited.map(({ told }) => told)));
+    const { local, remote } = this.#modules;
+    if ((local.hasSynced && remote.hasSynced) || attributes.user === loopbackUser) return undefined;
+    const awaited = [local, ...(this.#needsOthers(attributes) ? [remote] : [])].filter(({ hasSynced }) => !hasSynced);
+    return awaited.length === 0 ? undefined : this.#wait(attributes, Promise.all(awaited.map(({ synced }) => synced)));
   }
 
   #needsOthers(attributes: AdmissionAttributes): boolean {
-    return sharedGroups.has(attributes.definition.group) || this.#modules.isGuardedElsewhere(attributes);
+    return sharedGroups.has(attributes.definition.group) || this.#modules.isGuardedByOtherShard(attributes);
   }
 
-  async #wait(attributes: AdmissionAttributes, told: Promise<unknown>): Promise<void> {
-    const tooLate = Promise.withResolvers<never>();
-    const timer = this.#modules.clock.after(patienceMs, () =>
-      tooLate.reject(admissionForbidden(attributes, 'not yet ready to handle request')),
+  async #wait(attributes: AdmissionAttributes, synced: Promise<unknown>): Promise<void> {
+    const timeout = Promise.withResolvers<never>();
+    const timer = this.#modules.clock.after(maxWaitMs, () =>
+      timeout.reject(admissionForbidden(attributes, 'not yet ready to handle request')),
     );
     try {
-      await Promise.race([told, tooLate.promise]);
+      await Promise.race([synced, timeout.promise]);
     } finally {
       timer.cancel();
     }

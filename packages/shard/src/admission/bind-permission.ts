@@ -1,18 +1,18 @@
 import { clusterAnnotation, type LogicalClusterName, type UserInfo } from '@multiplane/apimachinery';
-import type { Authorizer } from '@multiplane/apiserver';
 import { apiExports, type APIExport } from '@multiplane/apis';
 import { AmbiguousPathError, type PathAndNameLookup } from '@multiplane/client';
+import type { Authorizer } from '@multiplane/generic-server';
 import { rootCluster } from '../logical-cluster-index.ts';
 
-/** How an export is named from another logical cluster; without a path it lies in the same one. */
+/** A reference to an APIExport; without a path the export is in the logical cluster of the reference. */
 export interface ExportReference {
   readonly path?: string | undefined;
   readonly name: string;
 }
 
 /**
- * The logical cluster of an export that is referred to from `own`; undefined where no such export is known, or several
- * are (C6.11). Exports are of all shards.
+ * Resolves a reference in the logical cluster `own` to the logical cluster of the export, on any shard. Returns undefined if
+ * no export or more than one matches.
  */
 export function exportClusterOf(
   exports: PathAndNameLookup<APIExport>,
@@ -32,8 +32,8 @@ export function exportClusterOf(
 }
 
 /**
- * Whether somebody may bind an export (C6.7, C6.11, C6.12): the verb `bind`, asked in the name of the control plane in
- * the logical cluster of the export, which the user need not be able to enter (C7.9).
+ * Whether the user has the verb `bind` on an export. The check is deep, as kcp's `pkg/authorization/delegated`: it applies
+ * RBAC in the logical cluster of the export whether or not the user has access to that workspace.
  */
 export async function mayBind(
   authorizer: Authorizer,
@@ -56,6 +56,6 @@ export async function mayBind(
   return decision === 'allow';
 }
 
-/** An export as refusals name it: by what its reference says. */
+/** The name of an export in error messages: only what the reference says. */
 export const exportNameIn = ({ path = '', name }: ExportReference, own: LogicalClusterName): string =>
   `${path === '' ? own : path}:${name}`;

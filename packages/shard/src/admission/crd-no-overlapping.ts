@@ -4,18 +4,18 @@ import { type ResourceDefinition, lockName, type ResourceLocks } from '@multipla
 import type { Clock } from '@multiplane/component-base';
 
 export interface CrdNoOverlappingModules {
-  /** Changes the locks of names of resources in a logical cluster, in one write. */
+  /** Updates the resource name locks of a logical cluster in one write. */
   readonly changeLocks: (cluster: LogicalClusterName, edit: (locks: ResourceLocks) => void) => Promise<void>;
   readonly clock: Clock;
 }
 
-/** How long the name waits for a definition whose creation failed after it was locked. */
+/** Expiry of a lock whose CustomResourceDefinition was not created after all. */
 const lockMs = 60_000;
 
 /**
- * Definitions do not take the name of a bound resource (C6.14); off unless switched on: then both may be there, and
- * whichever was first is served. The name is locked before the definition is stored, so that of a definition and a binding
- * that come at once exactly one gets it.
+ * Rejects CustomResourceDefinitions with the name of a bound resource (kcp `pkg/admission/crdnooverlappinggvr`). Off by
+ * default; then both may exist, and the older one is served. The plugin locks the name on the LogicalCluster before the CRD is
+ * stored, so that of a concurrent CRD and APIBinding exactly one succeeds.
  */
 export class CrdNoOverlapping implements AdmissionPlugin {
   readonly name = 'apis.kcp.io/CRDNoOverlappingGVR';
@@ -35,7 +35,7 @@ export class CrdNoOverlapping implements AdmissionPlugin {
   async validate(attributes: AdmissionAttributes): Promise<void> {
     const { definition, object, cluster, dryRun } = attributes;
     if (definition.group !== 'apiextensions.k8s.io' || definition.resource !== 'customresourcedefinitions') return;
-    // Logical clusters of the system have nothing to bind with.
+    // System logical clusters have no LogicalCluster object to hold locks.
     if (object === undefined || cluster.startsWith('system:')) return;
     const { group = '', names } = (object['spec'] ?? {}) as JsonObject & {
       group?: string;

@@ -22,7 +22,7 @@ const stored = (): LogicalCluster => ({
   status: { phase: 'Ready', terminators: ['a:end'] },
 });
 
-/** What becomes of a change, or why nothing does. */
+/** The admitted object, or the reason of its rejection. */
 async function change(
   make: (object: LogicalCluster) => void,
   { user = admin, from = stored() }: { user?: UserInfo; from?: LogicalCluster } = {},
@@ -102,7 +102,7 @@ describe('the admin of a workspace', () => {
     expect(await change(make, { user: system })).toMatchObject({ kind: 'LogicalCluster' });
   });
 
-  test('cannot make it look like one that waits for somebody', async () => {
+  test('cannot set lifecycle labels', async () => {
     const changed = await change(({ metadata }) => {
       metadata.labels = { 'initializer.internal.kcp.io/def': 'defabc', mine: 'no', 'tenancy.kcp.io/phase': 'Odd' };
     });
@@ -131,7 +131,7 @@ describe('initialization', () => {
     status: { phase: 'Initializing', initializers: ['a:one', 'a:two'], terminators: ['a:end'] },
   });
 
-  test('begins with everybody whom the type wants', async () => {
+  test('starts with the initializers of the spec', async () => {
     const begun = await change(({ status }) => void (status!.phase = 'Initializing'), {
       user: system,
       from: scheduled(),
@@ -139,7 +139,7 @@ describe('initialization', () => {
     expect((begun as LogicalCluster).status).toEqual(initializing().status);
   });
 
-  test('goes on with ever fewer of them, and ends with none', async () => {
+  test('can only remove initializers, and ends without any', async () => {
     const from = initializing();
     const less = await change(({ status }) => void (status!.initializers = ['a:two']), { from });
     expect((less as LogicalCluster).status?.initializers).toEqual(['a:two']);

@@ -11,7 +11,7 @@ import {
 import { type ResourceDefinition, resourceBindingsAnnotation } from '@multiplane/apis';
 import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
 import {
-  isWaitLabel,
+  isLifecycleLabel,
   logicalClusterFinalizer,
   logicalClusters,
   ownerAnnotation,
@@ -22,9 +22,9 @@ import {
 } from '@multiplane/controllers';
 import { isPrivileged } from './workspace-admission.ts';
 
-/** Order of the phases for those who are not privileged; everything else counts as 0 (C6.9). */
+/** Order of the phases that unprivileged users cannot go back in; other phases count as 0, as in kcp. */
 const ordinal: Readonly<Record<string, number>> = { '': 1, Scheduling: 2, Initializing: 3, Ready: 4 };
-/** What the system decided about a logical cluster: where it is, what it is, whose it is, whom it admits, who has its names. */
+/** Set by the system: path, type, shard, owner, required groups and resource name locks. */
 const systemAnnotations = [
   pathAnnotation,
   typeAnnotation,
@@ -35,9 +35,9 @@ const systemAnnotations = [
 ] as const;
 
 /**
- * LogicalClusters (C6.9) are made and unmade by the system: a workspace's owner may neither create nor delete its own
- * behind the back of the Workspace, nor take the finalizer that guards its content, nor change what the system decided
- * about it (kcp lets them: C6.9).
+ * Admits LogicalClusters (kcp `pkg/admission/logicalcluster/admission.go`). Only privileged users create or delete them: the
+ * admin of a workspace must not delete it independently of its Workspace. The finalizer that guards its content is protected.
+ * Unlike kcp, the plugin also protects owner references, terminators, and the labels and annotations that the system sets.
  */
 export class LogicalClusterAdmission implements AdmissionPlugin {
   readonly name = 'core.kcp.io/LogicalCluster';
@@ -54,7 +54,7 @@ export class LogicalClusterAdmission implements AdmissionPlugin {
     if (!isLogicalCluster(attributes) || attributes.object === undefined) return;
     const object = attributes.object as LogicalCluster;
     beginInitialization(object, attributes.oldObject);
-    if (!isPrivileged(attributes.user)) keepWaitLabels(object, attributes.oldObject);
+    if (!isPrivileged(attributes.user)) restoreLifecycleLabels(object, attributes.oldObject);
     if (object.metadata.deletionTimestamp !== undefined) return;
     const finalizers = object.metadata.finalizers ?? [];
     if (!finalizers.includes(logicalClusterFinalizer))
@@ -77,7 +77,7 @@ export class LogicalClusterAdmission implements AdmissionPlugin {
   }
 }
 
-/** Who still has work to do before it is Ready, and before it is gone, is known from the spec when that begins. */
+/** Copies initializers and terminators from spec to status on the transition to Initializing. */
 function beginInitialization(object: LogicalCluster, old: DeepReadonly<LogicalCluster> | undefined): void {
   if (old === undefined || object.status?.phase !== 'Initializing') return;
   if ((old.status?.phase ?? 'Scheduling') !== 'Scheduling') return;
@@ -87,14 +87,14 @@ function beginInitialization(object: LogicalCluster, old: DeepReadonly<LogicalCl
 }
 
 /**
- * Whoever could put these labels on would show up before the controllers of any type, as something that waits for them.
- * What a client changes of them is lost, as it would be a moment later by the system's own doing.
+ * Restores the lifecycle labels that a client changed. With them, a tenant could make a logical cluster appear in the virtual
+ * workspaces of any type's initializer or terminator. A rejection is not needed: the controller would restore them as well.
  */
-function keepWaitLabels({ metadata }: LogicalCluster, old: DeepReadonly<KubeObject> | undefined): void {
-  const has = Object.entries(metadata.labels ?? {});
-  const had = Object.entries(old?.metadata.labels ?? {}).filter(([key]) => isWaitLabel(key));
-  if (had.length === 0 && !has.some(([key]) => isWaitLabel(key))) return;
-  metadata.labels = Object.fromEntries([...has.filter(([key]) => !isWaitLabel(key)), ...had]);
+function restoreLifecycleLabels({ metadata }: LogicalCluster, old: DeepReadonly<KubeObject> | undefined): void {
+  const current = Object.entries(metadata.labels ?? {});
+  const previous = Object.entries(old?.metadata.labels ?? {}).filter(([key]) => isLifecycleLabel(key));
+  if (previous.length === 0 && !current.some(([key]) => isLifecycleLabel(key))) return;
+  metadata.labels = Object.fromEntries([...current.filter(([key]) => !isLifecycleLabel(key)), ...previous]);
 }
 
 type Old = DeepReadonly<LogicalCluster> | undefined;
@@ -132,7 +132,7 @@ function metadataProblem({ metadata }: LogicalCluster, old: Old): string | undef
   for (const name of systemAnnotations)
     if (metadata.annotations?.[name] !== old?.metadata.annotations?.[name])
       return `annotation ${name} can only be changed by system privileged users`;
-  // The garbage collector would delete for its admin what its admin may not (CVE-2025-5187).
+  // With an owner reference, an admin without the right to delete could let the garbage collector delete (CVE-2025-5187).
   if (!same(metadata.ownerReferences, old?.metadata.ownerReferences))
     return 'metadata.ownerReferences can only be changed by system privileged users';
   const had = old?.metadata.finalizers ?? [];

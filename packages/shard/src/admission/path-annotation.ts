@@ -1,7 +1,7 @@
 import { pathAnnotation, statusErrors, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
 
-/** Kinds that are found by the path of their workspace from everywhere. */
+/** Kinds that other workspaces refer to by path and name. */
 const alwaysAnnotated = new Set([
   'apiexports.apis.kcp.io',
   'apibindings.apis.kcp.io',
@@ -10,8 +10,9 @@ const alwaysAnnotated = new Set([
 ]);
 
 /**
- * Where an object lives, as people write it (C6.16). Others look objects up by this annotation, so it says what is true,
- * whatever a client puts there; of a LogicalCluster itself it is the origin.
+ * Sets the annotation `kcp.io/path` to the canonical path of the logical cluster (kcp `pkg/admission/pathannotation`). Objects
+ * are looked up by it, so clients cannot choose it. On a LogicalCluster the annotation is the source of the path and is left
+ * alone.
  */
 export class PathAnnotation implements AdmissionPlugin {
   readonly name = 'kcp.io/PathAnnotation';
@@ -55,7 +56,7 @@ function isFound({ definition: { group, resource }, object, subresource }: Admis
   if (subresource !== '') return false;
   const isAnnotated = object?.metadata.annotations?.[pathAnnotation] !== undefined;
   if (isAnnotated && !isLogicalCluster(group, resource)) return true;
-  // Most kinds are of other groups: no name is put together for them.
+  // The group is compared first: most writes are of other groups and need no string concatenation.
   return group.endsWith('.kcp.io') && alwaysAnnotated.has(`${resource}.${group}`);
 }
 

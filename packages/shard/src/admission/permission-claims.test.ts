@@ -57,13 +57,13 @@ function admitted(binding: IndexedBinding, object: KubeObject, group = '', resou
 }
 
 describe('labels of claims', () => {
-  test('are put on what is claimed', () => {
+  test('are set on claimed objects', () => {
     expect(admitted(bindingOf(), map({ a: 'b' }))).toEqual({ a: 'b', ...labels });
     expect(admitted(bindingOf(), map(), 'other.dev')).toBeUndefined();
     expect(admitted(bindingOf(), map(), '', 'secrets')).toBeUndefined();
   });
 
-  test('are on a binding from its first moment where the system makes it bound; a client cannot have them', () => {
+  test('are set on a binding that the system creates bound, but not for a client', () => {
     const made = (more: Partial<AdmissionAttributes>): KubeObject['metadata']['labels'] => {
       const object = {
         apiVersion: 'apis.kcp.io/v1alpha2',
@@ -83,7 +83,7 @@ describe('labels of claims', () => {
     expect(made({})).toBeUndefined();
   });
 
-  test('need both sides, while the binding has not let go of the API', () => {
+  test('need export and consumer, and stay until the binding is released', () => {
     for (const binding of [
       bindingOf({ claims: [{ ...claim, state: 'Rejected' }] }),
       bindingOf({ exportClaims: [] }),
@@ -98,7 +98,7 @@ describe('labels of claims', () => {
     expect(admitted(bindingOf({ deleting: true }), map())).toEqual(labels);
   });
 
-  test('of events are those of both groups', () => {
+  test('of events cover both API groups', () => {
     for (const group of ['', 'events.k8s.io']) {
       const events = { ...claim, group, resource: 'events' };
       const binding = bindingOf({ claims: [events], exportClaims: [events] });
@@ -108,7 +108,7 @@ describe('labels of claims', () => {
     }
   });
 
-  test('that others change after admission are refused', () => {
+  test('that change after the mutating stage are rejected', () => {
     const { plugin } = pluginOf(bindingOf());
     const object = map();
     plugin.admit(attributesOf(object));
@@ -119,7 +119,7 @@ describe('labels of claims', () => {
     );
   });
 
-  test('are those of the moment when a claim changes while an object is written', () => {
+  test('may be outdated if a claim changes between the stages', () => {
     const { plugin, become } = pluginOf(bindingOf());
     const object = map();
     plugin.admit(attributesOf(object));
@@ -131,14 +131,14 @@ describe('labels of claims', () => {
     expect(plugin.validate(attributesOf(unclaimed))).toBeUndefined();
   });
 
-  test('are of all bindings of the logical cluster', () => {
+  test('include those of all bindings of the logical cluster', () => {
     const { plugin } = pluginOf(bindingOf(), bindingOf({ name: 'more', exportName: 'more' }));
     const object = map();
     plugin.admit(attributesOf(object));
     expect(object.metadata.labels).toEqual({ ...labels, ...claimLabels('provider', 'more', claim) });
   });
 
-  test('are protected where the status is written with them, and no matter of other subresources', () => {
+  test('are protected in status updates, and ignored for other subresources', () => {
     const { plugin } = pluginOf();
     const status = map(labels);
     plugin.admit(attributesOf(status, 'configmaps', '', 'status'));

@@ -20,13 +20,13 @@ import {
 import { refuseAny } from './field-error-list.ts';
 
 /**
- * Labels of permission claims (C6.15) on whatever is written: those that the claims in force put on it, and no others,
- * whatever the client wrote. Checked once more in the transaction, since other plugins may change labels in between.
+ * Sets the permission claim labels of written objects (kcp `pkg/admission/permissionclaims`): exactly those of the claims in
+ * force, whatever the client sent. The validating stage checks again, because other plugins may change labels in between.
  */
 export class PermissionClaims implements AdmissionPlugin {
   readonly name = 'apis.kcp.io/PermissionClaims';
   readonly #labels: Pick<ClaimLabels, 'expected'>;
-  /** Labels of what is claimed as admission left them; of what is not claimed nothing is kept. */
+  /** Labels after {@link admit}; only of claimed objects. */
   readonly #admitted = new WeakMap<KubeObject, Labels>();
   constructor(modules: { readonly labels: Pick<ClaimLabels, 'expected'> }) {
     this.#labels = modules.labels;
@@ -59,7 +59,10 @@ export class PermissionClaims implements AdmissionPlugin {
     refuseAny(attributes, differences(given, expected));
   }
 
-  /** The claims are others than a moment ago, not the labels: no fault of the client. The claims' controller looks again. */
+  /**
+   * Whether the claims changed between the two stages and the labels did not. The write passes: the permission claim label
+   * controller corrects the labels.
+   */
   #changedMeanwhile(object: KubeObject, given: Labels): boolean {
     const admitted = this.#admitted.get(object);
     return admitted === undefined ? !Object.keys(given).some(isClaimLabel) : deepEqual(admitted, given);
@@ -73,7 +76,7 @@ export class PermissionClaims implements AdmissionPlugin {
   }
 }
 
-/** The export of a binding that is complete when it is made. */
+/** The export of an APIBinding that is created together with its status. */
 function exportOf(object: KubeObject | undefined): Pick<ClaimedObject, 'export'> {
   const { spec, status } = (object ?? {}) as Partial<APIBinding>;
   const cluster = status?.apiExportClusterName ?? '';
@@ -81,7 +84,7 @@ function exportOf(object: KubeObject | undefined): Pick<ClaimedObject, 'export'>
   return cluster === '' || name === undefined ? {} : { export: { cluster: cluster as LogicalClusterName, name } };
 }
 
-/** What is written as an object of its kind; the status of some kinds is written with their labels. */
+/** The written object; undefined for subresources with a kind of their own. */
 function objectOf({ definition, subresource, object }: AdmissionAttributes): KubeObject | undefined {
   return subresource === '' || object?.kind === definition.kind ? object : undefined;
 }

@@ -3,7 +3,7 @@ import { admissionForbidden, type AdmissionAttributes, type AdmissionPlugin } fr
 import { type ResourceDefinition, boundDefinitionsCluster } from '@multiplane/apis';
 
 const reserved = 'apis.kcp.io';
-/** Where kcp keeps the definitions of its own kinds (C1.1). */
+/** Where kcp keeps the CustomResourceDefinitions of its own kinds. */
 const systemDefinitionsCluster = 'system:system-crds' as LogicalClusterName;
 
 const isWritten = (operation: AdmissionAttributes['operation']): boolean =>
@@ -17,7 +17,7 @@ function definitionIn({ definition, object, subresource }: AdmissionAttributes):
     : undefined;
 }
 
-/** What says of a definition that it was made of a bound schema cannot be said by others (C6.14). */
+/** Reserves the annotations that mark a CRD as made from a bound schema (kcp `pkg/admission/reservedcrdannotations`). */
 export class ReservedCrdAnnotations implements AdmissionPlugin {
   readonly name = 'apis.kcp.io/ReservedCRDAnnotations';
 
@@ -45,7 +45,7 @@ function isReserved(key: string): boolean {
   return domain === reserved || domain.endsWith(`.${reserved}`);
 }
 
-/** The groups of the kinds that everything else rests on (C6.14). */
+/** Reserves the groups of kcp's system kinds (kcp `pkg/admission/reservedcrdgroups`). */
 export class ReservedCrdGroups implements AdmissionPlugin {
   readonly name = 'kcp.io/ReservedCRDGroups';
 

@@ -9,7 +9,7 @@ import {
 } from '@multiplane/apis';
 import { ownerAnnotation, requiredGroupsAnnotation } from '@multiplane/controllers';
 
-/** Protected by plugins of their own, made by conversion, or meant for everybody. */
+/** Protected by other plugins, set by conversion, or writable by every client. */
 const openAnnotations: readonly string[] = [
   ownerAnnotation,
   requiredGroupsAnnotation,
@@ -22,8 +22,8 @@ const openAnnotations: readonly string[] = [
 const openLabels: readonly string[] = [claimLabelPrefix, withheldLabelPrefix, exportLabel];
 
 /**
- * Annotations and labels of kcp are written by the system alone (C6.14); off unless switched on. The reference only knows
- * keys that end in `kcp.io`, which none of its own does; here the domain of the key counts.
+ * Rejects changes of kcp's annotations and labels by unprivileged users (kcp `pkg/admission/reservedmetadata`). Off by
+ * default. kcp compares the end of the key with `kcp.io`, which matches none of its own keys; here the domain of the key counts.
  */
 export class ReservedMetadata implements AdmissionPlugin {
   readonly name = 'apis.kcp.io/ReservedMetadata';

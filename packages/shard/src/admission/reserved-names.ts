@@ -5,7 +5,7 @@ import { workspaceTypes } from '@multiplane/controllers';
 
 const names = new Set(['any', 'system']);
 
-/** Names of workspace types that mean something else where types are referred to (C6.14). */
+/** Reserves WorkspaceType names that have a meaning of their own in references (kcp `pkg/admission/reservednames`). */
 export class ReservedNames implements AdmissionPlugin {
   readonly name = 'apis.kcp.io/ReservedNames';
 
@@ -17,7 +17,7 @@ export class ReservedNames implements AdmissionPlugin {
     return group === workspaceTypes.group && resource === workspaceTypes.resource;
   }
 
-  /** Before the schema has its say: a reserved name is refused as such. */
+  /** In the mutating stage, before schema validation, so that a reserved name is reported as reserved. */
   async admit(attributes: AdmissionAttributes): Promise<void> {
     const { definition, object } = attributes;
     if (definition.group !== workspaceTypes.group || definition.resource !== workspaceTypes.resource) return;

@@ -2,11 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
 import { parseLocks, type ResourceLocks } from '@multiplane/apis';
-import { FakeClock, OptionError } from '@multiplane/component-base';
-import { chosenPlugins } from '../wiring/admission-plugins.ts';
+import { OptionError } from '@multiplane/component-base';
+import { enabledPlugins } from '../wiring/enabled-plugins.ts';
 import { CrdNoOverlapping } from './crd-no-overlapping.ts';
 import { ReservedCrdAnnotations, ReservedCrdGroups } from './reserved-definitions.ts';
 import { ReservedMetadata } from './reserved-metadata.ts';
+import { FakeClock } from '@multiplane/testing';
 
 const ann: UserInfo = { name: 'ann', uid: '', groups: [], extra: {} };
 
@@ -40,15 +41,15 @@ const crd = (group: string, annotations: Record<string, string> = {}, plural = '
   spec: { group, names: { plural } },
 });
 
-describe('a definition', () => {
-  test('is not in the groups that everything rests on', async () => {
+describe('a CustomResourceDefinition', () => {
+  test('cannot use a reserved group', async () => {
     const plugin = new ReservedCrdGroups();
     for (const group of ['apis.kcp.io', 'sub.apis.kcp.io', 'xapis.kcp.io'])
       expect(await refusal(plugin, crd(group))).toBe(`${group} is a reserved group`);
     expect(await refusal(plugin, crd('tenancy.kcp.io'))).toBeUndefined();
   });
 
-  test('does not pretend to be made of a bound schema', async () => {
+  test('cannot have the annotations of a bound schema', async () => {
     const plugin = new ReservedCrdAnnotations();
     const with1 = (key: string, cluster = 'here'): Promise<string | undefined> =>
       refusal(plugin, crd('example.dev', { [key]: '' }), { cluster: cluster as LogicalClusterName });
@@ -59,12 +60,12 @@ describe('a definition', () => {
   });
 });
 
-describe('where definitions must not overlap with bindings', () => {
+describe('CRDNoOverlappingGVR', () => {
   const clock = new FakeClock();
   const plugin = (locks: ResourceLocks): AdmissionPlugin =>
     new CrdNoOverlapping({ clock, changeLocks: async (_cluster, edit) => edit(locks) });
 
-  test('a bound name is refused, a free one locked until the definition is there', async () => {
+  test('rejects a bound name, and locks a free one', async () => {
     const locks = parseLocks('{"gadgets.example.dev":{"n":"things"}}');
     expect(await refusal(plugin(locks), crd('example.dev'))).toBe(
       'cannot create because resource is bound by APIBinding "things"',
@@ -77,7 +78,7 @@ describe('where definitions must not overlap with bindings', () => {
     expect(Date.parse(lock?.e ?? '')).toBeGreaterThan(clock.now());
   });
 
-  test('a lock that cannot be had is a refusal', async () => {
+  test('rejects the CRD if locking fails', async () => {
     const broken = new CrdNoOverlapping({ clock, changeLocks: () => Promise.reject(new Error('busy')) });
     expect(await refusal(broken, crd('example.dev'))).toBe(
       'failed to lock resources gadgets.example.dev in logical cluster "here": busy',
@@ -85,7 +86,7 @@ describe('where definitions must not overlap with bindings', () => {
   });
 });
 
-describe('metadata of kcp, where it is protected', () => {
+describe('reserved metadata', () => {
   const plugin = new ReservedMetadata();
   const object = (annotations?: Record<string, string>, labels?: Record<string, string>): KubeObject => ({
     apiVersion: 'v1',
@@ -93,7 +94,7 @@ describe('metadata of kcp, where it is protected', () => {
     metadata: { ...(annotations === undefined ? {} : { annotations }), ...(labels === undefined ? {} : { labels }) },
   });
 
-  test('is not for tenants to change, add or take away', async () => {
+  test('cannot be added, changed or removed by tenants', async () => {
     const no = 'modification of reserved annotation: "internal.tenancy.kcp.io/type"';
     const typed = object({ 'internal.tenancy.kcp.io/type': 'root:universal' });
     expect(await refusal(plugin, typed)).toBe(no);
@@ -105,7 +106,7 @@ describe('metadata of kcp, where it is protected', () => {
     );
   });
 
-  test('leaves alone what others protect, and what is not of kcp', async () => {
+  test('excludes keys of other plugins and of other domains', async () => {
     const open = {
       'kcp.io/path': 'root',
       'extra.apis.kcp.io/colour': 'blue',
@@ -116,7 +117,7 @@ describe('metadata of kcp, where it is protected', () => {
   });
 });
 
-describe('admission plugins are chosen', () => {
+describe('admission plugins are selected', () => {
   const names = [
     'NamespaceLifecycle',
     'TerminatingDefinition',
@@ -125,18 +126,18 @@ describe('admission plugins are chosen', () => {
   ];
   const plugins: AdmissionPlugin[] = names.map((name) => ({ name, handles: () => true }));
   const chosen = (enable: string[], disable: string[]): string[] =>
-    chosenPlugins(plugins, { enable, disable }).map(({ name }) => name);
+    enabledPlugins(plugins, { enable, disable }).map(({ name }) => name);
 
   test('by their defaults and by flags, in their order', () => {
     expect(chosen([], [])).toEqual(names.slice(0, 3));
     expect(chosen(['apis.kcp.io/ReservedMetadata'], ['NamespaceLifecycle'])).toEqual(names.slice(1));
   });
 
-  test('by names that mean something', () => {
+  test('by known names', () => {
     expect(() => chosen(['Nothing'], [])).toThrow(
       new OptionError('enable-admission-plugins plugin "Nothing" is unknown'),
     );
-    // A rule of the API, no plugin to switch off.
+    // A rule of the API, which cannot be disabled.
     expect(() => chosen([], ['TerminatingDefinition'])).toThrow('is unknown');
     expect(() => chosen(['NamespaceLifecycle'], ['NamespaceLifecycle'])).toThrow(
       '"NamespaceLifecycle" in enable-admission-plugins and disable-admission-plugins overlapped',

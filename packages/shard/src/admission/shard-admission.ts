@@ -3,7 +3,7 @@ import type { ResourceDefinition } from '@multiplane/apis';
 import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
 import { shards, type Shard } from '@multiplane/controllers';
 
-/** Shards (C6.6): clients and virtual workspaces are where the shard itself is, unless somebody says otherwise. */
+/** Defaults the external and virtual workspace URLs of a Shard to its base URL (kcp `pkg/admission/shard`). */
 export class ShardAdmission implements AdmissionPlugin {
   readonly name = 'tenancy.kcp.io/Shard';
 

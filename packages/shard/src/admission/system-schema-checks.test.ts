@@ -7,24 +7,24 @@ import {
   rootExports,
   type SlowChecks,
 } from '@multiplane/apis';
-import { isOwnSchema, OwnSchemas } from './own-schemas.ts';
+import { isSystemSchema, SystemSchemaChecks } from './system-schema-checks.ts';
 
 const root = 'root' as LogicalClusterName;
 const own = rootExports().flatMap(({ schemas }) => schemas);
-const elsewhere: FieldError[] = [];
+const delegated: FieldError[] = [];
 
-/** Answers at once, or tells that others were asked. */
+/** Counts the calls of the wrapped checks. */
 async function errorsOf(object: KubeObject): Promise<FieldError[] | 'asked'> {
   const slowly: SlowChecks = {
-    definition: () => Promise.resolve(elsewhere),
+    definition: () => Promise.resolve(delegated),
     compiling: (check) => check(() => false),
     object: () => Promise.reject(new Error('no object is checked here')),
   };
-  const errors = await new OwnSchemas({ slowly }).definition(root, object, undefined);
-  return errors === elsewhere ? 'asked' : errors;
+  const errors = await new SystemSchemaChecks({ slowly }).definition(root, object, undefined);
+  return errors === delegated ? 'asked' : errors;
 }
 
-/** As the API stores it: fields that are left open are filled in, empty lists are none. */
+/** The stored form: with defaults and without empty lists. */
 function stored(object: KubeObject, spec: JsonObject): KubeObject {
   const text = JSON.stringify({ ...object, spec: { ...(object['spec'] as JsonObject), ...spec } });
   return JSON.parse(text, (_key, value: unknown) =>
@@ -32,7 +32,7 @@ function stored(object: KubeObject, spec: JsonObject): KubeObject {
   ) as KubeObject;
 }
 
-test('own schemas and their definitions are right, and no thread is asked about them', async () => {
+test('skips the checks of system schemas and their CRDs', async () => {
   for (const schema of own) {
     expect(apiResourceSchemaErrors(schema, undefined)).toEqual([]);
     expect(await errorsOf({ ...schema, spec: { ...schema.spec, nameValidation: 'DNS1123Subdomain' } })).toEqual([]);
@@ -42,10 +42,10 @@ test('own schemas and their definitions are right, and no thread is asked about 
   }
 });
 
-test('what differs in a schema is checked as any other', async () => {
+test('checks a schema that differs', async () => {
   for (const schema of own) {
-    expect(isOwnSchema(schema)).toBe(true);
-    expect(isOwnSchema({ ...schema, spec: { ...schema.spec, scope: 'Namespaced' } })).toBe(false);
+    expect(isSystemSchema(schema)).toBe(true);
+    expect(isSystemSchema({ ...schema, spec: { ...schema.spec, scope: 'Namespaced' } })).toBe(false);
     expect(await errorsOf({ ...schema, spec: { ...schema.spec, scope: 'Namespaced' } })).toBe('asked');
     const definition = definitionOfSchema(schema);
     const [version] = (definition['spec'] as JsonObject)['versions'] as JsonObject[];
@@ -55,7 +55,7 @@ test('what differs in a schema is checked as any other', async () => {
   expect(await errorsOf({ apiVersion: 'v1', kind: '__proto__', metadata: { name: 'x' }, spec: {} })).toBe('asked');
 });
 
-test('what an own schema stands in is checked', async () => {
+test('checks the fields around a system schema', async () => {
   const [schema] = own;
   expect(await errorsOf({ ...schema, metadata: { name: 'wrong' } } as KubeObject)).toMatchObject([
     { field: 'metadata.name' },

@@ -13,12 +13,12 @@ const refs = (...names: string[]): { types: { name: string; path: string }[] } =
 });
 const universal = type('universal');
 
-describe('a workspace below another one', () => {
-  test('may be of any type where nobody says otherwise', () => {
+describe('a child workspace', () => {
+  test('can be of any type without limits', () => {
     expect(limitProblem([universal, type('child')], [universal, type('parent')])).toBeUndefined();
   });
 
-  test('is allowed by a type that the other one extends', () => {
+  test('is allowed by a type that the other type extends', () => {
     const organization = [universal, type('organization', { limitAllowedChildren: refs('universal') })];
     expect(limitProblem([universal, type('child')], organization)).toBeUndefined();
     expect(limitProblem([type('child')], organization)).toBe(
@@ -26,14 +26,14 @@ describe('a workspace below another one', () => {
     );
   });
 
-  test('obeys the rules of what its type extends', () => {
+  test('is subject to the limits of the types that its type extends', () => {
     const base = type('base', { limitAllowedParents: refs('root', 'home') });
     expect(limitProblem([base, type('child')], [universal, type('parent')])).toBe(
       'workspace type root:child extends root:base, which only allows [root:home root:root] parent workspaces, but parent type root:parent only implements [root:parent root:universal]',
     );
   });
 
-  test('cannot be where a type allows none', () => {
+  test('is rejected if a type allows none', () => {
     expect(limitProblem([type('home', { limitAllowedParents: { none: true } })], [universal])).toBe(
       'workspace type root:home cannot have any parent',
     );

@@ -4,8 +4,9 @@ import { qualifiedTypeName, type WorkspaceType } from '@multiplane/controllers';
 type Type = DeepReadonly<WorkspaceType>;
 
 /**
- * Why a workspace of one type may not stand below one of another; undefined when it may (C6.8). Both come with all that
- * they extend, the type itself last: a rule of any of these holds, and each of them satisfies a rule.
+ * Checks `limitAllowedParents` of the child type and `limitAllowedChildren` of the parent type (kcp
+ * `pkg/admission/workspacetypeexists`). Both arguments list a type after all types that it extends: the limits of each apply,
+ * and each satisfies a limit that names it. Returns the reason of a violation.
  */
 export function limitProblem(child: readonly Type[], parent: readonly Type[]): string | undefined {
   return (

@@ -35,7 +35,7 @@ const attributesOf = (
     oldObject: old,
   }) as unknown as AdmissionAttributes;
 
-/** A parent that asks for a group. */
+/** A parent with required groups. */
 const plugin = new WorkspaceAdmission({
   logicalCluster: () => ({
     apiVersion: '',
@@ -44,7 +44,7 @@ const plugin = new WorkspaceAdmission({
   }),
 });
 
-/** What becomes of a workspace, or why nothing does. */
+/** The admitted workspace, or the reason of its rejection. */
 async function write(user: UserInfo, made: KubeObject, old?: KubeObject): Promise<KubeObject | string> {
   const attributes = attributesOf('workspaces', 'tenancy.kcp.io', user, made, old);
   try {
@@ -57,14 +57,14 @@ async function write(user: UserInfo, made: KubeObject, old?: KubeObject): Promis
 }
 
 describe('a new workspace', () => {
-  test('says who made it, and asks for the groups its parent asks for, whatever its maker wrote', async () => {
+  test('records its creator and inherits required groups, whatever the client sets', async () => {
     const made = await write(alice, object({}, { [owner]: 'somebody else', [requiredGroups]: 'nobody' }));
     const { annotations } = (made as KubeObject).metadata;
     expect(JSON.parse(annotations?.[owner] ?? '')).toEqual({ username: 'alice', uid: 'u-1', groups: ['team'] });
     expect(annotations?.[requiredGroups]).toBe('team');
   });
 
-  test('gets its place from the system, whatever its maker wrote', async () => {
+  test('drops scheduling annotations of the client', async () => {
     const placed = {
       [chosenCluster]: 'system:admin',
       [chosenShard]: 'other',
@@ -84,12 +84,12 @@ describe('a new workspace', () => {
     );
   });
 
-  test('of the system may ask for other groups, and has no owner', async () => {
+  test('of a privileged user keeps its required groups and gets no owner', async () => {
     const made = (await write(master, object({}, { [requiredGroups]: 'other' }))) as KubeObject;
     expect(made.metadata.annotations).toEqual({ [requiredGroups]: 'other' });
   });
 
-  test('keeps both although somebody else changed it in between', async () => {
+  test('is rejected if a webhook changes owner or required groups', async () => {
     const made = object();
     const attributes = attributesOf('workspaces', 'tenancy.kcp.io', alice, made);
     await plugin.admit(attributes);
@@ -113,7 +113,7 @@ describe('a new workspace', () => {
     expect(await write(alice, object(spec))).toBe(why);
   });
 
-  test('with a mount that is no object is left to the schema', async () => {
+  test('with a mount that is not an object is left to schema validation', async () => {
     for (const mount of [null, 'text', []]) {
       const attributes = attributesOf('workspaces', 'tenancy.kcp.io', alice, object({ mount }));
       await expect(plugin.admit(attributes)).resolves.toBeUndefined();
@@ -140,7 +140,7 @@ describe('a workspace', () => {
     expect(await write(alice, object(after), object(before))).toBe(why);
   });
 
-  test('gets rid of a mount that it had beside its logical cluster', async () => {
+  test('can lose a mount beside its logical cluster', async () => {
     expect(await write(alice, object(stored), object({ ...stored, mount }))).toMatchObject({ spec: stored });
   });
 
@@ -156,7 +156,7 @@ describe('a workspace', () => {
     return workspace;
   };
 
-  test('keeps what the system said of it, whatever its owner writes, and through whichever subresource', async () => {
+  test('keeps system annotations, whatever its owner writes, through any subresource', async () => {
     for (const annotations of [
       { color: 'blue' },
       { color: 'blue', ...said, [owner]: '{"username":"bob","groups":["system:masters"]}' },
@@ -176,7 +176,7 @@ describe('a workspace', () => {
         expect(attributes.object?.metadata).toMatchObject({ finalizers: [finalizer] });
         expect(attributes.object?.metadata.annotations).toEqual({ ...said, color: 'blue' });
       }
-    // The system itself goes on as it likes.
+    // Privileged users can change them.
     const moved = object(stored, { ...said, [chosenCluster]: 'def' });
     expect(await write(master, moved, scheduled())).toMatchObject({
       metadata: { annotations: { [chosenCluster]: 'def' } },
@@ -184,7 +184,7 @@ describe('a workspace', () => {
     expect(moved.metadata.finalizers).toBeUndefined();
   });
 
-  test('keeps it from whoever changes it behind admission, and its finalizer while it goes', async () => {
+  test('is rejected if a webhook changes system annotations or removes the finalizer', async () => {
     const attributes = attributesOf('workspaces', 'tenancy.kcp.io', alice, scheduled(), scheduled());
     await plugin.admit(attributes);
     (attributes.object as KubeObject).metadata.annotations = { ...said, [owner]: '{"username":"bob"}' };
@@ -196,7 +196,7 @@ describe('a workspace', () => {
     expect(await write(master, letGo, going)).toBe(letGo);
   });
 
-  test('becomes Ready with a place only', async () => {
+  test('needs cluster and URL to become Ready', async () => {
     const ready = { ...object(), status: { phase: 'Ready' } };
     expect(await write(master, ready, object())).toBe('spec.cluster must be set for phase Ready');
   });
@@ -209,7 +209,7 @@ describe('a shard', () => {
     return shard['spec'];
   };
 
-  test('is where it is, unless somebody says otherwise', async () => {
+  test('defaults its URLs to the base URL', async () => {
     const baseURL = 'https://base';
     expect(await admit({ baseURL, externalURL: '' })).toEqual({
       baseURL,
@@ -219,7 +219,7 @@ describe('a shard', () => {
     expect(await admit({ baseURL, externalURL: 'https://out' })).toMatchObject({ externalURL: 'https://out' });
   });
 
-  test('without a place is an error of its own kind', async () => {
+  test('without a base URL is an untyped error', async () => {
     await expect(admit({})).rejects.toMatchObject({ message: 'spec.baseURL is required', code: 500 });
   });
 });

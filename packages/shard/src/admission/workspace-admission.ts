@@ -27,21 +27,22 @@ const privilegedGroups = new Set([
   'system:kcp:tenancy:workspace-bootstrapper',
 ]);
 
-/** Where a logical cluster is to be made and under which name: the steps of its scheduling are written down in them (C5.1). */
-const placeAnnotations = [chosenClusterAnnotation, shardAnnotation, shardHashAnnotation] as const;
-/** What the system says of a workspace; its logical cluster is made of it. */
-const systemAnnotations = [ownerAnnotation, requiredGroupsAnnotation, ...placeAnnotations] as const;
+/** Record the scheduling of a workspace: its shard, and the name of its logical cluster. */
+const schedulingAnnotations = [chosenClusterAnnotation, shardAnnotation, shardHashAnnotation] as const;
+/** Set by the system; the LogicalCluster is created from them. */
+const systemAnnotations = [ownerAnnotation, requiredGroupsAnnotation, ...schedulingAnnotations] as const;
 
-/** Members may write what otherwise only the system writes (C7.2). */
+/** Whether the user may write fields that otherwise only the system writes. */
 export function isPrivileged(user: UserInfo): boolean {
   return user.groups.some((group) => privilegedGroups.has(group));
 }
 
 /**
- * Workspaces (C6.4): who created one is written down on it, and where it lives is the system's business alone. Without
- * this a tenant could point a workspace of theirs at a logical cluster of somebody else, have one made under a name that
- * others trust (a system cluster's, the home of a user, a tenant's who is gone), or call somebody else its creator while it
- * waits for a shard; the reference lets them. What a client writes of it is lost, as it would be if it came a moment later.
+ * Admits Workspaces (kcp `pkg/admission/workspace/admission.go`). It records the creator, and protects the fields and
+ * annotations that the scheduler sets. Otherwise a tenant could point a workspace at another tenant's logical cluster, have a
+ * logical cluster created under a trusted name (of a system cluster, a user's home, a deleted tenant), or change the recorded
+ * creator before scheduling. kcp does not protect the annotations.
+ * Values that a client sets are dropped in the mutating stage; a tenant's webhook that sets them later gets an error.
  */
 export class WorkspaceAdmission implements AdmissionPlugin {
   readonly name = 'tenancy.kcp.io/Workspace';
@@ -65,18 +66,18 @@ export class WorkspaceAdmission implements AdmissionPlugin {
   async admit(attributes: AdmissionAttributes): Promise<void> {
     if (!isWorkspace(attributes)) return;
     if (attributes.operation === 'UPDATE') {
-      if (!isPrivileged(attributes.user)) keepWhatTheSystemSaid(attributes);
+      if (!isPrivileged(attributes.user)) restoreSystemMetadata(attributes);
       return;
     }
     if (attributes.subresource !== '') return;
     const { metadata, spec } = attributes.object as Workspace;
-    // Before the schema is looked at, which asks for the same fields in other words (recorded).
+    // Checked before schema validation, which would report the same fields with messages that differ from kcp's.
     const incomplete = incompleteMount(spec?.mount);
     if (incomplete !== undefined) throw this.#forbidden(attributes, incomplete);
     const privileged = isPrivileged(attributes.user);
     const annotations = { ...metadata.annotations };
     if (!privileged) {
-      for (const name of placeAnnotations) delete annotations[name];
+      for (const name of schedulingAnnotations) delete annotations[name];
       annotations[ownerAnnotation] = this.#owner(attributes);
     }
     if (!privileged || annotations[requiredGroupsAnnotation] === undefined) {
@@ -93,23 +94,23 @@ export class WorkspaceAdmission implements AdmissionPlugin {
     const workspace = attributes.object as Workspace;
     const old: DeepReadonly<Workspace> | undefined = attributes.oldObject;
     const privileged = isPrivileged(attributes.user);
-    const why =
+    const violation =
       old === undefined
-        ? this.#refusedCreate(attributes, workspace, privileged)
+        ? this.#createViolation(attributes, workspace, privileged)
         : ((old.spec?.mount === undefined || old.spec.cluster !== undefined
-            ? refusedUpdate(workspace, old, privileged)
-            : refusedMountUpdate(workspace, old, privileged)) ??
-          (privileged ? undefined : refusedMetadata(workspace, old)));
-    if (why !== undefined) throw this.#forbidden(attributes, why);
+            ? updateViolation(workspace, old, privileged)
+            : mountUpdateViolation(workspace, old, privileged)) ??
+          (privileged ? undefined : metadataViolation(workspace, old)));
+    if (violation !== undefined) throw this.#forbidden(attributes, violation);
   }
 
-  #refusedCreate(attributes: AdmissionAttributes, workspace: Workspace, privileged: boolean): string | undefined {
+  #createViolation(attributes: AdmissionAttributes, workspace: Workspace, privileged: boolean): string | undefined {
     const { spec, metadata } = workspace;
     if (!privileged) {
       if (spec?.cluster !== undefined) return 'spec.Cluster can only be set by system privileged users';
       if (spec?.URL !== undefined) return 'spec.URL can only be set by system privileged users';
-      // Whoever changes objects between these two stages must not take over what they are for.
-      const place = placeAnnotations.find((name) => metadata.annotations?.[name] !== undefined);
+      // A tenant's mutating webhook runs between the two stages.
+      const place = schedulingAnnotations.find((name) => metadata.annotations?.[name] !== undefined);
       if (place !== undefined) return onlyForSystem(place);
       const owner = this.#owner(attributes);
       if (metadata.annotations?.[ownerAnnotation] !== owner)
@@ -119,14 +120,14 @@ export class WorkspaceAdmission implements AdmissionPlugin {
         return `missing required groups annotation ${requiredGroupsAnnotation}=${required ?? ''}`;
     }
     if (spec?.mount === undefined) return undefined;
-    return incompleteMount(spec.mount) ?? (!privileged && spec.type !== undefined ? typeOfMount : undefined);
+    return incompleteMount(spec.mount) ?? (!privileged && spec.type !== undefined ? mountWithType : undefined);
   }
 
   #owner({ user }: AdmissionAttributes): string {
     return JSON.stringify(userInfoObject(user));
   }
 
-  /** Whoever may not enter a workspace may not enter those below it either (C7.7). */
+  /** Child workspaces inherit the required groups of their parent. */
   #requiredGroups({ cluster }: AdmissionAttributes): string | undefined {
     return this.#modules.logicalCluster(cluster)?.metadata.annotations?.[requiredGroupsAnnotation];
   }
@@ -140,19 +141,19 @@ export class WorkspaceAdmission implements AdmissionPlugin {
   }
 }
 
-const typeOfMount = 'spec.type cannot be set for mounted workspaces';
+const mountWithType = 'spec.type cannot be set for mounted workspaces';
 const isEmpty = (text: string | undefined): boolean => text === undefined || text === '';
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 function incompleteMount(mount: NonNullable<Workspace['spec']>['mount']): string | undefined {
-  // What is no object at all is for the schema to refuse.
+  // A value that is not an object is left to schema validation.
   if (!isJsonObject(mount)) return undefined;
   const missing = (['kind', 'name', 'apiVersion'] as const).find((field) => isEmpty(mount?.ref?.[field]));
   return missing === undefined ? undefined : `spec.mount.${missing} must be set`;
 }
 
-/** Whoever removes a workspace's finalizer, or the name of its logical cluster, leaves that behind as nobody's. */
-function keepWhatTheSystemSaid({ object, oldObject }: AdmissionAttributes): void {
+/** Without the finalizer, or the recorded name, deleting a Workspace would leave its logical cluster behind. */
+function restoreSystemMetadata({ object, oldObject }: AdmissionAttributes): void {
   if (object === undefined || oldObject === undefined) return;
   const { metadata } = object;
   const before = oldObject.metadata.annotations ?? {};
@@ -169,8 +170,8 @@ function keepWhatTheSystemSaid({ object, oldObject }: AdmissionAttributes): void
     metadata.finalizers = [...(metadata.finalizers ?? []), workspaceFinalizer];
 }
 
-/** The same once more, for webhooks of tenants come in between. */
-function refusedMetadata(object: Workspace, old: DeepReadonly<Workspace>): string | undefined {
+/** Checks what {@link restoreSystemMetadata} restored: a tenant's mutating webhook runs in between. */
+function metadataViolation(object: Workspace, old: DeepReadonly<Workspace>): string | undefined {
   const changed = changedAnnotation(object.metadata.annotations, old.metadata.annotations);
   if (changed !== undefined) return onlyForSystem(changed);
   return losesFinalizer(object, old) ? `removing the finalizer ${workspaceFinalizer} is forbidden` : undefined;
@@ -185,7 +186,7 @@ const losesFinalizer = ({ metadata }: DeepReadonly<KubeObject>, old: DeepReadonl
 const onlyForSystem = (annotation: string): string =>
   `annotation ${annotation} can only be changed by system privileged users`;
 
-function refusedUpdate(
+function updateViolation(
   { spec, status }: Workspace,
   old: DeepReadonly<Workspace>,
   privileged: boolean,
@@ -195,14 +196,14 @@ function refusedUpdate(
     return 'spec.cluster can only be changed by system privileged users';
   if (!privileged && spec?.URL !== old.spec?.URL) return 'spec.URL can only be changed by system privileged users';
   if (!same(spec?.type, old.spec?.type)) return 'spec.type is immutable';
-  // It would lead nowhere, and keep everybody from changing the workspace (C16.1).
+  // The mount would not be used, and its validation would block all later updates of the workspace.
   if (!privileged && spec?.mount !== undefined) return 'spec.mount can only be set when the workspace is created';
   if (status?.phase !== 'Ready' || old.status?.phase === 'Ready') return undefined;
   if (spec?.cluster === undefined) return 'spec.cluster must be set for phase Ready';
   return spec.URL === undefined ? 'spec.URL must be set for phase Ready' : undefined;
 }
 
-function refusedMountUpdate(
+function mountUpdateViolation(
   { spec }: Workspace,
   old: DeepReadonly<Workspace>,
   privileged: boolean,
@@ -210,7 +211,7 @@ function refusedMountUpdate(
   const [now, before] = [spec?.mount?.ref, old.spec?.mount?.ref];
   for (const field of ['kind', 'name', 'namespace', 'apiVersion'] as const)
     if (now?.[field] !== before?.[field]) return `spec.mount.${field} is immutable`;
-  if (!privileged && spec?.type !== undefined) return typeOfMount;
+  if (!privileged && spec?.type !== undefined) return mountWithType;
   return same(spec?.type, old.spec?.type) ? undefined : 'spec.type is immutable';
 }
 

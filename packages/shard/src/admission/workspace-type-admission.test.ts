@@ -9,7 +9,7 @@ import { WorkspaceTypeAdmission } from './workspace-type-admission.ts';
 const ann: UserInfo = { name: 'ann', uid: '', groups: [], extra: {} };
 const names = new ReservedNames();
 const plugin = new WorkspaceTypeAdmission({
-  // What somebody may bind: `open` everywhere, `ours` in their own logical cluster.
+  // Users may bind `open` in any cluster, and `ours` in their own logical cluster.
   authorizer: {
     authorize: async ({ verb, deep, name, cluster }) => ({
       decision: verb === 'bind' && deep === true && (name === 'open' || cluster === 'here') ? 'allow' : 'noOpinion',
@@ -37,7 +37,7 @@ const attributesOf = (object: WorkspaceType, old?: WorkspaceType, cluster = 'her
     oldObject: old,
   }) as unknown as AdmissionAttributes;
 
-/** Why a type is refused; undefined when it is not. */
+/** The reason of a rejection; undefined if admitted. */
 async function refusal(object: WorkspaceType, old?: WorkspaceType, cluster?: string): Promise<string | undefined> {
   const attributes = attributesOf(object, old, cluster);
   try {
@@ -54,14 +54,14 @@ const binding = (path: string | undefined, name: string): WorkspaceType['spec'] 
 const noBind = 'unable to create or update WorkspaceType: no permission to bind to export';
 
 describe('a workspace type', () => {
-  test('has a name that means nothing else', async () => {
+  test('cannot have a reserved name', async () => {
     for (const name of ['any', 'system'])
       expect(await refusal(type(name, {}))).toBe(`metadata.name: Invalid value: "${name}": name is reserved`);
     expect(await refusal(type('root', {}))).toBe('root workspace type can only be created in root cluster');
     expect(await refusal(type('root', {}), undefined, 'root')).toBeUndefined();
   });
 
-  test('says of every other type where it is', async () => {
+  test('needs a path in references to other types', async () => {
     expect(await refusal(type('a', { defaultChildWorkspaceType: { name: 'b' } }))).toBe(
       '.spec.defaultChildWorkspaceType.path must be set',
     );
@@ -74,17 +74,17 @@ describe('a workspace type', () => {
     );
   });
 
-  test('binds for others only what its author may bind', async () => {
+  test('can only have default bindings that its author may bind', async () => {
     expect(await refusal(type('a', binding('root:other', 'open')))).toBeUndefined();
     expect(await refusal(type('a', binding(undefined, 'ours')))).toBeUndefined();
     expect(await refusal(type('a', binding('root:other', 'theirs')))).toBe(`${noBind} root:other:theirs`);
     expect(await refusal(type('a', binding('root:nosuch', 'open')))).toBe(`${noBind} root:nosuch:open`);
-    // What was allowed once is not asked for again.
+    // Unchanged bindings are not checked again.
     const old = type('a', binding('root:other', 'theirs'));
     expect(await refusal(type('a', { ...old.spec, initializer: true }), old)).toBeUndefined();
   });
 
-  test('says where it is itself, whatever its author wrote', () => {
+  test('gets its path annotation, whatever the client sets', () => {
     const path = new PathAnnotation({ pathOf: () => 'root:org' });
     for (const annotations of [undefined, { 'kcp.io/path': 'root:else' }]) {
       const object = type('a', {}, annotations === undefined ? {} : { annotations });

@@ -1,21 +1,23 @@
 import { statusErrors, type DeepReadonly, type LogicalClusterName, type StatusError } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import type { AdmissionAttributes, AdmissionPlugin, Authorizer } from '@multiplane/apiserver';
+import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
 import { workspaceTypes, type WorkspaceType } from '@multiplane/controllers';
+import type { Authorizer } from '@multiplane/generic-server';
 import { rootCluster } from '../logical-cluster-index.ts';
 import { exportNameIn, mayBind } from './bind-permission.ts';
 
 export interface WorkspaceTypeAdmissionModules {
   readonly authorizer: Authorizer;
-  /** The logical cluster behind a path; undefined when there is none. */
+  /** Resolves a path to a logical cluster; undefined if there is none. */
   readonly resolvePath: (path: string, exportName: string) => LogicalClusterName | undefined;
 }
 
 type Binding = NonNullable<NonNullable<WorkspaceType['spec']>['defaultAPIBindings']>[number];
 
 /**
- * WorkspaceTypes (C6.7): references of a type name where the other type lives, since they are read from other
- * workspaces; and nobody binds for others what they may not bind themselves.
+ * Validates WorkspaceTypes (kcp `pkg/admission/workspacetype`). References to other types need a path, since they are resolved
+ * from other workspaces. The author needs the verb `bind` on all default APIBindings, which are created in the workspaces of
+ * others.
  */
 export class WorkspaceTypeAdmission implements AdmissionPlugin {
   readonly name = 'tenancy.kcp.io/WorkspaceType';

@@ -1,13 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import type { LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
-import type { AdmissionAttributes, AuthorizationAttributes } from '@multiplane/apiserver';
+import type { AdmissionAttributes } from '@multiplane/apiserver';
 import type { LogicalCluster, Workspace, WorkspaceType } from '@multiplane/controllers';
+import type { AuthorizationAttributes } from '@multiplane/generic-server';
 import { WorkspaceTypeExists } from './workspace-type-exists.ts';
 
 const ann: UserInfo = { name: 'ann', uid: '', groups: [], extra: {} };
 const universal = { name: 'universal', path: 'root' };
 
-/** Types by path and name; each lives in the logical cluster that its path is called. */
+/** Types by path and name; the logical cluster of each is named after its path. */
 const types: Record<string, WorkspaceType['spec']> = {
   'root:universal': { additionalWorkspaceLabels: { colour: 'red' } },
   'root:organization': { extend: { with: [universal] }, defaultChildWorkspaceType: universal },
@@ -39,7 +40,7 @@ const plugin = (parentType: string | undefined): WorkspaceTypeExists =>
     pathOf: () => 'root:org:team',
   });
 
-/** What becomes of a new workspace, or why nothing does. */
+/** The admitted workspace, or the reason of its rejection. */
 async function create(
   spec: Workspace['spec'] | undefined,
   { parentType, labels }: { parentType?: string | undefined; labels?: Record<string, string> } = {
@@ -76,12 +77,12 @@ const typeOf = async (spec: Workspace['spec'] | undefined): Promise<unknown> => 
 };
 
 describe('the type of a new workspace', () => {
-  test('is the one its parent’s type gives to workspaces that name none', async () => {
+  test('defaults to the default child type of the parent', async () => {
     expect(await typeOf(undefined)).toEqual(universal);
     expect(await typeOf({ type: { name: '' } })).toEqual(universal);
   });
 
-  test('is looked for from where the workspace is up to the root, and written down with its place', async () => {
+  test('is looked up from the cluster to root, and stored with its path', async () => {
     expect(await typeOf({ type: { name: 'mine' } })).toEqual({ name: 'mine', path: 'root:org' });
     expect(await typeOf({ type: { name: 'universal' } })).toEqual(universal);
     expect(await typeOf({ type: { name: 'nosuch' } })).toBe('workspace type "nosuch" cannot be resolved');
@@ -90,7 +91,7 @@ describe('the type of a new workspace', () => {
     );
   });
 
-  test('gives its labels where the workspace has none of its own', async () => {
+  test('adds its labels unless the workspace sets them', async () => {
     const labels = { colour: 'blue', shape: 'round' };
     expect(await create({ type: universal })).toMatchObject({ metadata: { labels: { colour: 'red' } } });
     expect(await create({ type: universal }, { parentType: 'root:organization', labels })).toMatchObject({
@@ -98,7 +99,7 @@ describe('the type of a new workspace', () => {
     });
   });
 
-  test('must be one that its creator may use, with all that it extends', async () => {
+  test('needs the use permission on the type and all types that it extends', async () => {
     expect(await typeOf({ type: { name: 'closed', path: 'root' } })).toBe(
       "unable to use workspace type root:closed: missing verb='use' permission on workspacetype",
     );
@@ -107,7 +108,7 @@ describe('the type of a new workspace', () => {
     );
   });
 
-  test('cannot be told where the parent has none that is known', async () => {
+  test('cannot be resolved if the parent has no known type', async () => {
     const annotation = 'annotation internal.tenancy.kcp.io/type on LogicalCluster';
     expect(await create(undefined, { parentType: undefined })).toBe(`${annotation} must be set`);
     expect(await create(undefined, { parentType: 'odd' })).toBe(`${annotation} must be in the form of cluster:name`);
@@ -116,7 +117,7 @@ describe('the type of a new workspace', () => {
     );
   });
 
-  test('is none for a workspace that takes over another address', async () => {
+  test('is empty for a mounted workspace', async () => {
     const mount = { ref: { apiVersion: 'a/v1', kind: 'B', name: 'c' } };
     expect(await typeOf({ mount })).toBeUndefined();
   });

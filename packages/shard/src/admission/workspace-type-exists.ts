@@ -7,7 +7,7 @@ import {
   type StatusError,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import type { AdmissionAttributes, AdmissionPlugin, Authorizer } from '@multiplane/apiserver';
+import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
 import { AmbiguousPathError } from '@multiplane/client';
 import {
   parseQualifiedType,
@@ -21,14 +21,15 @@ import {
   type TypeReference,
   type Workspace,
   type WorkspaceType,
-  type WorkspaceTypes,
+  type WorkspaceTypeLookup,
 } from '@multiplane/controllers';
+import type { Authorizer } from '@multiplane/generic-server';
 import { limitProblem } from './type-limits.ts';
 
 export interface WorkspaceTypeExistsModules {
   readonly authorizer: Authorizer;
   /** Types of all shards. */
-  readonly types: WorkspaceTypes;
+  readonly types: WorkspaceTypeLookup;
   readonly logicalCluster: (cluster: LogicalClusterName) => DeepReadonly<LogicalCluster> | undefined;
   /** Canonical path of a logical cluster of this shard. */
   readonly pathOf: (cluster: LogicalClusterName) => string | undefined;
@@ -37,9 +38,9 @@ export interface WorkspaceTypeExistsModules {
 type Type = DeepReadonly<WorkspaceType>;
 
 /**
- * The type of a new Workspace (C6.8): it is found and written down with its place, so that it means the same for ever;
- * its creator must have the verb `use` on it and on everything it extends; and it must fit below the type of the
- * workspace it is created in.
+ * Resolves the type of a new Workspace (kcp `pkg/admission/workspacetypeexists`). The type is stored with its path, so that the
+ * reference stays unambiguous. The creator needs the verb `use` on the type and on all types that it extends, and the limits
+ * of the parent's type must allow it.
  */
 export class WorkspaceTypeExists implements AdmissionPlugin {
   readonly name = 'tenancy.kcp.io/WorkspaceTypeExists';
@@ -84,7 +85,7 @@ export class WorkspaceTypeExists implements AdmissionPlugin {
     if (problem !== undefined) throw forbidden(attributes, problem);
   }
 
-  /** What the type of the parent gives to workspaces that ask for none. */
+  /** The default child type of the parent's type. */
   #defaultType(attributes: AdmissionAttributes): TypeReference {
     const parent = this.#parentType(attributes);
     const wanted = parent.spec?.defaultChildWorkspaceType;
@@ -112,7 +113,7 @@ export class WorkspaceTypeExists implements AdmissionPlugin {
     return type;
   }
 
-  /** With a path the type is there or nowhere; without one it is looked for from here up to the root. */
+  /** A reference without a path is looked up in this logical cluster, then in its ancestors up to root. */
   #resolve(attributes: AdmissionAttributes, { path, name }: TypeReference): Type {
     if (!isEmpty(path)) {
       const type = this.#find(attributes, path as string, name);
@@ -173,7 +174,7 @@ export class WorkspaceTypeExists implements AdmissionPlugin {
 }
 
 const isEmpty = (text: string | undefined): boolean => text === undefined || text === '';
-/** Workspaces that take over another address have no type. */
+/** Mounted workspaces have no type. */
 function concerns({ definition, subresource, object }: AdmissionAttributes): boolean {
   const workspace: Workspace | undefined = object;
   return (

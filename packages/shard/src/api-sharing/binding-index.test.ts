@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import { DecodedObjects, encodeForStorage, ObjectReader } from '@multiplane/apiserver';
 import type { AcceptablePermissionClaim, APIBinding, BoundResource } from '@multiplane/apis';
-import { FakeClock } from '@multiplane/component-base';
 import { customResourcePrefix, MemoryStorage, objectKey, openWatchCache, type WatchCache } from '@multiplane/storage';
 import { BindingIndex } from './binding-index.ts';
+import { FakeClock } from '@multiplane/testing';
 
 const prefix = customResourcePrefix('apis.kcp.io', 'apibindings');
 const consumer = 'consumer' as LogicalClusterName;
@@ -66,7 +66,7 @@ afterEach(async () => {
   await cache.close();
 });
 
-/** Stored as the registry would; resolves when readers see it. */
+/** Stores a binding; resolves when the cache has it. */
 async function put(cluster: LogicalClusterName, name: string, wanted: Wanted): Promise<void> {
   const key = objectKey(prefix, { cluster, namespace: '', name });
   const value = encodeForStorage(binding(name, wanted));
@@ -82,7 +82,7 @@ async function remove(cluster: LogicalClusterName, name: string): Promise<void> 
 }
 
 describe('a logical cluster', () => {
-  test('has what its own bindings say, and nothing of others', async () => {
+  test('has the resources of its own bindings only', async () => {
     const claims: AcceptablePermissionClaim[] = [{ resource: 'configmaps', verbs: ['*'], state: 'Accepted' }];
     await put(consumer, 'b', { bound: [bound('hats')], claims });
     await put(other, 'a', { bound: [bound('caps')] });
@@ -103,28 +103,28 @@ describe('a logical cluster', () => {
     expect(index.boundResource(consumer, 'example.com', 'hats')?.binding.name).toBe('b');
     expect(index.boundResource(consumer, 'example.com', 'caps')).toBeUndefined();
     expect(index.boundResource(consumer, 'other.com', 'hats')).toBeUndefined();
-    expect(index.of('nobody' as LogicalClusterName)).toEqual([]);
+    expect(index.of('unbound' as LogicalClusterName)).toEqual([]);
   });
 
-  test('is told of every change when the answer is already the new one', async () => {
+  test('notifies of changes when reads return the new state', async () => {
     expect(index.of(consumer)).toEqual([]);
-    const told: [string, string[]][] = [];
+    const notified: [string, string[]][] = [];
     const stop = index.subscribe((cluster) =>
-      told.push([cluster, Array.from(index.boundResources(cluster)).map((one) => one.bound.resource)]),
+      notified.push([cluster, Array.from(index.boundResources(cluster)).map((one) => one.bound.resource)]),
     );
     await put(consumer, 'a', { bound: [bound('hats')] });
     await put(consumer, 'a', { bound: [bound('hats'), bound('caps')] });
     await remove(consumer, 'a');
     stop();
     await put(consumer, 'a', {});
-    expect(told).toEqual([
+    expect(notified).toEqual([
       [consumer, ['hats']],
       [consumer, ['hats', 'caps']],
       [consumer, []],
     ]);
   });
 
-  test('has a resource through the binding that stays, while another lets it go', async () => {
+  test('prefers a binding over one that is being deleted', async () => {
     await put(consumer, 'a', { bound: [bound('hats', '1')], deletionTimestamp: '2026-01-01T00:00:00Z' });
     expect(index.boundResource(consumer, 'example.com', 'hats')?.binding).toMatchObject({ name: 'a', deleting: true });
     await put(consumer, 'b', { bound: [bound('hats', '2')] });
@@ -133,10 +133,10 @@ describe('a logical cluster', () => {
     expect(index.boundResource(consumer, 'example.com', 'hats')?.bound.schema.UID).toBe('2');
   });
 
-  test('is read again when more is asked for than is kept', async () => {
+  test('is computed again after eviction', async () => {
     index.stop();
     index = new BindingIndex(
-      { maxParts: 4 },
+      { maxWeight: 4 },
       { cache, reader: new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 }) }) },
     );
     index.start();
@@ -149,7 +149,7 @@ describe('a logical cluster', () => {
   });
 });
 
-test('a change costs one reading, however many bindings the logical cluster has', async () => {
+test('a change decodes one binding, whatever the number of bindings', async () => {
   for (let at = 0; at < 20; at++) await put(consumer, `b${at}`, { bound: [bound(`r${at}`)] });
   const names = (): string[] => index.of(consumer).map(({ name }) => name);
   const reads = jest.spyOn(reader, 'stored');
@@ -176,7 +176,7 @@ test('a change costs one reading, however many bindings the logical cluster has'
 });
 
 describe('the schemas of an identity', () => {
-  test('are counted over all bindings, the most bound one first', async () => {
+  test('are sorted by their number of bindings', async () => {
     await put(consumer, 'a', { bound: [bound('hats', 'old')] });
     await put(other, 'a', { bound: [bound('hats', 'new')] });
     await put('third' as LogicalClusterName, 'a', { bound: [bound('hats', 'new')] });
@@ -190,7 +190,7 @@ describe('the schemas of an identity', () => {
     expect(index.schemasOf('abc', 'example.com', 'hats')).toEqual([]);
   });
 
-  test('are those that were bound before the server started', async () => {
+  test('include bindings from before the start', async () => {
     await put(consumer, 'a', { bound: [bound('hats', 'old')] });
     const late = new BindingIndex(
       {},

@@ -1,5 +1,5 @@
 import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
-import { CacheSubscription, RecentlyUsed, type ObjectReader } from '@multiplane/apiserver';
+import { CacheSubscription, type ObjectReader } from '@multiplane/apiserver';
 import {
   apiBindings,
   isReleased,
@@ -9,34 +9,35 @@ import {
   type PermissionClaim,
 } from '@multiplane/apis';
 import { compareKeys, customResourcePrefix, listPrefix, type CacheEntry, type WatchCache } from '@multiplane/storage';
+import { LRUCache } from 'lru-cache';
 
-/** What an APIBinding says, without what only its controller needs. */
+/** The fields of an APIBinding that requests need. */
 export interface IndexedBinding {
   readonly name: string;
-  /** Logical cluster of the export, once it was found. */
+  /** Logical cluster of the export, once the binding's controller has resolved it. */
   readonly exportCluster: LogicalClusterName | undefined;
-  /** As the consumer wrote it: a path, a logical cluster, or nothing for the binding's own. */
+  /** As in the spec: a path, a logical cluster name, or undefined for the binding's own. */
   readonly exportPath: string | undefined;
   readonly exportName: string;
   readonly deleting: boolean;
-  /** It is being deleted, and the objects of its APIs are gone: its claims end. */
+  /** The binding is being deleted and the objects of its APIs are gone: its permission claims end. */
   readonly released: boolean;
   readonly bound: DeepReadonly<readonly BoundResource[]>;
   readonly claims: DeepReadonly<readonly AcceptablePermissionClaim[]>;
-  /** What the export claims, as far as the binding's controller has seen it. */
+  /** The claims of the export, as the binding's controller last recorded them. */
   readonly exportClaims: DeepReadonly<readonly PermissionClaim[]>;
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** A resource as a binding brings it into a logical cluster. */
+/** A bound resource with its binding. */
 export interface IndexedResource {
   readonly binding: IndexedBinding;
   readonly bound: DeepReadonly<BoundResource>;
 }
 
 export interface BindingIndexOptions {
-  /** How much is kept ready, in bindings, bound resources and claims; absent: as much as a busy shard looks at. */
-  readonly maxParts?: number | undefined;
+  /** Capacity of the LRU cache: the sum of bindings, bound resources and claims. Default: 65536. */
+  readonly maxWeight?: number | undefined;
 }
 
 export interface BindingIndexModules {
@@ -47,49 +48,50 @@ export interface BindingIndexModules {
 interface ClusterBindings {
   readonly bindings: readonly IndexedBinding[];
   readonly resources: ReadonlyMap<string, IndexedResource>;
-  readonly parts: number;
-  /** What became of bindings since this was made, by name; undefined: gone. */
+  /** The sum of bindings, bound resources and claims. */
+  readonly weight: number;
+  /** Bindings that changed after this was computed, by name; undefined if deleted. */
   changed?: Map<string, CacheEntry | undefined>;
 }
 
 const prefix = customResourcePrefix(apiBindings.group, apiBindings.resource);
-const defaultMaxParts = 64 * 1024;
-const nothing: ClusterBindings = Object.freeze({ bindings: [], resources: new Map(), parts: 1 });
+const defaultMaxWeight = 64 * 1024;
+const noBindings: ClusterBindings = Object.freeze({ bindings: [], resources: new Map(), weight: 1 });
 const noLabels: Readonly<Record<string, string>> = Object.freeze({});
 
 /**
- * Which APIs are bound in which logical cluster (C2.6, C3.4), read off the watch cache.
+ * Index of the APIs bound in each logical cluster, over the APIBindings in the watch cache.
  *
- * Nothing is kept per binding. What the bindings of a logical cluster say is made when somebody asks, kept among the least
- * recently used up to a total of parts, and out of date in the moment one of them changes, before anybody who subscribed is
- * told: whoever asks then has the changed ones read again, and no others. A tenant may have ten thousand. Counted over all
- * bindings are only the schemas behind each identity and resource: of these there are as many as exports offer, however
- * many bind them.
+ * Entries are computed on first use per logical cluster and stay in an LRU cache with bounded weight. A changed binding
+ * invalidates its cluster's entry before subscribers are notified; the next read decodes only the changed bindings, because a
+ * cluster may have thousands. The only state over all bindings is the number of bindings per schema, identity and resource,
+ * which grows with the exported schemas and not with their consumers.
  */
 export class BindingIndex {
   readonly #modules: BindingIndexModules;
-  readonly #kept: RecentlyUsed<LogicalClusterName, ClusterBindings>;
+  readonly #clusters: LRUCache<LogicalClusterName, ClusterBindings>;
   /** Uid of schema → number of bindings, by {@link identityKey}. */
   readonly #schemas = new Map<string, Map<string, number>>();
   readonly #listeners = new Set<(cluster: LogicalClusterName) => void>();
-  #follows = false;
+  #isFollowing = false;
   #unsubscribe: (() => void) | undefined;
   #counting: CacheSubscription | undefined;
 
   constructor(options: BindingIndexOptions, modules: BindingIndexModules) {
-    this.#kept = new RecentlyUsed(options.maxParts ?? defaultMaxParts, ({ parts }) => parts);
+    const maxSize = options.maxWeight ?? defaultMaxWeight;
+    this.#clusters = new LRUCache({ maxSize, sizeCalculation: ({ weight }) => Math.min(weight, maxSize) });
     this.#modules = modules;
   }
 
-  /** Begins to follow changes; needs a cache that is loaded. Before, everything is read anew each time. */
+  /** Subscribes to the cache, which must be ready. Before the start, every read computes its result anew. */
   start(): void {
-    this.#follows = true;
+    this.#isFollowing = true;
     this.#follow();
     this.#counting = new CacheSubscription(
       { scope: prefix },
       {
         cache: this.#modules.cache,
-        follower: {
+        handler: {
           changed: (current, previous) => this.#count(current, previous),
           removed: (previous) => this.#count(undefined, previous),
         },
@@ -97,35 +99,35 @@ export class BindingIndex {
     );
   }
 
-  /** Resolves when all bindings are counted that were there at the start. */
+  /** Resolves when all bindings of the initial state are counted. */
   get synced(): Promise<void> {
     return this.#counting?.synced ?? Promise.resolve();
   }
 
   stop(): void {
-    this.#follows = false;
+    this.#isFollowing = false;
     this.#unsubscribe?.();
     this.#unsubscribe = undefined;
     this.#counting?.stop();
-    this.#kept.clear();
+    this.#clusters.clear();
   }
 
-  /** The bindings of a logical cluster in the order of their names; those being deleted are among them. */
+  /** The bindings of a logical cluster sorted by name, including those being deleted. */
   of(cluster: LogicalClusterName): readonly IndexedBinding[] {
     return this.#get(cluster).bindings;
   }
 
-  /** The binding through which a logical cluster has a resource, and what it binds. */
+  /** The binding that provides a resource in a logical cluster. */
   boundResource(cluster: LogicalClusterName, group: string, resource: string): IndexedResource | undefined {
     return this.#get(cluster).resources.get(resourceKey(group, resource));
   }
 
-  /** Every bound resource of a logical cluster, each once. */
+  /** All bound resources of a logical cluster without duplicates. */
   boundResources(cluster: LogicalClusterName): Iterable<IndexedResource> {
     return this.#get(cluster).resources.values();
   }
 
-  /** Uids of the schemas by which a resource of an identity is bound on this shard, the one with most bindings first. */
+  /** UIDs of the schemas of a resource and identity that are bound on this shard, by descending number of bindings. */
   schemasOf(identity: string, group: string, resource: string): string[] {
     const counts = this.#schemas.get(identityKey(identity, group, resource));
     return counts === undefined
@@ -135,22 +137,24 @@ export class BindingIndex {
           .map(([uid]) => uid);
   }
 
-  /** Tells of every change of a binding, when {@link of} already answers with it; must neither block nor throw. */
+  /** Notifies of changed bindings once {@link of} returns the new state. The listener must neither block nor throw. */
   subscribe(listener: (cluster: LogicalClusterName) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
   #get(cluster: LogicalClusterName): ClusterBindings {
-    const kept = this.#kept.get(cluster);
-    if (kept !== undefined && kept.changed === undefined) return kept;
-    const made = clusterBindings(kept?.changed === undefined ? this.#read(cluster) : this.#updated(kept, kept.changed));
-    if (this.#follows) this.#kept.set(cluster, made);
+    const cached = this.#clusters.get(cluster);
+    if (cached !== undefined && cached.changed === undefined) return cached;
+    const made = clusterBindings(
+      cached?.changed === undefined ? this.#read(cluster) : this.#updated(cached, cached.changed),
+    );
+    if (this.#isFollowing) this.#clusters.set(cluster, made);
     return made;
   }
 
   #read(cluster: LogicalClusterName): IndexedBinding[] {
-    return this.#modules.cache.present(listPrefix(prefix, cluster)).map((entry) => this.#indexed(entry));
+    return this.#modules.cache.listCurrent(listPrefix(prefix, cluster)).map((entry) => this.#indexed(entry));
   }
 
   #updated(
@@ -173,24 +177,24 @@ export class BindingIndex {
     return indexed(this.#modules.reader.stored(entry));
   }
 
-  /** Subscribes, and again when the cache starts over: then everything may have changed. */
+  /** Subscribes, and resubscribes when the cache resets; then all logical clusters with bindings count as changed. */
   #follow(): void {
     const { cache } = this.#modules;
-    this.#kept.clear();
+    this.#clusters.clear();
     this.#unsubscribe = cache.subscribe({
       scope: prefix,
       after: cache.revision,
       onEvent: ({ current, previous }) => {
         const entry = (current ?? previous) as CacheEntry;
         const cluster = clusterOf(entry);
-        const kept = this.#kept.peek(cluster);
-        if (kept === nothing) this.#kept.delete(cluster);
-        else if (kept !== undefined) (kept.changed ??= new Map()).set(nameOf(entry), current);
+        const cached = this.#clusters.peek(cluster);
+        if (cached === noBindings) this.#clusters.delete(cluster);
+        else if (cached !== undefined) (cached.changed ??= new Map()).set(nameOf(entry), current);
         for (const listener of this.#listeners) listener(cluster);
       },
       onEnd: (_reason, before) => {
-        // Without a state before it the cache is closed for good.
-        if (before === undefined || !this.#follows) return;
+        // Without a previous state the cache was closed.
+        if (before === undefined || !this.#isFollowing) return;
         const clusters = new Set<LogicalClusterName>();
         for (const state of [before, cache.snapshot(prefix)]) {
           for (const entry of state.entries(undefined, Number.POSITIVE_INFINITY)) clusters.add(clusterOf(entry));
@@ -225,19 +229,19 @@ export class BindingIndex {
 }
 
 function clusterBindings(bindings: readonly IndexedBinding[]): ClusterBindings {
-  if (bindings.length === 0) return nothing;
+  if (bindings.length === 0) return noBindings;
   const resources = new Map<string, IndexedResource>();
-  let parts = 1;
+  let weight = 1;
   for (const binding of bindings) {
-    parts += 1 + binding.bound.length + binding.claims.length;
+    weight += 1 + binding.bound.length + binding.claims.length;
     for (const bound of binding.bound) {
       const key = resourceKey(bound.group, bound.resource);
-      // The lock on the logical cluster lets one binding have a resource; while one takes it over from another that
-      // goes, the one that stays counts.
+      // The resource name lock admits one binding per resource. During the hand-over from a binding that is being
+      // deleted, the other one takes precedence.
       if (resources.get(key)?.binding.deleting !== false) resources.set(key, { binding, bound });
     }
   }
-  return { bindings, resources, parts };
+  return { bindings, resources, weight };
 }
 
 function indexed(object: DeepReadonly<APIBinding>): IndexedBinding {

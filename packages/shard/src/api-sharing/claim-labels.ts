@@ -21,31 +21,31 @@ import type { BindingIndex, IndexedBinding } from './binding-index.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** An object whose labels are asked for. */
+/** The object whose claim labels are computed. */
 export interface ClaimedObject extends GroupResource {
   readonly cluster: LogicalClusterName;
-  /** Empty while a generated name is not made yet. */
+  /** Empty before a name is generated from `generateName`. */
   readonly name: string;
-  /** Of a binding that nobody knows yet and that is bound from its first moment. */
+  /** The export of an APIBinding that is being created together with its bound status. */
   readonly export?: { readonly cluster: LogicalClusterName; readonly name: string };
 }
 
-/** A claim that is in force: the export has it, the consumer accepts it. */
+/** A claim in force: made by the export and accepted by the consumer. */
 interface Claim {
   readonly identity: string;
   readonly matches: (labels: Labels) => boolean;
   readonly labels: Labels;
 }
 
-/** Of what is not claimed. */
+/** The result for objects without claims; compared by identity. */
 export const noLabels: Labels = Object.freeze({});
 const noClaims: ReadonlyMap<string, readonly Claim[]> = new Map();
 
-/** Written by the server alone: who may see an object by a claim. */
+/** Whether only the server may write the label: it decides which provider sees the object. */
 export const isClaimLabel = (key: string): boolean =>
   key.startsWith(claimLabelPrefix) || key.startsWith(withheldLabelPrefix);
 
-/** Whether the labels of claims among `given` are just those. */
+/** Whether the claim labels among `given` equal `expected`. */
 export function hasClaimLabels(given: Labels, expected: Labels): boolean {
   for (const key in given) if (isClaimLabel(key) && expected[key] !== given[key]) return false;
   for (const key in expected) if (given[key] !== expected[key]) return false;
@@ -53,12 +53,13 @@ export function hasClaimLabels(given: Labels, expected: Labels): boolean {
 }
 
 /**
- * Which labels of permission claims an object has to have (C6.15): the providers' views select by them, so they are what
- * a consumer's yes to a claim comes down to.
+ * Computes the permission claim labels of objects. The APIExport virtual workspaces select claimed objects by these labels,
+ * so they implement the consumer's acceptance of a claim (kcp `pkg/permissionclaim`).
  *
- * A claim counts while the export makes it and the consumer accepts it; of a binding that goes away, until the objects of
- * its APIs are gone, since who provides them may need what is claimed to clean up. What the claims of a logical cluster
- * mean is made once per state of its bindings. Where nothing is claimed a look costs two lookups, however much is bound.
+ * A claim is in force while the export makes it and the consumer accepts it. The claims of a binding that is being deleted
+ * stay in force until the objects of its APIs are gone, because the provider may need claimed objects to clean up. The claims
+ * of a logical cluster are compiled once per state of its bindings; for an unclaimed object this costs two map lookups,
+ * whatever the number of bindings.
  */
 export class ClaimLabels {
   readonly #bindings: Pick<BindingIndex, 'of' | 'boundResource'>;
@@ -69,7 +70,7 @@ export class ClaimLabels {
     this.#bindings = modules.bindings;
   }
 
-  /** The labels of claims that an object with these labels must have; it may have no others. */
+  /** The exact set of claim labels for an object with these labels. */
   expected(object: ClaimedObject, labels: Labels): Labels {
     const bindings = this.#bindings.of(object.cluster);
     if ((bindings.length === 0 && object.export === undefined) || isReviewResource(object)) return noLabels;
@@ -84,8 +85,8 @@ export class ClaimLabels {
   }
 
   /**
-   * A binding is seen by who provides its export, whatever its consumer accepts (C1.2), and whatever verbs are kept from
-   * them otherwise.
+   * An APIBinding is always visible to the provider of its export, without an accepted claim and whatever verbs a claim
+   * withholds.
    */
   #withReflexive(
     { group, resource, name, export: exported }: ClaimedObject,
@@ -143,7 +144,7 @@ const claimOf = (
   labels: claimLabels(exportCluster, exportName, claim),
 });
 
-/** A selector that selects nothing in particular, or cannot be understood, selects nothing. */
+/** An empty or invalid selector matches nothing. */
 function selection(selector: DeepReadonly<ClaimSelector> | undefined): (labels: Labels) => boolean {
   if (selector?.matchAll === true) return () => true;
   const { matchLabels = {}, matchExpressions = [] } = selector ?? {};
@@ -156,6 +157,6 @@ function selection(selector: DeepReadonly<ClaimSelector> | undefined): (labels: 
   }
 }
 
-/** Events of both groups are the same objects. */
+/** The events of groups "" and events.k8s.io are the same objects. */
 const resourceKey = ({ group, resource }: GroupResource): string =>
   group === 'events.k8s.io' && resource === 'events' ? '/events' : `${group}/${resource}`;

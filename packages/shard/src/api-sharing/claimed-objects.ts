@@ -2,7 +2,7 @@ import type { GroupResource, GroupVersionResource, LogicalClusterName } from '@m
 import { labelsOf, type ObjectReader, type ResourceResolver } from '@multiplane/apiserver';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
-import { slicesOfTurns } from '@multiplane/component-base';
+import { timeSlices } from '@multiplane/component-base';
 import { listPrefix, parseObjectKey, type WatchCache } from '@multiplane/storage';
 import { hasClaimLabels, type ClaimLabels } from './claim-labels.ts';
 
@@ -14,8 +14,8 @@ interface ClaimedObjectsModules {
 }
 
 /**
- * Finds the objects of a resource in a logical cluster whose labels are not what the claims in force make of them. Reads
- * labels off the bytes of the watch cache; nothing is parsed, and objects that are right cost nothing else.
+ * Finds the objects of a resource in a logical cluster whose claim labels differ from the claims in force. It reads the labels
+ * that the watch cache keeps beside each object, without decoding objects.
  */
 export class ClaimedObjects {
   readonly #modules: ClaimedObjectsModules;
@@ -23,17 +23,17 @@ export class ClaimedObjects {
     this.#modules = modules;
   }
 
-  /** The resource as objects of it are stored; undefined where the logical cluster has none of that name. */
+  /** The resource in its storage version; undefined if the logical cluster does not serve it. */
   resourceOf(cluster: LogicalClusterName, wanted: GroupResource): GroupVersionResource | undefined {
     return this.#definition(cluster, wanted);
   }
 
-  async *wrong(cluster: LogicalClusterName, wanted: GroupResource): AsyncGenerator<ObjectReference> {
+  async *mislabeled(cluster: LogicalClusterName, wanted: GroupResource): AsyncGenerator<ObjectReference> {
     const { cache, labels } = this.#modules;
     const prefix = this.#definition(cluster, wanted)?.storage?.prefix;
     if (prefix === undefined) return;
     await cache.freshRevision();
-    const slices = slicesOfTurns();
+    const slices = timeSlices();
     for (const entry of cache.snapshot(listPrefix(prefix, cluster)).entries(undefined, Number.POSITIVE_INFINITY)) {
       const location = parseObjectKey(prefix, entry.key);
       if (location === undefined) continue;
@@ -41,7 +41,7 @@ export class ClaimedObjects {
       const { group, resource } = wanted;
       const expected = labels.expected({ cluster, group, resource, name: location.name }, given);
       if (!hasClaimLabels(given, expected)) yield location;
-      if (slices.over) await slices.next();
+      if (slices.isExceeded) await slices.yield();
     }
   }
 

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { renewedKubeconfig, type Kubeconfig } from '@multiplane/client';
+import { mergeKubeconfig, type Kubeconfig } from '@multiplane/client';
 import { writeFileAtomic } from '@multiplane/component-base';
 import { kcpAdminName, plainUserName, shardAdminName } from './admin-tokens.ts';
 
@@ -15,7 +15,7 @@ interface AdminKubeconfigOptions {
   readonly userToken?: string | undefined;
 }
 
-/** The contexts of C12.7: `root` (current), `base`, `system:admin`, `shard-base`, and `user` where there is one. */
+/** kcp's contexts: `root` (current), `base`, `system:admin`, `shard-base`, and `user` with the battery of that name. */
 export function adminKubeconfig(options: AdminKubeconfigOptions): Kubeconfig {
   const cluster = (name: string, path: string) => ({
     name,
@@ -55,10 +55,10 @@ export function adminKubeconfig(options: AdminKubeconfigOptions): Kubeconfig {
 }
 
 /**
- * Written to a temporary name and renamed, readable by the owner alone: it holds tokens. What its users have put into it
- * stays.
+ * Writes the kubeconfig atomically and with mode 0600, since it holds tokens. Contexts, clusters and users that were added to
+ * an existing file are kept.
  */
 export async function writeAdminKubeconfig(options: AdminKubeconfigOptions): Promise<void> {
   const before = existsSync(options.file) ? readFileSync(options.file, 'utf8') : undefined;
-  await writeFileAtomic(options.file, renewedKubeconfig(before, adminKubeconfig(options)), 0o600);
+  await writeFileAtomic(options.file, mergeKubeconfig(before, adminKubeconfig(options)), 0o600);
 }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { StaticTokenAuthenticator } from '@multiplane/apiserver';
+import { StaticTokenAuthenticator } from '@multiplane/generic-server';
 import { writeAdminKubeconfig } from './admin-kubeconfig.ts';
 import { adminTokens } from './admin-tokens.ts';
 
@@ -25,7 +25,7 @@ const writeKubeconfig = (tokens: ReturnType<typeof adminTokens>): Promise<void> 
     ...tokens,
   });
 
-test('the shard admin keeps its token over restarts, kcp-admin does not', async () => {
+test('shard-admin keeps its token over restarts, kcp-admin does not', async () => {
   const first = start();
   await writeKubeconfig(first);
   await first.storeHash();
@@ -34,7 +34,7 @@ test('the shard admin keeps its token over restarts, kcp-admin does not', async 
   expect(second.kcpAdminToken).not.toBe(first.kcpAdminToken);
 });
 
-test('whoever works with the kubeconfig is still where they were after a restart', async () => {
+test('a restart keeps the current context of the kubeconfig', async () => {
   await writeKubeconfig(start());
   const { kubeconfigFile } = files();
   const text = await readFile(kubeconfigFile, 'utf8');
@@ -43,11 +43,11 @@ test('whoever works with the kubeconfig is still where they were after a restart
   expect(await readFile(kubeconfigFile, 'utf8')).toContain('current-context: base\n');
 });
 
-test('a start that ended before the kubeconfig was written is no obstacle for the next', () => {
+test('a start that failed before writing the kubeconfig does not block the next one', () => {
   expect(start().shardAdminToken).not.toBe(start().shardAdminToken);
 });
 
-test('neither is one that ended right after it', async () => {
+test('a start that failed right after writing the kubeconfig does not block the next one', async () => {
   const first = start();
   await writeKubeconfig(first);
   const second = start();
@@ -56,7 +56,7 @@ test('neither is one that ended right after it', async () => {
   expect(start().shardAdminToken).toBe(second.shardAdminToken);
 });
 
-test('a lost or a foreign token is refused, with the file to remove', async () => {
+test('a missing or wrong token fails the start and names the file to remove', async () => {
   const first = start();
   await writeKubeconfig(first);
   await first.storeHash();

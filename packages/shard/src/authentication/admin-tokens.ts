@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { mastersGroup, type UserInfo } from '@multiplane/apimachinery';
-import type { StaticTokenAuthenticator } from '@multiplane/apiserver';
 import { readKubeconfig } from '@multiplane/client';
 import { writeFileAtomic } from '@multiplane/component-base';
+import type { StaticTokenAuthenticator } from '@multiplane/generic-server';
 
 export const shardAdminName = 'shard-admin';
 export const kcpAdminName = 'kcp-admin';
@@ -11,11 +11,11 @@ export const plainUserName = 'user';
 export const kcpAdminGroup = 'system:kcp:admin';
 
 interface AdminTokenOptions {
-  /** `--authentication-admin-token-path`: the sha256 of the shard admin's token stands here, raw. */
+  /** `--authentication-admin-token-path`: holds the raw SHA-256 of the shard admin's token. */
   readonly hashFile: string;
-  /** `--kubeconfig-path`: the token itself is read back from here after a restart. */
+  /** `--kubeconfig-path`: the token is read back from this file after a restart. */
   readonly kubeconfigFile: string;
-  /** Battery `user`: somebody without any rights of their own. */
+  /** Battery `user`: a user without rights. */
   readonly withUser?: boolean | undefined;
 }
 
@@ -24,16 +24,16 @@ export interface AdminTokens {
   readonly kcpAdminToken: string;
   readonly userToken?: string | undefined;
   /**
-   * Stores the hash. To be called once the kubeconfig holds the token: a start that failed in between would otherwise
-   * leave a hash that no token fits, and every later start would refuse.
+   * Stores the hash. Call it after the kubeconfig is written: otherwise a start that fails in between leaves a hash without
+   * a matching token, and every later start fails.
    */
   readonly storeHash: () => Promise<void>;
 }
 
 /**
- * Tokens of the built-in users (C7.1, C12.7): `kcp-admin` and `user` get a new one with every start; `shard-admin` keeps
- * its own over restarts, in the kubeconfig, and only its hash is stored apart.
- * Throws an Error that says what to remove when the two files do not belong together.
+ * Creates the tokens of the built-in users (kcp `pkg/server/options/authentication.go`). `kcp-admin` and `user` get a new token
+ * on every start; the token of `shard-admin` survives restarts in the kubeconfig, and its hash is stored separately.
+ * Throws an Error that names the file to remove if hash and kubeconfig do not match.
  */
 export function adminTokens(
   options: AdminTokenOptions,
@@ -56,7 +56,7 @@ function persistentToken({ hashFile, kubeconfigFile }: AdminTokenOptions): strin
   if (!existsSync(hashFile)) return randomUUID();
   const hash = readFileSync(hashFile);
   const text = existsSync(kubeconfigFile) ? readFileSync(kubeconfigFile, 'utf8') : '';
-  // As the file was written here; what somebody wrote otherwise is read as YAML, whose library takes time to load.
+  // Fast path for the file as written above; loading the YAML parser takes longer and is only needed for edited files.
   for (const [, written] of text.matchAll(/^ +token: "?([\w-]+)"?$/gm))
     if (sha256(written as string).equals(hash)) return written as string;
   const token =

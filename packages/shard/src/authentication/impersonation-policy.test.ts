@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { UserInfo } from '@multiplane/apimachinery';
-import type { RequestContext } from '@multiplane/apiserver';
+import type { RequestContext } from '@multiplane/generic-server';
 import { impersonationPolicy } from './impersonation-policy.ts';
 
 const context = { info: { cluster: 'here' } } as RequestContext;
@@ -21,17 +21,17 @@ describe('impersonation in a workspace', () => {
     'system:kcp:tenancy:workspace-bootstrapper',
     'system:kcp:initializer:root:universal',
     'system:kcp:apiexport:abc:things',
-  ])('its admin does not become %s', (group) => {
+  ])('the admin cannot impersonate the group %s', (group) => {
     expect(() => impersonationPolicy(context, user('tenant'), user('x', ['a', group]))).toThrow(refused);
   });
 
-  test('whoever is in a special group may name that one, and no other', () => {
+  test('a member of a privileged group can impersonate that group and no other', () => {
     const admin = user('admin', ['system:kcp:admin']);
     expect(impersonationPolicy(context, admin, user('x', ['system:kcp:admin'])).groups).toEqual(['system:kcp:admin']);
     expect(() => impersonationPolicy(context, admin, user('x', ['system:masters']))).toThrow(refused);
   });
 
-  test.each(['authorization.kcp.io/warrant', 'authentication.kcp.io/scopes', 'authentication.kcp.io/cluster-name'])(
+  test.each(['authorization.kcp.io/warrant', 'authentication.kcp.io/cluster-name'])(
     '%s cannot be brought along',
     (key) => {
       expect(() => impersonationPolicy(context, user('tenant'), user('x', [], { [key]: ['anything'] }))).toThrow(
@@ -40,7 +40,7 @@ describe('impersonation in a workspace', () => {
     },
   );
 
-  test('the impersonated user counts in this workspace alone, and stays in the scopes of who asked', () => {
+  test('scopes the impersonated user to the workspace and to the scopes of the requester', () => {
     const { extra } = impersonationPolicy(
       context,
       user('tenant', [], { 'authentication.kcp.io/scopes': ['cluster:there'] }),
@@ -49,7 +49,20 @@ describe('impersonation in a workspace', () => {
     expect(extra['authentication.kcp.io/scopes']).toEqual(['cluster:there', 'cluster:here']);
   });
 
-  test('masters may do everything', () => {
+  test('adds requested scopes to those of the requester and the workspace', () => {
+    const { extra } = impersonationPolicy(
+      context,
+      user('tenant', [], { 'authentication.kcp.io/scopes': ['cluster:there,cluster:here'] }),
+      user('x', [], { 'authentication.kcp.io/scopes': ['cluster:other'] }),
+    );
+    expect(extra['authentication.kcp.io/scopes']).toEqual([
+      'cluster:there,cluster:here',
+      'cluster:other',
+      'cluster:here',
+    ]);
+  });
+
+  test('does not restrict system:masters', () => {
     const wanted = user('x', ['system:masters'], { 'authorization.kcp.io/warrant': ['{}'] });
     expect(impersonationPolicy(context, user('root', ['system:masters']), wanted)).toBe(wanted);
   });

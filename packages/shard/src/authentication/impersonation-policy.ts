@@ -1,7 +1,7 @@
 import { mastersGroup, statusErrors, type UserInfo } from '@multiplane/apimachinery';
-import { scopesExtra, type ImpersonationPolicy } from '@multiplane/apiserver';
+import { type ImpersonationPolicy, scopesExtra } from '@multiplane/generic-server';
 
-/** Groups whose members stand above every workspace; nobody becomes one of them who is not (C7.2, C7.5). */
+/** Groups with rights in all workspaces; impersonation cannot add them. */
 const specialGroups = new Set([
   mastersGroup,
   'system:kcp:admin',
@@ -11,14 +11,14 @@ const specialGroups = new Set([
 ]);
 
 /**
- * What impersonation may do in a workspace (C7.5). The admin of a workspace holds every right there, `impersonate`
- * included; RBAC alone would let them act as `system:masters` (GHSA-c7xh-gjv4-4jgv) or bring a warrant of their own
- * making (kcp#4226). So: special groups only for those who are in them, no extras under kcp.io, and the impersonated
- * user counts in this workspace alone. Members of `system:masters` may do everything.
+ * Restricts impersonation (kcp `pkg/server/filters/impersonation.go`). The admin of a workspace has all verbs in it, including
+ * `impersonate`, so RBAC alone would allow impersonating `system:masters` (GHSA-c7xh-gjv4-4jgv) or forging warrants (kcp#4226).
+ * Therefore a requester can only impersonate privileged groups that it is a member of, cannot set extra fields under kcp.io
+ * other than scopes, which only restrict, and the impersonated user is scoped to the workspace. Members of `system:masters` are not restricted.
  */
 export const impersonationPolicy: ImpersonationPolicy = (context, requester, wanted): UserInfo => {
   if (requester.groups.includes(mastersGroup)) return wanted;
-  const forged = Object.keys(wanted.extra).some((key) => key.includes('kcp.io'));
+  const forged = Object.keys(wanted.extra).some((key) => key !== scopesExtra && key.includes('kcp.io'));
   const raised = wanted.groups.some((group) => specialGroups.has(group) && !requester.groups.includes(group));
   if (
     forged ||
@@ -29,7 +29,7 @@ export const impersonationPolicy: ImpersonationPolicy = (context, requester, wan
   }
   const { cluster } = context.info;
   if (cluster === undefined || cluster === '*') return wanted;
-  // Scopes of several values are all required: those of the requester go along, so that nobody gets out of them.
-  const inherited = requester.extra[scopesExtra] ?? [];
-  return { ...wanted, extra: { ...wanted.extra, [scopesExtra]: [...inherited, `cluster:${cluster}`] } };
+  // All values of the scopes extra apply, so those of the requester and of the headers restrict the impersonated user.
+  const scopes = [...(requester.extra[scopesExtra] ?? []), ...(wanted.extra[scopesExtra] ?? []), `cluster:${cluster}`];
+  return { ...wanted, extra: { ...wanted.extra, [scopesExtra]: scopes } };
 };

@@ -1,65 +1,117 @@
 import type { GroupVersionResource, LogicalClusterName } from '@multiplane/apimachinery';
+import { JwtCelCompiler } from '@multiplane/apiserver';
+import type { InformerSyncTracker, ObjectClient } from '@multiplane/client';
+import { readOptionFile, type CertificateWatcher, type Clock, type Runnable } from '@multiplane/component-base';
 import {
   BearerTokenAuthenticator,
-  certificateAuthentication,
-  configuredTokens,
-  defaultServiceAccountReadsOptions,
-  JwtExpressions,
+  certificateAuthenticators,
+  externalTokens,
+  defaultServiceAccountLookupOptions,
   parseTokenFile,
-  ServiceAccountReads,
-  ServiceAccountTokens,
-  StaticTokenAuthenticator,
-  UnionAuthenticator,
-  UnionTokenAuthenticator,
   type RequestAuthenticator,
   type ServiceAccountGetter,
   type ServiceAccountLookup,
+  RemoteServiceAccountLookup,
+  ServiceAccountTokens,
+  StaticTokenAuthenticator,
   type TokenAuthenticator,
-} from '@multiplane/apiserver';
-import type { AwaitedInformers, ObjectClient } from '@multiplane/client';
-import type { CertificateWatcher, Clock, Runnable } from '@multiplane/component-base';
-import { readOptionFile, type ShardOptions } from '../options.ts';
+  UnionAuthenticator,
+  UnionTokenAuthenticator,
+} from '@multiplane/generic-server';
+import type { ShardOptions } from '../options.ts';
 import type { ServingFiles } from '../serving-files.ts';
 import { adminTokens, type AdminTokens } from './admin-tokens.ts';
 import { WorkspaceAuthentication, type WorkspaceAuthenticationModules } from './workspace-authentication.ts';
 
 export interface ShardAuthentication {
-  /** Of callers of the control plane as a whole. */
+  /** Authenticates users of the whole control plane. */
   readonly authenticator: RequestAuthenticator;
-  /** The same and, where a request is for a workspace, those whom the issuers of its type vouch for. */
+  /** {@link authenticator}, and for requests to a workspace also the token issuers of its type. */
   readonly requests: RequestAuthenticator;
   readonly tokens: TokenAuthenticator;
   readonly serviceAccountTokens: ServiceAccountTokens;
   readonly serviceAccounts: ServiceAccountGetter;
-  /** Absent without the battery `admin`. */
+  /** Undefined without the battery `admin`. */
   readonly admin: AdminTokens | undefined;
-  /** Keys of issuers, webhooks. */
+  /** Refreshes the issuers' keys and holds connections to token webhooks. */
   readonly runnable: Runnable;
 }
 
 const core = (resource: string): GroupVersionResource => ({ group: '', version: 'v1', resource });
 
+interface Modules {
+  readonly files: ServingFiles;
+  readonly informers: InformerSyncTracker;
+  readonly certificates: CertificateWatcher;
+  readonly clock: Clock;
+  /** Client for a logical cluster of another shard; undefined for local ones, and without an identity to use. */
+  readonly remoteClient: (cluster: LogicalClusterName) => ObjectClient | undefined;
+  /** For the authentication of workspaces, behind the feature gate WorkspaceAuthentication. */
+  readonly workspaces: Omit<WorkspaceAuthenticationModules, 'clock' | 'expressions'>;
+}
+
 /**
- * Who may come in (C7.1): client certificates, admin tokens, the token file, service accounts, tokens of issuers that
- * the operator trusts; then anonymous.
+ * The authenticators in their order: client certificates, admin tokens, the token file, service account tokens, tokens of the
+ * issuers that the operator configured; then anonymous.
  */
-export function shardAuthentication(
-  options: ShardOptions,
-  modules: {
-    readonly files: ServingFiles;
-    readonly informers: AwaitedInformers;
-    readonly certificates: CertificateWatcher;
-    readonly clock: Clock;
-    /** Reads of logical clusters that this shard does not have; undefined for those it has, and where nobody can be asked. */
-    readonly clientElsewhere: (cluster: LogicalClusterName) => ObjectClient | undefined;
-    /** Without the gate WorkspaceAuthentication they are not asked. */
-    readonly workspaces: Omit<WorkspaceAuthenticationModules, 'clock' | 'expressions'>;
-  },
-): ShardAuthentication {
-  const { files, informers, clock } = modules;
+export function shardAuthentication(options: ShardOptions, modules: Modules): ShardAuthentication {
+  const { files, clock } = modules;
   const now = (): number => clock.now();
+  const { staticTokens, admin } = staticTokensOf(options);
+  const { serviceAccounts, lookup } = serviceAccountLookups(modules);
+  const serviceAccountTokens = new ServiceAccountTokens(
+    { issuers: options.serviceAccountIssuer, signingKey: files.serviceAccountKey, now },
+    { getter: lookup },
+  );
+  const expressions = new JwtCelCompiler();
+  const configured = externalTokens(options, { watcher: modules.certificates, clock, expressions });
+  const tokens = new UnionTokenAuthenticator({
+    authenticators: [staticTokens, serviceAccountTokens, ...configured.authenticators],
+  });
+  const { clientAuthorities, proxyAuthorities } = files;
+  const authenticators: readonly RequestAuthenticator[] = [
+    ...certificateAuthenticators(options, {
+      users: { current: () => clientAuthorities.current },
+      proxies: proxyAuthorities === undefined ? undefined : { current: () => proxyAuthorities.current },
+      now,
+    }),
+    new BearerTokenAuthenticator({ audiences: options.apiAudiences }, { tokens }),
+  ];
+  const anonymous = configured.anonymous ?? options.anonymousAuth;
+  const authenticator = new UnionAuthenticator({ anonymous }, { authenticators });
+  const workspaceAuthentication = options.features.enabled('WorkspaceAuthentication')
+    ? new WorkspaceAuthentication(
+        { audiences: options.apiAudiences, disallowedIssuers: options.serviceAccountIssuer },
+        { ...modules.workspaces, expressions, clock },
+      )
+    : undefined;
+  return {
+    authenticator,
+    requests:
+      workspaceAuthentication === undefined
+        ? authenticator
+        : new UnionAuthenticator({ anonymous }, { authenticators: [...authenticators, workspaceAuthentication] }),
+    tokens,
+    serviceAccountTokens,
+    serviceAccounts,
+    admin,
+    runnable: {
+      ...configured.runnable,
+      stop: async () => {
+        workspaceAuthentication?.close();
+        await configured.runnable.stop();
+      },
+    },
+  };
+}
+
+/** The tokens of the built-in users and of `--token-auth-file`. */
+function staticTokensOf(options: ShardOptions): {
+  readonly staticTokens: StaticTokenAuthenticator;
+  readonly admin: AdminTokens | undefined;
+} {
   const staticTokens = new StaticTokenAuthenticator();
-  const { batteries } = options;
+  const { batteries, tokenAuthFile } = options;
   const admin = batteries.has('admin')
     ? adminTokens(
         {
@@ -70,66 +122,31 @@ export function shardAuthentication(
         { tokens: staticTokens },
       )
     : undefined;
-  if (options.tokenAuthFile !== undefined) {
-    for (const { token, user } of parseTokenFile(readOptionFile('token-auth-file', options.tokenAuthFile)))
+  if (tokenAuthFile !== undefined) {
+    for (const { token, user } of parseTokenFile(readOptionFile('token-auth-file', tokenAuthFile)))
       staticTokens.add(token, user);
   }
+  return { staticTokens, admin };
+}
+
+/** Reads of service accounts and their secrets: on this shard, and with `lookup` also on others. */
+function serviceAccountLookups({ informers, clock, remoteClient }: Modules): {
+  readonly serviceAccounts: ServiceAccountGetter;
+  readonly lookup: ServiceAccountLookup;
+} {
   const accounts = informers.informer(core('serviceaccounts'));
   const secrets = informers.informer(core('secrets'));
   const serviceAccounts: ServiceAccountGetter = {
     serviceAccount: (cluster, namespace, name) => accounts.get({ cluster, namespace, name }),
     secret: (cluster, namespace, name) => secrets.get({ cluster, namespace, name }),
   };
-  // A provider's controller works with its own account for consumers on every shard (C7.3).
-  const elsewhere = new ServiceAccountReads(defaultServiceAccountReadsOptions, {
-    clock,
-    clientOf: modules.clientElsewhere,
-  });
-  const lookup: ServiceAccountLookup = {
-    serviceAccount: (...of) => serviceAccounts.serviceAccount(...of) ?? elsewhere.serviceAccount(...of),
-    secret: (...of) => serviceAccounts.secret(...of) ?? elsewhere.secret(...of),
-  };
-  const serviceAccountTokens = new ServiceAccountTokens(
-    { issuers: options.serviceAccountIssuer, signingKey: files.serviceAccountKey, now },
-    { getter: lookup },
-  );
-  const others = configuredTokens(options, { watcher: modules.certificates, clock });
-  const tokens = new UnionTokenAuthenticator({
-    authenticators: [staticTokens, serviceAccountTokens, ...others.authenticators],
-  });
-  const { clientAuthorities, proxyAuthorities } = files;
-  const authenticators: readonly RequestAuthenticator[] = [
-    ...certificateAuthentication(options, {
-      users: { current: () => clientAuthorities.current },
-      proxies: proxyAuthorities === undefined ? undefined : { current: () => proxyAuthorities.current },
-      now,
-    }),
-    new BearerTokenAuthenticator({ audiences: options.apiAudiences }, { tokens }),
-  ];
-  const anonymous = others.anonymous ?? options.anonymousAuth;
-  const authenticator = new UnionAuthenticator({ anonymous }, { authenticators });
-  const ofWorkspaces = options.features.enabled('WorkspaceAuthentication')
-    ? new WorkspaceAuthentication(
-        { audiences: options.apiAudiences, disallowedIssuers: options.serviceAccountIssuer },
-        { ...modules.workspaces, expressions: new JwtExpressions(), clock },
-      )
-    : undefined;
+  // A provider's controller uses a service account of its own workspace on the shards of all consumers.
+  const remote = new RemoteServiceAccountLookup(defaultServiceAccountLookupOptions, { clock, clientOf: remoteClient });
   return {
-    authenticator,
-    requests:
-      ofWorkspaces === undefined
-        ? authenticator
-        : new UnionAuthenticator({ anonymous }, { authenticators: [...authenticators, ofWorkspaces] }),
-    tokens,
-    serviceAccountTokens,
     serviceAccounts,
-    admin,
-    runnable: {
-      ...others.runnable,
-      stop: async () => {
-        ofWorkspaces?.close();
-        await others.runnable.stop();
-      },
+    lookup: {
+      serviceAccount: (...of) => serviceAccounts.serviceAccount(...of) ?? remote.serviceAccount(...of),
+      secret: (...of) => serviceAccounts.secret(...of) ?? remote.secret(...of),
     },
   };
 }

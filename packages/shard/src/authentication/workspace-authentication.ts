@@ -1,27 +1,15 @@
 import { hash } from 'node:crypto';
 import {
   clusterAnnotation,
+  fieldErrorText,
   FieldPath,
   getOwn,
   isLogicalClusterName,
   type DeepReadonly,
+  type FieldError,
   type Json,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import {
-  BearerTokenAuthenticator,
-  CachedTokens,
-  makeOidcAuthenticator,
-  readJwtConfiguration,
-  TokensByIssuer,
-  validateJwt,
-  type AuthenticationResponse,
-  type Exchange,
-  type IssuerAuthenticator,
-  type OidcModules,
-  type RequestAuthenticator,
-  type RequestInfo,
-} from '@multiplane/apiserver';
 import type { InformerSource, Lister } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
 import {
@@ -30,49 +18,65 @@ import {
   typeAnnotation,
   type AuthenticationConfigurationObject,
   type LogicalCluster,
-  type WorkspaceTypes,
+  type WorkspaceTypeLookup,
 } from '@multiplane/controllers';
-import { foreignIdentity } from './foreign-identity.ts';
+import {
+  type AuthenticationResponse,
+  BearerTokenAuthenticator,
+  CachedTokenAuthenticator,
+  type Exchange,
+  type IssuerAuthenticator,
+  makeOidcAuthenticator,
+  type OidcModules,
+  readJwtConfiguration,
+  type RequestAuthenticator,
+  type RequestInfo,
+  type TokenAuthenticator,
+  IssuerRoutingAuthenticator,
+  validateJwt,
+} from '@multiplane/generic-server';
+import { workspaceIssuedIdentity } from './workspace-issued-identity.ts';
 
 export interface WorkspaceAuthenticationOptions {
-  /** Audiences of this server: a token must be for one of them, too. */
+  /** Audiences of this server; a token needs one of them in addition to those of its issuer. */
   readonly audiences: readonly string[];
-  /** Issuers that the server itself answers for. */
+  /** Issuers of the server itself, which tenants cannot configure. */
   readonly disallowedIssuers: readonly string[];
-  /** Authenticators that are kept; what is used least goes first. */
+  /** Capacity of the LRU cache of authenticators. Default: 4096. */
   readonly maxAuthenticators?: number | undefined;
 }
 
 export interface WorkspaceAuthenticationModules extends Omit<OidcModules, 'clock'> {
   readonly clock: Clock;
-  /** Of this shard and, replicated, of all others. */
+  /** Replicated kinds of all shards. */
   readonly globalInformers: InformerSource;
-  readonly types: WorkspaceTypes;
+  readonly types: WorkspaceTypeLookup;
   readonly logicalCluster: (cluster: LogicalClusterName) => DeepReadonly<LogicalCluster> | undefined;
 }
 
-/** Entries of all configurations of one type that count. */
+/** Limit on the issuers of one workspace type; further entries are ignored. */
 const maxEntries = 64;
-const acceptedMs = 10_000;
+const successTtlMs = 10_000;
 
 /**
- * Tokens of the issuers that the type of a workspace names (C7.6; gate WorkspaceAuthentication).
+ * Authenticates tokens of the issuers that the type of a workspace configures (kcp `pkg/authentication`; feature gate
+ * WorkspaceAuthentication).
  *
- * Per request: logical cluster → its type → names of configurations, which live where the type lives → their objects →
- * authenticators. All but the last are reads of the shard's caches, so a change counts at once. Authenticators are kept
- * by what their configuration says, and made, with their keys fetched, when the first token of their issuer comes: a
- * workspace without such a type costs nothing, and a thousand of one type share one. An entry that cannot be used is
- * passed over; the others still count.
+ * Each request resolves logical cluster → type → WorkspaceAuthenticationConfigurations in the type's logical cluster →
+ * authenticators. All but the last step read the shard's caches, so changes apply to the next request. Authenticators are
+ * cached by the content of their configuration and created, including key discovery, on the first token of their issuer:
+ * workspaces of one type share them, and a workspace whose type has none costs nothing. Invalid entries are skipped;
+ * tokens of an issuer with expressions that do not compile fail with the errors of the compiler, which are logged.
  */
 export class WorkspaceAuthentication implements RequestAuthenticator {
   readonly #options: WorkspaceAuthenticationOptions;
   readonly #modules: WorkspaceAuthenticationModules;
   readonly #configurations: Lister<AuthenticationConfigurationObject>;
   readonly #ended = new AbortController();
-  /** By the hash of their entry and where it lives; undefined: one that cannot be used. */
+  /** By the hash of entry and logical cluster; undefined for invalid entries. */
   readonly #authenticators = new Map<string, IssuerAuthenticator | undefined>();
-  /** The same of whole objects, which are frozen and replaced when they change. */
-  readonly #ofObject = new WeakMap<object, readonly IssuerAuthenticator[]>();
+  /** By configuration object: decoded objects are immutable. */
+  readonly #byObject = new WeakMap<object, readonly IssuerAuthenticator[]>();
 
   constructor(options: WorkspaceAuthenticationOptions, modules: WorkspaceAuthenticationModules) {
     this.#options = options;
@@ -81,7 +85,7 @@ export class WorkspaceAuthentication implements RequestAuthenticator {
       modules.globalInformers.informer<AuthenticationConfigurationObject>(authenticationConfigurations);
   }
 
-  /** Undefined where the workspace has no issuers of its own; throws for a token that none of them made. */
+  /** Returns undefined if the workspace has no issuers; throws for a token that none of them accepts. */
   async authenticate(exchange: Exchange, info: RequestInfo): Promise<AuthenticationResponse | undefined> {
     const { cluster } = info;
     if (cluster === undefined || cluster === '*') return undefined;
@@ -89,10 +93,10 @@ export class WorkspaceAuthentication implements RequestAuthenticator {
     if (authenticators.length === 0) return undefined;
     const bearer = new BearerTokenAuthenticator(
       { audiences: this.#options.audiences },
-      { tokens: new TokensByIssuer({ current: () => authenticators }) },
+      { tokens: new IssuerRoutingAuthenticator({ current: () => authenticators }) },
     );
     const response = await bearer.authenticate(exchange);
-    return response === undefined ? undefined : { ...response, user: foreignIdentity(response.user, cluster) };
+    return response === undefined ? undefined : { ...response, user: workspaceIssuedIdentity(response.user, cluster) };
   }
 
   close(): void {
@@ -120,13 +124,13 @@ export class WorkspaceAuthentication implements RequestAuthenticator {
     home: LogicalClusterName,
     object: DeepReadonly<AuthenticationConfigurationObject>,
   ): readonly IssuerAuthenticator[] {
-    let known = this.#ofObject.get(object);
+    let known = this.#byObject.get(object);
     if (known === undefined) {
       const entries = getOwn(object.spec ?? {}, 'jwt');
       known = (Array.isArray(entries) ? entries : [])
         .slice(0, maxEntries)
         .flatMap((entry: Json) => this.#ofEntry(home, entry) ?? []);
-      this.#ofObject.set(object, known);
+      this.#byObject.set(object, known);
     }
     return known;
   }
@@ -146,14 +150,28 @@ export class WorkspaceAuthentication implements RequestAuthenticator {
     const { expressions, clock } = this.#modules;
     const configuration = readJwtConfiguration(entry);
     const { errors, compiled } = validateJwt(configuration, FieldPath.of('jwt'), { expressions, disallowedIssuers });
-    if (errors.length > 0) return undefined;
+    if (errors.length > 0) {
+      // Tokens of disallowed issuers belong to other authenticators.
+      if (!errors.every(isExpressionError)) return undefined;
+      return { issuer: configuration.issuer.url, authenticator: failing(errors.map(fieldErrorText).join(', ')) };
+    }
     const delegate = makeOidcAuthenticator(
       { configuration, compiled, tenant: home, signal: this.#ended.signal, checksAudiences: true },
       this.#modules,
     );
     return {
       issuer: configuration.issuer.url,
-      authenticator: new CachedTokens({ acceptedMs, refusedMs: 0 }, { delegate, clock }),
+      authenticator: new CachedTokenAuthenticator({ successTtlMs, failureTtlMs: 0 }, { delegate, clock }),
     };
   }
+}
+
+const isExpressionError = ({ field, detail }: FieldError): boolean =>
+  /[eE]xpression$/.test(field) && /^(?:compilation failed|must evaluate)/.test(detail);
+
+function failing(reason: string): TokenAuthenticator {
+  return {
+    authenticateToken: () =>
+      Promise.reject(new Error(`the authentication configuration of the workspace is invalid: ${reason}`)),
+  };
 }

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
-import { foreignIdentity } from './foreign-identity.ts';
+import { workspaceIssuedIdentity } from './workspace-issued-identity.ts';
 
 const cluster = 'c1' as LogicalClusterName;
 
-test('keeps what is the issuer’s to say, and nothing of the system’s', () => {
+test('keeps the identity of the issuer and drops system groups and extras', () => {
   const user = {
     name: 'ann',
     uid: '1',
@@ -15,7 +15,7 @@ test('keeps what is the issuer’s to say, and nothing of the system’s', () =>
       'Authentication.KCP.io/Scopes': ['cluster:other'],
     },
   };
-  expect(foreignIdentity(user, cluster)).toEqual({
+  expect(workspaceIssuedIdentity(user, cluster)).toEqual({
     name: 'ann',
     uid: '1',
     groups: ['team', 'system:authenticated'],
@@ -27,8 +27,11 @@ test('keeps what is the issuer’s to say, and nothing of the system’s', () =>
   });
 });
 
-test.each(['system:admin', 'system:serviceaccount:default:a', 'system:anonymous'])('%s is nobody', (name) => {
-  expect(() => foreignIdentity({ name, uid: '', groups: [], extra: {} }, cluster)).toThrow(
-    'system usernames are not admitted',
-  );
-});
+test.each(['system:admin', 'system:serviceaccount:default:a', 'system:anonymous'])(
+  'rejects the user name %s',
+  (name) => {
+    expect(() => workspaceIssuedIdentity({ name, uid: '', groups: [], extra: {} }, cluster)).toThrow(
+      'system usernames are not admitted',
+    );
+  },
+);

@@ -1,12 +1,12 @@
 import { authenticatedGroup, type LogicalClusterName, type UserInfo } from '@multiplane/apimachinery';
-import { clusterNameExtra, scopesExtra } from '@multiplane/apiserver';
+import { clusterNameExtra, scopesExtra } from '@multiplane/generic-server';
 
 /**
- * Somebody whom an issuer of a workspace vouches for, as this control plane takes it (C7.6). Who owns the issuer may make
- * up anybody: so nobody of the system's, no groups of the system's, none of its extra fields, and the result is worth
- * something in this logical cluster alone. Throws for a user of the system's.
+ * Sanitizes the user of a token from an issuer of a workspace (kcp `pkg/authentication/{usernames,groups,extra}.go`). The owner
+ * of the issuer may claim any identity, so `system:` groups and extra fields of kcp.io are dropped and the user is scoped to the
+ * logical cluster. Throws for user names that begin with `system:`.
  */
-export function foreignIdentity(user: UserInfo, cluster: LogicalClusterName): UserInfo {
+export function workspaceIssuedIdentity(user: UserInfo, cluster: LogicalClusterName): UserInfo {
   if (user.name.startsWith('system:')) throw new Error('system usernames are not admitted');
   const extra: Record<string, readonly string[]> = Object.create(null) as Record<string, readonly string[]>;
   for (const key of Object.keys(user.extra)) {

@@ -1,14 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import {
-  AnonymisedReasons,
+  AnonymizingAuthorizer,
   type AuthorizationAttributes,
   type AuthorizationResult,
   type Authorizer,
-} from '@multiplane/apiserver';
+} from '@multiplane/generic-server';
 import { effectiveUsers } from './effective-users.ts';
 import { RequiredGroupsAuthorizer } from './required-groups.ts';
-import { SystemDefinitionsAuthorizer } from './system-definitions.ts';
+import { SystemCrdAuthorizer } from './system-crd-authorizer.ts';
 import { WorkspaceContentAuthorizer } from './workspace-content.ts';
 
 const here = 'here' as LogicalClusterName;
@@ -21,12 +21,12 @@ const user = (name: string, more: Partial<UserInfo> = {}): UserInfo => ({
 });
 const names = (who: UserInfo): string[] => effectiveUsers(who, here).map(({ name }) => name);
 
-describe('who somebody counts as', () => {
-  test('an ordinary user is itself', () => {
+describe('effective users', () => {
+  test('of a plain user are the user itself', () => {
     expect(names(user('alice'))).toEqual(['alice']);
   });
 
-  test('a service account is itself at home, elsewhere a stranger with a global name', () => {
+  test('of a service account are the account in its own cluster, and its global name in others', () => {
     const robot = (cluster: string): UserInfo =>
       user('system:serviceaccount:ns:robot', { extra: { 'authentication.kcp.io/cluster-name': [cluster] } });
     expect(names(robot('here'))).toEqual(['system:serviceaccount:ns:robot', 'system:kcp:serviceaccount:here:ns:robot']);
@@ -35,7 +35,7 @@ describe('who somebody counts as', () => {
     expect(abroad.at(-1)?.groups).toEqual(['system:authenticated', 'system:cluster:there']);
   });
 
-  test('scopes narrow: values are and, commas are or, unknown kinds never fit', () => {
+  test('respect scopes: all values apply, commas mean or, unknown scope types never match', () => {
     const scoped = (...scopes: string[]): string[] =>
       names(user('alice', { extra: { 'authentication.kcp.io/scopes': scopes } }));
     expect(scoped('cluster:here')).toEqual(['alice']);
@@ -44,7 +44,7 @@ describe('who somebody counts as', () => {
     expect(scoped('planet:here')).toEqual(['system:anonymous']);
   });
 
-  test('warrants add identities; those that cannot be read add nobody', () => {
+  test('include the users of warrants; invalid warrants are ignored', () => {
     const warranted = (...warrants: string[]): string[] =>
       names(user('alice', { extra: { 'authorization.kcp.io/warrant': warrants } }));
     expect(warranted('{"user":"bob"}', 'no json', '{"user":"system:serviceaccount:a:b"}', '[]')).toEqual([
@@ -85,7 +85,7 @@ const request = (who: UserInfo, cluster: string | undefined): AuthorizationAttri
   path: '',
 });
 
-describe('who may enter a workspace', () => {
+describe('the workspace content authorizer', () => {
   const cluster = (phase: string): KubeObject => ({
     apiVersion: 'core.kcp.io/v1alpha1',
     kind: 'LogicalCluster',
@@ -118,7 +118,7 @@ describe('who may enter a workspace', () => {
     );
   });
 
-  test('its own service accounts need no access, those of others do', async () => {
+  test('admits its own service accounts without access, but not those of other workspaces', async () => {
     const robot = (home: string): UserInfo =>
       user('system:serviceaccount:ns:robot', { extra: { 'authentication.kcp.io/cluster-name': [home] } });
     expect((await content('Ready', false).authorizer.authorize(request(robot('here'), 'here'))).decision).toBe('allow');
@@ -127,21 +127,21 @@ describe('who may enter a workspace', () => {
     );
   });
 
-  test('nobody without masters reaches all clusters at once, or a system cluster', async () => {
+  test('denies wildcard requests and system clusters', async () => {
     const { authorizer, delegate } = content('Ready', true);
     for (const target of ['*', 'system:admin'])
       expect((await authorizer.authorize(request(user('alice'), target))).decision).toBe('noOpinion');
     expect(delegate.asked).toEqual([]);
   });
 
-  test('a refusal tells the same whatever the reason was', async () => {
-    const missing = new AnonymisedReasons({ delegate: content(undefined, true).authorizer });
-    const forbidden = new AnonymisedReasons({ delegate: content('Ready', false).authorizer });
+  test('anonymizes the reason of a refusal', async () => {
+    const missing = new AnonymizingAuthorizer({ delegate: content(undefined, true).authorizer });
+    const forbidden = new AnonymizingAuthorizer({ delegate: content('Ready', false).authorizer });
     expect((await missing.authorize(request(user('alice'), 'here'))).reason).toBe('access denied');
     expect((await forbidden.authorize(request(user('alice'), 'here'))).reason).toBe('access denied');
   });
 
-  test('whoever works for its type needs no access, and may do what RBAC says', async () => {
+  test('admits controllers of the workspace type, and applies RBAC to them', async () => {
     const initializer = user('ann', { groups: ['system:kcp:initializer:root:mine', 'system:authenticated'] });
     const { authorizer, delegate } = content('Initializing', false, initializer);
     expect((await authorizer.authorize(request(initializer, 'here'))).decision).toBe('allow');
@@ -149,13 +149,13 @@ describe('who may enter a workspace', () => {
     expect((await authorizer.authorize(request(user('bob'), 'here'))).decision).toBe('noOpinion');
   });
 
-  test('a deep review leaves the entrance out', async () => {
+  test('does not apply to deep reviews', async () => {
     const { authorizer } = content('Ready', false);
     expect((await authorizer.authorize({ ...request(user('alice'), 'here'), deep: true })).decision).toBe('allow');
   });
 });
 
-describe('whom a workspace asks for groups', () => {
+describe('required groups', () => {
   const withGroups = (required: string | undefined): RequiredGroupsAuthorizer =>
     new RequiredGroupsAuthorizer({
       delegate: new Answers(() => 'allow'),
@@ -168,7 +168,7 @@ describe('whom a workspace asks for groups', () => {
   const decide = async (required: string | undefined, groups: string[], name = 'alice'): Promise<string> =>
     (await withGroups(required).authorize(request(user(name, { groups }), 'here'))).decision;
 
-  test('everybody when it asks for none', async () => {
+  test('admit all users if there are none', async () => {
     expect(await decide(undefined, ['system:authenticated'])).toBe('allow');
   });
 
@@ -183,13 +183,13 @@ describe('whom a workspace asks for groups', () => {
     expect(await decide('a,b;c', groups)).toBe(decision);
   });
 
-  test('its service accounts are asked for nothing', async () => {
+  test('do not apply to service accounts', async () => {
     expect(await decide('a', [], 'system:serviceaccount:ns:robot')).toBe('allow');
   });
 });
 
-test('nobody but the control plane writes the status of bindings and exports', async () => {
-  const authorizer = new SystemDefinitionsAuthorizer({ delegate: new Answers(() => 'allow') });
+test('denies access to the status of APIBindings and APIExports', async () => {
+  const authorizer = new SystemCrdAuthorizer({ delegate: new Answers(() => 'allow') });
   const about = (resource: string, subresource: string): AuthorizationAttributes => ({
     ...request(user('alice'), 'here'),
     group: 'apis.kcp.io',
@@ -202,8 +202,8 @@ test('nobody but the control plane writes the status of bindings and exports', a
   expect((await authorizer.authorize(about('apibindings', ''))).decision).toBe('allow');
 });
 
-test('the owner of an endpoint slice may not write its endpoints, unlike in the reference; shards may', async () => {
-  const authorizer = new SystemDefinitionsAuthorizer({ delegate: new Answers(() => 'allow') });
+test('denies writes of endpoints to the owner of an endpoint slice, unlike kcp, and allows them to shards', async () => {
+  const authorizer = new SystemCrdAuthorizer({ delegate: new Answers(() => 'allow') });
   const decide = async (verb: string, subresource: string, groups: readonly string[] = []): Promise<string> => {
     const attributes = {
       ...request(user('alice', { groups }), 'here'),

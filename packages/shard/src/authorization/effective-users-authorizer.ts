@@ -1,15 +1,14 @@
 import {
-  UnionAuthorizer,
   type AuthorizationAttributes,
   type AuthorizationResult,
   type Authorizer,
-} from '@multiplane/apiserver';
+  UnionAuthorizer,
+} from '@multiplane/generic-server';
 import { effectiveUsers } from './effective-users.ts';
 
 /**
- * Asks an authorizer that knows nothing of scopes and warrants: once for everybody the user counts as in the logical
- * cluster, one after the other; the first opinion counts (C7.4). Somebody out of scope is asked about as the stranger it
- * is there.
+ * Adapts an authorizer that does not know scopes and warrants: calls it for each effective user in the logical cluster, in
+ * order, until one call allows or denies.
  */
 export class EffectiveUsersAuthorizer implements Authorizer {
   readonly #delegate: Authorizer;

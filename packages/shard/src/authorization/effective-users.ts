@@ -13,9 +13,9 @@ import {
   parseWarrant,
   scopesExtra,
   warrantExtra,
-} from '@multiplane/apiserver';
+} from '@multiplane/generic-server';
 
-/** True when the user may be itself in the cluster. */
+/** Whether the scopes of the user include the cluster. */
 export function isInScope(user: UserInfo, cluster: LogicalClusterName): boolean {
   if (isServiceAccount(user)) {
     const clusters = user.extra[clusterNameExtra] ?? [];
@@ -25,12 +25,12 @@ export function isInScope(user: UserInfo, cluster: LogicalClusterName): boolean 
 }
 
 /**
- * All users somebody counts as in a logical cluster, in the order in which RBAC tries them (C7.4): the user itself where
- * it is in scope, its global name if it is a ServiceAccount, whoever vouches for it with a warrant, and, where it is
- * out of scope, an anonymous stand-in that is only known to be authenticated.
+ * The identities that a user has in a logical cluster, in the order in which RBAC evaluates them (kcp's
+ * `rbac.EffectiveUsers`): the user itself if it is in scope, the global name of a ServiceAccount, the users of its warrants,
+ * and, if it is out of scope, an anonymous user in the authenticated group.
  */
 export function effectiveUsers(user: UserInfo, cluster: LogicalClusterName, depth = 0): readonly UserInfo[] {
-  // Nearly everybody is nobody else, anywhere.
+  // Fast path: most users have neither scopes nor warrants.
   const { extra } = user;
   if (extra[scopesExtra] === undefined && extra[warrantExtra] === undefined && !isServiceAccount(user)) return [user];
   const users: UserInfo[] = [];
@@ -51,20 +51,22 @@ export function effectiveUsers(user: UserInfo, cluster: LogicalClusterName, dept
       if (warrant !== undefined) users.push(...effectiveUsers(warrant, cluster, depth + 1));
     }
   }
-  if (!inScope) users.push(standIn(user));
+  if (!inScope) users.push(outOfScopeUser(user));
   return users;
 }
 
-/** True when one of those somebody counts as in a cluster is in all of the groups. */
+/** Whether one effective user is a member of all the groups. */
 export function countsAsMember(user: UserInfo, cluster: LogicalClusterName, groups: readonly string[]): boolean {
   return effectiveUsers(user, cluster).some((effective) => groups.every((group) => effective.groups.includes(group)));
 }
 
-function standIn(user: UserInfo): UserInfo {
+function outOfScopeUser(user: UserInfo): UserInfo {
   const authenticated = user.groups.includes(authenticatedGroup);
-  const scopes = (user.extra[scopesExtra] ?? [])
-    .flatMap((value) => value.split(','))
-    .filter((scope) => scope.startsWith('cluster:'));
+  // Only clusters that all values name: impersonation may add a value, which must not add a group.
+  const [first = [], ...others] = (user.extra[scopesExtra] ?? []).map((value) => value.split(','));
+  const scopes = first.filter(
+    (scope) => scope.startsWith('cluster:') && others.every((other) => other.includes(scope)),
+  );
   const origins = [...(user.extra[clusterNameExtra] ?? []), ...scopes.map((scope) => scope.slice('cluster:'.length))];
   return {
     name: anonymousUserName,

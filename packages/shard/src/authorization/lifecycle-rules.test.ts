@@ -14,7 +14,7 @@ const mine: WorkspaceType = {
 };
 const member = (...groups: string[]): UserInfo => ({ name: 'ann', uid: '', groups, extra: {} });
 
-/** The rights of a member of the groups in a logical cluster of this state. */
+/** The rules of a member of the groups in a logical cluster of this state. */
 function rulesIn(state: Partial<LogicalCluster>, ...groups: string[]): unknown {
   const rules = lifecycleRules({
     types: { byPathAndName: (path, name) => (path === 'abc' && name === 'mine' ? mine : undefined) },
@@ -31,24 +31,24 @@ function rulesIn(state: Partial<LogicalCluster>, ...groups: string[]): unknown {
 const initializing = { status: { phase: 'Initializing' as const, initializers: ['abc:mine'] } };
 const deleted = { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' }, status: { terminators: ['abc:mine'] } };
 
-describe('the rights of those who work for the type of a workspace', () => {
-  test('are those of the type, while the workspace waits for it', () => {
+describe('rules of a workspace type controller', () => {
+  test('are those of the type while the workspace waits for it', () => {
     expect(rulesIn(initializing, 'system:kcp:initializer:abc:mine', 'team')).toEqual([reads]);
     expect(rulesIn(deleted, 'system:kcp:terminator:abc:mine')).toEqual([removes]);
   });
 
-  test('are none once it waits no more', () => {
+  test('are undefined once it does not wait any more', () => {
     expect(rulesIn({ status: { phase: 'Ready' } }, 'system:kcp:initializer:abc:mine')).toBeUndefined();
     expect(rulesIn({ status: { terminators: ['abc:mine'] } }, 'system:kcp:terminator:abc:mine')).toBeUndefined();
   });
 
-  test('are none for another type, or at the other end of its life', () => {
+  test('are undefined for another type and for the other lifecycle stage', () => {
     expect(rulesIn(initializing, 'system:kcp:initializer:abc:other')).toBeUndefined();
     expect(rulesIn(initializing, 'system:kcp:terminator:abc:mine')).toBeUndefined();
     expect(rulesIn(initializing, 'initializer:abc:mine', 'system:authenticated')).toBeUndefined();
   });
 
-  test('are none when the type is gone', () => {
+  test('are empty when the type is deleted', () => {
     const state = { status: { phase: 'Initializing' as const, initializers: ['abc:gone'] } };
     expect(rulesIn(state, 'system:kcp:initializer:abc:gone')).toEqual([]);
   });

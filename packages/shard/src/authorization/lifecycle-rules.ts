@@ -1,23 +1,23 @@
 import type { DeepReadonly, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
-import type { PolicyRule } from '@multiplane/apiserver';
-import { parseQualifiedType, type LogicalCluster, type WorkspaceTypes } from '@multiplane/controllers';
+import { parseQualifiedType, type LogicalCluster, type WorkspaceTypeLookup } from '@multiplane/controllers';
+import type { PolicyRule } from '@multiplane/generic-server';
 
 const lifecycleGroup = /^system:kcp:(initializer|terminator):(.+)$/;
 const none: readonly never[] = [];
 
-/** The rights somebody has in a logical cluster because they work for a type of it; undefined: they do not. */
+/** The RBAC rules of a workspace type's controller in a logical cluster; undefined for all other users. */
 export type LifecycleRules = (
   user: UserInfo,
   cluster: LogicalClusterName,
 ) => readonly DeepReadonly<PolicyRule>[] | undefined;
 
 /**
- * Controllers of workspace types come through virtual workspaces, which mark them by a group (C8.4, C8.5). The mark says
- * what for, not what: that is read from the type here, as long as the logical cluster waits for it. So a controller can
- * hand out no more rights than its type gives it, and none once it is through.
+ * Rules for the controllers of workspace types (kcp `pkg/authorization/lifecycle_permissions.go`). The initializing and
+ * terminating virtual workspaces add a group that names initializer or terminator. The rules come from the WorkspaceType, and
+ * apply only while the logical cluster waits for that initializer or terminator.
  */
 export function lifecycleRules(modules: {
-  readonly types: WorkspaceTypes;
+  readonly types: WorkspaceTypeLookup;
   readonly logicalCluster: (cluster: LogicalClusterName) => DeepReadonly<LogicalCluster> | undefined;
 }): LifecycleRules {
   return (user, cluster) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import type { APIExport } from '@multiplane/apis';
-import type { AuthorizationAttributes, AuthorizationResult } from '@multiplane/apiserver';
+import type { AuthorizationAttributes, AuthorizationResult } from '@multiplane/generic-server';
 import { MaximalPermissionPolicyAuthorizer } from './maximal-permission-policy.ts';
 
 const user = (name: string, more: Partial<UserInfo> = {}): UserInfo => ({
@@ -78,7 +78,7 @@ function policy(granted: readonly string[], state: { export?: APIExport; definit
 }
 
 describe('maximal permission policy', () => {
-  test('what the provider does not grant the consumer cannot', async () => {
+  test('denies what the provider does not grant', async () => {
     const { authorizer } = policy([], { export: anExport('own', true) });
     expect(await authorizer.authorize(request(user('ann')))).toEqual({
       decision: 'noOpinion',
@@ -86,7 +86,7 @@ describe('maximal permission policy', () => {
     });
   });
 
-  test('limits consumers, not the provider who comes through the view of the export', async () => {
+  test('limits consumers, not the provider in the APIExport virtual workspace', async () => {
     const { authorizer } = policy([], { export: anExport('own', true) });
     const through = (name: string): UserInfo =>
       user('ann', {
@@ -108,13 +108,13 @@ describe('maximal permission policy', () => {
     },
   );
 
-  test('the name of an identity beside the resource does not lead around it', async () => {
+  test('applies to a resource with an identity suffix', async () => {
     const { authorizer } = policy([], { export: anExport('own', true) });
     const attributes = request(user('ann'), { resource: 'widgets:own' });
     expect((await authorizer.authorize(attributes)).decision).toBe('noOpinion');
   });
 
-  test('whoever vouches for the user is asked about too; scopes are judged where the request is', async () => {
+  test('evaluates users of warrants; scopes apply in the cluster of the request', async () => {
     const extra = {
       'authorization.kcp.io/warrant': ['{"user":"bob"}'],
       'authentication.kcp.io/scopes': ['cluster:consumer'],
@@ -127,7 +127,7 @@ describe('maximal permission policy', () => {
     ]);
   });
 
-  test('somebody out of scope is a stranger there as well', async () => {
+  test('treats a user that is out of scope as anonymous', async () => {
     const extra = { 'authentication.kcp.io/scopes': ['cluster:elsewhere'] };
     const { authorizer, asked } = policy(['apis.kcp.io:binding:ann'], { export: anExport('own', true) });
     expect((await authorizer.authorize(request(user('ann', { extra })))).decision).toBe('noOpinion');
@@ -144,25 +144,25 @@ describe('maximal permission policy', () => {
     ],
     ['a deep review', request(user('ann'), { deep: true }), { export: anExport('own', true) }],
     ['a path', request(user('ann'), { isResourceRequest: false, path: '/api' }), { export: anExport('own', true) }],
-  ])('does not hold for %s', async (_name, attributes, state) => {
+  ])('does not apply to %s', async (_name, attributes, state) => {
     expect((await policy([], state).authorizer.authorize(attributes)).decision).toBe('allow');
   });
 
-  describe('when the export is gone', () => {
+  describe('when the export is deleted', () => {
     const decide = async (state: { export?: APIExport; definition?: KubeObject }): Promise<string> =>
       (await policy([], state).authorizer.authorize(request(user('ann')))).decision;
 
     test('it stays in force', async () => {
       expect(await decide({ definition: definition('other,own') })).toBe('noOpinion');
     });
-    test('another export of the same name does not lift it', async () => {
+    test('another export of the same name does not replace it', async () => {
       expect(await decide({ export: anExport('new', false), definition: definition('own') })).toBe('noOpinion');
     });
-    test('an API that had none stays usable', async () => {
+    test('an API without a policy stays usable', async () => {
       expect(await decide({ definition: definition() })).toBe('allow');
       expect(await decide({ definition: definition('other') })).toBe('allow');
     });
-    test('the provider grants as before', async () => {
+    test('the RBAC of the provider still applies', async () => {
       const { authorizer } = policy(['apis.kcp.io:binding:ann'], { definition: definition('own') });
       expect((await authorizer.authorize(request(user('ann')))).decision).toBe('allow');
     });

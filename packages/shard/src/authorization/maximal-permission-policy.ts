@@ -1,17 +1,17 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import { boundDefinitionsCluster, exportProviderGroup, policedIdentities, type APIExport } from '@multiplane/apis';
+import type { Lister } from '@multiplane/client';
 import {
-  prefixUser,
-  scopesExtra,
-  warrantExtra,
   type AuthorizationAttributes,
   type AuthorizationResult,
   type Authorizer,
-} from '@multiplane/apiserver';
-import type { Lister } from '@multiplane/client';
+  prefixUser,
+  scopesExtra,
+  warrantExtra,
+} from '@multiplane/generic-server';
 import { effectiveUsers } from './effective-users.ts';
 
-/** What a logical cluster has bound, as far as policies ask. */
+/** The part of the binding index that the authorizer uses. */
 export interface BoundResources {
   boundResource(
     cluster: LogicalClusterName,
@@ -32,22 +32,22 @@ export interface MaximalPermissionPolicyModules {
   readonly exports: Lister<APIExport>;
   /** CustomResourceDefinitions of this shard. */
   readonly definitions: Lister;
-  /** RBAC of all shards' logical clusters, with the roles of `system:admin`; asked about prefixed users. */
+  /** RBAC over the logical clusters of all shards and the roles of `system:admin`; evaluates prefixed users. */
   readonly rbac: Authorizer;
 }
 
 /**
- * Nobody may do more with a bound resource than the logical cluster of its export grants, whatever the rules of the
- * consumer say (C7.7 `04-maxpermissionpolicy`).
+ * Limits access to a bound resource to what RBAC in the logical cluster of its APIExport grants, whatever the consumer's
+ * RBAC allows (kcp `pkg/authorization/maximal_permission_policy_authorizer.go`).
  *
- *   not bound here, or asked deeply                     → the next step
- *   who offers it, through the view of the export       → the next step (C8.2)
- *   the export of this identity is there                → its spec says whether there is a policy
- *   it is gone, or another one took its name            → what the bound definition remembers of it
- *   a policy, and RBAC allows it to one of the prefixed → the next step, else no opinion
+ *   the resource is not bound, or the check is deep         → delegate
+ *   the user is the provider (APIExport virtual workspace)  → delegate
+ *   the export with the bound identity exists               → its spec decides whether a policy applies
+ *   the export is deleted or replaced                       → the record on the bound CRD decides
+ *   a policy applies: RBAC allows a prefixed user           → delegate, else no opinion
  *
- * Whoever the user counts as in the logical cluster of the request is prefixed one by one: scopes are judged where the
- * request is, and mean nothing in the cluster of the export.
+ * Each effective user in the logical cluster of the request is prefixed separately: scopes and warrants are evaluated there
+ * and do not apply in the cluster of the export.
  */
 export class MaximalPermissionPolicyAuthorizer implements Authorizer {
   readonly #modules: MaximalPermissionPolicyModules;
@@ -61,7 +61,7 @@ export class MaximalPermissionPolicyAuthorizer implements Authorizer {
     const { cluster, isResourceRequest, deep, group } = attributes;
     if (!isResourceRequest || deep === true || cluster === undefined || cluster === '*')
       return delegate.authorize(attributes);
-    // `<resource>:<identity>` is taken apart behind this chain; it means the same resource.
+    // `<resource>:<identity>` names the same resource; the suffix is parsed after authorization.
     const [resource = ''] = attributes.resource.split(':', 1);
     const found = bindings.boundResource(cluster, group, resource);
     if (found === undefined) return delegate.authorize(attributes);
@@ -118,7 +118,7 @@ export class MaximalPermissionPolicyAuthorizer implements Authorizer {
   }
 }
 
-/** Without what was judged already: which clusters somebody may be in, and who vouches for it. */
+/** Drops scopes and warrants, which are already evaluated. */
 function withoutCredentials(user: UserInfo): UserInfo {
   const { [scopesExtra]: _scopes, [warrantExtra]: _warrants, ...extra } = user.extra;
   return { ...user, extra };

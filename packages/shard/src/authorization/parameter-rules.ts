@@ -7,8 +7,9 @@ import {
   type LogicalClusterName,
   type UserInfo,
 } from '@multiplane/apimachinery';
-import type { PolicyRule, ResourceResolver } from '@multiplane/apiserver';
+import type { ResourceResolver } from '@multiplane/apiserver';
 import type { InformerSource } from '@multiplane/client';
+import type { PolicyRule } from '@multiplane/generic-server';
 import { countsAsMember } from './effective-users.ts';
 import { externalLogicalClusterAdminGroup } from './required-groups.ts';
 
@@ -20,14 +21,14 @@ interface NamedKind {
   readonly kind: string;
 }
 
-/** The rights that shards have in a logical cluster beside those of the bootstrap policy. */
+/** RBAC rules of shards in a logical cluster, in addition to the bootstrap policy. */
 export type ParameterRules = (user: UserInfo, cluster: LogicalClusterName) => readonly DeepReadonly<PolicyRule>[];
 
 /**
- * What a provider's policies compare the objects of its consumers with lies in the provider's logical cluster, and the
- * shards of the consumers must read it (C6.13, K6.6). They may read the kinds that a policy there names as its
- * parameters, as long as a binding with parameters puts it into force: whoever wrote these had to be able to read all of
- * that kind. Of what else a tenant has nothing becomes readable between shards.
+ * Lets other shards read policy parameters. Admission policies of a provider apply to writes in its consumers' workspaces, and
+ * their parameter objects are in the provider's logical cluster, so the consumers' shards read them. The rules cover exactly
+ * the kinds that a policy in the cluster names as `paramKind`, while a policy binding with `paramRef` uses it: creating these
+ * already required read access to the kind.
  */
 export function parameterRules(modules: {
   /** Of this shard. */

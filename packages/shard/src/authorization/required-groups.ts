@@ -1,22 +1,22 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import { requiredGroupsAnnotation } from '@multiplane/controllers';
 import {
-  isServiceAccount,
   type AuthorizationAttributes,
   type AuthorizationResult,
   type Authorizer,
-} from '@multiplane/apiserver';
-import { requiredGroupsAnnotation } from '@multiplane/controllers';
+  isServiceAccount,
+} from '@multiplane/generic-server';
 import { countsAsMember } from './effective-users.ts';
 
-/** Creates logical clusters on other shards. */
+/** Group of the identity with which shards create logical clusters on other shards. */
 export const logicalClusterAdminGroup = 'system:kcp:logical-cluster-admin';
-/** Finishes what shards do for each other, through the front-proxy. */
+/** Group of the identity with which shards access logical clusters of other shards through the front-proxy. */
 export const externalLogicalClusterAdminGroup = 'system:kcp:external-logical-cluster-admin';
 const alwaysAdmitted = ['system:kcp:admin', 'system:kcp:tenancy:workspace-bootstrapper'];
 
 /**
- * Whom a logical cluster admits at all (C7.7 `01-requiredgroups`): its annotation may ask for groups, whatever RBAC
- * inside says. Its ServiceAccounts and those who run the control plane are asked for nothing.
+ * Denies users that are not members of the groups in the required-groups annotation of the logical cluster, before any RBAC
+ * (kcp `pkg/authorization/requiredgroups_authorizer.go`). ServiceAccounts and administrators of the control plane are exempt.
  */
 export class RequiredGroupsAuthorizer implements Authorizer {
   readonly #delegate: Authorizer;
@@ -36,7 +36,7 @@ export class RequiredGroupsAuthorizer implements Authorizer {
       return Promise.resolve({ decision: 'noOpinion', reason: 'empty cluster name' });
     if (isServiceAccount(user) || countsAsMember(user, cluster, [logicalClusterAdminGroup]))
       return this.#delegate.authorize(attributes);
-    // The shard's own clusters have no object; what follows decides on them.
+    // System logical clusters have no LogicalCluster object; the delegate decides.
     if (cluster.startsWith('system:')) return this.#delegate.authorize(attributes);
     const object = this.#logicalCluster(cluster);
     if (object === undefined) return Promise.resolve({ decision: 'noOpinion', reason: 'logical cluster not found' });

@@ -2,16 +2,17 @@ import { expect, test } from '@jest/globals';
 import { CacheInformerFactory, DecodedObjects, encodeForStorage, ObjectReader } from '@multiplane/apiserver';
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { builtInResources } from '@multiplane/apis';
-import { AwaitedInformers, GlobalInformerSource } from '@multiplane/client';
-import { FakeClock, parseOptions } from '@multiplane/component-base';
+import { InformerSyncTracker, GlobalInformerSource } from '@multiplane/client';
+import { parseOptions } from '@multiplane/component-base';
 import { MemoryStorage, objectKey, openWatchCache, type WatchCache } from '@multiplane/storage';
 import { authorizationOptionTable } from '../authorization-options.ts';
 import { LogicalClusterIndex } from '../logical-cluster-index.ts';
 import { shardAuthorization } from './shard-authorization.ts';
+import { FakeClock } from '@multiplane/testing';
 
 const builtIn = builtInResources();
 
-/** Informers over these objects; the annotation says in which logical cluster each is. */
+/** Informers over these objects; the annotation names the logical cluster of each. */
 async function informersOf(objects: readonly KubeObject[]): Promise<[CacheInformerFactory, WatchCache]> {
   const storage = new MemoryStorage();
   for (const object of objects) {
@@ -26,10 +27,10 @@ async function informersOf(objects: readonly KubeObject[]): Promise<[CacheInform
   const cache = openWatchCache({}, { storage, clock: new FakeClock(), onError: () => {} });
   await cache.ready;
   const reader = new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 * 1024 }) });
-  return [new CacheInformerFactory({}, { cache, reader, builtIn }), cache];
+  return [new CacheInformerFactory({ cache, reader, builtIn }), cache];
 }
 
-/** A logical cluster, and in it the right of one user to enter and to use its types. */
+/** A logical cluster and RBAC for one user to access it and to use its types. */
 function sharedCluster(cluster: string, userName: string, shard?: string): KubeObject[] {
   const metadata = (name: string): KubeObject['metadata'] => ({
     name,
@@ -65,7 +66,7 @@ function sharedCluster(cluster: string, userName: string, shard?: string): KubeO
   ];
 }
 
-test('reviews know what other shards share; requests only what is here, and nobody forges what is here', async () => {
+test('reviews use replicated RBAC, requests only local RBAC, and replicated objects cannot replace local ones', async () => {
   const [local, localCache] = await informersOf(sharedCluster('here', 'alice'));
   const [cached, cachedCache] = await informersOf([
     ...sharedCluster('far', 'bob', 'west'),
@@ -73,13 +74,13 @@ test('reviews know what other shards share; requests only what is here, and nobo
   ]);
   const clusters = new LogicalClusterIndex({ shardName: 'east' }, { informers: local });
   const globalInformers = new GlobalInformerSource(
-    { ownShard: 'east', ownsCluster: (cluster) => clusters.object(cluster) !== undefined },
+    { localShard: 'east', isLocalCluster: (cluster) => clusters.object(cluster) !== undefined },
     { local, cached },
   );
   const { requests, reviews } = shardAuthorization(
     { ...parseOptions(authorizationOptionTable, { args: [] }).values, authorizationAlwaysAllowPaths: [] },
     {
-      informers: new AwaitedInformers({ source: local }),
+      informers: new InformerSyncTracker({ source: local }),
       globalInformers,
       clusters,
       types: { byPathAndName: () => undefined },
@@ -116,7 +117,7 @@ test('reviews know what other shards share; requests only what is here, and nobo
   await Promise.all([localCache.close(), cachedCache.close()]);
 });
 
-test('shards may read in each other what policies in force name as their parameters, and nothing else', async () => {
+test('shards can read the parameter kinds of policies in force on other shards, and nothing else', async () => {
   const apiVersion = 'admissionregistration.k8s.io/v1';
   const metadata = (name: string): KubeObject['metadata'] => ({
     name,
@@ -148,7 +149,7 @@ test('shards may read in each other what policies in force name as their paramet
   const { requests, reviews } = shardAuthorization(
     { ...parseOptions(authorizationOptionTable, { args: [] }).values, authorizationAlwaysAllowPaths: [] },
     {
-      informers: new AwaitedInformers({ source: informers }),
+      informers: new InformerSyncTracker({ source: informers }),
       globalInformers: informers,
       clusters: new LogicalClusterIndex({ shardName: 'east' }, { informers }),
       types: { byPathAndName: () => undefined },
@@ -157,7 +158,7 @@ test('shards may read in each other what policies in force name as their paramet
       clock: new FakeClock(),
     },
   );
-  // The right to enter is alice's; that of the group is part of the bootstrap policy.
+  // Only alice has access; the access of the group is part of the bootstrap policy.
   const may = async (groups: string[], verb: string, resource: string, authorizer = requests): Promise<string> =>
     (
       await authorizer.authorize({

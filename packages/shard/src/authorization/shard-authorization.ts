@@ -1,27 +1,27 @@
 import type { DeepReadonly, GroupVersionResource, LogicalClusterName } from '@multiplane/apimachinery';
 import { apiExports, type APIExport } from '@multiplane/apis';
-import {
-  AlwaysAllowPathsAuthorizer,
-  AnonymisedReasons,
-  AuditedStep,
-  PrivilegedGroupAuthorizer,
-  RbacAuthorizer,
-  RbacSource,
-  operatorWebhook,
-  UnionAuthorizer,
-  WebhookAuthorizer,
-  type Authorizer,
-  type ResourceResolver,
-  type RuleResolver,
-} from '@multiplane/apiserver';
-import type { AwaitedInformers, InformerSource } from '@multiplane/client';
+import type { ResourceResolver } from '@multiplane/apiserver';
+import type { InformerSyncTracker, InformerSource } from '@multiplane/client';
 import type { Clock, Runnable } from '@multiplane/component-base';
 import {
   logicalClusterObjectName,
   logicalClusters,
   type LogicalCluster,
-  type WorkspaceTypes,
+  type WorkspaceTypeLookup,
 } from '@multiplane/controllers';
+import {
+  AlwaysAllowPathsAuthorizer,
+  AnonymizingAuthorizer,
+  AuditLoggingAuthorizer,
+  type Authorizer,
+  operatorWebhook,
+  PrivilegedGroupAuthorizer,
+  RbacAuthorizer,
+  RbacSource,
+  type RuleResolver,
+  UnionAuthorizer,
+  WebhookAuthorizer,
+} from '@multiplane/generic-server';
 import { systemAdminCluster, type LogicalClusterIndex } from '../logical-cluster-index.ts';
 import { EffectiveUsersAuthorizer } from './effective-users-authorizer.ts';
 import { effectiveUsers } from './effective-users.ts';
@@ -34,7 +34,7 @@ import {
 import { parameterRules, type ParameterRules } from './parameter-rules.ts';
 import { RequiredGroupsAuthorizer } from './required-groups.ts';
 import { ShardLevelAuthorizer } from './shard-level.ts';
-import { SystemDefinitionsAuthorizer } from './system-definitions.ts';
+import { SystemCrdAuthorizer } from './system-crd-authorizer.ts';
 import { WorkspaceContentAuthorizer } from './workspace-content.ts';
 
 const customResourceDefinitions: GroupVersionResource = {
@@ -46,12 +46,12 @@ const customResourceDefinitions: GroupVersionResource = {
 export interface ShardAuthorization {
   /** For requests. */
   readonly requests: Authorizer;
-  /** For access reviews, impersonation and the checks of admission: the same answers, also of other shards' clusters. */
+  /** For access reviews, impersonation and admission: also covers logical clusters of other shards. */
   readonly reviews: Authorizer;
   readonly rbac: RbacAuthorizer;
-  /** All that somebody may do, as far as it can be listed. */
+  /** Lists the rules of a user, for SelfSubjectRulesReview. */
   readonly rules: RuleResolver;
-  /** The webhook's connections. */
+  /** Holds the connections to the authorization webhook. */
   readonly runnable: Runnable;
 }
 
@@ -65,24 +65,24 @@ export interface ShardAuthorizationOptions {
 }
 
 /**
- * The authorizers of `--authorization-order`: `AlwaysAllowGroups`, `AlwaysAllowPaths`, RBAC behind what guards a workspace,
- * outermost first, and the webhook if there is one (C7.7).
+ * The authorizers in the order of `--authorization-order`: `AlwaysAllowGroups`, `AlwaysAllowPaths`, RBAC behind kcp's workspace
+ * authorizers, and the webhook if configured (kcp `pkg/server/options/authorization.go`).
  *
- * Requests are for logical clusters of this shard and decided by what it stores. Reviews may be of any: for one of another
- * shard, by what that one shares (`05-global`): who may use its types and bind its exports. A request that was sent to
- * the wrong shard is not let in by that.
+ * Requests are always for logical clusters of this shard and evaluated on its own objects. Reviews may be for any logical
+ * cluster; for those of other shards they use replicated RBAC, which covers the use of types and the binding of exports (kcp
+ * `pkg/authorization/global_authorizer.go`). A request that reaches the wrong shard is not authorized by replicated RBAC.
  */
 export function shardAuthorization(
   options: ShardAuthorizationOptions,
   modules: {
-    readonly informers: AwaitedInformers;
+    readonly informers: InformerSyncTracker;
     /** What all shards replicate, this one's own objects first. */
     readonly globalInformers: InformerSource;
     readonly clusters: LogicalClusterIndex;
     /** Workspace types of all shards. */
-    readonly types: WorkspaceTypes;
+    readonly types: WorkspaceTypeLookup;
     readonly bindings: BoundResources;
-    /** What logical clusters serve. */
+    /** The resources that logical clusters serve. */
     readonly resolver: Pick<ResourceResolver, 'list'>;
     readonly clock: Clock;
   },
@@ -94,7 +94,7 @@ export function shardAuthorization(
     bindings: modules.bindings,
     exports: globalInformers.informer<APIExport>(apiExports),
     definitions: informers.informer(customResourceDefinitions),
-    // Of those who count as the user where the request is; here each of them is nobody else.
+    // Evaluates one effective user at a time, so it does not expand effective users itself.
     rbac: new RbacAuthorizer({ bootstrapCluster: systemAdminCluster }, { source: globalSource }),
   };
   const local = chain(options, {
@@ -114,13 +114,13 @@ export function shardAuthorization(
     logicalCluster: (cluster) => shared.get({ cluster, namespace: '', name: logicalClusterObjectName }),
   });
   const { rbac } = local;
-  const asksWebhook = webhook !== undefined && options.authorizationOrder.includes('Webhook');
-  const rules = asksWebhook ? unlistable(rbac) : rbac;
+  const usesWebhook = webhook !== undefined && options.authorizationOrder.includes('Webhook');
+  const rules = usesWebhook ? withIncompleteRules(rbac) : rbac;
   return { requests: local.authorizer, reviews: global.authorizer, rbac, rules, runnable };
 }
 
-/** What a webhook allows cannot be listed, and whoever asks for a list is told (K7.3). */
-function unlistable(rules: RuleResolver): RuleResolver {
+/** Marks the rules as incomplete, as Kubernetes does for a webhook authorizer, whose rules cannot be listed. */
+function withIncompleteRules(rules: RuleResolver): RuleResolver {
   return {
     rulesFor: async (user, cluster, namespace) => {
       const known = await rules.rulesFor(user, cluster, namespace);
@@ -171,42 +171,42 @@ function chain(
     readonly webhook: Authorizer | undefined;
     readonly source: RbacSource;
     readonly policies: Omit<MaximalPermissionPolicyModules, 'delegate'>;
-    readonly types: WorkspaceTypes;
+    readonly types: WorkspaceTypeLookup;
     readonly logicalCluster: (cluster: LogicalClusterName) => DeepReadonly<LogicalCluster> | undefined;
-    /** What other shards may read; absent: nothing. */
+    /** Rules for other shards; absent: none. */
     readonly parameters?: ParameterRules | undefined;
   },
 ): { readonly authorizer: Authorizer; readonly rbac: RbacAuthorizer } {
   const { source, policies, logicalCluster, parameters = () => [] } = modules;
-  const ofTypes = lifecycleRules(modules);
+  const typeRules = lifecycleRules(modules);
   const rbac = new RbacAuthorizer(
     { bootstrapCluster: systemAdminCluster },
     {
       source,
       effectiveUsers,
-      unboundRules: (user, cluster) => {
+      implicitRules: (user, cluster) => {
         const shared = parameters(user, cluster);
-        const own = ofTypes(user, cluster);
+        const own = typeRules(user, cluster);
         return own === undefined ? shared : [...own, ...shared];
       },
     },
   );
-  const step = (key: string, delegate: Authorizer): Authorizer => new AuditedStep({ key }, { delegate });
+  const step = (key: string, delegate: Authorizer): Authorizer => new AuditLoggingAuthorizer({ key }, { delegate });
   const local = step('05-local', rbac);
   const maximal = step(
     '04-maxpermissionpolicy',
     new MaximalPermissionPolicyAuthorizer({ ...policies, delegate: local }),
   );
-  const definitions = step('03-systemcrd', new SystemDefinitionsAuthorizer({ delegate: maximal }));
+  const definitions = step('03-systemcrd', new SystemCrdAuthorizer({ delegate: maximal }));
   const content = step(
     '02-content',
-    new WorkspaceContentAuthorizer({ rbac, logicalCluster, lifecycleRules: ofTypes, delegate: definitions }),
+    new WorkspaceContentAuthorizer({ rbac, logicalCluster, lifecycleRules: typeRules, delegate: definitions }),
   );
   const workspaces = step('01-requiredgroups', new RequiredGroupsAuthorizer({ logicalCluster, delegate: content }));
   const byName: Readonly<Record<string, Authorizer | undefined>> = {
     AlwaysAllowGroups: new PrivilegedGroupAuthorizer(),
     AlwaysAllowPaths: new AlwaysAllowPathsAuthorizer({ paths: options.authorizationAlwaysAllowPaths }),
-    RBAC: new AnonymisedReasons({ delegate: new ShardLevelAuthorizer({ rbac, delegate: workspaces }) }),
+    RBAC: new AnonymizingAuthorizer({ delegate: new ShardLevelAuthorizer({ rbac, delegate: workspaces }) }),
     Webhook: modules.webhook,
   };
   const authorizer = new UnionAuthorizer({

@@ -1,15 +1,18 @@
 import {
-  isShardLevelPath,
   type AuthorizationAttributes,
   type AuthorizationResult,
   type Authorizer,
-} from '@multiplane/apiserver';
+  isShardLevelPath,
+} from '@multiplane/generic-server';
 import { rootCluster } from '../logical-cluster-index.ts';
 
-/** What is no secret of a workspace: clients ask for it before they choose one. */
+/** Paths that clients read before they select a workspace. */
 const serverPaths: ReadonlySet<string> = new Set(['/version', '/version/']);
 
-/** Requests outside of any logical cluster: RBAC of `root` decides on the shard's own paths, nobody on the others. */
+/**
+ * Authorizes requests outside of a logical cluster by RBAC in `root`, if the path is a shard-level one (kcp
+ * `pkg/authorization/shardpaths/paths.go`). The delegate authorizes all other requests.
+ */
 export class ShardLevelAuthorizer implements Authorizer {
   readonly #rbac: Authorizer;
   readonly #delegate: Authorizer;

@@ -1,10 +1,10 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import {
-  isServiceAccount,
   type AuthorizationAttributes,
   type AuthorizationResult,
   type Authorizer,
-} from '@multiplane/apiserver';
+  isServiceAccount,
+} from '@multiplane/generic-server';
 import { countsAsMember, isInScope } from './effective-users.ts';
 import type { LifecycleRules } from './lifecycle-rules.ts';
 import { logicalClusterAdminGroup } from './required-groups.ts';
@@ -12,9 +12,8 @@ import { logicalClusterAdminGroup } from './required-groups.ts';
 const contentPhases = new Set(['Initializing', 'Ready', 'Inactive', 'Terminating', 'Deleting']);
 
 /**
- * Who may enter a logical cluster at all (C7.7 `02-content`): those with the verb `access` on the path `/` there, and
- * its own ServiceAccounts. Everybody else gets the same refusal whether the cluster exists or not, and learns nothing of
- * what is in it.
+ * Admits users with the verb `access` on the path `/` of the logical cluster, and its own ServiceAccounts (kcp
+ * `pkg/authorization/workspace_content_authorizer.go`). The refusal does not reveal whether the cluster exists.
  */
 export class WorkspaceContentAuthorizer implements Authorizer {
   readonly #rbac: Authorizer;
@@ -44,9 +43,9 @@ export class WorkspaceContentAuthorizer implements Authorizer {
     if (object === undefined) return Promise.resolve({ decision: 'deny', reason: 'LogicalCluster not found' });
     const phase = (object['status'] as { phase?: string } | undefined)?.phase ?? 'Scheduling';
     if (!contentPhases.has(phase)) return refusal(`not permitted due to phase "${phase}"`);
-    // Whoever works for its type is in; what they may do there RBAC says, by the rules of the type.
+    // Controllers of the workspace type have access; RBAC applies the rules of the type.
     if (this.#lifecycleRules(user, cluster) !== undefined) return this.#delegate.authorize(attributes);
-    // A service account without a cluster of its own (an impersonated one) is one of this workspace (C7.4).
+    // An impersonated service account has no cluster of its own and counts as one of this workspace.
     return isServiceAccount(user) && isInScope(user, cluster)
       ? this.#delegate.authorize(attributes)
       : this.#ifAllowedIn(attributes, cluster);

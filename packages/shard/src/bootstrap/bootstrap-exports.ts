@@ -25,13 +25,13 @@ import {
 import type { LoopbackClient } from '@multiplane/apiserver';
 import type { InformerFactory } from '@multiplane/client';
 import {
-  boundAtOnce,
+  precomputeBoundStatus,
   logicalClusterObjectName,
   logicalClusters,
   setKcpCondition,
   type LogicalCluster,
 } from '@multiplane/controllers';
-import { nextTurn, type Clock } from '@multiplane/component-base';
+import { yieldToEventLoop, type Clock } from '@multiplane/component-base';
 import { rootCluster } from '../logical-cluster-index.ts';
 import { reconcileObject } from './reconcile-object.ts';
 
@@ -45,7 +45,7 @@ const maxAttempts = 10;
 
 interface Options {
   readonly isEnabled: (feature: string) => boolean;
-  /** Identities that this installation shares with another one, by export; others are made up. */
+  /** Identity keys by export, for installations that share identities; other keys are generated. */
   readonly identities: ReadonlyMap<string, string>;
 }
 
@@ -59,11 +59,11 @@ interface Modules {
 const at = (name: string, namespace = '') => ({ cluster: rootCluster, namespace, name });
 
 /**
- * What root shares with all workspaces (C12.2): the exports of the control plane's own kinds with their schemas and
- * identities, root's bindings to them, and who may bind them and do what (C12.3).
+ * Creates the APIExports of the control plane's own kinds in root, with schemas and identities, the APIBindings of root to
+ * them, and RBAC for binding and using them (kcp `config/root-phase0`, `config/root`).
  *
- * Made in the order in which one thing needs the other, each step by itself: a start that was interrupted goes on where it
- * was. Identities are made once and stay; an export follows the kinds of this version, unless somebody marked it as theirs.
+ * The steps follow their dependencies and are idempotent, so an interrupted start continues where it stopped. Identities are
+ * never replaced. An existing export is updated to the kinds of this version unless it has the create-only annotation.
  */
 export async function bootstrapExports(options: Options, modules: Modules): Promise<void> {
   const { client } = modules;
@@ -81,18 +81,18 @@ export async function bootstrapExports(options: Options, modules: Modules): Prom
       const name = schema.metadata.name ?? '';
       schemas.set(name, await client.get(apiResourceSchemas, at(name)));
     }
-    exports.push(await againOnConflict(() => exportWithIdentity(each, options, modules)));
+    exports.push(await retryOnConflict(() => exportWithIdentity(each, options, modules)));
   }
   await lockResources(exports, modules);
   for (const each of exports) {
-    await nextTurn();
+    await yieldToEventLoop();
     await bindInRoot(each, schemas, modules);
   }
-  await policies(modules);
+  await bootstrapExportPolicies(modules);
 }
 
-/** Another replica starts at the same time, and wants the same: what it made is read again. */
-async function againOnConflict<T>(work: () => Promise<T>): Promise<T> {
+/** Retries after a conflict with another replica of the shard that bootstraps at the same time. */
+async function retryOnConflict<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();
@@ -102,7 +102,7 @@ async function againOnConflict<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The export as it is in the end, its identity included. */
+/** Creates or updates the export and its identity; returns the export with the identity hash in its status. */
 async function exportWithIdentity(
   { export: wanted }: RootExport,
   { identities }: Options,
@@ -160,7 +160,7 @@ async function existing(name: string, { client }: Modules): Promise<APIExport | 
   }
 }
 
-/** Root's own bindings have the names of their resources, whoever else would like them. */
+/** Locks the resource names of root's own bindings before other bindings or CRDs can take them. */
 async function lockResources(exports: readonly APIExport[], { client }: Modules): Promise<void> {
   const root = (await client.get(logicalClusters, at(logicalClusterObjectName))) as LogicalCluster;
   const before = root.metadata.annotations?.[resourceBindingsAnnotation];
@@ -175,8 +175,7 @@ async function lockResources(exports: readonly APIExport[], { client }: Modules)
 }
 
 /**
- * What root shares it uses itself: workspaces and their types lie in it before any controller runs, so its bindings are
- * complete as soon as they exist.
+ * Creates root's own binding with its bound status: root contains workspaces and types before any controller runs.
  */
 async function bindInRoot(
   exported: APIExport,
@@ -194,7 +193,7 @@ async function bindInRoot(
   };
   const root = await client.get(logicalClusters, at(logicalClusterObjectName));
   const schema = (_cluster: string, wanted: string) => schemas.get(wanted);
-  const status = boundAtOnce(binding, exported, root, { informers, schema }, new Date(clock.now()));
+  const status = precomputeBoundStatus(binding, exported, root, { informers, schema }, new Date(clock.now()));
   try {
     await client.create(
       apiBindings,
@@ -212,8 +211,8 @@ async function bindInRoot(
 const boundGroup = (group: string): string => `apis.kcp.io:binding:${group}`;
 const authenticated = 'system:authenticated';
 
-/** Who may bind what root shares, and what consumers may do with it at most (C12.3). */
-async function policies(modules: Modules): Promise<void> {
+/** RBAC for binding the exports of root, and their maximal permission policies (kcp `config/root-phase0`). */
+async function bootstrapExportPolicies(modules: Modules): Promise<void> {
   const rule = (group: string, resources: readonly string[], verbs: readonly string[], names?: string): JsonObject => ({
     apiGroups: [group],
     resources: [...resources],

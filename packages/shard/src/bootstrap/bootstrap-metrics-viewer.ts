@@ -11,8 +11,8 @@ const accountName = 'metrics';
 const namespace = 'default';
 
 /**
- * Battery `metrics-viewer` (C12.3): somebody who may scrape `/metrics` and nothing else, as the user of that name and as
- * the ServiceAccount `metrics`, whose token lies in the Secret of the same name.
+ * Battery `metrics-viewer`: lets the user of that name and the ServiceAccount `metrics` read `/metrics`. The Secret `metrics`
+ * holds the token of the ServiceAccount.
  */
 export async function bootstrapMetricsViewer(modules: {
   readonly client: ObjectClient;

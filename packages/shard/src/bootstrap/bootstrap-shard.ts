@@ -10,7 +10,7 @@ import { bootstrapTypes } from './bootstrap-types.ts';
 import { bootstrapFlowControl, bootstrapHomeCreators, bootstrapPolicy, bootstrapRoot } from './bootstrap.ts';
 import { readRootIdentities } from './root-identities.ts';
 
-/** Everything that a shard has from its first start, in the order in which it rests on each other; the root shard has more. */
+/** Creates the initial objects of a shard in the order of their dependencies; most of them only on the root shard. */
 export async function bootstrapShard(
   options: ShardOptions,
   modules: { readonly client: LoopbackClient; readonly informers: InformerFactory; readonly clock: Clock },

@@ -11,11 +11,11 @@ interface BootstrapModules {
 
 const universal = { name: 'universal', path: 'root' };
 const extendsUniversal = { extend: { with: [universal] } };
-const shippedTypes = 'workspace-types';
+const typesBattery = 'workspace-types';
 
-/** The types that come with the system (C12.3); the battery `workspace-types` brings the ones for organizations. */
+/** The built-in workspace types (kcp `config/root`); `organization` and `team` belong to the battery `workspace-types`. */
 function types(batteries: ReadonlySet<string>): Record<string, JsonObject> {
-  const shipped = batteries.has(shippedTypes);
+  const hasOrganizations = batteries.has(typesBattery);
   return {
     universal: {
       initializer: true,
@@ -27,10 +27,10 @@ function types(batteries: ReadonlySet<string>): Record<string, JsonObject> {
     root: {
       ...extendsUniversal,
       limitAllowedParents: { none: true },
-      ...(shipped ? { defaultChildWorkspaceType: { name: 'organization', path: 'root' } } : {}),
+      ...(hasOrganizations ? { defaultChildWorkspaceType: { name: 'organization', path: 'root' } } : {}),
     },
     home: { ...extendsUniversal, defaultChildWorkspaceType: universal, limitAllowedParents: { none: true } },
-    ...(shipped
+    ...(hasOrganizations
       ? {
           organization: {
             ...extendsUniversal,
@@ -56,7 +56,7 @@ function types(batteries: ReadonlySet<string>): Record<string, JsonObject> {
 const rbacGroup = 'rbac.authorization.k8s.io';
 const rbac = (resource: string): GroupVersionResource => ({ group: rbacGroup, version: 'v1', resource });
 
-/** Every type is made once and then belongs to the installation; everybody may use the ones meant for everybody. */
+/** Creates missing types without updating existing ones, and allows all authenticated users to use the general ones. */
 export async function bootstrapTypes(
   options: { readonly batteries: ReadonlySet<string> },
   modules: BootstrapModules,

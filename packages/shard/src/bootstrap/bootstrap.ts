@@ -25,7 +25,7 @@ const rbac = (resource: string): GroupVersionResource => ({
   resource,
 });
 const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
-/** The Leases of shards lie in the second one. */
+/** `kube-system` holds the Leases of shards. */
 const rootNamespaces = ['default', 'kube-system'];
 const systemNamespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 
@@ -43,7 +43,10 @@ async function applyAll(
   await Promise.all(objects.map((object) => reconcileObject(resource, systemAdminCluster, object, lists, modules)));
 }
 
-/** The default roles and bindings, and the namespaces they live in, in `system:admin`: they hold in every logical cluster (C12.1). */
+/**
+ * The bootstrap RBAC policy of Kubernetes and kcp in `system:admin`, where it applies to every logical cluster (kcp
+ * `pkg/authorization/bootstrap/policy.go`).
+ */
 export async function bootstrapPolicy(modules: BootstrapModules): Promise<void> {
   const apply = (
     resource: GroupVersionResource,
@@ -55,7 +58,7 @@ export async function bootstrapPolicy(modules: BootstrapModules): Promise<void> 
     systemNamespaces.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
     [],
   );
-  // Rules of aggregating roles are their controller's business.
+  // The aggregation controller owns the rules of aggregated roles.
   const roles = bootstrapClusterRoles();
   await Promise.all([
     apply(
@@ -80,7 +83,7 @@ const flowControl = (resource: string): GroupVersionResource => ({
   resource,
 });
 
-/** The default flow schemas and priority levels, of the shard as a whole (K9.2). */
+/** Kubernetes' default FlowSchemas and PriorityLevelConfigurations in `system:admin`; they apply to the whole shard. */
 export async function bootstrapFlowControl(modules: BootstrapModules): Promise<void> {
   const apply = (resource: GroupVersionResource, objects: readonly KubeObject[]): Promise<unknown> =>
     applyAll(resource, objects, [], modules);
@@ -88,7 +91,7 @@ export async function bootstrapFlowControl(modules: BootstrapModules): Promise<v
   await apply(flowControl('flowschemas'), bootstrapFlowSchemas());
 }
 
-/** The logical cluster `root`, where every path begins, and who may do what there (C12.2, C12.3). */
+/** The logical cluster `root` with its namespaces and RBAC (kcp `config/root`). */
 export async function bootstrapRoot(options: { readonly shardName: string }, modules: BootstrapModules): Promise<void> {
   const object: KubeObject = {
     apiVersion: 'core.kcp.io/v1alpha1',
@@ -104,7 +107,7 @@ export async function bootstrapRoot(options: { readonly shardName: string }, mod
     },
   };
   await reconcileObject(logicalClusters, rootCluster, object, [], modules);
-  await beginRoot(modules.client);
+  await initializeRoot(modules.client);
   for (const name of rootNamespaces)
     await reconcileObject(
       namespaces,
@@ -128,7 +131,7 @@ export async function bootstrapRoot(options: { readonly shardName: string }, mod
   }
 }
 
-/** Who may have a home workspace (C12.3). */
+/** Allows the groups of `--home-workspaces-home-creator-groups` to create home workspaces. */
 export async function bootstrapHomeCreators(groups: readonly string[], modules: BootstrapModules): Promise<void> {
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   const apiGroup = 'rbac.authorization.k8s.io';
@@ -152,11 +155,13 @@ export async function bootstrapHomeCreators(groups: readonly string[], modules: 
   await reconcileObject(rbac('clusterrolebindings'), rootCluster, binding, ['subjects'], modules);
 }
 
-/** Nobody gets into a logical cluster before it is being initialized; who starts the server wants to. */
-async function beginRoot(client: ObjectClient): Promise<void> {
+/** Moves root to the phase Initializing, from which on RBAC allows access to it. */
+async function initializeRoot(client: ObjectClient): Promise<void> {
   const reference = { cluster: rootCluster, namespace: '', name: logicalClusterObjectName };
   const { status } = (await client.get(logicalClusters, reference)) as LogicalCluster;
   if (status?.phase !== undefined && status.phase !== 'Scheduling') return;
-  const begun = { status: { phase: 'Initializing' } };
-  await client.patch(logicalClusters, reference, 'application/merge-patch+json', begun, { subresource: 'status' });
+  const initializing = { status: { phase: 'Initializing' } };
+  await client.patch(logicalClusters, reference, 'application/merge-patch+json', initializing, {
+    subresource: 'status',
+  });
 }

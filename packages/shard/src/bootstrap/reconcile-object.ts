@@ -8,21 +8,21 @@ import {
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import type { InformerFactory, ObjectClient } from '@multiplane/client';
-import { nextTurn } from '@multiplane/component-base';
+import { yieldToEventLoop } from '@multiplane/component-base';
 
 interface BootstrapModules {
   readonly client: ObjectClient;
   readonly informers: InformerFactory;
 }
 
-/** Replicas that start at the same time do not stay in step for longer. */
+/** Bounds the retries after conflicts with replicas that bootstrap at the same time. */
 const maxAttempts = 10;
 const autoUpdateAnnotation = 'rbac.authorization.kubernetes.io/autoupdate';
 
 /**
- * Brings one object of the bootstrap to what it should at least be: made when missing; missing entries of the given
- * lists are added, what somebody added stays; left alone when its auto-update annotation says `false` (K7.4). Each object
- * has a turn of the event loop: there are hundreds to make at a first start, and where nothing is missing nothing is waited for.
+ * Creates a bootstrap object, or adds missing entries to the given list fields of an existing one; additional entries stay. An
+ * object whose annotation `rbac.authorization.kubernetes.io/autoupdate` is `false` is not changed, as in Kubernetes. Yields to
+ * the event loop once per object, because a first start creates hundreds and an unchanged object needs no other await.
  */
 export async function reconcileObject(
   resource: GroupVersionResource,
@@ -31,7 +31,7 @@ export async function reconcileObject(
   lists: readonly string[],
   { client, informers }: BootstrapModules,
 ): Promise<void> {
-  await nextTurn();
+  await yieldToEventLoop();
   const reference = { cluster, namespace: wanted.metadata.namespace ?? '', name: wanted.metadata.name ?? '' };
   let current: DeepReadonly<KubeObject> | undefined = informers.informer(resource).get(reference);
   for (let attempt = 1; ; attempt++) {
@@ -46,7 +46,7 @@ export async function reconcileObject(
         await client.update(resource, cluster, { ...(structuredClone(current) as KubeObject), ...changes });
       return;
     } catch (error) {
-      // Another replica was first. What it made is as good as ours; what it changed is read again.
+      // Another replica created the same object: done. After a conflict the object is read again.
       if (isStatusError(error, 'AlreadyExists')) return;
       if (!isStatusError(error, 'Conflict') || attempt === maxAttempts) throw error;
       current = await client.get(resource, reference);

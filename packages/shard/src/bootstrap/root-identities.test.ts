@@ -15,7 +15,7 @@ async function read(text: string): Promise<[string, string][]> {
   return [...readRootIdentities(file)];
 }
 
-test('keys of identities are read by export', async () => {
+test('reads identity keys by export', async () => {
   expect(
     await read('identities:\n- export: tenancy.kcp.io\n  identity: abc\n- {export: other, identity: d}\n'),
   ).toEqual([
@@ -26,16 +26,20 @@ test('keys of identities are read by export', async () => {
 });
 
 test.each([
-  ['identities: {}', /has no list "identities"/],
-  ['[1]', /has no list "identities"/],
-  ['identities:\n- export: a\n', /identities\[0\] needs "export" and "identity"/],
-  ['identities:\n- {export: a, identity: b}\n- {export: a, identity: 5}\n', /identities\[1\] needs/],
-  ['identities: [', /cannot be read/],
-])('%j is refused', async (text, why) => {
+  ['identities: {}', /identities\.yaml: identities: must be of type array, got object/],
+  ['[1]', /identities\.yaml: must be of type object, got array/],
+  ['identities:\n- export: a\n', /identities\[0\]\.identity: Required value/],
+  [
+    'identities:\n- {export: a, identity: b}\n- {export: a, identity: 5}\n',
+    /identities\[1\]\.identity: must be a non-empty string, got number/,
+  ],
+  ['identities:\n- {export: "", identity: b}\n', /identities\[0\]\.export: must be a non-empty string/],
+  ['identities: [', /identities\.yaml: yaml: /],
+])('%j is rejected', async (text, why) => {
   await expect(read(text)).rejects.toThrow(why);
 });
 
-test('a file that is not there is told by its flag', () => {
+test('names the flag of a missing file', () => {
   expect(() => readRootIdentities(folder.join('missing'))).toThrow(
     /^--root-identities-file: .*missing cannot be read$/,
   );

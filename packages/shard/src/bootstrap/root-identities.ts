@@ -1,27 +1,40 @@
-import { readFileSync } from 'node:fs';
-import { isJsonObject, parseYaml } from '@multiplane/apimachinery';
-import { OptionError } from '@multiplane/component-base';
+import { parseYaml } from '@multiplane/apimachinery';
+import { ConfigurationDocument, readOptionFile, withOption } from '@multiplane/component-base';
+
+const flag = 'root-identities-file';
+const nonEmpty = { type: 'string', minLength: 1, description: 'a non-empty string' };
+
+interface RootIdentities {
+  readonly identities: readonly { readonly export: string; readonly identity: string }[];
+}
+
+const document = new ConfigurationDocument<RootIdentities>(
+  {
+    schema: {
+      type: 'object',
+      required: ['identities'],
+      properties: {
+        identities: {
+          type: 'array',
+          items: {
+            type: 'object',
+            required: ['export', 'identity'],
+            properties: { export: nonEmpty, identity: nonEmpty },
+          },
+        },
+      },
+    },
+  },
+  { decode: parseYaml },
+);
 
 /**
- * Reads `--root-identities-file` (C12.1, C12.8): keys behind the identities of root's exports, for an installation that has
- * to have the same ones as another. They count where an export has none yet.
+ * Reads `--root-identities-file`: the identity keys of the root workspace's APIExports, by export name, for an installation
+ * that must share identities with another one. A key applies when its export gets its first identity. Throws OptionError.
  */
 export function readRootIdentities(file: string | undefined): ReadonlyMap<string, string> {
-  const identities = new Map<string, string>();
-  if (file === undefined) return identities;
-  let entries: unknown;
-  try {
-    const document = parseYaml(readFileSync(file, 'utf8'));
-    entries = isJsonObject(document) ? document['identities'] : undefined;
-  } catch (cause) {
-    throw new OptionError(`--root-identities-file: ${file} cannot be read`, { cause });
-  }
-  if (!Array.isArray(entries)) throw new OptionError(`--root-identities-file: ${file} has no list "identities"`);
-  for (const [at, entry] of entries.entries()) {
-    const { export: name, identity } = isJsonObject(entry) ? entry : {};
-    if (typeof name !== 'string' || name === '' || typeof identity !== 'string' || identity === '')
-      throw new OptionError(`--root-identities-file: identities[${at}] needs "export" and "identity"`);
-    identities.set(name, identity);
-  }
-  return identities;
+  if (file === undefined) return new Map();
+  const text = readOptionFile(flag, file);
+  const { identities } = withOption(flag, () => document.parse(text, file));
+  return new Map(identities.map(({ export: name, identity }) => [name, identity]));
 }

@@ -4,15 +4,15 @@ import type { UpstreamIdentitySource } from '@multiplane/reverse-proxy';
 import type { ShardOptions } from '../options.ts';
 
 /**
- * Who this shard is to what workspaces are mounted from, and whom it believes there: authorities that everybody knows, and
- * its own. The reference believes anybody.
+ * TLS identity towards mount targets: the client certificate of `--mount-proxy-client-cert-file`, the public root CAs and the
+ * shard's own CA. kcp does not verify the target's certificate.
  */
 export function mountIdentity(
   options: ShardOptions,
   modules: { readonly certificates: CertificateWatcher; readonly rootCa: () => string },
 ): UpstreamIdentitySource {
   const { mountProxyClientCertFile, mountProxyClientKeyFile } = options;
-  return modules.certificates.watch('way to mounts', (read) => ({
+  return modules.certificates.watch('mount proxy', (read) => ({
     ca: [modules.rootCa(), ...rootCertificates],
     ...(mountProxyClientCertFile === undefined || mountProxyClientKeyFile === undefined
       ? {}

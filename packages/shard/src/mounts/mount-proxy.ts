@@ -1,13 +1,13 @@
 import { anonymousUserName, statusErrors, type UserInfo } from '@multiplane/apimachinery';
+import type { Runnable } from '@multiplane/component-base';
 import {
   defaultIdentityHeaderNames,
-  identityHeaders,
-  isLongRunning,
   type Exchange,
   type Filter,
+  identityHeaders,
+  isLongRunning,
   type RequestContext,
-} from '@multiplane/apiserver';
-import type { Runnable } from '@multiplane/component-base';
+} from '@multiplane/generic-server';
 import {
   HeaderFilter,
   mountTarget,
@@ -18,10 +18,10 @@ import {
 } from '@multiplane/reverse-proxy';
 
 interface MountProxyOptions {
-  /** Origins at which this shard itself, or the front-proxy before it, is reached. */
+  /** Origins of this shard and of the front-proxy. */
   readonly ownOrigins: () => readonly string[];
-  /** Whether the other side is shown a certificate, and told who asks. */
-  readonly tellsIdentity: boolean;
+  /** Whether the proxy authenticates with a client certificate and forwards the user in headers. */
+  readonly forwardsIdentity: boolean;
 }
 
 const { user, group, uid, extraPrefix } = defaultIdentityHeaderNames;
@@ -33,18 +33,18 @@ const credentials = new HeaderFilter({
 const identityOnly = new HeaderFilter(identity);
 
 /**
- * Requests for mounted workspaces (C11.6, C11.7), without a front-proxy: they go on to the address of the mount, with
- * what the request has behind its workspace.
+ * Proxies requests for mounted workspaces to the URL of the mount, with the rest of the path (kcp `pkg/server/localproxy.go`).
+ * With a front-proxy, that one does it instead.
  *
- * Tenants write these addresses, so the caller's credentials stay here, unlike in the reference. A server elsewhere is told
- * in headers who asks, when `--mount-proxy-client-cert-file` lets it believe that; else it hears of nobody. An address of
- * this very control plane gets the request as it came, token and all: it knows the caller as well as this shard does.
+ * Tenants choose the URLs, so the caller's credentials are removed, unlike in kcp. An external target gets the user in headers
+ * if `--mount-proxy-client-cert-file` lets it trust them, else no identity. A URL of this control plane gets the request with
+ * its original token, since it authenticates the caller itself.
  */
 export class MountProxy implements Runnable {
   readonly name = 'mounts';
   readonly #options: MountProxyOptions;
   readonly #proxy: ReverseProxy;
-  /** Taken off by authentication; by the headers, which stay the same object under whatever wraps the exchange. */
+  /** Tokens, which authentication removes; keyed by the headers object, which all wrappers of an exchange share. */
   readonly #tokens = new WeakMap<Exchange['headers'], string>();
 
   constructor(options: MountProxyOptions, modules: { readonly identity: UpstreamIdentitySource }) {
@@ -57,7 +57,7 @@ export class MountProxy implements Runnable {
     return this.#proxy.close();
   }
 
-  /** Before authentication: keeps the token of a request that may have to go on with it. */
+  /** Runs before authentication: remembers the token of a request to a mounted workspace. */
   readonly keepToken: Filter = (next) => (context) => {
     const { headers } = context.exchange;
     const token = headers['authorization'];
@@ -65,7 +65,7 @@ export class MountProxy implements Runnable {
     return next(context);
   };
 
-  /** Behind it: sends the requests of mounted workspaces on. */
+  /** Runs after authentication: proxies requests to mounted workspaces. */
   readonly forward: Filter = (next) => (context) => {
     const { mount } = context;
     if (mount === undefined) return next(context);
@@ -73,7 +73,7 @@ export class MountProxy implements Runnable {
     try {
       target = mountTarget(mount.url, mount.rest);
     } catch {
-      throw statusErrors.serviceUnavailable('the workspace is mounted from where it must not be');
+      throw statusErrors.serviceUnavailable('the URL of the workspace mount is not allowed');
     }
     if (target === undefined) throw statusErrors.notFound({ group: 'tenancy.kcp.io', resource: 'workspaces' }, '');
     return this.#send(context, target);
@@ -94,15 +94,15 @@ export class MountProxy implements Runnable {
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
       throw error.status === 503
-        ? statusErrors.serviceUnavailable('what the workspace is mounted from does not answer', 1)
+        ? statusErrors.serviceUnavailable('the target of the workspace mount does not respond', 1)
         : statusErrors.untyped(error.message, error.status);
     }
   }
 
   #identity(caller: UserInfo): string[] {
-    if (!this.#options.tellsIdentity || caller.name === anonymousUserName) return [];
+    if (!this.#options.forwardsIdentity || caller.name === anonymousUserName) return [];
     const headers = identityHeaders(caller, defaultIdentityHeaderNames);
-    if (headers === undefined) throw statusErrors.badRequest('the user name cannot be passed on');
+    if (headers === undefined) throw statusErrors.badRequest('the user name cannot be forwarded in a header');
     return headers;
   }
 }

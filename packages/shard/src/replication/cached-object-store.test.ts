@@ -1,9 +1,10 @@
 import { expect, test } from '@jest/globals';
-import { FakeClock, silentLogger } from '@multiplane/component-base';
+import { silentLogger } from '@multiplane/component-base';
 import { MemoryStorage } from '@multiplane/storage';
-import { StorageReplicaStore } from './storage-replica-store.ts';
+import { StorageCachedObjectStore } from './cached-object-store.ts';
+import { FakeClock } from '@multiplane/testing';
 
-test('a store that does not answer does not keep what follows it from ending', async () => {
+test('stops while the storage does not respond', async () => {
   const clock = new FakeClock();
   const storage = new MemoryStorage();
   const asked = Promise.withResolvers<void>();
@@ -18,7 +19,7 @@ test('a store that does not answer does not keep what follows it from ending', a
       isClosed = true;
     },
   } as unknown as MemoryStorage;
-  const store = new StorageReplicaStore(
+  const store = new StorageCachedObjectStore(
     { shardName: 'here' },
     { open: () => Promise.resolve(silent), clock, logger: silentLogger },
   );
@@ -29,9 +30,9 @@ test('a store that does not answer does not keep what follows it from ending', a
   expect(clock.timers).toBe(0);
 });
 
-test('who waits for replicas that were never read is not kept waiting when it ends', async () => {
+test('rejects waiting calls when it stops before it has synced', async () => {
   const clock = new FakeClock();
-  const store = new StorageReplicaStore(
+  const store = new StorageCachedObjectStore(
     { shardName: 'here' },
     { open: () => Promise.reject(new Error('NATS is away')), clock, logger: silentLogger },
   );

@@ -1,12 +1,13 @@
 import { encodeForStorage } from '@multiplane/apiserver';
-import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
+import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { ObjectReference } from '@multiplane/client';
 import { failureLevel, retry, untilAborted, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
 import {
-  ReplicaConflictError,
+  CachedObjectConflictError,
   replicatedKinds,
-  type KnownReplica,
-  type ReplicaStore,
+  type KnownCachedObject,
+  type CachedObjectStore,
+  type OpenedCachedKind,
   type ReplicatedKind,
 } from '@multiplane/controllers';
 import {
@@ -18,47 +19,60 @@ import {
   type Storage,
 } from '@multiplane/storage';
 import { sweepShard } from './sweep-shard.ts';
-import { digestOf, ReplicaMirror, type MirroredReplica } from './replica-mirror.ts';
+import { digestOf, CachedObjectMirror, type MirroredObject } from './cached-object-mirror.ts';
 
-export interface StorageReplicaStoreOptions {
+export interface StorageCachedObjectStoreOptions {
   readonly shardName: string;
   readonly kinds?: readonly ReplicatedKind[] | undefined;
-  /** Replicas listed at once; 0: all of a kind, for a store where every page costs as much as the whole. */
+  /** Objects per list page; 0: no limit, for a store where each page costs as much as the whole list. */
   readonly pageSize?: number | undefined;
 }
 
-export interface StorageReplicaStoreModules {
-  /** Opens the store; tried again until it can be. */
-  readonly open: () => Promise<ReplicaStorage>;
+export interface StorageCachedObjectStoreModules {
+  /** Opens the store; retried until it succeeds. */
+  readonly open: () => Promise<CachedObjectStorage>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly random?: (() => number) | undefined;
 }
 
-/** The part of a store that is used here; {@link close} gives back what was opened. */
-export type ReplicaStorage = Pick<Storage, 'create' | 'update' | 'delete' | 'list' | 'watch' | 'close'>;
+type MirrorListener = (reference: ObjectReference, isInInitialList: boolean) => void;
+
+/** A kind that {@link StorageCachedObjectStore.open} follows. */
+interface FollowedKind {
+  readonly kind: ReplicatedKind;
+  readonly listeners: Set<MirrorListener>;
+  readonly abort: AbortController;
+  readonly synced: PromiseWithResolvers<void>;
+}
+
+/** The used part of a store; `close` releases what `open` acquired. */
+export type CachedObjectStorage = Pick<Storage, 'create' | 'update' | 'delete' | 'list' | 'watch' | 'close'>;
 
 /**
- * The replicas of one shard in a store that the cache server reads: a JetStream stream, or the embedded one of the same
- * process. Every write names the revision it replaces; after one that failed, the mirror tells what became of the replica.
+ * The cached objects of one shard in the store that the cache server reads: a JetStream stream, or the storage of an embedded
+ * cache server. Every write is a compare-and-set on the revision that the mirror has; after a failed write, the mirror reports
+ * the current state through the watch.
  *
- * Nobody waits for a store that cannot be reached: what is shared is published when it can.
+ * An unreachable store does not block the shard: objects are published once it can be opened.
  */
-export class StorageReplicaStore implements ReplicaStore, Runnable {
-  readonly name = 'replicas';
+export class StorageCachedObjectStore implements CachedObjectStore, Runnable {
+  readonly name = 'cached objects';
   readonly #synced = Promise.withResolvers<void>();
   readonly synced: Promise<void> = this.#synced.promise;
   readonly #ended = Promise.withResolvers<void>();
   readonly ended: Promise<void> = this.#ended.promise;
-  readonly #options: StorageReplicaStoreOptions;
-  readonly #modules: StorageReplicaStoreModules;
-  readonly #mirrors = new Map<string, ReplicaMirror>();
+  readonly #options: StorageCachedObjectStoreOptions;
+  readonly #modules: StorageCachedObjectStoreModules;
+  readonly #mirrors = new Map<string, CachedObjectMirror>();
+  /** Kinds beyond the fixed ones, by the prefix of their keys. */
+  readonly #followed = new Map<string, FollowedKind>();
   readonly #abort = new AbortController();
-  #storage: ReplicaStorage | undefined;
+  #storage: CachedObjectStorage | undefined;
   #running: Promise<void> = Promise.resolve();
   #listener: (kind: ReplicatedKind, reference: ObjectReference, beginning: boolean) => void = () => {};
 
-  constructor(options: StorageReplicaStoreOptions, modules: StorageReplicaStoreModules) {
+  constructor(options: StorageCachedObjectStoreOptions, modules: StorageCachedObjectStoreModules) {
     this.#options = options;
     this.#modules = modules;
     this.ended.catch(() => {});
@@ -79,7 +93,7 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
   async #run(): Promise<void> {
     const { open, clock, logger, random } = this.#modules;
     const { signal } = this.#abort;
-    let storage: ReplicaStorage;
+    let storage: CachedObjectStorage;
     try {
       storage = await retry(
         open,
@@ -88,7 +102,7 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
           max: 10_000,
           signal,
           onRetry: (error, _pause, failures) =>
-            logger[failureLevel(failures)]('what is shared cannot be published yet', { failures, error }),
+            logger[failureLevel(failures)]('failed to open the cache storage', { failures, error }),
         },
         { clock, random },
       );
@@ -97,6 +111,7 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
       throw error;
     }
     this.#storage = storage;
+    for (const followed of this.#followed.values()) this.#follow(followed, storage);
     try {
       const kinds = this.#options.kinds ?? replicatedKinds;
       const running = kinds.map((kind) => this.#mirror(kind, storage));
@@ -110,28 +125,84 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
     }
   }
 
-  #mirror(kind: ReplicatedKind, storage: ReplicaStorage): { mirror: ReplicaMirror; ended: Promise<void> } {
+  open(
+    kind: ReplicatedKind,
+    listener: (reference: ObjectReference, isInInitialList: boolean) => void,
+  ): OpenedCachedKind {
+    const prefix = cacheResourcePrefix(kind, this.#options.shardName);
+    let followed = this.#followed.get(prefix);
+    if (followed === undefined) {
+      followed = { kind, listeners: new Set(), abort: new AbortController(), synced: Promise.withResolvers() };
+      this.#followed.set(prefix, followed);
+      if (this.#storage !== undefined) this.#follow(followed, this.#storage);
+    }
+    const { listeners, abort, synced } = followed;
+    listeners.add(listener);
+    return {
+      synced: synced.promise,
+      list: (cluster) => this.#list(prefix, cluster),
+      close: () => {
+        listeners.delete(listener);
+        if (listeners.size > 0) return;
+        abort.abort();
+        this.#followed.delete(prefix);
+        this.#mirrors.delete(prefix);
+      },
+    };
+  }
+
+  #follow({ kind, listeners, abort, synced }: FollowedKind, storage: CachedObjectStorage): void {
+    const signal = AbortSignal.any([this.#abort.signal, abort.signal]);
+    const onChange = (reference: ObjectReference, isInInitialList: boolean): void => {
+      for (const listener of listeners) listener(reference, isInInitialList);
+    };
+    const { mirror } = this.#mirror(kind, storage, { signal, onChange });
+    mirror.synced.then(synced.resolve, () => undefined);
+  }
+
+  #list(prefix: string, cluster: LogicalClusterName): ObjectReference[] {
+    const start = `${prefix}${cluster}/`;
+    const references: ObjectReference[] = [];
+    for (const key of this.#mirrors.get(prefix)?.keys() ?? []) {
+      const place = key.startsWith(start) ? parseCacheKey(key) : undefined;
+      if (place !== undefined) references.push({ cluster, namespace: place.namespace, name: place.name });
+    }
+    return references;
+  }
+
+  #mirror(
+    kind: ReplicatedKind,
+    storage: CachedObjectStorage,
+    { signal, onChange }: { readonly signal: AbortSignal; readonly onChange: MirrorListener } = {
+      signal: this.#abort.signal,
+      onChange: (reference, beginning) => this.#listener(kind, reference, beginning),
+    },
+  ): { mirror: CachedObjectMirror; ended: Promise<void> } {
     const { clock, logger, random } = this.#modules;
     const prefix = cacheResourcePrefix(kind, this.#options.shardName);
-    const mirror = new ReplicaMirror(
+    const mirror = new CachedObjectMirror(
       { prefix, pageSize: this.#options.pageSize ?? 500 },
       {
         storage,
         clock,
         random,
-        onChange: (reference, beginning) => this.#listener(kind, reference, beginning),
+        onChange,
         onFailure: (error, failures) => {
-          logger[failureLevel(failures)]('reading the replicas of this shard failed', { prefix, failures, error });
+          logger[failureLevel(failures)]('failed to read the cached objects of this shard', {
+            prefix,
+            failures,
+            error,
+          });
         },
       },
     );
     this.#mirrors.set(prefix, mirror);
-    return { mirror, ended: mirror.run(this.#abort.signal) };
+    return { mirror, ended: mirror.run(signal) };
   }
 
-  /** Names of all shards that have replicas. Reads all of them, kind by kind. */
+  /** Names of all shards with cached objects. Lists all objects, kind by kind. */
   async shards(): Promise<ReadonlySet<string>> {
-    await this.#known();
+    await this.#waitUntilSynced();
     const names = new Set<string>();
     for (const kind of this.#options.kinds ?? replicatedKinds) {
       const { items } = await this.#opened().list(cacheResourcePrefix(kind, wildcardShard));
@@ -143,29 +214,29 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
     return names;
   }
 
-  /** Removes every replica of another shard. */
+  /** Deletes all cached objects of another shard. */
   async sweep(shard: string): Promise<void> {
-    await this.#known();
+    await this.#waitUntilSynced();
     await sweepShard(this.#opened(), shard, this.#options.kinds);
   }
 
-  follow(listener: (kind: ReplicatedKind, reference: ObjectReference, beginning: boolean) => void): void {
+  onChange(listener: (kind: ReplicatedKind, reference: ObjectReference, beginning: boolean) => void): void {
     this.#listener = listener;
   }
 
-  known(kind: ReplicatedKind, reference: ObjectReference): MirroredReplica | undefined {
+  get(kind: ReplicatedKind, reference: ObjectReference): MirroredObject | undefined {
     return this.#mirrors.get(cacheResourcePrefix(kind, this.#options.shardName))?.get(this.#keyOf(kind, reference));
   }
 
-  equals(known: KnownReplica, object: DeepReadonly<KubeObject>): boolean {
-    return (known as MirroredReplica).digest === digestOf(encode(object));
+  equals(known: KnownCachedObject, object: DeepReadonly<KubeObject>): boolean {
+    return (known as MirroredObject).digest === digestOf(encode(object));
   }
 
   async put(
     kind: ReplicatedKind,
     reference: ObjectReference,
     object: DeepReadonly<KubeObject>,
-    known: KnownReplica | undefined,
+    known: KnownCachedObject | undefined,
   ): Promise<void> {
     const value = encode(object);
     await this.#write(kind, reference, digestOf(value), (storage, key) =>
@@ -173,7 +244,7 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
     );
   }
 
-  async delete(kind: ReplicatedKind, reference: ObjectReference, known: KnownReplica): Promise<void> {
+  async delete(kind: ReplicatedKind, reference: ObjectReference, known: KnownCachedObject): Promise<void> {
     await this.#write(kind, reference, undefined, (storage, key) => storage.delete(key, known.revision));
   }
 
@@ -181,7 +252,7 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
     kind: ReplicatedKind,
     reference: ObjectReference,
     digest: string | undefined,
-    write: (storage: ReplicaStorage, key: string) => Promise<number>,
+    write: (storage: CachedObjectStorage, key: string) => Promise<number>,
   ): Promise<void> {
     const mirror = this.#mirrorOf(kind);
     const key = this.#keyOf(kind, reference);
@@ -191,21 +262,21 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
       revision = await write(this.#opened(), key);
     } catch (cause) {
       if (!isStorageError(cause, 'KeyExists') && !isStorageError(cause, 'RevisionConflict')) throw cause;
-      throw new ReplicaConflictError(`the replica ${key} is not what it was`, { cause });
+      throw new CachedObjectConflictError(`the cached object ${key} has changed`, { cause });
     } finally {
       mirror.wrote(key, revision);
     }
   }
 
-  /** As {@link synced}, and no longer than this runs: nobody knows whether the store will ever be reached. */
-  async #known(): Promise<void> {
+  /** Waits for {@link synced}; throws when the store stops, because it may never have been reachable. */
+  async #waitUntilSynced(): Promise<void> {
     const { signal } = this.#abort;
     await untilAborted(this.synced, signal);
     signal.throwIfAborted();
   }
 
-  #opened(): ReplicaStorage {
-    if (this.#storage === undefined) throw new Error('nothing may be written before the replicas are known');
+  #opened(): CachedObjectStorage {
+    if (this.#storage === undefined) throw new Error('the cached objects have not synced yet');
     return this.#storage;
   }
 
@@ -213,7 +284,7 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
     return cacheKey(kind, { ...reference, shard: this.#options.shardName });
   }
 
-  #mirrorOf(kind: ReplicatedKind): ReplicaMirror {
+  #mirrorOf(kind: ReplicatedKind): CachedObjectMirror {
     const mirror = this.#mirrors.get(cacheResourcePrefix(kind, this.#options.shardName));
     if (mirror === undefined) throw new TypeError(`${kind.resource}.${kind.group} is not replicated`);
     return mirror;

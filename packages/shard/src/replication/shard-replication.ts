@@ -1,9 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import type { EmbeddedServer } from '@multiplane/apiserver';
 import {
-  AwaitedInformers,
+  InformerSyncTracker,
   emptyInformerSource,
   GlobalInformerSource,
-  LateInformerSource,
+  DeferredInformerSource,
   RemoteInformerFactory,
   RestTransport,
   watchClientConfig,
@@ -18,20 +19,22 @@ import {
   type Runnable,
 } from '@multiplane/component-base';
 import {
+  cachedResourceController,
   logicalClusterObjectName,
   logicalClusters,
   removedShardController,
   replicationController,
+  type CachedResourceModules,
 } from '@multiplane/controllers';
-import { natsTargetOf, type NatsTarget, type Storage } from '@multiplane/storage';
+import { natsTargetOf, type NatsTarget, type Storage, type WatchCache } from '@multiplane/storage';
 import type { ShardOptions } from '../options.ts';
 import { rootShardName } from '../sharding-options.ts';
-import { StorageReplicaStore } from './storage-replica-store.ts';
+import { StorageCachedObjectStore } from './cached-object-store.ts';
 
 export interface ShardReplicationModules {
-  /** What this shard stores. */
+  /** Informers over the storage of this shard. */
   readonly informers: InformerSource;
-  /** Resolves when {@link informers} show every write that was acknowledged before the call. */
+  /** Resolves when {@link informers} reflect every write that was acknowledged before the call. */
   readonly fresh: () => Promise<unknown>;
   readonly certificates: CertificateWatcher;
   readonly clock: Clock;
@@ -41,23 +44,25 @@ export interface ShardReplicationModules {
 const cachePath = '/services/cache/shards/*';
 
 /**
- * A shard's share of replication: what it reads of the others, and what it publishes.
+ * Replication of one shard: reads the cached objects of other shards, and publishes its own.
  *
- *   reads from       the cache server of --cache-kubeconfig, else the one in this process, else nothing
- *   publishes to     the stream of --nats-servers, else the store of the cache server in this process, else nowhere
+ *   reads from       the cache server of --cache-kubeconfig, else the embedded one, else nothing
+ *   publishes to     the stream of --nats-servers, else the storage of the embedded cache server, else nothing
  *
- * {@link globalInformers} are there before the cache server is: readers are wired first.
+ * {@link globalInformers} exist before the embedded cache server, because their readers are wired first.
  */
 export class ShardReplication {
   readonly globalInformers: InformerSource;
-  /** What {@link globalInformers} have of the other shards. */
-  readonly foreign: AwaitedInformers;
-  /** Run as long as the process. */
+  /** The part of {@link globalInformers} that comes from other shards. */
+  readonly remoteInformers: InformerSyncTracker;
+  /** Run for the lifetime of the process, not only during a leader term. */
   readonly runnables: readonly Runnable[];
   readonly #options: ShardOptions;
   readonly #modules: ShardReplicationModules;
-  readonly #cached = new LateInformerSource();
+  readonly #cacheInformers = new DeferredInformerSource();
   readonly #stream: NatsTarget | undefined;
+  /** Cached objects of all shards in this process; undefined without an embedded cache server. */
+  cachedObjects: WatchCache | undefined;
   #bound = false;
   #remote: RemoteInformerFactory | undefined;
   #embedded: Storage | undefined;
@@ -67,15 +72,15 @@ export class ShardReplication {
     this.#modules = modules;
     this.#stream = natsTargetOf(options);
     const clusters = modules.informers.informer(logicalClusters);
-    this.foreign = new AwaitedInformers({ source: this.#cached });
+    this.remoteInformers = new InformerSyncTracker({ source: this.#cacheInformers });
     this.globalInformers = new GlobalInformerSource(
       {
-        ownShard: options.shardName,
-        ownsCluster: (cluster) =>
+        localShard: options.shardName,
+        isLocalCluster: (cluster) =>
           cluster.startsWith('system:') ||
           clusters.get({ cluster, namespace: '', name: logicalClusterObjectName }) !== undefined,
       },
-      { local: modules.informers, cached: this.foreign },
+      { local: modules.informers, cached: this.remoteInformers },
     );
     const { cacheKubeconfig } = options;
     if (cacheKubeconfig === undefined) {
@@ -94,44 +99,52 @@ export class ShardReplication {
     ];
   }
 
-  /** Takes from a server of this process what it has to give. */
-  adopt({ informers, storage }: EmbeddedServer): void {
+  /** Uses the informers and storage of an embedded cache server; embedded servers without them are ignored. */
+  adopt({ informers, storage, cachedObjects }: EmbeddedServer): void {
+    this.cachedObjects ??= cachedObjects;
     if (informers !== undefined && !this.#bound) this.#bind(informers);
     this.#embedded ??= storage;
   }
 
-  /** No further server comes. */
+  /** Call after the last {@link adopt}. */
   complete(): void {
     if (!this.#bound) this.#bind(emptyInformerSource);
     if (this.#open() === undefined && this.#options.cacheKubeconfig !== undefined)
-      this.#modules.logger.warn('nothing is published to other shards: --nats-servers is not given');
+      this.#modules.logger.warn('objects are not published to other shards: --nats-servers is not set');
   }
 
   /**
-   * For readiness: throws while it is not known what the other shards have. A cache server that is away keeps no shard
-   * from serving its own workspaces: writes that depend on the others wait by themselves.
+   * Readiness check: throws until the informers over other shards have synced. An unreachable cache server does not make the
+   * shard unready, since it still serves its own workspaces; writes that depend on other shards wait in admission.
    */
   check(): void {
-    if (this.#remote?.hasFailed !== true) this.foreign.check();
+    if (this.#remote?.hasFailed !== true) this.remoteInformers.check();
   }
 
-  /** The controllers that publish, for one term; over informers that end with it. */
-  controllers(informers: InformerFactory): Runnable[] {
+  /** The publishing controllers for one leader term, over informers of that term. */
+  controllers(
+    informers: InformerFactory,
+    modules: Pick<CachedResourceModules, 'client' | 'servedResource'>,
+  ): Runnable[] {
     const open = this.#open();
     if (open === undefined) return [];
     const { shardName } = this.#options;
     const { fresh, clock, logger } = this.#modules;
-    // Of a stream every page costs as much as the whole.
+    // A page of a stream costs as much as the whole list.
     const pageSize = this.#stream === undefined ? undefined : 0;
-    const store = new StorageReplicaStore({ shardName, pageSize }, { open, clock, logger });
-    const publishing = [store, replicationController({ shardName }, { informers, fresh, store, clock, logger })];
+    const store = new StorageCachedObjectStore({ shardName, pageSize }, { open, clock, logger });
+    const publishing = [
+      store,
+      replicationController({ shardName }, { informers, fresh, store, clock, logger }),
+      ...cachedResourceController({ shardName, randomBytes }, { ...modules, informers, fresh, store, clock, logger }),
+    ];
     if (shardName !== rootShardName) return publishing;
-    return [...publishing, removedShardController({ shardName }, { informers, replicas: store, clock, logger })];
+    return [...publishing, removedShardController({ shardName }, { informers, cachedObjects: store, clock, logger })];
   }
 
   #bind(source: InformerSource): void {
     this.#bound = true;
-    this.#cached.bind(source);
+    this.#cacheInformers.bind(source);
   }
 
   #open(): (() => Promise<Pick<Storage, 'create' | 'update' | 'delete' | 'list' | 'watch' | 'close'>>) | undefined {
@@ -140,13 +153,13 @@ export class ShardReplication {
       return async () => {
         const { openJetStreamStorage } = await import('@multiplane/storage/jetstream');
         return openJetStreamStorage(stream, {
-          onInterruption: logFailures(this.#modules.logger, 'work over NATS was interrupted'),
+          onWatchFailure: logFailures(this.#modules.logger, 'failed to watch NATS'),
         });
       };
     }
     const storage = this.#embedded;
     if (storage === undefined) return undefined;
-    // Whoever opened it closes it.
+    // The embedded cache server closes its storage itself.
     return async () => ({
       create: (key, value, options) => storage.create(key, value, options),
       update: (key, value, expected, options) => storage.update(key, value, expected, options),

@@ -2,8 +2,8 @@ import { replicatedKinds, type ReplicatedKind } from '@multiplane/controllers';
 import { cacheResourcePrefix, isStorageError, type Storage } from '@multiplane/storage';
 
 /**
- * Removes every replica of a shard, kind by kind. What changes meanwhile is looked at again; a shard that goes on
- * publishing is not removed, and not fought.
+ * Deletes all cached objects of a shard, kind by kind. Lists again up to three times for objects that changed meanwhile, and
+ * then gives up: the shard still publishes.
  */
 export async function sweepShard(
   storage: Pick<Storage, 'list' | 'delete'>,

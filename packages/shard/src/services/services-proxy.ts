@@ -1,17 +1,17 @@
 import { anonymousUserName, mastersGroup, statusErrors } from '@multiplane/apimachinery';
+import type { EmbeddedServer } from '@multiplane/apiserver';
 import {
+  type Authorizer,
   defaultIdentityHeaderNames,
+  type Handler,
   identityHeaders,
   isLongRunning,
   parseRequestPath,
-  resolveRequestInfo,
-  withImpersonation,
-  type Authorizer,
-  type EmbeddedServer,
-  type Handler,
   type RequestInfo,
   type RequestPath,
-} from '@multiplane/apiserver';
+  resolveRequestInfo,
+  withImpersonation,
+} from '@multiplane/generic-server';
 import { HeaderFilter, ReverseProxy, UpstreamError, type UpstreamIdentitySource } from '@multiplane/reverse-proxy';
 import type { RequestChains } from '../wiring/request-chain.ts';
 
@@ -21,9 +21,9 @@ interface ServicesProxyOptions {
 }
 
 interface ServicesProxyModules {
-  /** Who the shard is to the virtual workspaces: a certificate whose word on users they take. */
+  /** TLS identity: a client certificate that the server trusts for identity headers. */
   readonly identity: UpstreamIdentitySource;
-  /** A chain like the shard's own, with other endpoints. */
+  /** Builds a handler chain with the shard's filters and other endpoints. */
   readonly chain: RequestChains['other'];
 }
 
@@ -35,10 +35,10 @@ const credentials = new HeaderFilter({
   prefixes: ['impersonate-', extraPrefix],
 });
 
-/** Who may do what there is the virtual workspaces' business. */
-const everybody: Authorizer = { authorize: () => Promise.resolve({ decision: 'allow', reason: '' }) };
-/** Outside of any workspace nobody but these may act as somebody else. */
-const masters: Authorizer = {
+/** The virtual workspaces authorize their requests themselves. */
+const allowAll: Authorizer = { authorize: () => Promise.resolve({ decision: 'allow', reason: '' }) };
+/** Outside of workspaces, only `system:masters` may impersonate. */
+const mastersOnly: Authorizer = {
   authorize: (attributes) =>
     Promise.resolve({
       decision: attributes.user.groups.includes(mastersGroup) ? 'allow' : 'noOpinion',
@@ -47,33 +47,33 @@ const masters: Authorizer = {
 };
 
 /**
- * Virtual workspaces outside of this process (C1.5, 19): a request below `/services/` is authenticated here and goes on
- * to their server, which is told who makes it. Everything streams; a watch lasts as long as the client wants.
+ * Proxies requests below `/services/` to an external virtual workspace server (kcp `pkg/server/virtual.go`). The shard
+ * authenticates them and forwards the user in headers. Bodies and watches are streamed.
  */
 export function servicesProxy(options: ServicesProxyOptions, modules: ServicesProxyModules): EmbeddedServer {
   const url = new URL(options.url);
   const proxy = new ReverseProxy({}, { identity: modules.identity });
   const forward: Handler = async ({ exchange, info, user: caller }) => {
     const headers = caller.name === anonymousUserName ? [] : identityHeaders(caller, defaultIdentityHeaderNames);
-    if (headers === undefined) throw statusErrors.badRequest('the user name cannot be passed on');
+    if (headers === undefined) throw statusErrors.badRequest('the user name cannot be forwarded in a header');
     try {
       await proxy.forward(exchange, { url, headers, dropHeaders: credentials, longRunning: isLongRunning(info) });
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
       throw error.status === 503
-        ? statusErrors.serviceUnavailable('the virtual workspaces do not answer', 1)
+        ? statusErrors.serviceUnavailable('the virtual workspaces do not respond', 1)
         : statusErrors.untyped(error.message, error.status);
     }
   };
   const handle = modules.chain(
-    { classify, authorizer: everybody, impersonation: withImpersonation({ authorizer: masters }) },
+    { classify, authorizer: allowAll, impersonation: withImpersonation({ authorizer: mastersOnly }) },
     forward,
   );
   return {
     pathPrefix,
     runnables: [
       {
-        name: 'way to the virtual workspaces',
+        name: 'virtual workspace proxy',
         start: async () => {},
         stop: () => proxy.close(),
       },
@@ -82,7 +82,7 @@ export function servicesProxy(options: ServicesProxyOptions, modules: ServicesPr
   };
 }
 
-/** What is asked for behind the last `/clusters/<x>`, so that a watch is known as one. */
+/** Parses the path behind the last `/clusters/<x>`, so that watches count as long-running requests. */
 function classify(method: string, target: RequestPath): RequestInfo {
   const at = target.path.lastIndexOf(clusterSegment);
   if (at < 0) return resolveRequestInfo(method, target, undefined);

@@ -10,18 +10,18 @@ import {
 import type { ShardClients } from './shard-clients.ts';
 
 /**
- * Writes on a Workspace that its logical cluster is on this shard (C5.8): here when the Workspace is here, else by way of
- * the front-proxy. A Workspace that is gone needs nothing; without somebody to ask the front-proxy as, nothing is told.
+ * Annotates the owning Workspace of a logical cluster with this shard after a move: directly if the Workspace is on this shard,
+ * else through the front-proxy. Does nothing if the Workspace is deleted, or without an identity for the front-proxy.
  */
-export async function tellOwnerOfMove(
+export async function notifyOwnerOfMove(
   owner: NonNullable<LogicalCluster['spec']>['owner'],
   options: { readonly shardName: string },
   modules: { readonly clients: ShardClients; readonly client: ObjectClient; readonly informers: InformerSource },
 ): Promise<void> {
   if (owner?.resource !== workspaces.resource || !isLogicalClusterName(owner.cluster)) return;
   const reference = { cluster: owner.cluster, namespace: '', name: owner.name };
-  const isHere = modules.informers.informer(workspaces).get(reference) !== undefined;
-  const client = isHere ? modules.client : modules.clients.external;
+  const isLocal = modules.informers.informer(workspaces).get(reference) !== undefined;
+  const client = isLocal ? modules.client : modules.clients.external;
   const annotations = {
     [shardAnnotation]: options.shardName,
     [shardHashAnnotation]: shardHash(options.shardName),
@@ -31,7 +31,7 @@ export async function tellOwnerOfMove(
       metadata: { ...(owner.uid === undefined ? {} : { uid: owner.uid }), annotations },
     });
   } catch (error) {
-    // Another one of that name is not the owner: its uid conflicts.
+    // Conflict: a different Workspace with the same name exists, so its UID does not match.
     if (!isStatusError(error, 'NotFound') && !isStatusError(error, 'Conflict')) throw error;
   }
 }

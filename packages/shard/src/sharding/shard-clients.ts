@@ -14,18 +14,18 @@ import type { ShardOptions } from '../options.ts';
 
 interface Modules {
   readonly certificates: CertificateWatcher;
-  /** Of the whole installation. */
+  /** Replicated kinds of all shards. */
   readonly globalInformers: InformerSource;
-  /** Writes on this shard, with every right. */
+  /** The loopback client of this shard. */
   readonly local: ObjectClient;
 }
 
-/** A shard that does not answer must not hold a worker: whoever asked tries again later. */
-const silenceMs = 10_000;
+/** An unresponsive shard must not block a controller worker; the caller retries later. */
+const idleTimeoutMs = 10_000;
 
 /**
- * Clients of a shard for the other servers (C11.5), each in the name of the identity meant for it: made when first used,
- * kept as long as the URL stays the same, and always with the certificates that lie in the files now.
+ * Clients for other shards and the front-proxy, each with the identity of its kubeconfig flag. A client is created on first use
+ * and recreated when the URL of its shard changes; certificates follow their files.
  */
 export class ShardClients implements Runnable {
   readonly name = 'clients of other shards';
@@ -37,7 +37,7 @@ export class ShardClients implements Runnable {
   constructor(options: ShardOptions, modules: Modules) {
     this.#options = options;
     this.#modules = modules;
-    // A file that cannot be used is told at the start, not when it is first needed.
+    // Invalid files fail the start, not the first use.
     for (const [file, context] of [
       [options.rootShardKubeconfigFile, shardContext],
       [adminFile(options), undefined],
@@ -48,23 +48,26 @@ export class ShardClients implements Runnable {
 
   async start(): Promise<void> {}
 
-  /** Cuts off what is under way, so that nobody waits for a server that is silent. */
+  /** Aborts requests in flight, so that shutdown does not wait for an unresponsive server. */
   async stop(): Promise<void> {
     for (const { transport } of this.#transports.values()) transport.close();
   }
 
-  /** The root shard, with every right: this one, or the one of `--root-shard-kubeconfig-file`. */
+  /** Client with full rights for the root shard: the loopback client, or that of `--root-shard-kubeconfig-file`. */
   get root(): ObjectClient {
     const file = this.#options.rootShardKubeconfigFile;
     return file === undefined ? this.#modules.local : this.#client('root', this.#config(file, shardContext));
   }
 
-  /** True where {@link admin} has somebody to be. */
-  mayUse(shard: string): boolean {
+  /** Whether {@link admin} has an identity for the shard. */
+  canReach(shard: string): boolean {
     return shard === this.#options.shardName || adminFile(this.#options) !== undefined;
   }
 
-  /** A shard at its own URL, as the logical-cluster-admin or else as `--shard-kubeconfig-file` says. Throws NotFound for a shard that is not known. */
+  /**
+   * Client for a shard at its base URL, as the logical cluster admin, else as `--shard-kubeconfig-file`. Throws NotFound for
+   * an unknown shard.
+   */
   admin(shard: string): ObjectClient {
     if (shard === this.#options.shardName) return this.#modules.local;
     const file = adminFile(this.#options);
@@ -77,13 +80,13 @@ export class ShardClients implements Runnable {
     return this.#client(`shard ${shard}`, withServer(config, url), url);
   }
 
-  /** Whatever shard a logical cluster is on, by way of the front-proxy; undefined when there is no such identity. */
+  /** Client for logical clusters on any shard, through the front-proxy; undefined without an identity for it. */
   get external(): ObjectClient | undefined {
     const file = this.#options.externalLogicalClusterAdminKubeconfig;
     return file === undefined ? undefined : this.#client('external', this.#config(file));
   }
 
-  /** The way of {@link external}, for paths that are no objects. */
+  /** The transport of {@link external}, for requests that are not for objects. */
   get externalTransport(): RestTransport | undefined {
     const file = this.#options.externalLogicalClusterAdminKubeconfig;
     return file === undefined ? undefined : this.#transport('external', this.#config(file));
@@ -103,7 +106,7 @@ export class ShardClients implements Runnable {
     let known = this.#transports.get(key);
     if (known === undefined || known.url !== url) {
       known?.transport.close();
-      known = { url, transport: new RestTransport({ config, userAgent: 'multiplane-shard', silenceMs }) };
+      known = { url, transport: new RestTransport({ config, userAgent: 'multiplane-shard', idleTimeoutMs }) };
       this.#transports.set(key, known);
     }
     return known.transport;
@@ -124,14 +127,14 @@ export class ShardClients implements Runnable {
   }
 }
 
-/** Who writes on other shards; the file for peers is an administrator's, so the identity made for it comes first. */
+/** The logical cluster admin has fewer rights than the identity of `--shard-kubeconfig-file`, so it takes precedence. */
 const adminFile = (options: ShardOptions): string | undefined =>
   options.logicalClusterAdminKubeconfig ?? options.shardKubeconfigFile;
 
-/** What a shard takes from the kubeconfig of another one where that has it (C12.1). */
+/** The context of a kubeconfig that addresses a shard without a workspace path; used if the file has it. */
 const shardContext = 'shard-base';
 
-/** The same identity at another server. The result is the same object as long as the settings are. */
+/** Replaces the server. Returns the same object while the configuration is unchanged, which keeps connections alive. */
 function withServer(config: () => ClientConfig, server: string): () => ClientConfig {
   let from: ClientConfig | undefined;
   let result: ClientConfig | undefined;

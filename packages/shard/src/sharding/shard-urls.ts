@@ -1,13 +1,13 @@
 import type { ShardOptions } from '../options.ts';
 
-/** What a Shard says of where it is (C2.5). */
+/** The URLs in the spec of a Shard. */
 export interface ShardUrls {
   readonly baseURL: string;
   readonly externalURL: string;
   readonly virtualWorkspaceURL: string;
 }
 
-/** Each falls back on the base URL, and that on where this process listens (C12.8). */
+/** Each URL defaults to the base URL, and that to the address of the listener. */
 export function shardUrls(options: ShardOptions, port: number): ShardUrls {
   const baseURL =
     options.shardBaseUrl ?? `https://${options.externalHostname ?? reachableHost(options.bindAddress)}:${port}`;
@@ -18,7 +18,7 @@ export function shardUrls(options: ShardOptions, port: number): ShardUrls {
   };
 }
 
-/** A host that a client on this machine can use for an address to listen on. */
+/** The host with which a client on this machine reaches a listen address. */
 function reachableHost(address: string): string {
   if (address === '0.0.0.0') return '127.0.0.1';
   if (address === '::') return '[::1]';

@@ -14,21 +14,21 @@ const at = (cluster: LogicalClusterName): ObjectReference => ({
   name: logicalClusterObjectName,
 });
 
-/** How long a shard may take to say what became of a new logical cluster; after that it is asked. */
+/** How long another shard delays its response to wait for the outcome of a new logical cluster. */
 const waitSeconds = 5;
 
 interface Modules {
   readonly clients: ShardClients;
   readonly local: ObjectClient;
   readonly lister: Lister<LogicalCluster>;
-  /** Resolves when {@link lister} shows every write that was acknowledged before the call. */
+  /** Resolves when {@link lister} reflects every write that was acknowledged before the call. */
   readonly fresh: () => Promise<unknown>;
 }
 
 /**
- * LogicalClusters wherever they are (C5.1): on this shard in process; elsewhere made at the shard's own URL, and read and
- * deleted by way of the front-proxy, which knows where they really are. When that does not know them, or is away, the
- * shard itself is asked: only its word counts for one that is not there.
+ * Access to LogicalClusters on any shard. Local ones are accessed in process. Remote ones are created at the base URL of their
+ * shard, and read and deleted through the front-proxy, which knows their current shard. If the front-proxy fails or does not
+ * find one, the shard is asked directly; only its NotFound is authoritative.
  */
 export class ShardedLogicalClusters implements LogicalClusterAccess {
   readonly #shardName: string;
@@ -42,14 +42,14 @@ export class ShardedLogicalClusters implements LogicalClusterAccess {
     return shard === this.#shardName;
   }
 
-  known(shard: string, cluster: LogicalClusterName): DeepReadonly<LogicalCluster> | undefined {
+  cached(shard: string, cluster: LogicalClusterName): DeepReadonly<LogicalCluster> | undefined {
     return this.isLocal(shard) ? this.#modules.lister.get(at(cluster)) : undefined;
   }
 
   async get(shard: string, cluster: LogicalClusterName): Promise<DeepReadonly<LogicalCluster> | undefined> {
     const { lister, fresh, clients } = this.#modules;
     if (this.isLocal(shard)) {
-      // The lister may be a moment behind: what it does not show yet is waited for.
+      // A miss may be a stale read: wait until the lister is current.
       const known = lister.get(at(cluster));
       if (known !== undefined) return known;
       await fresh();
@@ -60,10 +60,10 @@ export class ShardedLogicalClusters implements LogicalClusterAccess {
       try {
         return await external.get(logicalClusters, at(cluster));
       } catch {
-        // A proxy may not have heard of it yet, or be away: the shard tells, or fails in its turn.
+        // The front-proxy may be down, or not know the logical cluster yet: ask the shard.
       }
     }
-    return present(clients.admin(shard), cluster);
+    return getIfPresent(clients.admin(shard), cluster);
   }
 
   async create(shard: string, cluster: LogicalClusterName, object: LogicalCluster): Promise<LogicalCluster> {
@@ -78,14 +78,14 @@ export class ShardedLogicalClusters implements LogicalClusterAccess {
       try {
         return await external.delete(logicalClusters, at(cluster));
       } catch {
-        // As above; what is gone by now is not found there either.
+        // As above; if it was deleted meanwhile, the shard returns NotFound.
       }
     }
     return clients.admin(shard).delete(logicalClusters, at(cluster));
   }
 }
 
-async function present(client: ObjectClient, cluster: LogicalClusterName): Promise<LogicalCluster | undefined> {
+async function getIfPresent(client: ObjectClient, cluster: LogicalClusterName): Promise<LogicalCluster | undefined> {
   try {
     return await client.get(logicalClusters, at(cluster));
   } catch (error) {

@@ -6,16 +6,16 @@ import {
   type StatusError,
 } from '@multiplane/apimachinery';
 
-/** A resource as messages name it. */
+/** A resource as error messages name it. */
 interface Resource {
   readonly group: string;
   readonly resource: string;
 }
 
 /**
- * Where the objects of a virtual resource are served: the one URL among those of an endpoint slice's status that belongs
- * to this shard (C9.3, 6). Any kind may be such a slice; the contract is `status.endpoints[].url` alone. Throws the 500
- * that the consumer of the resource is told.
+ * The URL that serves the objects of a virtual resource: the one URL of an endpoint slice's status that begins with the
+ * virtual workspace URL of this shard (kcp pkg/endpointslice). Any kind may be such a slice; the contract is
+ * `status.endpoints[].url` alone. Throws StatusError 500 when there is none or more than one.
  */
 export function endpointUrl(slice: DeepReadonly<KubeObject>, ownPrefix: string, resource: Resource): URL {
   const status = slice['status'];

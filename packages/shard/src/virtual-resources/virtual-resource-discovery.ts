@@ -1,7 +1,7 @@
 import { apiVersionOf, isJsonObject, type GroupVersion, type JsonObject } from '@multiplane/apimachinery';
 import type { Clock } from '@multiplane/component-base';
 
-/** What may be done with a resource and its subresources at their endpoint. */
+/** The verbs of a resource and of its subresources at their endpoint. */
 export interface VirtualVerbs {
   readonly resource: readonly string[];
   /** By name: `status`, `scale`. */
@@ -9,37 +9,38 @@ export interface VirtualVerbs {
 }
 
 export interface VirtualResourceDiscoveryOptions {
-  /** How long an answer is believed, in milliseconds. */
+  /** TTL of a cached discovery document, in milliseconds. */
   readonly ttl: number;
 }
 
 export interface VirtualResourceDiscoveryModules {
   readonly clock: Clock;
-  /** The JSON that an endpoint answers to a GET; fails where it answers none. */
+  /** Sends a GET to an endpoint and returns the JSON body; rejects on any other response. */
   readonly get: (url: URL) => Promise<JsonObject>;
 }
 
-interface Remembered {
+interface CachedDocument {
   readonly until: number;
   readonly document: Promise<JsonObject>;
 }
 
-const maxRemembered = 1_024;
+const maxCachedDocuments = 1_024;
 
 /**
- * Which verbs a virtual resource has is for its endpoint to say (C9.4). The answer is asked for once by all who want it
- * and believed for a while, so that discovery of many workspaces is not one request each; a failure is not remembered.
+ * The verbs of a virtual resource, as the discovery document of its endpoint lists them. Requests for the same document
+ * share one upstream request, whose response is cached for a TTL, so that discovery of many workspaces is not one request
+ * each; a failure is not cached.
  */
 export class VirtualResourceDiscovery {
   readonly #options: VirtualResourceDiscoveryOptions;
   readonly #modules: VirtualResourceDiscoveryModules;
-  readonly #remembered = new Map<string, Remembered>();
+  readonly #documents = new Map<string, CachedDocument>();
   constructor(options: VirtualResourceDiscoveryOptions, modules: VirtualResourceDiscoveryModules) {
     this.#options = options;
     this.#modules = modules;
   }
 
-  /** Undefined: the endpoint does not serve the resource. Rejects when it cannot be asked. */
+  /** Returns undefined if the endpoint does not serve the resource. Rejects when the endpoint is unavailable. */
   async verbs(endpoint: URL, version: GroupVersion, resource: string): Promise<VirtualVerbs | undefined> {
     const document = await this.#document(endpoint, version);
     const entries = Array.isArray(document['resources']) ? document['resources'].filter(isJsonObject) : [];
@@ -58,18 +59,18 @@ export class VirtualResourceDiscovery {
     const base = endpoint.href.replace(/\/+$/, '');
     const url = new URL(`${base}/clusters/*/apis/${apiVersionOf(version)}`);
     const now = this.#modules.clock.monotonic();
-    const known = this.#remembered.get(url.href);
-    if (known !== undefined && known.until > now) return known.document;
+    const cached = this.#documents.get(url.href);
+    if (cached !== undefined && cached.until > now) return cached.document;
     const document = this.#modules.get(url);
     const entry = { until: now + this.#options.ttl, document };
-    this.#remembered.delete(url.href);
-    for (const oldest of this.#remembered.keys()) {
-      if (this.#remembered.size < maxRemembered) break;
-      this.#remembered.delete(oldest);
+    this.#documents.delete(url.href);
+    for (const oldest of this.#documents.keys()) {
+      if (this.#documents.size < maxCachedDocuments) break;
+      this.#documents.delete(oldest);
     }
-    this.#remembered.set(url.href, entry);
+    this.#documents.set(url.href, entry);
     document.catch(() => {
-      if (this.#remembered.get(url.href) === entry) this.#remembered.delete(url.href);
+      if (this.#documents.get(url.href) === entry) this.#documents.delete(url.href);
     });
     return document;
   }

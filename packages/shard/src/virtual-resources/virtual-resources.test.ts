@@ -1,17 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
-import {
-  defaultIdentityHeaderNames,
-  resolveRequestInfo,
-  parseRequestPath,
-  type Exchange,
-  type RequestContext,
-} from '@multiplane/apiserver';
-import { FakeClock } from '@multiplane/component-base';
-import { HeaderFilter, UpstreamError, type ForwardTarget } from '@multiplane/reverse-proxy';
+import type { JsonObject, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import type { ResourceRequest } from '@multiplane/apiserver';
+import type { Informer } from '@multiplane/client';
+import { parseRequestPath, resolveRequestInfo, type Exchange, type RequestContext } from '@multiplane/generic-server';
 import { endpointUrl } from './endpoint-url.ts';
 import { VirtualResourceDiscovery } from './virtual-resource-discovery.ts';
 import { VirtualResourceProxy } from './virtual-resource-proxy.ts';
+import { FakeClock } from '@multiplane/testing';
 
 const slice = (status: unknown): KubeObject => ({
   apiVersion: 'cache.kcp.io/v1alpha1',
@@ -54,52 +49,71 @@ describe('the endpoint of a virtual resource', () => {
       { endpoints: [{ url: `${own}/a` }, { url: `${own}/b` }] },
       `error resolving resource: ambiguous URLs [${own}/a ${own}/b] with prefix "${own}"`,
     ],
-  ])('is told to be missing by what is wrong with it: %s', (_what, status, message) => {
+  ])('is reported missing with the reason: %s', (_what, status, message) => {
     expect(() => endpointUrl(slice(status), own, cowboys)).toThrow(`Internal error occurred: ${message}`);
   });
 });
 
 describe('a request for a virtual resource', () => {
-  const contextOf = (url: string): RequestContext => {
-    const target = parseRequestPath(url);
-    return {
-      exchange: { url, method: 'GET', headers: {} } as unknown as Exchange,
-      info: resolveRequestInfo('GET', target, target.cluster),
-      user: { name: 'ann', uid: '7', groups: ['team'], extra: { scope: ['x'] } },
-    } as unknown as RequestContext;
+  const virtual = {
+    export: { cluster: 'provider' as LogicalClusterName, name: 'cowboys', path: 'root:provider' },
+    exportIdentity: 'e'.repeat(64),
+    identityHash: 'c'.repeat(64),
+    reference: { apiGroup: 'cache.kcp.io', kind: 'CachedResourceEndpointSlice', name: 'cowboys' },
   };
-  const proxyTo = (forward: (target: ForwardTarget) => Promise<void>): VirtualResourceProxy =>
-    new VirtualResourceProxy(
-      { virtualWorkspaceUrl: () => own, identityHeaders: defaultIdentityHeaderNames },
-      {
-        proxy: { forward: (_exchange, target) => forward(target) },
-        dropHeaders: new HeaderFilter({ names: ['authorization'] }),
-      },
-    );
 
-  test('goes on to the endpoint for its own logical cluster, in the name of its user with the rights of the shard', async () => {
-    const sent: ForwardTarget[] = [];
-    const proxy = proxyTo(async (target) => void sent.push(target));
-    await proxy.forward(
-      contextOf('/clusters/abc/apis/wildwest.dev/v1/namespaces/d/cowboys?watch=1&labelSelector=a%3Db'),
-      at(`${own}/services/replication/x/y`),
-    );
-    expect(sent).toMatchObject([
+  function proxied(found: KubeObject | undefined) {
+    const requests: { readonly user: string; readonly url: string }[] = [];
+    const lister = { get: () => found } as unknown as Informer;
+    const proxy = new VirtualResourceProxy(
+      { virtualWorkspaceUrl: () => own },
       {
-        url: new URL(`${own}/services/replication/x/y`),
-        path: '/clusters/abc/apis/wildwest.dev/v1/namespaces/d/cowboys?watch=1&labelSelector=a%3Db',
-        longRunning: true,
-        headers: ['X-Remote-User', 'ann', 'X-Remote-Uid', '7', 'X-Remote-Group', 'system:masters'],
+        globalInformers: { informer: <T extends KubeObject>() => lister as unknown as Informer<T> },
+        findEndpointSlice: async () => 'not found',
+        resolver: {},
       },
-    ]);
+    );
+    proxy.adopt({
+      pathPrefix: '/services/',
+      runnables: [],
+      handle: async () => {},
+      dispatch: async (_exchange, user, url) => void requests.push({ user: user.name, url }),
+    });
+    return { proxy, requests };
+  }
+
+  function requestFor(path: string): ResourceRequest {
+    const info = resolveRequestInfo('GET', parseRequestPath(path), 'consumer' as LogicalClusterName);
+    const user = { name: 'alice', uid: '', groups: [], extra: {} };
+    const exchange = { url: path, destroy: () => {} } as unknown as Exchange;
+    const context = { exchange, info, user } as unknown as RequestContext;
+    const definition = { resource: 'cowboys' } as unknown as ResourceRequest['definition'];
+    const cluster = 'consumer' as LogicalClusterName;
+    return { context, definition, cluster, namespace: '', name: '', subresource: '' };
+  }
+
+  test('goes on to the endpoint of this shard, for its logical cluster, in the name of the caller', async () => {
+    const { proxy, requests } = proxied(at('https://other/x', `${own}/services/replication/provider/cowboys`));
+    await proxy.handle(requestFor('/apis/wildwest.dev/v1/cowboys?limit=5'), virtual);
+    const url = `/services/replication/provider/cowboys:${'e'.repeat(64)}/clusters/consumer/apis/wildwest.dev/v1/cowboys?limit=5`;
+    expect(requests).toEqual([{ user: 'alice', url }]);
   });
 
-  test('is refused with 503 when nobody answers there', async () => {
-    const proxy = proxyTo(() => Promise.reject(new UpstreamError('unreachable')));
-    await expect(proxy.forward(contextOf('/clusters/abc/apis/wildwest.dev/v1/cowboys'), at(own))).rejects.toMatchObject(
-      {
-        code: 503,
-      },
+  test('is answered before this shard has published its endpoint when the slice is valid on every shard', async () => {
+    const conditions = ['ResourceValid', 'APIExportValid', 'PartitionValid'].map((type) => ({ type, status: 'True' }));
+    const { proxy, requests } = proxied(slice({ conditions }));
+    await proxy.handle(requestFor('/apis/wildwest.dev/v1/cowboys/a'), virtual);
+    expect(requests[0]?.url).toContain('/services/replication/provider/cowboys:');
+    const { proxy: partitioned } = proxied(slice({ conditions, shardSelector: 'region=north' }));
+    await expect(partitioned.handle(requestFor('/apis/wildwest.dev/v1/cowboys/a'), virtual)).rejects.toThrow(
+      'error resolving resource',
+    );
+  });
+
+  test('is refused with the name of an endpoint slice that is gone', async () => {
+    const { proxy } = proxied(undefined);
+    await expect(proxy.handle(requestFor('/apis/wildwest.dev/v1/cowboys'), virtual)).rejects.toThrow(
+      'error resolving resource: cachedresourceendpointslices.cache.kcp.io "cowboys" not found',
     );
   });
 });

@@ -1,8 +1,8 @@
-import { configuredAudit, type AuditOptions } from '@multiplane/apiserver';
 import type { Clock, Logger } from '@multiplane/component-base';
+import { type AuditOptions, auditFromOptions } from '@multiplane/generic-server';
 import type { LogicalClusterIndex } from '../logical-cluster-index.ts';
 
-/** The audit of a shard as its flags say, with what kcp tells of each request (C14.3); undefined without a policy. */
+/** Auditing with kcp's annotations of the logical cluster; undefined without an audit policy. */
 export function shardAudit(
   options: AuditOptions,
   modules: {
@@ -11,9 +11,9 @@ export function shardAudit(
     readonly logger: Logger;
     readonly writeOut: (text: string) => void;
   },
-): ReturnType<typeof configuredAudit> {
+): ReturnType<typeof auditFromOptions> {
   const { clusters, ...others } = modules;
-  return configuredAudit(options, {
+  return auditFromOptions(options, {
     ...others,
     annotationsOf: ({ info: { cluster } }): Record<string, string> =>
       cluster === undefined || cluster === '*'

@@ -1,21 +1,21 @@
 import { failureLevel, untilAborted, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
 import { openWatchCache, type Storage } from '@multiplane/storage';
 
-/** Values come into memory at the latest so long after the start. */
-const latestFillMs = 30_000;
+/** The values are read at the latest this long after the start. */
+const maxLoadDelayMs = 30_000;
 
 /**
- * The watch cache of a shard, and when its values come into memory (ADR 67):
+ * The watch cache of a shard, and when it reads its values (docs/adr/0067-key-index-snapshot.md):
  *
- *   opened     keys are known soon; a value is read when somebody asks for it
- *   serving    the shard answers: all values are read now, in the order of the files
- *   filled     nobody waits for a file any more: the shard is ready, and its controllers begin
+ *   opened     the keys are loaded; a value is read on first use
+ *   serving    requests are answered: all values are read now, in the order in which the files hold them
+ *   loaded     no read waits for a file: the shard is ready, and its controllers start
  */
 export class CachedStore {
   readonly cache: ReturnType<typeof openWatchCache>;
-  /** Rejects when a value cannot be read, which is found after the start; never resolves. */
-  readonly unreadable: Promise<never>;
-  /** Controllers look at everything: that is read faster as a whole than one by one. */
+  /** Rejects when reading a value fails after the start; never resolves. */
+  readonly readFailure: Promise<never>;
+  /** Waits for all values: controllers list everything, and reading in file order is faster than value by value. */
   readonly loading: Runnable;
   readonly #serving = Promise.withResolvers<void>();
 
@@ -32,28 +32,31 @@ export class CachedStore {
         storage,
         clock,
         onError: (error, what, failures) => logger[failureLevel(failures)]('watch cache', { what, failures, error }),
-        // Nothing may wait for ever for values before there is a listener.
-        whenToFill: Promise.race([this.#serving.promise, clock.sleep(latestFillMs, signal).catch(() => undefined)]),
+        // The bound covers a start that needs values before requests are served.
+        loadValuesAfter: Promise.race([
+          this.#serving.promise,
+          clock.sleep(maxLoadDelayMs, signal).catch(() => undefined),
+        ]),
       },
     );
     this.cache = cache;
-    this.unreadable = new Promise<never>((_, reject) => void cache.filled.catch(reject));
-    // Nobody may have begun to wait for it when the cache is closed.
-    this.unreadable.catch(() => undefined);
+    this.readFailure = new Promise<never>((_, reject) => void cache.valuesLoaded.catch(reject));
+    // Closing the cache before the lifecycle awaits this promise must not cause an unhandled rejection.
+    this.readFailure.catch(() => undefined);
     this.loading = {
       name: 'values of the store',
-      start: () => untilAborted(cache.filled, signal),
+      start: () => untilAborted(cache.valuesLoaded, signal),
       stop: async () => undefined,
     };
   }
 
-  /** Requests are answered from now on. */
-  serving(): void {
+  /** Reads all values from now on; called once requests are served. */
+  loadValues(): void {
     this.#serving.resolve();
   }
 
-  /** For the health of the shard; throws while somebody might wait for a value. */
+  /** Health check: throws while a read may still wait for a value. */
   check(): void {
-    if (!this.cache.isReady() || !this.cache.isFilled()) throw new Error('the watch cache is not ready');
+    if (!this.cache.isReady() || !this.cache.areValuesLoaded()) throw new Error('the watch cache is not ready');
   }
 }

@@ -1,51 +1,35 @@
-import type { DefinitionResolver, LoopbackClient, ObjectReader, ObjectStore } from '@multiplane/apiserver';
-import { apiBindings, type ResourceDefinition } from '@multiplane/apis';
-import { LeaderElector, type InformerFactory, type InformerSource } from '@multiplane/client';
-import { logFailures, type Clock, type Logger } from '@multiplane/component-base';
-import type { LegacyTokenIssuer } from '@multiplane/controllers';
-import type { WatchCache } from '@multiplane/storage';
-import type { BindingIndex } from '../api-sharing/binding-index.ts';
-import type { ClaimLabels } from '../api-sharing/claim-labels.ts';
+import { apiBindings } from '@multiplane/apis';
+import { LeaderElector } from '@multiplane/client';
+import { logFailures } from '@multiplane/component-base';
 import { ClaimedObjects } from '../api-sharing/claimed-objects.ts';
-import type { ShardReplication } from '../cache/shard-replication.ts';
-import { ClusterContent } from '../cluster-content.ts';
 import { ElectedControllers } from '../elected-controllers.ts';
 import { shardControllers } from '../install-controllers.ts';
-import { systemAdminCluster, type LogicalClusterIndex } from '../logical-cluster-index.ts';
+import { systemAdminCluster } from '../logical-cluster-index.ts';
+import { LogicalClusterContentDeleter } from '../logical-cluster-content-deleter.ts';
 import type { ShardOptions } from '../options.ts';
 import type { ShardClients } from '../sharding/shard-clients.ts';
+import type { ShardUrls } from '../sharding/shard-urls.ts';
+import { servedResource } from '../virtual-resources/served-resource.ts';
+import type { AccessControl } from './access-control.ts';
+import type { Infrastructure } from './infrastructure.ts';
+import type { ReadPath } from './read-path.ts';
+import type { WritePath } from './write-path.ts';
 
-interface Modules {
-  /** Of this process among the replicas of the shard. */
+interface Modules extends Infrastructure, ReadPath, AccessControl, WritePath {
+  /** Identity of this process among the replicas of the shard. */
   readonly identity: string;
-  readonly cache: WatchCache;
-  readonly reader: ObjectReader;
-  readonly resolver: DefinitionResolver;
-  readonly builtIn: readonly ResourceDefinition[];
-  readonly clusters: LogicalClusterIndex;
-  readonly bindings: BindingIndex;
-  readonly claimLabels: ClaimLabels;
-  readonly store: ObjectStore;
-  /** Writes from inside, with every right. */
-  readonly client: LoopbackClient;
   readonly clients: ShardClients;
-  readonly informers: InformerFactory;
-  readonly globalInformers: InformerSource;
-  readonly replication: ShardReplication;
-  readonly issuer: LegacyTokenIssuer;
-  readonly externalUrl: () => string;
-  readonly rootCa: () => string;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  readonly urls: () => ShardUrls;
 }
 
-/** The controllers of the shard, which one of its replicas runs. */
+/** The controllers of the shard; with leader election, one of its replicas runs them. */
 export function electedControllers(options: ShardOptions, modules: Modules): ElectedControllers {
-  const { cache, reader, resolver, builtIn, claimLabels, store, client, replication } = modules;
+  const { cache, reader, resolver, builtIn, clusters, bindings, claimLabels, store } = modules;
+  const { client, clients, clock, logger, replication, authentication, rootCa, urls } = modules;
   return new ElectedControllers({
     informers: modules.informers,
     globalInformers: modules.globalInformers,
-    logger: modules.logger,
+    logger,
     elector: options.enableLeaderElection ? leaderElector(options, modules) : undefined,
     make: (informers, globalInformers) => [
       ...shardControllers(
@@ -53,32 +37,44 @@ export function electedControllers(options: ShardOptions, modules: Modules): Ele
           shardName: options.shardName,
           mounts: options.features.enabled('WorkspaceMounts'),
           virtualWorkspaceUrls: options.features.enabled('EnableDeprecatedAPIExportVirtualWorkspacesUrls'),
-          externalUrl: modules.externalUrl,
-          rootCa: modules.rootCa,
+          externalUrl: () => urls().externalURL,
+          rootCa,
         },
         {
-          ...modules,
           informers,
           globalInformers,
+          client,
+          clients,
+          clock,
+          logger,
+          resolver,
+          clusters,
+          bindings,
+          builtIn,
+          issuer: authentication.serviceAccountTokens,
           createBinding: (cluster, binding, creator) =>
             (creator === undefined ? client : client.as(creator)).create(apiBindings, cluster, binding, {
               keepsStatus: true,
-              unread: true,
+              discardResult: true,
             }),
-          createWhole: (resource, cluster, object) => client.create(resource, cluster, object, { keepsStatus: true }),
-          updateWhole: (resource, cluster, object) =>
-            client.update(resource, cluster, object, { keepsStatus: true, unread: true }),
+          createWithStatus: (resource, cluster, object) =>
+            client.create(resource, cluster, object, { keepsStatus: true }),
+          updateWithStatus: (resource, cluster, object) =>
+            client.update(resource, cluster, object, { keepsStatus: true, discardResult: true }),
           claimedObjects: new ClaimedObjects({ cache, reader, resolver, labels: claimLabels }),
-          content: new ClusterContent({ store, resolver, builtIn }),
+          content: new LogicalClusterContentDeleter({ store, resolver, builtIn }),
           fresh: () => cache.freshRevision(),
         },
       ),
-      ...replication.controllers(informers),
+      ...replication.controllers(informers, {
+        client,
+        servedResource: (cluster, resource) => servedResource(resolver, cluster, resource),
+      }),
     ],
   });
 }
 
-/** The lease under which one replica of the shard runs its controllers (C5.0). */
+/** The lease whose holder runs the controllers of the shard; its name and timing follow kcp's `pkg/server/options`. */
 function leaderElector(options: ShardOptions, { identity, client, clock, logger }: Modules): LeaderElector {
   const { leaderElectionNamespace: namespace, leaderElectionName: name } = options;
   return new LeaderElector(
@@ -94,7 +90,7 @@ function leaderElector(options: ShardOptions, { identity, client, clock, logger 
     {
       client,
       clock,
-      onFailure: logFailures(logger, 'the lease of the controllers cannot be had'),
+      onFailure: logFailures(logger, 'failed to acquire the controller lease'),
     },
   );
 }

@@ -1,82 +1,79 @@
 import {
-  buildChain,
   buildHandlerChain,
-  clusterOfToken,
-  defaultHandlerChainOptions,
   discoveryHandler,
   openapiHandler,
-  outerApplication,
   resourceHandler,
   reviewHandlers,
   WatchHub,
-  versionInfo,
-  withImpersonation,
-  withStarting,
-  type AuditModules,
-  type ConnectionTable,
-  type DefinitionResolver,
-  type ChainModules,
-  type Draining,
-  type EdgeExchange,
-  type Handler,
   type HandlerChainModules,
-  type RequestAuthenticator,
-  type RequestMetrics,
-  type Starting,
 } from '@multiplane/apiserver';
 import { tokenRequestKind } from '@multiplane/apis';
-import type { Clock, HealthChecks, Logger, MetricsRegistry } from '@multiplane/component-base';
-import { hasBegun, logicalClusters } from '@multiplane/controllers';
+import { hasLeftScheduling, logicalClusters } from '@multiplane/controllers';
+import {
+  withStartupGate,
+  type AuditModules,
+  buildChain,
+  clusterOfToken,
+  defaultHandlerChainOptions,
+  nonResourceEndpoints,
+  versionInfo,
+  withImpersonation,
+  type ChainModules,
+  type ConnectionTable,
+  type Draining,
+  type ServerExchange,
+  type Handler,
+  type RequestAuthenticator,
+  type StartupGate,
+} from '@multiplane/generic-server';
 import { impersonationPolicy } from '../authentication/impersonation-policy.ts';
-import type { ShardAuthentication } from '../authentication/shard-authentication.ts';
-import type { ShardAuthorization } from '../authorization/shard-authorization.ts';
 import type { HomeWorkspaces } from '../home-workspaces.ts';
 import type { MountProxy } from '../mounts/mount-proxy.ts';
 import type { InactiveClusters } from '../inactive-clusters.ts';
-import type { LogicalClusterIndex } from '../logical-cluster-index.ts';
-import type { LogicalClusterWaits } from '../logical-cluster-waits.ts';
 import type { ShardOptions } from '../options.ts';
+import type { VirtualResourceProxy } from '../virtual-resources/virtual-resource-proxy.ts';
+import type { AccessControl } from './access-control.ts';
+import type { Infrastructure } from './infrastructure.ts';
+import type { ReadPath } from './read-path.ts';
 import type { WritePath } from './write-path.ts';
 
-interface Modules extends Pick<WritePath, 'store' | 'decoder'> {
-  readonly version: string;
-  readonly externalUrl: () => string;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly health: HealthChecks;
-  readonly registry: MetricsRegistry;
-  readonly metrics: RequestMetrics;
-  readonly draining: Draining;
-  readonly starting: Starting;
+/** Filters with state of their own. */
+export interface RequestFilters {
   readonly connections: ConnectionTable;
-  readonly authentication: ShardAuthentication;
-  readonly authorization: ShardAuthorization;
-  readonly clusters: LogicalClusterIndex;
-  readonly waits: LogicalClusterWaits;
-  readonly resolver: DefinitionResolver;
+  /** Ends long-running requests at shutdown. */
+  readonly draining: Draining;
+  /** Refuses requests during start-up. */
+  readonly starting: StartupGate;
+  /** Absent without an audit policy. */
   readonly audit: AuditModules | undefined;
   readonly inactive: InactiveClusters;
-  /** Absent: workspaces are not mounted. */
+  /** Absent without the feature gate WorkspaceMounts. */
   readonly mounts: MountProxy | undefined;
-  /** On the shard that has them. */
+  /** Absent on all shards but the root shard, and without `--enable-home-workspaces`. */
   readonly home: HomeWorkspaces | undefined;
 }
 
-type Answer = (exchange: EdgeExchange) => Promise<void>;
-
-/** Chains of the same stages; each result answers every exchange and never rejects. */
-export interface RequestChains {
-  /** The shard's own endpoints, behind its own authenticator or that of a server which answers for its callers. */
-  readonly shard: (authenticator?: RequestAuthenticator) => Answer;
-  /** Other endpoints, with stages of their own. */
-  readonly other: (own: Partial<ChainModules>, endpoints: Handler) => Answer;
+interface Modules extends Infrastructure, ReadPath, AccessControl, WritePath, RequestFilters {
+  readonly virtualResources: VirtualResourceProxy;
+  /** Version of this program. */
+  readonly version: string;
+  readonly externalUrl: () => string;
 }
 
-/** The way of a request from authentication to the endpoints. */
+type ExchangeHandler = (exchange: ServerExchange) => Promise<void>;
+
+/** Chains with the same filters; each result answers every exchange and never rejects. */
+export interface RequestChains {
+  /** The shard's own endpoints, behind its own authenticator or that of an embedded server that dispatches requests. */
+  readonly shard: (authenticator?: RequestAuthenticator) => ExchangeHandler;
+  /** Other endpoints behind the same filters; `own` replaces some of them. */
+  readonly other: (own: Partial<ChainModules>, endpoints: Handler) => ExchangeHandler;
+}
+
+/** The handler chain: filters → authentication → audit → impersonation → authorization → endpoints. */
 export function requestChain(options: ShardOptions, modules: Modules): RequestChains {
-  const { authentication, authorization, clock, logger, metrics, resolver, store, decoder } = modules;
+  const { authentication, authorization, clock, logger, metrics, resolver, mounts } = modules;
   const version = versionInfo(modules.version);
-  const keySet = authentication.serviceAccountTokens.keySet();
   const chainOptions = {
     ...defaultHandlerChainOptions,
     requestTimeoutMs: options.requestTimeout,
@@ -93,72 +90,85 @@ export function requestChain(options: ShardOptions, modules: Modules): RequestCh
     authenticator: authentication.requests,
     audit: modules.audit,
     beforeAuthentication: [
-      withStarting(modules.starting),
+      withStartupGate(modules.starting),
       modules.inactive.filter,
-      ...(modules.mounts === undefined ? [] : [modules.mounts.keepToken]),
+      ...(mounts === undefined ? [] : [mounts.keepToken]),
     ],
-    afterAuthentication: modules.mounts === undefined ? [] : [modules.mounts.forward],
+    afterAuthentication: mounts === undefined ? [] : [mounts.forward],
     beforeAuthorization: modules.home === undefined ? [] : [modules.home.filter],
-    onRefused: (error) => logger.debug('credentials refused', { error }),
+    onAuthenticationFailure: (error) => logger.debug('credentials refused', { error }),
     authorizer: authorization.requests,
     resolvePath: (path) => Promise.resolve(modules.clusters.resolve(path)),
     clusterOfRequest: clusterOfToken,
     impersonation: withImpersonation({ authorizer: authorization.reviews, policy: impersonationPolicy }),
     resolver,
-    resources: resourceHandler(
-      {},
-      {
-        resolver,
-        store,
-        decoder,
-        authorizer: authorization.requests,
-        createHandlers: reviewHandlers(
-          {
-            audiences: options.apiAudiences,
-            now: () => clock.now(),
-            ...(options.serviceAccountMaxTokenExpiration > 0
-              ? { maxTokenExpirationSeconds: Math.floor(options.serviceAccountMaxTokenExpiration / 1000) }
-              : {}),
-          },
-          {
-            authorizer: authorization.reviews,
-            rules: authorization.rules,
-            tokens: authentication.tokens,
-            serviceAccountTokens: authentication.serviceAccountTokens,
-            serviceAccounts: authentication.serviceAccounts,
-          },
-        ),
-        // The owner of a logical cluster on another shard learns with its create what became of it.
-        outcomes: new Map([
-          [
-            `${logicalClusters.group}/${logicalClusters.resource}`,
-            async ({ cluster }, ms, signal) => (await modules.waits.until(cluster, hasBegun, ms, signal)) !== undefined,
-          ],
-        ]),
-        hub: new WatchHub({}, { clock }),
-        clock,
-        random: Math.random,
-        connectKind: () => tokenRequestKind,
-      },
-    ),
+    resources: resourceEndpoints(options, modules),
     discovery: discoveryHandler({}, { resolver }),
     openapi: openapiHandler({ version: version.gitVersion }, { resolver, clock }),
-    outer: outerApplication({
-      health: modules.health,
-      registry: modules.registry,
-      metrics,
-      logger,
-      version,
-      issuer: {
-        openIdConfiguration: () =>
-          authentication.serviceAccountTokens.discoveryDocument(`${modules.externalUrl()}/openid/v1/jwks`),
-        jwks: () => keySet,
-      },
-    }),
+    outer: serverEndpoints(version, modules),
   };
   return {
     shard: (authenticator = authentication.requests) =>
       buildHandlerChain(chainOptions, { ...chainModules, authenticator }),
     other: (own, endpoints) => buildChain(chainOptions, { ...chainModules, ...own }, endpoints),
   };
+}
+
+/** Reads and writes of objects, and the review kinds that are answered without storage. */
+function resourceEndpoints(options: ShardOptions, modules: Modules): Handler {
+  const { authentication, authorization, clock, resolver, store, decoder, waiter } = modules;
+  const { serviceAccountMaxTokenExpiration: maxExpirationMs } = options;
+  return resourceHandler({
+    resolver,
+    store,
+    decoder,
+    authorizer: authorization.requests,
+    virtualResources: (request, virtual) => modules.virtualResources.handle(request, virtual),
+    createHandlers: reviewHandlers(
+      {
+        audiences: options.apiAudiences,
+        now: () => clock.now(),
+        ...(maxExpirationMs > 0 ? { maxTokenExpirationSeconds: Math.floor(maxExpirationMs / 1000) } : {}),
+      },
+      {
+        authorizer: authorization.reviews,
+        rules: authorization.rules,
+        tokens: authentication.tokens,
+        serviceAccountTokens: authentication.serviceAccountTokens,
+        serviceAccounts: authentication.serviceAccounts,
+      },
+    ),
+    // Another shard that creates a LogicalCluster here may wait for its outcome within the same request.
+    outcomes: new Map([
+      [
+        `${logicalClusters.group}/${logicalClusters.resource}`,
+        async ({ cluster }, ms, signal) => (await waiter.until(cluster, hasLeftScheduling, ms, signal)) !== undefined,
+      ],
+    ]),
+    hub: new WatchHub({}, { clock }),
+    clock,
+    random: Math.random,
+    connectKind: () => tokenRequestKind,
+  });
+}
+
+/** Health, metrics, version and the OpenID documents of the service account issuer. */
+function serverEndpoints(
+  version: ReturnType<typeof versionInfo>,
+  modules: Modules,
+): ReturnType<typeof nonResourceEndpoints> {
+  const { health, registry, metrics, logger, externalUrl } = modules;
+  const { serviceAccountTokens } = modules.authentication;
+  const keySet = serviceAccountTokens.keySet();
+  return nonResourceEndpoints({
+    health,
+    registry,
+    metrics,
+    logger,
+    version,
+    issuer: {
+      openIdConfiguration: () => serviceAccountTokens.discoveryDocument(`${externalUrl()}/openid/v1/jwks`),
+      jwks: () => keySet,
+    },
+  });
 }

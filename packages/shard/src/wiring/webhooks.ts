@@ -1,26 +1,27 @@
 import { randomUUID } from 'node:crypto';
-import { ConversionReviewer, ObjectConversions, WebhookClient, type DecodedObjects } from '@multiplane/apiserver';
+import { ConversionReviewer, type DecodedObjects, ObjectConversions } from '@multiplane/apiserver';
 import type { Clock, Runnable } from '@multiplane/component-base';
+import { WebhookClient } from '@multiplane/generic-server';
 import type { ShardOptions } from '../options.ts';
 import { webhookPolicy } from '../webhook-options.ts';
 
-/** Objects kept in versions that webhooks made of them. */
+/** Bytes of cached conversion results. */
 const convertedBytes = 32 * 1024 * 1024;
 
 export interface Webhooks {
-  /** Whatever a tenant's object names is called with this one: it keeps to the policy of addresses. */
+  /** Client for the webhooks of tenants; it enforces the address policy. */
   readonly client: WebhookClient;
   readonly conversions: ObjectConversions;
   readonly runnable: Runnable;
 }
 
-/** Webhooks that tenants name, and what they are asked for. */
+/** The client for tenants' webhooks, and conversion through them. */
 export function shardWebhooks(
   options: Pick<ShardOptions, 'webhookAllowedNetworks' | 'webhookDeniedNetworks'>,
   { decoded, clock }: { readonly decoded: DecodedObjects; readonly clock: Clock },
 ): Webhooks {
   const client = new WebhookClient({}, { policy: webhookPolicy(options), clock });
-  const reviewer = new ConversionReviewer({}, { client, newUid: () => randomUUID() });
+  const reviewer = new ConversionReviewer({ client, newUid: () => randomUUID() });
   return {
     client,
     conversions: new ObjectConversions({ maxBytes: convertedBytes }, { decoded, reviewer }),

@@ -1,12 +1,12 @@
 import { CompactedError, MemoryStorage, type Storage, type WatchBatch } from '@multiplane/storage';
 
-/** A store of replicas that can be lost altogether: it is empty then, counts from the beginning, and says that history is gone. */
-export class SharedStore implements Storage {
+/** A cache storage that can lose all data: it is empty then, revisions restart, and watches fail with Compacted. */
+export class LossyStorage implements Storage {
   #inner = new MemoryStorage();
   #lost = Promise.withResolvers<never>();
-  /** Writes that took place. */
+  /** Number of committed writes. */
   writes = 0;
-  /** Told of every replica that was put. */
+  /** Called for every created or updated object. */
   onPut: (key: string, value: Buffer) => void = () => {};
 
   constructor() {
@@ -55,5 +55,5 @@ export class SharedStore implements Storage {
   close: Storage['close'] = () => this.#inner.close();
 }
 
-/** What becomes of a write. */
-export type Fate = 'done' | 'refused' | 'unanswered' | 'late';
+/** The injected outcome of a write. */
+export type WriteOutcome = 'done' | 'refused' | 'unanswered' | 'late';

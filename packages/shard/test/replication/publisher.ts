@@ -10,23 +10,23 @@ import {
   type WatchBatch,
   type WatchCache,
 } from '@multiplane/storage';
-import { StorageReplicaStore } from '../storage-replica-store.ts';
-import type { Fate } from './shared-store.ts';
+import { StorageCachedObjectStore } from '../../src/replication/cached-object-store.ts';
+import type { WriteOutcome } from './lossy-storage.ts';
 
-/** The way of one process to the store of replicas: writes meet their fates, and nothing passes once the process is dead. */
-class FaultyWay {
+/** The connection of one process to the cache storage: injects write outcomes, and never resolves after {@link kill}. */
+class FaultInjectingStorage {
   readonly storage: Storage;
-  readonly #fates: Fate[];
+  readonly #outcomes: WriteOutcome[];
   #dead = false;
 
-  constructor(inner: Storage, fates: readonly Fate[]) {
-    this.#fates = [...fates];
+  constructor(inner: Storage, outcomes: readonly WriteOutcome[]) {
+    this.#outcomes = [...outcomes];
     const write =
       <P extends unknown[]>(operation: (...parameters: P) => Promise<number>) =>
       (...parameters: P): Promise<number> =>
         this.#write(String(parameters[0]), () => operation(...parameters));
     this.storage = new Proxy(inner, {
-      get: (target, name: keyof Storage) => {
+      get: (target, name: string): unknown => {
         if (name === 'create' || name === 'update' || name === 'delete')
           return write((target[name] as (...parameters: unknown[]) => Promise<number>).bind(target));
         const value: unknown = Reflect.get(target, name, target);
@@ -41,19 +41,19 @@ class FaultyWay {
 
   async #write(key: string, operation: () => Promise<number>): Promise<number> {
     if (this.#dead) return new Promise(() => {});
-    const fate = this.#fates.shift() ?? 'done';
-    if (fate === 'refused') throw new StorageUnavailableError('scripted');
-    if (fate === 'late') for (let turn = 0; turn < 3; turn++) await nextTurn();
+    const outcome = this.#outcomes.shift() ?? 'done';
+    if (outcome === 'refused') throw new StorageUnavailableError('scripted');
+    if (outcome === 'late') for (let tick = 0; tick < 3; tick++) await nextMacrotask();
     const revision = await operation();
-    if (fate === 'unanswered') throw new OutcomeUnknownError(key, new Error('scripted'));
+    if (outcome === 'unanswered') throw new OutcomeUnknownError(key, new Error('scripted'));
     if (this.#dead) return new Promise(() => {});
     return revision;
   }
 }
 
-/** One process that publishes what one shard shares, until it is killed. */
+/** One process that publishes the objects of one shard, until it is killed. */
 export class Publisher {
-  readonly #way: FaultyWay;
+  readonly #connection: FaultInjectingStorage;
   readonly #cache: WatchCache;
   readonly #runnables: readonly Runnable[];
   #paused: Promise<void> = Promise.resolve();
@@ -63,14 +63,14 @@ export class Publisher {
     options: {
       readonly shardName: string;
       readonly kinds: readonly ReplicatedKind[];
-      readonly fates?: readonly Fate[];
+      readonly outcomes?: readonly WriteOutcome[];
       readonly pageSize?: number;
     },
     modules: { readonly local: Storage; readonly shared: Storage; readonly clock: Clock },
   ) {
-    const { shardName, kinds, fates = [], pageSize } = options;
+    const { shardName, kinds, outcomes = [], pageSize } = options;
     const { local, shared, clock } = modules;
-    this.#way = new FaultyWay(shared, fates);
+    this.#connection = new FaultInjectingStorage(shared, outcomes);
     const delayed = async function* (
       this: Publisher,
       ...parameters: Parameters<Storage['watch']>
@@ -80,19 +80,19 @@ export class Publisher {
         yield batch;
       }
     }.bind(this);
-    // Others may write to the store of the shard, too: it must be asked what the present is.
+    // Other processes write to the storage of the shard, too, so the current revision must be read from it.
     const kept = new Proxy(unclosed(local), {
-      get: (target, name: keyof Storage) => {
+      get: (target, name: string): unknown => {
         if (name === 'watch') return delayed;
-        return name === 'localRevision' ? undefined : target[name];
+        return name === 'localRevision' ? undefined : Reflect.get(target, name);
       },
     });
     this.#cache = openWatchCache({}, { storage: kept, clock, onError: () => {} });
     const reader = new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 * 1024 }) });
-    const informers = new CacheInformerFactory({}, { cache: this.#cache, reader, builtIn: builtInResources() });
-    const store = new StorageReplicaStore(
+    const informers = new CacheInformerFactory({ cache: this.#cache, reader, builtIn: builtInResources() });
+    const store = new StorageCachedObjectStore(
       { shardName, kinds, pageSize },
-      { open: async () => unclosed(this.#way.storage), clock, logger: silentLogger, random: () => 0.5 },
+      { open: async () => unclosed(this.#connection.storage), clock, logger: silentLogger, random: () => 0.5 },
     );
     const controller = replicationController(
       { shardName, kinds },
@@ -105,7 +105,7 @@ export class Publisher {
     for (const runnable of this.#runnables) await runnable.start();
   }
 
-  /** From now on it hears nothing of its shard's store, until {@link resume}. */
+  /** Delays watch events of the shard's storage until {@link resume}. */
   pause(): void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#paused = promise;
@@ -116,25 +116,25 @@ export class Publisher {
     this.#resume();
   }
 
-  /** Ends without finishing anything. */
+  /** Stops without completing writes in flight. */
   kill(): void {
-    this.#way.kill();
+    this.#connection.kill();
     this.resume();
     for (const runnable of this.#runnables) void runnable.stop();
     void this.#cache.close();
   }
 }
 
-export function nextTurn(): Promise<void> {
+export function nextMacrotask(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
   });
 }
 
-/** A store that outlives the process, as it does when the process is a real one. */
+/** A storage whose `close` does nothing: it outlives the simulated process. */
 export function unclosed(storage: Storage): Storage {
   return new Proxy(storage, {
-    get: (target, name: keyof Storage) => {
+    get: (target, name: string): unknown => {
       if (name === 'close') return async () => {};
       const value: unknown = Reflect.get(target, name, target);
       return typeof value === 'function' ? (value.bind(target) as unknown) : value;

@@ -1,8 +1,7 @@
 import { CacheInformerFactory, DecodedObjects, encodeForStorage, ObjectReader } from '@multiplane/apiserver';
 import { apiVersionOf, type KubeObject } from '@multiplane/apimachinery';
 import { builtInResources } from '@multiplane/apis';
-import { FakeClock } from '@multiplane/component-base';
-import { currentMark, isReplicated, replicaOf, type ReplicatedKind } from '@multiplane/controllers';
+import { replicateAnnotationOf, isReplicated, toCachedObject, type ReplicatedKind } from '@multiplane/controllers';
 import {
   builtInPrefix,
   cacheKey,
@@ -13,8 +12,9 @@ import {
   type Storage,
 } from '@multiplane/storage';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
-import { nextTurn, Publisher, unclosed } from './publisher.ts';
-import { SharedStore, type Fate } from './shared-store.ts';
+import { nextMacrotask, Publisher, unclosed } from './publisher.ts';
+import { LossyStorage, type WriteOutcome } from './lossy-storage.ts';
+import { FakeClock } from '@multiplane/testing';
 
 export const policies: ReplicatedKind = {
   group: 'admissionregistration.k8s.io',
@@ -25,32 +25,32 @@ export const clusterRoles: ReplicatedKind = {
   group: 'rbac.authorization.k8s.io',
   version: 'v1',
   resource: 'clusterroles',
-  marked: true,
-  ofSharedClusters: true,
+  onlyAnnotated: true,
+  onlyInReplicatedClusters: true,
 };
 export const logicalClusters: ReplicatedKind = {
   group: 'core.kcp.io',
   version: 'v1alpha1',
   resource: 'logicalclusters',
-  marked: true,
+  onlyAnnotated: true,
 };
-export const worldKinds: readonly ReplicatedKind[] = [policies, clusterRoles, logicalClusters];
+export const harnessKinds: readonly ReplicatedKind[] = [policies, clusterRoles, logicalClusters];
 const kindNames: Readonly<Record<string, string>> = {
   validatingadmissionpolicies: 'ValidatingAdmissionPolicy',
   clusterroles: 'ClusterRole',
   logicalclusters: 'LogicalCluster',
 };
 
-export interface Place {
+export interface ObjectLocation {
   readonly kind: ReplicatedKind;
   readonly cluster: string;
   readonly name: string;
 }
 
-/** Shards with stores of their own, the processes that publish for them, and the one store they publish to. */
-export class ReplicatedWorld {
+/** Shards with storages of their own, their publishing processes, and the common cache storage. */
+export class ReplicationHarness {
   readonly clock = new FakeClock();
-  readonly shared = new SharedStore();
+  readonly shared = new LossyStorage();
   readonly #shards: ReadonlyMap<string, Storage>;
   readonly #publishers = new Map<string, Publisher>();
 
@@ -59,7 +59,12 @@ export class ReplicatedWorld {
   }
 
   /** Creates or replaces an object of a shard. */
-  async put(shard: string, place: Place, metadata: Partial<KubeObject['metadata']>, content: unknown): Promise<void> {
+  async put(
+    shard: string,
+    place: ObjectLocation,
+    metadata: Partial<KubeObject['metadata']>,
+    content: unknown,
+  ): Promise<void> {
     const { kind, cluster, name } = place;
     const value = encodeForStorage({
       apiVersion: apiVersionOf(kind),
@@ -81,17 +86,17 @@ export class ReplicatedWorld {
     else await storage.update(key, value, current.revision);
   }
 
-  async remove(shard: string, place: Place): Promise<void> {
+  async remove(shard: string, place: ObjectLocation): Promise<void> {
     const storage = this.storageOf(shard);
     const current = await storage.get(localKey(place));
     if (current !== undefined) await storage.delete(current.key, current.revision);
   }
 
-  /** A process of a shard; several may have different names. */
-  async start(shard: string, process: string, fates: readonly Fate[] = []): Promise<void> {
+  /** Starts a process of a shard; several run under different names. */
+  async start(shard: string, process: string, outcomes: readonly WriteOutcome[] = []): Promise<void> {
     this.kill(shard, process);
     const publisher = new Publisher(
-      { shardName: shard, kinds: worldKinds, fates },
+      { shardName: shard, kinds: harnessKinds, outcomes },
       { local: this.storageOf(shard), shared: this.shared, clock: this.clock },
     );
     this.#publishers.set(`${shard}/${process}`, publisher);
@@ -103,7 +108,7 @@ export class ReplicatedWorld {
     this.#publishers.delete(`${shard}/${process}`);
   }
 
-  /** A process that hears nothing of its shard, and one that does again. */
+  /** Delays the watch events of a process until {@link resumeAll}. */
   pause(shard: string, process: string): void {
     this.#publishers.get(`${shard}/${process}`)?.pause();
   }
@@ -117,45 +122,45 @@ export class ReplicatedWorld {
     this.#publishers.clear();
   }
 
-  /** Lets time go on until nothing is written for longer than anything waits. */
-  async rest(): Promise<void> {
+  /** Advances the clock until nothing was written for longer than the longest delay. */
+  async settle(): Promise<void> {
     for (let quiet = 0; quiet < 4;) {
       const { writes } = this.shared;
       await this.clock.advance(20_000);
-      for (let turn = 0; turn < 5; turn++) await nextTurn();
+      for (let tick = 0; tick < 5; tick++) await nextMacrotask();
       quiet = this.shared.writes === writes ? quiet + 1 : 0;
     }
   }
 
-  /** What the cache holds: content by key. */
-  async replicas(): Promise<Map<string, string>> {
+  /** The content of the cache by key. */
+  async cachedObjects(): Promise<Map<string, string>> {
     const { items } = await this.shared.list('/cache/');
     return new Map(items.map(({ key, value }) => [key, value.toString()]));
   }
 
-  /** What the invariant says it must hold. */
-  async union(): Promise<Map<string, string>> {
-    const union = new Map<string, string>();
+  /** The content that the invariant requires. */
+  async expectedObjects(): Promise<Map<string, string>> {
+    const expected = new Map<string, string>();
     for (const [shard, storage] of this.#shards) {
       const cache = openWatchCache({}, { storage: unclosed(storage), clock: this.clock, onError: () => {} });
       await cache.ready;
       const reader = new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 * 1024 }) });
-      const informers = new CacheInformerFactory({}, { cache, reader, builtIn: builtInResources() });
+      const informers = new CacheInformerFactory({ cache, reader, builtIn: builtInResources() });
       const isShared = (cluster: LogicalClusterName): boolean =>
-        currentMark(
+        replicateAnnotationOf(
           informers.informer(logicalClusters).get({ cluster, namespace: '', name: 'cluster' }) ?? unmarked,
         ) !== '';
-      for (const kind of worldKinds) {
+      for (const kind of harnessKinds) {
         for (const object of informers.informer(kind).list()) {
           const cluster = object.metadata.annotations?.['kcp.io/cluster'] as LogicalClusterName;
           if (!isReplicated(kind, cluster, object, isShared)) continue;
           const key = cacheKey(kind, { shard, cluster, namespace: '', name: object.metadata.name as string });
-          union.set(key, encodeForStorage(replicaOf(shard, object) as KubeObject).toString());
+          expected.set(key, encodeForStorage(toCachedObject(shard, object) as KubeObject).toString());
         }
       }
       await cache.close();
     }
-    return new Map([...union].sort(([a], [b]) => (a < b ? -1 : 1)));
+    return new Map([...expected].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
   storageOf(shard: string): Storage {
@@ -170,7 +175,7 @@ const localPrefix = ({ group, resource }: ReplicatedKind): string =>
 
 const unmarked: KubeObject = { apiVersion: 'v1', kind: 'None', metadata: {} };
 
-const localKey = ({ kind, cluster, name }: Place): string =>
+const localKey = ({ kind, cluster, name }: ObjectLocation): string =>
   objectKey(localPrefix(kind), {
     cluster: cluster as LogicalClusterName,
     namespace: '',

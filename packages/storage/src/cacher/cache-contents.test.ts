@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { CacheContents } from './cache-contents.ts';
 import type { CachedEntry } from './cached-entry.ts';
 import { EventWindow } from './event-window.ts';
-import { OrderedTree } from './ordered-tree.ts';
+import { OrderedTree } from '../ordered-tree.ts';
 import { ValueSlabs } from './value-slabs.ts';
 
 const mib = 1024 * 1024;
@@ -10,7 +10,7 @@ const valueSize = 2048;
 const key = (i: number): string => `/registry/core/configmaps/a/${String(i).padStart(6, '0')}`;
 const valueOf = (i: number, version: number): Buffer => Buffer.alloc(valueSize, `${i}.${version};`);
 
-test('under churn memory stays near what is stored, and no value changes, in snapshots neither', () => {
+test('under churn memory stays near the live bytes, and values in contents and snapshots do not change', () => {
   const slabs = new ValueSlabs();
   const window = new EventWindow({ maxBytes: 8 * mib, minAgeSeconds: 300 }, (entry) => slabs.release(entry));
   const contents = new CacheContents(window, slabs);
@@ -19,7 +19,7 @@ test('under churn memory stays near what is stored, and no value changes, in sna
   let revision = 0;
   const write = (i: number): void => {
     revision++;
-    const entry = contents.makeEntry({ key: key(i), value: valueOf(i, versions[i] as number), revision });
+    const entry = contents.createEntry({ key: key(i), value: valueOf(i, versions[i] as number), revision });
     window.append(entry, contents.put(entry), revision, 0);
     window.trim(0);
     contents.dropOldPins();
@@ -60,11 +60,11 @@ test('under churn memory stays near what is stored, and no value changes, in sna
   expect(contents.slabBytes).toBeLessThanOrEqual(mib / 4);
 });
 
-test('a key that was looked up before shows every change of it', () => {
+test('a cached lookup returns every change of the key', () => {
   const slabs = new ValueSlabs();
   const contents = new CacheContents(new EventWindow({ maxBytes: mib, minAgeSeconds: 300 }, () => undefined), slabs);
   const put = (value: string, revision: number): CachedEntry => {
-    const entry = contents.makeEntry({ key: key(1), value: Buffer.from(value), revision });
+    const entry = contents.createEntry({ key: key(1), value: Buffer.from(value), revision });
     contents.put(entry);
     return entry;
   };
@@ -82,13 +82,13 @@ test('a key that was looked up before shows every change of it', () => {
   expect(contents.get(key(1))).toBeUndefined();
 });
 
-test('more keys than are remembered are found all the same', () => {
+test('more keys than the lookup cache holds are found', () => {
   const contents = new CacheContents(
     new EventWindow({ maxBytes: mib, minAgeSeconds: 300 }, () => undefined),
     new ValueSlabs(),
   );
   const entries = Array.from({ length: 10_000 }, (_, i) =>
-    contents.makeEntry({ key: key(i), value: Buffer.from(`${i}`), revision: i + 1 }),
+    contents.createEntry({ key: key(i), value: Buffer.from(`${i}`), revision: i + 1 }),
   );
   for (const entry of entries) contents.put(entry);
   for (let again = 0; again < 2; again++) {

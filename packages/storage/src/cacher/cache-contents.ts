@@ -1,52 +1,54 @@
+import type { LazyState } from '../capabilities/lazy-read.ts';
 import { CompactedError, FutureRevisionError } from '../errors.ts';
-import type { DeferredState, StoredValue } from '../interface.ts';
+import type { StoredValue } from '../interface.ts';
+import { OrderedTree, type OrderedView } from '../ordered-tree.ts';
 import type { CacheSnapshot } from '../watch-cache-interface.ts';
 import { CachedEntry } from './cached-entry.ts';
 import type { CachedEvent } from './cached-event.ts';
 import type { EventWindow } from './event-window.ts';
-import type { LoadedContent } from './content-loader.ts';
-import { OrderedTree, type OrderedView } from './ordered-tree.ts';
+import { LazyValues } from './lazy-values.ts';
+import type { LoadedContent } from './loaded-content.ts';
 import { RangeSnapshot } from './range-snapshot.ts';
 import { inScope } from './scope.ts';
-import { UnreadValues } from './unread-values.ts';
-import { notRead, type ValueSlabs } from './value-slabs.ts';
+import { notLoaded, type ValueSlabs } from './value-slabs.ts';
 
-/** States of older revisions that are kept for the next page of a list. */
+/** Snapshots of older revisions that are kept for the next page of a list. */
 const maxPins = 64;
-/** Keys that were looked up lately. */
+/** Entries in the lookup cache. */
 const maxRecent = 4096;
-/** Values looked at per write while memory is being tidied: more than a write can waste at the usual density. */
-const tidyStep = 16;
+/** Values examined per write during slab compaction: more than a write wastes at the usual density. */
+const valuesPerCompactionStep = 16;
 
 interface Pin {
   readonly revision: number;
-  /** What of the state is true: the whole at '', or only this scope (made by undoing events of it). */
+  /** The view is valid for this scope only, because only its events were reverted; '': for everything. */
   readonly scope: string;
   readonly view: OrderedView<CachedEntry>;
 }
 
 /**
- * The objects as they are now, and as they were at any revision of the window.
+ * The objects of the cache at its current revision, and at any revision of the event window.
  *
- * The present is an {@link OrderedTree}. A snapshot of now freezes it, which is free. A snapshot of an older revision
- * starts from the nearest frozen state that is not older ("pin") and takes the events in between back;
- * lists that page find their pin and take nothing back. Pins are dropped least recently used first, and when the window
- * leaves them behind, so what they hold is bounded by what the window holds.
+ * The current state is an {@link OrderedTree}; a snapshot of it freezes the tree, which costs nothing. A snapshot of an
+ * older revision starts from the nearest pinned snapshot that is not older and reverts the events in between. Paged lists
+ * find their pin and revert nothing. Pins are evicted in LRU order and when the event window has moved past them, so the
+ * memory that they retain is bounded by the window.
  *
- * Every request looks up the same few keys (its logical cluster, its namespace, the roles of its user), each by a dozen
- * comparisons of long texts. What was found lately is found by its hash, and is forgotten or replaced with every change.
+ * Every request looks up the same few keys (its logical cluster, its namespace, the roles of its user). `#recent` finds
+ * them by hash instead of a dozen comparisons of long strings (CREATE and GET of hack/bench/api.bench.ts); every change of
+ * a key removes it.
  */
 export class CacheContents {
   readonly #window: EventWindow;
   readonly #slabs: ValueSlabs;
   #tree = new OrderedTree<CachedEntry>();
-  /** What the tree has for some keys; begins anew when it is full. */
+  /** Lookup cache in front of the tree; cleared when it is full. */
   readonly #recent = new Map<string, CachedEntry>();
-  /** In order of use, by revision and scope. */
+  /** By revision and scope, least recently used first. */
   readonly #pins = new Map<string, Pin>();
   #valueBytes = 0;
-  /** Some entries may have no value yet (UnreadValues); none that is not in the content. */
-  #hasUnread = false;
+  /** Entries of the tree may have no value yet ({@link LazyValues}); entries outside of it always have one. */
+  #hasLazyValues = false;
 
   constructor(window: EventWindow, slabs: ValueSlabs) {
     this.#window = window;
@@ -57,7 +59,7 @@ export class CacheContents {
     return this.#tree.size;
   }
 
-  /** Of those that are in memory; about, as long as some are not. */
+  /** Bytes of the values in memory; approximate while lazy values are loaded. */
   get valueBytes(): number {
     return Math.max(0, this.#valueBytes);
   }
@@ -81,69 +83,67 @@ export class CacheContents {
     return entry;
   }
 
-  /** Makes an entry for a value; it becomes part of the content by {@link put} or {@link replaceAll}. */
-  makeEntry({ key, value, revision }: StoredValue): CachedEntry {
+  /** Creates an entry, which {@link put} or {@link replaceAll} adds to the contents. */
+  createEntry({ key, value, revision }: StoredValue): CachedEntry {
     const entry = new CachedEntry(key, revision, value.length);
     this.#slabs.store(entry, value);
     return entry;
   }
 
-  /** Entries of a state of the store that is not read yet. */
-  defer(state: DeferredState): UnreadValues {
-    const onRead = (length: number): void => {
+  createLazyValues(state: LazyState): LazyValues {
+    const onLoaded = (length: number): void => {
       this.#valueBytes += length;
     };
-    this.#hasUnread = true;
-    return new UnreadValues({ state, slabs: this.#slabs, onRead });
+    this.#hasLazyValues = true;
+    return new LazyValues({ state, slabs: this.#slabs, onLoaded });
   }
 
-  /** Reads what was loaded without values. */
-  async fill(unread: UnreadValues, signal: AbortSignal): Promise<void> {
-    await unread.fill(() => this.#tree, signal);
-    this.#hasUnread = false;
+  async loadLazyValues(lazyValues: LazyValues, signal: AbortSignal): Promise<void> {
+    await lazyValues.loadAll(() => this.#tree, signal);
+    this.#hasLazyValues = false;
   }
 
-  /** Returns what it replaced, which the caller puts into the window. */
+  /** Returns the replaced entry, which the caller appends to the event window. */
   put(entry: CachedEntry): CachedEntry | undefined {
-    if (this.#hasUnread) readNow(this.#tree.get(entry.key));
+    if (this.#hasLazyValues) loadValue(this.#tree.get(entry.key));
     const previous = this.#tree.set(entry);
     if (previous !== undefined) this.#recent.delete(entry.key);
     this.#valueBytes += entry.length - (previous?.length ?? 0);
-    this.#slabs.tidy(tidyStep);
+    this.#slabs.compactStep(valuesPerCompactionStep);
     return previous;
   }
 
-  /** Returns what it removed, which the caller puts into the window. */
+  /** Returns the removed entry, which the caller appends to the event window. */
   remove(key: string): CachedEntry | undefined {
-    if (this.#hasUnread) readNow(this.#tree.get(key));
+    if (this.#hasLazyValues) loadValue(this.#tree.get(key));
     const previous = this.#tree.delete(key);
     this.#recent.delete(key);
     this.#valueBytes -= previous?.length ?? 0;
-    this.#slabs.tidy(tidyStep);
+    this.#slabs.compactStep(valuesPerCompactionStep);
     return previous;
   }
 
-  /** Entries from `from` to `to` (exclusive; undefined: the end) as they are now, at most `limit` of them. */
+  /** Current entries from `from` to `to` (exclusive; undefined: the end), at most `limit`. */
   range(from: string, to: string | undefined, limit?: number): readonly CachedEntry[] {
     return this.#tree.scan(from, to, limit);
   }
 
-  /** Entries that were made and will not become part of the content. */
-  giveBack(entries: readonly CachedEntry[]): void {
+  /** Releases entries that were created and are not added to the contents. */
+  discard(entries: readonly CachedEntry[]): void {
     for (const entry of entries) this.#slabs.release(entry);
   }
 
-  /** Becomes what was loaded. */
+  /** Replaces the contents by a loaded state. */
   replaceAll({ tree, valueBytes, dropped }: LoadedContent): void {
     this.#tree = tree;
     this.#recent.clear();
     this.#valueBytes = valueBytes;
     this.#pins.clear();
-    for (const entry of dropped) readNow(entry);
-    this.giveBack(dropped);
+    for (const entry of dropped) loadValue(entry);
+    this.discard(dropped);
   }
 
-  /** The scope at `revision`. Throws CompactedError, FutureRevisionError. */
+  /** The scope at `revision`; `now` is the revision of the cache. Throws CompactedError, FutureRevisionError. */
   snapshot(scope: string, revision: number, now: number): CacheSnapshot {
     if (revision > now) throw new FutureRevisionError(revision, now);
     const oldest = this.#window.oldestRevision;
@@ -151,13 +151,13 @@ export class CacheContents {
     return new RangeSnapshot(scope, revision, this.#viewAt(scope, revision, now));
   }
 
-  /** The present, for any scope, to be looked at after it was replaced. */
+  /** The current state; it stays readable after {@link replaceAll}. */
   freeze(revision: number): (scope: string) => CacheSnapshot {
     const view = this.#tree.freeze();
     return (scope) => new RangeSnapshot(scope, revision, view);
   }
 
-  /** Drops the states that the window has left behind. */
+  /** Evicts the pins that are older than the event window. */
   dropOldPins(): void {
     const oldest = this.#window.oldestRevision;
     for (const [id, pin] of this.#pins) if (pin.revision < oldest) this.#pins.delete(id);
@@ -172,9 +172,9 @@ export class CacheContents {
     if (nearest?.revision === revision) return this.#pin(nearest).view;
     if (revision === now) return this.#pin({ revision, scope: '', view: this.#tree.freeze() }).view;
     const base = nearest ?? { revision: now, view: this.#tree.freeze() };
-    const undone = this.#window.since(scope, revision, base.revision);
-    if (undone.length === 0 && nearest !== undefined) return this.#pin(nearest).view;
-    return this.#pin({ revision, scope, view: undo(base.view, undone) }).view;
+    const reverted = this.#window.since(scope, revision, base.revision);
+    if (reverted.length === 0 && nearest !== undefined) return this.#pin(nearest).view;
+    return this.#pin({ revision, scope, view: revert(base.view, reverted) }).view;
   }
 
   #pin(pin: Pin): Pin {
@@ -191,13 +191,13 @@ export class CacheContents {
   }
 }
 
-/** Its value is in memory from now on. Throws StorageUnavailableError. */
-function readNow(entry: CachedEntry | undefined): void {
-  if (entry?.offset === notRead) void entry.value;
+/** Brings the value of an entry into memory. Throws StorageUnavailableError. */
+function loadValue(entry: CachedEntry | undefined): void {
+  if (entry?.offset === notLoaded) void entry.value;
 }
 
-/** The state before the events, oldest first: of each key what its first event replaced. */
-function undo(view: OrderedView<CachedEntry>, events: readonly CachedEvent[]): OrderedView<CachedEntry> {
+/** The state before the events, which are sorted oldest first: of each key the entry that its first event replaced. */
+function revert(view: OrderedView<CachedEntry>, events: readonly CachedEvent[]): OrderedView<CachedEntry> {
   const tree = view.thaw();
   const done = new Set<string>();
   for (const { key, previous } of events) {

@@ -1,14 +1,14 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
-import { codeOf } from '../conformance/subject.ts';
+import { codeOf } from '../../test/conformance/subject.ts';
 import { CompactedError, StorageUnavailableError } from '../errors.ts';
-import { ScriptedBackend } from './scripted-backend.ts';
-import { bytes, follow, maps, scriptedCaches, secrets } from './scripted-cache.ts';
+import { ScriptedBackend } from '../../test/cacher/scripted-backend.ts';
+import { bytes, follow, maps, scriptedCaches, secrets } from '../../test/cacher/scripted-cache.ts';
 
 const setUp = scriptedCaches();
 
 describe('first load', () => {
-  test('takes everything that is there, in pages of one revision, whatever is written meanwhile', async () => {
+  test('reads all objects in pages of one revision, whatever is written meanwhile', async () => {
     const backend = new ScriptedBackend();
     for (let i = 0; i < 25; i++) await backend.create(`${maps}a/${String(i).padStart(2, '0')}`, bytes('old'));
     let pages = 0;
@@ -28,7 +28,7 @@ describe('first load', () => {
     expect(cache.counts()).toEqual(new Map([[maps, 25 + pages]]));
   });
 
-  test('is tried again until the store is there, with growing pauses', async () => {
+  test('is retried with growing delays until the store responds', async () => {
     const backend = new ScriptedBackend();
     let tries = 0;
     backend.beforeList = async () => {
@@ -44,7 +44,7 @@ describe('first load', () => {
     expect(errors).toHaveLength(3);
   });
 
-  test('begins again when history is cut in the middle, and gives back what it took', async () => {
+  test('starts again when the history is compacted meanwhile, and releases what it read', async () => {
     const backend = new ScriptedBackend();
     for (let i = 0; i < 25; i++) await backend.create(`${maps}a/${i}`, bytes('old'));
     let pages = 0;
@@ -66,7 +66,7 @@ describe('first load', () => {
     for (let i = 0; i < 50; i++)
       revisions.push(await backend.create(`${maps}a/${String(i).padStart(2, '0')}`, bytes('x')));
     const removed = await backend.delete(`${maps}a/00`, revisions[0] as number);
-    const states = async (historyRevisions: number): Promise<{ oldest: number; told: number }> => {
+    const states = async (historyRevisions: number): Promise<{ oldest: number; received: number }> => {
       const { cache } = setUp({ pageSize: 7, historyRevisions }, backend);
       await cache.ready;
       const { oldestRevision } = cache;
@@ -74,17 +74,17 @@ describe('first load', () => {
       expect(cache.snapshot(maps).countFrom(maps)).toBe(49);
       const then = cache.snapshot(maps, oldestRevision);
       expect(then.countFrom(maps)).toBe((await backend.list(maps, { revision: oldestRevision })).items.length);
-      return { oldest: oldestRevision, told: follow(cache, maps, oldestRevision).events.length };
+      return { oldest: oldestRevision, received: follow(cache, maps, oldestRevision).events.length };
     };
-    expect(await states(0)).toEqual({ oldest: removed, told: 0 });
-    expect(await states(20)).toEqual({ oldest: removed - 20, told: 20 });
-    expect(await states(10_000)).toEqual({ oldest: 1, told: 51 });
+    expect(await states(0)).toEqual({ oldest: removed, received: 0 });
+    expect(await states(20)).toEqual({ oldest: removed - 20, received: 20 });
+    expect(await states(10_000)).toEqual({ oldest: 1, received: 51 });
     await backend.compact(revisions[39] as number);
-    expect(await states(10_000)).toEqual({ oldest: revisions[39], told: 11 });
-    expect(await states(5)).toEqual({ oldest: removed - 5, told: 5 });
+    expect(await states(10_000)).toEqual({ oldest: revisions[39], received: 11 });
+    expect(await states(5)).toEqual({ oldest: removed - 5, received: 5 });
   });
 
-  test('is not ready before it has reached what the store had when it began', async () => {
+  test('is not ready before it has reached the revision of the store at the start', async () => {
     const backend = new ScriptedBackend();
     for (let i = 0; i < 50; i++) await backend.create(`${maps}a/${i}`, bytes('x'));
     const gate = Promise.withResolvers<void>();
@@ -102,7 +102,7 @@ describe('first load', () => {
     expect(cache.snapshot(maps).countFrom(maps)).toBe(50);
   });
 
-  test('closing while it is under way ends it and those who wait', async () => {
+  test('close ends it and its waiters', async () => {
     const backend = new ScriptedBackend();
     backend.beforeList = () => new Promise(() => undefined);
     const { cache } = setUp({}, backend);
@@ -113,7 +113,7 @@ describe('first load', () => {
 });
 
 describe('snapshots', () => {
-  test('stay as they are while everything changes', async () => {
+  test('do not change while the contents change', async () => {
     const { cache, put, remove } = setUp();
     await cache.ready;
     for (let i = 0; i < 300; i++) await put(`${maps}a/${String(i).padStart(3, '0')}`, `old${i}`);
@@ -137,7 +137,7 @@ describe('snapshots', () => {
     expect(cache.snapshot(`${maps}a/`).countFrom('')).toBe(500);
   });
 
-  test('of an older revision show the state of then, without the states in between being kept', async () => {
+  test('of an older revision show the state at it, without intermediate states being kept', async () => {
     const { cache, put, remove } = setUp();
     await cache.ready;
     const states = new Map<number, string[]>();
@@ -152,7 +152,7 @@ describe('snapshots', () => {
       await put(`${secrets}a/1`, String(i));
       states.set(revision, now());
     }
-    expect(cache.statistics.pinnedStates).toBeLessThanOrEqual(64);
+    expect(cache.statistics.pinnedSnapshots).toBeLessThanOrEqual(64);
     for (const [revision, state] of states) {
       const taken = cache.snapshot(maps, revision);
       expect(taken.revision).toBe(revision);
@@ -164,18 +164,18 @@ describe('snapshots', () => {
 });
 
 describe('when the watch of the store ends', () => {
-  test('an outage without loss goes unnoticed by subscribers', async () => {
+  test('an outage without loss is not visible to subscribers', async () => {
     const { cache, backend, clock, put, errors } = setUp();
     await cache.ready;
     await put(`${maps}a/1`, 'a');
     const seen = follow(cache, maps);
     let down = true;
-    backend.beforeQuestion = async () => {
+    backend.beforeCurrentRevision = async () => {
       if (down) throw new StorageUnavailableError('down');
     };
     backend.breakWatches(new StorageUnavailableError('connection lost'));
-    await nextTurn();
-    await nextTurn();
+    await yieldToEventLoop();
+    await yieldToEventLoop();
     expect(cache.isReady()).toBe(false);
     const missed = await backend.store.create(`${maps}a/2`, bytes('b'));
     await clock.advance(20_000);
@@ -189,7 +189,7 @@ describe('when the watch of the store ends', () => {
     expect(errors.length).toBeGreaterThan(3);
   });
 
-  test('R8: lost history ends subscriptions and is never skipped; the content is that of the store', async () => {
+  test('compacted history ends subscriptions without skipped events, and the contents match the store', async () => {
     const { cache, backend, clock, put } = setUp();
     await cache.ready;
     for (const name of ['kept', 'changed', 'removed', 'reborn']) await put(`${maps}a/${name}`, 'old');
@@ -199,19 +199,19 @@ describe('when the watch of the store ends', () => {
     const oldState = cache.snapshot(maps);
     const seen = follow(cache, maps);
     const before = cache.revision;
-    const told: string[] = [];
+    const received: string[] = [];
     cache.subscribe({
       scope: `${maps}a/removed`,
       after: before,
       onEvent: () => undefined,
       onEnd: (_, state) =>
-        told.push(...(state?.entries(undefined, 9) ?? []).map((entry) => `${entry.key} ${entry.value.toString()}`)),
+        received.push(...(state?.entries(undefined, 9) ?? []).map((entry) => `${entry.key} ${entry.value.toString()}`)),
     });
     backend.onWatch = (after) => {
       if (after === before) throw new CompactedError(after, before + 3);
     };
     backend.breakWatches(new StorageUnavailableError('connection lost'));
-    await nextTurn();
+    await yieldToEventLoop();
     await backend.update(`${maps}a/changed`, bytes('new'), changed?.revision ?? 0);
     await backend.delete(`${maps}a/removed`, (await backend.get(`${maps}a/removed`))?.revision ?? 0);
     await backend.delete(`${maps}a/reborn`, (await backend.get(`${maps}a/reborn`))?.revision ?? 0);
@@ -222,8 +222,8 @@ describe('when the watch of the store ends', () => {
     expect(cache.isReady()).toBe(true);
     expect(seen.events).toEqual([]);
     expect(seen.ends).toEqual(['Compacted']);
-    // What they knew, so that they can tell what is gone.
-    expect(told).toEqual([`${maps}a/removed old`]);
+    // The state that they have received, from which they derive the missed deletes.
+    expect(received).toEqual([`${maps}a/removed old`]);
     const now = cache.snapshot('/registry/').entries(undefined, 10);
     expect(now.map((entry) => `${entry.key.split('/').at(-1)}=${entry.value.toString()}`)).toEqual([
       'changed=new',
@@ -231,7 +231,7 @@ describe('when the watch of the store ends', () => {
       'reborn=new',
       '1=new',
     ]);
-    // An object that did not change is the same entry, with what was attached.
+    // An unchanged object keeps its entry and attachment.
     expect(cache.peek(`${maps}a/kept`)).toBe(kept);
     expect(cache.peek(`${maps}a/kept`)?.attachment).toBe('what a reader found out');
     expect(cache.counts()).toEqual(
@@ -241,7 +241,7 @@ describe('when the watch of the store ends', () => {
       ]),
     );
     expect(cache.statistics.valueBytes).toBe(4 * 3);
-    // Whoever comes with a revision from before is sent away; whoever reads an old state goes on.
+    // Watches from before get 410, paged lists of an older state continue.
     expect(() => follow(cache, maps, before)).toThrow(CompactedError);
     expect(oldState.entries(undefined, 10)).toHaveLength(4);
     const again = follow(cache, maps);
@@ -249,7 +249,7 @@ describe('when the watch of the store ends', () => {
     expect(again.events).toEqual([`${written} kept old>new`]);
   });
 
-  test('R9: a read at a revision that is gone fails, never with wrong data', async () => {
+  test('a read at a compacted revision fails instead of returning wrong data', async () => {
     const { cache, put } = setUp();
     await cache.ready;
     const first = await put(`${maps}a/1`, 'a');
@@ -260,19 +260,19 @@ describe('when the watch of the store ends', () => {
     expect(cache.snapshot(maps, second).entries(undefined, 1)[0]?.value.toString()).toBe('b');
   });
 
-  test('an error nobody expected is reported and everything is loaded again', async () => {
+  test('an unexpected error is reported and everything is loaded again', async () => {
     const { cache, backend, clock, errors, put } = setUp();
     await cache.ready;
     await put(`${maps}a/1`);
     const seen = follow(cache, maps);
     backend.breakWatches(new TypeError('a bug in the backend'));
     await clock.advance(1000);
-    expect(errors).toEqual(['the watch cache starts over: a bug in the backend']);
+    expect(errors).toEqual(['the watch cache loads again: a bug in the backend']);
     expect(seen.ends).toEqual(['Compacted']);
     expect(cache.isReady()).toBe(true);
   });
 
-  test('closing ends subscriptions, waiters and everything that is asked later', async () => {
+  test('close ends subscriptions, waiters and later calls', async () => {
     const { cache, clock, put } = setUp();
     await cache.ready;
     await put(`${maps}a/1`);
@@ -288,7 +288,7 @@ describe('when the watch of the store ends', () => {
   });
 });
 
-test('waiting for a revision ends when it comes or when time is up', async () => {
+test('waiting for a revision ends when it is reached or after the timeout', async () => {
   const { cache, clock, put } = setUp();
   await cache.ready;
   const next = cache.revision + 1;
@@ -301,13 +301,13 @@ test('waiting for a revision ends when it comes or when time is up', async () =>
   expect(cache.statistics.waiters).toBe(0);
 });
 
-test('on a store with one writer a write is in the cache when it is acknowledged', async () => {
+test('on a store with a local revision an acknowledged write is in the cache', async () => {
   const backend = new ScriptedBackend();
   backend.local = true;
   const { cache } = setUp({}, backend);
   await cache.ready;
   backend.onBatch = async (batch) => {
-    await nextTurn();
+    await yieldToEventLoop();
     return [batch];
   };
   const created = await cache.create(`${maps}a/1`, bytes('a'));

@@ -1,97 +1,100 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { type Clock, untilAborted } from '@multiplane/component-base';
+import { localRevisionOf } from '../capabilities/local-revision.ts';
+import { supportsStreamingList } from '../capabilities/streaming-list.ts';
 import { CompactedError, StorageUnavailableError, isStorageError } from '../errors.ts';
 import type { Storage, StorageEvent, WatchBatch } from '../interface.ts';
 import type { CacheSnapshot, SubscribeOptions } from '../watch-cache-interface.ts';
 import { CacheContents } from './cache-contents.ts';
 import type { CachedEvent } from './cached-event.ts';
-import { type LoadedContent, loadContent } from './content-loader.ts';
+import { loadContent } from './content-loader.ts';
 import { EventWindow, type EventWindowOptions } from './event-window.ts';
+import type { LoadedContent } from './loaded-content.ts';
 import { RevisionWaiters } from './revision-waiters.ts';
-import type { UnreadValues } from './unread-values.ts';
+import type { LazyValues } from './lazy-values.ts';
 import { ValueSlabs } from './value-slabs.ts';
 import { Subscription, SubscriptionIndex } from './subscription-index.ts';
 
-export interface StoreFollowerOptions extends EventWindowOptions {
+export interface CacheReflectorOptions extends EventWindowOptions {
   readonly prefix: string;
   readonly pageSize: number;
-  /** The first load begins so many revisions back, as far as the store has them. */
+  /** The first load is this many revisions back, as far as the store has the history. */
   readonly historyRevisions: number;
-  /** Milliseconds before try number `attempt` (from 0) to follow the store again. */
+  /** Milliseconds before retry number `attempt` (from 0) of the watch of the store. */
   readonly retryDelayMs: (attempt: number) => number;
 }
 
-export interface StoreFollowerModules {
+export interface CacheReflectorModules {
   readonly storage: Storage;
   readonly clock: Clock;
-  /** Values that are still in the store's files when the content is there are read from then on; absent: at once. */
-  readonly whenToFill?: Promise<unknown> | undefined;
-  /** Told about everything that went wrong and was dealt with, with how many failures there were in a row; for logs. */
+  /** Lazy values are loaded after this; absent: as soon as the cache is ready. */
+  readonly loadValuesAfter?: Promise<unknown> | undefined;
+  /** Receives every handled failure with the number of consecutive failures; for logs. */
   readonly onError: (error: unknown, what: string, failures: number) => void;
 }
 
-/** Work on one batch gives way to others after this long. */
-const sliceMs = 5;
+/** The longest time that a batch is applied without yielding to the event loop. */
+const timeSliceMs = 5;
 
 /**
- * Keeps the contents equal to the store.
+ * Keeps the contents of the cache equal to the store, as a client-go reflector does with its list and watch.
  *
- *   load      all pages of one revision R, beside the old content; swap; the window begins anew at R. The first time R
- *             lies a little back, so that following on fills the window: who comes with a revision or a continue token
- *             from before a restart is served. A store that can tell what has led to its present state fills the window
- *             at once; its values are read later, or when somebody asks (UnreadValues).
- *   follow    one watch of the whole prefix after R; each revision is taken as a unit, without giving way in between:
- *             1. apply its events to the contents and append them to the window
- *             2. `revision` becomes its revision
- *             3. hand its events to the subscriptions, in order
- *             4. trim the window
- *             so whoever looks sees a state of the store at `revision`, and has been told everything up to it (R4).
- *             Between two revisions of a long batch others get their turn.
- *   watch ends with Compacted: events were lost and nobody can say which. Load again; then end all subscriptions, since
- *             an uninterrupted story cannot be told to them: their clients list again, as after 410 from etcd.
- *   watch ends with Unavailable: nothing is lost as long as the store still has the history after `revision`. Ask it
- *             for its revision until it answers, then follow on. A store whose revision went back was restored from a
- *             backup: load again.
- *   anything else that is thrown is a bug or a broken store: reported; load again.
+ *   load     reads everything at one revision R beside the old contents, then replaces these; the event window restarts at
+ *            R. For the first load R lies `historyRevisions` back, so that the watch fills the window and clients with a
+ *            resourceVersion or continue token from before the restart can resume. A store with lazy reads fills the
+ *            window from its history instead and loads the values later, or on access (LazyValues).
+ *   watch    one watch of the whole prefix after R. Each revision is a unit, applied without yielding:
+ *            1. apply its events to the contents and append them to the window
+ *            2. set `revision`
+ *            3. dispatch its events to the subscriptions, in order
+ *            4. trim the window
+ *            so every reader sees the state of the store at `revision`, and every subscriber has received all events up to
+ *            it. Between two revisions of a long batch the loop yields.
+ *   errors   Compacted: the missed events cannot be reconstructed. Load again and end all subscriptions; their clients
+ *            list again, as after 410 from etcd.
+ *            Unavailable: nothing is lost while the store keeps the history after `revision`. Ask for its current
+ *            revision until it responds, then resume the watch. A revision below `revision` means that the store was
+ *            restored from a backup: load again.
+ *            Anything else is a bug or a broken store: report it and load again.
  *
- * `ready` is true from the moment when everything is in that the store had when it was asked, until the watch ends. In
- * between, reads of the old content may be stale, and consistent reads go to the store.
+ * `ready` is true from the moment when the cache has everything that the store had at the request for its revision, until
+ * the watch ends. In between, the old contents may be stale, and consistent reads go to the store.
  */
-export class StoreFollower {
+export class CacheReflector {
   readonly contents: CacheContents;
   readonly window: EventWindow;
   readonly waiters: RevisionWaiters;
   readonly subscriptions: SubscriptionIndex;
-  readonly #options: StoreFollowerOptions;
-  readonly #modules: StoreFollowerModules;
+  readonly #options: CacheReflectorOptions;
+  readonly #modules: CacheReflectorModules;
   readonly #abort = new AbortController();
-  /** Ends the present watch. */
+  /** Ends the current watch. */
   #watching = new AbortController();
   readonly #loaded = Promise.withResolvers<void>();
-  readonly #filled = Promise.withResolvers<void>();
-  #unread: UnreadValues | undefined;
-  #filling: Promise<void> | undefined;
-  #isFilled = false;
+  readonly #valuesLoaded = Promise.withResolvers<void>();
+  #lazyValues: LazyValues | undefined;
+  #loadingValues: Promise<void> | undefined;
+  #areValuesLoaded = false;
   readonly #stopped: Promise<void>;
   #ready = false;
-  /** There is content that was up to date once. */
+  /** The contents were up to date once. */
   #hasContent = false;
   #revision = 0;
-  /** What must be reached to be ready. */
+  /** The revision that makes the cache ready. */
   #target = 0;
   #attempt = 0;
 
-  constructor(options: StoreFollowerOptions, modules: StoreFollowerModules) {
+  constructor(options: CacheReflectorOptions, modules: CacheReflectorModules) {
     this.#options = options;
     this.#modules = modules;
     const slabs = new ValueSlabs();
     this.window = new EventWindow(options, (entry) => slabs.release(entry));
     this.contents = new CacheContents(this.window, slabs);
     this.waiters = new RevisionWaiters(modules.clock);
-    this.subscriptions = new SubscriptionIndex((subscription, error) => this.#failed(subscription, error));
-    // Nobody needs to wait for it.
+    this.subscriptions = new SubscriptionIndex((subscription, error) => this.#endFailed(subscription, error));
+    // Prevents unhandled rejections when no caller waits.
     this.#loaded.promise.catch(() => undefined);
-    this.#filled.promise.catch(() => undefined);
+    this.#valuesLoaded.promise.catch(() => undefined);
     this.#stopped = this.#run();
   }
 
@@ -99,16 +102,16 @@ export class StoreFollower {
     return this.#loaded.promise;
   }
 
-  /** Resolves when all values are in memory. Rejects when one cannot be read: the store is damaged. */
-  get filled(): Promise<void> {
-    return this.#filled.promise;
+  /** Resolves when all values are in memory; rejects when one cannot be read. */
+  get valuesLoaded(): Promise<void> {
+    return this.#valuesLoaded.promise;
   }
 
-  get isFilled(): boolean {
-    return this.#isFilled;
+  get areValuesLoaded(): boolean {
+    return this.#areValuesLoaded;
   }
 
-  /** There is content, though perhaps an old one. */
+  /** True after the first load; the contents may be stale. */
   get hasContent(): boolean {
     return this.#hasContent;
   }
@@ -138,7 +141,7 @@ export class StoreFollower {
     return () => this.subscriptions.remove(subscription);
   }
 
-  /** The content is not that of the store any more: load again. */
+  /** Loads again: the contents do not match the store any more. */
   restart(reason: Error): void {
     this.#ready = false;
     this.#watching.abort(reason);
@@ -152,13 +155,13 @@ export class StoreFollower {
       this.#watching.abort(error);
       this.#ready = false;
       this.#loaded.reject(error);
-      this.#filled.reject(error);
+      this.#valuesLoaded.reject(error);
       this.waiters.failAll(error);
       this.#endAll(error);
     }
     await this.#stopped;
-    await this.#filling;
-    await this.#unread?.release();
+    await this.#loadingValues;
+    await this.#lazyValues?.release();
   }
 
   async #run(): Promise<void> {
@@ -168,21 +171,21 @@ export class StoreFollower {
         await (resume ? this.#probe() : this.#load());
         if (this.closed) return;
         resume = true;
-        this.#reached();
-        await this.#follow();
+        this.#onProgress();
+        await this.#watch();
       } catch (error) {
         this.#ready = false;
         if (this.closed) return;
         resume = resume && isStorageError(error, 'Unavailable');
-        const what = resume ? 'the watch of the store was interrupted' : 'the watch cache starts over';
+        const what = resume ? 'the watch of the store was interrupted' : 'the watch cache loads again';
         this.#modules.onError(error, what, this.#attempt + 1);
         await this.#pause(this.#options.retryDelayMs(this.#attempt++));
       }
     }
   }
 
-  /** Called whenever the revision may have changed and everything up to it was handed out. */
-  #reached(): void {
+  /** Called after `#revision` may have changed and its events were dispatched. */
+  #onProgress(): void {
     if (this.#revision >= this.#target) {
       this.#ready = true;
       this.#hasContent = true;
@@ -202,19 +205,19 @@ export class StoreFollower {
   }
 
   async #load(): Promise<void> {
-    const content = this.#hasContent ? await this.#read() : await this.#readBackThen();
+    const content = this.#hasContent ? await this.#read() : await this.#readInitial();
     if (content.revision < this.#revision) {
-      const error = new Error(`the store went back from revision ${this.#revision} to ${content.revision}`);
-      this.#modules.onError(error, 'clients see revisions again that they know', 1);
+      const error = new Error(`the revision of the store went back from ${this.#revision} to ${content.revision}`);
+      this.#modules.onError(error, 'the store assigns revisions a second time', 1);
     }
-    // Subscribers were told everything up to here; the state must be frozen before it goes.
+    // All events up to this revision are dispatched. Freeze the snapshot for onEnd before the contents are replaced.
     const before = this.#hasContent ? this.contents.freeze(this.#revision) : undefined;
     this.contents.replaceAll(content);
     this.#resetWindow(content);
     this.#revision = content.revision;
     if (this.#hasContent) this.#target = content.revision;
-    this.#filling ??= this.#fill(content.unread);
-    this.#reached();
+    this.#loadingValues ??= this.#loadValues(content.lazyValues);
+    this.#onProgress();
     this.#endAll(new CompactedError(0, content.revision), before);
   }
 
@@ -226,38 +229,38 @@ export class StoreFollower {
   }
 
   /**
-   * Once: of the first content. Reading it goes on while the store is followed; should the cache start over meanwhile, all
-   * that it keeps of this content was read for that.
+   * Loads the lazy values of the first contents while the watch runs. If the cache loads again meanwhile, that load brings
+   * the values of all entries that it keeps into memory.
    */
-  async #fill(unread: UnreadValues | undefined): Promise<void> {
-    this.#unread = unread;
+  async #loadValues(lazyValues: LazyValues | undefined): Promise<void> {
+    this.#lazyValues = lazyValues;
     const { signal } = this.#abort;
     try {
-      if (unread !== undefined) {
-        await untilAborted(Promise.all([this.#loaded.promise, this.#modules.whenToFill]), signal);
+      if (lazyValues !== undefined) {
+        await untilAborted(Promise.all([this.#loaded.promise, this.#modules.loadValuesAfter]), signal);
         signal.throwIfAborted();
-        await this.contents.fill(unread, signal);
+        await this.contents.loadLazyValues(lazyValues, signal);
       }
-      this.#isFilled = true;
-      this.#filled.resolve();
+      this.#areValuesLoaded = true;
+      this.#valuesLoaded.resolve();
     } catch (error) {
-      this.#filled.reject(error);
-      if (!this.closed) this.#modules.onError(error, 'values of the store cannot be read', 1);
+      this.#valuesLoaded.reject(error);
+      if (!this.closed) this.#modules.onError(error, 'failed to load values from the store', 1);
     }
   }
 
   #read(revision?: number): Promise<LoadedContent> {
     const { signal } = this.#abort;
-    const mayDefer = this.#filling === undefined;
-    return loadContent(this.#modules.storage, this.contents, { ...this.#options, revision, mayDefer, signal });
+    const allowLazyValues = this.#loadingValues === undefined;
+    return loadContent(this.#modules.storage, this.contents, { ...this.#options, revision, allowLazyValues, signal });
   }
 
-  /** The first content: as it was a little while ago, or else as far back as there is history. */
-  async #readBackThen(): Promise<LoadedContent> {
+  /** Reads the state `historyRevisions` back, or the oldest state that the store has. */
+  async #readInitial(): Promise<LoadedContent> {
     const { storage } = this.#modules;
-    const current = storage.localRevision ?? (await storage.currentRevision());
+    const current = localRevisionOf(storage) ?? (await storage.currentRevision());
     this.#target = current;
-    if (storage.load !== undefined) return await this.#read();
+    if (supportsStreamingList(storage)) return await this.#read();
     let from = current > 1 ? Math.max(1, current - this.#options.historyRevisions) : undefined;
     for (let tries = 0; tries < 2; tries++) {
       try {
@@ -270,7 +273,7 @@ export class StoreFollower {
     return await this.#read();
   }
 
-  async #follow(): Promise<void> {
+  async #watch(): Promise<void> {
     const { prefix } = this.#options;
     this.#watching = new AbortController();
     const { signal } = this.#watching;
@@ -288,26 +291,26 @@ export class StoreFollower {
     let started = clock.monotonic();
     for (let next = 0; next < events.length;) {
       next = this.#applyRevision(events, next);
-      if (next === events.length || clock.monotonic() - started < sliceMs) continue;
-      this.#reached();
-      await nextTurn();
+      if (next === events.length || clock.monotonic() - started < timeSliceMs) continue;
+      this.#onProgress();
+      await yieldToEventLoop();
       if (signal.aborted) return;
       started = clock.monotonic();
     }
     if (revision > this.#revision) this.#revision = revision;
-    this.#reached();
+    this.#onProgress();
   }
 
-  /** Takes the events from `first` on that share its revision; returns the index of the first of another one. */
+  /** Applies the events from index `first` that share its revision; returns the index of the next revision. */
   #applyRevision(events: readonly StorageEvent[], first: number): number {
     const { revision } = events[first] as StorageEvent;
     const second = Math.trunc(this.#modules.clock.monotonic() / 1000);
     const changes: CachedEvent[] = [];
     let next = first;
     for (; next < events.length && events[next]?.revision === revision; next++) {
-      // A store that repeats itself must not make us tell a thing twice (R5, R6).
+      // Events that the store repeats after a reconnect must not be dispatched twice.
       if (revision <= this.#revision) continue;
-      this.#change(events[next] as StorageEvent, second, changes);
+      this.#applyEvent(events[next] as StorageEvent, second, changes);
     }
     if (revision > this.#revision) this.#revision = revision;
     for (const change of changes) this.subscriptions.dispatch(change);
@@ -317,15 +320,20 @@ export class StoreFollower {
     return next;
   }
 
-  /** One change; two when the store has left out that another object of the same key was removed before. */
-  #change({ type, key, value, revision, born }: StorageEvent, second: number, changes: CachedEvent[]): void {
+  /** Applies one event; first a delete when the store omitted the delete of an older object with the same key. */
+  #applyEvent(
+    { type, key, value, revision, createRevision }: StorageEvent,
+    second: number,
+    changes: CachedEvent[],
+  ): void {
     if (type === 'delete' || value === undefined) {
       this.#remove(key, revision, second, changes);
       return;
     }
-    const known = born === undefined ? undefined : this.contents.get(key);
-    if (known !== undefined && known.revision < (born as number)) this.#remove(key, revision, second, changes);
-    const entry = this.contents.makeEntry({ key, value, revision });
+    const known = createRevision === undefined ? undefined : this.contents.get(key);
+    if (known !== undefined && known.revision < (createRevision as number))
+      this.#remove(key, revision, second, changes);
+    const entry = this.contents.createEntry({ key, value, revision });
     changes.push(this.window.append(entry, this.contents.put(entry), revision, second));
   }
 
@@ -338,8 +346,8 @@ export class StoreFollower {
     for (const subscription of this.subscriptions.clear()) this.#end(subscription, reason, before);
   }
 
-  #failed(subscription: Subscription, error: unknown): void {
-    this.#modules.onError(error, `a subscriber of ${subscription.options.scope} failed and was ended`, 1);
+  #endFailed(subscription: Subscription, error: unknown): void {
+    this.#modules.onError(error, `a subscriber of ${subscription.options.scope} failed and was removed`, 1);
     this.#end(subscription, new Error('the subscriber failed', { cause: error }));
   }
 
@@ -347,7 +355,7 @@ export class StoreFollower {
     try {
       options.onEnd(reason, before?.(options.scope));
     } catch (error) {
-      this.#modules.onError(error, `a subscriber of ${options.scope} failed at its end`, 1);
+      this.#modules.onError(error, `a subscriber of ${options.scope} failed in onEnd`, 1);
     }
   }
 }

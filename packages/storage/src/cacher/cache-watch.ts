@@ -1,38 +1,38 @@
 import { CompactedError } from '../errors.ts';
 import type { StorageEvent, WatchBatch } from '../interface.ts';
-import { Signal } from '../signal.ts';
+import { ConditionVariable } from '../condition-variable.ts';
 import type { CacheEvent } from '../watch-cache-interface.ts';
-import { closedError, type StoreFollower } from './store-follower.ts';
+import { closedError, type CacheReflector } from './cache-reflector.ts';
 
 /**
- * A subscription as the storage contract's watch. The queue holds references to events of the window, nothing of its
- * own; a reader so slow that the window has moved on is refused as one that comes too late (R7: nobody else notices).
+ * A subscription as a watch of the storage contract. The queue only references events of the event window. A watcher that
+ * falls behind the window gets CompactedError (410 Expired); other watchers are not affected.
  */
 export async function* cacheWatch(
-  follower: StoreFollower,
+  reflector: CacheReflector,
   scope: string,
   after: number,
   signal: AbortSignal,
 ): AsyncGenerator<WatchBatch, void, undefined> {
   let queue: CacheEvent[] = [];
   let end: Error | undefined;
-  const changed = new Signal();
-  const unsubscribe = follower.subscribe({
+  const changed = new ConditionVariable();
+  const unsubscribe = reflector.subscribe({
     scope,
     after,
     onEvent: (event) => {
       const first = queue[0];
-      if (first !== undefined && first.revision <= follower.window.oldestRevision) {
-        end ??= new CompactedError(first.revision, follower.window.oldestRevision);
+      if (first !== undefined && first.revision <= reflector.window.oldestRevision) {
+        end ??= new CompactedError(first.revision, reflector.window.oldestRevision);
         queue = [];
       }
       if (end !== undefined) return;
       queue.push(event);
-      changed.notify();
+      changed.notifyAll();
     },
     onEnd: (reason) => {
       end ??= reason;
-      changed.notify();
+      changed.notifyAll();
     },
   });
   try {
@@ -40,10 +40,10 @@ export async function* cacheWatch(
       if (queue.length > 0) {
         const events = queue.map(storageEvent);
         queue = [];
-        // Events are handed out before the revision is visible to anybody, so these are all up to it.
-        yield { events, revision: follower.revision };
+        // The reflector dispatches events before it publishes their revision, so the queue is complete up to it.
+        yield { events, revision: reflector.revision };
       } else if (end !== undefined) {
-        throw follower.closed ? closedError() : end;
+        throw reflector.closed ? closedError() : end;
       } else {
         await changed.wait(signal);
       }

@@ -1,17 +1,16 @@
 import type { CacheEntry } from '../watch-cache-interface.ts';
-import type { UnreadValues } from './unread-values.ts';
-import { type Slab, type ValueHolder, noSlab, notRead } from './value-slabs.ts';
+import { emptySlab, type LazySlab, notLoaded, type Slab, type ValueHolder } from './value-slabs.ts';
 
 /**
- * One version of one object. There may be a million of these, so a field costs 8 MB: the value is a place in a slab, and
- * the Buffer is a view made on demand.
+ * One version of one object. A cache may hold a million of these, so a field costs 8 MB: the value is a position in a slab,
+ * and the Buffer is a view that is created on access.
  */
 export class CachedEntry implements CacheEntry, ValueHolder {
   readonly key: string;
   readonly revision: number;
   readonly length: number;
   attachment: unknown = undefined;
-  slab: Slab = noSlab;
+  slab: Slab = emptySlab;
   offset = 0;
   index = 0;
 
@@ -22,7 +21,7 @@ export class CachedEntry implements CacheEntry, ValueHolder {
   }
 
   get value(): Buffer {
-    if (this.offset === notRead) (this.slab as UnreadValues).fetch(this);
+    if (this.offset === notLoaded) (this.slab as LazySlab).load(this);
     return this.slab.bytes.subarray(this.offset, this.offset + this.length);
   }
 }

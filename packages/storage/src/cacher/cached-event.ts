@@ -2,17 +2,17 @@ import type { CacheEvent } from '../watch-cache-interface.ts';
 import type { CachedEntry } from './cached-entry.ts';
 import { FrameMemo, type FrameBudget } from './frame-memo.ts';
 
-/** What an event costs beside the two values: itself, two entries, a key. Generous, since the window is bounded by it. */
+/** Bytes of an event in addition to its values: itself, two entries, a key. An upper estimate: it bounds the window. */
 const overhead = 512;
 
-/** One change in the window. `memo` is made when somebody asks, since most events have no watcher. */
+/** One change in the event window. `memo` is created on access, since most events have no watcher. */
 export class CachedEvent implements CacheEvent {
   readonly current: CachedEntry | undefined;
   readonly previous: CachedEntry | undefined;
   readonly revision: number;
-  /** Position in the sequence of all events since the window was made. */
+  /** Sequence number among all events since the window was created. */
   readonly sequence: number;
-  /** Position of the event before this one below the same resource prefix; −1: none. */
+  /** Sequence number of the previous event of the same resource; −1: none. */
   readonly olderSequence: number;
   /** Seconds of the monotonic clock. */
   readonly second: number;
@@ -45,7 +45,7 @@ export class CachedEvent implements CacheEvent {
     return overhead + (this.current?.length ?? 0) + (this.previous?.length ?? 0);
   }
 
-  /** Encoded frames. It may be emptied once the event is no longer new: frames are made again then. */
+  /** Encoded frames. The {@link FrameBudget} may clear it; watchers then encode again. */
   get memo(): Map<string, Buffer> {
     return (this.#memo ??= new FrameMemo(this.#frames));
   }

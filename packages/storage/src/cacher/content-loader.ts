@@ -1,91 +1,85 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { type BulkRead, supportsBulkRead } from '../capabilities/bulk-read.ts';
+import { type LazyState, supportsLazyRead } from '../capabilities/lazy-read.ts';
+import { localRevisionOf } from '../capabilities/local-revision.ts';
+import { supportsStreamingList } from '../capabilities/streaming-list.ts';
 import { StorageUnavailableError } from '../errors.ts';
-import type { BulkState, DeferredState, Storage, StoredValue, WatchBatch } from '../interface.ts';
+import type { Storage, StoredValue, WatchBatch } from '../interface.ts';
+import { OrderedTree } from '../ordered-tree.ts';
 import type { CacheContents } from './cache-contents.ts';
 import type { CachedEntry } from './cached-entry.ts';
-import { OrderedTree } from './ordered-tree.ts';
+import type { LoadedContent } from './loaded-content.ts';
 import { resourcePrefixOf, scopeEnd } from './scope.ts';
-import type { UnreadChange, UnreadValues } from './unread-values.ts';
 
-/** What a page should weigh: objects may have 1.5 MB each, and a page is in memory as a whole. */
+/** Target size of a page: objects may have 1.5 MB each, and a page is held in memory as a whole. */
 const pageBytes = 8 * 1024 * 1024;
-/** Entries compared in one go. */
-const sliceSize = 5000;
-/** The first page is small, since nobody knows how big objects are. */
-const firstPage = 100;
+/** Entries compared between two yields to the event loop. */
+const entriesPerSlice = 5000;
+/** Keys of the first page, whose object sizes are unknown. */
+const firstPageKeys = 100;
 
 export interface LoadOptions {
   readonly prefix: string;
-  /** Objects in a page at most; fewer where they are big. */
+  /** Maximum number of objects in a page; fewer where they are large. */
   readonly pageSize: number;
-  /** Which state; absent: the latest. */
+  /** The state to load; absent: the latest. */
   readonly revision: number | undefined;
-  /** Values may be left where they are for now. */
-  readonly mayDefer: boolean;
+  /** Values may stay in the files of the store for now. */
+  readonly allowLazyValues: boolean;
   readonly signal: AbortSignal;
 }
 
-/** A whole state of the store, built beside the present one. */
-export interface LoadedContent {
-  readonly revision: number;
-  readonly tree: OrderedTree<CachedEntry>;
-  readonly valueBytes: number;
-  /** Number of keys of each resource prefix; before the changes. */
-  readonly resources: ReadonlyMap<string, number>;
-  /** Entries of the old content that are gone or replaced. */
-  readonly dropped: readonly CachedEntry[];
-  /** What led to it after the revision that was asked for, when that is not its own. */
-  readonly changes?: readonly UnreadChange[] | undefined;
-  /** Its values, when they are still to be read. */
-  readonly unread?: UnreadValues | undefined;
-}
-
-/** Reads everything below the prefix, in the way the store offers. */
+/**
+ * Reads everything below the prefix beside the current contents, which stay readable, in the cheapest way that the store
+ * offers: lazily, in bulk, as a streaming list, or page by page. An object whose revision and bytes did not change keeps
+ * its entry, and with it the attachments of readers. Throws what the store throws; after CompactedError the caller starts
+ * again.
+ */
 export async function loadContent(
   storage: Storage,
   contents: CacheContents,
   options: LoadOptions,
 ): Promise<LoadedContent> {
-  const { prefix, revision = storage.localRevision, signal } = options;
-  const deferred = options.mayDefer ? storage.deferred?.(prefix) : undefined;
-  if (deferred !== undefined) return await deferValues(deferred, contents, options.revision);
-  if (storage.bulk !== undefined && revision !== undefined)
-    return loadBulk(storage.bulk(prefix, revision), contents, { revision, signal });
-  return storage.load === undefined || options.revision !== undefined
-    ? loadPages(storage, contents, options)
-    : loadChanges(storage.load(prefix, signal), contents, options);
+  const { prefix, revision = localRevisionOf(storage), signal } = options;
+  const lazyState = options.allowLazyValues && supportsLazyRead(storage) ? storage.openLazyState(prefix) : undefined;
+  if (lazyState !== undefined) return await loadLazily(lazyState, contents, options.revision);
+  if (supportsBulkRead(storage) && revision !== undefined)
+    return loadBulk(storage.readBulk(prefix, revision), contents, { revision, signal });
+  return supportsStreamingList(storage) && options.revision === undefined
+    ? loadEvents(storage.streamList(prefix, signal), contents, options)
+    : loadPages(storage, contents, options);
 }
 
 /**
- * The keys alone: values are read when somebody asks, or later. Not the older state but the present one, with what has
- * happened since then: so nothing has to be undone and done again.
+ * Loads keys without values. The result is the latest state together with the changes after the requested revision, so
+ * that these need not be reverted and applied again.
  */
-async function deferValues(
-  state: DeferredState,
+async function loadLazily(
+  state: LazyState,
   contents: CacheContents,
   after: number | undefined,
 ): Promise<LoadedContent> {
   const { revision } = state;
-  const unread = contents.defer(state);
+  const lazyValues = contents.createLazyValues(state);
   try {
-    const tree = unread.tree();
-    const changes = after === undefined ? [] : unread.changes(tree, after);
-    const resources = resourcesOf(tree);
+    const tree = lazyValues.tree();
+    const changes = after === undefined ? [] : lazyValues.changes(tree, after);
+    const resources = countKeys(tree);
     for (const { key, current, previous } of changes) {
       const resource = resourcePrefixOf(key) ?? key;
-      const made = (current === undefined ? 0 : 1) - (previous === undefined ? 0 : 1);
-      resources.set(resource, (resources.get(resource) ?? 0) - made);
+      const added = (current === undefined ? 0 : 1) - (previous === undefined ? 0 : 1);
+      resources.set(resource, (resources.get(resource) ?? 0) - added);
     }
-    // Values are counted when they are read.
-    return { revision, tree, valueBytes: -unread.goneBytes, resources, dropped: [], unread, changes };
+    // Loading a value adds its length; those of replaced versions do not count.
+    return { revision, tree, valueBytes: -lazyValues.replacedBytes, resources, dropped: [], lazyValues, changes };
   } catch (error) {
-    await unread.release();
+    await lazyValues.release();
     throw error;
   }
 }
 
-/** Numbers of keys, from resource to resource: what lies in between is not looked at. */
-function resourcesOf(tree: OrderedTree<CachedEntry>): Map<string, number> {
+/** Keys of each resource; skips from one resource prefix to the next, so that no key in between is decoded. */
+function countKeys(tree: OrderedTree<CachedEntry>): Map<string, number> {
   const resources = new Map<string, number>();
   for (let from = ''; ;) {
     const [first] = tree.scan(from, undefined, 1);
@@ -97,9 +91,9 @@ function resourcesOf(tree: OrderedTree<CachedEntry>): Map<string, number> {
   }
 }
 
-/** The same from a store that hands out its values in the order of its files: the tree is made at once, of keys in order. */
+/** Values arrive in the order of the files, keys are sorted: the tree is built once from its sorted entries. */
 async function loadBulk(
-  bulk: Promise<BulkState>,
+  bulk: Promise<BulkRead>,
   contents: CacheContents,
   { revision, signal }: { readonly revision: number; readonly signal: AbortSignal },
 ): Promise<LoadedContent> {
@@ -114,32 +108,29 @@ async function loadBulk(
   try {
     for await (const batch of batches) {
       if (signal.aborted) throw new StorageUnavailableError('the watch cache is closed');
-      for (const { index, value, revision } of batch) {
-        entries[index] = entryFor(contents, { key: keys[index] as string, value, revision });
+      for (const { index, value, revision: at } of batch) {
+        entries[index] = entryFor(contents, { key: keys[index] as string, value, revision: at });
         valueBytes += value.length;
       }
-      // A batch is a thousand objects: others get their turn.
-      await nextTurn();
+      await yieldToEventLoop();
     }
     const tree = OrderedTree.fromSorted(entries, wide);
-    return { revision, tree, valueBytes, resources, dropped: await missingIn(tree, contents) };
+    return { revision, tree, valueBytes, resources, dropped: await entriesMissingIn(tree, contents) };
   } catch (error) {
-    contents.giveBack(entries.filter((entry) => entry !== undefined && contents.get(entry.key) !== entry));
+    contents.discard(entries.filter((entry) => entry !== undefined && contents.get(entry.key) !== entry));
     throw error;
   }
 }
 
-/** What the content has of this value already, or an entry made for it. */
+/** The entry of the contents for this value, or a new one. */
 function entryFor(contents: CacheContents, item: StoredValue): CachedEntry {
   const known = contents.size === 0 ? undefined : contents.get(item.key);
-  // The bytes as well: a store that was restored from a backup gives revisions out again.
-  return known?.revision === item.revision && known.value.equals(item.value) ? known : contents.makeEntry(item);
+  // Compares the bytes too: a store restored from a backup assigns revisions again.
+  return known?.revision === item.revision && known.value.equals(item.value) ? known : contents.createEntry(item);
 }
 
-/**
- * The same from a store that tells its state as changes: in any order of keys, and a key may come again or go.
- */
-async function loadChanges(
+/** Applies a streaming list; keys arrive in any order and may occur again or be deleted. */
+async function loadEvents(
   batches: AsyncIterable<WatchBatch>,
   contents: CacheContents,
   { signal }: LoadOptions,
@@ -153,53 +144,48 @@ async function loadChanges(
     resources.set(resource, (resources.get(resource) ?? 0) + by);
     valueBytes += by * length;
   };
-  const forget = (entry: CachedEntry | undefined): void => {
+  const remove = (entry: CachedEntry | undefined): void => {
     if (entry === undefined) return;
     count(entry, -1);
-    if (contents.get(entry.key) !== entry) contents.giveBack([entry]);
+    if (contents.get(entry.key) !== entry) contents.discard([entry]);
   };
   try {
     for await (const batch of batches) {
       if (signal.aborted) break;
       for (const { key, value, revision: at } of batch.events) {
         if (value === undefined) {
-          forget(tree.delete(key));
+          remove(tree.delete(key));
           continue;
         }
         const entry = entryFor(contents, { key, value, revision: at });
         count(entry, 1);
-        forget(tree.set(entry));
+        remove(tree.set(entry));
       }
       ({ revision } = batch);
-      // A batch is thousands of objects: others get their turn.
-      await nextTurn();
+      await yieldToEventLoop();
     }
     if (signal.aborted) throw new StorageUnavailableError('the watch cache is closed');
-    return { revision, tree, valueBytes, resources, dropped: await missingIn(tree, contents) };
+    return { revision, tree, valueBytes, resources, dropped: await entriesMissingIn(tree, contents) };
   } catch (error) {
-    for (const entry of tree.scan('', undefined)) forget(entry);
+    for (const entry of tree.scan('', undefined)) remove(entry);
     throw error;
   }
 }
 
-/** Entries of the content that are gone or replaced in the tree; looked for in slices. */
-async function missingIn(tree: OrderedTree<CachedEntry>, contents: CacheContents): Promise<CachedEntry[]> {
+/** Entries of the contents that are deleted or replaced in the tree. */
+async function entriesMissingIn(tree: OrderedTree<CachedEntry>, contents: CacheContents): Promise<CachedEntry[]> {
   const missing: CachedEntry[] = [];
   for (let from = ''; ;) {
-    const slice = contents.range(from, undefined, sliceSize);
+    const slice = contents.range(from, undefined, entriesPerSlice);
     for (const known of slice) if (tree.get(known.key) !== known) missing.push(known);
     const last = slice.at(-1);
-    if (last === undefined || slice.length < sliceSize) return missing;
+    if (last === undefined || slice.length < entriesPerSlice) return missing;
     from = `${last.key}\0`;
-    await nextTurn();
+    await yieldToEventLoop();
   }
 }
 
-/**
- * Reads everything below the prefix in pages, all of one revision, and merges it with what the cache has: an object
- * whose revision did not change keeps its entry, and with it what readers attached. The old content stays readable
- * meanwhile. Throws what the store throws (CompactedError when history was cut in the middle: begin again).
- */
+/** Lists page by page, all pages of one revision; adapts the page size to the size of the objects. */
 async function loadPages(storage: Storage, contents: CacheContents, options: LoadOptions): Promise<LoadedContent> {
   const { prefix, pageSize, signal } = options;
   const tree = new OrderedTree<CachedEntry>();
@@ -208,10 +194,10 @@ async function loadPages(storage: Storage, contents: CacheContents, options: Loa
   let valueBytes = 0;
   let { revision } = options;
   let from = prefix;
-  let limit = Math.min(pageSize, firstPage);
+  let limit = Math.min(pageSize, firstPageKeys);
   try {
     for (;;) {
-      const page = await storage.list(prefix, { limit, from, revision, uncounted: true });
+      const page = await storage.list(prefix, { limit, from, revision, skipRemainingCount: true });
       if (signal.aborted) throw new StorageUnavailableError('the watch cache is closed');
       revision = page.revision;
       const last = page.remaining > 0 ? page.items.at(-1) : undefined;
@@ -228,7 +214,7 @@ async function loadPages(storage: Storage, contents: CacheContents, options: Loa
       from = next;
     }
   } catch (error) {
-    for (const entry of tree.scan('', undefined)) if (contents.get(entry.key) !== entry) contents.giveBack([entry]);
+    for (const entry of tree.scan('', undefined)) if (contents.get(entry.key) !== entry) contents.discard([entry]);
     throw error;
   }
 }

@@ -41,7 +41,7 @@ describe('event window', () => {
     expect(revisions(window, maps, 99)).toEqual([]);
   });
 
-  test('a reader from before the window is told the oldest revision', () => {
+  test('a reader from before the window gets the oldest revision', () => {
     const { window } = makeWindow();
     const oldest = (after: number): number | undefined => {
       try {
@@ -60,7 +60,7 @@ describe('event window', () => {
     expect(revisions(window, maps, 11)).toEqual([12]);
   });
 
-  test('is bounded in bytes and never cuts a revision in two', () => {
+  test('is bounded in bytes and keeps the events of a revision together', () => {
     const { window } = makeWindow(20_000);
     for (let revision = 11; revision < 200; revision++) {
       for (let i = 0; i < 3; i++) window.append(entry(`${maps}a/${i}`, revision, 1000), undefined, revision, 0);
@@ -73,7 +73,7 @@ describe('event window', () => {
     expect(window.oldestRevision).toBe(199 - window.length / 3);
   });
 
-  test('keeps young events as long as they fit, and a thousand of whatever age', () => {
+  test('keeps young events as long as they fit, and the latest thousand of any age', () => {
     const { window } = makeWindow();
     const add = (count: number, second: number): void => {
       for (let i = 0; i < count; i++) {
@@ -96,7 +96,7 @@ describe('event window', () => {
     expect(window.length).toBe(2000);
   });
 
-  test('gives back what was replaced exactly once, when its event goes', () => {
+  test('releases a replaced entry exactly once, when its event is evicted', () => {
     const { window, forgotten } = makeWindow();
     const versions = [11, 12, 13, 14].map((revision) => entry(`${maps}a/1`, revision));
     window.append(versions[0], undefined, 11, 0);
@@ -110,7 +110,7 @@ describe('event window', () => {
     expect(forgotten).toEqual([versions[0], versions[1]]);
   });
 
-  test('counts the keys of each resource and forgets resources that are gone', () => {
+  test('counts the keys of each resource and drops resources without keys', () => {
     const { window } = makeWindow();
     window.reset(10, new Map([[secrets, 5]]));
     const a = entry(`${maps}a/1`, 11);
@@ -138,7 +138,7 @@ describe('event window', () => {
     expect(revisions(window, maps, 99_995)).toEqual([99_996, 99_997, 99_998, 99_999]);
   });
 
-  test('frames are kept while they are new and forgotten when there are too many bytes', () => {
+  test('keeps the frames of new events and clears old ones over the byte limit', () => {
     const { window } = makeWindow(1_000_000_000);
     const events = Array.from({ length: 100 }, (_, i) =>
       window.append(entry(`${maps}a/${i}`, 11 + i), undefined, 11 + i, 0),

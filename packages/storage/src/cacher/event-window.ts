@@ -5,50 +5,54 @@ import { FrameBudget } from './frame-memo.ts';
 import { inScope, resourcePrefixOf } from './scope.ts';
 
 export interface EventWindowOptions {
-  /** Events beyond this many bytes are forgotten, however young. */
+  /** Limit in bytes; it takes precedence over the age. */
   readonly maxBytes: number;
-  /** Events younger than this are kept as long as `maxBytes` allows. */
+  /** Younger events are kept as long as `maxBytes` allows. */
   readonly minAgeSeconds: number;
 }
 
-/** These many latest events stay whatever their age, so that a quiet store does not send its clients away. */
+/** The latest events are kept whatever their age, so that clients of an idle store can resume their watches. */
 const minEvents = 1000;
-/** Old events dropped per new one: the window shrinks twice as fast as it grows, without ever holding the loop. */
-const dropPerEvent = 3;
+/** Old events evicted per new one: the window shrinks twice as fast as it grows, without blocking the event loop. */
+const evictionsPerEvent = 3;
 
-/** What one resource prefix has in the store and in the window. */
+/** Keys and events of one resource prefix. */
 interface ResourceRecord {
+  /** Number of keys in the store. */
   keys: number;
-  /** Sequence of its latest event; −1: none. */
+  /** Sequence number of the latest event in the window; −1: none. */
   latest: number;
 }
 
 /**
- * The latest events, in order, from `oldestRevision` (exclusive) on without a gap.
+ * The latest events without a gap after `oldestRevision`, for watches that resume and for snapshots of older revisions
+ * (the watch cache's cyclic buffer in Kubernetes).
  *
- * A queue with a moving head. Events of one resource are chained backwards by their sequence numbers, so that a
- * subscription that starts late reads the events of its own resource, not those of the whole shard. Numbers and not
- * references: a reference would keep forgotten events alive.
+ *   queue    an array with a moving head; it is copied when half of it is evicted
+ *   chains   each event has the sequence number of the previous event of its resource, so that a resumed subscription
+ *            reads the events of one resource instead of those of the whole shard. Numbers instead of references, which
+ *            would keep evicted events alive.
+ *   trim     after each revision: evicts events over `maxBytes`, then at most three that are over `minAgeSeconds`
  */
 export class EventWindow {
   readonly #options: EventWindowOptions;
-  readonly #onForgotten: (entry: CachedEntry) => void;
+  readonly #onEvicted: (entry: CachedEntry) => void;
   readonly #frames = new FrameBudget();
   readonly #resources = new Map<string, ResourceRecord>();
   #events: (CachedEvent | undefined)[] = [];
   #head = 0;
-  /** Sequence of `#events[0]`. */
+  /** Sequence number of `#events[0]`. */
   #base = 0;
   #bytes = 0;
   #oldestRevision = 0;
 
-  /** `onForgotten` is told of each replaced or removed entry when the event that did it leaves the window. */
-  constructor(options: EventWindowOptions, onForgotten: (entry: CachedEntry) => void) {
+  /** `onEvicted` receives each replaced or removed entry when its event is evicted. */
+  constructor(options: EventWindowOptions, onEvicted: (entry: CachedEntry) => void) {
     this.#options = options;
-    this.#onForgotten = onForgotten;
+    this.#onEvicted = onEvicted;
   }
 
-  /** Whoever has seen everything up to here can be told everything that came later. */
+  /** A subscriber that has seen everything up to this revision can resume without loss. */
   get oldestRevision(): number {
     return this.#oldestRevision;
   }
@@ -65,12 +69,12 @@ export class EventWindow {
     return this.#events.length - this.#head;
   }
 
-  /** Sequence of the oldest event, or the next one's when there is none. */
+  /** Sequence number of the oldest event; of the next event when the window is empty. */
   get firstSequence(): number {
     return this.#base + this.#head;
   }
 
-  /** Sequence that the next event will have. */
+  /** Sequence number of the next event. */
   get nextSequence(): number {
     return this.#base + this.#events.length;
   }
@@ -79,11 +83,11 @@ export class EventWindow {
     return this.#resources;
   }
 
-  /** Forgets everything: the content was loaded at `revision` and has so many keys of each resource. */
+  /** Evicts everything: the contents were loaded at `revision` with these numbers of keys per resource. */
   reset(revision: number, resources: ReadonlyMap<string, number>): void {
     for (let i = this.#head; i < this.#events.length; i++) {
       const previous = this.#events[i]?.previous;
-      if (previous !== undefined) this.#onForgotten(previous);
+      if (previous !== undefined) this.#onEvicted(previous);
     }
     this.#base = this.nextSequence;
     this.#events = [];
@@ -121,47 +125,48 @@ export class EventWindow {
     return event;
   }
 
-  /** Forgets what is too old or too much. Called after each revision, so that no revision is cut in two. */
+  /** Evicts events over the limits. Called after each revision, so that the events of a revision stay together. */
   trim(second: number): void {
     const { maxBytes, minAgeSeconds } = this.#options;
-    for (let dropped = 0; this.length > 0; dropped++) {
+    for (let evicted = 0; this.length > 0; evicted++) {
       const oldest = this.#events[this.#head] as CachedEvent;
-      const tooMuch = this.#bytes > maxBytes;
-      const tooOld = second - oldest.second > minAgeSeconds && this.length > minEvents && dropped < dropPerEvent;
-      // The rest of a revision that was begun must follow.
-      if (!tooMuch && !tooOld && oldest.revision > this.#oldestRevision) break;
-      this.#drop(oldest);
+      const exceedsBytes = this.#bytes > maxBytes;
+      const exceedsAge =
+        second - oldest.second > minAgeSeconds && this.length > minEvents && evicted < evictionsPerEvent;
+      // The remaining events of a partly evicted revision are evicted too.
+      if (!exceedsBytes && !exceedsAge && oldest.revision > this.#oldestRevision) break;
+      this.#evict(oldest);
     }
     this.#compactQueue();
   }
 
-  /** Forgets everything up to `revision`. */
+  /** Evicts everything up to `revision`. */
   compact(revision: number): void {
     for (;;) {
       const oldest = this.#events[this.#head];
       if (oldest === undefined || oldest.revision > revision) break;
-      this.#drop(oldest);
+      this.#evict(oldest);
     }
     this.#oldestRevision = Math.max(this.#oldestRevision, revision);
     this.#compactQueue();
   }
 
-  /** Events of the scope with a revision in (after, upTo], oldest first. Throws CompactedError. */
+  /** Events of the scope with a revision in (after, upTo], oldest first. Throws CompactedError below the window. */
   since(scope: string, after: number, upTo = Infinity): CachedEvent[] {
     if (after < this.#oldestRevision) throw new CompactedError(after, this.#oldestRevision);
     const resource = resourcePrefixOf(scope);
     return resource === undefined
-      ? this.#sinceOfAll(scope, after, upTo)
-      : this.#sinceOfResource(resource, scope, after, upTo);
+      ? this.#sinceInAll(scope, after, upTo)
+      : this.#sinceInResource(resource, scope, after, upTo);
   }
 
-  /** The event of a sequence number, while it is in the window. */
+  /** The event with a sequence number; undefined when it is evicted. */
   at(sequence: number): CachedEvent | undefined {
     const index = sequence - this.#base;
     return index >= this.#head ? this.#events[index] : undefined;
   }
 
-  #sinceOfResource(resource: string, scope: string, after: number, upTo: number): CachedEvent[] {
+  #sinceInResource(resource: string, scope: string, after: number, upTo: number): CachedEvent[] {
     const found: CachedEvent[] = [];
     let sequence = this.#resources.get(resource)?.latest ?? -1;
     for (;;) {
@@ -173,7 +178,7 @@ export class EventWindow {
     return found.toReversed();
   }
 
-  #sinceOfAll(scope: string, after: number, upTo: number): CachedEvent[] {
+  #sinceInAll(scope: string, after: number, upTo: number): CachedEvent[] {
     let low = this.#head;
     let high = this.#events.length;
     while (low < high) {
@@ -190,11 +195,11 @@ export class EventWindow {
     return found;
   }
 
-  #drop(event: CachedEvent): void {
+  #evict(event: CachedEvent): void {
     this.#events[this.#head++] = undefined;
     this.#bytes -= event.bytes;
     this.#oldestRevision = event.revision;
-    if (event.previous !== undefined) this.#onForgotten(event.previous);
+    if (event.previous !== undefined) this.#onEvicted(event.previous);
     const resource = resourcePrefixOf(event.key) ?? event.key;
     const record = this.#resources.get(resource);
     if (record?.latest === event.sequence) {

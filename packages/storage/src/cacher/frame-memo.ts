@@ -1,11 +1,11 @@
-/** What all memos of a cache may hold together. */
+/** Limit of all memos of a cache, in bytes. */
 const frameBytes = 32 * 1024 * 1024;
-/** Map, its table and the Buffer's own objects. */
+/** Bytes of the Map, its table and the Buffer objects. */
 const overhead = 400;
 
 /**
- * Bounds the bytes of encoded frames over all events. Frames are wanted by many watchers at the moment of the event and
- * by hardly any later, so the memos that were begun first are emptied first.
+ * Bounds the bytes of encoded frames over all events. Most watchers need a frame when the event happens, so the oldest
+ * memos are cleared first.
  */
 export class FrameBudget {
   readonly #limit: number;
@@ -21,19 +21,19 @@ export class FrameBudget {
     return this.#bytes;
   }
 
-  /** Counts a frame of `memo`, and empties the oldest memos while there are too many bytes. */
+  /** Adds the bytes of a frame of `memo`, then clears the oldest memos while the limit is exceeded. */
   add(memo: FrameMemo, bytes: number): void {
     if (memo.bytes === 0) this.#memos.push(memo);
     memo.bytes += bytes + overhead;
     this.#bytes += bytes + overhead;
-    while (this.#bytes > this.#limit && this.#head < this.#memos.length) this.#empty(this.#memos[this.#head++]);
+    while (this.#bytes > this.#limit && this.#head < this.#memos.length) this.#clear(this.#memos[this.#head++]);
     if (this.#head > 1024 && this.#head * 2 > this.#memos.length) {
       this.#memos = this.#memos.slice(this.#head);
       this.#head = 0;
     }
   }
 
-  #empty(memo: FrameMemo | undefined): void {
+  #clear(memo: FrameMemo | undefined): void {
     if (memo === undefined) return;
     this.#bytes -= memo.bytes;
     memo.bytes = 0;
@@ -43,7 +43,7 @@ export class FrameBudget {
 
 /** Frames of one event by encoding. */
 export class FrameMemo extends Map<string, Buffer> {
-  /** What the budget has counted for this memo. */
+  /** Bytes that the budget has counted for this memo. */
   bytes = 0;
   readonly #budget: FrameBudget;
 
@@ -54,7 +54,7 @@ export class FrameMemo extends Map<string, Buffer> {
 
   override set(encoding: string, frame: Buffer): this {
     super.set(encoding, frame);
-    // The new frame itself goes at once when it alone is over the limit; whoever made it holds it anyway.
+    // Clears the new frame too when it exceeds the limit by itself; the caller has its own reference.
     this.#budget.add(this, frame.length);
     return this;
   }

@@ -1,10 +1,10 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { FakeClock } from '@multiplane/component-base';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { codeOf } from '../conformance/subject.ts';
+import { codeOf } from '../../test/conformance/subject.ts';
 import { openWatchCache } from './open-watch-cache.ts';
-import { ScriptedBackend } from './scripted-backend.ts';
+import { ScriptedBackend } from '../../test/cacher/scripted-backend.ts';
 import type { BackedWatchCache } from './watch-cache.ts';
+import { FakeClock } from '@multiplane/testing';
 
 const maps = '/registry/core/configmaps/';
 const value = Buffer.from('1');
@@ -30,58 +30,58 @@ async function start(): Promise<{
   );
   open = cache;
   await cache.ready;
-  backend.questions = 0;
+  backend.revisionRequests = 0;
   return { backend, cache, clock, errors };
 }
 
-/** A gate that a test opens. */
+/** A promise that a test resolves. */
 function gate(): { wait: () => Promise<void>; open: () => void } {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { wait: () => promise, open: resolve };
 }
 
 describe('fresh revision', () => {
-  test('on a store with one writer nothing is asked', async () => {
+  test('a store with a local revision gets no request', async () => {
     const { backend, cache } = await start();
     backend.local = true;
     await backend.create(`${maps}a/1`, value);
     expect(await cache.freshRevision()).toBe(backend.localRevision);
     expect(cache.peek(`${maps}a/1`)).toBeDefined();
-    expect(backend.questions).toBe(0);
+    expect(backend.revisionRequests).toBe(0);
   });
 
-  test('callers of one moment share one question', async () => {
+  test('concurrent callers share one request', async () => {
     const { backend, cache } = await start();
     const revision = await backend.create(`${maps}a/1`, value);
     const answers = await Promise.all(Array.from({ length: 100 }, () => cache.freshRevision()));
     expect(new Set(answers)).toEqual(new Set([revision]));
-    expect(backend.questions).toBe(1);
+    expect(backend.revisionRequests).toBe(1);
   });
 
-  test('who comes while a question is under way waits for the next one', async () => {
+  test('a caller that arrives while a request is in flight waits for the next one', async () => {
     const { backend, cache } = await start();
-    const questions: { open: () => void }[] = [];
+    const revisionRequests: { open: () => void }[] = [];
     const ask = backend.store.currentRevision.bind(backend.store);
-    // The answer is taken at once, but delivered late: as from a network.
+    // The response is determined immediately and delivered late, as over a network.
     backend.currentRevision = async () => {
       const answer = await ask();
       const { wait, open } = gate();
-      questions.push({ open });
+      revisionRequests.push({ open });
       await wait();
       return answer;
     };
     const first = cache.freshRevision();
-    await nextTurn();
-    expect(questions).toHaveLength(1);
+    await yieldToEventLoop();
+    expect(revisionRequests).toHaveLength(1);
     const written = await backend.create(`${maps}a/1`, value);
     const late = Promise.all([cache.freshRevision(), cache.freshRevision()]);
-    await nextTurn();
-    expect(questions).toHaveLength(1);
-    questions[0]?.open();
+    await yieldToEventLoop();
+    expect(revisionRequests).toHaveLength(1);
+    revisionRequests[0]?.open();
     expect(await first).toBeLessThan(written);
-    await nextTurn();
-    expect(questions).toHaveLength(2);
-    questions[1]?.open();
+    await yieldToEventLoop();
+    expect(revisionRequests).toHaveLength(2);
+    revisionRequests[1]?.open();
     expect(await late).toEqual([written, written]);
   });
 
@@ -98,14 +98,14 @@ describe('fresh revision', () => {
       done = true;
       return answer;
     });
-    await nextTurn();
+    await yieldToEventLoop();
     expect([done, cache.peek(`${maps}a/1`)]).toEqual([false, undefined]);
     open();
     expect(await fresh).toBe(revision);
     expect(cache.peek(`${maps}a/1`)?.revision).toBe(revision);
   });
 
-  test('R10: a cache that does not catch up refuses, and get and list then ask the store', async () => {
+  test('fails when the cache does not catch up; get and list then read from the store', async () => {
     const { backend, cache, clock } = await start();
     const { wait, open } = gate();
     backend.onBatch = async (batch) => {
@@ -126,7 +126,7 @@ describe('fresh revision', () => {
     expect(cache.peek(`${maps}a/1`)?.revision).toBe(revision);
   });
 
-  test('a revision without an event for the cache is reached with the progress of the watch', async () => {
+  test('a revision without an event is reached by a progress notification', async () => {
     const { backend, cache, clock } = await start();
     const burnt = await backend.create('/elsewhere', value);
     expect(await cache.freshRevision()).toBe(burnt);
@@ -134,24 +134,24 @@ describe('fresh revision', () => {
     expect(clock.timers).toBe(0);
   });
 
-  test('a store that does not answer is reported to those who asked, and asked again by the next', async () => {
+  test('a failed request is reported to its callers, and the next caller requests again', async () => {
     const { backend, cache } = await start();
-    backend.beforeQuestion = async () => {
+    backend.beforeCurrentRevision = async () => {
       throw new Error('no quorum');
     };
     await expect(cache.freshRevision()).rejects.toThrow('no quorum');
-    backend.beforeQuestion = async () => undefined;
+    backend.beforeCurrentRevision = async () => undefined;
     expect(await cache.freshRevision()).toBe(cache.revision);
   });
 
-  test('a store that went back is loaded again instead of being believed', async () => {
+  test('a store whose revision went back is loaded again', async () => {
     const { backend, cache, clock, errors } = await start();
     await backend.create(`${maps}a/1`, value);
     const restored = new ScriptedBackend();
     await backend.create(`${maps}a/2`, value);
     await cache.freshRevision();
     const before = cache.revision;
-    // Has given the same revision to the same key, with other content.
+    // Has assigned the same revision to the same key with another value.
     await restored.create(`${maps}a/1`, Buffer.from('2'));
     backend.currentRevision = () => restored.currentRevision();
     backend.list = (prefix, options) => restored.list(prefix, options);

@@ -1,38 +1,40 @@
+import { localRevisionOf } from '../capabilities/local-revision.ts';
 import { type FutureRevisionError, StorageUnavailableError, isStorageError } from '../errors.ts';
 import type { Storage } from '../interface.ts';
 
 export interface FreshRevisionOptions {
-  /** How long a caller waits at most for the cache to catch up (K3.2: 3 s). */
+  /** How long a caller waits for the cache to catch up; Kubernetes waits 3 s. */
   readonly timeoutMs: number;
 }
 
 interface FreshRevisionModules {
   readonly storage: Storage;
-  /** What the cache has reached; −1: nothing yet. */
+  /** The revision of the cache; −1: not loaded. */
   readonly revision: () => number;
-  /** Resolves when the cache has reached a revision; throws FutureRevisionError in time. */
+  /** Resolves when the cache has reached a revision; throws FutureRevisionError after the timeout. */
   readonly waitFor: (revision: number, timeoutMs: number) => Promise<void>;
-  /** The store answered with a revision below one that its watch had delivered before the question. */
-  readonly onWentBack: (from: number, to: number) => void;
+  /** The store returned a revision below one that its watch had delivered before the request. */
+  readonly onRevisionRegressed: (from: number, to: number) => void;
 }
 
 /**
- * Answers "which revision must a read at most recent see, and is it in the cache?" (linearizability from a cache,
- * K3.7, KEP-2340).
+ * Determines the revision that a consistent read must see, and waits until the cache has reached it (KEP-2340, consistent
+ * reads from cache).
  *
- * On a store with one writer process the store knows the answer without asking. Otherwise one question to the backend
- * serves everybody who came before it was sent. Who comes while it is under way must not share it: the backend may have
- * answered already, and a write acknowledged since then would be missed. Those wait for the next question, which is
- * sent as soon as the present one is answered. Nothing is remembered between questions, so a process that was stopped
- * for a minute asks anew (R10).
+ *   local revision   a store with one writer process knows its revision without I/O
+ *   shared request   otherwise one request for the current revision serves all callers that arrived before it was sent.
+ *                    Callers that arrive while it is in flight wait for the next request: the backend may have read its
+ *                    revision already, so a write acknowledged since then would be missed. The next request is sent when
+ *                    the response arrives.
+ *   no memory        nothing is kept between requests, so a process that was suspended for a minute asks again
  *
- * The cache then has to reach the answer; the contract of `currentRevision` says that its watch will.
+ * The contract of `currentRevision` guarantees that the watch of the cache reaches the returned revision.
  */
 export class FreshRevision {
   readonly #options: FreshRevisionOptions;
   readonly #modules: FreshRevisionModules;
   #next: Promise<number> | undefined;
-  #underWay: Promise<unknown> = Promise.resolve();
+  #inFlight: Promise<unknown> = Promise.resolve();
 
   constructor(options: FreshRevisionOptions, modules: FreshRevisionModules) {
     this.#options = options;
@@ -40,36 +42,36 @@ export class FreshRevision {
   }
 
   /**
-   * Throws StorageUnavailableError when the backend does not answer or the cache cannot catch up in time. Not async: on
-   * a store with one writer every read passes here and nearly none has to wait.
+   * Throws StorageUnavailableError when the backend does not respond or the cache does not catch up in time. Not async:
+   * with a local revision every read calls it and hardly any has to wait.
    */
   get(): Promise<number> {
     const { storage, revision } = this.#modules;
-    const local = storage.localRevision;
-    if (local === undefined) return (this.#next ??= this.#askNext());
+    const local = localRevisionOf(storage);
+    if (local === undefined) return (this.#next ??= this.#request());
     return revision() >= local ? Promise.resolve(local) : this.#catchUp(local);
   }
 
-  /** True where nobody has to be asked and nothing waited for. */
+  /** True when {@link get} would resolve without a request and without waiting. */
   get isFresh(): boolean {
     const { storage, revision } = this.#modules;
-    const local = storage.localRevision;
+    const local = localRevisionOf(storage);
     return local !== undefined && revision() >= local;
   }
 
-  /** One question and what follows from it, for all who share it. */
-  async #askNext(): Promise<number> {
-    const { storage, revision, onWentBack } = this.#modules;
-    // At least one turn of the microtask queue, so that callers of the same moment are together.
-    await this.#underWay;
+  /** One request for the current revision, shared by its callers. */
+  async #request(): Promise<number> {
+    const { storage, revision, onRevisionRegressed } = this.#modules;
+    // Yields at least once, so that concurrent callers share the request.
+    await this.#inFlight;
     this.#next = undefined;
     const before = revision();
-    const answer = storage.currentRevision();
-    this.#underWay = answer.catch(() => undefined);
-    const wanted = await answer;
+    const response = storage.currentRevision();
+    this.#inFlight = response.catch(() => undefined);
+    const wanted = await response;
     if (wanted < before) {
-      onWentBack(before, wanted);
-      throw new StorageUnavailableError(`the store went back from revision ${before} to ${wanted}`);
+      onRevisionRegressed(before, wanted);
+      throw new StorageUnavailableError(`the revision of the store went back from ${before} to ${wanted}`);
     }
     return revision() >= wanted ? wanted : await this.#catchUp(wanted);
   }
@@ -83,7 +85,7 @@ export class FreshRevision {
       if (!isStorageError(error, 'FutureRevision')) throw error;
       const { current } = error as FutureRevisionError;
       throw new StorageUnavailableError(
-        `the watch cache is at ${current} and did not reach ${wanted} in ${timeoutMs} ms`,
+        `the watch cache did not reach revision ${wanted} in ${timeoutMs} ms: it is at ${current}`,
         error,
       );
     }

@@ -3,18 +3,18 @@ import { systemClock } from '@multiplane/component-base';
 import { TempDir } from '@multiplane/testing';
 import * as fc from 'fast-check';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { eventsUpTo } from '../conformance/events-up-to.ts';
-import { codeOf } from '../conformance/subject.ts';
+import { eventsUpTo } from '../../test/conformance/events-up-to.ts';
+import { codeOf } from '../../test/conformance/subject.ts';
 import { type FileStorageOptions, openFileStorage } from '../file/open-file-storage.ts';
 import { openWatchCache } from './open-watch-cache.ts';
 import type { BackedWatchCache } from './watch-cache.ts';
 
-let folder: TempDir;
+let tempDir: TempDir;
 beforeEach(async () => {
-  folder = await TempDir.create('unread-values');
+  tempDir = await TempDir.create('lazy-values');
 });
 afterEach(async () => {
-  await folder.remove();
+  await tempDir.remove();
 });
 
 const key = (i: number): string => `/registry/core/${i % 2 === 0 ? 'maps' : 'secrets'}/c${i % 5}/${i}`;
@@ -22,9 +22,9 @@ const value = (text: string): Buffer => Buffer.from(text.repeat(20));
 
 type Store = Awaited<ReturnType<typeof openFileStorage>>;
 const openStore = (options?: Partial<FileStorageOptions>): Promise<Store> =>
-  openFileStorage({ directory: folder.path, wholeBelowBytes: 0, ...options });
+  openFileStorage({ directory: tempDir.path, minIndexSnapshotBytes: 0, ...options });
 
-/** Creates, replaces and removes; what is done depends on the number alone. */
+/** Creates, replaces and deletes keys deterministically by number. */
 async function write(store: Pick<Store, 'get' | 'create' | 'update' | 'delete'>, i: number): Promise<void> {
   const name = key((i * 7) % 60);
   const now = await store.get(name);
@@ -40,7 +40,7 @@ interface Opened {
   readonly errors: unknown[];
 }
 
-/** A cache over the store as a start finds it; it reads values when somebody asks until it is told to read all. */
+/** A cache over a reopened store, which loads values on access until it is asked to load all. */
 async function open(historyRevisions?: number): Promise<Opened> {
   const store = await openStore();
   const gate = Promise.withResolvers<void>();
@@ -48,7 +48,7 @@ async function open(historyRevisions?: number): Promise<Opened> {
   const onError = (error: unknown): void => void errors.push(error);
   const cache = openWatchCache(
     { historyRevisions },
-    { storage: store, clock: systemClock, onError, whenToFill: gate.promise },
+    { storage: store, clock: systemClock, onError, loadValuesAfter: gate.promise },
   );
   await cache.ready;
   return { store, cache, fill: gate.resolve, errors };
@@ -60,25 +60,25 @@ const entriesOf = (cache: BackedWatchCache, revision?: number): unknown[] =>
     .entries(undefined, Infinity)
     .map(({ key, value, revision }) => ({ key, value, revision }));
 
-/** The cache says what the files say, of now and of all that it can still tell of. */
+/** Compares the cache with the files, at the current revision and in its history. */
 async function expectSame({ store, cache }: Opened): Promise<void> {
   for (let revision = cache.revision; revision >= cache.oldestRevision; revision -= 7) {
     expect(entriesOf(cache, revision)).toEqual((await store.list('/registry/', { revision })).items);
   }
   const events = await eventsUpTo(cache, '/registry/', cache.oldestRevision, cache.revision);
-  const told = await eventsUpTo(store, '/registry/', cache.oldestRevision, cache.revision);
+  const received = await eventsUpTo(store, '/registry/', cache.oldestRevision, cache.revision);
   expect(events.map(({ type, key, revision }) => ({ type, key, revision }))).toEqual(
-    told.map(({ type, key, revision }) => ({ type, key, revision })),
+    received.map(({ type, key, revision }) => ({ type, key, revision })),
   );
   expect(events.filter(({ type }) => type === 'put').map(({ value }) => String(value))).toEqual(
-    told.filter(({ type }) => type === 'put').map(({ value }) => String(value)),
+    received.filter(({ type }) => type === 'put').map(({ value }) => String(value)),
   );
   for (const [resource, count] of cache.counts()) {
     expect((await store.list(resource)).items.length).toBe(count);
   }
 }
 
-test('a cache whose values are still in the files tells the same as one that has them', async () => {
+test('a cache with lazy values returns the same as one with loaded values', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.record({
@@ -88,14 +88,14 @@ test('a cache whose values are still in the files tells the same as one that has
         fillAt: fc.nat({ max: 12 }),
       }),
       async ({ before, history, writes, fillAt }) => {
-        await folder.remove();
-        folder = await TempDir.create('unread-values');
+        await tempDir.remove();
+        tempDir = await TempDir.create('lazy-values');
         const first = await openStore();
         for (let i = 0; i < before; i++) await write(first, i);
         await first.close();
         const opened = await open(history);
         const { cache, fill, errors } = opened;
-        expect(cache.isFilled()).toBe(false);
+        expect(cache.areValuesLoaded()).toBe(false);
         const old = cache.snapshot('/registry/');
         const expected = (await opened.store.list('/registry/')).items.map((item) => String(item.value));
         for (const [step, i] of writes.entries()) {
@@ -104,9 +104,9 @@ test('a cache whose values are still in the files tells the same as one that has
           if (i % 3 === 0) await expectSame(opened);
         }
         fill();
-        await cache.filled;
+        await cache.valuesLoaded;
         await expectSame(opened);
-        // Of what was replaced meanwhile, too, after the files could have gone.
+        // Also for versions that were replaced meanwhile, after their segments could be removed.
         expect(old.entries(undefined, Infinity).map((entry) => String(entry.value))).toEqual(expected);
         const { objects, valueBytes } = cache.statistics;
         const { items } = await opened.store.list('/registry/');
@@ -122,7 +122,7 @@ test('a cache whose values are still in the files tells the same as one that has
   );
 }, 120_000);
 
-test('files that were merged away can be read until all values are in memory', async () => {
+test('segments that were compacted stay readable until all values are loaded', async () => {
   const first = await openStore();
   for (let i = 0; i < 200; i++) await first.create(`/registry/core/maps/c/${i}`, Buffer.alloc(1000, String(i)));
   await first.close();
@@ -135,7 +135,7 @@ test('files that were merged away can be read until all values are in memory', a
   const compacted = store.compact(await store.currentRevision());
   expect(before.entries(undefined, Infinity).map(({ value }) => value[0])).toHaveLength(200);
   fill();
-  await Promise.all([compacted, cache.filled]);
+  await Promise.all([compacted, cache.valuesLoaded]);
   expect(entriesOf(cache)).toHaveLength(50);
   for (const { key, value } of before.entries(undefined, Infinity)) {
     const number = key.slice(key.lastIndexOf('/') + 1);
@@ -144,13 +144,13 @@ test('files that were merged away can be read until all values are in memory', a
   await cache.close();
 });
 
-test('a cache that is closed before, or while, it reads its values gives the files back', async () => {
+test('a cache that is closed before or while it loads values releases the segments', async () => {
   const first = await openStore();
   for (let i = 0; i < 100; i++) await write(first, i);
   await first.close();
   const waiting = await open();
   await waiting.cache.close();
-  expect(await codeOf(waiting.cache.filled)).toBe('Unavailable');
+  expect(await codeOf(waiting.cache.valuesLoaded)).toBe('Unavailable');
   const reading = await open();
   reading.fill();
   await reading.cache.close();
@@ -159,21 +159,21 @@ test('a cache that is closed before, or while, it reads its values gives the fil
   await again.close();
 });
 
-test('a damaged value is told, and the next start refuses the folder', async () => {
+test('a damaged value is reported, and the next start refuses the directory', async () => {
   const first = await openStore();
   for (let i = 0; i < 40; i++) await first.create(key(i), Buffer.alloc(1000, `${i}`));
   await first.close();
-  const log = folder.join('00000001.log');
+  const log = tempDir.join('00000001.log');
   const bytes = readFileSync(log);
   bytes[500] = (bytes[500] as number) ^ 1;
   writeFileSync(log, bytes);
   const { cache, fill, errors } = await open(0);
   fill();
-  await expect(cache.filled).rejects.toThrow(/is damaged on disk, in .*00000001.log at/);
-  expect(cache.isFilled()).toBe(false);
+  await expect(cache.valuesLoaded).rejects.toThrow(/damaged record of .* in .*00000001.log at/);
+  expect(cache.areValuesLoaded()).toBe(false);
   expect(errors).toHaveLength(1);
-  expect(existsSync(folder.join('keys'))).toBe(false);
+  expect(existsSync(tempDir.join('keys'))).toBe(false);
   await cache.close();
-  expect(existsSync(folder.join('keys'))).toBe(false);
+  expect(existsSync(tempDir.join('keys'))).toBe(false);
   expect(await codeOf(openStore())).toBe('Unusable');
 });

@@ -4,19 +4,19 @@ import { registryPrefix } from '../keys.ts';
 import { BackedWatchCache } from './watch-cache.ts';
 
 export interface WatchCacheOptions {
-  /** What the cache holds of the store; `/registry/` unless told otherwise. */
+  /** The keys that the cache holds; default `/registry/`. */
   readonly prefix?: string | undefined;
-  /** Objects asked for at once while loading. */
+  /** Maximum number of objects per page while loading; 500. */
   readonly pageSize?: number | undefined;
-  /** So many of the latest revisions are in the window after a start, as far as the store has kept them. 10,000. */
+  /** The event window starts this many revisions back, as far as the store has kept the history; 10,000. */
   readonly historyRevisions?: number | undefined;
-  /** Events beyond this many bytes are forgotten; their late readers get 410. 64 MiB. */
+  /** Limit of the event window in bytes; readers of evicted events get 410. 64 MiB. */
   readonly windowBytes?: number | undefined;
-  /** Events younger than this are kept as long as they fit. 5 minutes, as long as the store keeps history. */
+  /** Younger events are kept as long as they fit; 5 minutes, for which the stores keep history too. */
   readonly windowMinAgeSeconds?: number | undefined;
-  /** How long a consistent read waits for the cache. 3 s (K3.2). */
+  /** How long a consistent read waits for the cache; 3 s, as in Kubernetes. */
   readonly freshTimeoutMs?: number | undefined;
-  /** Milliseconds before the n-th try (from 0) to follow the store again. */
+  /** Milliseconds before retry number `attempt` (from 0) of the watch of the store. */
   readonly retryDelayMs?: ((attempt: number) => number) | undefined;
 }
 
@@ -24,15 +24,15 @@ export interface WatchCacheModules {
   /** The backend; the cache closes it. */
   readonly storage: Storage;
   readonly clock: Clock;
-  /** Values that are still in the store's files when the cache is ready are read from then on; absent: at once. */
-  readonly whenToFill?: Promise<unknown> | undefined;
-  /** Told about interruptions of the store's watch and failures of subscribers, all dealt with; for logs. */
+  /** Lazy values are loaded after this; absent: as soon as the cache is ready. */
+  readonly loadValuesAfter?: Promise<unknown> | undefined;
+  /** Receives failures of the watch of the store and of subscribers, which are all handled; for logs. */
   readonly onError: (error: unknown, what: string, failures: number) => void;
 }
 
-const doubling = (attempt: number): number => Math.min(50 * 2 ** attempt, 5000);
+const exponentialBackoff = (attempt: number): number => Math.min(50 * 2 ** attempt, 5000);
 
-/** Starts a cache over a store. It loads at once; `ready` tells when it has. */
+/** Creates a cache over a store and starts to load it; `ready` resolves when it is loaded. */
 export function openWatchCache(options: WatchCacheOptions, modules: WatchCacheModules): BackedWatchCache {
   const prefix = options.prefix ?? registryPrefix;
   return new BackedWatchCache(
@@ -43,7 +43,7 @@ export function openWatchCache(options: WatchCacheOptions, modules: WatchCacheMo
       maxBytes: options.windowBytes ?? 64 * 1024 * 1024,
       minAgeSeconds: options.windowMinAgeSeconds ?? 300,
       timeoutMs: options.freshTimeoutMs ?? 3000,
-      retryDelayMs: options.retryDelayMs ?? doubling,
+      retryDelayMs: options.retryDelayMs ?? exponentialBackoff,
     },
     modules,
   );

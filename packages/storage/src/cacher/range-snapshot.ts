@@ -1,9 +1,9 @@
 import { compareKeys } from '../key-order.ts';
 import type { CacheEntry, CacheSnapshot } from '../watch-cache-interface.ts';
-import type { OrderedView } from './ordered-tree.ts';
+import type { OrderedView } from '../ordered-tree.ts';
 import { scopeEnd } from './scope.ts';
 
-/** A scope of a frozen state. */
+/** One scope of a frozen state of the cache. */
 export class RangeSnapshot implements CacheSnapshot {
   readonly revision: number;
   readonly #scope: string;

@@ -8,8 +8,8 @@ interface Waiter {
 }
 
 /**
- * Who waits for the cache to reach a revision. Sorted by revision, which is also the order in which waiters usually
- * come, so that progress looks only at the front.
+ * Readers that wait until the cache reaches a revision. Sorted by revision, which is also the usual order of arrival, so
+ * that progress only examines the front.
  */
 export class RevisionWaiters {
   readonly #clock: Clock;
@@ -23,7 +23,7 @@ export class RevisionWaiters {
     return this.#waiters.length;
   }
 
-  /** Resolves with {@link reached}; rejects with `onTimeout` after `timeoutMs` (Infinity: never). */
+  /** Resolves when {@link reached} reports the revision; rejects with `onTimeout()` after `timeoutMs` (Infinity: never). */
   wait(revision: number, timeoutMs: number, onTimeout: () => Error): Promise<void> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter = { revision, resolve, reject, timer: undefined };

@@ -1,18 +1,16 @@
-/**
- * A scope is a prefix, which ends with `/` (or is empty: everything), or one whole key, which does not.
- */
+/** A scope is a prefix, which ends with `/` (or is empty: everything), or a complete key, which does not. */
 export function inScope(scope: string, key: string): boolean {
   return scope === '' || (scope.endsWith('/') ? key.startsWith(scope) : key === scope);
 }
 
-/** First key after everything in the scope; undefined: there is none. */
+/** The first key after the scope; undefined: there is none. */
 export function scopeEnd(scope: string): string | undefined {
   if (scope === '') return undefined;
-  // '0' follows '/' in ASCII, so this is the first text that no longer begins with the prefix.
+  // '0' follows '/' in ASCII, so this is the first string after all strings with the prefix.
   return scope.endsWith('/') ? `${scope.slice(0, -1)}0` : `${scope}\0`;
 }
 
-/** `/registry/<group>/<resource>/` of a key or scope; undefined when it is not as deep as that. */
+/** `/registry/<group>/<resource>/` of a key or scope; undefined when it has fewer segments. */
 export function resourcePrefixOf(key: string): string | undefined {
   let slash = 0;
   for (let i = 0; i < 3; i++) {

@@ -28,7 +28,7 @@ function makeIndex(): {
 }
 
 describe('subscription index', () => {
-  test('an event reaches every scope that holds its key, and no other', () => {
+  test('an event is delivered to every scope that contains its key, and to no other', () => {
     const { add, send } = makeIndex();
     const seen: string[] = [];
     const scopes = [
@@ -56,7 +56,7 @@ describe('subscription index', () => {
     expect(seen.toSorted()).toEqual(scopes.slice(0, -1));
   });
 
-  test('one that throws is ended, the others go on', () => {
+  test('a subscriber that throws is removed, the others continue', () => {
     const { index, add, send, failures } = makeIndex();
     let others = 0;
     add('/a/', () => others++);
@@ -72,7 +72,7 @@ describe('subscription index', () => {
     expect(index.size).toBe(2);
   });
 
-  test('subscribers may end themselves and each other while an event is handed out', () => {
+  test('subscribers may end themselves and each other during dispatch', () => {
     const { index, add, send } = makeIndex();
     const seen: string[] = [];
     const first = add('/a/', () => {
@@ -89,7 +89,7 @@ describe('subscription index', () => {
     expect(index.size).toBe(1);
   });
 
-  test('who subscribes while an event is handed out does not get that event', () => {
+  test('a subscriber that is added during dispatch does not get that event', () => {
     const { add, send } = makeIndex();
     const seen: string[] = [];
     let joined = false;
@@ -103,7 +103,7 @@ describe('subscription index', () => {
     expect(seen).toEqual(['late 2']);
   });
 
-  test('a start in the future waits in silence', () => {
+  test('a start at a future revision delivers nothing before it', () => {
     const { add, send } = makeIndex();
     const seen: number[] = [];
     add('/a/', (event) => seen.push(event.revision), 5);
@@ -111,7 +111,7 @@ describe('subscription index', () => {
     expect(seen).toEqual([6, 7]);
   });
 
-  test('subscriptions elsewhere cost an event nothing', () => {
+  test('subscriptions to other scopes add no cost to an event', () => {
     const { index, add, send } = makeIndex();
     const subscriptions = Array.from({ length: 10_000 }, (_, i) => add(`/a/${i}/`, () => expect(i).toBe(7)));
     send('/a/7/x');
@@ -120,7 +120,7 @@ describe('subscription index', () => {
     expect.assertions(2);
   });
 
-  test('clear ends everybody', () => {
+  test('clear ends all subscriptions', () => {
     const { index, add, send } = makeIndex();
     let seen = 0;
     add('/a/', () => seen++);

@@ -1,10 +1,10 @@
 import type { SubscribeOptions } from '../watch-cache-interface.ts';
 import type { CachedEvent } from './cached-event.ts';
 
-/** One subscriber. `active` is false from the moment it ended: nothing more is called then. */
+/** One subscriber. After `active` became false none of its callbacks is called. */
 export class Subscription {
   readonly options: SubscribeOptions;
-  /** Events before this one were replayed, or are no business of this subscriber. */
+  /** Sequence number of the first event to dispatch; earlier events were replayed or are not requested. */
   readonly from: number;
   active = true;
 
@@ -15,15 +15,15 @@ export class Subscription {
 }
 
 /**
- * Finds the subscribers of an event by the prefixes of its key: one look-up for each depth at which anybody has
- * subscribed, however many subscriptions there are elsewhere.
+ * Finds the subscribers of an event by the prefixes of its key: one map lookup for each depth that has subscriptions,
+ * independent of the number of subscriptions to other scopes.
  *
- * Subscribers come and go while an event is handed out, also by what a handler does. A Set's iteration shows members
- * that are added on the way and skips those that are removed; `from` keeps the former from seeing an event twice.
+ * Handlers may subscribe and unsubscribe while an event is dispatched. Iterating a Set visits members that are added
+ * meanwhile and skips removed ones; `from` keeps the former from receiving an event twice.
  */
 export class SubscriptionIndex {
   readonly #scopes = new Map<string, Set<Subscription>>();
-  /** `#depths[n]`: scopes that are prefixes with n slashes. */
+  /** `#depths[n]`: number of prefix scopes with n slashes. */
   readonly #depths: number[] = [];
   readonly #onFailure: (subscription: Subscription, error: unknown) => void;
   #size = 0;
@@ -48,7 +48,7 @@ export class SubscriptionIndex {
     this.#count(scope, 1);
   }
 
-  /** O(1). Does nothing when the subscription has ended. */
+  /** O(1); no effect on a subscription that has ended. */
   remove(subscription: Subscription): void {
     if (!subscription.active) return;
     subscription.active = false;
@@ -73,7 +73,7 @@ export class SubscriptionIndex {
     }
   }
 
-  /** Takes everybody out and returns them. */
+  /** Removes and returns all subscriptions. */
   clear(): Subscription[] {
     const all: Subscription[] = [];
     for (const members of this.#scopes.values()) for (const subscription of members) all.push(subscription);
@@ -81,7 +81,7 @@ export class SubscriptionIndex {
     return all;
   }
 
-  /** Hands one event to one subscriber; a handler that throws ends only its own subscription. */
+  /** Calls the handler of one subscriber; a handler that throws ends only its own subscription. */
   deliver(subscription: Subscription, event: CachedEvent): void {
     try {
       subscription.options.onEvent(event);
@@ -94,7 +94,7 @@ export class SubscriptionIndex {
   #deliverAll(members: Set<Subscription> | undefined, event: CachedEvent): void {
     if (members === undefined) return;
     for (const subscription of members) {
-      // `after` may lie in the future: such a subscriber waits in silence (K3.4).
+      // `after` may be a future revision: the subscriber then receives nothing until it is reached, as in Kubernetes.
       if (event.sequence < subscription.from || event.revision <= subscription.options.after) continue;
       this.deliver(subscription, event);
     }

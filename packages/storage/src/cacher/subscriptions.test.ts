@@ -1,14 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
-import { codeOf } from '../conformance/subject.ts';
+import { codeOf } from '../../test/conformance/subject.ts';
 import { CompactedError } from '../errors.ts';
 import type { WatchBatch } from '../interface.ts';
 import type { CacheEvent } from '../watch-cache-interface.ts';
-import { bytes, follow, maps, scriptedCaches, secrets } from './scripted-cache.ts';
+import { bytes, follow, maps, scriptedCaches, secrets } from '../../test/cacher/scripted-cache.ts';
 
 const setUp = scriptedCaches();
 
 describe('subscriptions', () => {
-  test('get what came after their start, replayed or live, in order, once each', async () => {
+  test('deliver the events after their start, replayed or live, in order, once each', async () => {
     const { cache, put, remove } = setUp();
     await cache.ready;
     const start = await put(`${maps}a/1`, 'a');
@@ -18,8 +18,8 @@ describe('subscriptions', () => {
     const early = follow(cache, maps, start);
     const exact = follow(cache, `${maps}a/2`, start);
     const late = follow(cache, maps, third);
-    const gone = await remove(`${maps}a/1`);
-    const lines = [`${second} 1 a>b`, `${third} 2 ->c`, `${gone} 1 b>-`];
+    const removed = await remove(`${maps}a/1`);
+    const lines = [`${second} 1 a>b`, `${third} 2 ->c`, `${removed} 1 b>-`];
     expect(early.events).toEqual(lines);
     expect(exact.events).toEqual([lines[1]]);
     expect(late.events).toEqual([lines[2]]);
@@ -44,7 +44,7 @@ describe('subscriptions', () => {
     expect(seen[2]?.memo.get('json')?.toString()).toBe('frame');
   });
 
-  test('may be started by a handler, with every event once', async () => {
+  test('a handler may subscribe; every event is delivered once', async () => {
     const { cache, put } = setUp();
     await cache.ready;
     const start = cache.revision;
@@ -60,7 +60,7 @@ describe('subscriptions', () => {
     expect(inner.map(({ events }) => events)).toEqual([[`${first} 1 ->a`, `${second} 1 a>b`], [`${second} 1 a>b`]]);
   });
 
-  test('one that throws is ended and reported, also while it is replayed; the others go on', async () => {
+  test('one that throws is removed and reported, also during replay; the others continue', async () => {
     const { cache, put, errors } = setUp();
     await cache.ready;
     const before = cache.revision;
@@ -87,26 +87,26 @@ describe('subscriptions', () => {
     expect(cache.statistics.subscriptions).toBe(1);
   });
 
-  test('R4: whoever looks at the revision inside or after a hand-out sees a state that fits to it', async () => {
+  test('a reader inside or after dispatch sees a state that matches the revision', async () => {
     const { cache, backend } = setUp();
     await cache.ready;
-    const told: number[] = [];
+    const received: number[] = [];
     cache.subscribe({
       scope: maps,
       after: cache.revision,
       onEvent: ({ revision }) => {
-        told.push(revision);
+        received.push(revision);
         expect(cache.revision).toBe(revision);
         expect(
           cache
             .snapshot(maps)
             .entries(undefined, 100)
             .map((entry) => entry.revision),
-        ).toEqual(told);
+        ).toEqual(received);
       },
       onEnd: () => undefined,
     });
-    // The store's message carries its present revision, far ahead of the events, as etcd's do while catching up.
+    // The revision of the batch is far ahead of its events, as those of etcd during catch-up.
     backend.onBatch = async (batch) => [
       { events: batch.events.slice(0, 5), revision: batch.events[4]?.revision ?? batch.revision },
       { events: batch.events.slice(5), revision: batch.revision },
@@ -115,10 +115,10 @@ describe('subscriptions', () => {
       Array.from({ length: 20 }, (_, i) => backend.create(`${maps}a/${String(i).padStart(2, '0')}`, bytes('x'))),
     );
     await cache.waitFor(await backend.currentRevision(), Infinity);
-    expect(told).toHaveLength(20);
+    expect(received).toHaveLength(20);
   });
 
-  test('R5 and R6: a store that repeats itself or tells of what is past changes nothing', async () => {
+  test('repeated and past events of the store change nothing', async () => {
     const { cache, backend, put } = setUp();
     await cache.ready;
     const history: WatchBatch[] = [];
@@ -135,7 +135,7 @@ describe('subscriptions', () => {
     expect(cache.revision).toBe(third);
   });
 
-  test('a long batch gives way to others between two revisions', async () => {
+  test('a long batch yields between two revisions', async () => {
     const { cache, backend, clock } = setUp();
     await cache.ready;
     let handed = 0;
@@ -164,7 +164,7 @@ describe('subscriptions', () => {
 });
 
 describe('window', () => {
-  test('a start from before it is refused with the oldest revision; the oldest itself is served', async () => {
+  test('a start before the window is refused with the oldest revision; the oldest revision itself is served', async () => {
     const { cache, put } = setUp({ windowBytes: 20_000 });
     await cache.ready;
     const start = cache.revision;
@@ -180,7 +180,7 @@ describe('window', () => {
     expect(() => cache.snapshot(maps, cache.revision + 1)).toThrow(expect.objectContaining({ code: 'FutureRevision' }));
   });
 
-  test('R7: a reader that does not read is cut off alone when the window has moved on', async () => {
+  test('a slow watcher alone is ended when the window has moved past it', async () => {
     const { cache, put } = setUp({ windowBytes: 20_000 });
     await cache.ready;
     const after = cache.revision;

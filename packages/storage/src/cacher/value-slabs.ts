@@ -1,94 +1,102 @@
-/** Room for about 250 values of 1 KiB; big enough that a slab's own objects do not count, small enough to come and go. */
+/** About 250 values of 1 KiB: the overhead of a slab is small per value, and slabs are freed soon. */
 const slabSize = 256 * 1024;
-/** A value above this gets memory of its own: it would waste the rest of a slab. */
-const ownSlabFrom = slabSize / 4;
-/** Tidying begins when this share of what is in use is wasted, and ends at half of it. */
-const wastedShare = 1 / 5;
-/** Waste below this is not worth any work. */
-const wasteFloor = 8 * 1024 * 1024;
-/** Emptying a slab with more than this in use would win too little. */
-const sparseShare = 0.9;
+/** Larger values get a slab of their own, since they would waste the rest of a shared one. */
+const dedicatedSlabBytes = slabSize / 4;
+/** Compaction starts when waste exceeds this fraction of the live bytes, and ends at half of it. */
+const maxWasteFraction = 1 / 5;
+/** Waste up to this never starts a compaction. */
+const minWasteBytes = 8 * 1024 * 1024;
+/** Slabs with a larger fraction of live bytes are not compacted. */
+const maxLiveFraction = 0.9;
 
-/** One piece of memory with many values in it. */
+/** A block of memory that holds many values. */
 export interface Slab {
   readonly bytes: Buffer;
-  /** Whose values lie here, in the order they came; undefined: released or moved away. */
+  /** The owners of the values, in the order of their positions; undefined: released or moved. */
   readonly holders: (ValueHolder | undefined)[];
   /** Bytes of the values of `holders`. */
   live: number;
 }
 
-/** Offset of a holder whose value has not been read yet: its slab is what reads it. */
-export const notRead = -1;
+/** Offset of a holder whose value is not in memory: its slab is a {@link LazySlab}. */
+export const notLoaded = -1;
 
-/** Whose value lies in a slab. It may be moved at any time, never changed. */
+/** Takes the place of a slab for values that are not in memory. */
+export interface LazySlab extends Slab {
+  /** Reads the value of the holder and moves it to a real slab. Throws StorageUnavailableError. */
+  load(holder: ValueHolder): void;
+}
+
+/** The owner of a value in a slab. Compaction may move the value at any time; its bytes never change. */
 export interface ValueHolder {
   readonly length: number;
   slab: Slab;
   offset: number;
-  /** Position among the holders of the slab. */
+  /** Index in {@link Slab.holders}. */
   index: number;
 }
 
 function newSlab(size: number): Slab {
-  // Slow: the fast one would cut small sizes from Node's shared pool.
+  // Buffer.allocUnsafe would take small sizes from Node's shared pool.
   return { bytes: Buffer.allocUnsafeSlow(size), holders: [], live: 0 };
 }
 
-/** Where a holder stands before its value is stored. */
-export const noSlab: Slab = newSlab(0);
+/** The slab of holders whose value is not stored yet. */
+export const emptySlab: Slab = newSlab(0);
 
 /**
- * Memory for values. A Buffer of its own costs a value nearly 400 bytes beside its bytes (typed array, ArrayBuffer,
- * backing store, heap block), a slice of a network message keeps the whole message; here it costs five words.
+ * Slab allocator for values. A Buffer per value costs nearly 400 bytes in addition to the bytes (typed array, ArrayBuffer,
+ * backing store, heap block), and a slice of a network message retains the whole message; a value in a slab costs five
+ * words (docs/adr/0008-watch-cache-persistent-tree-and-slabs.md).
  *
- * Values are appended to the open slab. Releasing one only lowers its slab's `live`; the memory goes when nothing refers
- * to the slab any more (a reader's snapshot or Buffer keeps it, so a view never changes under its reader).
- *
- * When too much of all slabs together is waste, {@link tidy} empties slabs, those with most waste first, by moving what
- * is live to the open slab: a step with each write, so that it keeps up with what writes waste and never holds the loop.
+ *   store        appends the value to the open slab
+ *   release      decreases `live` of the slab; V8 frees the memory when nothing refers to the slab any more. Snapshots and
+ *                Buffers of readers keep it alive, so the bytes under a view never change.
+ *   compactStep  while too much of all slabs is waste: empties slabs, those with most waste first, by moving live values to
+ *                the open slab. A bounded step with each write keeps up with the waste of writes without blocking the
+ *                event loop.
  */
 export class ValueSlabs {
   readonly #slabs = new Set<Slab>();
-  #open = noSlab;
-  /** Bytes of the open slab that are taken. */
+  #open = emptySlab;
+  /** Used bytes of the open slab. */
   #used = 0;
   #allocated = 0;
   #live = 0;
-  /** Slabs to be emptied, the sparsest last. */
+  /** Slabs to compact, the sparsest last. */
   #sparse: Slab[] = [];
-  /** Next holder of the last of `#sparse`. */
+  /** Index of the next holder of the last of `#sparse`. */
   #next = 0;
 
-  /** Bytes of the values that were not released. */
+  /** Bytes of the values that are not released. */
   get liveBytes(): number {
     return this.#live;
   }
 
-  /** Bytes of slabs that still have such a value in them. */
+  /** Bytes of the slabs that hold such a value. */
   get allocatedBytes(): number {
     return this.#allocated;
   }
 
-  /** Copies a value in; give it back with {@link release}. */
+  /** Copies a value into a slab; {@link release} frees it. */
   store(holder: ValueHolder, value: Buffer): void {
     this.#live += holder.length;
     this.#place(holder, value);
   }
 
   release(holder: ValueHolder): void {
-    if (holder.offset === notRead) return;
+    if (holder.offset === notLoaded) return;
     this.#live -= holder.length;
-    this.#leave(holder);
+    this.#removeFromSlab(holder);
   }
 
-  /** A step of tidying: looks at up to `steps` values. */
-  tidy(steps: number): void {
-    const waste = this.#allocated - this.#live - wasteFloor;
+  /** Examines up to `steps` values. */
+  compactStep(steps: number): void {
+    const waste = this.#allocated - this.#live - minWasteBytes;
     if (this.#sparse.length === 0) {
-      if (waste <= this.#live * wastedShare) return;
+      if (waste <= this.#live * maxWasteFraction) return;
       this.#findSparse();
-    } else if (waste <= (this.#live * wastedShare) / 2) {
+    } else if (waste <= (this.#live * maxWasteFraction) / 2) {
       this.#sparse = [];
       this.#next = 0;
       return;
@@ -104,14 +112,14 @@ export class ValueSlabs {
       const holder = slab.holders[this.#next++];
       if (holder === undefined) continue;
       const value = slab.bytes.subarray(holder.offset, holder.offset + holder.length);
-      this.#leave(holder);
+      this.#removeFromSlab(holder);
       this.#place(holder, value);
     }
   }
 
   #findSparse(): void {
     this.#sparse = [...this.#slabs].filter(
-      (slab) => slab !== this.#open && slab.live < slab.bytes.length * sparseShare,
+      (slab) => slab !== this.#open && slab.live < slab.bytes.length * maxLiveFraction,
     );
     this.#sparse.sort((a, b) => b.live - a.live);
     this.#next = 0;
@@ -121,7 +129,7 @@ export class ValueSlabs {
     const { length } = holder;
     let slab = this.#open;
     let offset = 0;
-    if (length > ownSlabFrom) {
+    if (length > dedicatedSlabBytes) {
       slab = this.#add(length);
     } else {
       if (this.#used + length > slab.bytes.length) {
@@ -140,7 +148,7 @@ export class ValueSlabs {
     slab.live += length;
   }
 
-  #leave(holder: ValueHolder): void {
+  #removeFromSlab(holder: ValueHolder): void {
     const { slab } = holder;
     slab.holders[holder.index] = undefined;
     slab.live -= holder.length;

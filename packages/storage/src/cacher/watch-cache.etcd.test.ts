@@ -1,7 +1,7 @@
 import { systemClock } from '@multiplane/component-base';
 import { EtcdServer, TcpProxy, eventually } from '@multiplane/testing';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { storageConformance } from '../conformance/index.ts';
+import { storageConformance } from '../../test/conformance/index.ts';
 import type { EtcdStorage } from '../etcd/etcd-storage.ts';
 import { openEtcdStorage } from '../etcd/open-etcd-storage.ts';
 import type { Storage } from '../interface.ts';
@@ -27,13 +27,13 @@ async function openCache(): Promise<Storage> {
 
 storageConformance('watch cache over etcd', openCache, { modelRuns: 20 });
 
-describe('watch cache over an etcd that fails', () => {
+describe('watch cache over a failing etcd', () => {
   const maps = '/registry/core/configmaps/';
   const bytes = (text: string): Buffer => Buffer.from(text);
 
   interface Broken extends AsyncDisposable {
     readonly proxy: TcpProxy;
-    /** Reaches etcd around the proxy, as another process would. */
+    /** Connects to etcd without the proxy, as another process. */
     readonly other: EtcdStorage;
     readonly cache: BackedWatchCache;
   }
@@ -79,7 +79,7 @@ describe('watch cache over an etcd that fails', () => {
       .entries(undefined, Infinity)
       .map((entry) => `${entry.key}=${entry.value.toString()}@${entry.revision}`);
 
-  test('R5, R6: connections cut again and again, also in mid message: no event lost, doubled or out of order', async () => {
+  test('repeatedly cut connections, also within messages: no event is lost, repeated or out of order', async () => {
     await using broken = await openBroken();
     const { proxy, other, cache } = broken;
     const seen = record(cache);
@@ -98,7 +98,7 @@ describe('watch cache over an etcd that fails', () => {
     expect(cache.snapshot(maps).countFrom(maps)).toBe(written.length);
   });
 
-  test('R8: what is removed and compacted behind a cut is not missed: subscriptions end, the content is right', async () => {
+  test('a delete that is compacted during an outage is not missed: subscriptions end, the contents are right', async () => {
     await using broken = await openBroken();
     const { proxy, other, cache } = broken;
     const revisions = await Promise.all(['a', 'b', 'c'].map((name) => other.create(`${maps}x/${name}`, bytes('1'))));
@@ -117,7 +117,7 @@ describe('watch cache over an etcd that fails', () => {
     expect(items).toHaveLength(2);
   });
 
-  test('R10: a process whose network stood still answers no consistent read with what it knew before', async () => {
+  test('a process whose network was paused does not answer consistent reads from old state', async () => {
     await using broken = await openBroken();
     const { proxy, other, cache } = broken;
     const first = await other.create(`${maps}a/1`, bytes('old'));
@@ -125,7 +125,7 @@ describe('watch cache over an etcd that fails', () => {
     proxy.pause();
     const read = cache.get(`${maps}a/1`);
     const second = await other.update(`${maps}a/1`, bytes('new'), first);
-    // Whatever was asked before the pause ended is answered with the write or with an error, never without it.
+    // Reads that were requested before the end of the pause return the write or an error.
     const later = [cache.get(`${maps}a/1`), cache.list(maps).then(({ items }) => items[0])];
     proxy.resume();
     expect([first, second]).toContain((await read)?.revision);
@@ -133,7 +133,7 @@ describe('watch cache over an etcd that fails', () => {
     expect((await cache.list(maps)).items.map((item) => item.value.toString())).toEqual(['new']);
   });
 
-  test('R10: while etcd is frozen reads wait, afterwards they are right', async () => {
+  test('while etcd is paused consistent reads wait, afterwards they are right', async () => {
     await using etcd = await EtcdServer.start();
     await using broken = await openBroken(etcd);
     const { other, cache } = broken;
@@ -154,7 +154,7 @@ describe('watch cache over an etcd that fails', () => {
     expect((await cache.get(`${maps}a/1`))?.revision).toBe(second);
   });
 
-  test('etcd killed and started again: the cache goes on where it was', async () => {
+  test('after etcd is killed and restarted the cache resumes', async () => {
     await using etcd = await EtcdServer.start();
     await using broken = await openBroken(etcd);
     const { other, cache } = broken;
@@ -170,12 +170,12 @@ describe('watch cache over an etcd that fails', () => {
     expect(state(cache)).toEqual([`${maps}a/1=2@${second}`]);
   });
 
-  test('revisions burnt by another store in the same etcd hold no reader up', async () => {
+  test('revisions of another store in the same etcd do not block readers', async () => {
     await using broken = await openBroken();
-    await using elsewhere = await openBroken();
+    await using otherStore = await openBroken();
     const { cache } = broken;
     for (let i = 0; i < 5; i++) {
-      const burnt = await elsewhere.other.create(`${maps}a/${i}`, bytes('x'));
+      const burnt = await otherStore.other.create(`${maps}a/${i}`, bytes('x'));
       expect(await cache.freshRevision()).toBeGreaterThanOrEqual(burnt);
       expect(cache.revision).toBeGreaterThanOrEqual(burnt);
     }
@@ -183,7 +183,7 @@ describe('watch cache over an etcd that fails', () => {
     expect(cache.snapshot('/registry/').entries(undefined, 10)).toEqual([]);
   });
 
-  test('a restarted cache serves revisions from before', async () => {
+  test('a restarted cache serves revisions from before the restart', async () => {
     await using broken = await openBroken();
     const { other, cache } = broken;
     const start = cache.revision;

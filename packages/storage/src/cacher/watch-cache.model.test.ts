@@ -1,5 +1,4 @@
 /* oxlint-disable jest/no-standalone-expect, jest/expect-expect -- the class that plays the history expects */
-import { FakeClock } from '@multiplane/component-base';
 import { expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { CompactedError, StorageUnavailableError, isStorageError } from '../errors.ts';
@@ -7,8 +6,9 @@ import { compareKeys } from '../key-order.ts';
 import type { CacheSnapshot } from '../watch-cache-interface.ts';
 import { openWatchCache } from './open-watch-cache.ts';
 import { inScope } from './scope.ts';
-import { ScriptedBackend } from './scripted-backend.ts';
+import { ScriptedBackend } from '../../test/cacher/scripted-backend.ts';
 import type { BackedWatchCache } from './watch-cache.ts';
+import { FakeClock } from '@multiplane/testing';
 
 const keys = [
   'core/maps/a/1',
@@ -65,12 +65,12 @@ interface Subscriber {
   readonly scope: string;
   readonly after: number;
   readonly events: Change[];
-  /** The last revision it was entitled to. */
+  /** The last revision that it may assume. */
   until: number;
   stop: () => void;
 }
 
-/** Plays a history against the cache and keeps the whole of it to compare with. */
+/** Plays a history against the cache and keeps it for comparison. */
 class Play {
   readonly backend = new ScriptedBackend();
   readonly clock = new FakeClock();
@@ -114,7 +114,7 @@ class Play {
       this.changes.push({ key: step.key, text: undefined, revision: await backend.delete(step.key, current.revision) });
     } else if (step.do === 'snapshot')
       this.#inWindow(step.age, (revision) => {
-        const present = cache.present(step.scope).map(({ key, revision: at }) => ({ key, at }));
+        const present = cache.listCurrent(step.scope).map(({ key, revision: at }) => ({ key, at }));
         const now = cache.snapshot(step.scope).entries(undefined, Infinity);
         expect(present).toEqual(now.map(({ key, revision: at }) => ({ key, at })));
         this.snapshots.push({ scope: step.scope, snapshot: cache.snapshot(step.scope, revision) });
@@ -127,7 +127,7 @@ class Play {
     if (step.do === 'interrupt' || step.do === 'lose') await this.clock.advance(60_000);
   }
 
-  /** Runs with a revision so many before the present one; the only refusal is a revision that has left the window. */
+  /** Runs at an older revision; the only permitted refusal is a revision before the window. */
   #inWindow(age: number, use: (revision: number) => void): void {
     const revision = Math.max(1, this.cache.revision - age);
     try {
@@ -147,7 +147,7 @@ class Play {
         const key = (current ?? previous)?.key ?? '';
         const text = previous?.value.toString();
         const before = this.changes.findLast((change) => change.key === key && change.revision < revision);
-        // The object before the change is told truly, too.
+        // The object before the change is right too.
         expect(text).toBe(before?.text);
         subscriber.events.push({ key, text: current?.value.toString(), revision });
       },
@@ -183,7 +183,7 @@ class Play {
   }
 }
 
-test('random writes, snapshots, subscriptions, compactions and outages: everybody sees the true history', async () => {
+test('random writes, snapshots, subscriptions, compactions and outages: all readers observe the true history', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(5000, 50_000, 1_000_000),

@@ -1,7 +1,7 @@
 import { systemClock } from '@multiplane/component-base';
 import { NatsServer } from '@multiplane/testing';
 import { afterAll, beforeAll } from '@jest/globals';
-import { storageConformance } from '../conformance/index.ts';
+import { storageConformance } from '../../test/conformance/index.ts';
 import { openJetStreamStorage } from '../jetstream/open-jetstream-storage.ts';
 import { openWatchCache } from './open-watch-cache.ts';
 

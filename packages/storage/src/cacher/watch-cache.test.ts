@@ -1,11 +1,11 @@
 import { systemClock } from '@multiplane/component-base';
 import { TempDir } from '@multiplane/testing';
-import { storageConformance } from '../conformance/index.ts';
+import { storageConformance } from '../../test/conformance/index.ts';
 import { openFileStorage } from '../file/open-file-storage.ts';
 import type { Storage } from '../interface.ts';
 import { MemoryStorage } from '../memory/memory-storage.ts';
 import { openWatchCache } from './open-watch-cache.ts';
-import { ScriptedBackend } from './scripted-backend.ts';
+import { ScriptedBackend } from '../../test/cacher/scripted-backend.ts';
 
 async function cached(storage: Storage, onClose?: () => Promise<void>): Promise<Storage> {
   const errors: unknown[] = [];
@@ -22,7 +22,7 @@ async function cached(storage: Storage, onClose?: () => Promise<void>): Promise<
 
 storageConformance('watch cache over memory', () => cached(new MemoryStorage({ expiryIntervalMs: 50 })));
 
-// Without the knowledge of its revision memory behaves as a store that others write to as well.
+// Without its local revision, memory behaves like a store with other writers.
 storageConformance('watch cache over a store with other writers', () => cached(new ScriptedBackend(50)));
 
 storageConformance(

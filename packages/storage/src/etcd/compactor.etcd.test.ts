@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { EtcdServer } from '@multiplane/testing';
-import { bytes, codeOf } from '../conformance/subject.ts';
-import { Interruptions } from '../interruptions.ts';
+import { bytes, codeOf } from '../../test/conformance/subject.ts';
+import { WatchFailureReporter } from '../watch-failure-reporter.ts';
 import { Compactor } from './compactor.ts';
 import { EtcdClient } from './etcd-client.ts';
 import { EtcdKeys } from './etcd-keys.ts';
@@ -19,18 +19,18 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-test('of several compactors one has the turn, and history is kept for one interval', async () => {
+test('of several compactors one compacts per interval, and history is kept for one interval', async () => {
   const store = await openEtcdStorage({ endpoints: [server.endpoint], prefix: '/compactor', compactionIntervalMs: 0 });
   const keys = new EtcdKeys('/compactor');
   const [a, b] = [0, 0].map(
-    () => new Compactor({ intervalMs: 0 }, { client, keys, interruptions: new Interruptions() }),
+    () => new Compactor({ intervalMs: 0 }, { client, keys, watchFailures: new WatchFailureReporter() }),
   ) as [Compactor, Compactor];
   const first = await store.create('/registry/a', bytes('1'));
 
-  expect(await a.turn()).toBe(0);
-  expect(await b.turn()).toBe(0);
+  expect(await a.compactOnce()).toBe(0);
+  expect(await b.compactOnce()).toBe(0);
   const second = await store.create('/registry/b', bytes('1'));
-  const turns = await Promise.all([a.turn(), b.turn()]);
+  const turns = await Promise.all([a.compactOnce(), b.compactOnce()]);
   const compacted = Math.max(...turns);
   expect(Math.min(...turns)).toBe(0);
   expect(compacted).toBeGreaterThanOrEqual(first);
@@ -41,7 +41,7 @@ test('of several compactors one has the turn, and history is kept for one interv
     code: 'Compacted',
     oldest: compacted,
   });
-  // The keys that coordinate are nobody's business.
+  // The hidden keys of the compactor are not visible.
   expect((await store.list('/registry/')).items.map((item) => item.key)).toEqual(['/registry/a', '/registry/b']);
   expect(await codeOf(store.list('/registry/', { limit: 1 }).then(({ remaining }) => expect(remaining).toBe(1)))).toBe(
     'none',
@@ -49,7 +49,7 @@ test('of several compactors one has the turn, and history is kept for one interv
   await store.close();
 });
 
-test('keys with the same time to live share a lease, and a lease that is gone is replaced', async () => {
+test('keys with the same TTL share a lease, and an expired lease is replaced', async () => {
   const leases = new LeasePool(client);
   const ids = await Promise.all(Array.from({ length: 50 }, () => leases.lease(3600)));
   expect(new Set(ids).size).toBe(1);

@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
-import { Interruptions } from '../interruptions.ts';
+import { WatchFailureReporter } from '../watch-failure-reporter.ts';
 import { Compactor } from './compactor.ts';
 import type { EtcdClient } from './etcd-client.ts';
 import { EtcdKeys } from './etcd-keys.ts';
 
-test('compacting that fails is told: without it etcd grows until it takes no writes', async () => {
-  const told = Promise.withResolvers<unknown>();
+test('a failed compaction is reported: without compaction etcd grows until it refuses writes', async () => {
+  const reported = Promise.withResolvers<unknown>();
   const compactor = new Compactor(
     { intervalMs: 1 },
     {
@@ -14,9 +14,9 @@ test('compacting that fails is told: without it etcd grows until it takes no wri
         range: () => Promise.reject(new Error('not allowed')),
       } as unknown as EtcdClient,
       keys: new EtcdKeys(''),
-      interruptions: new Interruptions({ onInterruption: told.resolve }),
+      watchFailures: new WatchFailureReporter({ onWatchFailure: reported.resolve }),
     },
   );
-  expect(await told.promise).toEqual(new Error('not allowed'));
+  expect(await reported.promise).toEqual(new Error('not allowed'));
   compactor.close();
 });

@@ -1,62 +1,63 @@
-import type { Interruptions } from '../interruptions.ts';
+import type { WatchFailureReporter } from '../watch-failure-reporter.ts';
 import type { EtcdClient } from './etcd-client.ts';
 import { isRevisionError } from './etcd-errors.ts';
 import { compactionKey, type EtcdKeys } from './etcd-keys.ts';
 
 export interface CompactorOptions {
-  /** How long history is kept at least; twice that at most. */
+  /** Milliseconds for which history is kept at least; twice that at most. */
   readonly intervalMs: number;
 }
 
 export interface CompactorModules {
   readonly client: EtcdClient;
   readonly keys: EtcdKeys;
-  readonly interruptions: Interruptions;
+  readonly watchFailures: WatchFailureReporter;
 }
 
 /**
- * Compacts etcd regularly, as the only one of however many processes share it.
+ * Compacts etcd periodically; of all processes that share an etcd, one compacts per interval. The algorithm is that of
+ * kube-apiserver (k8s.io/apiserver/pkg/storage/etcd3/compact.go).
  *
- * At every interval a process notes the revision of now, and compacts to the one it noted the time before. A hidden key
- * holds the last noted revision, and its `version` is a counter: whoever moves it from the number it knows to the next
- * has the turn; who fails has been overtaken, learns the number and the revision, and waits for the next interval. So
- * history is kept for one interval at least, whichever processes come and go. The scheme is Kubernetes'.
+ * A hidden key holds the last recorded revision; its `version` is a counter. At every interval a process tries to write the
+ * current revision, by compare-and-set on the version that it knows. The process that succeeds compacts to the revision
+ * that it recorded before. A process that fails learns the version and the revision, and waits for the next interval. So
+ * history is kept for at least one interval, whichever processes start and stop.
  */
 export class Compactor {
   readonly #client: EtcdClient;
   readonly #keys: EtcdKeys;
-  /** No further turns. */
+  /** Stops the periodic compaction. */
   readonly close: () => void;
-  #known: { readonly turn: number; readonly revision: number } = { turn: 0, revision: 0 };
+  #known: { readonly version: number; readonly revision: number } = { version: 0, revision: 0 };
 
-  constructor({ intervalMs }: CompactorOptions, { client, keys, interruptions }: CompactorModules) {
+  constructor({ intervalMs }: CompactorOptions, { client, keys, watchFailures }: CompactorModules) {
     this.#client = client;
     this.#keys = keys;
-    this.close = interruptions.everyInterval(intervalMs, () => this.turn(), client.closed);
+    this.close = watchFailures.runPeriodically(intervalMs, () => this.compactOnce(), client.closed);
   }
 
-  /** One turn; returns the revision that it compacted to, 0 when it was another's turn or there was nothing to do. */
-  async turn(): Promise<number> {
-    const { turn, revision: previous } = this.#known;
+  /** Returns the revision that was compacted; 0 when another process was first or there is nothing to compact. */
+  async compactOnce(): Promise<number> {
+    const { version, revision: previous } = this.#known;
     const key = this.#keys.encode(compactionKey);
     const now = await this.#client.range({ ...this.#keys.hidden, count_only: true });
     const current = Number(now.header.revision);
     const { succeeded, responses } = await this.#client.transaction({
-      compare: [{ key, target: 'Version', result: 'Equal', version: turn }],
+      compare: [{ key, target: 'Version', result: 'Equal', version }],
       success: [{ request_put: { key, value: Buffer.from(String(current)) } }],
       failure: [{ request_range: { key } }],
     });
     if (!succeeded) {
       const found = responses[0]?.response_range?.kvs[0];
-      this.#known = { turn: Number(found?.version ?? 0), revision: Number(found?.value.toString() ?? 0) };
+      this.#known = { version: Number(found?.version ?? 0), revision: Number(found?.value.toString() ?? 0) };
       return 0;
     }
-    this.#known = { turn: turn + 1, revision: current };
+    this.#known = { version: version + 1, revision: current };
     if (previous === 0) return 0;
     try {
       await this.#client.compact(previous);
     } catch (error) {
-      // Somebody has compacted further.
+      // Another process has compacted a later revision.
       if (!isRevisionError(error)) throw error;
     }
     return previous;

@@ -26,11 +26,11 @@ export interface EtcdClientOptions {
   /** `http://host:port` or `https://host:port` of the members. */
   readonly endpoints: readonly string[];
   readonly tls: Watched<EtcdTls> | undefined;
-  /** How long a read is tried, and how long the answer of a write is waited for. */
+  /** Milliseconds for which reads are retried, and for which the response of a write is awaited. */
   readonly requestTimeoutMs: number;
 }
 
-/** One each: a watch that is not read does not hold up requests. */
+/** Separate connections: a watch whose reader is slow does not block requests. */
 interface Connections {
   readonly requests: Etcd3;
   readonly watches: Etcd3;
@@ -39,11 +39,11 @@ interface Connections {
 const noRetry = { execute: async <T>(run: (context: object) => T | Promise<T>): Promise<T> => await run({}) };
 
 const channel = {
-  // A connection each for requests, watches and leases: a watch that is not read does not hold up the others.
+  // Connections are not shared between the clients of this process.
   'grpc.use_local_subchannel_pool': 1,
   'grpc.max_receive_message_length': 2 ** 31 - 1,
   'grpc.max_send_message_length': -1,
-  // A peer that has gone without a word is noticed. etcd cuts off clients that ask more often than every 5 s.
+  // Detects dead peers. etcd closes connections with keepalive pings in less than 5 s.
   'grpc.keepalive_time_ms': 6000,
   'grpc.keepalive_timeout_ms': 4000,
   'grpc.keepalive_permit_without_calls': 1,
@@ -51,16 +51,16 @@ const channel = {
   'grpc.max_reconnect_backoff_ms': 1000,
 };
 
-/** The bounds of the pause between two tries. */
+/** Limits of the delay between two attempts. */
 const firstPauseMs = 20;
 const longestPauseMs = 500;
 
 /**
- * Calls of etcd, each with a deadline. Only the raw clients of `etcd3` are used. Its retry policy repeats transactions
- * whose outcome is unknown and is switched off; its Watcher loses events and is not used (docs/adr).
+ * Requests to etcd, each with a deadline. Uses only the raw clients of `etcd3`: its retry policy repeats transactions
+ * whose outcome is unknown and is switched off; its Watcher loses events (docs/adr/0007-etcd3-without-watcher-and-retries.md).
  *
- * Certificates are shown when a connection is made. So when they change there are new connections for what begins from
- * then on; calls under way end on the old ones, which are then closed, and watches are taken up again on the new.
+ * Certificates apply to new connections. When they change, new requests use new connections; the old ones are closed after
+ * the deadline of their requests, and watches reconnect.
  */
 export class EtcdClient {
   readonly #options: EtcdClientOptions;
@@ -95,7 +95,7 @@ export class EtcdClient {
     if (this.#closed.signal.aborted) return;
     const { requests, watches } = this.#connections;
     this.#connections = this.#connect(tls);
-    // No call takes longer than its deadline.
+    // All requests on the old connections end by their deadline.
     void this.#pause(this.#timeoutMs).then(() => {
       requests.close();
       watches.close();
@@ -115,7 +115,7 @@ export class EtcdClient {
     return this.#connections.requests.maintenance;
   }
 
-  /** Options of one call: how long it may take. */
+  /** gRPC options of one request. */
   deadline(ms = this.#timeoutMs): { readonly deadline: number } {
     return { deadline: Date.now() + ms };
   }
@@ -124,12 +124,12 @@ export class EtcdClient {
     return this.read((kv, options) => kv.range(request, options));
   }
 
-  /** A transaction that only reads, so that it may be tried again. */
+  /** A transaction that only reads, which may be retried. */
   readTransaction(request: ITxnRequest): Promise<ITxnResponse> {
     return this.read((kv, options) => kv.txn(request, options));
   }
 
-  /** One try and no more: nobody knows whether a transaction that failed was carried out. */
+  /** A single attempt: a transaction that failed may have been carried out. */
   transaction(request: ITxnRequest, timeoutMs?: number): Promise<ITxnResponse> {
     this.assertOpen();
     return this.#connections.requests.kv.txn(request, this.deadline(timeoutMs));
@@ -139,20 +139,20 @@ export class EtcdClient {
     return this.read((kv, options) => kv.compact({ revision, physical: false }, options));
   }
 
-  /** Runs what may be repeated until it succeeds, is refused, or its time is over. */
+  /** Retries an idempotent request until it succeeds, is refused, or the request timeout has passed. */
   async read<T>(call: (kv: KVClient, options: { readonly deadline: number }) => Promise<T>): Promise<T> {
     const end = performance.now() + this.#timeoutMs;
     for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
       this.assertOpen();
       const left = end - performance.now();
       try {
-        // A try that hangs must leave time for one on another connection or member.
+        // A hanging attempt leaves time for one on another connection or member.
         return await call(this.#connections.requests.kv, this.deadline(Math.max(left / 2, Math.min(left, 500))));
       } catch (error) {
         if (this.#closed.signal.aborted) throw new StorageUnavailableError('the store is closed', error);
         if (!isTransient(error)) throw refusal(error);
         if (performance.now() + pause >= end) {
-          throw new StorageUnavailableError(`etcd does not answer: ${errorText(error)}`, error);
+          throw new StorageUnavailableError(`etcd does not respond: ${errorText(error)}`, error);
         }
         await this.#pause(pause);
       }
@@ -174,11 +174,11 @@ export class EtcdClient {
   }
 }
 
-/** What a read that is not worth another try fails with; the errors of revisions are for the caller to read. */
+/** The error of a read that is not retried; callers interpret errors of revisions. */
 function refusal(error: unknown): unknown {
   if (isRevisionError(error) || isStorageError(error)) return error;
   const failure = classify(error, '');
   return 'error' in failure
     ? failure.error
-    : new StorageUnavailableError(`etcd has refused: ${errorText(error)}`, error);
+    : new StorageUnavailableError(`etcd refused the request: ${errorText(error)}`, error);
 }

@@ -9,21 +9,21 @@ import {
 } from '../errors.ts';
 
 /**
- * What an error of a call means. etcd3 turns gRPC's statuses into classes by their texts, and loses the number on the
- * way, but the text keeps it: `14 UNAVAILABLE: …`.
+ * The meaning of an error of a request. etcd3 converts gRPC statuses to classes by their messages and drops the status
+ * number, but the message still contains it: `14 UNAVAILABLE: …`.
  */
 export type Failure =
-  /** etcd has answered that nothing was done; the error says what. */
+  /** etcd responded that nothing was carried out; the error has the reason. */
   | { readonly kind: 'refused'; readonly error: StorageError }
   /**
-   * etcd has answered that it has no room, and does nothing more about the request. A write may have been carried out all
-   * the same: the one during which room ran out is (etcd-io/etcd#16659).
+   * etcd responded that its space quota is exceeded. The write may have been carried out all the same: the write that
+   * exceeds the quota is (etcd-io/etcd#16659).
    */
   | { readonly kind: 'full'; readonly error: StorageError }
-  /** The request has not left this process. */
+  /** The request was not sent. */
   | { readonly kind: 'unsent' }
-  /** The lease of a write is gone; nothing was done. */
-  | { readonly kind: 'lease-gone' }
+  /** The lease of a write does not exist; nothing was carried out. */
+  | { readonly kind: 'lease-expired' }
   /** The request may have been carried out, or may still be. */
   | { readonly kind: 'unknown' };
 
@@ -31,20 +31,20 @@ const noRoomText = 'database space exceeded';
 const refusals: readonly (readonly [text: string, error: (key: string, cause: unknown) => StorageError])[] = [
   ['request is too large', (key) => new ValueTooLargeError(key)],
   ['message larger than max', (key) => new ValueTooLargeError(key)],
-  ['too many requests', (_key, cause) => new StorageUnavailableError('etcd has too many requests waiting', cause)],
+  ['too many requests', (_key, cause) => new StorageUnavailableError('etcd has too many requests', cause)],
   ['not capable', (_key, cause) => new StorageUnavailableError('etcd lacks a capability', cause)],
-  ['permission denied', (_key, cause) => new StorageUnavailableError('etcd denies access', cause)],
-  ['corrupt cluster', (_key, cause) => new StorageUnavailableError('etcd has found itself corrupt', cause)],
+  ['permission denied', (_key, cause) => new StorageUnavailableError('etcd denied access', cause)],
+  ['corrupt cluster', (_key, cause) => new StorageUnavailableError('etcd reports a corrupt cluster', cause)],
 ];
 
-/** grpc-js says this of calls that never got a connection. */
+/** Messages of grpc-js for requests that never got a connection. */
 const unsentTexts = ['No connection established', 'Name resolution failed', 'Channel closed before call started'];
 
 export function classify(error: unknown, key: string): Failure {
   const text = errorText(error);
   for (const [part, make] of refusals) if (text.includes(part)) return { kind: 'refused', error: make(key, error) };
   if (text.includes(noRoomText)) return { kind: 'full', error: new StorageFullError(error) };
-  if (text.includes('requested lease not found')) return { kind: 'lease-gone' };
+  if (text.includes('requested lease not found')) return { kind: 'lease-expired' };
   if (unsentTexts.some((part) => text.includes(part))) return { kind: 'unsent' };
   return { kind: 'unknown' };
 }
@@ -52,13 +52,13 @@ export function classify(error: unknown, key: string): Failure {
 const compactedText = 'required revision has been compacted';
 const futureText = 'required revision is a future revision';
 
-/** True when a revision is gone or not there yet. */
+/** True when a revision is compacted or not reached yet. */
 export function isRevisionError(error: unknown): boolean {
   const text = errorText(error);
   return text.includes(compactedText) || text.includes(futureText);
 }
 
-/** The error of a revision as a StorageError; undefined when it is something else. */
+/** The error of a revision as a StorageError; undefined for other errors. */
 export function revisionError(
   error: unknown,
   wanted: number,
@@ -71,11 +71,11 @@ export function revisionError(
     : new FutureRevisionError(wanted, current);
 }
 
-/** True when trying a read again may help. */
+/** True when a read may succeed on retry. */
 export function isTransient(error: unknown): boolean {
   const text = errorText(error);
   return transientStatus.test(text) && !text.includes(noRoomText);
 }
 
-// CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, INTERNAL, UNAVAILABLE; and what etcd says while it looks for a leader.
+// CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, INTERNAL, UNAVAILABLE, and the messages of etcd without a leader.
 const transientStatus = /(^|\s)(1|2|4|10|13|14) [A-Z_]+:|leader|timed out|UNAVAILABLE|Connection/;

@@ -1,17 +1,17 @@
 import { registryPrefix } from '../keys.ts';
 
 /**
- * Keys that the backend keeps for itself stand below this one. They lie inside the range that a shard watches, so that
- * writing one moves the watch on, and are hidden from everybody above.
+ * Internal keys of the backend are below this prefix. They are inside the range that a shard watches, so that writing one
+ * advances the watch, and are hidden from the users of the store.
  */
 const hiddenPrefix = `${registryPrefix}!`;
 export const markerKey = `${hiddenPrefix}progress`;
 export const compactionKey = `${hiddenPrefix}compacted`;
 
-/** Between the keys of the store and those of etcd, where several stores may live side by side. */
+/** Maps keys of the store to keys of etcd, where several stores may share a cluster with different prefixes. */
 export class EtcdKeys {
   readonly #prefix: string;
-  /** First key after all of them that are hidden. */
+  /** The range of the hidden keys. */
   readonly hidden: { readonly key: Buffer; readonly range_end: Buffer };
 
   constructor(prefix: string) {
@@ -27,22 +27,22 @@ export class EtcdKeys {
     return key.toString('utf8', Buffer.byteLength(this.#prefix));
   }
 
-  /** The range of a prefix, from a key on. Every key begins with a slash, and the range of all of them does not go beyond. */
+  /** The range of a prefix from a key on. Every key starts with `/`, and the range of all keys contains no others. */
   range(prefix: string, from: string = prefix): { readonly key: Buffer; readonly range_end: Buffer } {
     return { key: this.encode(from === '' ? '/' : from), range_end: this.#end(prefix === '' ? '/' : prefix) };
   }
 
-  /** True for the keys that only the backend knows. */
+  /** True for internal keys of the backend. */
   isHidden(key: string): boolean {
     return key.startsWith(hiddenPrefix);
   }
 
-  /** True when a watch of the prefix sees the hidden keys. */
+  /** True when a watch of the prefix receives the hidden keys. */
   coversHidden(prefix: string): boolean {
     return registryPrefix.startsWith(prefix);
   }
 
-  /** The first text after everything that begins with the prefix. */
+  /** The first key after all keys with the prefix. */
   #end(prefix: string): Buffer {
     const end = this.encode(prefix);
     for (let i = end.length - 1; i >= 0; i--) {

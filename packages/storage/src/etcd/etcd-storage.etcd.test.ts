@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from '@jest/globals';
 import { EtcdServer } from '@multiplane/testing';
-import { storageConformance } from '../conformance/index.ts';
+import { storageConformance } from '../../test/conformance/index.ts';
 import { openEtcdStorage } from './open-etcd-storage.ts';
 
 let server: EtcdServer;

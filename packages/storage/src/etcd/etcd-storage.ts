@@ -10,7 +10,7 @@ import type {
   WatchOptions,
   WriteOptions,
 } from '../interface.ts';
-import type { Interruptions } from '../interruptions.ts';
+import type { WatchFailureReporter } from '../watch-failure-reporter.ts';
 import { compareKeys } from '../key-order.ts';
 import type { Compactor } from './compactor.ts';
 import type { EtcdClient } from './etcd-client.ts';
@@ -26,29 +26,29 @@ export interface EtcdStorageModules {
   readonly writer: EtcdWriter;
   readonly marker: ProgressMarker;
   readonly compactor: Compactor;
-  readonly interruptions: Interruptions;
+  readonly watchFailures: WatchFailureReporter;
 }
 
-/** Keys in one answer of etcd, which reads and encodes it as a whole. */
+/** Maximum number of keys per response, which etcd reads and encodes as a whole. */
 const pageKeys = 500;
 const healthTimeoutMs = 2000;
 
-/** The store in etcd: any number of processes, revisions are etcd's. Made by `openEtcdStorage`. */
+/** The store in etcd: any number of processes; revisions are those of etcd. Created by `openEtcdStorage`. */
 export class EtcdStorage implements Storage {
   readonly #client: EtcdClient;
   readonly #keys: EtcdKeys;
   readonly #writer: EtcdWriter;
   readonly #marker: ProgressMarker;
   readonly #compactor: Compactor;
-  readonly #interruptions: Interruptions;
+  readonly #watchFailures: WatchFailureReporter;
 
-  constructor({ client, keys, writer, marker, compactor, interruptions }: EtcdStorageModules) {
+  constructor({ client, keys, writer, marker, compactor, watchFailures }: EtcdStorageModules) {
     this.#client = client;
     this.#keys = keys;
     this.#writer = writer;
     this.#marker = marker;
     this.#compactor = compactor;
-    this.#interruptions = interruptions;
+    this.#watchFailures = watchFailures;
   }
 
   async get(key: string): Promise<StoredValue | undefined> {
@@ -97,8 +97,8 @@ export class EtcdStorage implements Storage {
     const watch = new EtcdWatch(prefix, options, {
       client: this.#client,
       keys: this.#keys,
-      assertKept: (revision) => this.#assertKept(revision),
-      interruptions: this.#interruptions,
+      assertNotCompacted: (revision) => this.#assertNotCompacted(revision),
+      watchFailures: this.#watchFailures,
     });
     if (this.#keys.coversHidden(prefix)) this.#marker.add(watch);
     try {
@@ -111,7 +111,7 @@ export class EtcdStorage implements Storage {
   async currentRevision(): Promise<number> {
     const { header } = await this.#client.range({ ...this.#keys.hidden, count_only: true });
     const revision = Number(header.revision);
-    this.#marker.seen(revision);
+    this.#marker.observed(revision);
     return revision;
   }
 
@@ -120,7 +120,7 @@ export class EtcdStorage implements Storage {
       await this.#client.compact(revision);
     } catch (error) {
       const known = revisionError(error, revision, revision, await this.currentRevision());
-      // Etcd refuses to compact again what it has compacted.
+      // etcd refuses to compact a compacted revision again.
       if (known?.code !== 'Compacted') throw known ?? error;
     }
   }
@@ -137,7 +137,7 @@ export class EtcdStorage implements Storage {
       await this.#client.transaction({ success }, healthTimeoutMs);
     } catch (error) {
       if (error instanceof StorageFullError) throw error;
-      throw new StorageUnavailableError(`etcd does not answer: ${errorText(error)}`, error);
+      throw new StorageUnavailableError(`etcd does not respond: ${errorText(error)}`, error);
     }
   }
 
@@ -147,7 +147,7 @@ export class EtcdStorage implements Storage {
     this.#client.close();
   }
 
-  /** One answer, without the hidden keys; it may hold one key more or less than asked for on their account. */
+  /** One response without the hidden keys, which may make it one key longer or shorter than requested. */
   async #page(request: IRangeRequest & { readonly key: Buffer }, prefix: string): Promise<Page> {
     const wanted = Number(request.limit);
     const covers = this.#keys.coversHidden(prefix);
@@ -174,7 +174,7 @@ export class EtcdStorage implements Storage {
     };
   }
 
-  /** Reads a range, and how many of its keys are hidden, in one state. */
+  /** Reads a range and the number of its hidden keys at the same revision. */
   async #rangeWithHidden(
     request: IRangeRequest & { readonly key: Buffer },
   ): Promise<{ readonly response: IRangeResponse; readonly hidden: number }> {
@@ -187,8 +187,8 @@ export class EtcdStorage implements Storage {
       this.#client.readTransaction({ success: [{ request_range: request }, { request_range: counts }] }),
     );
     const [response, counted] = responses.map(({ response_range }) => response_range);
-    if (response === undefined || counted === undefined) throw new TypeError('etcd has answered something else');
-    // Answers within a transaction have no header of their own.
+    if (response === undefined || counted === undefined) throw new TypeError('unexpected response of etcd');
+    // Responses within a transaction have no header.
     return { response: { ...response, header }, hidden: Number(counted.count) };
   }
 
@@ -210,7 +210,7 @@ export class EtcdStorage implements Storage {
     return revisionError(error, revision, await this.#oldest(revision, current), current);
   }
 
-  /** The oldest revision that can be read; etcd does not tell it, except to a watch. */
+  /** The oldest readable revision, found by bisection: etcd only returns it to watches. */
   async #oldest(below: number, current: number): Promise<number> {
     let low = below;
     let high = current;
@@ -232,12 +232,12 @@ export class EtcdStorage implements Storage {
     }
   }
 
-  async #assertKept(revision: number): Promise<void> {
+  async #assertNotCompacted(revision: number): Promise<void> {
     try {
       await this.#client.range({ ...this.#keys.hidden, count_only: true, revision });
     } catch (error) {
       const known = await this.#readError(error, revision);
-      // A watch may begin at a revision that has not been reached.
+      // A watch may start at a future revision.
       if (!(known instanceof FutureRevisionError)) throw known;
     }
   }
@@ -257,7 +257,7 @@ interface Page {
   /** Keys from the start of the page to the end of the range. */
   readonly count: number;
   readonly more: boolean;
-  /** Where the next page begins. */
+  /** Start of the next page. */
   readonly next: Buffer;
 }
 

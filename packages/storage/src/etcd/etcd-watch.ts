@@ -2,8 +2,8 @@ import type { IEvent } from 'etcd3';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CompactedError, isStorageError, StorageUnavailableError } from '../errors.ts';
 import type { StorageEvent, WatchBatch, WatchOptions } from '../interface.ts';
-import type { Interruptions } from '../interruptions.ts';
-import { Signal } from '../signal.ts';
+import type { WatchFailureReporter } from '../watch-failure-reporter.ts';
+import { ConditionVariable } from '../condition-variable.ts';
 import type { EtcdClient } from './etcd-client.ts';
 import type { EtcdKeys } from './etcd-keys.ts';
 import { WatchStream } from './watch-stream.ts';
@@ -11,14 +11,14 @@ import { WatchStream } from './watch-stream.ts';
 export interface EtcdWatchModules {
   readonly client: EtcdClient;
   readonly keys: EtcdKeys;
-  /** Rejects with CompactedError when history after the revision may be gone. */
-  readonly assertKept: (revision: number) => Promise<void>;
-  readonly interruptions: Interruptions;
+  /** Rejects with CompactedError when the history after the revision may be compacted. */
+  readonly assertNotCompacted: (revision: number) => Promise<void>;
+  readonly watchFailures: WatchFailureReporter;
 }
 
-/** What may wait for a slow reader; beyond it the stream is given up and taken up again when the reader has caught up. */
+/** Bytes queued for a slow reader; over this limit the stream is cancelled and reopened when the queue is empty. */
 const queuedBytes = 16 << 20;
-/** The pause before a stream is opened again, doubled up to the second with each failure in a row. */
+/** Delay before a stream is reopened, doubled with each consecutive failure. */
 const firstPauseMs = 20;
 const longestPauseMs = 2000;
 const syncedAfterMs = 500;
@@ -26,34 +26,35 @@ const syncedAfterMs = 500;
 interface Message {
   readonly batch: WatchBatch;
   readonly bytes: number;
-  /** etcd read these events from its history, so they must be checked against a compaction meanwhile. */
+  /** etcd read these events from its history: they must be checked against a concurrent compaction. */
   readonly fromHistory: boolean;
 }
 
 /**
- * A watch that survives its streams; each that is lost is told.
+ * A watch that survives the loss of its gRPC streams. Each lost stream is reported.
  *
- * `received` is the modification revision of the last event that arrived, and the next stream begins at the one after it:
- * never at a header's revision, which runs ahead of the events while etcd catches up. What a stream brings up to
- * `received` again is dropped, so every event comes once, whatever the streams do. Events wait in a queue for the reader.
- *
- * When a removal is the compacted revision, etcd 3.4 leaves it out of a watch that begins there, without an error. So a
- * message that came from history counts only after etcd has shown that the state before it was still kept.
+ *   resume        `received` is the mod revision of the last event that arrived; the next stream starts after it. The
+ *                 revision of a response header must not be used: it is ahead of the events while etcd catches up. Events
+ *                 up to `received` that a stream repeats are dropped, so every event is delivered once.
+ *   slow reader   events are queued up to `queuedBytes`; then the stream is cancelled, and reopened when the queue is empty
+ *   compaction    etcd 3.4 omits a delete that is the compacted revision from a watch that starts there, without an error.
+ *                 So a message from history is only delivered after etcd has shown that the state before it is not
+ *                 compacted.
  */
 export class EtcdWatch {
   readonly #modules: EtcdWatchModules;
   readonly #prefix: string;
   readonly #covering: boolean;
   readonly #signal: AbortSignal;
-  readonly #wake = new Signal();
+  readonly #wake = new ConditionVariable();
   #queue: Message[] = [];
   #bytes = 0;
   #received: number;
   #compacted: number | undefined;
-  /** No message has come since the stream was opened. */
+  /** No message has arrived since the stream was opened. */
   #opened = false;
   #delivered: number;
-  /** The stream is gone; `overflow`: because the reader is slow. */
+  /** The stream has ended; `overflow`: because the reader is slow. */
   #ended: 'failed' | 'overflow' | undefined;
 
   constructor(prefix: string, { after, signal }: WatchOptions, modules: EtcdWatchModules) {
@@ -65,7 +66,7 @@ export class EtcdWatch {
     this.#delivered = after;
   }
 
-  /** Everything up to here has arrived. */
+  /** Everything up to this revision has arrived. */
   get received(): number {
     return this.#received;
   }
@@ -77,7 +78,7 @@ export class EtcdWatch {
       while (!this.#signal.aborted) {
         const message = this.#take();
         if (message !== undefined) {
-          if (message.fromHistory) await this.#modules.assertKept(this.#delivered);
+          if (message.fromHistory) await this.#modules.assertNotCompacted(this.#delivered);
           this.#delivered = message.batch.revision;
           pause = firstPauseMs;
           yield message.batch;
@@ -95,7 +96,7 @@ export class EtcdWatch {
       }
     } finally {
       stream.cancel();
-      this.#modules.interruptions.over(this);
+      this.#modules.watchFailures.recovered(this);
     }
     if (!user.aborted) throw new StorageUnavailableError('the store is closed');
   }
@@ -106,7 +107,7 @@ export class EtcdWatch {
     const request = { ...this.#modules.keys.range(this.#prefix), startRevision: this.#received + 1 };
     const stream: WatchStream = new WatchStream(this.#modules.client, request, {
       created: () => {
-        this.#modules.interruptions.over(this);
+        this.#modules.watchFailures.recovered(this);
         void this.#checkStart();
       },
       events: (events, header) => {
@@ -117,34 +118,34 @@ export class EtcdWatch {
       },
       compacted: (oldest) => {
         this.#compacted = oldest;
-        this.#wake.notify();
+        this.#wake.notifyAll();
       },
       closed: (reason) => {
-        if (!this.#signal.aborted) this.#modules.interruptions.happened(this, reason);
+        if (!this.#signal.aborted) this.#modules.watchFailures.failed(this, reason);
         this.#end('failed');
       },
     });
     return stream;
   }
 
-  /** The same for a watch that gets no message because what it lacks was the last there is. */
+  /** The compaction check for a watch without messages, whose missing event may be the latest one of the store. */
   async #checkStart(): Promise<void> {
     const start = this.#received;
     try {
-      await this.#modules.assertKept(start);
-      // By then etcd has looked through its history, which it does every 100 ms.
+      await this.#modules.assertNotCompacted(start);
+      // By then etcd has synced the watch with its history, which it does every 100 ms.
       await this.#pause(syncedAfterMs);
-      if (this.#received === start && !this.#signal.aborted) await this.#modules.assertKept(start);
+      if (this.#received === start && !this.#signal.aborted) await this.#modules.assertNotCompacted(start);
     } catch (error) {
       if (!isStorageError(error, 'Compacted') || this.#received !== start) return;
       this.#compacted = (error as CompactedError).oldest;
-      this.#wake.notify();
+      this.#wake.notifyAll();
     }
   }
 
   #end(how: 'failed' | 'overflow'): void {
     this.#ended = how;
-    this.#wake.notify();
+    this.#wake.notifyAll();
   }
 
   async #pause(ms: number): Promise<void> {
@@ -167,10 +168,10 @@ export class EtcdWatch {
     if (last === this.#received) return;
     this.#received = last;
     this.#bytes += bytes;
-    // The first message of a stream may be history whatever its header says: nothing need have been written since.
+    // The first message of a stream may be history whatever its header says, if no writes followed.
     this.#queue.push({ batch: { events: fresh, revision: last }, bytes, fromHistory: header > last || this.#opened });
     this.#opened = false;
-    this.#wake.notify();
+    this.#wake.notifyAll();
   }
 
   #take(): Message | undefined {

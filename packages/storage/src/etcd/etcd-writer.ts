@@ -13,11 +13,11 @@ import { classify } from './etcd-errors.ts';
 import type { EtcdKeys } from './etcd-keys.ts';
 import type { LeasePool } from './lease-pool.ts';
 
-/** A write as a transaction: it happens when the key still has the expected revision; 0: when there is none. */
+/** A write as a transaction on the expected mod revision; 0: the key must not exist. */
 interface Write {
   readonly key: string;
   readonly expected: number;
-  /** Undefined removes the key. */
+  /** Undefined deletes the key. */
   readonly value: Buffer | undefined;
   readonly ttlSeconds: number | undefined;
 }
@@ -28,13 +28,13 @@ export interface EtcdWriterModules {
   readonly leases: LeasePool;
 }
 
-/** Tries of a write that provably was not carried out. */
+/** Maximum number of attempts of a write that provably was not carried out. */
 const attempts = 3;
 
 /**
- * Compare-and-set on etcd. A transaction is sent once. It is sent again only after an answer, or a failure, that proves
- * that the first was not and will not be carried out. When the answer is lost, the key is read: what stands there may
- * prove what happened; if it does not, nobody knows, and the caller is told so.
+ * Compare-and-set on etcd. A transaction is sent once, and again only after a response or failure which proves that the
+ * first one was not and will not be carried out. When the response is lost, the key is read: its state may prove the
+ * outcome; otherwise the caller gets OutcomeUnknownError.
  */
 export class EtcdWriter {
   readonly #client: EtcdClient;
@@ -74,7 +74,7 @@ export class EtcdWriter {
 
   async #send(write: Write): Promise<number | Refusal> {
     const { key, value } = write;
-    // Etcd would cut off the connection, with everything else on it, when a request is far beyond its limit.
+    // etcd closes the connection, with all its other requests, when a request is far over its limit.
     if (value !== undefined && value.length > this.#maxRequestBytes) throw new ValueTooLargeError(key);
     for (let attempt = 1; ; attempt++) {
       this.#client.assertOpen();
@@ -86,9 +86,9 @@ export class EtcdWriter {
         if (failure.kind === 'refused') throw failure.error;
         if (failure.kind === 'full') return await this.#resolve(write, error, failure.error);
         if (failure.kind === 'unknown') return await this.#resolve(write, error);
-        if (failure.kind === 'lease-gone' && write.ttlSeconds !== undefined) this.#leases.drop(write.ttlSeconds);
+        if (failure.kind === 'lease-expired' && write.ttlSeconds !== undefined) this.#leases.drop(write.ttlSeconds);
         if (attempt === attempts) throw new StorageUnavailableError('etcd cannot be reached', error);
-        // Reads wait until etcd is back, or say that it is not.
+        // Waits until etcd responds again, or throws.
         await this.#client.range({ ...this.#keys.hidden, count_only: true });
       }
     }
@@ -116,13 +116,13 @@ export class EtcdWriter {
   }
 
   /**
-   * The answer was lost. Only states that exactly one write made prove anything, and etcd counts the writes of a key
-   * (`version`): the first write after the expected state either was ours, then its bytes are, or was another's, then ours
-   * is refused whenever it arrives. Two writers with the same bytes and the same expectation cannot be told apart; objects
-   * carry a uid and their last change, so equal bytes are the same write.
+   * Determines the outcome of a write whose response was lost. etcd counts the writes of a key (`version`), so the first
+   * write after the expected state is identifiable: when its bytes are ours, our write succeeded; otherwise another write
+   * was first, and ours fails whenever it arrives. Two writers with the same bytes and the same expected revision cannot
+   * be distinguished; objects contain a uid and their last change, so equal bytes are the same write.
    *
-   * `refusal`: etcd has answered with it, so the write either happened or never will, and a key that is as expected proves
-   * that it did not. Throws it then.
+   * `refusal`: etcd responded with it, so the write was carried out or never will be, and an unchanged key proves the
+   * latter: throws the refusal then.
    */
   async #resolve(write: Write, cause: unknown, refusal?: StorageError): Promise<number | Refusal> {
     const { key, value, expected } = write;
@@ -142,14 +142,14 @@ export class EtcdWriter {
       const revision = Number(now.mod_revision);
       const ours = value !== undefined && now.value.equals(value);
       if (ours) return revision;
-      // For a key that was not there its first write may not be the first ever: ours may have come and gone.
+      // The first version of a created key may not be the first ever: ours may have been created and deleted.
       if (expected !== 0) return { current: revision };
     }
     throw new OutcomeUnknownError(key, cause);
   }
 }
 
-/** The comparison failed; `current` is the revision that the key has. */
+/** The comparison failed; `current` is the revision of the key. */
 interface Refusal {
   readonly current: number | undefined;
 }

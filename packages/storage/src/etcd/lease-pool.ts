@@ -1,9 +1,9 @@
 import type { EtcdClient } from './etcd-client.ts';
 
-/** Keys that one lease carries at most; as Kubernetes has it. */
+/** Maximum number of keys per lease; as in Kubernetes. */
 const keysPerLease = 1000;
-/** A lease is shared by writes within this part of its time, and a minute at most; it lasts so much longer. */
-const sharedPart = 0.05;
+/** Writes share a lease within this fraction of its TTL, and at most a minute; the TTL is extended by the same time. */
+const sharedFraction = 0.05;
 const longestSharedSeconds = 60;
 
 interface Lease {
@@ -13,8 +13,9 @@ interface Lease {
 }
 
 /**
- * Leases for keys that expire. Thousands of events with the same time to live would each bring a lease, which etcd pays
- * for; so writes within a short time share one that lasts a little longer.
+ * Leases for expiring keys. Thousands of Event objects with the same TTL would each need a lease, which is expensive for
+ * etcd; so writes within a short time share a lease that lasts slightly longer (as in
+ * k8s.io/apiserver/pkg/storage/etcd3/lease_manager.go).
  */
 export class LeasePool {
   readonly #client: EtcdClient;
@@ -24,7 +25,7 @@ export class LeasePool {
     this.#client = client;
   }
 
-  /** The id of a lease that lasts at least so long. */
+  /** The id of a lease with at least this TTL. */
   async lease(ttlSeconds: number): Promise<string> {
     for (;;) {
       let promise = this.#leases.get(ttlSeconds);
@@ -42,15 +43,15 @@ export class LeasePool {
     }
   }
 
-  /** etcd does not know a lease any more: the next write gets a new one. */
+  /** The lease expired in etcd: the next write gets a new one. */
   drop(ttlSeconds: number): void {
     this.#leases.delete(ttlSeconds);
   }
 
   async #grant(ttlSeconds: number): Promise<Lease> {
-    const shared = Math.min(ttlSeconds * sharedPart, longestSharedSeconds);
+    const shared = Math.min(ttlSeconds * sharedFraction, longestSharedSeconds);
     const request = { TTL: Math.ceil(ttlSeconds + shared) };
-    // A lease that nobody uses goes by itself, so granting may be tried again.
+    // Granting is retried: an unused lease expires by itself.
     const { ID: id } = await this.#client.read((_kv, options) => this.#client.lease.leaseGrant(request, options));
     return { id, reusableUntil: performance.now() + Math.max(shared, 0.1) * 1000, keys: 0 };
   }

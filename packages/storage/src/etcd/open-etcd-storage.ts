@@ -1,5 +1,5 @@
 import type { Watched } from '@multiplane/component-base';
-import { type InterruptionModules, Interruptions } from '../interruptions.ts';
+import { type WatchFailureModules, WatchFailureReporter } from '../watch-failure-reporter.ts';
 import { Compactor } from './compactor.ts';
 import { EtcdClient, type EtcdTls } from './etcd-client.ts';
 import { EtcdKeys } from './etcd-keys.ts';
@@ -11,22 +11,22 @@ import { ProgressMarker } from './progress-marker.ts';
 export interface EtcdStorageOptions {
   /** `http://host:port` or `https://host:port` of the members of one cluster. */
   readonly endpoints: readonly string[];
-  /** Goes before every key, so that several stores can share one etcd; none unless told otherwise. */
+  /** Prepended to every key, so that several stores can share an etcd; default none. */
   readonly prefix?: string | undefined;
-  /** What changes there is shown on new connections, and the old ones are given up. */
+  /** When the certificates change, new connections replace the old ones. */
   readonly tls?: Watched<EtcdTls> | undefined;
-  /** Milliseconds between compactions, and how long history is kept at least; 5 minutes. 0: somebody else compacts. */
+  /** Milliseconds between compactions, for which history is kept at least; 5 minutes. 0: another component compacts. */
   readonly compactionIntervalMs?: number | undefined;
-  /** How long etcd may take to answer; 10 seconds. */
+  /** Milliseconds until a request fails; 10 seconds. */
   readonly requestTimeoutMs?: number | undefined;
-  /** The largest value that is sent; 1.5 MiB is what etcd takes unless told otherwise. */
+  /** The largest value that is sent; default 1.5 MiB, the default limit of etcd. */
   readonly maxValueBytes?: number | undefined;
 }
 
-/** Opens the store in etcd. Throws StorageUnavailableError when etcd does not answer. */
+/** Opens the store in etcd. Throws StorageUnavailableError when etcd does not respond. */
 export async function openEtcdStorage(
   options: EtcdStorageOptions,
-  modules?: InterruptionModules,
+  modules?: WatchFailureModules,
 ): Promise<EtcdStorage> {
   const keys = new EtcdKeys(options.prefix ?? '');
   const client = new EtcdClient({
@@ -35,16 +35,16 @@ export async function openEtcdStorage(
     requestTimeoutMs: options.requestTimeoutMs ?? 10_000,
   });
   const leases = new LeasePool(client);
-  const interruptions = new Interruptions(modules);
+  const watchFailures = new WatchFailureReporter(modules);
   const storage = new EtcdStorage({
     client,
     keys,
     writer: new EtcdWriter(options.maxValueBytes ?? 1.5 * 2 ** 20, { client, keys, leases }),
-    interruptions,
+    watchFailures,
     marker: new ProgressMarker(client, keys),
     compactor: new Compactor(
       { intervalMs: options.compactionIntervalMs ?? 5 * 60_000 },
-      { client, keys, interruptions },
+      { client, keys, watchFailures },
     ),
   });
   try {

@@ -2,16 +2,17 @@ import type { EtcdClient } from './etcd-client.ts';
 import { type EtcdKeys, markerKey } from './etcd-keys.ts';
 import type { EtcdWatch } from './etcd-watch.ts';
 
-/** How long the events of the store's own writes are waited for before a revision counts as somebody else's. */
-const patienceMs = 100;
+/** Milliseconds to wait for the event of a revision before it is assumed to be of a write outside the store. */
+const markDelayMs = 100;
 
 /**
- * Keeps watches of the whole store as far as etcd is.
+ * Advances watches of the whole store to the current revision of etcd.
  *
- * In an etcd that others write to, the revision moves without an event in the store's range, and a reader that waits until
- * its watch has reached a revision would wait for ever. Etcd can be asked for progress, but versions before 3.4.31 answer
- * with a revision that they have not delivered yet. An event cannot lie: when a revision was seen that a watch has not
- * reached shortly after, a hidden key in its range is written, and its event says that everything before has come.
+ * In an etcd with other writers the revision advances without an event in the range of the store, and a reader that waits
+ * until its watch reaches a revision would wait for ever. etcd can send progress notifications on request, but versions
+ * before 3.4.31 send revisions whose events they have not delivered yet. Events are reliable: when a watch has not reached
+ * an observed revision after a short delay, a hidden key in its range is written, whose event proves that everything
+ * before it was delivered.
  */
 export class ProgressMarker {
   readonly #client: EtcdClient;
@@ -25,7 +26,7 @@ export class ProgressMarker {
     this.#keys = keys;
   }
 
-  /** Watches that see the hidden keys, as long as they run. */
+  /** Adds a watch that receives the hidden keys. */
   add(watch: EtcdWatch): void {
     this.#watches.add(watch);
     if (this.#timer === undefined) this.#arm();
@@ -34,8 +35,8 @@ export class ProgressMarker {
     this.#watches.delete(watch);
   }
 
-  /** Somebody was told this revision and may wait for it. */
-  seen(revision: number): void {
+  /** A reader received this revision and may wait for it. */
+  observed(revision: number): void {
     this.#wanted = Math.max(this.#wanted, revision);
     if (this.#timer === undefined) this.#arm();
   }
@@ -48,17 +49,17 @@ export class ProgressMarker {
   #arm(): void {
     this.#timer = undefined;
     const wanted = this.#wanted;
-    if (this.#isBehind(wanted)) this.#timer = setTimeout(() => void this.#mark(wanted), patienceMs).unref();
+    if (this.#isBehind(wanted)) this.#timer = setTimeout(() => void this.#mark(wanted), markDelayMs).unref();
   }
 
-  /** Only for what was wanted all the time: under steady load the watches are always a little behind the latest. */
+  /** Only when the revision was not reached for the whole delay: under constant load watches lag slightly behind. */
   async #mark(wanted: number): Promise<void> {
     try {
       if (!this.#isBehind(wanted)) return;
       const request_put = { key: this.#keys.encode(markerKey), value: Buffer.alloc(0) };
       await this.#client.transaction({ success: [{ request_put }] });
     } catch {
-      // Whoever waits asks again.
+      // The next read of the current revision tries again.
     } finally {
       this.#arm();
     }

@@ -1,15 +1,15 @@
 import type { IDuplexStream, IEvent, IWatchRequest, IWatchResponse } from 'etcd3';
 import type { EtcdClient } from './etcd-client.ts';
 
-/** What a stream tells its owner. Nothing is called after `closed`. */
+/** Callbacks of a stream. None is called after `closed`. */
 export interface WatchStreamHandlers {
   /** etcd has accepted the watch. */
   readonly created: () => void;
-  /** All events of one message of etcd, put together from its fragments, with the revision of the message's header. */
+  /** All events of one etcd message, reassembled from its fragments, with the revision of its header. */
   readonly events: (events: readonly IEvent[], headerRevision: number) => void;
-  /** etcd has dropped history that is needed; the oldest revision that is there. */
+  /** etcd has compacted required history; the argument is the oldest readable revision. */
   readonly compacted: (oldest: number) => void;
-  /** The stream has ended, for whatever reason. */
+  /** The stream has ended. */
   readonly closed: (reason: unknown) => void;
 }
 
@@ -19,13 +19,13 @@ export interface WatchStreamRequest {
   readonly startRevision: number;
 }
 
-/** After so long without a message the server is asked for one; when none comes, the stream counts as dead. */
-const quietMs = 30_000;
-const answerMs = 10_000;
+/** After this time without a message the server is asked for progress; without a response the stream counts as lost. */
+const idleMs = 30_000;
+const responseMs = 10_000;
 
 /**
- * One watch on one gRPC stream, from the request to its end; no resuming. A message of progress is a sign of life and
- * nothing else: etcd 3.4 sends them ahead of events that it has not delivered (etcd#15220).
+ * One watch on one gRPC stream, from its request to its end; EtcdWatch resumes. Progress notifications are only used as
+ * heartbeats: etcd 3.4 sends them ahead of undelivered events (etcd-io/etcd#15220).
  */
 export class WatchStream {
   readonly #handlers: WatchStreamHandlers;
@@ -39,7 +39,7 @@ export class WatchStream {
     void this.#open(client, request);
   }
 
-  /** Ends it; no handler is called any more. */
+  /** Ends the stream; no callback is called afterwards. */
   cancel(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -51,7 +51,7 @@ export class WatchStream {
       const stream = await client.watch.watch();
       this.#stream = stream;
       stream.on('error', (error: unknown) => this.#close(error));
-      stream.on('end', () => this.#close(new Error('etcd has ended the watch')));
+      stream.on('end', () => this.#close(new Error('etcd ended the watch')));
       if (this.#closed) {
         stream.cancel();
         return;
@@ -60,7 +60,7 @@ export class WatchStream {
       stream.write({
         create_request: { key, range_end, start_revision: startRevision, prev_kv: true, fragment: true },
       });
-      this.#expectAnswer();
+      this.#expectResponse();
     } catch (error) {
       this.#close(error);
     }
@@ -68,7 +68,7 @@ export class WatchStream {
 
   #take(response: IWatchResponse): void {
     if (this.#closed) return;
-    this.#expectLife();
+    this.#restartIdleTimer();
     const compacted = Number(response.compact_revision);
     if (compacted > 0) {
       this.cancel();
@@ -76,7 +76,7 @@ export class WatchStream {
       return;
     }
     if (response.canceled) {
-      this.#close(new Error(`etcd has cancelled the watch: ${response.cancel_reason}`));
+      this.#close(new Error(`etcd cancelled the watch: ${response.cancel_reason}`));
       return;
     }
     if (response.created) this.#handlers.created();
@@ -90,18 +90,18 @@ export class WatchStream {
     this.#handlers.events(events, Number(response.header.revision));
   }
 
-  /** Something has come: be quiet for a while, then ask. */
-  #expectLife(): void {
+  /** Restarts the idle timer, which requests progress. */
+  #restartIdleTimer(): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.#stream?.write({ progress_request: {} });
-      this.#expectAnswer();
-    }, quietMs).unref();
+      this.#expectResponse();
+    }, idleMs).unref();
   }
 
-  #expectAnswer(): void {
+  #expectResponse(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#close(new Error('the watch has gone quiet')), answerMs).unref();
+    this.#timer = setTimeout(() => this.#close(new Error('the watch does not respond')), responseMs).unref();
   }
 
   #close(reason: unknown): void {

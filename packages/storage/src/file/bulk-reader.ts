@@ -1,21 +1,21 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { OrderedTree } from '../cacher/ordered-tree.ts';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import type { OrderedTree } from '../ordered-tree.ts';
 import { CompactedError, FutureRevisionError } from '../errors.ts';
-import type { BulkState, BulkValue } from '../interface.ts';
-import { afterPrefix } from './range-reader.ts';
+import type { BulkRead, BulkValue } from '../capabilities/bulk-read.ts';
+import { prefixEnd } from './range-reader.ts';
 import type { Entry } from './record.ts';
 import type { Segment } from './segment.ts';
-import type { State } from './state.ts';
+import type { StoreState } from './store-state.ts';
 import type { ValueReader } from './value-reader.ts';
 
-/** Files are read in such pieces, each of them at once; the next is read while one is looked at. */
+/** Segments are read in regions of this size; the next region is read while the current one is processed. */
 const regionBytes = 1 << 20;
-/** With less than this share of a piece wanted, its records are read one by one. */
-const denseShare = 1 / 4;
-/** Entries of which the places are taken down in one turn of the event loop. */
-const entriesPerTurn = 20_000;
+/** A region with a smaller fraction of requested bytes is read record by record. */
+const minDensity = 1 / 4;
+/** Entries processed between two yields to the event loop. */
+const entriesPerSlice = 20_000;
 
-/** What is wanted of one piece of a file. */
+/** The requested records of one region of a segment. */
 interface Region {
   readonly segment: Segment;
   begin: number;
@@ -26,22 +26,23 @@ interface Region {
 }
 
 /**
- * Reads a whole state in the order of the files. Keys are ordered by resource and logical cluster, files by time: page by
- * page nearly every value is a read of its own, this way a file is gone through once, from its beginning to its end.
+ * Reads a whole state in the order of the segments. Keys are ordered by resource and logical cluster, segments by time: page
+ * by page nearly every value is a separate read, this way each segment is read once, sequentially
+ * (docs/adr/0064-sequential-recovery.md; start of hack/bench/workspaces-at-rest.bench.ts).
  *
- * The state and the places of its records are taken down first, every file that has one is held open until the end, so a
- * merge that moves records meanwhile does not matter.
+ * The entries and the positions of their records are captured first, and their segments are held open until the end, so
+ * that a concurrent segment compaction does not affect the read.
  */
-export function readBulk(state: State, values: ValueReader, prefix: string, revision: number): BulkState {
+export function readBulk(state: StoreState, values: ValueReader, prefix: string, revision: number): BulkRead {
   const view = viewAt(state, revision);
-  const entries = view.scan(prefix, afterPrefix(prefix));
+  const entries = view.scan(prefix, prefixEnd(prefix));
   const held = new Set(state.segments);
   for (const segment of held) segment.hold();
-  return { keys: entries.map(({ key }) => key), wide: view.isWide, batches: batchesOf(entries, held, values) };
+  return { keys: entries.map(({ key }) => key), wide: view.isWide, batches: readBatches(entries, held, values) };
 }
 
-/** The state of now with the changes since then undone. */
-function viewAt(state: State, revision: number): OrderedTree<Entry> {
+/** The current state with the changes after `revision` reverted. */
+function viewAt(state: StoreState, revision: number): OrderedTree<Entry> {
   const { oldest } = state.history;
   if (revision > state.revision) throw new FutureRevisionError(revision, state.revision);
   if (revision < oldest) throw new CompactedError(revision, oldest);
@@ -55,22 +56,22 @@ function viewAt(state: State, revision: number): OrderedTree<Entry> {
   return tree;
 }
 
-/** Values of entries, by their place among them; files that are not held yet are held until the end. */
-export async function* batchesOf(
+/** Reads the values of entries; {@link BulkValue.index} refers to `entries`. Holds their segments open until the end. */
+export async function* readBatches(
   entries: readonly Entry[],
   held: Set<Segment>,
   values: ValueReader,
 ): AsyncGenerator<readonly BulkValue[], void, undefined> {
   try {
     const regions = await regionsOf(entries, held);
-    // A file is read through two pieces of memory: new ones for each would make V8 collect garbage again and again.
-    const memory = [new Room(), new Room()] as const;
-    let coming = read(regions[0], entries, values, memory[0]);
+    // Two reusable buffers: a buffer per region is external memory that makes V8 collect garbage again and again.
+    const memory = [new ReusableBuffer(), new ReusableBuffer()] as const;
+    let nextRead = read(regions[0], entries, values, memory[0]);
     for (let i = 0; i < regions.length; i++) {
-      const batch = await coming;
-      coming = read(regions[i + 1], entries, values, memory[i % 2 === 0 ? 1 : 0]);
-      // Whoever leaves in between does not wait for it.
-      coming.catch(() => undefined);
+      const batch = await nextRead;
+      nextRead = read(regions[i + 1], entries, values, memory[i % 2 === 0 ? 1 : 0]);
+      // The consumer may stop before it awaits this read.
+      nextRead.catch(() => undefined);
       yield batch;
     }
   } finally {
@@ -78,8 +79,8 @@ export async function* batchesOf(
   }
 }
 
-/** Memory that is used again, as large as it once had to be. */
-class Room {
+/** A buffer that grows to the largest requested size. */
+class ReusableBuffer {
   #bytes = Buffer.alloc(0);
 
   of(length: number): Buffer {
@@ -94,7 +95,7 @@ async function regionsOf(entries: readonly Entry[], held: Set<Segment>): Promise
     const { segment, offset, bytes } = entries[index] as Entry;
     let regions = files.get(segment);
     if (regions === undefined) {
-      // A merge may have moved it since.
+      // Compaction may have moved the record since.
       if (!held.has(segment)) segment.hold();
       held.add(segment);
       files.set(segment, (regions = []));
@@ -106,10 +107,10 @@ async function regionsOf(entries: readonly Entry[], held: Set<Segment>): Promise
     region.wanted += bytes;
     region.indices.push(index);
     region.offsets.push(offset);
-    if (index % entriesPerTurn === entriesPerTurn - 1) await nextTurn();
+    if (index % entriesPerSlice === entriesPerSlice - 1) await yieldToEventLoop();
   }
   const inOrder = [...files].sort(([a], [b]) => a.id - b.id);
-  // Pieces of which nothing is wanted are holes.
+  // Regions without requested records are holes.
   return inOrder.flatMap(([, regions]) => regions.filter((region) => region !== undefined));
 }
 
@@ -117,19 +118,19 @@ async function read(
   region: Region | undefined,
   entries: readonly Entry[],
   values: ValueReader,
-  room: Room,
+  buffer: ReusableBuffer,
 ): Promise<readonly BulkValue[]> {
   if (region === undefined) return [];
   const { segment, begin, end, wanted, indices, offsets } = region;
   const wantedEntries = indices.map((index) => entries[index] as Entry);
-  if (wanted < (end - begin) * denseShare) {
+  if (wanted < (end - begin) * minDensity) {
     const found = await values.values(wantedEntries);
     return found.map(({ value, revision }, i) => ({ index: indices[i] as number, value, revision }));
   }
-  const bytes = await segment.readInto(room.of(end - begin), begin);
+  const bytes = await segment.readInto(buffer.of(end - begin), begin);
   return wantedEntries.map((entry, i) => ({
     index: indices[i] as number,
-    value: values.cut(bytes, (offsets[i] as number) - begin, entry),
+    value: values.extractValue(bytes, (offsets[i] as number) - begin, entry),
     revision: entry.revision,
   }));
 }

@@ -1,27 +1,27 @@
-/** Collects bytes; what was collected is taken out now and then. Numbers take as many bytes as they need (LEB128). */
-export class ByteSink {
+/** Encodes into a growing buffer; {@link take} removes the encoded bytes. Integers are LEB128. */
+export class ByteWriter {
   #bytes = Buffer.allocUnsafeSlow(1 << 16);
   #at = 0;
   #before = 0;
 
-  /** Bytes so far, those that were taken out included. */
+  /** Number of bytes written so far, including those that were taken. */
   get length(): number {
     return this.#before + this.#at;
   }
 
-  /** Those that were not taken out yet. */
+  /** Number of bytes that were not taken yet. */
   get pending(): number {
     return this.#at;
   }
 
   byte(value: number): void {
-    this.#room(1);
+    this.#reserve(1);
     this.#bytes[this.#at++] = value;
   }
 
-  /** A safe integer that is not negative. */
+  /** A non-negative safe integer. */
   number(value: number): void {
-    this.#room(8);
+    this.#reserve(8);
     let rest = value;
     while (rest >= 0x80) {
       this.#bytes[this.#at++] = (rest % 0x80) | 0x80;
@@ -31,20 +31,20 @@ export class ByteSink {
   }
 
   double(value: number): void {
-    this.#room(8);
+    this.#reserve(8);
     this.#at = this.#bytes.writeDoubleLE(value, this.#at);
   }
 
-  /** Its length in bytes, then itself. */
+  /** The length in bytes, then the UTF-8 bytes. */
   text(value: string): void {
     const length = Buffer.byteLength(value);
     this.number(length);
-    this.#room(length);
+    this.#reserve(length);
     this.#at += this.#bytes.write(value, this.#at);
   }
 
   bytes(value: Buffer): void {
-    this.#room(value.length);
+    this.#reserve(value.length);
     value.copy(this.#bytes, this.#at);
     this.#at += value.length;
   }
@@ -56,7 +56,7 @@ export class ByteSink {
     return taken;
   }
 
-  #room(wanted: number): void {
+  #reserve(wanted: number): void {
     if (this.#at + wanted <= this.#bytes.length) return;
     const larger = Buffer.allocUnsafeSlow(2 * (this.#at + wanted));
     this.#bytes.copy(larger, 0, 0, this.#at);
@@ -64,8 +64,8 @@ export class ByteSink {
   }
 }
 
-/** Reads what a {@link ByteSink} has collected. Whoever reads has checked that it is whole. */
-export class ByteSource {
+/** Decodes what a {@link ByteWriter} has encoded. The caller has verified the checksum, so bounds are not checked. */
+export class ByteReader {
   at: number;
   readonly bytes: Buffer;
 

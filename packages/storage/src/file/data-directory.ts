@@ -2,29 +2,29 @@ import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
- * Names inside the folder. `7.base` holds what was wanted of everything up to the seventh file when it was made; `8.log`,
- * `9.log`, … follow it. A file `.new` was being made when the process died.
+ * File names. `7.base` is the result of compacting all segments up to number 7; the logs `8.log`, `9.log`, … follow it. A
+ * file with the suffix `.new` was being written when the process died.
  */
 export const baseName = (id: number): string => `${String(id).padStart(8, '0')}.base`;
 export const logName = (id: number): string => `${String(id).padStart(8, '0')}.log`;
 export const unfinishedSuffix = '.new';
-/** What the files of records hold, to be known without reading them (key-file.ts). */
-export const keysName = 'keys';
+/** The key index snapshot (key-index-snapshot.ts). */
+export const keyIndexFileName = 'keys';
 export const lockName = 'lock';
 
-export interface FolderContent {
-  /** The newest base, if there is one. */
+export interface DirectoryContent {
+  /** Number of the newest base. */
   readonly base: number | undefined;
-  /** Logs that follow it, in order. */
+  /** Numbers of the logs after it, in order. */
   readonly logs: readonly number[];
-  /** There is a file of keys. */
+  /** A key index snapshot exists. */
   readonly keys: boolean;
-  /** Files that mean nothing: unfinished, or contained in the base. */
+  /** Paths of files without meaning: unfinished, or covered by the base. */
   readonly stale: readonly string[];
 }
 
-export async function readFolder(folder: string): Promise<FolderContent> {
-  const names = await readdir(folder);
+export async function readDataDirectory(directory: string): Promise<DirectoryContent> {
+  const names = await readdir(directory);
   const ids = (extension: string): number[] =>
     names
       .map((name) => (name.endsWith(extension) ? Number.parseInt(name, 10) : Number.NaN))
@@ -36,16 +36,16 @@ export async function readFolder(folder: string): Promise<FolderContent> {
   return {
     base,
     logs: logs.filter((id) => base === undefined || id > base),
-    keys: names.includes(keysName),
+    keys: names.includes(keyIndexFileName),
     stale: [
       ...names.filter((name) => name.endsWith(unfinishedSuffix)),
       ...bases.slice(0, -1).map(baseName),
       ...logs.filter((id) => base !== undefined && id <= base).map(logName),
-    ].map((name) => join(folder, name)),
+    ].map((name) => join(directory, name)),
   };
 }
 
-/** Makes a file's content, or a folder's names, durable. */
+/** Syncs the content of a file, or the names in a directory, to disk. */
 export async function sync(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {

@@ -3,35 +3,35 @@ import { DatabaseSync } from 'node:sqlite';
 import { StorageUnusableError } from '../errors.ts';
 
 /**
- * One process per folder. The lock is the operating system's on the file `lock`, so it goes with the process however
- * that dies, holds between containers that share the folder, and leaves nothing to clean up. Node offers no file locks;
- * the SQLite that is built into it takes one as a side effect of an exclusive transaction, and that is all it does here.
+ * One process per directory. The lock is an operating system lock on the file `lock`, so the system releases it when the
+ * process dies, it works between containers that share the directory, and it leaves nothing to clean up. Node has no API
+ * for file locks; its built-in SQLite takes one for an exclusive transaction and is used for nothing else here.
  */
-export class FolderLock {
+export class DirectoryLock {
   readonly #database: DatabaseSync;
 
   private constructor(database: DatabaseSync) {
     this.#database = database;
   }
 
-  /** Throws {@link StorageUnusableError} when another process, or this one, has the folder. */
-  static take(folder: string): FolderLock {
-    const path = join(folder, 'lock');
+  /** Throws {@link StorageUnusableError} when this or another process holds the lock. */
+  static take(directory: string): DirectoryLock {
+    const path = join(directory, 'lock');
     let database: DatabaseSync | undefined;
     try {
       database = new DatabaseSync(path);
       database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
-      return new FolderLock(database);
+      return new DirectoryLock(database);
     } catch (error) {
       database?.close();
       if (isBusy(error)) {
         throw new StorageUnusableError(
-          `the folder ${folder} is in use by another process: stop that process, or give this one a folder of its own`,
+          `the directory ${directory} is in use by another process: stop that process, or use another directory`,
           error,
         );
       }
       throw new StorageUnusableError(
-        `the file ${path} cannot be locked: the folder must exist, be writable, and stand on a local file system`,
+        `failed to lock ${path}: the directory must exist, be writable, and be on a local file system`,
         error,
       );
     }

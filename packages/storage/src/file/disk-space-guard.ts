@@ -1,23 +1,23 @@
 import { statfsSync } from 'node:fs';
 
-/** How long, and for how many written bytes, an answer of the file system holds. */
+/** The result of statfs is cached for this time, and for this many written bytes. */
 const validMs = 100;
 const validBytes = 1 << 20;
 
 /**
- * Knows whether the disk has room. Below the reserve nothing may grow any more, while removing, which also takes room
- * until the history has been trimmed, goes on: so a full store can be emptied, and there is room for the files that
- * merging makes.
+ * Checks the free disk space. Below the reserve, writes that grow the store are refused; deletes, which need space too
+ * until the history is trimmed, are accepted, so that a full store can be emptied and segment compaction has space for its
+ * output.
  */
-export class RoomGuard {
-  readonly #folder: string;
+export class DiskSpaceGuard {
+  readonly #directory: string;
   readonly #reserveBytes: number;
   #low = false;
   #askedAt = -Infinity;
   #written = 0;
 
-  constructor(folder: string, reserveBytes: number) {
-    this.#folder = folder;
+  constructor(directory: string, reserveBytes: number) {
+    this.#directory = directory;
     this.#reserveBytes = reserveBytes;
   }
 
@@ -35,10 +35,10 @@ export class RoomGuard {
     this.#written += bytes;
   }
 
-  /** Infinity when the file system does not say. */
+  /** Infinity when statfs fails. */
   freeBytes(): number {
     try {
-      const { bavail, bsize } = statfsSync(this.#folder);
+      const { bavail, bsize } = statfsSync(this.#directory);
       return bavail * bsize;
     } catch {
       return Infinity;

@@ -1,15 +1,16 @@
 import type { StorageEvent } from '../interface.ts';
-import { Signal } from '../signal.ts';
+import { ConditionVariable } from '../condition-variable.ts';
 
-/** What an event costs beside its key and value. */
+/** Bytes of an event in addition to its key and value. */
 const eventOverhead = 100;
 
 /**
- * The newest events in memory, shared by all watches: a watch is a number, not a queue. Every revision has exactly one
- * event, so the place of an event follows from its revision. Who is further behind than this reads the log in the file.
+ * The newest events in memory, shared by all watches: a watch has a revision as its position, not a queue. Every revision
+ * has exactly one event, so the index of an event follows from its revision. Watches behind the buffer read the history
+ * from the segments.
  */
-export class EventFeed {
-  readonly changed = new Signal();
+export class EventBuffer {
+  readonly changed = new ConditionVariable();
   readonly #maxBytes: number;
   #events: StorageEvent[] = [];
   #start = 0;
@@ -26,7 +27,7 @@ export class EventFeed {
     return this.#revision;
   }
 
-  /** Takes events that follow those it has. */
+  /** Appends events with consecutive revisions. */
   publish(events: readonly StorageEvent[]): void {
     for (const event of events) {
       this.#events.push(event);
@@ -35,17 +36,17 @@ export class EventFeed {
     }
     while (this.#bytes > this.#maxBytes) {
       this.#bytes -= cost(this.#events[this.#start] as StorageEvent);
-      // Frees the value at once; the array follows when half of it is empty.
+      // Frees the value immediately; the array is copied when half of it is empty.
       this.#events[this.#start++] = undefined as never;
     }
     if (this.#start > 1024 && this.#start * 2 > this.#events.length) {
       this.#events.splice(0, this.#start);
       this.#start = 0;
     }
-    if (events.length > 0) this.changed.notify();
+    if (events.length > 0) this.changed.notifyAll();
   }
 
-  /** At most `limit` events after a revision; undefined when the first of them is not in memory any more. */
+  /** At most `limit` events after a revision; undefined when the first of them is no longer in memory. */
   after(revision: number, limit: number): StorageEvent[] | undefined {
     const held = this.#events.length - this.#start;
     const skipped = revision - (this.#revision - held);

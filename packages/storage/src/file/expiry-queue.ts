@@ -1,10 +1,10 @@
-/** A key and the time at which it goes, if nobody changes that. */
+/** A key and its expiry time, in milliseconds since the epoch. */
 export interface Expiry {
   readonly at: number;
   readonly key: string;
 }
 
-/** A heap: the earliest comes out first. Entries that have been overtaken are the caller's to recognise. */
+/** A binary heap ordered by expiry time. The caller ignores entries whose key got another expiry time since. */
 export class ExpiryQueue {
   readonly #heap: Expiry[] = [];
 
@@ -25,7 +25,7 @@ export class ExpiryQueue {
     heap[i] = expiry;
   }
 
-  /** Takes out those that are due, at most `limit`. */
+  /** Removes and returns expired entries, at most `limit`. */
   takeDue(now: number, limit: number): Expiry[] {
     const due: Expiry[] = [];
     while (due.length < limit && this.#heap.length > 0 && (this.#heap[0] as Expiry).at <= now) due.push(this.#take());

@@ -2,19 +2,19 @@ import { type Expiry, ExpiryQueue } from './expiry-queue.ts';
 
 export interface ExpiryTimerOptions {
   readonly now: () => number;
-  /** Removes a key if it still goes at that time; resolves when that is done or not needed. */
+  /** Deletes a key if it still has this expiry time; resolves when that is done or not necessary. */
   readonly expire: (expiry: Expiry) => Promise<void>;
 }
 
-/** Keys whose time is over go together in one write; more than these wait for the next. */
+/** Maximum number of keys that are deleted in one write. */
 const keysPerRound = 500;
-/** Times are met this late at most, so that keys that go at about the same time share a round. */
+/** Keys are deleted up to this much late, so that keys with similar expiry times share a write. */
 const graceMs = 200;
-/** After a failure, and the longest that a timer may be set. */
+/** The delay after a failure, and the longest delay of a timer. */
 const retryMs = 1000;
 const longestMs = 3_600_000;
 
-/** Removes keys when their time is over: one timer for the earliest, none when no key expires. */
+/** Deletes expired keys: one timer for the earliest expiry time, none when no key expires. */
 export class ExpiryTimer {
   readonly #options: ExpiryTimerOptions;
   readonly #queue = new ExpiryQueue();
@@ -27,10 +27,10 @@ export class ExpiryTimer {
     this.#options = options;
   }
 
-  /** A key goes at that time. */
-  expect(expiry: Expiry): void {
+  /** Schedules the expiry of a key. */
+  schedule(expiry: Expiry): void {
     this.#queue.push(expiry);
-    this.#schedule(expiry.at);
+    this.#setTimer(expiry.at);
   }
 
   async close(): Promise<void> {
@@ -39,7 +39,7 @@ export class ExpiryTimer {
     await this.#round;
   }
 
-  #schedule(at: number): void {
+  #setTimer(at: number): void {
     if (this.#closed || at >= this.#next) return;
     this.#next = at;
     clearTimeout(this.#timer);
@@ -65,6 +65,6 @@ export class ExpiryTimer {
       this.#queue.push(due[i] as Expiry);
     }
     const { first } = this.#queue;
-    if (first !== undefined) this.#schedule(failed ? now() + retryMs : first.at);
+    if (first !== undefined) this.#setTimer(failed ? now() + retryMs : first.at);
   }
 }

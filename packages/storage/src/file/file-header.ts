@@ -1,26 +1,26 @@
 import { crc32 } from 'node:zlib';
 
-/** The beginning of every file of records. */
-export interface FileHead {
+/** The header of every segment. */
+export interface FileHeader {
   readonly kind: 'base' | 'log';
   readonly id: number;
   /** Base: the last revision that it covers. Log: the last revision before it. */
   readonly revision: number;
-  /** Base: history after this revision is in it and behind it. Log: not used. */
+  /** Base: the history after this revision is in it and in the following logs. Log: not used. */
   readonly oldest: number;
-  /** Base: its length in bytes. Log: not used, it grows. */
+  /** Base: its length in bytes. Log: not used, since it grows. */
   readonly size: number;
-  /** The same in all files of a store. */
+  /** Equal in all segments of a store. */
   readonly salt: number;
 }
 
-export const fileHeadBytes = 64;
+export const fileHeaderBytes = 64;
 const magic = 'MPSTORE';
-/** Raised with the layout: another number is another program's data. */
+/** Version of the layout; a program refuses data of other versions. */
 export const format = 2;
 
-export function encodeFileHead({ kind, id, revision, oldest, size, salt }: FileHead): Buffer {
-  const bytes = Buffer.alloc(fileHeadBytes);
+export function encodeFileHeader({ kind, id, revision, oldest, size, salt }: FileHeader): Buffer {
+  const bytes = Buffer.alloc(fileHeaderBytes);
   bytes.write(magic, 4, 'latin1');
   bytes[11] = kind === 'base' ? 1 : 2;
   bytes.writeUInt32LE(format, 12);
@@ -33,12 +33,12 @@ export function encodeFileHead({ kind, id, revision, oldest, size, salt }: FileH
   return bytes;
 }
 
-/** Undefined when it is not one; `format` when it is one of another format. */
-export function decodeFileHead(bytes: Buffer): FileHead | { readonly format: number } | undefined {
-  if (bytes.length < fileHeadBytes || bytes.toString('latin1', 4, 4 + magic.length) !== magic) return undefined;
+/** Undefined when it is not a segment header; `format` when it has another version. */
+export function decodeFileHeader(bytes: Buffer): FileHeader | { readonly format: number } | undefined {
+  if (bytes.length < fileHeaderBytes || bytes.toString('latin1', 4, 4 + magic.length) !== magic) return undefined;
   const found = bytes.readUInt32LE(12);
   if (found !== format) return { format: found };
-  if (crc32(bytes.subarray(4, fileHeadBytes)) !== bytes.readUInt32LE(0)) return undefined;
+  if (crc32(bytes.subarray(4, fileHeaderBytes)) !== bytes.readUInt32LE(0)) return undefined;
   return {
     kind: bytes[11] === 1 ? 'base' : 'log',
     id: bytes.readDoubleLE(16),

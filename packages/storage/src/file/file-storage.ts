@@ -1,11 +1,11 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import type { BulkRead, BulkReadStorage } from '../capabilities/bulk-read.ts';
+import type { LazyReadStorage, LazyState } from '../capabilities/lazy-read.ts';
+import type { LocalRevisionStorage } from '../capabilities/local-revision.ts';
 import { CompactedError, StorageUnavailableError, ValueTooLargeError } from '../errors.ts';
 import type {
-  BulkState,
-  DeferredState,
   ListOptions,
   ListResult,
-  Storage,
   StorageEvent,
   StoredValue,
   WatchBatch,
@@ -13,98 +13,110 @@ import type {
   WriteOptions,
 } from '../interface.ts';
 import { readBulk } from './bulk-reader.ts';
-import { deferState } from './deferred-reader.ts';
-import { EventFeed } from './event-feed.ts';
+import { lazyStateOf } from './lazy-state.ts';
+import { EventBuffer } from './event-buffer.ts';
 import { ExpiryTimer } from './expiry-timer.ts';
-import type { FolderLock } from './folder-lock.ts';
-import { heldBytes, HistoryTrimmer } from './history-trimmer.ts';
-import { KeyKeeper } from './key-keeper.ts';
+import type { DirectoryLock } from './directory-lock.ts';
+import { retainedBytes, HistoryTrimmer } from './history-trimmer.ts';
+import { KeyIndexWriter } from './key-index-writer.ts';
 import { LogWriter } from './log-writer.ts';
-import { Merger } from './merger.ts';
+import { SegmentCompactor } from './segment-compactor.ts';
 import { readRange } from './range-reader.ts';
-import { headBytes, maxKeyBytes } from './record.ts';
-import { RoomGuard } from './room-guard.ts';
-import type { State } from './state.ts';
+import { recordHeaderBytes, maxKeyBytes } from './record.ts';
+import { DiskSpaceGuard } from './disk-space-guard.ts';
+import type { StoreState } from './store-state.ts';
 import { ValueReader } from './value-reader.ts';
-import type { Operation } from './write-plan.ts';
+import type { Operation } from './write-batch.ts';
 
 export interface FileStorageSettings {
-  readonly folder: string;
+  readonly directory: string;
   readonly salt: number;
   readonly now: () => number;
   readonly historyMs: number;
   readonly historyBytes: number;
-  readonly feedBytes: number;
+  readonly eventBufferBytes: number;
   readonly maxValueBytes: number;
   readonly reserveBytes: number;
-  readonly wholeBelowBytes: number;
-  /** Bytes that were read behind what a file of keys knew; undefined: all of them. */
-  readonly behind: number | undefined;
-  /** Number of the last write in the files. */
+  readonly minIndexSnapshotBytes: number;
+  /** Bytes that recovery replayed after the key index snapshot; undefined: it replayed everything. */
+  readonly replayedBytes: number | undefined;
+  /** Number of the last write in the segments. */
   readonly write: number;
-  /** What opening them found and mended. */
-  readonly repaired: string | undefined;
+  /** The repair that recovery made; for the log. */
+  readonly repairReport: string | undefined;
 }
 
 export interface FileStorageModules {
-  readonly lock: FolderLock;
-  readonly state: State;
+  readonly lock: DirectoryLock;
+  readonly state: StoreState;
 }
 
-/** Events handed over in one batch at most: from memory, and from the files. */
-const batchFromFeed = 1000;
+/** Maximum number of events in one batch: from memory, and from segments. */
+const batchFromMemory = 1000;
 const batchFromFiles = 250;
 const nothing = Buffer.alloc(0);
 
 /**
- * The embedded store: one process, one folder, durable. Keys and places of values are in memory ({@link State}), values
- * in files that are only appended to ({@link LogWriter}) and merged when much of them is garbage ({@link Merger}).
- * Watches follow {@link EventFeed} and, far behind, the history. Made by `openFileStorage`.
+ * The embedded store: one process, one directory, durable (docs/adr/0006-embedded-append-only-log.md).
+ *
+ *   write     {@link LogWriter} decides, appends and syncs writes in groups; acknowledged writes are durable
+ *   read      keys and the positions of values are in memory ({@link StoreState}), values in append-only segments
+ *   watch     from {@link EventBuffer}, and from the history in the segments for watches that lag behind it
+ *   history   {@link HistoryTrimmer} drops old changes; {@link SegmentCompactor} reclaims the disk space of dead records
+ *   recovery  `openFileStorage` replays the segments, or only their tail after the snapshot of {@link KeyIndexWriter}
  */
-export class FileStorage implements Storage {
-  /** A sentence for the log when opening had to mend the files. */
-  readonly repaired: string | undefined;
+export class FileStorage implements LocalRevisionStorage, BulkReadStorage, LazyReadStorage {
+  /** A sentence for the log when recovery repaired the segments. */
+  readonly repairReport: string | undefined;
   readonly #settings: FileStorageSettings;
-  readonly #lock: FolderLock;
-  readonly #state: State;
+  readonly #lock: DirectoryLock;
+  readonly #state: StoreState;
   readonly #values: ValueReader;
   readonly #writer: LogWriter;
-  readonly #merger: Merger;
-  readonly #keys: KeyKeeper;
+  readonly #compactor: SegmentCompactor;
+  readonly #keyIndexWriter: KeyIndexWriter;
   readonly #trimmer: HistoryTrimmer;
-  readonly #feed: EventFeed;
+  readonly #eventBuffer: EventBuffer;
   readonly #expiry: ExpiryTimer;
   readonly #closed = new AbortController();
   #closing: Promise<void> | undefined;
 
   constructor(settings: FileStorageSettings, { lock, state }: FileStorageModules) {
-    const { folder, salt, write, now } = settings;
-    this.repaired = settings.repaired;
+    const { directory, salt, write, now } = settings;
+    this.repairReport = settings.repairReport;
     this.#settings = settings;
     this.#lock = lock;
     this.#state = state;
-    this.#values = new ValueReader(salt, () => this.#keys.distrust());
-    this.#feed = new EventFeed(state.revision, settings.feedBytes);
-    const room = new RoomGuard(folder, settings.reserveBytes);
+    this.#values = new ValueReader(salt, () => this.#keyIndexWriter.reportDamage());
+    this.#eventBuffer = new EventBuffer(state.revision, settings.eventBufferBytes);
+    const diskSpace = new DiskSpaceGuard(directory, settings.reserveBytes);
     const publish = (events: readonly StorageEvent[]): void => this.#publish(events);
-    this.#writer = new LogWriter({ folder, salt, write, publish }, { state, room });
-    const onMerged = (): void => this.#keys.moved();
-    this.#merger = new Merger({ folder, salt, onMerged }, { state, writer: this.#writer, room });
-    this.#keys = new KeyKeeper(settings, { state, writer: this.#writer, merger: this.#merger, room });
+    this.#writer = new LogWriter({ directory, salt, write, publish }, { state, diskSpace });
+    const onCompacted = (): void => this.#keyIndexWriter.invalidate();
+    this.#compactor = new SegmentCompactor(
+      { directory, salt, onCompacted },
+      { state, writer: this.#writer, diskSpace },
+    );
+    this.#keyIndexWriter = new KeyIndexWriter(settings, {
+      state,
+      writer: this.#writer,
+      compactor: this.#compactor,
+      diskSpace,
+    });
     this.#trimmer = new HistoryTrimmer(
       {
         now,
         keepMs: settings.historyMs,
         maxBytes: settings.historyBytes,
-        onTrimmed: () => this.#feed.changed.notify(),
+        onTrimmed: () => this.#eventBuffer.changed.notifyAll(),
       },
-      { state, writer: this.#writer, merger: this.#merger },
+      { state, writer: this.#writer, compactor: this.#compactor },
     );
     this.#expiry = new ExpiryTimer({
       now,
       expire: async ({ at, key }) => void (await this.#write('expire', key, nothing, 0, at)),
     });
-    for (const expiry of state.expiring) this.#expiry.expect(expiry);
+    for (const expiry of state.expiring) this.#expiry.schedule(expiry);
   }
 
   get localRevision(): number {
@@ -115,7 +127,7 @@ export class FileStorage implements Storage {
     this.#assertOpen();
     const entry = this.#state.index.get(key);
     if (entry === undefined) return undefined;
-    const recent = this.#feed.after(entry.revision - 1, 1)?.[0]?.value;
+    const recent = this.#eventBuffer.after(entry.revision - 1, 1)?.[0]?.value;
     return { key, value: recent ?? (await this.#values.value(entry)), revision: entry.revision };
   }
 
@@ -124,14 +136,14 @@ export class FileStorage implements Storage {
     return await readRange(this.#state, this.#values, prefix, options);
   }
 
-  async bulk(prefix: string, revision: number): Promise<BulkState> {
+  async readBulk(prefix: string, revision: number): Promise<BulkRead> {
     this.#assertOpen();
     return readBulk(this.#state, this.#values, prefix, revision);
   }
 
-  deferred(prefix: string): DeferredState | undefined {
+  openLazyState(prefix: string): LazyState | undefined {
     this.#assertOpen();
-    return deferState(this.#state, this.#values, prefix);
+    return lazyStateOf(this.#state, this.#values, prefix);
   }
 
   create(key: string, value: Buffer, options?: WriteOptions): Promise<number> {
@@ -152,15 +164,15 @@ export class FileStorage implements Storage {
     let cursor = options.after;
     while (!signal.aborted) {
       if (cursor < history.oldest) throw new CompactedError(cursor, history.oldest);
-      if (cursor >= this.#feed.revision) {
-        await this.#feed.changed.wait(signal);
+      if (cursor >= this.#eventBuffer.revision) {
+        await this.#eventBuffer.changed.wait(signal);
         continue;
       }
-      const events = this.#feed.after(cursor, batchFromFeed) ?? (await this.#eventsFromFiles(cursor));
+      const events = this.#eventBuffer.after(cursor, batchFromMemory) ?? (await this.#eventsFromFiles(cursor));
       cursor = (events.at(-1) as StorageEvent).revision;
       yield { events: events.filter((event) => event.key.startsWith(prefix)), revision: cursor };
-      // A long way to catch up is gone in steps.
-      if (cursor < this.#feed.revision) await nextTurn();
+      // Yields during a long catch-up.
+      if (cursor < this.#eventBuffer.revision) await yieldToEventLoop();
     }
     if (!options.signal.aborted) throw closedError();
   }
@@ -187,20 +199,25 @@ export class FileStorage implements Storage {
 
   async #close(): Promise<void> {
     this.#closed.abort();
-    await Promise.all([this.#expiry.close(), this.#keys.stop(), this.#merger.close(), this.#trimmer.close()]);
+    await Promise.all([
+      this.#expiry.close(),
+      this.#keyIndexWriter.stop(),
+      this.#compactor.close(),
+      this.#trimmer.close(),
+    ]);
     await this.#writer.close();
-    await this.#keys.finish();
+    await this.#keyIndexWriter.finish();
     await Promise.all(this.#state.segments.map((segment) => segment.retire(false)));
     this.#lock.release();
   }
 
-  /** One promise for a write: thousands wait for theirs at once. */
+  /** Not async: creates one promise per write instead of several; thousands of writes may be pending. */
   #write(
     kind: Operation['kind'],
     key: string,
     value: Buffer,
     expected: number,
-    at: number | undefined,
+    expiresAt: number | undefined,
   ): Promise<number> {
     const written = new Promise<number>((resolve, reject) => {
       this.#assertOpen();
@@ -208,30 +225,30 @@ export class FileStorage implements Storage {
         throw new ValueTooLargeError(key, `the key is longer than ${maxKeyBytes} bytes`);
       }
       if (value.length > this.#settings.maxValueBytes) throw new ValueTooLargeError(key);
-      this.#writer.submit({ kind, key, value, expected, at, resolve, reject });
+      this.#writer.submit({ kind, key, value, expected, expiresAt, resolve, reject });
     });
-    if (at === undefined || kind === 'expire') return written;
+    if (expiresAt === undefined || kind === 'expire') return written;
     return written.then((revision) => {
-      this.#expiry.expect({ at, key });
+      this.#expiry.schedule({ at: expiresAt, key });
       return revision;
     });
   }
 
   #publish(events: readonly StorageEvent[]): void {
-    // The value that was replaced is about as large as the new one.
+    // Assumes that the replaced value has the size of the new one.
     let bytes = 0;
     let records = 0;
     for (const { key, value, created } of events) {
       const valueBytes = value?.length ?? 0;
-      bytes += heldBytes(key, created ? 0 : valueBytes);
-      records += headBytes + key.length + valueBytes;
+      bytes += retainedBytes(key, created ? 0 : valueBytes);
+      records += recordHeaderBytes + key.length + valueBytes;
     }
-    this.#feed.publish(events);
+    this.#eventBuffer.publish(events);
     this.#trimmer.wrote(bytes);
-    this.#keys.wrote(records);
+    this.#keyIndexWriter.wrote(records);
   }
 
-  /** Events that are not in memory any more. The values of removals are not looked up: nobody needs them. */
+  /** Events that are no longer in memory, without the last values of deleted keys. */
   async #eventsFromFiles(after: number): Promise<StorageEvent[]> {
     const changes = this.#state.history.after(after, batchFromFiles);
     const puts = changes.filter(({ entry }) => entry.kind !== 'delete').map(({ entry }) => entry);

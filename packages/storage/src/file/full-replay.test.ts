@@ -14,7 +14,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 type Store = Awaited<ReturnType<typeof openFileStorage>>;
 
-/** Every state that can still be asked for. */
+/** Every state that is still readable. */
 async function statesOf(store: Store, until: number): Promise<Map<number, readonly StoredValue[]>> {
   const states = new Map<number, readonly StoredValue[]>();
   for (let revision = until; revision > 0; revision--) {
@@ -30,19 +30,19 @@ test.each([
   ['known from its file of keys', 0],
 ])(
   'a store that is opened again, %s, has the same states, now and as far back as before',
-  async (_, wholeBelowBytes) => {
+  async (_, minIndexSnapshotBytes) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
-        await using folder = await TempDir.create('state-builder');
-        let store = await openFileStorage({ directory: folder.path, wholeBelowBytes });
-        // Values are heavy enough that forgetting merges the files.
+        await using tempDir = await TempDir.create('full-replay');
+        let store = await openFileStorage({ directory: tempDir.path, minIndexSnapshotBytes });
+        // Values are large enough that trimming the history compacts the segments.
         const value = (): Buffer => Buffer.alloc(20_000, String(written++));
         let written = 0;
         for (const step of steps) {
           if (step === 'forget') await store.compact(await store.currentRevision());
           else if (step === 'again') {
             await store.close();
-            store = await openFileStorage({ directory: folder.path, wholeBelowBytes });
+            store = await openFileStorage({ directory: tempDir.path, minIndexSnapshotBytes });
           } else {
             const now = await store.get(step.key);
             if (now === undefined) await store.create(step.key, value());
@@ -53,7 +53,7 @@ test.each([
         const revision = await store.currentRevision();
         const states = await statesOf(store, revision);
         await store.close();
-        const again = await openFileStorage({ directory: folder.path, wholeBelowBytes });
+        const again = await openFileStorage({ directory: tempDir.path, minIndexSnapshotBytes });
         expect(await again.currentRevision()).toBe(revision);
         expect(await statesOf(again, revision)).toEqual(states);
         await again.close();

@@ -1,31 +1,31 @@
-import { OrderedTree } from '../cacher/ordered-tree.ts';
+import { OrderedTree } from '../ordered-tree.ts';
 import type { Expiry } from './expiry-queue.ts';
-import { bury, type Change, History } from './history.ts';
+import { markDead, type Change, History } from './history.ts';
 import type { Entry } from './record.ts';
 import type { Segment } from './segment.ts';
 import { sortByKey } from './sort-by-key.ts';
-import { State } from './state.ts';
+import { StoreState } from './store-state.ts';
 
-/** Makes the state of a store of what is read off its files. */
-export interface RecordTaker {
-  /** Files whose records were taken. */
+/** Builds the state of a store from the records of its segments. */
+export interface RecordReplay {
+  /** The replayed segments. */
   readonly segments: Segment[];
-  /** The last that was taken. */
+  /** The revision of the last replayed record. */
   readonly revision: number;
   add(entry: Entry, keyBytes: number): void;
-  /** All revisions up to here are in, though the last ones may have left nothing. */
-  reach(revision: number): void;
-  /** History up to a revision is forgotten. */
-  forget(revision: number): void;
-  build(): State;
+  /** The replay covers this revision, although compaction may have removed the latest records. */
+  advanceTo(revision: number): void;
+  /** The history up to a revision is compacted. */
+  compactTo(revision: number): void;
+  build(): StoreState;
 }
 
 /**
- * Makes the {@link State} of a store that is being opened: takes its records as the files have them, sorts them once by
- * key, and reads off each run of equal keys what is current, what the history still wants, and what is dead. Inserting one
- * by one into an ordered tree would take several times as long.
+ * Builds the {@link StoreState} from all records: collects them in file order, sorts them once by key, and determines for
+ * each run of equal keys the current version, the versions that the history references, and the dead records. Inserting
+ * records one by one into an ordered tree takes several times as long (start of hack/bench/workspaces-at-rest.bench.ts).
  */
-export class StateBuilder implements RecordTaker {
+export class FullReplay implements RecordReplay {
   readonly segments: Segment[] = [];
   readonly #entries: Entry[] = [];
   #ascii = true;
@@ -36,24 +36,22 @@ export class StateBuilder implements RecordTaker {
     return this.#revision;
   }
 
-  /** Of all records that are added, each revision once; those after the oldest without a gap. */
+  /** Each revision is added once; those after the oldest revision without gaps. */
   add(entry: Entry, keyBytes: number): void {
     this.#entries.push(entry);
     if (keyBytes !== entry.key.length) this.#ascii = false;
     if (entry.revision > this.#revision) this.#revision = entry.revision;
   }
 
-  /** All revisions up to here are in, though the last ones may have left nothing. */
-  reach(revision: number): void {
+  advanceTo(revision: number): void {
     this.#revision = Math.max(this.#revision, revision);
   }
 
-  /** History up to a revision is forgotten. */
-  forget(revision: number): void {
+  compactTo(revision: number): void {
     this.#oldest = Math.max(this.#oldest, Math.min(revision, this.#revision));
   }
 
-  build(): State {
+  build(): StoreState {
     const entries = this.#entries;
     sortByKey(entries, { ascii: this.#ascii });
     const changes: Change[] = Array.from({ length: this.#revision - this.#oldest });
@@ -69,7 +67,7 @@ export class StateBuilder implements RecordTaker {
       }
       i = next;
     }
-    const state = new State({
+    const state = new StoreState({
       index: OrderedTree.fromSorted(current, !this.#ascii),
       history: new History(this.#oldest, changes),
       revision: this.#revision,
@@ -79,7 +77,7 @@ export class StateBuilder implements RecordTaker {
     return state;
   }
 
-  /** A record, after the one of the same key before it. Replaced records and removals live as long as their change. */
+  /** Adds a record after the previous one of its key. Replaced records and deletes live as long as their change. */
   #take(entry: Entry, previous: Entry | undefined, changes: Change[], current: Entry[]): void {
     const remembered = entry.revision > this.#oldest;
     if (remembered) {
@@ -90,15 +88,15 @@ export class StateBuilder implements RecordTaker {
     }
     if (previous !== undefined && previous.kind !== 'delete') {
       current.pop();
-      if (!remembered) bury(previous);
+      if (!remembered) markDead(previous);
     }
     entry.segment.live += entry.bytes;
     if (entry.kind !== 'delete') current.push(entry);
-    else if (!remembered) bury(entry);
+    else if (!remembered) markDead(entry);
   }
 }
 
-/** Those that go some time. */
+/** The entries with an expiry time. */
 export function expiringOf(entries: readonly Entry[]): Expiry[] {
   const expiring: Expiry[] = [];
   for (const { key, expiresAt } of entries) if (expiresAt !== undefined) expiring.push({ key, at: expiresAt });

@@ -20,7 +20,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** Ten values of 100 kB at the same key; returns the revision of the first. */
+/** Writes ten values of 100 kB to one key; returns the revision of the first. */
 async function write(): Promise<number> {
   const store = await open();
   const first = await store.create('/a', Buffer.alloc(100_000, '0'));
@@ -30,13 +30,13 @@ async function write(): Promise<number> {
   return first;
 }
 
-/** What the store trims by itself now, and is through with. */
+/** Advances the clock to the next trim and waits for it. */
 async function trim(store: Awaited<ReturnType<typeof open>>): Promise<void> {
   jest.advanceTimersByTime(tick);
   await store.compact(1);
 }
 
-describe('history from before a start', () => {
+describe('history from before a restart', () => {
   it('is kept as long as other history', async () => {
     const first = await write();
     const store = await open();
@@ -48,7 +48,7 @@ describe('history from before a start', () => {
     await store.close();
   });
 
-  it('is kept as far as there is room for it', async () => {
+  it('is kept within the byte limit', async () => {
     const first = await write();
     const store = await open(500_000);
     await trim(store);

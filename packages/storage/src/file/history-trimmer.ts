@@ -1,80 +1,81 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { FutureRevisionError } from '../errors.ts';
 import type { LogWriter } from './log-writer.ts';
-import type { Merger } from './merger.ts';
-import type { State } from './state.ts';
+import type { SegmentCompactor } from './segment-compactor.ts';
+import type { StoreState } from './store-state.ts';
 
 export interface HistoryTrimmerOptions {
   readonly now: () => number;
-  /** How long history is kept, and how many bytes of it. */
+  /** Limits of the history: age in milliseconds, and bytes. */
   readonly keepMs: number;
   readonly maxBytes: number;
   readonly onTrimmed: () => void;
 }
 
 export interface HistoryTrimmerModules {
-  readonly state: State;
+  readonly state: StoreState;
   readonly writer: LogWriter;
-  readonly merger: Merger;
+  readonly compactor: SegmentCompactor;
 }
 
-/** Changes that are forgotten in one turn of the event loop. */
-const changesPerTurn = 5000;
-/** How fine the times of revisions are known. */
+/** Changes that are dropped between two yields to the event loop. */
+const changesPerSlice = 5000;
+/** Resolution of the times and sizes of revisions. */
 const sampleMs = 1000;
 const sampleBytes = 1 << 20;
 
-/** What a change takes in memory. */
+/** Memory of a change, in bytes. */
 const changeBytes = 100;
 
-/** What the history keeps of a change: a place in memory, and the record that was replaced. */
-export function heldBytes(key: string, replaced: number): number {
+/** Bytes that the history retains for a change: its memory and the replaced record. */
+export function retainedBytes(key: string, replaced: number): number {
   return changeBytes + key.length + replaced;
 }
 
 interface Sample {
   readonly revision: number;
   readonly at: number;
-  /** Bytes of history that were written up to here. */
+  /** Bytes of history that were written up to this revision. */
   readonly bytes: number;
 }
 
 /**
- * Forgets history: what is older than `keepMs`, and the oldest part when there are more than `maxBytes`. How old is what
- * was there when the store was opened, nobody knows: it counts from then on, so that whoever had begun something before a
- * restart, or loads the store after it, finds the history in place.
+ * Drops history that is older than `keepMs`, and the oldest part of more than `maxBytes`. The age of history from before
+ * a restart is unknown: it counts from the restart, so that clients that resume a watch or a paged list, and the load of
+ * the watch cache, find it.
  *
- * First the new oldest revision becomes durable, so that no later process shows a history with holes; then the changes up
- * to it are dropped, and with each the record that it had replaced. When much of the files is garbage then, they are merged.
+ *   1. the new oldest revision is written durably, so that no later process serves a history with gaps
+ *   2. the changes up to it are dropped, and the records that they replaced become dead
+ *   3. segments with much dead data are compacted
  */
 export class HistoryTrimmer {
   readonly #options: HistoryTrimmerOptions;
-  readonly #state: State;
+  readonly #state: StoreState;
   readonly #writer: LogWriter;
-  readonly #merger: Merger;
+  readonly #compactor: SegmentCompactor;
   readonly #timer: NodeJS.Timeout;
   readonly #samples: Sample[] = [];
   #written = 0;
   #work: Promise<void> = Promise.resolve();
   #closed = false;
 
-  constructor(options: HistoryTrimmerOptions, { state, writer, merger }: HistoryTrimmerModules) {
+  constructor(options: HistoryTrimmerOptions, { state, writer, compactor }: HistoryTrimmerModules) {
     this.#options = options;
     this.#state = state;
     this.#writer = writer;
-    this.#merger = merger;
+    this.#compactor = compactor;
     this.#adopt();
     const interval = Math.max(50, Math.min(10_000, options.keepMs / 5));
     this.#timer = setInterval(() => this.#onTime(), interval).unref();
   }
 
-  /** Counts the history that is there, as {@link wrote} would have. */
+  /** Accounts for the history from before the restart, as {@link wrote} does for new writes. */
   #adopt(): void {
     const { history } = this.#state;
     const at = this.#options.now();
     this.#samples.push({ revision: history.oldest, at, bytes: 0 });
     let sampled = 0;
-    history.weigh((revision, keyLength, replaced) => {
+    history.forEachSize((revision, keyLength, replaced) => {
       this.#written += changeBytes + keyLength + replaced;
       if (this.#written - sampled < sampleBytes) return;
       sampled = this.#written;
@@ -83,7 +84,7 @@ export class HistoryTrimmer {
     this.#sample();
   }
 
-  /** So many bytes of history were written. */
+  /** Accounts for this many bytes of new history. */
   wrote(bytes: number): void {
     this.#written += bytes;
     const last = this.#samples.at(-1);
@@ -93,12 +94,12 @@ export class HistoryTrimmer {
     }
   }
 
-  /** Forgets what is older than the revision; resolves when that is done and the room is given back. */
+  /** Drops the history up to a revision; resolves when its disk space is reclaimed. */
   async compact(revision: number): Promise<void> {
     if (revision > this.#state.revision) throw new FutureRevisionError(revision, this.#state.revision);
     await this.#queue(async () => {
       await this.#trim(revision);
-      await this.#merger.mergeIfSparse(0.3);
+      await this.#compactor.compactIfSparse(0.3);
     });
   }
 
@@ -112,7 +113,7 @@ export class HistoryTrimmer {
     this.#sample();
     const { now, keepMs, maxBytes } = this.#options;
     const old = this.#samples.findLastIndex(({ at }) => at <= now() - keepMs);
-    // Half of the allowance goes at once, so that the next write does not bring the next trimming.
+    // Drops to half of the limit, so that the next write does not start the next trim.
     const heavy =
       this.#kept() > maxBytes ? this.#samples.findIndex(({ bytes }) => this.#written - bytes <= maxBytes / 2) : 0;
     const keep = Math.max(old, heavy, 0);
@@ -121,9 +122,9 @@ export class HistoryTrimmer {
     if (target <= this.#state.history.oldest) return;
     const work = this.#queue(async () => {
       await this.#trim(target);
-      await this.#merger.mergeIfSparse();
+      await this.#compactor.compactIfSparse();
     });
-    // A failure is the store's as a whole, which writers and readiness see; the next time tries again.
+    // Writers and readiness report the failure of the disk; the next run retries.
     work.catch(() => undefined);
   }
 
@@ -135,7 +136,7 @@ export class HistoryTrimmer {
     this.#samples.push({ revision: this.#state.revision, at: this.#options.now(), bytes: this.#written });
   }
 
-  /** One piece of work after the other. */
+  /** Serializes trims. */
   #queue(work: () => Promise<void>): Promise<void> {
     const done = this.#work.then(() => (this.#closed ? undefined : work()));
     this.#work = done.catch(() => undefined);
@@ -145,11 +146,11 @@ export class HistoryTrimmer {
   async #trim(revision: number): Promise<void> {
     const { history } = this.#state;
     if (revision <= history.oldest) return;
-    await this.#writer.forget(revision);
+    await this.#writer.recordCompaction(revision);
     while (history.oldest < revision) {
-      history.trim(revision, changesPerTurn);
+      history.trim(revision, changesPerSlice);
       this.#options.onTrimmed();
-      await nextTurn();
+      await yieldToEventLoop();
     }
   }
 }

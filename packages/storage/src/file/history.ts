@@ -1,47 +1,47 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { compareKeys } from '../key-order.ts';
 import type { Entry } from './record.ts';
 
-/** One revision: what it wrote, and what had been there. */
+/** The change of one revision. */
 export interface Change {
   readonly entry: Entry;
   readonly previous: Entry | undefined;
 }
 
-/** Changes that are made when somebody looks at them; the same records each time, until they are forgotten. */
-export interface StoredChanges {
+/** Changes that are decoded on access; the same entries each time until they are dropped. */
+export interface LazyChanges {
   readonly length: number;
   change(revision: number): Change;
-  /** Length of the key, and of the record that was replaced. */
+  /** Length of the key, and bytes of the replaced record. */
   weight(revision: number): [number, number];
-  /** Nobody asks for what is not after this revision. */
-  forget(revision: number): void;
+  /** Drops the changes up to this revision. */
+  drop(revision: number): void;
 }
 
-/** Changes that are made in one turn of the event loop. */
-const changesPerTurn = 5000;
+/** Changes that are decoded between two yields to the event loop. */
+const changesPerSlice = 5000;
 
-/** What a key held before it changed. */
-export interface Former {
+/** The record of a key at an earlier revision. */
+export interface PriorVersion {
   readonly key: string;
   readonly entry: Entry | undefined;
 }
 
 /**
- * The changes of every revision after `oldest`, without gaps: the place of a change follows from its revision. A record
- * that was replaced or is a removal is wanted as long as a change here names it, and dies with that change.
+ * The changes of every revision after `oldest` without gaps: the index of a change follows from its revision. Replaced
+ * records and deletes stay live as long as a change references them.
  */
 export class History {
-  /** Undefined: forgotten, or not made yet of what is stored. */
+  /** Undefined: dropped, or not decoded from `#stored` yet. */
   #changes: (Change | undefined)[];
   #start = 0;
   #oldest: number;
-  readonly #stored: StoredChanges | undefined;
-  /** The answer that was given last. */
-  #former: { readonly revision: number; readonly states: readonly Former[] } | undefined;
+  readonly #stored: LazyChanges | undefined;
+  /** The last result of {@link before}. */
+  #prior: { readonly revision: number; readonly states: readonly PriorVersion[] } | undefined;
 
-  /** With the changes of every revision after `oldest`. */
-  constructor(oldest: number, changes: Change[] | StoredChanges) {
+  /** `changes`: one for every revision after `oldest`. */
+  constructor(oldest: number, changes: Change[] | LazyChanges) {
     this.#oldest = oldest;
     this.#stored = Array.isArray(changes) ? undefined : changes;
     this.#changes = Array.isArray(changes) ? changes : Array.from({ length: changes.length });
@@ -56,11 +56,11 @@ export class History {
   }
 
   push(entry: Entry, previous: Entry | undefined): void {
-    this.#former = undefined;
+    this.#prior = undefined;
     this.#changes.push({ entry, previous });
   }
 
-  /** At most `limit` changes after a revision that is not older than `oldest`. */
+  /** At most `limit` changes after a revision ≥ `oldest`. */
   after(revision: number, limit: number): Change[] {
     const first = this.#start + (revision - this.#oldest);
     const end = Math.min(first + limit, this.#changes.length);
@@ -69,21 +69,21 @@ export class History {
     return changes;
   }
 
-  /** Makes what is still only stored, so that nobody has to make all of it at once. */
-  async makeAll(): Promise<void> {
-    for (let revision = this.#oldest; revision < this.#oldest + this.length; revision += changesPerTurn) {
-      this.after(Math.max(revision, this.#oldest), changesPerTurn);
-      await nextTurn();
+  /** Decodes all changes, yielding in between. */
+  async materialize(): Promise<void> {
+    for (let revision = this.#oldest; revision < this.#oldest + this.length; revision += changesPerSlice) {
+      this.after(Math.max(revision, this.#oldest), changesPerSlice);
+      await yieldToEventLoop();
     }
   }
 
-  /** Tells of each change, in order, what it holds: its key's length, and the length of the record that was replaced. */
-  weigh(tell: (revision: number, keyLength: number, replaced: number) => void): void {
+  /** Calls `visit` for each change in order, with the length of its key and the bytes of the replaced record. */
+  forEachSize(visit: (revision: number, keyLength: number, replaced: number) => void): void {
     for (let i = this.#start; i < this.#changes.length; i++) {
       const revision = this.#revisionAt(i);
       const change = this.#changes[i];
-      if (change === undefined) tell(revision, ...(this.#stored as StoredChanges).weight(revision));
-      else tell(revision, change.entry.key.length, change.previous?.bytes ?? 0);
+      if (change === undefined) visit(revision, ...(this.#stored as LazyChanges).weight(revision));
+      else visit(revision, change.entry.key.length, change.previous?.bytes ?? 0);
     }
   }
 
@@ -92,19 +92,19 @@ export class History {
   }
 
   #at(index: number): Change {
-    return (this.#changes[index] ??= (this.#stored as StoredChanges).change(this.#revisionAt(index)));
+    return (this.#changes[index] ??= (this.#stored as LazyChanges).change(this.#revisionAt(index)));
   }
 
   /**
-   * The keys that changed after a revision, in order, and what they held at it (undefined: nothing). Whoever lists an older
-   * state page by page asks for the same again and again.
+   * The keys that changed after a revision, in order, with their record at it (undefined: none). The last result is cached
+   * for lists that page through an older state.
    */
-  before(revision: number): readonly Former[] {
-    if (this.#former?.revision !== revision) this.#former = { revision, states: this.#statesAt(revision) };
-    return this.#former.states;
+  before(revision: number): readonly PriorVersion[] {
+    if (this.#prior?.revision !== revision) this.#prior = { revision, states: this.#statesAt(revision) };
+    return this.#prior.states;
   }
 
-  #statesAt(revision: number): readonly Former[] {
+  #statesAt(revision: number): readonly PriorVersion[] {
     const states = new Map<string, Entry | undefined>();
     const first = this.#start + (revision - this.#oldest);
     for (let i = this.#changes.length - 1; i >= first; i--) {
@@ -114,26 +114,26 @@ export class History {
     return Array.from(states, ([key, entry]) => ({ key, entry })).sort((a, b) => compareKeys(a.key, b.key));
   }
 
-  /** Forgets changes up to a revision, at most `limit` of them. */
+  /** Drops changes up to a revision, at most `limit` of them. */
   trim(revision: number, limit: number): void {
-    this.#former = undefined;
+    this.#prior = undefined;
     const count = Math.min(revision - this.#oldest, limit);
     for (let i = 0; i < count; i++) {
       const { entry, previous } = this.#at(this.#start);
-      if (previous !== undefined) bury(previous);
-      if (entry.kind === 'delete') bury(entry);
+      if (previous !== undefined) markDead(previous);
+      if (entry.kind === 'delete') markDead(entry);
       this.#changes[this.#start++] = undefined;
       this.#oldest++;
     }
-    this.#stored?.forget(this.#oldest);
+    this.#stored?.drop(this.#oldest);
     if (this.#start > 1024 && this.#start * 2 > this.#changes.length) {
       this.#changes = this.#changes.slice(this.#start);
       this.#start = 0;
     }
   }
 
-  /** Records that only the history wants. */
-  held(): Entry[] {
+  /** Records that only the history references. */
+  retainedEntries(): Entry[] {
     const held: Entry[] = [];
     for (let i = this.#start; i < this.#changes.length; i++) {
       const { entry, previous } = this.#at(i);
@@ -144,8 +144,8 @@ export class History {
   }
 }
 
-/** Nobody can ask for a record any more. */
-export function bury(entry: Entry): void {
+/** Marks a record that nothing references any more. */
+export function markDead(entry: Entry): void {
   entry.dead = true;
   entry.segment.live -= entry.bytes;
 }

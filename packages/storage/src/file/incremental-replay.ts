@@ -1,15 +1,15 @@
 import type { Entry } from './record.ts';
 import type { Segment } from './segment.ts';
-import type { State } from './state.ts';
-import type { RecordTaker } from './state-builder.ts';
+import type { StoreState } from './store-state.ts';
+import type { RecordReplay } from './full-replay.ts';
 
-/** Takes the records that were written after a moment that is known already. */
-export class StateResumer implements RecordTaker {
+/** Applies the records after a key index snapshot to its state. */
+export class IncrementalReplay implements RecordReplay {
   readonly segments: Segment[];
-  readonly #state: State;
+  readonly #state: StoreState;
   #oldest: number;
 
-  constructor(state: State) {
+  constructor(state: StoreState) {
     this.#state = state;
     this.segments = state.segments;
     this.#oldest = state.history.oldest;
@@ -25,15 +25,15 @@ export class StateResumer implements RecordTaker {
     if (expiresAt !== undefined) this.#state.expiring.push({ key, at: expiresAt });
   }
 
-  reach(): void {
-    throw new TypeError('a base is read from its beginning');
+  advanceTo(): void {
+    throw new TypeError('a base is only replayed completely');
   }
 
-  forget(revision: number): void {
+  compactTo(revision: number): void {
     this.#oldest = Math.max(this.#oldest, Math.min(revision, this.#state.revision));
   }
 
-  build(): State {
+  build(): StoreState {
     this.#state.history.trim(this.#oldest, Infinity);
     return this.#state;
   }

@@ -1,23 +1,23 @@
-import type { LazyRun } from '../cacher/ordered-tree.ts';
-import { ByteSource, type ByteSink } from './byte-sink.ts';
+import type { LazyRun } from '../ordered-tree.ts';
+import { ByteReader, type ByteWriter } from './byte-writer.ts';
 import { type Entry, maxKeyBytes, type RecordKind } from './record.ts';
 import type { Segment } from './segment.ts';
 
 /*
- * Entries in the order of their keys, in blocks that can be read each on its own:
+ * Entries in key order, in blocks that can be decoded separately. Each entry:
  *
- *   kind, and whether it goes some time │ bytes that the key shares with the one before │ the others of the key │ revision
- *   │ length of the record │ number of its file │ where it stands there │ when the key goes
+ *   flags (kind, has expiry time) │ bytes of the key shared with the previous key │ remaining bytes of the key │ revision
+ *   │ length of the record │ index of its segment │ offset in the segment │ expiry time
  */
 
-/** Entries of a block: what has to be made to look at one of them. */
+/** Entries of a block, which is decoded as a whole. */
 export const blockEntries = 24;
 
 const kinds: readonly RecordKind[] = ['create', 'update', 'delete'];
 const expires = 4;
 
-/** What is told of an entry besides its key. */
-export function writePlace(sink: ByteSink, entry: Entry, fileOf: (segment: Segment) => number): void {
+/** Encodes the fields of an entry after its key. */
+export function writeLocation(sink: ByteWriter, entry: Entry, fileOf: (segment: Segment) => number): void {
   sink.number(entry.revision);
   sink.number(entry.bytes);
   sink.number(fileOf(entry.segment));
@@ -25,12 +25,12 @@ export function writePlace(sink: ByteSink, entry: Entry, fileOf: (segment: Segme
   if (entry.expiresAt !== undefined) sink.double(entry.expiresAt);
 }
 
-export function flagsOf(entry: Entry): number {
+export function entryFlags(entry: Entry): number {
   return kinds.indexOf(entry.kind) | (entry.expiresAt === undefined ? 0 : expires);
 }
 
-/** The entry of a key, from where its place is told on. */
-export function readPlace(source: ByteSource, flags: number, key: string, files: readonly Segment[]): Entry {
+/** Decodes the fields after the key. */
+export function readLocation(source: ByteReader, flags: number, key: string, files: readonly Segment[]): Entry {
   const revision = source.number();
   const bytes = source.number();
   const segment = files[source.number()] as Segment;
@@ -39,11 +39,11 @@ export function readPlace(source: ByteSource, flags: number, key: string, files:
   return { key, kind: kinds[flags & 3] as RecordKind, revision, expiresAt, bytes, segment, offset, dead: false };
 }
 
-/** Writes blocks; entries come in order. */
+/** Encodes blocks; entries are added in key order. */
 export class BlockWriter {
-  /** Where each block begins. */
+  /** Offset of each block. */
   readonly starts: number[] = [];
-  readonly #sink: ByteSink;
+  readonly #sink: ByteWriter;
   readonly #fileOf: (segment: Segment) => number;
   readonly #begin: number;
   #count = 0;
@@ -51,7 +51,7 @@ export class BlockWriter {
   #before: Buffer = Buffer.alloc(maxKeyBytes);
   #beforeBytes = 0;
 
-  constructor(sink: ByteSink, fileOf: (segment: Segment) => number) {
+  constructor(sink: ByteWriter, fileOf: (segment: Segment) => number) {
     this.#sink = sink;
     this.#fileOf = fileOf;
     this.#begin = sink.length;
@@ -72,11 +72,11 @@ export class BlockWriter {
       const end = Math.min(length, this.#beforeBytes);
       while (shared < end && key[shared] === before[shared]) shared++;
     }
-    sink.byte(flagsOf(entry));
+    sink.byte(entryFlags(entry));
     sink.number(shared);
     sink.number(length - shared);
     sink.bytes(key.subarray(shared, length));
-    writePlace(sink, entry, this.#fileOf);
+    writeLocation(sink, entry, this.#fileOf);
     this.#before = key;
     this.#beforeBytes = length;
     this.#key = before;
@@ -87,11 +87,11 @@ export interface BlockReaderOptions {
   readonly blocks: Buffer;
   readonly count: number;
   readonly files: readonly Segment[];
-  /** Entries that there are already, by revision. */
+  /** Entries that exist already, by revision. */
   readonly known: (revision: number) => Entry | undefined;
 }
 
-/** Reads blocks: what they begin with at once, the rest when somebody looks. */
+/** Decodes the first key of each block, and the rest of a block on access. */
 export class BlockReader {
   readonly #options: BlockReaderOptions;
   readonly #key = Buffer.alloc(maxKeyBytes);
@@ -109,13 +109,13 @@ export class BlockReader {
   }
 
   #first(start: number): string {
-    const source = new ByteSource(this.#options.blocks, start + 2);
+    const source = new ByteReader(this.#options.blocks, start + 2);
     return source.text();
   }
 
   #read(start: number, size: number): Entry[] {
     const { blocks, files, known } = this.#options;
-    const source = new ByteSource(blocks, start);
+    const source = new ByteReader(blocks, start);
     const key = this.#key;
     const entries: Entry[] = [];
     for (let i = 0; i < size; i++) {
@@ -124,7 +124,7 @@ export class BlockReader {
       const added = source.number();
       blocks.copy(key, shared, source.at, source.at + added);
       source.at += added;
-      const entry = readPlace(source, flags, key.toString('utf8', 0, shared + added), files);
+      const entry = readLocation(source, flags, key.toString('utf8', 0, shared + added), files);
       entries.push(known(entry.revision) ?? entry);
     }
     return entries;

@@ -1,19 +1,20 @@
 import { CompactedError } from '../errors.ts';
-import type { DeferredState, DeferredValue } from '../interface.ts';
-import { batchesOf } from './bulk-reader.ts';
-import { afterPrefix } from './range-reader.ts';
-import { type Entry, headBytes } from './record.ts';
-import type { State } from './state.ts';
+import type { LazyState, LazyValue } from '../capabilities/lazy-read.ts';
+import { readBatches } from './bulk-reader.ts';
+import { prefixEnd } from './range-reader.ts';
+import { type Entry, recordHeaderBytes } from './record.ts';
+import type { StoreState } from './store-state.ts';
 import type { ValueReader } from './value-reader.ts';
 
 /**
- * The present state, of which values are read when somebody asks. All files are held open until it is released, so every
- * record stays readable: where a merge has taken it, or where it was. Undefined when the store has keys beside the prefix.
+ * The current state, whose values are read on demand. All segments are held open until it is released, so every record
+ * stays readable at its old position, and at its new one after a segment compaction. Undefined when the store has keys
+ * outside the prefix.
  */
-export function deferState(state: State, values: ValueReader, prefix: string): DeferredState | undefined {
+export function lazyStateOf(state: StoreState, values: ValueReader, prefix: string): LazyState | undefined {
   const { revision, history } = state;
   const view = state.index.freeze();
-  const end = afterPrefix(prefix);
+  const end = prefixEnd(prefix);
   if (view.rank(prefix) > 0 || (end !== undefined && view.rank(end) < view.size)) return undefined;
   const held = [...state.segments];
   for (const segment of held) segment.hold();
@@ -30,8 +31,8 @@ export function deferState(state: State, values: ValueReader, prefix: string): D
         previous: previous && deferred(previous),
       }));
     },
-    read: (place) => values.valueNow(place as Entry),
-    batches: (places) => batchesOf(places as readonly Entry[], new Set(), values),
+    readSync: (handle) => values.readValueSync(handle as Entry),
+    readBatches: (handles) => readBatches(handles as readonly Entry[], new Set(), values),
     release: async () => {
       released ??= Promise.all(held.map((segment) => segment.release()));
       await released;
@@ -39,7 +40,7 @@ export function deferState(state: State, values: ValueReader, prefix: string): D
   };
 }
 
-function deferred(entry: Entry): DeferredValue {
+function deferred(entry: Entry): LazyValue {
   const { key, revision, bytes } = entry;
-  return { key, revision, length: bytes - headBytes - Buffer.byteLength(key), place: entry };
+  return { key, revision, length: bytes - recordHeaderBytes - Buffer.byteLength(key), handle: entry };
 }

@@ -1,70 +1,71 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { errorCode } from '../error-code.ts';
 import { OutcomeUnknownError, type StorageError, StorageFullError, StorageUnavailableError } from '../errors.ts';
 import type { StorageEvent } from '../interface.ts';
-import { encodeFileHead, fileHeadBytes } from './file-head.ts';
-import { logName, sync, unfinishedSuffix } from './folder.ts';
-import type { RoomGuard } from './room-guard.ts';
+import { encodeFileHeader, fileHeaderBytes } from './file-header.ts';
+import { logName, sync, unfinishedSuffix } from './data-directory.ts';
+import type { DiskSpaceGuard } from './disk-space-guard.ts';
 import { durable, Segment } from './segment.ts';
-import type { State } from './state.ts';
-import { type Operation, WritePlan } from './write-plan.ts';
+import type { StoreState } from './store-state.ts';
+import { type Operation, WriteBatch } from './write-batch.ts';
 
 export interface LogWriterOptions {
-  readonly folder: string;
+  readonly directory: string;
   readonly salt: number;
   /** Number of the last write. */
   readonly write: number;
-  /** Gets what is on disk, in order, before the writers are told. Must not throw. */
+  /** Receives durable events in order, before their writers are acknowledged. Must not throw. */
   readonly publish: (events: readonly StorageEvent[]) => void;
 }
 
 export interface LogWriterModules {
-  readonly state: State;
-  readonly room: RoomGuard;
+  readonly state: StoreState;
+  readonly diskSpace: DiskSpaceGuard;
 }
 
-/** Bounds of a write: what deciding and encoding it may cost the event loop, and how long its first writer waits. */
+/** Limits of one write: they bound the time on the event loop and the latency of its first writer. */
 const operationsPerWrite = 512;
 const bytesPerWrite = 4 << 20;
-/** A file beyond this is followed by another, so that what is old can be merged while new things are written. */
+/** A larger log is followed by a new one, so that compaction can read the old one while writes continue. */
 const fileBytes = 64 << 20;
-/** After a failure everything is refused for so long, then one write tries again. */
+/** Writes are refused for this time after a failure; then one write tries again. */
 const retryAfterMs = 500;
 
-interface Chore {
+interface CompactionRequest {
   readonly oldest: number;
   readonly resolve: () => void;
   readonly reject: (error: StorageError) => void;
 }
 
 /**
- * Group commit. Operations queue; one write at a time is decided, appended and made durable; everything that arrives
- * meanwhile is the next one. So a hundred writers share one fsync, a single writer waits for nobody, and there is never
- * more than one undecided future: a write that fails is cut off again, and revisions that were given out in it are given
- * out anew. When the system cannot make a write durable nor undo it, nobody knows what the disk holds, and nothing is
- * written any more.
+ * Group commit. Operations are queued; one write at a time is decided, appended and synced; operations that arrive
+ * meanwhile form the next write. So a hundred writers share one fsync and a single writer waits for nothing else.
+ *
+ *   failed write   is truncated, and its revisions are assigned again; only one write is undecided at any time
+ *   failed undo    the content of the disk is unknown: the outcome of the write is unknown, and all later writes are refused
+ *   between writes compaction records, log rotation and consistent reads of the state run exclusively
  */
 export class LogWriter {
   readonly #options: LogWriterOptions;
-  readonly #state: State;
-  readonly #room: RoomGuard;
+  readonly #state: StoreState;
+  readonly #diskSpace: DiskSpaceGuard;
   #write: number;
   #operations: Operation[] = [];
-  #chores: Chore[] = [];
-  #between: (() => Promise<void>)[] = [];
+  #compactions: CompactionRequest[] = [];
+  #exclusiveTasks: (() => Promise<void>)[] = [];
   #running: Promise<void> | undefined;
   #closed = false;
   #failure: { readonly error: StorageError; readonly until: number } | undefined;
   #broken: StorageError | undefined;
 
-  constructor(options: LogWriterOptions, { state, room }: LogWriterModules) {
+  constructor(options: LogWriterOptions, { state, diskSpace }: LogWriterModules) {
     this.#options = options;
     this.#write = options.write;
     this.#state = state;
-    this.#room = room;
+    this.#diskSpace = diskSpace;
   }
 
   submit(operation: Operation): void {
@@ -76,52 +77,52 @@ export class LogWriter {
     }
   }
 
-  /** Resolves when it is on disk that history up to a revision is forgotten. */
-  async forget(oldest: number): Promise<void> {
+  /** Resolves when the compaction of the history up to a revision is durable. */
+  async recordCompaction(oldest: number): Promise<void> {
     const refusal = this.#refusal();
     if (refusal !== undefined) throw refusal;
     await new Promise<void>((resolve, reject) => {
-      this.#chores.push({ oldest, resolve, reject });
+      this.#compactions.push({ oldest, resolve, reject });
       this.#start();
     });
   }
 
-  /** Looks at the state between two writes, with the number of the last one. */
-  async look<T>(look: (write: number) => T): Promise<T> {
+  /** Runs `read` between two writes, with the number of the last one. */
+  async readExclusively<T>(read: (write: number) => T): Promise<T> {
     const refusal = this.#refusal();
     if (refusal !== undefined) throw refusal;
     return await new Promise<T>((resolve) => {
-      this.#between.push(async () => resolve(look(this.#write)));
+      this.#exclusiveTasks.push(async () => resolve(read(this.#write)));
       this.#start();
     });
   }
 
-  /** The number of the last write of a writer that is closed. */
+  /** Number of the last write; after close. */
   get write(): number {
     return this.#write;
   }
 
-  /** Begins a new file, so that the ones before change no more; looks at the state between two writes. */
-  async roll<T>(look: () => T): Promise<T> {
+  /** Starts a new log, so that the older segments do not change any more, and runs `read` between two writes. */
+  async rotate<T>(read: () => T): Promise<T> {
     const refusal = this.#refusal();
     if (refusal !== undefined) throw refusal;
     return await new Promise<T>((resolve, reject) => {
-      this.#between.push(async () => {
-        await this.#nextFile().then(() => resolve(look()), reject);
+      this.#exclusiveTasks.push(async () => {
+        await this.#rotate().then(() => resolve(read()), reject);
       });
       this.#start();
     });
   }
 
-  /** Rejects when a write would; after a failure tries one that changes nothing. */
+  /** Rejects when a write would be refused; after a failure it tries a write without effect. */
   async check(): Promise<void> {
-    if (this.#room.isLow()) throw new StorageFullError();
+    if (this.#diskSpace.isLow()) throw new StorageFullError();
     const refusal = this.#refusal();
     if (refusal !== undefined) throw refusal;
-    if (this.#failure !== undefined) await this.forget(this.#state.history.oldest);
+    if (this.#failure !== undefined) await this.recordCompaction(this.#state.history.oldest);
   }
 
-  /** Refuses new work and waits for what is queued. */
+  /** Refuses new work and waits for queued work. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
@@ -139,42 +140,42 @@ export class LogWriter {
   }
 
   async #run(): Promise<void> {
-    // Whatever else this turn of the event loop brings shares the first write.
-    await nextTurn();
+    // Operations of the same event-loop iteration share the first write.
+    await yieldToEventLoop();
     for (;;) {
-      const between = this.#between.shift();
-      if (between !== undefined) await between();
-      else if (this.#operations.length > 0 || this.#chores.length > 0) await this.#commit();
+      const task = this.#exclusiveTasks.shift();
+      if (task !== undefined) await task();
+      else if (this.#operations.length > 0 || this.#compactions.length > 0) await this.#commit();
       else break;
     }
     this.#running = undefined;
   }
 
   async #commit(): Promise<void> {
-    const chores = this.#chores;
-    this.#chores = [];
+    const compactions = this.#compactions;
+    this.#compactions = [];
     const operations = this.#admit(this.#take());
-    const plan = new WritePlan(this.#state);
+    const plan = new WriteBatch(this.#state);
     for (const operation of operations) plan.decide(operation);
-    for (const { oldest } of chores) plan.compact(oldest);
+    for (const { oldest } of compactions) plan.compact(oldest);
     let offset = 0;
     if (!plan.isEmpty) {
       try {
-        if (this.#state.active.size > fileBytes) await this.#nextFile();
+        if (this.#state.active.size > fileBytes) await this.#rotate();
         offset = await this.#append(plan.encode(++this.#write, this.#options.salt));
       } catch (error) {
         for (const operation of operations) operation.reject(this.#reason(error, operation.key));
-        for (const chore of chores) chore.reject(this.#reason(error, ''));
+        for (const compaction of compactions) compaction.reject(this.#reason(error, ''));
         return;
       }
       this.#failure = undefined;
       this.#options.publish(plan.apply(this.#state.active, offset));
     }
     plan.settle();
-    for (const chore of chores) chore.resolve();
+    for (const compaction of compactions) compaction.resolve();
   }
 
-  /** Appends durably, which is how logs are opened; returns where. */
+  /** Appends durably (segments are opened with O_DSYNC); returns the offset. */
   async #append(bytes: Buffer): Promise<number> {
     const { active } = this.#state;
     const offset = active.size;
@@ -188,37 +189,37 @@ export class LogWriter {
     return offset;
   }
 
-  /** Cuts a failed write off again; when that fails too, its outcome is unknown for good. */
+  /** Truncates a failed write; when that fails too, its outcome stays unknown. */
   async #undo(segment: Segment, reason: unknown): Promise<void> {
-    this.#failure = { error: failureOf(reason, this.#room.freeBytes()), until: performance.now() + retryAfterMs };
+    this.#failure = { error: failureOf(reason, this.#diskSpace.freeBytes()), until: performance.now() + retryAfterMs };
     try {
       await segment.file.truncate(segment.size);
       await segment.file.sync();
     } catch (error) {
-      const message = 'the disk neither takes nor undoes a write: the process must be restarted';
+      const message = 'failed to undo a failed write: restart the process';
       this.#broken = new StorageUnavailableError(message, error);
     }
   }
 
   #reason(error: unknown, key: string): StorageError {
     if (this.#broken !== undefined) return new OutcomeUnknownError(key, error);
-    return failureOf(error, this.#room.freeBytes());
+    return failureOf(error, this.#diskSpace.freeBytes());
   }
 
-  async #nextFile(): Promise<void> {
+  async #rotate(): Promise<void> {
     try {
       const segment = await createLog(this.#options, this.#state.active.id + 1, this.#state.revision);
       this.#state.segments.push(segment);
     } catch (error) {
-      this.#failure = { error: failureOf(error, this.#room.freeBytes()), until: performance.now() + retryAfterMs };
+      this.#failure = { error: failureOf(error, this.#diskSpace.freeBytes()), until: performance.now() + retryAfterMs };
       throw this.#failure.error;
     }
   }
 
-  /** What may be done: everything, or without room only what removes. */
+  /** Without disk space only operations that delete are admitted. */
   #admit(operations: Operation[]): Operation[] {
-    for (const { value } of operations) this.#room.wrote(value.length);
-    if (!this.#room.isLow()) return operations;
+    for (const { value } of operations) this.#diskSpace.wrote(value.length);
+    if (!this.#diskSpace.isLow()) return operations;
     return operations.filter((operation) => {
       const grows = operation.kind === 'create' || operation.kind === 'update';
       if (grows) operation.reject(new StorageFullError());
@@ -243,28 +244,28 @@ export class LogWriter {
   }
 }
 
-/** A new file to append to. Its head is durable before it gets its name, so a file with a name has a head. */
+/** Creates a log. Its header is durable before the file gets its name, so every named log has a header. */
 export async function createLog(
-  { folder, salt }: { readonly folder: string; readonly salt: number },
+  { directory, salt }: { readonly directory: string; readonly salt: number },
   id: number,
   revision: number,
 ): Promise<Segment> {
-  const path = join(folder, logName(id));
+  const path = join(directory, logName(id));
   const unfinished = path + unfinishedSuffix;
   const file = await open(unfinished, durable | constants.O_CREAT | constants.O_TRUNC, 0o600);
   try {
-    await writeAll(file, encodeFileHead({ kind: 'log', id, revision, oldest: 0, size: 0, salt }), 0);
+    await writeAll(file, encodeFileHeader({ kind: 'log', id, revision, oldest: 0, size: 0, salt }), 0);
     await file.sync();
     await rename(unfinished, path);
-    await sync(folder);
+    await sync(directory);
   } catch (error) {
     await file.close();
     throw error;
   }
-  return new Segment(id, path, file, fileHeadBytes);
+  return new Segment(id, path, file, fileHeaderBytes);
 }
 
-/** The system may take less than it was given. */
+/** Repeats partial writes. */
 export async function writeAll(file: FileHandle, bytes: Buffer, offset: number): Promise<void> {
   for (let done = 0; done < bytes.length;) {
     const { bytesWritten } = await file.write(bytes, done, bytes.length - done, offset + done);
@@ -279,7 +280,7 @@ function failureOf(error: unknown, freeBytes: number): StorageError {
   if (isStorageErrorLike(error)) return error;
   const code = errorCode(error);
   if (full.has(code) || (code === 'EIO' && freeBytes < fullBelowBytes)) return new StorageFullError(error);
-  return new StorageUnavailableError('the disk refused a write', error);
+  return new StorageUnavailableError('failed to write to the data directory', error);
 }
 
 function isStorageErrorLike(error: unknown): error is StorageError {

@@ -3,72 +3,78 @@ import { randomInt } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { isStorageError, StorageUnusableError } from '../errors.ts';
 import { FileStorage } from './file-storage.ts';
-import { sync } from './folder.ts';
-import { FolderLock } from './folder-lock.ts';
+import { sync } from './data-directory.ts';
+import { DirectoryLock } from './directory-lock.ts';
 import { createLog } from './log-writer.ts';
 import { recover } from './recovery.ts';
 
 export interface FileStorageOptions {
-  /** Made when missing; one process at a time. */
+  /** Created when missing; one process at a time. */
   readonly directory: string;
   /** Milliseconds since the epoch; for key expiry and the age of history. */
   readonly now?: (() => number) | undefined;
-  /** How long history is kept for watches and lists of older states; five minutes. */
+  /** How long history is kept for watches and lists of older revisions; 5 minutes. */
   readonly historyMs?: number | undefined;
-  /** How much history is kept; 64 MiB. */
+  /** Maximum bytes of history; 64 MiB. */
   readonly historyBytes?: number | undefined;
-  /** How much of the newest history is kept in memory with its values; 16 MiB. */
-  readonly feedBytes?: number | undefined;
-  /** The largest value; 1.5 MiB as with etcd, so that a store can move there. */
+  /** Bytes of the newest events, with values, in memory; 16 MiB. */
+  readonly eventBufferBytes?: number | undefined;
+  /** The largest value; 1.5 MiB as in etcd, so that a store can be migrated there. */
   readonly maxValueBytes?: number | undefined;
-  /** With less room on the disk the store counts as full; 4 MiB. */
+  /** With less free disk space the store counts as full; 4 MiB. */
   readonly reserveBytes?: number | undefined;
-  /** A store of fewer bytes is read as a whole when it is opened; a larger one keeps a file of its keys. 32 MiB. */
-  readonly wholeBelowBytes?: number | undefined;
+  /** Recovery replays smaller stores completely; larger stores have a key index snapshot. 32 MiB. */
+  readonly minIndexSnapshotBytes?: number | undefined;
 }
 
 /**
- * Opens the embedded store. Throws StorageUnusableError, with what to do about it, when the folder is in use, cannot be
- * written, or holds something that is not a whole store.
+ * Opens the embedded store. Throws StorageUnusableError, with the action to take, when the directory is in use, not
+ * writable, or contains a damaged store.
  */
 export async function openFileStorage(options: FileStorageOptions): Promise<FileStorage> {
-  const { directory: folder } = options;
+  const { directory } = options;
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await mkdir(directory, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new StorageUnusableError(`the folder ${folder} cannot be made`, error);
+    throw new StorageUnusableError(`failed to create directory ${directory}`, error);
   }
-  const lock = FolderLock.take(folder);
+  const lock = DirectoryLock.take(directory);
   try {
     return await open(options, lock);
   } catch (error) {
     lock.release();
     if (isStorageError(error)) throw error;
-    throw new StorageUnusableError(`the store in ${folder} cannot be opened`, error);
+    throw new StorageUnusableError(`failed to open the store in ${directory}`, error);
   }
 }
 
-async function open(options: FileStorageOptions, lock: FolderLock): Promise<FileStorage> {
-  const { directory: folder, wholeBelowBytes = 32 << 20 } = options;
-  const { state, salt: found, write, repaired, behind } = await recover({ folder, wholeBelowBytes });
+async function open(options: FileStorageOptions, lock: DirectoryLock): Promise<FileStorage> {
+  const { directory, minIndexSnapshotBytes = 32 << 20 } = options;
+  const {
+    state,
+    salt: found,
+    write,
+    repairReport,
+    replayedBytes,
+  } = await recover({ directory, minIndexSnapshotBytes });
   const salt = found ?? randomInt(2 ** 32);
   if (state.segments.at(-1)?.path.endsWith('.log') !== true) {
     const id = (state.segments.at(-1)?.id ?? 0) + 1;
-    state.segments.push(await createLog({ folder, salt }, id, state.revision));
-    // The name of the folder, without which its content is nothing.
-    await sync(dirname(resolve(folder)));
+    state.segments.push(await createLog({ directory, salt }, id, state.revision));
+    // Syncs the name of the directory too; without it the content is lost.
+    await sync(dirname(resolve(directory)));
   }
   const settings = {
-    folder,
+    directory,
     salt,
     write,
-    repaired,
-    behind,
-    wholeBelowBytes,
+    repairReport,
+    replayedBytes,
+    minIndexSnapshotBytes,
     now: options.now ?? Date.now,
     historyMs: options.historyMs ?? 5 * 60_000,
     historyBytes: options.historyBytes ?? 64 << 20,
-    feedBytes: options.feedBytes ?? 16 << 20,
+    eventBufferBytes: options.eventBufferBytes ?? 16 << 20,
     maxValueBytes: options.maxValueBytes ?? 1.5 * 2 ** 20,
     reserveBytes: options.reserveBytes ?? 4 << 20,
   };

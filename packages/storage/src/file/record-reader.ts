@@ -1,67 +1,74 @@
-import { fileHeadBytes } from './file-head.ts';
-import { type Entry, headBytes, isWhole, lengthOf, readHead, type RecordHead } from './record.ts';
+import { fileHeaderBytes } from './file-header.ts';
+import {
+  type Entry,
+  recordHeaderBytes,
+  isIntact,
+  recordLength,
+  readRecordHeader,
+  type RecordHeader,
+} from './record.ts';
 import type { Segment } from './segment.ts';
 
-export interface Found {
-  readonly head: RecordHead;
+export interface ScannedRecord {
+  readonly header: RecordHeader;
   readonly entry: Entry;
 }
 
-/** How much is read at a time; a larger record makes it more. */
+/** Bytes per read; more for a larger record. */
 const chunkBytes = 4 << 20;
-/** Room before a piece for the record that the one before it cut. */
+/** Space before a chunk for the first part of a record that the previous chunk split. */
 const headroom = 64 << 10;
 
 /**
- * Goes through a file record by record, and stops at the first that is not whole. While records are taken from one piece of
- * the file, the next is being read.
+ * Scans a segment record by record and stops at the first one that is not intact. The next chunk is read while records of
+ * the current one are decoded (sequential recovery: docs/adr/0064-sequential-recovery.md).
  */
 export class RecordReader {
-  /** The end of the last whole record. */
+  /** The end of the last intact record. */
   at: number;
   readonly #segment: Segment;
   readonly #salt: number;
   readonly #end: number;
   #chunk: Buffer = Buffer.alloc(0);
   #chunkAt = 0;
-  /** The memory of the chunk, the memory of the one before it, and the next one, which begins after its headroom. */
+  /** Memory of the current chunk, of the previous chunk (reused), and the next chunk, which starts after its headroom. */
   #whole: Buffer = this.#chunk;
   #spare: Buffer = this.#chunk;
-  #coming: Promise<Buffer> | undefined;
+  #nextRead: Promise<Buffer> | undefined;
 
-  constructor(segment: Segment, salt: number, end: number, from = fileHeadBytes) {
+  constructor(segment: Segment, salt: number, end: number, from = fileHeaderBytes) {
     this.at = from;
     this.#segment = segment;
     this.#salt = salt;
     this.#end = end;
   }
 
-  async next(): Promise<Found | undefined> {
-    if (!(await this.#have(headBytes))) return undefined;
-    const head = readHead(this.#chunk, this.at - this.#chunkAt);
-    if (head === undefined || !(await this.#have(lengthOf(head)))) return undefined;
+  async next(): Promise<ScannedRecord | undefined> {
+    if (!(await this.#have(recordHeaderBytes))) return undefined;
+    const header = readRecordHeader(this.#chunk, this.at - this.#chunkAt);
+    if (header === undefined || !(await this.#have(recordLength(header)))) return undefined;
     return this.take();
   }
 
-  /** The next one, when it is in memory; undefined: ask {@link next}. */
-  take(): Found | undefined {
+  /** The next record when it is in memory; undefined: call {@link next}. */
+  take(): ScannedRecord | undefined {
     const start = this.at - this.#chunkAt;
-    const head = readHead(this.#chunk, start);
-    if (head === undefined) return undefined;
-    const bytes = lengthOf(head);
-    if (!isWhole(this.#chunk, start, bytes, this.#salt)) return undefined;
+    const header = readRecordHeader(this.#chunk, start);
+    if (header === undefined) return undefined;
+    const bytes = recordLength(header);
+    if (!isIntact(this.#chunk, start, bytes, this.#salt)) return undefined;
     const entry: Entry = {
-      key: this.#chunk.toString('utf8', start + headBytes, start + headBytes + head.keyBytes),
-      kind: head.kind,
-      revision: head.revision,
-      expiresAt: head.expiresAt,
+      key: this.#chunk.toString('utf8', start + recordHeaderBytes, start + recordHeaderBytes + header.keyBytes),
+      kind: header.kind,
+      revision: header.revision,
+      expiresAt: header.expiresAt,
       bytes,
       segment: this.#segment,
       offset: this.at,
       dead: false,
     };
     this.at += bytes;
-    return { head, entry };
+    return { header, entry };
   }
 
   async #have(bytes: number): Promise<boolean> {
@@ -69,15 +76,15 @@ export class RecordReader {
     if (this.at + bytes <= read) return true;
     if (this.at + bytes > this.#end) return false;
     const rest = this.#chunk.subarray(this.at - this.#chunkAt);
-    const coming = await this.#coming;
-    this.#coming = undefined;
-    if (coming !== undefined && rest.length <= headroom && rest.length + coming.length - headroom >= bytes) {
-      // The beginning of the record that was cut goes before the rest of it.
+    const nextChunk = await this.#nextRead;
+    this.#nextRead = undefined;
+    if (nextChunk !== undefined && rest.length <= headroom && rest.length + nextChunk.length - headroom >= bytes) {
+      // Copies the first part of the split record before the rest of it.
       const begin = headroom - rest.length;
-      rest.copy(coming, begin);
+      rest.copy(nextChunk, begin);
       this.#spare = this.#whole;
-      this.#whole = coming;
-      this.#chunk = coming.subarray(begin);
+      this.#whole = nextChunk;
+      this.#chunk = nextChunk.subarray(begin);
     } else {
       this.#chunk = await this.#segment.read(this.at, Math.min(Math.max(chunkBytes, bytes), this.#end - this.at));
     }
@@ -91,8 +98,8 @@ export class RecordReader {
     const bytes = headroom + Math.min(chunkBytes, this.#end - from);
     if (bytes === headroom) return;
     const room = this.#spare.length >= bytes ? this.#spare.subarray(0, bytes) : Buffer.allocUnsafeSlow(bytes);
-    this.#coming = this.#segment.readInto(room.subarray(headroom), from).then(() => room);
-    // Whoever comes so far is told; after a damage nobody does.
-    this.#coming.catch(() => undefined);
+    this.#nextRead = this.#segment.readInto(room.subarray(headroom), from).then(() => room);
+    // The rejection is observed when the chunk is awaited, which does not happen after damage.
+    this.#nextRead.catch(() => undefined);
   }
 }

@@ -1,37 +1,37 @@
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { OrderedView } from '../cacher/ordered-tree.ts';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import type { OrderedView } from '../ordered-tree.ts';
 import { StorageUnavailableError } from '../errors.ts';
-import { encodeFileHead, fileHeadBytes } from './file-head.ts';
-import { baseName, sync, unfinishedSuffix } from './folder.ts';
+import { encodeFileHeader, fileHeaderBytes } from './file-header.ts';
+import { baseName, sync, unfinishedSuffix } from './data-directory.ts';
 import { type LogWriter, writeAll } from './log-writer.ts';
 import type { Entry } from './record.ts';
-import type { RoomGuard } from './room-guard.ts';
+import type { DiskSpaceGuard } from './disk-space-guard.ts';
 import { Segment } from './segment.ts';
-import type { State } from './state.ts';
+import type { StoreState } from './store-state.ts';
 
-export interface MergerOptions {
-  readonly folder: string;
+export interface SegmentCompactorOptions {
+  readonly directory: string;
   readonly salt: number;
-  /** Records stand elsewhere now. */
-  readonly onMerged: () => void;
+  /** Called when records have moved to a new segment. */
+  readonly onCompacted: () => void;
 }
 
-export interface MergerModules {
-  readonly state: State;
+export interface SegmentCompactorModules {
+  readonly state: StoreState;
   readonly writer: LogWriter;
-  readonly room: RoomGuard;
+  readonly diskSpace: DiskSpaceGuard;
 }
 
-/** How much is copied at a time, and how many keys are looked at. */
+/** Bytes that are copied at a time, and keys that are scanned between two yields to the event loop. */
 const copyBytes = 1 << 20;
-const keysPerTurn = 2000;
-/** Garbage that is left alone, whatever it is to the rest. */
+const keysPerSlice = 2000;
+/** Garbage up to this size never starts a compaction. */
 const slackBytes = 64 << 10;
 
-interface Moment {
-  /** The files that are merged. */
+interface CompactionSnapshot {
+  /** The segments to compact. */
   readonly old: ReadonlySet<Segment>;
   readonly wanted: { readonly held: readonly Entry[]; readonly view: OrderedView<Entry> };
   readonly revision: number;
@@ -44,43 +44,46 @@ interface Move {
 }
 
 /**
- * Gives room back. When less than half of the files is wanted, everything that is wanted of the files before the one that
- * is written to is copied into a new base, which takes their place. Reads and writes go on: a record that dies meanwhile
- * is copied in vain, one that is written meanwhile stands in a file that is not touched. The base is durable before it
- * gets its name, and a base makes every file up to its number meaningless, so a crash at any point leaves one whole store.
+ * Reclaims disk space. When more than half of the segments is garbage, all live records of the segments before the active
+ * log are copied into a new base, which replaces these segments.
+ *
+ *   concurrency   reads and writes continue: a record that dies meanwhile is copied in vain, new records go to the active
+ *                 log, which is not compacted
+ *   crash safety  the base is durable before it is renamed to its final name, and a base supersedes all segments up to its
+ *                 number, so that a crash at any point leaves one complete store
  */
-export class Merger {
-  readonly #options: MergerOptions;
-  readonly #state: State;
+export class SegmentCompactor {
+  readonly #options: SegmentCompactorOptions;
+  readonly #state: StoreState;
   readonly #writer: LogWriter;
-  readonly #room: RoomGuard;
+  readonly #diskSpace: DiskSpaceGuard;
   #running: Promise<void> | undefined;
   #closed = false;
 
-  constructor(options: MergerOptions, { state, writer, room }: MergerModules) {
+  constructor(options: SegmentCompactorOptions, { state, writer, diskSpace }: SegmentCompactorModules) {
     this.#options = options;
     this.#state = state;
     this.#writer = writer;
-    this.#room = room;
+    this.#diskSpace = diskSpace;
   }
 
-  /** Merges when it is worth it; `part` of the files may be garbage. */
-  async mergeIfSparse(part = 0.5): Promise<void> {
+  /** Compacts when more than this fraction of the segments is garbage. */
+  async compactIfSparse(part = 0.5): Promise<void> {
     while (this.#running !== undefined) await this.#running.catch(() => undefined);
     const { total, live } = this.#state.size();
     if (this.#closed || total - live < slackBytes || total - live < part * total) return;
-    // Old and new stand side by side for a moment.
-    if (this.#room.freeBytes() < live + slackBytes) return;
-    this.#running = this.#merge();
+    // Old and new segments exist side by side.
+    if (this.#diskSpace.freeBytes() < live + slackBytes) return;
+    this.#running = this.#compact();
     try {
       await this.#running;
     } finally {
       this.#running = undefined;
     }
-    this.#options.onMerged();
+    this.#options.onCompacted();
   }
 
-  /** Nothing is merged while this runs, so records stay where they are. */
+  /** Prevents compaction while `work` runs, so that records do not move. */
   async pause(work: () => Promise<void>): Promise<void> {
     while (this.#running !== undefined) await this.#running.catch(() => undefined);
     this.#running = work();
@@ -96,21 +99,21 @@ export class Merger {
     await this.#running?.catch(() => undefined);
   }
 
-  async #merge(): Promise<void> {
-    await this.#state.history.makeAll();
-    const { old, wanted, revision, oldest } = await this.#writer.roll(() => this.#look());
+  async #compact(): Promise<void> {
+    await this.#state.history.materialize();
+    const { old, wanted, revision, oldest } = await this.#writer.rotate(() => this.#snapshot());
     const id = Math.max(...[...old].map((segment) => segment.id));
-    const path = join(this.#options.folder, baseName(id));
+    const path = join(this.#options.directory, baseName(id));
     const unfinished = path + unfinishedSuffix;
     const file = await open(unfinished, 'w+', 0o600);
-    const target = new Segment(id, path, file, fileHeadBytes);
+    const target = new Segment(id, path, file, fileHeaderBytes);
     try {
       const moves = await this.#copyWanted(old, wanted, target);
-      const head = { kind: 'base' as const, id, revision, oldest, size: target.size, salt: this.#options.salt };
-      await writeAll(file, encodeFileHead(head), 0);
+      const header = { kind: 'base' as const, id, revision, oldest, size: target.size, salt: this.#options.salt };
+      await writeAll(file, encodeFileHeader(header), 0);
       await file.sync();
       await rename(unfinished, path);
-      await sync(this.#options.folder);
+      await sync(this.#options.directory);
       await this.#switch(old, target, moves);
     } catch (error) {
       if (!this.#state.segments.includes(target)) {
@@ -121,31 +124,35 @@ export class Merger {
     }
   }
 
-  /** One moment of the store; the base holds exactly it, whatever dies while it is made. */
-  #look(): Moment {
+  /** The state that the base contains, independent of changes during the compaction. */
+  #snapshot(): CompactionSnapshot {
     const { segments, revision, history, index } = this.#state;
-    const wanted = { held: history.held(), view: index.freeze() };
+    const wanted = { held: history.retainedEntries(), view: index.freeze() };
     return { old: new Set(segments.slice(0, -1)), wanted, revision, oldest: history.oldest };
   }
 
-  async #copyWanted(old: ReadonlySet<Segment>, { held, view }: Moment['wanted'], target: Segment): Promise<Move[]> {
-    const copy = new Copy(old, target, () => this.#closed);
+  async #copyWanted(
+    old: ReadonlySet<Segment>,
+    { held, view }: CompactionSnapshot['wanted'],
+    target: Segment,
+  ): Promise<Move[]> {
+    const copy = new RecordCopier(old, target, () => this.#closed);
     for (const entry of held) if (copy.add(entry)) await copy.flush();
     for (let from = ''; ;) {
-      const entries = view.scan(from, undefined, keysPerTurn);
+      const entries = view.scan(from, undefined, keysPerSlice);
       for (const entry of entries) if (copy.add(entry)) await copy.flush();
       const last = entries.at(-1);
       if (last === undefined) break;
       from = `${last.key}\0`;
-      await nextTurn();
+      await yieldToEventLoop();
     }
     await copy.flush();
     return copy.moves;
   }
 
-  /** The new base counts from here on. */
+  /** Replaces the old segments by the base. */
   async #switch(old: ReadonlySet<Segment>, target: Segment, moves: readonly Move[]): Promise<void> {
-    // In one turn: the sizes of the files must fit to what stands in them.
+    // Without yielding: the sizes of the segments must match their records.
     for (const { entry, offset } of moves) {
       entry.segment = target;
       entry.offset = offset;
@@ -156,8 +163,8 @@ export class Merger {
   }
 }
 
-/** Copies records one by one, reading what stands together at once. */
-class Copy {
+/** Copies records, reading adjacent records together. */
+class RecordCopier {
   readonly moves: Move[] = [];
   readonly #from: ReadonlySet<Segment>;
   readonly #target: Segment;
@@ -172,7 +179,7 @@ class Copy {
     this.#isClosed = isClosed;
   }
 
-  /** True when it is time to copy. */
+  /** True when the caller should flush. */
   add(entry: Entry): boolean {
     if (!this.#from.has(entry.segment) || this.#seen.has(entry)) return false;
     this.#seen.add(entry);
@@ -187,7 +194,7 @@ class Copy {
     this.#pending = [];
     this.#bytes = 0;
     if (entries.length === 0) return;
-    // In the order of the files, so that reading goes forward.
+    // In file order, so that reads are sequential.
     entries.sort((a, b) => (a.segment === b.segment ? a.offset - b.offset : a.segment.id - b.segment.id));
     const parts: Buffer[] = [];
     let at = this.#target.size;

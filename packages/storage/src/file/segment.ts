@@ -4,21 +4,18 @@ import { StorageUnavailableError } from '../errors.ts';
 
 export const durable = constants.O_RDWR | constants.O_DSYNC;
 
-/**
- * One file of records. It stays open while anybody reads from it, also when it has been merged into another and its name
- * is gone.
- */
+/** A file of records. It stays open while it is read, also after compaction has unlinked it. */
 export class Segment {
   readonly id: number;
   readonly path: string;
   readonly file: FileHandle;
-  /** Bytes that are durable; what stands behind them does not count. */
+  /** Durable bytes; the bytes after them are ignored. */
   size: number;
-  /** Bytes of records that somebody may still want. */
+  /** Bytes of live records. */
   live = 0;
   #users = 0;
   #retired = false;
-  #gone: PromiseWithResolvers<void> | undefined;
+  #closed: PromiseWithResolvers<void> | undefined;
 
   constructor(id: number, path: string, file: FileHandle, size: number) {
     this.id = id;
@@ -28,7 +25,7 @@ export class Segment {
   }
 
   static async open(id: number, path: string, size: number): Promise<Segment> {
-    // A write returns when it is on disk: one way to the thread pool and back instead of two.
+    // O_DSYNC: a write returns when it is durable, which takes one round trip to the thread pool instead of two.
     return new Segment(id, path, await open(path, durable), size);
   }
 
@@ -42,12 +39,12 @@ export class Segment {
     if (this.#users === 0 && this.#retired) await this.#end();
   }
 
-  /** Exactly these bytes. */
+  /** Reads exactly this many bytes. */
   async read(offset: number, length: number): Promise<Buffer> {
     return await this.readInto(Buffer.allocUnsafeSlow(length), offset);
   }
 
-  /** As many bytes as there is room for. */
+  /** Fills the buffer. */
   async readInto(bytes: Buffer, offset: number): Promise<Buffer> {
     const { length } = bytes;
     this.hold();
@@ -63,8 +60,8 @@ export class Segment {
     return bytes;
   }
 
-  /** Exactly these bytes, in this turn; of a file that is held open. */
-  readNow(offset: number, length: number): Buffer {
+  /** Reads synchronously; the caller holds the segment. */
+  readFromSync(offset: number, length: number): Buffer {
     const bytes = Buffer.allocUnsafe(length);
     for (let done = 0; done < length;) {
       const read = readSync(this.file.fd, bytes, done, length - done, offset + done);
@@ -74,23 +71,23 @@ export class Segment {
     return bytes;
   }
 
-  /** Nobody begins to read any more; the file goes when the last one has finished. */
+  /** Closes the file when its last reader has finished, and unlinks it on request. No new reads may start. */
   async retire(remove: boolean): Promise<void> {
     if (remove) await unlink(this.path);
     this.#retired = true;
     if (this.#users === 0) await this.#end();
     else {
-      this.#gone = Promise.withResolvers();
-      await this.#gone.promise;
+      this.#closed = Promise.withResolvers();
+      await this.#closed.promise;
     }
   }
 
   #shortened(): StorageUnavailableError {
-    return new StorageUnavailableError(`the file ${this.path} has lost its end`);
+    return new StorageUnavailableError(`the file ${this.path} was truncated`);
   }
 
   async #end(): Promise<void> {
     await this.file.close();
-    this.#gone?.resolve();
+    this.#closed?.resolve();
   }
 }

@@ -1,54 +1,54 @@
-import { ByteSource } from './byte-sink.ts';
-import type { Change, StoredChanges } from './history.ts';
-import { readPlace } from './key-blocks.ts';
+import { ByteReader } from './byte-writer.ts';
+import type { Change, LazyChanges } from './history.ts';
+import { readLocation } from './index-blocks.ts';
 import type { Entry } from './record.ts';
 import type { Segment } from './segment.ts';
 
-export interface StoredHistoryOptions {
+export interface SnapshotHistoryOptions {
   readonly bytes: Buffer;
-  /** Where each change begins. */
+  /** Offset of each change. */
   readonly starts: Uint32Array;
-  /** Of each change the length of its key, and of the record that was replaced. */
+  /** For each change the length of its key and the bytes of the replaced record. */
   readonly weights: Uint32Array;
   readonly oldest: number;
   readonly files: readonly Segment[];
 }
 
 /**
- * The history in a file of keys. Each record is made once, whoever comes to it first: the history, a later change that
- * replaced it, or the index that holds it.
+ * The history in a key index snapshot, decoded on access. Each entry is created once and shared by the history, the later
+ * change that replaced it, and the index.
  */
-export class StoredHistory implements StoredChanges {
+export class SnapshotHistory implements LazyChanges {
   readonly length: number;
-  readonly #options: StoredHistoryOptions;
+  readonly #options: SnapshotHistoryOptions;
   readonly #entries: (Entry | undefined)[];
-  #forgotten = 0;
+  #dropped = 0;
 
-  constructor(options: StoredHistoryOptions) {
+  constructor(options: SnapshotHistoryOptions) {
     this.#options = options;
     this.length = options.starts.length;
     this.#entries = Array.from({ length: this.length });
   }
 
-  /** What a revision wrote; undefined: it is not in the history. */
+  /** The record of a revision; undefined when it is not in the history. */
   entry(revision: number): Entry | undefined {
     const index = revision - this.#options.oldest - 1;
-    if (index < this.#forgotten) return undefined;
-    return (this.#entries[index] ??= this.#read(index, new ByteSource(this.#options.bytes)));
+    if (index < this.#dropped) return undefined;
+    return (this.#entries[index] ??= this.#read(index, new ByteReader(this.#options.bytes)));
   }
 
   change(revision: number): Change {
     const { oldest, bytes, files } = this.#options;
     const index = revision - oldest - 1;
-    const source = new ByteSource(bytes);
+    const source = new ByteReader(bytes);
     const read = this.#read(index, source);
     const entry = (this.#entries[index] ??= read);
     const how = source.byte();
     if (how === 0) return { entry, previous: undefined };
-    if (how === 2) return { entry, previous: readPlace(source, source.byte(), entry.key, files) };
+    if (how === 2) return { entry, previous: readLocation(source, source.byte(), entry.key, files) };
     const before = source.number();
-    // Forgotten as a change, it is made for this one alone.
-    const previous = this.entry(oldest + before + 1) ?? this.#read(before, new ByteSource(bytes));
+    // The earlier change is dropped: its record is decoded for this change only.
+    const previous = this.entry(oldest + before + 1) ?? this.#read(before, new ByteReader(bytes));
     return { entry, previous };
   }
 
@@ -58,15 +58,15 @@ export class StoredHistory implements StoredChanges {
     return [weights[index] as number, weights[index + 1] as number];
   }
 
-  forget(revision: number): void {
+  drop(revision: number): void {
     const end = Math.min(revision - this.#options.oldest, this.length);
-    while (this.#forgotten < end) this.#entries[this.#forgotten++] = undefined;
+    while (this.#dropped < end) this.#entries[this.#dropped++] = undefined;
   }
 
-  /** The entry of a change; the source stands behind it then. */
-  #read(index: number, source: ByteSource): Entry {
+  /** Decodes the entry of a change and leaves the reader behind it. */
+  #read(index: number, source: ByteReader): Entry {
     source.at = this.#options.starts[index] as number;
     const flags = source.byte();
-    return readPlace(source, flags, source.text(), this.#options.files);
+    return readLocation(source, flags, source.text(), this.#options.files);
   }
 }

@@ -20,16 +20,16 @@ function expectSorted(keys: readonly string[]): void {
 const part = fc.constantFrom('', 'a', 'ab', 'abc', 'abcd', 'abcdefgh', '\0', '\u007f', '/registry/core/', '0', '-');
 const grown = fc.array(part, { maxLength: 6 }).map((parts) => parts.join(''));
 
-test('keys that share much, contain each other and come twice are in order, equal ones as they came', () => {
+test('sorts keys with common prefixes, prefixes of each other and duplicates; the sort is stable', () => {
   fc.assert(fc.property(fc.array(grown, { maxLength: 200 }), expectSorted), { numRuns: 300 });
 });
 
-test('so are any keys', () => {
+test('sorts arbitrary keys', () => {
   const wide = fc.oneof(grown, fc.string({ unit: 'grapheme' }), fc.constantFrom('\uE000', '\uFFFF', '😀'));
   fc.assert(fc.property(fc.array(wide, { maxLength: 100 }), expectSorted), { numRuns: 300 });
 });
 
-test('what is in order already, what is backwards, and nothing', () => {
+test('sorts sorted, reversed and empty input', () => {
   const keys = Array.from({ length: 3000 }, (_, i) => `/registry/core/configmaps/${String(i).padStart(6, '0')}/x`);
   for (const some of [keys, keys.toReversed(), []]) {
     const { sorted, expected } = bothWays(some);

@@ -4,26 +4,26 @@ interface Keyed {
   readonly key: string;
 }
 
-/** Characters that are looked at in one round, each of seven bits; with the place of an item they fill a number. */
+/** Characters per round, of seven bits each; together with the index of an item they fit into a double. */
 const codeChars = 4;
-const places = 2 ** 24;
-/** Fewer are sorted by comparison. */
-const few = 12;
+const indexRange = 2 ** 24;
+/** Smaller groups are sorted by insertion. */
+const insertionSortSize = 12;
 
 /**
- * Sorts by key, in place; equal keys keep their order.
+ * Stable in-index sort by key.
  *
- * A million keys that begin alike cost a comparison sort seconds, nearly all of it spent on what they share and on waiting
- * for memory. Here each round skips what a group has in common, takes the next characters of each key and its place as one
- * number, sorts the numbers, and goes on within the groups of those that are still alike.
+ * A comparison sort of a million keys with long common prefixes takes seconds, mostly for comparing the prefixes and for
+ * cache misses. This radix sort skips the common prefix of each group, packs the next characters of each key and its index
+ * into one number, sorts the numbers, and recurses into groups with equal characters (start of hack/bench/workspaces-at-rest.bench.ts).
  */
 export function sortByKey(items: Keyed[], options: { readonly ascii: boolean }): void {
   if (isSorted(items, options.ascii)) return;
-  if (!options.ascii || items.length > places) items.sort((a, b) => compareKeys(a.key, b.key));
+  if (!options.ascii || items.length > indexRange) items.sort((a, b) => compareKeys(a.key, b.key));
   else new KeySorter(items).sort(0, items.length, 0);
 }
 
-/** A store that was merged last has them in order. */
+/** After a compaction the records are already sorted. */
 function isSorted(items: readonly Keyed[], ascii: boolean): boolean {
   for (let i = 1; i < items.length; i++) {
     const a = (items[i - 1] as Keyed).key;
@@ -44,16 +44,16 @@ class KeySorter {
     this.#before = items.slice();
   }
 
-  /** `known` characters at the beginning are the same in all of the range. */
+  /** Sorts a range whose keys share the first `known` characters. */
   sort(begin: number, end: number, known: number): void {
-    if (end - begin <= few) this.#sortFew(begin, end);
+    if (end - begin <= insertionSortSize) this.#sortFew(begin, end);
     else {
       const shared = this.#shared(begin, end, known);
       const groups = this.#sortCodes(begin, end, shared);
       for (let i = 0; i + 1 < groups.length; i++) {
         const from = groups[i] as number;
         const to = groups[i + 1] as number;
-        // Equal codes of keys that end within them are equal keys.
+        // Keys that end within equal codes are equal.
         if (to - from > 1 && (this.#items[from] as Keyed).key.length >= shared + codeChars) {
           this.sort(from, to, shared + codeChars);
         }
@@ -61,20 +61,20 @@ class KeySorter {
     }
   }
 
-  /** Sorts by the characters from a place on; returns where groups of equal ones begin, and the end. */
+  /** Sorts by the characters at an offset; returns the starts of groups with equal characters, and the end. */
   #sortCodes(begin: number, end: number, at: number): number[] {
     const codes = this.#codes.subarray(0, end - begin);
     for (let i = begin; i < end; i++) {
-      codes[i - begin] = this.#code(i, at) * places + (i - begin);
+      codes[i - begin] = this.#code(i, at) * indexRange + (i - begin);
       this.#before[i] = this.#items[i] as Keyed;
     }
     codes.sort();
     const groups: number[] = [];
     let last = -1;
     for (let i = 0; i < codes.length; i++) {
-      const place = (codes[i] as number) % places;
-      const code = ((codes[i] as number) - place) / places;
-      this.#items[begin + i] = this.#before[begin + place] as Keyed;
+      const index = (codes[i] as number) % indexRange;
+      const code = ((codes[i] as number) - index) / indexRange;
+      this.#items[begin + i] = this.#before[begin + index] as Keyed;
       if (code !== last) groups.push(begin + i);
       last = code;
     }
@@ -82,7 +82,7 @@ class KeySorter {
     return groups;
   }
 
-  /** The characters from a place on as a number; what is behind the end counts as smallest. */
+  /** The characters at an offset as a number; positions after the end of the key are smallest. */
   #code(index: number, at: number): number {
     const { key } = this.#items[index] as Keyed;
     let code = 0;

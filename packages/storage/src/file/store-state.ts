@@ -1,30 +1,28 @@
-import type { OrderedTree } from '../cacher/ordered-tree.ts';
+import type { OrderedTree } from '../ordered-tree.ts';
 import type { Expiry } from './expiry-queue.ts';
 import type { History } from './history.ts';
 import type { Entry } from './record.ts';
 import type { Segment } from './segment.ts';
 
-export interface StateContent {
+export interface StoreStateInit {
   readonly index: OrderedTree<Entry>;
   readonly history: History;
   readonly revision: number;
-  /** Keys that go some time; some may have been overtaken. */
+  /** Keys with an expiry time; some may have been changed since. */
   readonly expiring: Expiry[];
 }
 
-/**
- * What is durable, in memory: which keys there are and where their values stand. Changes only after they are on disk.
- */
-export class State {
+/** The durable state in memory: the keys and the positions of their values. Writes are applied after they are durable. */
+export class StoreState {
   readonly index: OrderedTree<Entry>;
   readonly history: History;
-  /** Keys that went some time when the store was opened. */
+  /** Keys that had an expiry time at recovery. */
   readonly expiring: Expiry[];
-  /** In order of id; the last one is written to. */
+  /** In order of id; the last one is the active log. */
   segments: Segment[] = [];
   #revision: number;
 
-  constructor(content: StateContent) {
+  constructor(content: StoreStateInit) {
     this.index = content.index;
     this.history = content.history;
     this.expiring = content.expiring;
@@ -41,7 +39,7 @@ export class State {
     return last;
   }
 
-  /** The next revision. */
+  /** Applies the record of the next revision. */
   apply(entry: Entry): void {
     const previous = entry.kind === 'delete' ? this.index.delete(entry.key) : this.index.set(entry);
     entry.segment.live += entry.bytes;
@@ -49,7 +47,7 @@ export class State {
     this.history.push(entry, previous);
   }
 
-  /** Bytes of all files, and of the records in them that somebody may still want. */
+  /** Bytes of all segments, and of the live records in them. */
   size(): { readonly total: number; readonly live: number } {
     let total = 0;
     let live = 0;

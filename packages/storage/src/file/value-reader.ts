@@ -1,98 +1,98 @@
 import { StorageUnavailableError } from '../errors.ts';
 import type { StoredValue } from '../interface.ts';
-import { type Entry, headBytes, isWhole, readHead } from './record.ts';
+import { type Entry, recordHeaderBytes, isIntact, readRecordHeader } from './record.ts';
 import type { Segment } from './segment.ts';
 
-/** Records that stand so close are read together, up to so much at a time. */
+/** Records with smaller gaps between them are read together, up to `readBytes` at a time. */
 const gapBytes = 16 << 10;
 const readBytes = 1 << 20;
-/** Reads under way at once. */
+/** Maximum number of concurrent reads. */
 const parallel = 4;
 
-/** An entry, and where it stood when it was asked for: a merge may move it during the read. */
-interface Place {
+/** An entry and its position at the start of the read; segment compaction may move the record meanwhile. */
+interface ReadTarget {
   readonly index: number;
   readonly entry: Entry;
   readonly segment: Segment;
   readonly offset: number;
 }
 
-/** Reads and checks values. */
+/** Reads values and checks their records. */
 export class ValueReader {
   readonly #salt: number;
   readonly #onDamage: () => void;
 
-  /** `onDamage` is told when a record is not what was written. */
+  /** `onDamage` is called when a record is damaged. */
   constructor(salt: number, onDamage: () => void) {
     this.#salt = salt;
     this.#onDamage = onDamage;
   }
 
-  /** In this turn; the file of the entry is held open. */
-  valueNow(entry: Entry): Buffer {
-    return this.cut(entry.segment.readNow(entry.offset, entry.bytes), 0, entry);
+  /** Reads synchronously; the caller holds the segment. */
+  readValueSync(entry: Entry): Buffer {
+    return this.extractValue(entry.segment.readFromSync(entry.offset, entry.bytes), 0, entry);
   }
 
   async value(entry: Entry): Promise<Buffer> {
     const { offset, segment } = entry;
-    return this.cut(await segment.read(offset, entry.bytes), 0, entry);
+    return this.extractValue(await segment.read(offset, entry.bytes), 0, entry);
   }
 
-  /** The values of entries, in the order of the entries. Files are held open until all are read. */
+  /** The values in the order of the entries. Their segments are held open until all are read. */
   async values(entries: readonly Entry[]): Promise<StoredValue[]> {
-    const places = entries.map((entry, index): Place => ({
+    const targets = entries.map((entry, index): ReadTarget => ({
       index,
       entry,
       segment: entry.segment,
       offset: entry.offset,
     }));
-    const segments = new Set(places.map((place) => place.segment));
+    const segments = new Set(targets.map((place) => place.segment));
     for (const segment of segments) segment.hold();
     try {
-      return await this.#readAll(places);
+      return await this.#readAll(targets);
     } finally {
       for (const segment of segments) await segment.release();
     }
   }
 
-  async #readAll(places: readonly Place[]): Promise<StoredValue[]> {
-    const result: StoredValue[] = Array.from({ length: places.length });
+  async #readAll(targets: readonly ReadTarget[]): Promise<StoredValue[]> {
+    const result: StoredValue[] = Array.from({ length: targets.length });
     let begin = 0;
-    const lane = async (): Promise<void> => {
-      while (begin < places.length) {
+    const worker = async (): Promise<void> => {
+      while (begin < targets.length) {
         const first = begin;
         let bytes = 0;
-        while (begin < places.length && bytes < readBytes) bytes += (places[begin++] as Place).entry.bytes;
-        await this.#readSome(places.slice(first, begin), result);
+        while (begin < targets.length && bytes < readBytes) bytes += (targets[begin++] as ReadTarget).entry.bytes;
+        await this.#readBatch(targets.slice(first, begin), result);
       }
     };
-    await Promise.all(Array.from({ length: parallel }, lane));
+    await Promise.all(Array.from({ length: parallel }, worker));
     return result;
   }
 
-  async #readSome(places: Place[], result: StoredValue[]): Promise<void> {
-    places.sort((a, b) => (a.segment === b.segment ? a.offset - b.offset : a.segment.id - b.segment.id));
+  async #readBatch(targets: ReadTarget[], result: StoredValue[]): Promise<void> {
+    targets.sort((a, b) => (a.segment === b.segment ? a.offset - b.offset : a.segment.id - b.segment.id));
     const reads: Promise<void>[] = [];
-    for (let i = 0; i < places.length;) {
-      const { segment, offset, entry } = places[i] as Place;
+    for (let i = 0; i < targets.length;) {
+      const { segment, offset, entry } = targets[i] as ReadTarget;
       let end = offset + entry.bytes;
       const begin = i++;
-      for (; i < places.length; i++) {
-        const next = places[i] as Place;
+      for (; i < targets.length; i++) {
+        const next = targets[i] as ReadTarget;
         if (next.segment !== segment || next.offset > end + gapBytes) break;
         end = next.offset + next.entry.bytes;
       }
-      reads.push(this.#readRun(places.slice(begin, i), end, result));
+      reads.push(this.#readRun(targets.slice(begin, i), end, result));
     }
     await Promise.all(reads);
   }
 
-  async #readRun(run: readonly Place[], end: number, result: StoredValue[]): Promise<void> {
-    const { segment, offset: begin } = run[0] as Place;
+  async #readRun(run: readonly ReadTarget[], end: number, result: StoredValue[]): Promise<void> {
+    const { segment, offset: begin } = run[0] as ReadTarget;
     const bytes = await segment.read(begin, end - begin);
     for (const { index, entry, offset } of run) {
-      const value = this.cut(bytes, offset - begin, entry);
-      // A value that outlives its neighbours must not keep them in memory.
+      const value = this.extractValue(bytes, offset - begin, entry);
+      // Copied, so that a value that outlives its neighbours does not retain their memory.
       result[index] = {
         key: entry.key,
         value: run.length === 1 ? value : Buffer.from(value),
@@ -101,15 +101,15 @@ export class ValueReader {
     }
   }
 
-  /** The value of an entry out of bytes that hold its record at a place. */
-  cut(bytes: Buffer, at: number, entry: Entry): Buffer {
-    const head = readHead(bytes, at);
-    if (head?.revision !== entry.revision || !isWhole(bytes, at, entry.bytes, this.#salt)) {
+  /** The value of an entry from bytes that contain its record at an offset. */
+  extractValue(bytes: Buffer, at: number, entry: Entry): Buffer {
+    const header = readRecordHeader(bytes, at);
+    if (header?.revision !== entry.revision || !isIntact(bytes, at, entry.bytes, this.#salt)) {
       this.#onDamage();
       throw new StorageUnavailableError(
-        `the record of ${entry.key} is damaged on disk, in ${entry.segment.path} at ${entry.offset}`,
+        `damaged record of ${entry.key} in ${entry.segment.path} at offset ${entry.offset}`,
       );
     }
-    return bytes.subarray(at + headBytes + head.keyBytes, at + entry.bytes);
+    return bytes.subarray(at + recordHeaderBytes + header.keyBytes, at + entry.bytes);
   }
 }

@@ -2,17 +2,17 @@ import { KeyExistsError, RevisionConflictError, type StorageError } from '../err
 import type { StorageEvent } from '../interface.ts';
 import { type Entry, encodeWrite, type NewRecord, recordBytes } from './record.ts';
 import type { Segment } from './segment.ts';
-import type { State } from './state.ts';
+import type { StoreState } from './store-state.ts';
 
-/** What somebody wants done, and whom to tell. */
+/** A requested write and its callbacks. */
 export interface Operation {
-  /** `expire` removes the key if it still goes at exactly `at`. */
+  /** `expire` deletes the key if its expiry time is still `expiresAt`. */
   readonly kind: 'create' | 'update' | 'delete' | 'expire';
   readonly key: string;
   readonly value: Buffer;
   readonly expected: number;
-  /** When the key shall go; undefined leaves that as it is. */
-  readonly at: number | undefined;
+  /** The new expiry time; undefined keeps the current one. */
+  readonly expiresAt: number | undefined;
   readonly resolve: (revision: number) => void;
   readonly reject: (error: StorageError) => void;
 }
@@ -23,7 +23,7 @@ interface Outcome {
   readonly revision: number;
 }
 
-/** A key as it is, or as an earlier operation of the same write leaves it; revision 0: there is none. */
+/** The state of a key after earlier operations of the same write; revision 0: it does not exist. */
 interface KeyState {
   readonly revision: number;
   readonly expiresAt: number | undefined;
@@ -33,18 +33,18 @@ const absent: KeyState = { revision: 0, expiresAt: undefined };
 const nothing = Buffer.alloc(0);
 
 /**
- * One write: decides operations in order against the state and what it has decided before, makes the bytes, and when
- * these are on disk changes the state and settles the operations. Nobody is told anything before, not even a refusal: it
- * may rest on a change of the same write.
+ * One write: decides operations in order against the state and the earlier operations of the write, encodes them, applies
+ * them when they are durable, and settles the callers. Refusals are settled last too: they may depend on an earlier
+ * operation of the same write.
  */
-export class WritePlan {
-  readonly #state: State;
+export class WriteBatch {
+  readonly #state: StoreState;
   readonly #keys = new Map<string, KeyState>();
   readonly #records: NewRecord[] = [];
   readonly #outcomes: Outcome[] = [];
   #revision: number;
 
-  constructor(state: State) {
+  constructor(state: StoreState) {
     this.#state = state;
     this.#revision = state.revision;
   }
@@ -54,9 +54,9 @@ export class WritePlan {
   }
 
   decide(operation: Operation): void {
-    const { kind, key, value, at } = operation;
+    const { kind, key, value } = operation;
     const before = this.#keys.get(key) ?? this.#state.index.get(key) ?? absent;
-    if (kind === 'expire' && before.expiresAt !== at) {
+    if (kind === 'expire' && before.expiresAt !== operation.expiresAt) {
       this.#outcomes.push({ operation, error: undefined, revision: before.revision });
       return;
     }
@@ -67,14 +67,14 @@ export class WritePlan {
     }
     const revision = ++this.#revision;
     const removes = kind === 'delete' || kind === 'expire';
-    const expiresAt = removes ? undefined : (at ?? before.expiresAt);
+    const expiresAt = removes ? undefined : (operation.expiresAt ?? before.expiresAt);
     this.#keys.set(key, removes ? absent : { revision, expiresAt });
     const record = { key, revision, expiresAt };
     this.#records.push(removes ? { ...record, kind: 'delete', value: nothing } : { ...record, kind, value });
     this.#outcomes.push({ operation, error: undefined, revision });
   }
 
-  /** History up to a revision is forgotten with this write. */
+  /** Adds a record that the history up to a revision is compacted. */
   compact(revision: number): void {
     this.#records.push({ kind: 'compact', key: '', value: nothing, revision, expiresAt: undefined });
   }
@@ -83,7 +83,7 @@ export class WritePlan {
     return encodeWrite(this.#records, write, salt);
   }
 
-  /** The bytes are on disk at that place: changes the state, and says what has happened. */
+  /** Applies the durable records at this offset to the state; returns their events. */
   apply(segment: Segment, offset: number): StorageEvent[] {
     const events: StorageEvent[] = [];
     let at = offset;

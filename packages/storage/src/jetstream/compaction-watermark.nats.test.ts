@@ -3,7 +3,7 @@ import { NatsServer } from '@multiplane/testing';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { StreamClient } from './stream-client.ts';
 import { classifyWrite } from './stream-errors.ts';
-import { StreamFloor } from './stream-floor.ts';
+import { CompactionWatermark } from './compaction-watermark.ts';
 import { StreamSubjects } from './stream-subjects.ts';
 
 let server: NatsServer;
@@ -14,7 +14,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-/** A client that does something of its own right before one of its calls. */
+/** A client that runs a function before one of its calls. */
 function interrupted(client: StreamClient, call: keyof StreamClient, before: () => Promise<unknown>): StreamClient {
   return new Proxy(client, {
     get(target, name) {
@@ -28,10 +28,10 @@ function interrupted(client: StreamClient, call: keyof StreamClient, before: () 
   });
 }
 
-test.each(['purgeBefore', 'publish', 'listenTo'] as const)(
+test.each(['purgeBefore', 'publish', 'setSubjects'] as const)(
   'a write that comes before the stream has its beginning is not taken: %s is still to come',
   async (call) => {
-    const stream = `floor-${randomUUID()}`;
+    const stream = `watermark-${randomUUID()}`;
     const subjects = new StreamSubjects(stream);
     const client = await StreamClient.connect({ servers: [server.url], stream, subjectPrefix: stream }, 2000);
     try {
@@ -41,9 +41,12 @@ test.each(['purgeBefore', 'publish', 'listenTo'] as const)(
       const slow = interrupted(client, call, async () => {
         early.push(await write().catch((error: unknown) => classifyWrite(error, '/a').kind));
       });
-      const { floor, sequence } = await new StreamFloor({ replicas: 1 }, slow, subjects).ensure();
+      const { compacted, sequence } = await new CompactionWatermark(
+        { replicas: 1 },
+        { client: slow, subjects },
+      ).ensure();
       expect(early).toEqual(['no-stream']);
-      expect(sequence).toBe(floor + 1);
+      expect(sequence).toBe(compacted + 1);
       expect(await write()).toBe(sequence + 1);
     } finally {
       await client.close();
@@ -51,20 +54,22 @@ test.each(['purgeBefore', 'publish', 'listenTo'] as const)(
   },
 );
 
-test('a stream that somebody has begun to make is made by who comes next', async () => {
-  const stream = `floor-${randomUUID()}`;
+test('a stream whose creation was interrupted is completed by the next process', async () => {
+  const stream = `watermark-${randomUUID()}`;
   const subjects = new StreamSubjects(stream);
   const client = await StreamClient.connect({ servers: [server.url], stream, subjectPrefix: stream }, 2000);
   try {
-    const dying = interrupted(client, 'listenTo', () => Promise.reject(new Error('killed')));
-    await expect(new StreamFloor({ replicas: 1 }, dying, subjects).ensure()).rejects.toThrow('killed');
-    const floor = new StreamFloor({ replicas: 1 }, client, subjects);
-    // Its floor is there already, so a reader learns from the consumer that there is no such stream yet.
-    const consumer = await floor.during(() =>
+    const dying = interrupted(client, 'setSubjects', () => Promise.reject(new Error('killed')));
+    await expect(new CompactionWatermark({ replicas: 1 }, { client: dying, subjects }).ensure()).rejects.toThrow(
+      'killed',
+    );
+    const watermark = new CompactionWatermark({ replicas: 1 }, { client, subjects });
+    // The watermark exists already, so a reader learns from the consumer that the stream is not complete yet.
+    const consumer = await watermark.withStream(() =>
       client.addConsumer({ filter: subjects.filter('/a/'), from: 1, headersOnly: false }),
     );
     expect(consumer.stream_name).toBe(stream);
-    expect(await floor.read()).toEqual(await floor.ensure());
+    expect(await watermark.read()).toEqual(await watermark.ensure());
   } finally {
     await client.close();
   }

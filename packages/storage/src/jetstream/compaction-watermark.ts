@@ -5,57 +5,66 @@ import type { StreamClient } from './stream-client.ts';
 import { classifyWrite, isStreamMissing, isTransient } from './stream-errors.ts';
 import type { StreamSubjects } from './stream-subjects.ts';
 
-/** What the stream says of itself. */
-export interface Floor {
-  /** Removals up to here may be missing in the stream. */
-  readonly floor: number;
-  /** No tombstone stands at or below this sequence. */
+/** The positions that a watermark message records. */
+export interface WatermarkPosition {
+  /** Deletes up to this sequence may be missing in the stream. */
+  readonly compacted: number;
+  /** There are no tombstones up to this sequence. */
   readonly swept: number;
-  /** Of the message that says so. */
+}
+
+/** The watermark message of a stream. */
+export interface Watermark extends WatermarkPosition {
+  /** Sequence of the message. */
   readonly sequence: number;
-  /** When it was written, in milliseconds since the epoch. */
+  /** Time of the message, in milliseconds since the epoch. */
   readonly time: number;
 }
 
-/** Sequences begin at so many per millisecond of the time of the stream's making: more than any server can write. */
+/** Sequences per millisecond since the epoch at which a new stream starts: more than any server can write. */
 const sequencesPerMillisecond = 1000;
-/** Tries to write the floor of a stream that has none; a stream that is being made may refuse the first ones. */
+/** Attempts to write the first watermark; a stream that is being created may refuse some. */
 const ensureAttempts = 4;
+/** Attempts to create the stream. */
+const createAttempts = 4;
 
 /**
- * Makes the stream, and keeps account of what it has forgotten.
+ * Creates the stream, and records which deletes it no longer contains.
  *
- * **Epoch.** A stream that was lost and made anew must never answer a revision of the one before. So no revision is ever
- * given out twice: a new stream's sequences begin at its own time of making in microseconds (purging an empty stream
- * up to a sequence moves its beginning there). No stream writes a million messages a second for all its life, so those
- * of its successor lie above. Everybody derives the beginning from the `created` of the stream, so it does not matter
- * who comes first, and doing it again changes nothing. Until then the stream takes nothing but the floor: a write that
- * came before its beginning would get a revision of long ago, and be purged after it was acknowledged. And the floor has
- * the first sequence: a server that dies forgets a purge, but not a message.
+ * **Epoch.** A stream that was lost and recreated must never assign a revision of its predecessor. So the sequences of a
+ * new stream start at its creation time in microseconds (purging an empty stream up to a sequence moves its start there).
+ * No stream stores a million messages per second for its whole life, so the sequences of its successor are greater. Every
+ * process derives the start from `created` of the stream, so the operation is idempotent and needs no coordination. Until
+ * then the stream only accepts the watermark: another write before the start would get an old revision, and would be
+ * purged after its acknowledgement. The watermark also has the first sequence, because a server that crashes may lose a
+ * purge, but not a message (docs/adr/0030-time-based-stream-revisions.md).
  *
- * **Floor.** One hidden message says up to which sequence removals may be missing: in a new stream all before its
- * beginning, later those whose tombstones were swept. It is written *before* anything is removed. So whoever has received
- * all up to p, then receives a batch, then reads a floor ≤ p, has missed no removal; and else must start over (410).
+ * **Watermark.** A hidden message records the sequence up to which deletes may be missing: in a new stream everything
+ * before its start, later the swept tombstones. It is written before anything is removed. So a reader that has everything
+ * up to p, receives a batch, and then reads a watermark ≤ p has missed no delete; otherwise it gets CompactedError (410).
  */
-export class StreamFloor {
+export class CompactionWatermark {
   readonly #client: StreamClient;
   readonly #subjects: StreamSubjects;
   readonly #replicas: number;
-  #making: Promise<Floor> | undefined;
+  #ensuring: Promise<Watermark> | undefined;
 
-  constructor({ replicas }: { readonly replicas: number }, client: StreamClient, subjects: StreamSubjects) {
+  constructor(
+    { replicas }: { readonly replicas: number },
+    { client, subjects }: { readonly client: StreamClient; readonly subjects: StreamSubjects },
+  ) {
     this.#client = client;
     this.#subjects = subjects;
     this.#replicas = replicas;
   }
 
-  /** As it is now; makes a stream that is missing. */
-  async read(): Promise<Floor> {
+  /** The current watermark; creates a missing stream. */
+  async read(): Promise<Watermark> {
     return (await this.#find()) ?? (await this.ensure());
   }
 
-  /** Runs a read, and again when it has found no stream and one was made. */
-  async during<T>(read: () => Promise<T>): Promise<T> {
+  /** Runs a read; when the stream does not exist, creates it and runs the read again. */
+  async withStream<T>(read: () => Promise<T>): Promise<T> {
     try {
       return await read();
     } catch (error) {
@@ -65,106 +74,114 @@ export class StreamFloor {
     }
   }
 
-  /** Makes what is missing: the stream, its beginning, its floor. */
-  ensure(): Promise<Floor> {
-    this.#making ??= this.#ensure().finally(() => (this.#making = undefined));
-    return this.#making;
+  /** Creates what is missing: the stream, its start, its watermark. Throws StorageUnusableError for another configuration. */
+  ensure(): Promise<Watermark> {
+    this.#ensuring ??= this.#ensure().finally(() => (this.#ensuring = undefined));
+    return this.#ensuring;
   }
 
-  /** Writes another floor unless somebody else has written one since `known`; true when this one stands. */
-  async write(known: Floor, next: { readonly floor: number; readonly swept: number }): Promise<boolean> {
+  /** Compare-and-set on the message of `known`; true when `next` was written. */
+  async write(known: Watermark, next: WatermarkPosition): Promise<boolean> {
     return await this.#publish(known.sequence, next);
   }
 
-  /** Raises the floor at least to a sequence. */
-  async raise(floor: number): Promise<void> {
+  /** Raises `compacted` at least to a sequence. */
+  async raise(compacted: number): Promise<void> {
     for (;;) {
       const known = await this.read();
-      if (known.floor >= floor || (await this.write(known, { floor, swept: known.swept }))) return;
+      if (known.compacted >= compacted || (await this.write(known, { compacted, swept: known.swept }))) return;
     }
   }
 
-  /** Throws CompactedError when somebody who has everything up to `received` may have missed a removal. */
-  async assertKept(received: number): Promise<void> {
-    const { floor } = await this.read();
-    if (floor > received) throw new CompactedError(received, floor);
+  /** Throws CompactedError when a reader that has everything up to `received` may have missed a delete. */
+  async assertNotCompacted(received: number): Promise<void> {
+    const { compacted } = await this.read();
+    if (compacted > received) throw new CompactedError(received, compacted);
   }
 
-  async #find(): Promise<Floor | undefined> {
+  async #find(): Promise<Watermark | undefined> {
     try {
-      const message = await this.#client.last(this.#subjects.floor);
+      const message = await this.#client.lastMessage(this.#subjects.watermark);
       if (message === undefined) return undefined;
       const { sequence, time } = message;
-      const { floor, swept } = JSON.parse(message.data.toString()) as { floor: number; swept: number };
-      return { floor, swept, sequence, time };
+      const { floor: compacted, swept } = JSON.parse(message.data.toString()) as WatermarkData;
+      return { compacted, swept, sequence, time };
     } catch (error) {
       if (isStreamMissing(error)) return undefined;
       throw error;
     }
   }
 
-  async #ensure(attempt = 1): Promise<Floor> {
-    const { created, state, config } = await this.#stream();
+  async #ensure(attempt = 1): Promise<Watermark> {
+    const { created, state, config } = await this.#findOrCreateStream();
     const isOpen = config.subjects.includes(this.#subjects.all);
-    const isNew = config.subjects.length === 1 && config.subjects[0] === this.#subjects.floor;
+    const isNew = config.subjects.length === 1 && config.subjects[0] === this.#subjects.watermark;
     if (config.max_msgs_per_subject !== 1 || config.max_age !== 0 || !(isOpen || isNew)) {
       throw new StorageUnusableError(
-        `the stream ${this.#client.stream} is of another kind: it must keep one message per subject for ever and have the subjects ${this.#subjects.all}`,
+        `the stream ${this.#client.stream} has an incompatible configuration: it must keep one message per subject without an age limit and have the subjects ${this.#subjects.all}`,
       );
     }
-    const beginning = Math.trunc(Date.parse(created) * sequencesPerMillisecond);
-    if (state.last_seq < beginning - 1) await this.#client.purgeBefore(beginning);
+    const start = Math.trunc(Date.parse(created) * sequencesPerMillisecond);
+    if (state.last_seq < start - 1) await this.#client.purgeBefore(start);
     let found = await this.#find();
     if (found === undefined) {
-      // Nobody knows what a stream without this message has lost.
-      const floor = Math.max(state.last_seq, beginning - 1);
-      await this.#publish(0, { floor, swept: beginning - 1 });
+      // A stream without a watermark may have lost any delete.
+      const compacted = Math.max(state.last_seq, start - 1);
+      await this.#publish(0, { compacted, swept: start - 1 });
       found = await this.#find();
       if (found === undefined) {
         if (attempt === ensureAttempts)
-          throw new StorageUnavailableError(`the stream ${this.#client.stream} takes no message`);
+          throw new StorageUnavailableError(`the stream ${this.#client.stream} does not accept messages`);
         await this.#client.pause(50 << attempt);
         found = await this.#ensure(attempt + 1);
       }
     }
-    if (!isOpen) await this.#client.listenTo(this.#subjects.all);
+    if (!isOpen) await this.#client.setSubjects(this.#subjects.all);
     return found;
   }
 
-  async #stream(): Promise<StreamInfo> {
-    for (let attempt = 0; ; attempt++) {
+  async #findOrCreateStream(): Promise<StreamInfo> {
+    for (let attempt = 1; ; attempt++) {
       try {
         return await this.#client.info();
       } catch (error) {
         if (!isStreamMissing(error)) throw error;
       }
       try {
-        return await this.#client.addStream(this.#subjects.floor, this.#replicas);
+        return await this.#client.addStream(this.#subjects.watermark, this.#replicas);
       } catch (error) {
-        // Somebody else may have made it in this moment.
-        if (attempt === 3) {
-          // A server that is starting, or is gone, says nothing about the stream.
+        // Another process may have created it concurrently.
+        if (attempt === createAttempts) {
+          // A transient error does not mean that the stream cannot be created.
           const Failure = isTransient(error) ? StorageUnavailableError : StorageUnusableError;
-          throw new Failure(`the stream ${this.#client.stream} cannot be made: ${errorText(error)}`, error);
+          throw new Failure(`failed to create the stream ${this.#client.stream}: ${errorText(error)}`, error);
         }
-        await this.#client.pause(50 << attempt);
+        await this.#client.pause(25 << attempt);
       }
     }
   }
 
-  /** False: another message stands there, or this one (after a lost answer). Who cares reads it. */
-  async #publish(expected: number, next: { readonly floor: number; readonly swept: number }): Promise<boolean> {
+  /** False when the subject has another message; after a lost response it may also be this one. */
+  async #publish(expected: number, { compacted, swept }: WatermarkPosition): Promise<boolean> {
+    const data: WatermarkData = { floor: compacted, swept };
     try {
       await this.#client.publish({
-        subject: this.#subjects.floor,
-        data: Buffer.from(JSON.stringify(next)),
+        subject: this.#subjects.watermark,
+        data: Buffer.from(JSON.stringify(data)),
         headers: { 'Nats-Expected-Last-Subject-Sequence': String(expected) },
       });
       return true;
     } catch (error) {
-      const { kind } = classifyWrite(error, this.#subjects.floor);
+      const { kind } = classifyWrite(error, this.#subjects.watermark);
       if (kind === 'conflict' || kind === 'unknown' || kind === 'no-stream') return false;
       throw error;
     }
   }
+}
+
+/** The body of the watermark message. */
+interface WatermarkData {
+  /** {@link WatermarkPosition.compacted} */
+  readonly floor: number;
+  readonly swept: number;
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from '@jest/globals';
 import { NatsServer } from '@multiplane/testing';
-import { storageConformance } from '../conformance/index.ts';
+import { storageConformance } from '../../test/conformance/index.ts';
 import { openJetStreamStorage } from './open-jetstream-storage.ts';
 
 let server: NatsServer;

@@ -1,4 +1,5 @@
 import { errorText } from '@multiplane/apimachinery';
+import type { StreamingListStorage } from '../capabilities/streaming-list.ts';
 import {
   CompactedError,
   FutureRevisionError,
@@ -9,7 +10,6 @@ import {
 import type {
   ListOptions,
   ListResult,
-  Storage,
   StorageEvent,
   StoredValue,
   WatchBatch,
@@ -17,9 +17,9 @@ import type {
   WriteOptions,
 } from '../interface.ts';
 import { compareKeys, lowerBound } from '../key-order.ts';
-import type { Interruptions } from '../interruptions.ts';
+import type { WatchFailureReporter } from '../watch-failure-reporter.ts';
 import type { StreamClient } from './stream-client.ts';
-import type { StreamFloor } from './stream-floor.ts';
+import type { CompactionWatermark } from './compaction-watermark.ts';
 import { StreamFollower } from './stream-follower.ts';
 import { eventOf, recordOf, valueOf } from './stream-records.ts';
 import type { StreamSubjects } from './stream-subjects.ts';
@@ -29,24 +29,30 @@ import type { TombstoneSweeper } from './tombstone-sweeper.ts';
 export interface JetStreamStorageModules {
   readonly client: StreamClient;
   readonly subjects: StreamSubjects;
-  readonly floor: StreamFloor;
+  readonly watermark: CompactionWatermark;
   readonly writer: StreamWriter;
   readonly sweeper: TombstoneSweeper;
-  readonly interruptions: Interruptions;
+  readonly watchFailures: WatchFailureReporter;
 }
 
 const healthTimeoutMs = 2000;
-/** Readers in a row that bring nothing to somebody who waits for an answer; each has its own limit of time. */
+/** Consecutive consumers without a message before a list fails; each has its own timeout. */
 const listAttempts = 3;
-/** A stream that is made anew again and again while it is read is not there. */
+/** Attempts to list a stream that is recreated meanwhile. */
 const loadAttempts = 3;
 
 /**
- * The store in one JetStream stream: any number of processes, revisions are the stream's sequences. Made by
- * `openJetStreamStorage`. It keeps no history: of each key there is the last change, so only the present can be listed, a
- * watch tells of each key that has changed its latest change, and keys do not expire.
+ * The store in one JetStream stream: any number of processes; revisions are the sequences of the stream. Created by
+ * `openJetStreamStorage`.
+ *
+ * The stream keeps the last message of each subject and no history: only the current state can be listed, a watch may
+ * omit changes that a later change of the same key replaced, and keys do not expire.
+ *
+ *   write    {@link StreamWriter}: compare-and-set on the last sequence of a subject
+ *   watch    {@link StreamFollower}: pull consumers that resume, checked against the watermark
+ *   deletes  are tombstones until {@link TombstoneSweeper} removes them, which raises the {@link CompactionWatermark}
  */
-export class JetStreamStorage implements Storage {
+export class JetStreamStorage implements StreamingListStorage {
   readonly #modules: JetStreamStorageModules;
 
   constructor(modules: JetStreamStorageModules) {
@@ -54,18 +60,18 @@ export class JetStreamStorage implements Storage {
   }
 
   async get(key: string): Promise<StoredValue | undefined> {
-    const { client, floor, subjects, writer } = this.#modules;
+    const { client, watermark, subjects, writer } = this.#modules;
     const subject = subjects.encode(key);
-    const message = await floor.during(() => client.last(subject));
+    const message = await watermark.withStream(() => client.lastMessage(subject));
     if (message === undefined) return undefined;
-    const { removed, born } = recordOf(message);
+    const { removed, createRevision } = recordOf(message);
     if (removed) return undefined;
-    writer.seen(message.sequence, born);
+    writer.noteCreateRevision(message.sequence, createRevision);
     return { key, value: valueOf(message), revision: message.sequence };
   }
 
   async list(prefix: string, { limit = 0, from = '', revision }: ListOptions = {}): Promise<ListResult> {
-    if (revision !== undefined) await this.#assertPresent(revision);
+    if (revision !== undefined) await this.#assertCurrentRevision(revision);
     const items = new Map<string, StoredValue>();
     const state = await this.#load(
       prefix,
@@ -85,13 +91,17 @@ export class JetStreamStorage implements Storage {
     return { items: sorted.slice(start, end), revision: state, remaining: sorted.length - end };
   }
 
-  async *load(prefix: string, signal: AbortSignal, attempts?: number): AsyncGenerator<WatchBatch, void, undefined> {
-    const { client, floor, subjects } = this.#modules;
-    const { floor: settled } = await floor.read();
+  async *streamList(
+    prefix: string,
+    signal: AbortSignal,
+    attempts?: number,
+  ): AsyncGenerator<WatchBatch, void, undefined> {
+    const { client, watermark, subjects } = this.#modules;
+    const { compacted: acceptedDeletes } = await watermark.read();
     const { state } = await client.info();
     const filter = subjects.filter(prefix);
-    const target = (await client.last(filter))?.sequence ?? 0;
-    const follower = new StreamFollower({ after: 0, settled, filter, target, attempts, signal }, this.#modules);
+    const target = (await client.lastMessage(filter))?.sequence ?? 0;
+    const follower = new StreamFollower({ after: 0, acceptedDeletes, filter, target, attempts, signal }, this.#modules);
     for await (const { messages, sequence, complete } of follower.batches()) {
       yield { events: this.#events(prefix, messages), revision: Math.max(sequence, complete ? state.last_seq : 0) };
       if (complete) return;
@@ -99,12 +109,12 @@ export class JetStreamStorage implements Storage {
   }
 
   async create(key: string, value: Buffer, options?: WriteOptions): Promise<number> {
-    assertLasting(key, options);
+    assertNoTtl(key, options);
     return await this.#modules.writer.create(key, value);
   }
 
   async update(key: string, value: Buffer, expected: number, options?: WriteOptions): Promise<number> {
-    assertLasting(key, options);
+    assertNoTtl(key, options);
     return await this.#modules.writer.update(key, value, expected);
   }
 
@@ -116,28 +126,28 @@ export class JetStreamStorage implements Storage {
     if (signal.aborted) return;
     const { client, subjects } = this.#modules;
     client.assertOpen();
-    // A watch of the whole store sees what the stream says of itself too: so it gets at once as far as the stream is.
+    // A watch of the whole store includes the watermark messages, so that it reaches the last sequence of the stream.
     const filter = prefix.indexOf('/', 1) === prefix.length - 1 ? subjects.all : subjects.filter(prefix);
-    const follower = new StreamFollower({ after, settled: after, filter, signal }, this.#modules);
+    const follower = new StreamFollower({ after, acceptedDeletes: after, filter, signal }, this.#modules);
     for await (const { messages, sequence } of follower.batches()) {
       yield { events: this.#events(prefix, messages), revision: sequence };
     }
   }
 
   async currentRevision(): Promise<number> {
-    const { client, floor } = this.#modules;
-    return (await floor.during(() => client.info())).state.last_seq;
+    const { client, watermark } = this.#modules;
+    return (await watermark.withStream(() => client.info())).state.last_seq;
   }
 
   async compact(revision: number): Promise<void> {
     const current = await this.currentRevision();
     if (revision > current) throw new FutureRevisionError(revision, current);
-    await this.#modules.floor.raise(revision);
+    await this.#modules.watermark.raise(revision);
   }
 
-  /** Removes tombstones that are old enough; runs by itself unless the interval is 0. Returns how many it removed. */
+  /** Removes expired tombstones and returns their number; runs periodically unless the interval is 0. */
   async sweep(): Promise<number> {
-    return await this.#modules.sweeper.turn();
+    return await this.#modules.sweeper.sweepOnce();
   }
 
   async check(): Promise<void> {
@@ -147,7 +157,7 @@ export class JetStreamStorage implements Storage {
       await client.info(healthTimeoutMs);
     } catch (error) {
       if (isStorageError(error)) throw error;
-      throw new StorageUnavailableError(`NATS does not answer: ${errorText(error)}`, error);
+      throw new StorageUnavailableError(`NATS does not respond: ${errorText(error)}`, error);
     }
   }
 
@@ -156,7 +166,7 @@ export class JetStreamStorage implements Storage {
     await this.#modules.client.close();
   }
 
-  /** Hands the present state over in pieces, from the beginning again when the stream was made anew meanwhile. */
+  /** Reads the current state in batches; starts again when the stream was recreated meanwhile. */
   async #load(
     prefix: string,
     signal: AbortSignal,
@@ -166,7 +176,7 @@ export class JetStreamStorage implements Storage {
     for (let attempt = 1; ; attempt++) {
       try {
         let revision = 0;
-        for await (const batch of this.load(prefix, signal, listAttempts)) {
+        for await (const batch of this.streamList(prefix, signal, listAttempts)) {
           take(batch);
           ({ revision } = batch);
         }
@@ -178,7 +188,7 @@ export class JetStreamStorage implements Storage {
     }
   }
 
-  async #assertPresent(revision: number): Promise<void> {
+  async #assertCurrentRevision(revision: number): Promise<void> {
     const current = await this.currentRevision();
     if (revision > current) throw new FutureRevisionError(revision, current);
     if (revision < current) throw new CompactedError(revision, current);
@@ -194,7 +204,8 @@ export class JetStreamStorage implements Storage {
   }
 }
 
-/** Nothing that is replicated expires by itself. */
-function assertLasting(key: string, options: WriteOptions | undefined): void {
-  if (options?.ttlSeconds !== undefined) throw new StorageError('Unusable', 'keys in a stream do not expire', { key });
+/** Cached objects have no TTL. */
+function assertNoTtl(key: string, options: WriteOptions | undefined): void {
+  if (options?.ttlSeconds !== undefined)
+    throw new StorageError('Unusable', 'keys in a JetStream stream cannot expire', { key });
 }

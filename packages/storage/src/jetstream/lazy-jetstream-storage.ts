@@ -1,20 +1,13 @@
+import type { StreamingListStorage } from '../capabilities/streaming-list.ts';
 import { StorageUnavailableError } from '../errors.ts';
-import type {
-  ListOptions,
-  ListResult,
-  Storage,
-  StoredValue,
-  WatchBatch,
-  WatchOptions,
-  WriteOptions,
-} from '../interface.ts';
+import type { ListOptions, ListResult, StoredValue, WatchBatch, WatchOptions, WriteOptions } from '../interface.ts';
 import type { JetStreamStorage } from './jetstream-storage.ts';
 
 /**
- * A store that is opened when it is first asked for something, and again until that has gone well: whoever is asked how
- * it is can then say that NATS is missing, instead of not being there. Until then everything throws what opening throws.
+ * A store that is opened on first use and, after a failure, on the next use, so that a server without NATS starts and
+ * reports it in its readiness. Until it is open every method throws the error of opening it.
  */
-export class LateJetStreamStorage implements Storage {
+export class LazyJetStreamStorage implements StreamingListStorage {
   readonly #open: () => Promise<JetStreamStorage>;
   #opening: Promise<JetStreamStorage> | undefined;
   #closed = false;
@@ -29,8 +22,8 @@ export class LateJetStreamStorage implements Storage {
   async list(prefix: string, options?: ListOptions): Promise<ListResult> {
     return (await this.#opened()).list(prefix, options);
   }
-  async *load(prefix: string, signal: AbortSignal): AsyncGenerator<WatchBatch, void, undefined> {
-    yield* (await this.#opened()).load(prefix, signal);
+  async *streamList(prefix: string, signal: AbortSignal): AsyncGenerator<WatchBatch, void, undefined> {
+    yield* (await this.#opened()).streamList(prefix, signal);
   }
   async create(key: string, value: Buffer, options?: WriteOptions): Promise<number> {
     return (await this.#opened()).create(key, value, options);
@@ -56,7 +49,7 @@ export class LateJetStreamStorage implements Storage {
 
   async close(): Promise<void> {
     this.#closed = true;
-    // What cannot be opened needs not be closed.
+    // A store that failed to open need not be closed.
     const storage = await this.#opening?.catch(() => undefined);
     await storage?.close();
   }

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { NatsServer, TempDir, testCertificates } from '@multiplane/testing';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { connect } from 'nats';
-import { bytes, shardKeys, truth } from './faults/stream-setting.ts';
+import { bytes, shardKeys, truth } from '../../test/jetstream/stream-setting.ts';
 import { openJetStreamStorage } from './open-jetstream-storage.ts';
 
 let shared: NatsServer;
@@ -14,7 +14,7 @@ afterAll(async () => {
 });
 
 describe('opening the stream', () => {
-  test('a token, and certificates on both sides', async () => {
+  test('with a token, and certificates on both sides', async () => {
     await using folder = await TempDir.create('nats-tls');
     const certificates = await testCertificates();
     const client = await certificates.client('shard');
@@ -47,7 +47,7 @@ describe('opening the stream', () => {
       await expect(openJetStreamStorage({ ...target, ...refused })).rejects.toMatchObject({ code: 'Unavailable' });
   });
 
-  test('a stream of another kind is refused', async () => {
+  test('a stream with another configuration is refused', async () => {
     const nats = await connect({ servers: shared.url });
     await (await nats.jetstreamManager()).streams.add({ name: 'foreign', subjects: ['foreign.>'] });
     await nats.close();
@@ -56,7 +56,7 @@ describe('opening the stream', () => {
     ).rejects.toMatchObject({ code: 'Unusable' });
   });
 
-  test('no NATS is told at once', async () => {
+  test('a missing NATS is reported immediately', async () => {
     await expect(
       openJetStreamStorage({ servers: ['nats://127.0.0.1:1'], stream: 's', subjectPrefix: 's', requestTimeoutMs: 500 }),
     ).rejects.toMatchObject({ code: 'Unavailable' });

@@ -1,47 +1,47 @@
 import type { ConsumerInfo, Msg, Subscription } from 'nats';
-import { Signal } from '../signal.ts';
+import { ConditionVariable } from '../condition-variable.ts';
 import { bufferOf, headerOf, type ConsumerRequest, type StoredMessage, type StreamClient } from './stream-client.ts';
 
-/** What has come since the batch before. */
+/** Messages since the previous batch. */
 export interface ReadBatch {
   readonly messages: readonly StoredMessage[];
-  /** Everything of the filter up to here has come; 0: nobody has said so. */
+  /** Everything of the filter up to this sequence has arrived; 0: unknown. */
   readonly progress: number;
-  /** The consumer has had nothing to send for a while; everything before has come. */
+  /** The consumer had nothing to send for a heartbeat interval: everything before has arrived. */
   readonly idle: boolean;
 }
 
-/** Something is wrong with the consumer or the way to it: another one goes on where this one stood. */
-export class ReaderLostError extends Error {
+/** The consumer or the connection to it failed: another consumer resumes after the last message. */
+export class ConsumerLostError extends Error {
   override readonly name = 'ReaderLostError';
 }
 
 const pull = { messages: 400, bytes: 4 << 20, expiresMs: 20_000, heartbeatMs: 1000 };
-/** After so long without a word the consumer counts as gone. */
+/** After this time without a message or heartbeat the consumer counts as lost. */
 const silenceMs = 2500;
 
 /**
- * One consumer, from its making to its end; no resuming.
+ * One JetStream pull consumer, from its creation to its end; StreamFollower resumes.
  *
- * It is pulled: one request for a bounded batch is out at any time, the next one goes out when the batch before was
- * handed on. So a slow reader costs two batches and no connection, and a consumer that is gone, a server that has
- * forgotten the request and a broken connection all show as silence where heartbeats should be. Consumers number what they
- * send: a number too high is a loss, one that was there is a repetition and dropped.
+ *   flow control  one request for a bounded batch is in flight at any time; the next one is sent when the previous batch
+ *                 was taken. So a slow reader costs two batches of memory and no connection.
+ *   liveness      a deleted consumer, a server that lost the request and a broken connection all show as missing heartbeats
+ *   ordering      consumers number their messages: a gap is a loss, a repeated number is a redelivery and dropped
  */
-export class StreamReader {
+export class PullConsumer {
   readonly #client: StreamClient;
   readonly #consumer: ConsumerInfo;
   readonly #subscription: Subscription;
-  readonly #wake = new Signal();
+  readonly #wake = new ConditionVariable();
   readonly #stopListening: () => void;
   #queue: StoredMessage[] = [];
-  /** How far the consumer has looked through the stream when all before had come. */
+  /** The stream sequence up to which the consumer has delivered everything. */
   #progress = 0;
-  #progressTold = 0;
+  #deliveredProgress = 0;
   #idle = false;
-  /** Number of the last message, as the consumer counts. */
+  /** Consumer sequence of the last message. */
   #delivered = 0;
-  /** Messages that the request under way may still bring; 0: there is none. */
+  /** Messages that the request in flight may still deliver; 0: there is no request. */
   #wanted = 0;
   #lost: Error | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -50,35 +50,35 @@ export class StreamReader {
     this.#client = client;
     this.#consumer = consumer;
     this.#subscription = client.subscribe((message) => this.#take(message));
-    this.#stopListening = client.onLost(() => this.#fail('the connection was interrupted'));
+    this.#stopListening = client.onDisconnect(() => this.#fail('the connection was interrupted'));
   }
 
-  static async open(client: StreamClient, request: ConsumerRequest): Promise<StreamReader> {
-    return new StreamReader(client, await client.addConsumer(request));
+  static async open(client: StreamClient, request: ConsumerRequest): Promise<PullConsumer> {
+    return new PullConsumer(client, await client.addConsumer(request));
   }
 
-  /** What comes, in order, until the signal aborts. Throws {@link ReaderLostError}. */
+  /** Messages in order until the signal aborts. Throws {@link ConsumerLostError}. */
   async *batches(signal: AbortSignal): AsyncGenerator<ReadBatch, void, undefined> {
     while (!signal.aborted) {
       if (this.#lost !== undefined && this.#queue.length === 0) throw this.#lost;
       if (this.#wanted === 0 && this.#lost === undefined) this.#pull();
-      if (this.#queue.length === 0 && this.#progress === this.#progressTold && !this.#idle) {
+      if (this.#queue.length === 0 && this.#progress === this.#deliveredProgress && !this.#idle) {
         await this.#wake.wait(signal);
         continue;
       }
       const messages = this.#queue;
       this.#queue = [];
-      this.#progressTold = this.#progress;
+      this.#deliveredProgress = this.#progress;
       const idle = this.#idle;
       this.#idle = false;
       yield { messages, progress: this.#progress, idle };
     }
   }
 
-  /** Gives the consumer back. Whoever opened a reader closes it, whether or not it was read. */
+  /** Deletes the consumer. Required after {@link open}, also without reading. */
   close(): void {
     clearTimeout(this.#timer);
-    this.#lost ??= new ReaderLostError('closed');
+    this.#lost ??= new ConsumerLostError('closed');
     this.#stopListening();
     this.#subscription.unsubscribe();
     this.#client.removeConsumer(this.#consumer.name);
@@ -87,7 +87,7 @@ export class StreamReader {
   #pull(): void {
     this.#wanted = pull.messages;
     this.#client.pull(this.#consumer.name, this.#subscription.getSubject(), pull);
-    this.#expectLife();
+    this.#restartSilenceTimer();
   }
 
   #take(message: Msg): void {
@@ -106,11 +106,11 @@ export class StreamReader {
     this.#delivered = number;
     this.#wanted = Math.max(0, this.#wanted - 1);
     this.#queue.push(delivered.message);
-    this.#expectLife();
-    this.#wake.notify();
+    this.#restartSilenceTimer();
+    this.#wake.notifyAll();
   }
 
-  /** A heartbeat, the end of the request, or the end of the consumer. */
+  /** Handles a heartbeat, the end of the request, or the end of the consumer. */
   #takeStatus(code: number, { headers }: Msg): void {
     if (code === 0) return;
     if (code === 100) {
@@ -119,35 +119,35 @@ export class StreamReader {
     }
     const description = headers?.description ?? '';
     if (code === 503 || /consumer|leader|shutdown/i.test(description)) {
-      this.#fail(`NATS has ended the consumer: ${code} ${description}`);
+      this.#fail(`NATS ended the consumer: ${code} ${description}`);
       return;
     }
     this.#wanted = 0;
-    this.#wake.notify();
+    this.#wake.notifyAll();
   }
 
-  /** It says what was sent last, so a loss at the end shows as well, and how far the stream was looked through. */
+  /** A heartbeat has the last consumer sequence, which shows a loss at the end, and the stream sequence of the consumer. */
   #takeHeartbeat(header: (name: string) => string): void {
     if (header('Nats-Last-Consumer') !== String(this.#delivered)) {
       this.#fail(`message ${this.#delivered + 1} of the consumer is missing`);
       return;
     }
-    this.#expectLife();
+    this.#restartSilenceTimer();
     this.#progress = Math.max(this.#progress, Number(header('Nats-Last-Stream')));
     this.#idle = true;
-    this.#wake.notify();
+    this.#wake.notifyAll();
   }
 
-  #expectLife(): void {
+  #restartSilenceTimer(): void {
     clearTimeout(this.#timer);
-    // A request that has brought everything is followed by the next one only when the reader comes back.
+    // After a complete batch the next request is sent when the reader takes it.
     if (this.#wanted === 0) return;
-    this.#timer = setTimeout(() => this.#fail('the consumer has gone quiet'), silenceMs).unref();
+    this.#timer = setTimeout(() => this.#fail('the consumer does not respond'), silenceMs).unref();
   }
 
   #fail(why: string): void {
-    this.#lost ??= new ReaderLostError(why);
-    this.#wake.notify();
+    this.#lost ??= new ConsumerLostError(why);
+    this.#wake.notifyAll();
   }
 }
 
@@ -156,7 +156,7 @@ interface Delivered {
   readonly number: number;
 }
 
-/** `$JS.ACK.[<domain>.<account>.]<stream>.<consumer>.<times>.<sequence>.<number>.<nanoseconds>.<pending>[.<token>]` */
+/** Ack subject: `$JS.ACK.[<domain>.<account>.]<stream>.<consumer>.<deliveries>.<stream seq>.<consumer seq>.<time ns>.<pending>[.<token>]` */
 function deliveredMessage({ subject, reply, headers, data }: Msg): Delivered | undefined {
   const parts = (reply ?? '').split('.');
   if (parts[0] !== '$JS' || parts[1] !== 'ACK' || parts.length < 9) return undefined;

@@ -4,21 +4,21 @@ import { type StorageError, StorageFullError, StorageUnavailableError, ValueTooL
 
 const wrongLastSequence = 10071;
 const streamNotFound = 10059;
-/** Of a consumer: the stream does not take such messages. */
+/** Of a consumer: its filter matches no subject of the stream. */
 const notOfTheStream = 10093;
 const messageTooLarge = 10054;
-/** No room: in the account, in the stream, on the server's disk. */
+/** No space left: in the account, in the stream, on the disk of the server. */
 const full = new Set([10023, 10028, 10047, 10002, 10077]);
 
-/** What an error of a write means. */
+/** The meaning of an error of a write. */
 export type WriteFailure =
-  /** The subject's last sequence is another one. */
+  /** The subject has another last sequence. */
   | { readonly kind: 'conflict'; readonly current: number }
-  /** NATS has answered that nothing was done; the error says what. */
+  /** NATS responded that nothing was carried out; the error has the reason. */
   | { readonly kind: 'refused'; readonly error: StorageError }
-  /** There is no stream that would take it, so nothing was done; making the stream may help. */
+  /** No stream has the subject, so nothing was carried out; creating the stream may help. */
   | { readonly kind: 'no-stream' }
-  /** It may have been done, or may still be. */
+  /** The write may have been carried out, or may still be. */
   | { readonly kind: 'unknown' };
 
 export function classifyWrite(error: unknown, key: string): WriteFailure {
@@ -31,11 +31,14 @@ export function classifyWrite(error: unknown, key: string): WriteFailure {
   if (code === '503' && api === undefined) return { kind: 'no-stream' };
   if (api?.err_code === streamNotFound) return { kind: 'no-stream' };
   if (api !== undefined && api.code < 500)
-    return { kind: 'refused', error: new StorageUnavailableError(`NATS has refused: ${errorText(error)}`, error) };
+    return {
+      kind: 'refused',
+      error: new StorageUnavailableError(`NATS refused the write: ${errorText(error)}`, error),
+    };
   return { kind: 'unknown' };
 }
 
-/** There is no stream, or not all of it yet. */
+/** The stream does not exist, or does not have its subjects yet. */
 export function isStreamMissing(error: unknown): boolean {
   const code = (error as Partial<NatsError>).api_error?.err_code;
   return code === streamNotFound || code === notOfTheStream;
@@ -43,7 +46,7 @@ export function isStreamMissing(error: unknown): boolean {
 
 const transientCodes = new Set(['TIMEOUT', '503', 'DISCONNECT', 'CONNECTION_REFUSED', 'CONNECTION_TIMEOUT']);
 
-/** True when trying a read again may help: nobody has answered, or a server that is not ready. */
+/** True when a read may succeed on retry: no server responded, or it is not ready. */
 export function isTransient(error: unknown): boolean {
   const { code, api_error: api } = error as Partial<NatsError>;
   if (api !== undefined) return api.code >= 500 && api.err_code !== 10057;

@@ -3,28 +3,28 @@ import * as fc from 'fast-check';
 import { headers, type ConsumerInfo, type Msg, type Subscription } from 'nats';
 import { CompactedError } from '../errors.ts';
 import type { ConsumerRequest, StreamClient } from './stream-client.ts';
-import { Interruptions } from '../interruptions.ts';
-import type { StreamFloor } from './stream-floor.ts';
+import { WatchFailureReporter } from '../watch-failure-reporter.ts';
+import type { CompactionWatermark } from './compaction-watermark.ts';
 import { StreamFollower } from './stream-follower.ts';
 
-/** What becomes of one delivery: `lose` leaves it out, `late` sends it after the next one, `cut` breaks the connection. */
+/** Fate of a delivery: `lose` omits it, `late` sends it after the next one, `cut` breaks the connection. */
 type Fate = 'arrive' | 'twice' | 'again-later' | 'lose' | 'late' | 'cut';
 
-/** A stream of which messages are delivered well or badly, as a script says. */
+/** A stream that delivers messages according to a script. */
 class ScriptedStream {
   readonly closed = new AbortController();
-  /** Sequences that are there. */
+  /** Existing sequences. */
   readonly sequences: number[];
   readonly #fates: Fate[];
   #onMessage: (message: Msg) => void = () => undefined;
-  #onLost: (() => void) | undefined;
-  /** What the present consumer still has to deliver. */
+  #onDisconnect: (() => void) | undefined;
+  /** Messages that the current consumer still has to deliver. */
   #rest: number[] = [];
   #number = 0;
-  /** How far the present consumer has looked, when that is not to the end. */
+  /** Last sequence that the current consumer has examined, when it is not the last of the stream. */
   #looked: number | undefined;
   consumers = 0;
-  /** Consumers and subscriptions that were given back. */
+  /** Number of closed consumers and subscriptions. */
   givenBack = 0;
 
   constructor(sequences: readonly number[], fates: readonly Fate[]) {
@@ -41,14 +41,14 @@ class ScriptedStream {
   }
   subscribe(onMessage: (message: Msg) => void): Subscription {
     this.#onMessage = onMessage;
-    const gone = (): void => {
+    const unsubscribed = (): void => {
       this.givenBack++;
       if (this.#onMessage === onMessage) this.#onMessage = () => undefined;
     };
-    return { getSubject: () => 'inbox', unsubscribe: gone } as unknown as Subscription;
+    return { getSubject: () => 'inbox', unsubscribe: unsubscribed } as unknown as Subscription;
   }
-  onLost(lost: () => void): () => void {
-    this.#onLost = lost;
+  onDisconnect(lost: () => void): () => void {
+    this.#onDisconnect = lost;
     return () => undefined;
   }
   removeConsumer(): void {
@@ -58,17 +58,17 @@ class ScriptedStream {
   pull(): void {
     queueMicrotask(() => this.#deliver());
   }
-  last(): Promise<unknown> {
+  lastMessage(): Promise<unknown> {
     const sequence = this.sequences.at(-1);
     return Promise.resolve(sequence === undefined ? undefined : { sequence });
   }
   info(): Promise<unknown> {
     return Promise.resolve({ state: { last_seq: this.sequences.at(-1) ?? 0 } });
   }
-  at(sequence: number): Promise<unknown> {
+  messageAt(sequence: number): Promise<unknown> {
     return Promise.resolve(this.sequences.includes(sequence) ? { sequence, time: sequence } : undefined);
   }
-  /** The present consumer stops before the last message. */
+  /** The current consumer stops before the last message. */
   withhold(): void {
     this.#rest.pop();
     this.#looked = this.#rest.at(-1);
@@ -88,7 +88,7 @@ class ScriptedStream {
       }
       if (fate !== 'lose') this.#onMessage(message);
       if (fate === 'twice') this.#onMessage(message);
-      if (fate === 'cut') this.#onLost?.();
+      if (fate === 'cut') this.#onDisconnect?.();
       for (const one of later.splice(0)) this.#onMessage(one);
       if (fate === 'again-later') later.push(message);
     }
@@ -97,7 +97,7 @@ class ScriptedStream {
   }
 
   #message(sequence: number): Msg {
-    // A server that counts messages which will never come, as NATS 2.9 does at times.
+    // As a NATS 2.9 server that counts messages as pending that never arrive.
     const reply = `$JS.ACK.s.c.1.${sequence}.${++this.#number}.${sequence}000000.${this.#rest.length + 1}`;
     return { subject: `s.${sequence}`, reply, data: Buffer.from(String(sequence)) } as unknown as Msg;
   }
@@ -110,21 +110,21 @@ class ScriptedStream {
   }
 }
 
-const kept = { assertKept: () => Promise.resolve() } as unknown as StreamFloor;
+const kept = { assertNotCompacted: () => Promise.resolve() } as unknown as CompactionWatermark;
 
 async function follow(
   stream: ScriptedStream,
   after: number,
   {
-    floor = kept,
-    interruptions = new Interruptions(),
+    watermark = kept,
+    watchFailures = new WatchFailureReporter(),
     attempts,
-  }: { floor?: StreamFloor; interruptions?: Interruptions; attempts?: number } = {},
+  }: { watermark?: CompactionWatermark; watchFailures?: WatchFailureReporter; attempts?: number } = {},
 ): Promise<number[]> {
   const abort = new AbortController();
   const follower = new StreamFollower(
-    { after, settled: after, filter: 's.>', attempts, signal: abort.signal },
-    { client: stream as unknown as StreamClient, floor, interruptions },
+    { after, acceptedDeletes: after, filter: 's.>', attempts, signal: abort.signal },
+    { client: stream as unknown as StreamClient, watermark, watchFailures },
   );
   const seen: number[] = [];
   for await (const { messages, sequence } of follower.batches()) {
@@ -134,7 +134,7 @@ async function follow(
   return seen;
 }
 
-test('deliveries that come twice, late, out of order or not at all: each message once, in order', async () => {
+test('messages that are repeated, late, out of order or lost are each delivered once, in order', async () => {
   const fate = fc.constantFrom<Fate>('arrive', 'arrive', 'arrive', 'twice', 'again-later', 'lose', 'late', 'cut');
   await fc.assert(
     fc.asyncProperty(
@@ -152,18 +152,22 @@ test('deliveries that come twice, late, out of order or not at all: each message
   );
 });
 
-test('a reader that has seen enough at once leaves nothing behind', async () => {
+test('a reader that stops after the first batch leaves no consumer behind', async () => {
   const stream = new ScriptedStream([1], []);
   expect(await follow(stream, 0)).toEqual([1]);
   expect([stream.consumers, stream.givenBack]).toEqual([1, 2]);
 });
 
-describe('who wants the present state has it', () => {
+describe('a read of the current state completes', () => {
   const complete = async (stream: ScriptedStream, target: number): Promise<number[]> => {
     const { signal } = new AbortController();
-    const options = { after: 0, settled: 0, filter: 's.>', target, signal };
+    const options = { after: 0, acceptedDeletes: 0, filter: 's.>', target, signal };
     const client = stream as unknown as StreamClient;
-    const follower = new StreamFollower(options, { client, floor: kept, interruptions: new Interruptions() });
+    const follower = new StreamFollower(options, {
+      client,
+      watermark: kept,
+      watchFailures: new WatchFailureReporter(),
+    });
     const seen: number[] = [];
     for await (const { messages, complete } of follower.batches()) {
       seen.push(...messages.map(({ sequence }) => sequence));
@@ -172,24 +176,24 @@ describe('who wants the present state has it', () => {
     return seen;
   };
 
-  test('with the last message, whatever the server says of more', async () => {
+  test('with the last message, whatever pending count the server reports', async () => {
     expect(await complete(new ScriptedStream([1, 2, 3], []), 3)).toEqual([1, 2, 3]);
   });
 
-  test('at once where there is nothing', async () => {
+  test('immediately when there are no messages', async () => {
     const stream = new ScriptedStream([], []);
     expect(await complete(stream, 0)).toEqual([]);
     expect(stream.consumers).toBe(0);
   });
 
-  test('when the last message was removed before it came', async () => {
+  test('when the last message was removed before it arrived', async () => {
     expect(await complete(new ScriptedStream([1, 2], []), 3)).toEqual([1, 2]);
   });
 
-  test('over another reader when one has nothing to send although there is something', async () => {
+  test('over another consumer when one is idle although there are messages', async () => {
     const stream = new ScriptedStream([1, 2, 3], []);
     const add = stream.addConsumer.bind(stream);
-    // The first consumer misses what came last, and says that it has sent everything.
+    // The first consumer misses the last message and reports that it has sent everything.
     stream.addConsumer = async (request) => {
       const made = add(request);
       if (stream.consumers === 1) stream.withhold();
@@ -200,45 +204,45 @@ describe('who wants the present state has it', () => {
   });
 });
 
-test('a loss at the very end shows in the next heartbeat', async () => {
+test('a loss of the last message shows in the next heartbeat', async () => {
   const stream = new ScriptedStream([1, 2, 3], ['arrive', 'arrive', 'lose']);
   expect(await follow(stream, 0)).toEqual([1, 2, 3]);
   expect(stream.consumers).toBe(2);
 });
 
-test('each reader that is lost is told, and how many were in a row', async () => {
-  const told: string[] = [];
-  const interruptions = new Interruptions({
-    onInterruption: (error, failures) => told.push(`${(error as Error).message}: ${failures}`),
+test('each lost consumer is reported with the number of consecutive failures', async () => {
+  const reported: string[] = [];
+  const watchFailures = new WatchFailureReporter({
+    onWatchFailure: (error, failures) => reported.push(`${(error as Error).message}: ${failures}`),
   });
   const stream = new ScriptedStream([1, 2], ['lose', 'lose', 'lose', 'lose', 'arrive', 'arrive']);
-  expect(await follow(stream, 0, { interruptions })).toEqual([1, 2]);
-  expect(told).toEqual(['message 1 of the consumer is missing: 1', 'message 1 of the consumer is missing: 2']);
+  expect(await follow(stream, 0, { watchFailures })).toEqual([1, 2]);
+  expect(reported).toEqual(['message 1 of the consumer is missing: 1', 'message 1 of the consumer is missing: 2']);
 });
 
-test('who does not want to wait for ever is told that the stream cannot be read', async () => {
+test('a read with limited attempts fails when the stream cannot be read', async () => {
   const stream = new ScriptedStream([1, 2], []);
   stream.addConsumer = () => Promise.reject(Object.assign(new Error('no answer'), { code: 'TIMEOUT' }));
   await expect(follow(stream, 0, { attempts: 3 })).rejects.toMatchObject({
     code: 'Unavailable',
-    message: 'the stream cannot be read: no answer',
+    message: 'failed to read the stream: no answer',
   });
 });
 
-test('a floor that rose while a batch was on its way ends it before the batch is handed on', async () => {
-  let floor = 0;
+test('a watermark that is raised while a batch is in flight ends the watch before the batch is delivered', async () => {
+  let watermark = 0;
   const rising = {
-    assertKept: (received: number) => {
-      if (floor > received) return Promise.reject(new CompactedError(received, floor));
-      floor = 6;
+    assertNotCompacted: (received: number) => {
+      if (watermark > received) return Promise.reject(new CompactedError(received, watermark));
+      watermark = 6;
       return Promise.resolve();
     },
-  } as unknown as StreamFloor;
-  await expect(follow(new ScriptedStream([5, 7, 9], []), 4, { floor: rising })).rejects.toMatchObject({
+  } as unknown as CompactionWatermark;
+  await expect(follow(new ScriptedStream([5, 7, 9], []), 4, { watermark: rising })).rejects.toMatchObject({
     code: 'Compacted',
   });
 });
 
-test('a stream that ends before what was received is another one', async () => {
+test('a stream that ends before the received sequence is a different one', async () => {
   await expect(follow(new ScriptedStream([1, 2, 3], []), 7)).rejects.toMatchObject({ code: 'Compacted' });
 });

@@ -1,37 +1,37 @@
 import { errorText } from '@multiplane/apimachinery';
 import { CompactedError, isStorageError, StorageUnavailableError } from '../errors.ts';
-import type { Interruptions } from '../interruptions.ts';
+import type { WatchFailureReporter } from '../watch-failure-reporter.ts';
 import type { StoredMessage, StreamClient } from './stream-client.ts';
 import { isStreamMissing, isTransient } from './stream-errors.ts';
-import type { StreamFloor } from './stream-floor.ts';
-import { ReaderLostError, StreamReader } from './stream-reader.ts';
+import type { CompactionWatermark } from './compaction-watermark.ts';
+import { ConsumerLostError, PullConsumer } from './pull-consumer.ts';
 
-export interface FollowOptions {
-  /** Everything up to here is known. */
+export interface StreamFollowerOptions {
+  /** The last sequence that the reader has. */
   readonly after: number;
-  /** Removals up to here need not be told: what the reader starts from does not have the objects. */
-  readonly settled: number;
+  /** Missing deletes up to this sequence are accepted: the reader starts without the deleted objects. */
+  readonly acceptedDeletes: number;
   readonly filter: string;
-  /** The last message of the filter when somebody looked: whoever has come so far is complete. */
+  /** The last sequence of the filter when the read started; a reader that has reached it is complete. */
   readonly target?: number | undefined;
   readonly headersOnly?: boolean | undefined;
-  /** Gives up after so many interruptions in a row; never unless told otherwise. */
+  /** Gives up after this many consecutive interruptions; default never. */
   readonly attempts?: number | undefined;
   readonly signal: AbortSignal;
 }
 
 export interface StreamFollowerModules {
   readonly client: StreamClient;
-  readonly floor: StreamFloor;
-  readonly interruptions: Interruptions;
+  readonly watermark: CompactionWatermark;
+  readonly watchFailures: WatchFailureReporter;
 }
 
-/** Messages in order of their sequences, each once. */
+/** Messages in sequence order, each once. */
 export interface FollowedBatch {
   readonly messages: readonly StoredMessage[];
-  /** Everything of the filter up to here has come. */
+  /** Everything of the filter up to this sequence was delivered. */
   readonly sequence: number;
-  /** The target is reached: what was there when somebody looked has come, or is not there any more. */
+  /** The target is reached: everything that existed when the read started was delivered or has been replaced. */
   readonly complete: boolean;
 }
 
@@ -39,47 +39,47 @@ const firstPauseMs = 20;
 const longestPauseMs = 2000;
 
 /**
- * The stream from one sequence on, over as many readers as it takes; each that is lost is told.
+ * Reads a stream from a sequence on, across any number of pull consumers. Each lost consumer is reported.
  *
- *   `received`   the last sequence that came; the next reader begins behind it, and what comes at or below it again is
- *                dropped: each message comes once
- *   check        after a batch has come, and before it is handed on, the floor is read. The stream keeps only the last
- *                message of each subject, so what changed twice in between comes once, with its latest state; a removal
- *                stands as a tombstone until it is swept, and sweeping raises the floor first. A floor above `received`
- *                before the batch therefore means that a removal may be missing: CompactedError. The same holds for
- *                a stream made anew, whose floor lies above everything of the one before.
- *   target       whoever wants the present state, and no more, looks first which message is the last. What NATS tells of
- *                messages still pending is no measure: where messages are replaced while a consumer is made, NATS 2.9
- *                counts some for ever that will not come, and a reader that waits for none would never be done. A target that
- *                was removed or replaced never comes: so where a consumer has nothing to send, it is looked for again.
- *   went back    a server that lost its last writes would give their sequences out again. A stream that ends before
- *                `received`, or has another message there, is not the one that was read: CompactedError.
+ *   resume       `received` is the last sequence that arrived. The next consumer starts after it, and messages up to it are
+ *                dropped, so each message is delivered once.
+ *   watermark    is read after a batch arrived and before it is delivered. The stream keeps the last message of each
+ *                subject: of several changes only the latest arrives, and a delete is a tombstone until it is swept, which
+ *                raises the watermark first. A watermark above the `received` of before the batch means that a delete may
+ *                be missing: CompactedError. The same holds for a recreated stream, whose watermark is above all sequences
+ *                of its predecessor.
+ *   target       a reader of the current state first looks up the last message. The pending count of NATS cannot be used:
+ *                when messages are replaced while a consumer is created, NATS 2.9 counts messages as pending that never
+ *                arrive. A target that was removed or replaced does not arrive either, so it is looked up again when the
+ *                consumer is idle.
+ *   lost writes  a server that lost its last writes assigns their sequences again. A stream that ends before `received`, or
+ *                has another message there, is not the one that was read: CompactedError.
  */
 export class StreamFollower {
   readonly #client: StreamClient;
-  readonly #floor: StreamFloor;
-  readonly #interruptions: Interruptions;
-  readonly #options: FollowOptions;
+  readonly #watermark: CompactionWatermark;
+  readonly #watchFailures: WatchFailureReporter;
+  readonly #options: StreamFollowerOptions;
   readonly #signal: AbortSignal;
   #received: number;
-  /** When the message at `#received` was written; undefined when it is none of the filter, or was not read here. */
+  /** Time of the message at `#received`; undefined when it does not match the filter or was not read here. */
   #receivedTime: number | undefined;
 
-  constructor(options: FollowOptions, modules: StreamFollowerModules) {
+  constructor(options: StreamFollowerOptions, modules: StreamFollowerModules) {
     this.#options = options;
     this.#client = modules.client;
-    this.#floor = modules.floor;
-    this.#interruptions = modules.interruptions;
+    this.#watermark = modules.watermark;
+    this.#watchFailures = modules.watchFailures;
     this.#received = options.after;
     this.#signal = AbortSignal.any([options.signal, modules.client.closed.signal]);
   }
 
-  /** Ends when the signal aborts. Throws CompactedError; StorageUnavailableError when the store is closed, or it gives up. */
+  /** Ends when the signal aborts. Throws CompactedError; StorageUnavailableError when the store is closed or it gives up. */
   async *batches(): AsyncGenerator<FollowedBatch, void, undefined> {
     try {
       yield* this.#untilAborted();
     } finally {
-      this.#interruptions.over(this);
+      this.#watchFailures.recovered(this);
     }
     if (!this.#options.signal.aborted) throw new StorageUnavailableError('the store is closed');
   }
@@ -93,15 +93,15 @@ export class StreamFollower {
         for await (const batch of this.#once()) {
           pause = 0;
           failures = 0;
-          this.#interruptions.over(this);
+          this.#watchFailures.recovered(this);
           yield batch;
         }
       } catch (error) {
         if (this.#signal.aborted) break;
         if (!isInterruption(error)) throw error;
         if (++failures === attempts)
-          throw new StorageUnavailableError(`the stream cannot be read: ${errorText(error)}`, error);
-        this.#interruptions.happened(this, error);
+          throw new StorageUnavailableError(`failed to read the stream: ${errorText(error)}`, error);
+        this.#watchFailures.failed(this, error);
         await this.#client.pause(pause);
         pause = Math.min(Math.max(pause * 2, firstPauseMs), longestPauseMs);
       }
@@ -114,7 +114,7 @@ export class StreamFollower {
     if (target !== undefined && this.#received >= target)
       yield { messages: [], sequence: this.#received, complete: true };
     const from = this.#received + 1;
-    const reader = await StreamReader.open(this.#client, { filter, from, headersOnly });
+    const reader = await PullConsumer.open(this.#client, { filter, from, headersOnly });
     try {
       yield* this.#read(reader);
     } finally {
@@ -122,7 +122,7 @@ export class StreamFollower {
     }
   }
 
-  async *#read(reader: StreamReader): AsyncGenerator<FollowedBatch, void, undefined> {
+  async *#read(reader: PullConsumer): AsyncGenerator<FollowedBatch, void, undefined> {
     const { target = 0 } = this.#options;
     for await (const { messages, progress, idle } of reader.batches(this.#signal)) {
       const before = this.#received;
@@ -131,9 +131,9 @@ export class StreamFollower {
       const sequence = Math.max(last?.sequence ?? 0, progress, before);
       const isWaiting = before < target;
       const complete = sequence >= target || (idle && (await this.#last()) <= sequence);
-      if (idle && !complete) throw new ReaderLostError('the consumer does not send what is there');
+      if (idle && !complete) throw new ConsumerLostError('the consumer does not deliver existing messages');
       if (sequence === before && !(isWaiting && complete)) continue;
-      await this.#assertKept(before);
+      await this.#assertNotCompacted(before);
       if (sequence > before) {
         this.#received = sequence;
         this.#receivedTime = sequence === last?.sequence ? last.time : undefined;
@@ -143,28 +143,28 @@ export class StreamFollower {
   }
 
   async #last(): Promise<number> {
-    return (await this.#client.last(this.#options.filter))?.sequence ?? 0;
+    return (await this.#client.lastMessage(this.#options.filter))?.sequence ?? 0;
   }
 
-  async #assertKept(received: number): Promise<void> {
-    await this.#floor.assertKept(Math.max(received, this.#options.settled));
+  async #assertNotCompacted(received: number): Promise<void> {
+    await this.#watermark.assertNotCompacted(Math.max(received, this.#options.acceptedDeletes));
   }
 
   async #assertSame(): Promise<void> {
-    await this.#assertKept(this.#received);
+    await this.#assertNotCompacted(this.#received);
     if (this.#received === 0) return;
     const { state } = await this.#client.info();
     if (state.last_seq < this.#received) throw new CompactedError(this.#received, state.last_seq);
     if (this.#receivedTime === undefined) return;
-    const message = await this.#client.at(this.#received);
+    const message = await this.#client.messageAt(this.#received);
     if (message !== undefined && message.time !== this.#receivedTime)
       throw new CompactedError(this.#received, state.last_seq);
   }
 }
 
-/** What another reader may get over: everything but an answer of the store itself. */
+/** True when another consumer may succeed: everything except a response of the stream itself. */
 function isInterruption(error: unknown): boolean {
-  if (error instanceof ReaderLostError || isStreamMissing(error)) return true;
+  if (error instanceof ConsumerLostError || isStreamMissing(error)) return true;
   if (isStorageError(error)) return error.code === 'Unavailable';
   return isTransient(error) || (error instanceof Error && error.name === 'NatsError');
 }

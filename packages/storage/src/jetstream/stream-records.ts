@@ -3,35 +3,35 @@ import { deflateRaw, inflateRawSync } from 'node:zlib';
 import type { StorageEvent } from '../interface.ts';
 import type { StoredMessage } from './stream-client.ts';
 
-/** What a message says of its key, in headers, so that the body is the value and nothing else. */
-const bornHeader = 'Multiplane-Born';
-const removedHeader = 'Multiplane-Removed';
-/** The body is the value, deflated. */
+/** Headers with the state of a key, so that the body is only the value. */
+const createRevisionHeader = 'Multiplane-Born';
+const tombstoneHeader = 'Multiplane-Removed';
+/** The body is the deflated value. */
 const deflatedHeader = 'Multiplane-Deflated';
-/** No value is larger than this, whatever a body says. */
-const longestValue = 16 << 20;
+/** Limit of an inflated value. */
+const maxValueBytes = 16 << 20;
 
-/** A message as the state of a key. */
+/** The state of a key according to a message. */
 export interface StreamRecord {
-  /** The body is no value: the key was removed by this message. */
+  /** The message is a tombstone: it deleted the key and has no value. */
   readonly removed: boolean;
-  /** The sequence of the message that made the key; of a removal: its own. */
-  readonly born: number;
+  /** Sequence of the message that created the key; of a tombstone: its own. */
+  readonly createRevision: number;
 }
 
-/** Headers of a write; `born` 0: the write makes the key. */
-export function recordHeaders({ removed, born }: StreamRecord): Record<string, string> {
-  if (removed) return { [removedHeader]: '1' };
-  return born === 0 ? {} : { [bornHeader]: String(born) };
+/** Headers of a write; `createRevision` 0: the write creates the key. */
+export function recordHeaders({ removed, createRevision }: StreamRecord): Record<string, string> {
+  if (removed) return { [tombstoneHeader]: '1' };
+  return createRevision === 0 ? {} : { [createRevisionHeader]: String(createRevision) };
 }
 
 export function recordOf(message: Pick<StoredMessage, 'header' | 'sequence'>): StreamRecord {
-  if (message.header(removedHeader) !== '') return { removed: true, born: message.sequence };
-  const born = message.header(bornHeader);
-  return { removed: false, born: born === '' ? message.sequence : Number(born) };
+  if (message.header(tombstoneHeader) !== '') return { removed: true, createRevision: message.sequence };
+  const createRevision = message.header(createRevisionHeader);
+  return { removed: false, createRevision: createRevision === '' ? message.sequence : Number(createRevision) };
 }
 
-/** A value as a body, deflated when it is larger than messages may be; undefined: it does not fit. */
+/** The body of a value, deflated when it is over the limit; undefined when it still does not fit. */
 export async function bodyOf(
   value: Buffer,
   limit: number,
@@ -42,13 +42,13 @@ export async function bodyOf(
 }
 
 export function valueOf({ header, data }: Pick<StoredMessage, 'header' | 'data'>): Buffer {
-  return header(deflatedHeader) === '' ? data : inflateRawSync(data, { maxOutputLength: longestValue });
+  return header(deflatedHeader) === '' ? data : inflateRawSync(data, { maxOutputLength: maxValueBytes });
 }
 
-/** The change that a message is. */
+/** The change of a message. */
 export function eventOf(key: string, message: StoredMessage): StorageEvent {
   const { sequence: revision } = message;
-  const { removed, born } = recordOf(message);
+  const { removed, createRevision } = recordOf(message);
   if (removed) return { type: 'delete', key, value: undefined, revision, created: false };
-  return { type: 'put', key, value: valueOf(message), revision, created: born === revision, born };
+  return { type: 'put', key, value: valueOf(message), revision, created: createRevision === revision, createRevision };
 }

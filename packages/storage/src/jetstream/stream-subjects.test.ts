@@ -18,7 +18,7 @@ describe('subjects of keys', () => {
     expect(subjects.decode(subject)).toBe(key);
   });
 
-  test('any text comes back, and no token means anything to NATS', () => {
+  test('arbitrary text is mapped reversibly, and no token has a meaning in NATS', () => {
     const part = fc
       .string({ unit: 'binary', maxLength: 30 })
       .filter((text) => text.isWellFormed() && !text.includes('/'));
@@ -42,14 +42,14 @@ describe('subjects of keys', () => {
     ['/cache/g/r/customresources/s/c/', 'multiplane.cache.s.g.r.customresources.c.>'],
     ['/cache/g/r/customresources/s/c/ns/', 'multiplane.cache.s.g.r.customresources.c.>'],
     ['/registry/', 'multiplane.cache.=key.=.registry.>'],
-  ])('the filter of %s covers what lies below', (prefix, filter) => expect(subjects.filter(prefix)).toBe(filter));
+  ])('the filter of %s matches the keys below it', (prefix, filter) => expect(subjects.filter(prefix)).toBe(filter));
 
-  test('what the stream keeps for itself is no key', () => {
-    expect(subjects.decode(subjects.floor)).toBeUndefined();
+  test('internal subjects map to no key', () => {
+    expect(subjects.decode(subjects.watermark)).toBeUndefined();
     expect(subjects.decode('elsewhere.a.b')).toBeUndefined();
   });
 
-  test('a key that is none of a replicated object is refused, one too long as well', () => {
+  test('an invalid key of a cached object is refused, and a key that is too long', () => {
     expect(() => subjects.encode('/cache/a/b')).toThrow(TypeError);
     let failure: unknown;
     try {

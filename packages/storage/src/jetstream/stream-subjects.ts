@@ -1,41 +1,41 @@
 import { cachePrefix, parseCacheKey } from '../cache-keys.ts';
 import { ValueTooLargeError } from '../errors.ts';
 
-/** Stands for a namespace that is empty; no namespace contains it. */
+/** Token of an empty namespace. */
 const emptyToken = '=';
-/** First token of keys that are not of replicated objects; no shard is called so. */
+/** First token of keys outside of `/cache/`; not a valid shard name. */
 const plainToken = '=key';
-/** What a NATS server takes in one protocol line, less its other parts. */
+/** Limit of a NATS protocol line, minus its other parts. */
 const maxSubjectLength = 3800;
 
 /**
- * Between keys and subjects (architecture, "The way of a replicated object"):
+ * Maps keys to subjects:
  *
  *   /cache/<group>/<resource>/<identity>/<shard>/<cluster>/[<namespace>/]<name>
  *   <prefix>.<shard>.<group>.<resource>.<identity>.<cluster>.<namespace|=>.<name>
  *
- * so that one shard, and one resource of all shards, is one filter. Other keys keep their order behind `=key`. Each token
- * is escaped (`=2E` for a dot, byte by byte): Kubernetes names contain dots, and dots, blanks, `*` and `>` mean something in a
- * subject. The escaping loses nothing, so a subject is enough to know the key.
+ * so that the objects of one shard, and of one resource of all shards, are one filter. Other keys keep their order after
+ * `=key`. Each token is escaped byte by byte (`=2E` for a dot): Kubernetes names contain dots, and dots, spaces, `*` and
+ * `>` have a meaning in subjects. The mapping is reversible.
  */
 export class StreamSubjects {
   readonly #prefix: string;
-  /** Everything in the stream. */
+  /** Matches all subjects of the stream. */
   readonly all: string;
-  /** Where the stream keeps what it has forgotten; no key has it. */
-  readonly floor: string;
+  /** Subject of the watermark; no key maps to it. */
+  readonly watermark: string;
 
   constructor(prefix: string) {
     this.#prefix = `${prefix}.`;
     this.all = `${prefix}.>`;
-    this.floor = `${prefix}.=floor`;
+    this.watermark = `${prefix}.=floor`;
   }
 
-  /** Throws a TypeError for a key below `/cache/` that is none of a replicated object, ValueTooLargeError for one too long. */
+  /** Throws a TypeError for an invalid key below `/cache/`, ValueTooLargeError for a key that is too long. */
   encode(key: string): string {
     const parts = parseCacheKey(key);
     if (parts === undefined && key.startsWith(cachePrefix))
-      throw new TypeError(`not a key of a replicated object: ${key}`);
+      throw new TypeError(`invalid key of a cached object: ${key}`);
     const tokens =
       parts === undefined
         ? [plainToken, ...key.split('/').map(escape)]
@@ -53,9 +53,9 @@ export class StreamSubjects {
     return subject;
   }
 
-  /** The key of a subject; undefined for what the stream keeps for itself. */
+  /** The key of a subject; undefined for internal subjects. */
   decode(subject: string): string | undefined {
-    if (subject === this.floor || !subject.startsWith(this.#prefix)) return undefined;
+    if (subject === this.watermark || !subject.startsWith(this.#prefix)) return undefined;
     const tokens = subject.slice(this.#prefix.length).split('.');
     if (tokens[0] === plainToken) return tokens.slice(1).map(unescape).join('/');
     if (tokens.length !== 7) return undefined;
@@ -72,7 +72,7 @@ export class StreamSubjects {
     return `${cachePrefix}${group}/${resource}/${identity}/${shard}/${cluster}/${inner}${name}`;
   }
 
-  /** A filter that covers everything below a key prefix, and perhaps more. */
+  /** A filter that matches all keys with a prefix, and possibly others. */
   filter(prefix: string): string {
     const segments = prefix.split('/').slice(0, -1);
     if (!prefix.startsWith(cachePrefix)) {

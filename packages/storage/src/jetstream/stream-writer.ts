@@ -7,19 +7,19 @@ import {
 } from '../errors.ts';
 import type { StoredMessage, StreamClient } from './stream-client.ts';
 import { classifyWrite } from './stream-errors.ts';
-import type { StreamFloor } from './stream-floor.ts';
+import type { CompactionWatermark } from './compaction-watermark.ts';
 import { bodyOf, recordHeaders, recordOf, type StreamRecord } from './stream-records.ts';
 import type { StreamSubjects } from './stream-subjects.ts';
 
 export interface StreamWriterOptions {
   readonly maxValueBytes: number;
-  /** Tries of one write, under one name, until it is known what became of it. */
+  /** Maximum number of attempts of a write with one message id, until its outcome is known. */
   readonly attempts: number;
 }
 
-/** Sequences of values that are known without asking. */
-const rememberedValues = 10_000;
-/** Headers and subject of a message, at most. */
+/** Maximum size of the cache of create revisions. */
+const maxCreateRevisions = 10_000;
+/** Upper estimate of the headers and the subject of a message. */
 const overheadBytes = 8 * 1024;
 
 /** The subject has another last sequence. */
@@ -30,73 +30,81 @@ interface Refusal {
 /**
  * Compare-and-set on the last sequence of a subject.
  *
- * A key is absent when its subject has no message, or a tombstone: then the tombstone's sequence is what a create must
- * name. The other way round a tombstone's sequence must not pass for that of a value, so an update first knows that its
- * expectation is a value, and takes over from it when the key was born.
- *
- * A write without an answer is sent again under the same name (`Nats-Msg-Id`). NATS remembers names for two minutes, also
- * over a restart, and answers a known one with the sequence it has; the name is looked at before the expectation. When
- * the write is refused instead, what stands there may have its name; otherwise it may have come and been replaced, and
- * nobody knows.
+ *   create   a key does not exist when its subject has no message or a tombstone; then the create must expect the sequence
+ *            of the tombstone
+ *   update   must not accept the sequence of a tombstone, so it first verifies that the expected sequence is a value; the
+ *            new message takes over its create revision
+ *   retry    a write without a response is sent again with the same `Nats-Msg-Id`. NATS remembers ids for two minutes, also
+ *            across restarts, and responds to a known id with its sequence; it checks the id before the expected sequence.
+ *            When the retry is refused, the current message may have our id; otherwise ours may have been stored and
+ *            replaced: the outcome is unknown.
  */
 export class StreamWriter {
   readonly #options: StreamWriterOptions;
   readonly #client: StreamClient;
-  readonly #floor: StreamFloor;
+  readonly #watermark: CompactionWatermark;
   readonly #subjects: StreamSubjects;
-  /** By the sequence of a value, oldest first: when its key was born. */
-  readonly #born = new Map<number, number>();
+  /** Create revision of a key by the sequence of its value, oldest first. */
+  readonly #createRevisions = new Map<number, number>();
 
   constructor(
     options: StreamWriterOptions,
-    modules: { readonly client: StreamClient; readonly floor: StreamFloor; readonly subjects: StreamSubjects },
+    modules: {
+      readonly client: StreamClient;
+      readonly watermark: CompactionWatermark;
+      readonly subjects: StreamSubjects;
+    },
   ) {
     this.#options = options;
     this.#client = modules.client;
-    this.#floor = modules.floor;
+    this.#watermark = modules.watermark;
     this.#subjects = modules.subjects;
   }
 
   async create(key: string, value: Buffer): Promise<number> {
     for (let expected = 0; ;) {
-      const result = await this.#send(key, value, expected, { removed: false, born: 0 });
+      const result = await this.#send(key, value, expected, { removed: false, createRevision: 0 });
       if (typeof result === 'number') return this.#remember(result, result);
       const { current } = result;
       if (current !== undefined && !recordOf(current).removed) throw new KeyExistsError(key);
-      // A tombstone that was swept in this moment leaves nothing to be named.
+      // When the tombstone was swept meanwhile, the subject has no sequence to expect.
       expected = current?.sequence ?? 0;
     }
   }
 
   async update(key: string, value: Buffer, expected: number): Promise<number> {
-    const born = await this.#bornOf(key, expected);
-    const sequence = this.#sequenceOr(key, expected, await this.#send(key, value, expected, { removed: false, born }));
-    this.#born.delete(expected);
-    return this.#remember(sequence, born);
+    const createRevision = await this.#createRevisionOf(key, expected);
+    const sequence = this.#sequenceOr(
+      key,
+      expected,
+      await this.#send(key, value, expected, { removed: false, createRevision }),
+    );
+    this.#createRevisions.delete(expected);
+    return this.#remember(sequence, createRevision);
   }
 
   async delete(key: string, expected: number): Promise<number> {
-    const born = await this.#bornOf(key, expected);
-    const result = await this.#send(key, Buffer.alloc(0), expected, { removed: true, born });
-    this.#born.delete(expected);
+    const createRevision = await this.#createRevisionOf(key, expected);
+    const result = await this.#send(key, Buffer.alloc(0), expected, { removed: true, createRevision });
+    this.#createRevisions.delete(expected);
     return this.#sequenceOr(key, expected, result);
   }
 
-  /** Tells of a value that was read, so that a write that follows need not ask. */
-  seen(sequence: number, born: number): void {
-    this.#remember(sequence, born);
+  /** Records a value that was read, so that a following write need not read it again. */
+  noteCreateRevision(sequence: number, createRevision: number): void {
+    this.#remember(sequence, createRevision);
   }
 
-  /** When the key was born whose value has this sequence. Throws RevisionConflictError when it has none of it. */
-  async #bornOf(key: string, sequence: number): Promise<number> {
-    const known = this.#born.get(sequence);
+  /** Create revision of the key whose value has this sequence. Throws RevisionConflictError when it has another one. */
+  async #createRevisionOf(key: string, sequence: number): Promise<number> {
+    const known = this.#createRevisions.get(sequence);
     if (known !== undefined) return known;
     const subject = this.#subjects.encode(key);
     const current = await this.#last(subject);
     const record = current && recordOf(current);
     if (current?.sequence !== sequence || record?.removed !== false)
       throw new RevisionConflictError(key, sequence, record?.removed === false ? current?.sequence : undefined);
-    return record.born;
+    return record.createRevision;
   }
 
   #sequenceOr(key: string, expected: number, result: number | Refusal): number {
@@ -118,7 +126,7 @@ export class StreamWriter {
       ...recordHeaders(record),
       ...body.headers,
     };
-    let unanswered: unknown;
+    let lostResponse: unknown;
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#client.publish({ subject, data, headers });
@@ -126,16 +134,16 @@ export class StreamWriter {
         this.#client.assertOpen();
         const failure = classifyWrite(error, key);
         if (failure.kind === 'refused') {
-          if (unanswered !== undefined) throw new OutcomeUnknownError(key, unanswered);
+          if (lostResponse !== undefined) throw new OutcomeUnknownError(key, lostResponse);
           throw failure.error;
         }
-        if (failure.kind === 'conflict') return await this.#resolve(key, subject, id, unanswered);
-        if (failure.kind === 'unknown') unanswered = error;
+        if (failure.kind === 'conflict') return await this.#resolve(key, subject, id, lostResponse);
+        if (failure.kind === 'unknown') lostResponse = error;
         if (attempt === this.#options.attempts) {
-          if (unanswered !== undefined) throw new OutcomeUnknownError(key, unanswered);
-          throw new StorageUnavailableError('there is no stream that takes the write', error);
+          if (lostResponse !== undefined) throw new OutcomeUnknownError(key, lostResponse);
+          throw new StorageUnavailableError('no stream accepts the write', error);
         }
-        await this.#recover(key, unanswered, failure.kind === 'no-stream');
+        await this.#recover(key, lostResponse, failure.kind === 'no-stream');
       }
     }
   }
@@ -144,36 +152,37 @@ export class StreamWriter {
     return bodyOf(value, this.#client.maxMessageBytes - overheadBytes);
   }
 
-  /** Waits until the stream answers again. */
-  async #recover(key: string, unanswered: unknown, missing: boolean): Promise<void> {
+  /** Waits until the stream responds. */
+  async #recover(key: string, lostResponse: unknown, missing: boolean): Promise<void> {
     try {
-      if (missing) await this.#floor.ensure();
+      if (missing) await this.#watermark.ensure();
       else await this.#client.info();
     } catch (error) {
-      if (unanswered !== undefined) throw new OutcomeUnknownError(key, unanswered);
+      if (lostResponse !== undefined) throw new OutcomeUnknownError(key, lostResponse);
       throw error;
     }
   }
 
-  async #resolve(key: string, subject: string, id: string, unanswered: unknown): Promise<number | Refusal> {
+  async #resolve(key: string, subject: string, id: string, lostResponse: unknown): Promise<number | Refusal> {
     let current: StoredMessage | undefined;
     try {
       current = await this.#last(subject);
     } catch (error) {
-      throw new OutcomeUnknownError(key, unanswered ?? error);
+      throw new OutcomeUnknownError(key, lostResponse ?? error);
     }
     if (current?.header('Nats-Msg-Id') === id) return current.sequence;
-    if (unanswered !== undefined) throw new OutcomeUnknownError(key, unanswered);
+    if (lostResponse !== undefined) throw new OutcomeUnknownError(key, lostResponse);
     return { current };
   }
 
   #last(subject: string): Promise<StoredMessage | undefined> {
-    return this.#floor.during(() => this.#client.last(subject));
+    return this.#watermark.withStream(() => this.#client.lastMessage(subject));
   }
 
-  #remember(sequence: number, born: number): number {
-    this.#born.set(sequence, born);
-    if (this.#born.size > rememberedValues) this.#born.delete(this.#born.keys().next().value as number);
+  #remember(sequence: number, createRevision: number): number {
+    this.#createRevisions.set(sequence, createRevision);
+    if (this.#createRevisions.size > maxCreateRevisions)
+      this.#createRevisions.delete(this.#createRevisions.keys().next().value as number);
     return sequence;
   }
 }

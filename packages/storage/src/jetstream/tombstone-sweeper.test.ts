@@ -1,22 +1,22 @@
 import { expect, test } from '@jest/globals';
-import { Interruptions } from '../interruptions.ts';
+import { WatchFailureReporter } from '../watch-failure-reporter.ts';
 import type { StreamClient } from './stream-client.ts';
-import type { StreamFloor } from './stream-floor.ts';
+import type { CompactionWatermark } from './compaction-watermark.ts';
 import { StreamSubjects } from './stream-subjects.ts';
 import { TombstoneSweeper } from './tombstone-sweeper.ts';
 
-test('sweeping that fails is told', async () => {
-  const told = Promise.withResolvers<unknown>();
+test('a failed sweep is reported', async () => {
+  const reported = Promise.withResolvers<unknown>();
   const sweeper = new TombstoneSweeper(
     { intervalMs: 1, keepMs: 1 },
     {
       client: { closed: new AbortController() } as unknown as StreamClient,
-      floor: { read: () => Promise.reject(new Error('not allowed')) } as unknown as StreamFloor,
+      watermark: { read: () => Promise.reject(new Error('not allowed')) } as unknown as CompactionWatermark,
       subjects: new StreamSubjects('s'),
-      interruptions: new Interruptions({ onInterruption: told.resolve }),
+      watchFailures: new WatchFailureReporter({ onWatchFailure: reported.resolve }),
       now: () => 0,
     },
   );
-  expect(await told.promise).toEqual(new Error('not allowed'));
+  expect(await reported.promise).toEqual(new Error('not allowed'));
   sweeper.close();
 });

@@ -1,82 +1,81 @@
 import { StreamFollower } from './stream-follower.ts';
-import type { Interruptions } from '../interruptions.ts';
+import type { WatchFailureReporter } from '../watch-failure-reporter.ts';
 import type { StreamClient } from './stream-client.ts';
-import type { Floor, StreamFloor } from './stream-floor.ts';
+import type { Watermark, CompactionWatermark } from './compaction-watermark.ts';
 import { recordOf } from './stream-records.ts';
 import type { StreamSubjects } from './stream-subjects.ts';
 
 export interface TombstoneSweeperOptions {
-  /** Between two looks; 0: somebody else sweeps. */
+  /** Milliseconds between sweeps; 0: another component sweeps. */
   readonly intervalMs: number;
-  /** How long a tombstone stands at least. */
+  /** Milliseconds for which a tombstone is kept at least. */
   readonly keepMs: number;
 }
 
-/** Tombstones removed in one turn at most; the next turn goes on. */
-const tombstonesPerTurn = 20_000;
-/** Readers in a row that bring nothing; the next turn looks again. */
+/** Maximum number of tombstones per sweep; the next sweep continues. */
+const tombstonesPerSweep = 20_000;
+/** Consecutive consumers without a message before a sweep gives up. */
 const attempts = 3;
-/** Removals under way at the same time. */
+/** Concurrent removals. */
 const parallel = 32;
 
 /**
- * Removes tombstones that everybody has had time to see, as the only one of however many processes share the stream.
+ * Removes tombstones that all readers have had time to see; of all processes that share a stream, one sweeps at a time.
  *
- *   1. look     headers of everything above `swept`, up to what is too young, for tombstones
- *   2. raise    the floor to the last of them, by compare-and-set: who fails has been overtaken and stops. From now on
- *               nobody continues a watch from below.
- *   3. remove   each by its sequence, so a key that has come back is not touched
- *   4. settle   `swept` becomes the place where the look ended. A sweeper that died before this is followed by one that
- *               looks again.
+ *   1. scan    the headers of all messages after `swept` that are old enough, for tombstones
+ *   2. raise   the watermark to the last of them, by compare-and-set: a process that fails stops. From now on no watch can
+ *              resume from below.
+ *   3. remove  each tombstone by its sequence, so that a key that was created again is not affected
+ *   4. settle  set `swept` to the end of the scan. After a crash before this step the next sweep scans again.
  */
 export class TombstoneSweeper {
   readonly #options: TombstoneSweeperOptions;
   readonly #client: StreamClient;
-  readonly #floor: StreamFloor;
+  readonly #watermark: CompactionWatermark;
   readonly #subjects: StreamSubjects;
-  readonly #interruptions: Interruptions;
+  readonly #watchFailures: WatchFailureReporter;
   readonly #now: () => number;
-  /** No further turns. */
+  /** Stops the periodic sweeps. */
   readonly close: () => void;
 
   constructor(
     options: TombstoneSweeperOptions,
     modules: {
       readonly client: StreamClient;
-      readonly floor: StreamFloor;
+      readonly watermark: CompactionWatermark;
       readonly subjects: StreamSubjects;
-      readonly interruptions: Interruptions;
+      readonly watchFailures: WatchFailureReporter;
       readonly now: () => number;
     },
   ) {
     this.#options = options;
     this.#client = modules.client;
-    this.#floor = modules.floor;
+    this.#watermark = modules.watermark;
     this.#subjects = modules.subjects;
-    this.#interruptions = modules.interruptions;
+    this.#watchFailures = modules.watchFailures;
     this.#now = modules.now;
-    this.close = modules.interruptions.everyInterval(
+    this.close = modules.watchFailures.runPeriodically(
       options.intervalMs,
-      () => this.turn(),
+      () => this.sweepOnce(),
       modules.client.closed.signal,
     );
   }
 
-  /** One turn; returns how many tombstones it removed. */
-  async turn(): Promise<number> {
-    const known = await this.#floor.read();
+  /** Returns the number of removed tombstones. */
+  async sweepOnce(): Promise<number> {
+    const known = await this.#watermark.read();
     if (this.#now() - known.time < this.#options.intervalMs) return 0;
-    const { tombstones, end } = await this.#look(known);
+    const { tombstones, end } = await this.#scan(known);
     if (end === known.swept) return 0;
-    const floor = Math.max(known.floor, tombstones.at(-1) ?? 0);
-    if (tombstones.length > 0 && !(await this.#floor.write(known, { floor, swept: known.swept }))) return 0;
+    const compacted = Math.max(known.compacted, tombstones.at(-1) ?? 0);
+    if (tombstones.length > 0 && !(await this.#watermark.write(known, { compacted, swept: known.swept }))) return 0;
     let removed = 0;
     for (let i = 0; i < tombstones.length; i += parallel) {
       const results = await Promise.all(tombstones.slice(i, i + parallel).map((sequence) => this.#remove(sequence)));
       removed += results.filter(Boolean).length;
     }
-    const raised = await this.#floor.read();
-    await this.#floor.write(raised, { floor: raised.floor, swept: Math.max(raised.swept, end) });
+    const raised = await this.#watermark.read();
+    await this.#watermark.write(raised, { compacted: raised.compacted, swept: Math.max(raised.swept, end) });
     return removed;
   }
 
@@ -84,8 +83,11 @@ export class TombstoneSweeper {
     return this.#client.read(() => this.#client.remove(sequence));
   }
 
-  /** Tombstones from `swept` on that are old enough, and up to where that is all of them. */
-  async #look({ swept, floor }: Floor): Promise<{ readonly tombstones: readonly number[]; readonly end: number }> {
+  /** The expired tombstones after `swept`, and the sequence up to which these are all. */
+  async #scan({
+    swept,
+    compacted,
+  }: Watermark): Promise<{ readonly tombstones: readonly number[]; readonly end: number }> {
     const oldest = this.#now() - this.#options.keepMs;
     const tombstones: number[] = [];
     let end = swept;
@@ -94,20 +96,20 @@ export class TombstoneSweeper {
     const follower = new StreamFollower(
       {
         after: swept,
-        settled: floor,
+        acceptedDeletes: compacted,
         filter: this.#subjects.all,
         target: state.last_seq,
         headersOnly: true,
         attempts,
         signal,
       },
-      { client: this.#client, floor: this.#floor, interruptions: this.#interruptions },
+      { client: this.#client, watermark: this.#watermark, watchFailures: this.#watchFailures },
     );
     for await (const { messages, complete } of follower.batches()) {
       for (const message of messages) {
-        if (message.time > oldest || tombstones.length === tombstonesPerTurn) return { tombstones, end };
-        // The floor moves on with every turn: alone it is no reason for one.
-        if (message.subject !== this.#subjects.floor) end = message.sequence;
+        if (message.time > oldest || tombstones.length === tombstonesPerSweep) return { tombstones, end };
+        // The watermark message is rewritten by every sweep: it alone must not cause one.
+        if (message.subject !== this.#subjects.watermark) end = message.sequence;
         if (recordOf(message).removed) tombstones.push(message.sequence);
       }
       if (complete) break;

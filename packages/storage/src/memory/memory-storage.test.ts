@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { storageConformance } from '../conformance/index.ts';
+import { storageConformance } from '../../test/conformance/index.ts';
 import { MemoryStorage } from './memory-storage.ts';
 
 storageConformance('memory', async () => new MemoryStorage({ expiryIntervalMs: 50 }), { modelRuns: 300 });

@@ -1,3 +1,4 @@
+import type { LocalRevisionStorage } from '../capabilities/local-revision.ts';
 import {
   CompactedError,
   FutureRevisionError,
@@ -9,7 +10,6 @@ import {
 import type {
   ListOptions,
   ListResult,
-  Storage,
   StorageEvent,
   StoredValue,
   WatchBatch,
@@ -17,39 +17,39 @@ import type {
   WriteOptions,
 } from '../interface.ts';
 import { compareKeys, lowerBound } from '../key-order.ts';
-import { Signal } from '../signal.ts';
+import { ConditionVariable } from '../condition-variable.ts';
 
 export interface MemoryStorageOptions {
   /** Milliseconds since the epoch; for key expiry. */
   readonly now?: () => number;
-  /** How often keys past their time are looked for; 0: only when {@link MemoryStorage.expire} is called. */
+  /** Milliseconds between checks for expired keys; 0: only {@link MemoryStorage.expire} deletes them. */
   readonly expiryIntervalMs?: number;
 }
 
-/** Events handed over in one batch at most, so that a long catch-up gives way to others. */
+/** Maximum number of events in one batch, so that a long catch-up yields. */
 const batchLimit = 1000;
 
-/** What etcd takes unless told otherwise. */
+/** The default limit of etcd. */
 const maxValueBytes = 1.5 * 2 ** 20;
 
-/** A value and the revisions between which it was the current one. */
+/** A value that was current in the revisions [revision, end). */
 interface Version extends StoredValue {
-  /** Revision that replaced or removed it. */
+  /** Revision that replaced or deleted it. */
   end: number;
 }
 
 /**
- * The reference: the whole contract in the simplest way, for tests and for comparing others with.
+ * The simplest implementation of the whole contract, for tests and as a model for other backends.
  *
  * Every version of every key is kept until it is compacted: `versions` by key, oldest first, each valid in
- * [revision, end). The log holds one event per revision from `oldest + 1` on without gaps, so the event of revision r
- * stands at index r − oldest − 1 and a watcher is nothing but a number.
+ * [revision, end). The log has one event per revision after `oldest` without gaps, so the event of revision r has the index
+ * r − oldest − 1, and the position of a watch is a revision.
  */
-export class MemoryStorage implements Storage {
+export class MemoryStorage implements LocalRevisionStorage {
   readonly #versions = new Map<string, Version[]>();
   readonly #keys: string[] = [];
   readonly #expiry = new Map<string, number>();
-  readonly #changed = new Signal();
+  readonly #changed = new ConditionVariable();
   readonly #closed = new AbortController();
   readonly #now: () => number;
   readonly #timer: NodeJS.Timeout | undefined;
@@ -141,7 +141,7 @@ export class MemoryStorage implements Storage {
       else if (this.#versions.delete(event.key)) this.#keys.splice(this.#position(event.key), 1);
     }
     this.#oldest = revision;
-    this.#changed.notify();
+    this.#changed.notifyAll();
   }
 
   async check(): Promise<void> {
@@ -153,7 +153,7 @@ export class MemoryStorage implements Storage {
     this.#closed.abort();
   }
 
-  /** Removes the keys whose time is over; runs by itself unless the interval is 0. */
+  /** Deletes expired keys; runs periodically unless the interval is 0. */
   expire(): void {
     const now = this.#now();
     for (const [key, at] of this.#expiry) if (at <= now) this.#remove(key);
@@ -191,7 +191,7 @@ export class MemoryStorage implements Storage {
 
   #publish(event: StorageEvent): void {
     this.#log.push(event);
-    this.#changed.notify();
+    this.#changed.notifyAll();
   }
 
   #current(key: string): StoredValue | undefined {

@@ -6,28 +6,28 @@ import type {
   WatchBatch,
   WatchOptions,
   WriteOptions,
-} from '../interface.ts';
-import { MemoryStorage } from '../memory/memory-storage.ts';
-import { Signal } from '../signal.ts';
+} from '../../src/interface.ts';
+import { MemoryStorage } from '../../src/memory/memory-storage.ts';
+import { ConditionVariable } from '../../src/condition-variable.ts';
 
 /**
- * TEST ONLY: a store in memory with switches for what backends do on bad days. Unlike memory it does not tell its
- * revision without asking, unless `local` is set.
+ * TEST ONLY: a store in memory with switches for failures of backends. Unlike memory it has no local revision, unless
+ * `local` is set.
  */
 export class ScriptedBackend implements Storage {
   readonly store: MemoryStorage;
   /** Behaves as a store with one writer process. */
   local = false;
-  /** Asked before each question; a test makes it wait or throw. */
-  beforeQuestion: () => Promise<void> = async () => undefined;
+  /** Called before each request for the current revision; a test makes it wait or throw. */
+  beforeCurrentRevision: () => Promise<void> = async () => undefined;
   beforeList: (options: ListOptions) => Promise<void> = async () => undefined;
-  /** What the watch does to each batch on its way; a test holds it back, doubles it, throws. */
+  /** Transforms each batch of the watch; a test delays it, repeats it, or throws. */
   onBatch: (batch: WatchBatch) => Promise<readonly WatchBatch[]> = async (batch) => [batch];
-  /** Told when a watch begins; a test may throw. */
+  /** Called when a watch starts; a test may throw. */
   onWatch: (after: number) => void = () => undefined;
-  questions = 0;
+  revisionRequests = 0;
   watches = 0;
-  readonly #broken = new Signal();
+  readonly #broken = new ConditionVariable();
   #breakWith = new Error('nothing is broken');
 
   constructor(expiryIntervalMs = 0) {
@@ -38,10 +38,10 @@ export class ScriptedBackend implements Storage {
     return this.local ? this.store.localRevision : undefined;
   }
 
-  /** Ends all present watches with an error. */
+  /** Ends all watches with an error. */
   breakWatches(error: Error): void {
     this.#breakWith = error;
-    this.#broken.notify();
+    this.#broken.notifyAll();
   }
 
   get(key: string): Promise<StoredValue | undefined> {
@@ -78,8 +78,8 @@ export class ScriptedBackend implements Storage {
   }
 
   async currentRevision(): Promise<number> {
-    this.questions++;
-    await this.beforeQuestion();
+    this.revisionRequests++;
+    await this.beforeCurrentRevision();
     return await this.store.currentRevision();
   }
 

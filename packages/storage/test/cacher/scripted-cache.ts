@@ -1,28 +1,28 @@
-import { FakeClock } from '@multiplane/component-base';
 import { afterEach } from '@jest/globals';
-import type { CacheEvent } from '../watch-cache-interface.ts';
-import { type WatchCacheOptions, openWatchCache } from './open-watch-cache.ts';
+import type { CacheEvent } from '../../src/watch-cache-interface.ts';
+import { type WatchCacheOptions, openWatchCache } from '../../src/cacher/open-watch-cache.ts';
 import { ScriptedBackend } from './scripted-backend.ts';
-import type { BackedWatchCache } from './watch-cache.ts';
+import type { BackedWatchCache } from '../../src/cacher/watch-cache.ts';
+import { FakeClock } from '@multiplane/testing';
 
 export const maps = '/registry/core/configmaps/';
 export const secrets = '/registry/core/secrets/';
 export const bytes = (text: string): Buffer => Buffer.from(text);
 
-/** TEST ONLY: a cache before a backend that a test directs. */
+/** TEST ONLY: a cache over a scripted backend. */
 export interface ScriptedCache {
   readonly backend: ScriptedBackend;
   readonly cache: BackedWatchCache;
   readonly clock: FakeClock;
   readonly errors: string[];
-  /** Writes and waits until the cache has it. */
+  /** Writes and waits until the cache has the write. */
   readonly put: (key: string, text?: string) => Promise<number>;
   readonly remove: (key: string) => Promise<number>;
 }
 
 type SetUp = (options?: WatchCacheOptions, backend?: ScriptedBackend) => ScriptedCache;
 
-/** Makes caches for the tests of a suite, and closes them behind each. */
+/** Creates caches for the tests of a suite and closes them after each test. */
 export function scriptedCaches(): SetUp {
   const open: BackedWatchCache[] = [];
   afterEach(async () => {
@@ -64,7 +64,7 @@ function scriptedCache(options: WatchCacheOptions, backend: ScriptedBackend): Sc
   };
 }
 
-/** A subscription that writes down what it is told. */
+/** A subscription that records its events. */
 export function follow(
   cache: BackedWatchCache,
   scope: string,

@@ -16,7 +16,7 @@ export function compactionConformance(makeStore: MakeStore, without: Limits): vo
     const subject = useSubject(makeStore);
     if (without.history === undefined) keptHistory(subject);
 
-    test('a watch that has seen everything is not disturbed', async () => {
+    test('a watch that has received everything continues', async () => {
       const start = await subject.store.currentRevision();
       const watching = new Watching(subject.store, prefix, start).start();
       for (let i = 0; i < 5; i++) {
@@ -28,7 +28,7 @@ export function compactionConformance(makeStore: MakeStore, without: Limits): vo
       await watching.stop();
     });
 
-    test('R8: a removal at the compacted revision is delivered or the watch is refused, never skipped', async () => {
+    test('a delete at the compacted revision is delivered or the watch is refused, never skipped', async () => {
       const created = await put(subject.store, `${prefix}a`, '1');
       const removed = await remove(subject.store, `${prefix}a`);
       const last = await put(subject.store, `${prefix}b`, '1');
@@ -40,7 +40,7 @@ export function compactionConformance(makeStore: MakeStore, without: Limits): vo
       expect(watching.events).toEqual([]);
     });
 
-    test('compacting the same or an older revision again changes nothing, one that lies ahead is refused', async () => {
+    test('compacting the same or an older revision changes nothing, a future one is refused', async () => {
       const first = await put(subject.store, `${prefix}a`, '1');
       const second = await put(subject.store, `${prefix}a`, '2');
       await subject.store.compact(second);
@@ -54,7 +54,7 @@ export function compactionConformance(makeStore: MakeStore, without: Limits): vo
       expect((await subject.store.get(`${prefix}a`))?.revision).toBe(second);
     });
 
-    test('revisions go on after everything was removed and compacted', async () => {
+    test('revisions continue after everything was deleted and compacted', async () => {
       await put(subject.store, `${prefix}a`, '1');
       const removed = await remove(subject.store, `${prefix}a`);
       await subject.store.compact(removed);
@@ -66,9 +66,9 @@ export function compactionConformance(makeStore: MakeStore, without: Limits): vo
   });
 }
 
-/** What is left of a history that was cut. */
+/** The history after a compaction. */
 function keptHistory(subject: Subject): void {
-  test('R9: older states are refused, the compacted one and newer ones are exact', async () => {
+  test('states before the compacted revision are refused, it and newer ones are exact', async () => {
     const old = await put(subject.store, `${prefix}a`, '1');
     const middle = await put(subject.store, `${prefix}a`, '2');
     await put(subject.store, `${prefix}b`, '1');
@@ -99,7 +99,7 @@ function keptHistory(subject: Subject): void {
     await watching.stop();
   });
 
-  test('a watch that lags behind the compaction has no gap: it gets everything or an error', async () => {
+  test('a watch that lags behind the compaction gets everything or an error, never a gap', async () => {
     const start = await put(subject.store, `${prefix}a`, 'start');
     const lagging = new Watching(subject.store, prefix, start).start();
     const revisions: number[] = [];

@@ -5,7 +5,7 @@ export function createConformance(makeStore: MakeStore): void {
   describe('create', () => {
     const subject = useSubject(makeStore);
 
-    test('each gets a revision of its own, greater than all before', async () => {
+    test('each create gets a new revision, greater than all before', async () => {
       let last = await subject.store.currentRevision();
       for (const name of ['a', 'b', 'c']) {
         const revision = await subject.store.create(prefix + name, bytes(name));
@@ -15,7 +15,7 @@ export function createConformance(makeStore: MakeStore): void {
       }
     });
 
-    test('a key that is there is refused and left alone', async () => {
+    test('an existing key is refused and not changed', async () => {
       const revision = await subject.store.create(`${prefix}a`, bytes('1'));
       await expect(subject.store.create(`${prefix}a`, bytes('2'))).rejects.toMatchObject({
         code: 'KeyExists',
@@ -25,14 +25,14 @@ export function createConformance(makeStore: MakeStore): void {
       expect(await subject.store.currentRevision()).toBe(revision);
     });
 
-    test('a removed key can be created again, with a greater revision', async () => {
+    test('a deleted key can be created again, with a greater revision', async () => {
       const first = await subject.store.create(`${prefix}a`, bytes('1'));
       const removed = await remove(subject.store, `${prefix}a`);
       const second = await subject.store.create(`${prefix}a`, bytes('2'));
       expect([first < removed, removed < second]).toEqual([true, true]);
     });
 
-    test('a value beyond the limit is refused as too large, and nothing is written', async () => {
+    test('a value over the limit is refused as too large, and nothing is written', async () => {
       const revision = await subject.store.create(`${prefix}a`, bytes('1'));
       const huge = Buffer.alloc(3 << 20, 'x');
       expect(await codeOf(subject.store.create(`${prefix}b`, huge))).toBe('ValueTooLarge');
@@ -41,7 +41,7 @@ export function createConformance(makeStore: MakeStore): void {
       expect((await subject.store.list(prefix)).items).toHaveLength(1);
     });
 
-    test('of many at once for one key exactly one wins', async () => {
+    test('of concurrent creates of one key exactly one succeeds', async () => {
       const outcomes = await Promise.all(
         Array.from({ length: 20 }, (_, i) => codeOf(subject.store.create(`${prefix}a`, bytes(String(i))))),
       );
@@ -51,7 +51,7 @@ export function createConformance(makeStore: MakeStore): void {
       expect((await subject.store.get(`${prefix}a`))?.value.toString()).toBe(String(winner));
     });
 
-    test('of many at once for different keys all win, with different revisions', async () => {
+    test('concurrent creates of different keys all succeed, with different revisions', async () => {
       const revisions = await Promise.all(
         Array.from({ length: 200 }, (_, i) => subject.store.create(`${prefix}${i}`, bytes(String(i)))),
       );

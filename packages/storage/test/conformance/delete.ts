@@ -5,7 +5,7 @@ export function deleteConformance(makeStore: MakeStore): void {
   describe('delete', () => {
     const subject = useSubject(makeStore);
 
-    test('removes what has the expected revision, with a revision of its own', async () => {
+    test('deletes a key with the expected revision and returns a new revision', async () => {
       const created = await subject.store.create(`${prefix}a`, bytes('1'));
       const removed = await subject.store.delete(`${prefix}a`, created);
       expect(removed).toBeGreaterThan(created);
@@ -14,7 +14,7 @@ export function deleteConformance(makeStore: MakeStore): void {
       expect((await subject.store.list(prefix)).items).toEqual([]);
     });
 
-    test('another revision or a missing key is refused and nothing is written', async () => {
+    test('another revision or a missing key is refused, and nothing is written', async () => {
       const first = await subject.store.create(`${prefix}a`, bytes('1'));
       const second = await subject.store.update(`${prefix}a`, bytes('2'), first);
       await expect(subject.store.delete(`${prefix}a`, first)).rejects.toMatchObject({
@@ -27,7 +27,7 @@ export function deleteConformance(makeStore: MakeStore): void {
       expect(await codeOf(subject.store.delete(`${prefix}a`, second))).toBe('RevisionConflict');
     });
 
-    test('of an update and a removal at once exactly one wins', async () => {
+    test('of a concurrent update and delete exactly one succeeds', async () => {
       for (let round = 0; round < 10; round++) {
         const key = `${prefix}${round}`;
         const created = await subject.store.create(key, bytes('1'));

@@ -1,6 +1,6 @@
-import type { Storage, StorageEvent } from '../interface.ts';
+import type { Storage, StorageEvent } from '../../src/interface.ts';
 
-/** The events of a prefix after a revision, up to another that the watch is known to reach. */
+/** The events of a prefix after a revision, up to another revision that the watch reaches. */
 export async function eventsUpTo(store: Storage, prefix: string, after: number, last: number): Promise<StorageEvent[]> {
   const events: StorageEvent[] = [];
   if (last <= after) return events;

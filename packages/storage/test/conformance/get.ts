@@ -5,13 +5,13 @@ export function getConformance(makeStore: MakeStore): void {
   describe('get', () => {
     const subject = useSubject(makeStore);
 
-    test('an unknown key is undefined, also when other keys begin with it', async () => {
+    test('an unknown key is undefined, also when it is a prefix of other keys', async () => {
       await put(subject.store, `${prefix}a/b`, 'x');
       expect(await subject.store.get(`${prefix}a`)).toBeUndefined();
       expect(await subject.store.get(`${prefix}a/`)).toBeUndefined();
     });
 
-    test('shows the last write and its revision', async () => {
+    test('returns the last write and its revision', async () => {
       const key = `${prefix}a`;
       const created = await subject.store.create(key, bytes('1'));
       expect(await subject.store.get(key)).toEqual({ key, value: bytes('1'), revision: created });
@@ -21,7 +21,7 @@ export function getConformance(makeStore: MakeStore): void {
       expect(await subject.store.get(key)).toBeUndefined();
     });
 
-    test('values come back byte for byte: empty, every byte, a megabyte', async () => {
+    test('values are returned byte for byte: empty, every byte, a megabyte', async () => {
       const values = [
         Buffer.alloc(0),
         Buffer.from(Array.from({ length: 256 }, (_, i) => i)),
@@ -43,7 +43,7 @@ export function getConformance(makeStore: MakeStore): void {
       },
     );
 
-    test('a read that begins after an acknowledged write sees it, with many going on', async () => {
+    test('a read that starts after an acknowledged write sees it, under concurrency', async () => {
       await Promise.all(
         Array.from({ length: 32 }, async (_, i) => {
           const key = `${prefix}${i}`;

@@ -14,16 +14,16 @@ import { watchConformance } from './watch.ts';
 export type { Limits, MakeStore } from './subject.ts';
 
 export interface ConformanceOptions {
-  /** Random sequences played against the model. */
+  /** Number of random sequences that are compared with the model. */
   readonly modelRuns?: number;
-  /** What the store does not have of the contract's optional parts. */
+  /** Optional parts of the contract that the store does not have. */
   readonly without?: Limits | undefined;
 }
 
 /**
- * The contract of `Storage` as tests. Call it in a test file of every backend and of the watch cache over each of them;
- * `makeStore` is called before every test and its result closed after it. Backends may share one server among tests: only
- * what is below `/registry/` must be empty, and revisions need not be dense.
+ * The contract of `Storage` as tests, for every backend and the watch cache over each of them. `makeStore` is called before
+ * every test, and its result is closed after it. Tests may share a server: only the keys below `/registry/` must be empty, and
+ * revisions need not be dense.
  */
 export function storageConformance(name: string, makeStore: MakeStore, options: ConformanceOptions = {}): void {
   describe(`storage conformance: ${name}`, () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { ListOptions, Storage } from '../interface.ts';
+import type { ListOptions, Storage } from '../../src/interface.ts';
 import {
   bytes,
   codeOf,
@@ -25,7 +25,7 @@ export function listConformance(makeStore: MakeStore, without: Limits): void {
       expect(result).toEqual({ items: [], revision: await subject.store.currentRevision(), remaining: 0 });
     });
 
-    test('shows keys, values and revisions as get does', async () => {
+    test('returns keys, values and revisions like get', async () => {
       const a = await put(subject.store, `${prefix}a`, '1');
       const b = await put(subject.store, `${prefix}b`, '2');
       const result = await subject.store.list(prefix);
@@ -36,7 +36,7 @@ export function listConformance(makeStore: MakeStore, without: Limits): void {
       expect(result.revision).toBe(b);
     });
 
-    test('is in the order of the UTF-8 bytes of the keys', async () => {
+    test('is ordered by the UTF-8 bytes of the keys', async () => {
       const ordered = ['A', 'a', 'a!', 'a/b', 'aa', 'b', 'é', '\uE000', '\uFFFD', '😀', '\u{10FFFF}'];
       for (const name of ordered.toReversed()) await put(subject.store, prefix + name, name);
       expect(await names(subject.store, prefix)).toEqual(ordered);
@@ -50,7 +50,7 @@ export function listConformance(makeStore: MakeStore, without: Limits): void {
       expect(await names(subject.store, `${prefix}c/`)).toEqual([]);
     });
 
-    test('a limit cuts, from begins inclusively, remaining counts the rest', async () => {
+    test('limit truncates, from is inclusive, remaining counts the rest', async () => {
       for (const name of ['a', 'b', 'c', 'd', 'e']) await put(subject.store, prefix + name, name);
       await put(subject.store, '/registry/core/secrets/z', 'other');
       const page = async (options: ListOptions): Promise<unknown> => {
@@ -68,13 +68,13 @@ export function listConformance(makeStore: MakeStore, without: Limits): void {
       expect(await page({ from: `${prefix}f` })).toEqual(['', 0]);
     });
 
-    test('without a count a page says only whether there is more', async () => {
+    test('without a count, remaining only shows whether there are more keys', async () => {
       for (const name of ['a', 'b', 'c', 'd']) await put(subject.store, prefix + name, name);
       const then = await subject.store.currentRevision();
       await remove(subject.store, `${prefix}d`);
       await put(subject.store, '/registry/core/secrets/z', 'other');
       const page = async (options: ListOptions): Promise<string> => {
-        const { items, remaining } = await subject.store.list(prefix, { ...options, uncounted: true });
+        const { items, remaining } = await subject.store.list(prefix, { ...options, skipRemainingCount: true });
         return items.map((item) => item.key.slice(prefix.length)).join('') + (remaining > 0 ? '…' : '');
       };
       expect(await page({ limit: 2 })).toBe('ab…');
@@ -88,7 +88,7 @@ export function listConformance(makeStore: MakeStore, without: Limits): void {
     });
 
     if (without.history === 'all') {
-      test('an older revision is refused, the present one is shown', async () => {
+      test('an older revision is refused, the current one is served', async () => {
         const older = await put(subject.store, `${prefix}a`, 'a1');
         const now = await put(subject.store, `${prefix}b`, 'b1');
         await expect(subject.store.list(prefix, { revision: older })).rejects.toMatchObject({
@@ -100,12 +100,12 @@ export function listConformance(makeStore: MakeStore, without: Limits): void {
     }
     if (without.history === undefined) historyOfLists(subject);
 
-    test('a revision that lies ahead is refused', async () => {
+    test('a future revision is refused', async () => {
       const current = await put(subject.store, `${prefix}a`, '1');
       expect(await codeOf(subject.store.list(prefix, { revision: current + 1000 }))).toBe('FutureRevision');
     });
 
-    test('thousands of keys come whole and in order', async () => {
+    test('thousands of keys are complete and in order', async () => {
       const expected = Array.from({ length: 2500 }, (_, i) => `k${String(i).padStart(5, '0')}`);
       const value = Buffer.alloc(500, 'v');
       await Promise.all(expected.map((name) => subject.store.create(prefix + name, value)));
@@ -117,7 +117,7 @@ export function listConformance(makeStore: MakeStore, without: Limits): void {
 }
 
 function historyOfLists(subject: Subject): void {
-  test('at an older revision shows the state of then: old values, what was removed, nothing newer', async () => {
+  test('at an older revision returns the state at it: old values, deleted keys, nothing newer', async () => {
     await put(subject.store, `${prefix}a`, 'a1');
     await put(subject.store, `${prefix}b`, 'b1');
     const then = await put(subject.store, `${prefix}c`, 'c1');
@@ -138,11 +138,11 @@ function historyOfLists(subject: Subject): void {
     expect(page).toMatchObject({ revision: then, remaining: 1 });
   });
 
-  test('whatever came and went since, pages of any size show the state of then', async () => {
+  test('pages of any size show the state at their revision, whatever was created and deleted since', async () => {
     const all = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((name) => prefix + name);
     const there = new Map<string, string>();
     const states: { revision: number; content: string[] }[] = [];
-    // A walk that comes back to each key at different times, so that each is there in some states and not in others.
+    // Visits each key at different times, so that each exists in some states and not in others.
     for (let step = 0; step < 60; step++) {
       const key = all[(step * step + step * 3) % all.length] as string;
       if (there.has(key) && step % 3 !== 0) {
@@ -156,7 +156,7 @@ function historyOfLists(subject: Subject): void {
       states.push({ revision, content: Array.from(there, (pair) => pair.join(' ')).sort() });
     }
     for (const { revision, content } of states) {
-      for (const [limit, uncounted] of [
+      for (const [limit, skipRemainingCount] of [
         [1, false],
         [3, true],
         [5, false],
@@ -165,18 +165,18 @@ function historyOfLists(subject: Subject): void {
         const seen: string[] = [];
         let from: string | undefined;
         for (let remaining = 1; remaining > 0;) {
-          const page = await subject.store.list(prefix, { limit, from, revision, uncounted });
+          const page = await subject.store.list(prefix, { limit, from, revision, skipRemainingCount });
           ({ remaining } = page);
           for (const { key, value } of page.items) seen.push(`${key} ${value.toString()}`);
           from = `${page.items.at(-1)?.key ?? ''}\0`;
-          if (!uncounted) expect(remaining).toBe(content.length - seen.length);
+          if (!skipRemainingCount) expect(remaining).toBe(content.length - seen.length);
         }
         expect(seen).toEqual(content);
       }
     }
   });
 
-  test('pages over one state however much changes meanwhile', async () => {
+  test('pages over one state while everything changes', async () => {
     const expected = Array.from({ length: 25 }, (_, i) => `k${String(i).padStart(2, '0')}`);
     for (const name of expected) await put(subject.store, prefix + name, 'old');
     const seen: string[] = [];

@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { ListResult, Storage, StorageEvent, StoredValue } from '../interface.ts';
-import { compareKeys } from '../key-order.ts';
+import type { ListResult, Storage, StorageEvent, StoredValue } from '../../src/interface.ts';
+import { type BulkReadStorage, supportsBulkRead } from '../../src/capabilities/bulk-read.ts';
+import { compareKeys } from '../../src/key-order.ts';
 import { bytes, codeOf, type Limits, type MakeStore, Watching, within } from './subject.ts';
 
 const base = '/registry/model/';
@@ -10,7 +11,7 @@ const scopes = [base, `${base}a/`, `${base}b/`];
 
 type Step =
   | { readonly do: 'create'; readonly key: string; readonly value: string }
-  /** `age` 0: with the right revision; else with that of so many writes before. */
+  /** `age` 0: with the current revision; otherwise with that of as many writes before. */
   | { readonly do: 'update' | 'delete'; readonly key: string; readonly value: string; readonly age: number }
   | { readonly do: 'list'; readonly scope: string; readonly limit: number; readonly from: string; readonly age: number }
   | { readonly do: 'compact'; readonly age: number };
@@ -44,7 +45,7 @@ interface ModelState {
   readonly change?: string;
 }
 
-/** The simplest thing that has the contract's behaviour: every state there ever was. */
+/** The simplest implementation: keeps every state. */
 class Model {
   readonly states: ModelState[] = [];
   oldest = 0;
@@ -55,7 +56,7 @@ class Model {
   get now(): { revision: number; state: State } {
     return this.states.at(-1) as { revision: number; state: State };
   }
-  /** The state so many writes ago. */
+  /** The state before this many writes. */
   at(age: number): { revision: number; state: State } {
     return this.states[Math.max(0, this.states.length - 1 - age)] as { revision: number; state: State };
   }
@@ -109,7 +110,7 @@ async function compareList(
   const oldest = without.history === 'all' ? await store.currentRevision() : model.oldest;
   if (step.age > 0 && revision < oldest) {
     expect(await codeOf(store.list(step.scope, options))).toBe('Compacted');
-    if (store.bulk !== undefined) expect(await codeOf(store.bulk(step.scope, revision))).toBe('Compacted');
+    if (supportsBulkRead(store)) expect(await codeOf(store.readBulk(step.scope, revision))).toBe('Compacted');
     return;
   }
   const all = [...state]
@@ -125,13 +126,12 @@ async function compareList(
   };
   expect(result).toEqual(expected);
   expect(result.revision).toBeGreaterThanOrEqual(revision);
-  if (store.bulk !== undefined)
-    expect(await atOnce(store, step.scope, revision)).toEqual(await inPages(store, step.scope, revision));
+  if (supportsBulkRead(store))
+    expect(await inBulk(store, step.scope, revision)).toEqual(await inPages(store, step.scope, revision));
 }
 
-async function atOnce(store: Storage, scope: string, revision: number): Promise<StoredValue[] | undefined> {
-  const state = await store.bulk?.(scope, revision);
-  if (state === undefined) return undefined;
+async function inBulk(store: BulkReadStorage, scope: string, revision: number): Promise<StoredValue[]> {
+  const state = await store.readBulk(scope, revision);
   const items: StoredValue[] = Array.from({ length: state.keys.length });
   for await (const batch of state.batches) {
     for (const { index, value, revision } of batch) {
@@ -145,19 +145,19 @@ async function inPages(store: Storage, scope: string, revision: number): Promise
   return (await store.list(scope, { revision })).items;
 }
 
-/** From each revision that is still there a watch must tell the rest of the story. */
+/** A watch from each kept revision must deliver the remaining changes. */
 async function compareWatches(store: Storage, model: Model, without: Limits): Promise<void> {
   const starts = model.states.filter(({ revision }) => revision >= model.oldest).slice(-8, -1);
   await Promise.all(
     starts.map(async ({ revision }) => {
       const later = model.states.filter((state) => state.revision > revision);
-      const told = without.history === undefined ? later : lastOfEachKey(later);
-      const expected = told.map((state) => state.change);
-      const end = told.at(-1)?.revision ?? revision;
+      const delivered = without.history === undefined ? later : lastOfEachKey(later);
+      const expected = delivered.map((state) => state.change);
+      const end = delivered.at(-1)?.revision ?? revision;
       const watching = await new Watching(store, base, revision).until(
         ({ batches }) => (batches.at(-1)?.revision ?? revision) >= end,
       );
-      const seen = toldOf(watching.events, without).map((event) =>
+      const seen = deliveredOf(watching.events, without).map((event) =>
         change(event.key, event.type === 'put' ? event.value?.toString() : undefined, event.created, event.revision),
       );
       expect(seen).toEqual(expected);
@@ -166,7 +166,7 @@ async function compareWatches(store: Storage, model: Model, without: Limits): Pr
   );
 }
 
-function toldOf(events: readonly StorageEvent[], without: Limits): readonly StorageEvent[] {
+function deliveredOf(events: readonly StorageEvent[], without: Limits): readonly StorageEvent[] {
   if (without.history === undefined) return events;
   return events.filter(({ key }, i) => !events.slice(i + 1).some((later) => later.key === key));
 }
@@ -178,7 +178,7 @@ function lastOfEachKey(states: readonly ModelState[]): ModelState[] {
 export function modelConformance(makeStore: MakeStore, numRuns: number, without: Limits): void {
   describe('model', () => {
     // oxlint-disable-next-line jest/expect-expect -- play and compareWatches expect
-    test('random sequences of operations behave like the simplest model, watches included', async () => {
+    test('random sequences of operations and watches behave like the model', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
           const store = await makeStore();

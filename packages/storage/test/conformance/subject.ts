@@ -1,31 +1,31 @@
 import { afterEach, beforeEach } from '@jest/globals';
-import type { Storage, StorageEvent, WatchBatch } from '../interface.ts';
+import type { Storage, StorageEvent, WatchBatch } from '../../src/interface.ts';
 
-/** Makes an empty store, or at least one whose `/registry/` is empty; `close()` must give everything back. */
+/** Creates an empty store, or one whose `/registry/` is empty; `close()` must release everything. */
 export type MakeStore = () => Promise<Storage>;
 
-/** Parts of the contract that a store may lack. What it does instead is tested as well. */
+/** Optional parts of the contract that a store does not have. Its alternative behaviour is tested as well. */
 export interface Limits {
   /**
-   * Older states, and changes that another of the same key has overtaken. A store without any keeps the last change of each
-   * key and refuses older states; a watch cache in front of one has some of them.
+   * States of older revisions, and changes that a later change of the same key replaced. A store without history keeps the
+   * last change of each key and refuses older states; a watch cache over it has some of them.
    */
   readonly history?: 'all' | 'most' | undefined;
   /** `ttlSeconds`: a store without it refuses such writes. */
   readonly expiry?: boolean | undefined;
-  /** A compaction is no write: in a store without that it takes a revision of its own. */
+  /** A compaction takes no revision; without it, it takes one. */
   readonly freeCompaction?: boolean | undefined;
 }
 
-/** What the tests of one group see: a store of their own each. */
+/** Each test of a group has a separate store. */
 export interface Subject {
   readonly store: Storage;
 }
 
-/** Long enough for a loaded machine, short enough to tell which test hangs. */
+/** Long enough for a loaded machine, short enough to find the test that hangs. */
 const patienceMs = 20_000;
 
-/** A fresh store before each test of the surrounding `describe`. */
+/** Creates a store before each test of the surrounding `describe`. */
 export function useSubject(makeStore: MakeStore): Subject {
   let store: Storage | undefined;
   beforeEach(async () => {
@@ -46,7 +46,7 @@ export function useSubject(makeStore: MakeStore): Subject {
 export const prefix = '/registry/core/configmaps/';
 export const bytes = (text: string): Buffer => Buffer.from(text);
 
-/** Creates or replaces, whatever is there. */
+/** Creates or replaces a key. */
 export async function put(store: Storage, key: string, text: string): Promise<number> {
   const current = await store.get(key);
   return current === undefined
@@ -54,14 +54,14 @@ export async function put(store: Storage, key: string, text: string): Promise<nu
     : await store.update(key, bytes(text), current.revision);
 }
 
-/** Removes a key that is there. */
+/** Deletes an existing key. */
 export async function remove(store: Storage, key: string): Promise<number> {
   const current = await store.get(key);
   if (current === undefined) throw new Error(`${key} is not there`);
   return await store.delete(key, current.revision);
 }
 
-/** A watch one can step through: `until` reads on, with everything it has read so far. */
+/** A watch that a test reads step by step and that records what it has read. */
 export class Watching {
   readonly events: StorageEvent[] = [];
   readonly batches: WatchBatch[] = [];
@@ -73,13 +73,13 @@ export class Watching {
     this.#iterator = store.watch(scope, { after, signal: this.#abort.signal })[Symbol.asyncIterator]();
   }
 
-  /** Reads batches until the condition holds; fails when the watch ends or nothing comes. */
+  /** Reads batches until the condition holds; fails when the watch ends or times out. */
   async until(condition: (watching: this) => boolean): Promise<this> {
     while (!condition(this)) if (!(await this.step())) throw new Error('the watch ended early');
     return this;
   }
 
-  /** Reads until the number of events is reached. */
+  /** Reads until this many events have arrived. */
   async count(events: number): Promise<this> {
     return await this.until(() => this.events.length >= events);
   }
@@ -95,21 +95,21 @@ export class Watching {
     return true;
   }
 
-  /** Starts reading without waiting, so that the watch is established as far as the backend does so on demand. */
+  /** Starts reading without waiting, so that backends that open watches on demand open it. */
   start(): this {
     this.#pending ??= this.#iterator.next();
     this.#pending.catch(() => undefined);
     return this;
   }
 
-  /** Aborts and waits for the end. */
+  /** Aborts the watch and waits for its end. */
   async stop(): Promise<void> {
     this.#abort.abort();
     while (await this.step());
   }
 }
 
-/** Rejects when the promise takes longer than it may. */
+/** Rejects after a timeout. */
 export async function within<T>(ms: number, promise: Promise<T>, what: () => string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
@@ -122,7 +122,7 @@ export async function within<T>(ms: number, promise: Promise<T>, what: () => str
   }
 }
 
-/** The code of the StorageError a promise rejects with; 'none' when it does not. */
+/** The code of the StorageError that a promise rejects with; 'none' when it resolves. */
 export async function codeOf(promise: Promise<unknown>): Promise<string> {
   try {
     await promise;

@@ -8,7 +8,7 @@ export function ttlConformance(makeStore: MakeStore, without: Limits): void {
     const subject = useSubject(makeStore);
 
     if (without.expiry === true) {
-      test('a write that would expire is refused, and nothing is kept for ever instead', async () => {
+      test('a write with a TTL is refused instead of being kept for ever', async () => {
         const { store } = subject;
         const kept = await store.create(key('kept'), bytes('1'));
         expect(await codeOf(store.create(key('short'), bytes('1'), { ttlSeconds: 1 }))).toBe('Unusable');
@@ -18,8 +18,8 @@ export function ttlConformance(makeStore: MakeStore, without: Limits): void {
       return;
     }
 
-    // One test for all rules, because real backends count in real seconds.
-    test('a key goes when its time is over, with an event; only a write that says so changes its time', async () => {
+    // One test for all rules, because real backends expire keys in real seconds.
+    test('a key expires with a delete event; only a write with a TTL changes its expiry time', async () => {
       const { store } = subject;
       const start = await store.currentRevision();
       const short = { ttlSeconds: 1 };
@@ -38,8 +38,8 @@ export function ttlConformance(makeStore: MakeStore, without: Limits): void {
       const watching = await new Watching(store, prefix, start).until(
         ({ events }) => events.filter((event) => event.type === 'delete').length >= 4,
       );
-      const gone = watching.events.filter((event) => event.type === 'delete').map((event) => event.key);
-      expect(gone.slice(1).toSorted()).toEqual([key('kept'), key('later'), key('plain')]);
+      const expired = watching.events.filter((event) => event.type === 'delete').map((event) => event.key);
+      expect(expired.slice(1).toSorted()).toEqual([key('kept'), key('later'), key('plain')]);
       expect((await store.list(prefix)).items.map((item) => item.key)).toEqual([key('extended'), key('reborn')]);
       expect(await store.get(key('plain'))).toBeUndefined();
       await watching.stop();

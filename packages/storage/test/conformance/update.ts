@@ -5,19 +5,19 @@ export function updateConformance(makeStore: MakeStore): void {
   describe('update', () => {
     const subject = useSubject(makeStore);
 
-    test('replaces what has the expected revision', async () => {
+    test('replaces the value at the expected revision', async () => {
       const created = await subject.store.create(`${prefix}a`, bytes('1'));
       const updated = await subject.store.update(`${prefix}a`, bytes('2'), created);
       expect(updated).toBeGreaterThan(created);
       expect(await subject.store.get(`${prefix}a`)).toMatchObject({ value: bytes('2'), revision: updated });
     });
 
-    test('the same bytes again are a write of their own', async () => {
+    test('writing the same bytes is a new write', async () => {
       const created = await subject.store.create(`${prefix}a`, bytes('1'));
       expect(await subject.store.update(`${prefix}a`, bytes('1'), created)).toBeGreaterThan(created);
     });
 
-    test('another revision is refused with the one the key has, and nothing is written', async () => {
+    test('another revision is refused with the current one, and nothing is written', async () => {
       const first = await subject.store.create(`${prefix}a`, bytes('1'));
       const second = await subject.store.update(`${prefix}a`, bytes('2'), first);
       for (const stale of [first, second + 1]) {
@@ -31,7 +31,7 @@ export function updateConformance(makeStore: MakeStore): void {
       expect(await subject.store.currentRevision()).toBe(second);
     });
 
-    test('a key that is gone, never was, or came back is refused', async () => {
+    test('a key that was deleted, never existed, or was created again is refused', async () => {
       const first = await subject.store.create(`${prefix}a`, bytes('1'));
       expect(await codeOf(subject.store.update(`${prefix}never`, bytes('x'), first))).toBe('RevisionConflict');
       const removed = await remove(subject.store, `${prefix}a`);
@@ -42,7 +42,7 @@ export function updateConformance(makeStore: MakeStore): void {
       expect(await codeOf(subject.store.update(`${prefix}a`, bytes('4'), first))).toBe('RevisionConflict');
     });
 
-    test('of many at once with one expectation exactly one wins', async () => {
+    test('of concurrent updates with one expected revision exactly one succeeds', async () => {
       const created = await subject.store.create(`${prefix}a`, bytes('start'));
       const outcomes = await Promise.all(
         Array.from({ length: 20 }, (_, i) => codeOf(subject.store.update(`${prefix}a`, bytes(String(i)), created))),
@@ -52,13 +52,13 @@ export function updateConformance(makeStore: MakeStore): void {
       expect((await subject.store.get(`${prefix}a`))?.value.toString()).toBe(String(outcomes.indexOf('none')));
     });
 
-    test('counting with read, compare and write loses nothing', async () => {
+    test('concurrent increments with compare-and-set lose nothing', async () => {
       const key = `${prefix}counter`;
       await subject.store.create(key, bytes('0'));
       const increment = async (): Promise<void> => {
         for (;;) {
           const current = await subject.store.get(key);
-          if (current === undefined) throw new Error('the counter is gone');
+          if (current === undefined) throw new Error('the counter does not exist');
           const next = bytes(String(Number(current.value.toString()) + 1));
           if ((await codeOf(subject.store.update(key, next, current.revision))) === 'none') return;
         }

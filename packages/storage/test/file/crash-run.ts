@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { eventsUpTo } from '../../conformance/events-up-to.ts';
-import type { Storage } from '../../interface.ts';
+import { eventsUpTo } from '../conformance/events-up-to.ts';
+import type { Storage } from '../../src/interface.ts';
 import { crashPrefix, type CrashWriterOptions, readCrashValue } from './crash-writer.ts';
 
 interface Step {
@@ -10,7 +10,7 @@ interface Step {
   readonly number: number;
 }
 
-/** TEST HELPER: one life of the writer program, and what it said. */
+/** TEST HELPER: one run of the writer program and its output. */
 export class CrashRun {
   readonly #child: ChildProcess;
   readonly #said: Promise<string>;
@@ -28,17 +28,17 @@ export class CrashRun {
     this.#said = this.#listen();
   }
 
-  /** Resolves when so many writes were refused because the store is full. */
+  /** Resolves when this many writes were refused because the store is full. */
   async refused(count: number): Promise<void> {
     while (this.#refused < count) await this.#news();
   }
 
-  /** Resolves when so many writes were acknowledged; rejects when the program ends before. */
+  /** Resolves when this many writes were acknowledged; rejects when the program ends before. */
   async acknowledged(count: number): Promise<void> {
     while (this.#acknowledged < count) await this.#news();
   }
 
-  /** Acknowledged so far. */
+  /** Number of acknowledged writes. */
   get writes(): number {
     return this.#acknowledged;
   }
@@ -47,7 +47,7 @@ export class CrashRun {
     return this.#child.pid as number;
   }
 
-  /** SIGKILL; returns all that the program had said. */
+  /** Sends SIGKILL; returns the output of the program. */
   async kill(): Promise<string> {
     this.#child.kill('SIGKILL');
     if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, 'exit');
@@ -77,13 +77,13 @@ export class CrashRun {
   }
 }
 
-/** TEST HELPER: what the store must hold, from what the lives of the writer have said. */
+/** TEST HELPER: the expected content of the store after runs of the writer program. */
 export class CrashModel {
-  /** Number of the value of each key that is there for certain. */
+  /** Number of the value of each key. */
   #values = new Map<string, number>();
   #revision = 1;
 
-  /** Checks the store after a life; throws with the first thing that is wrong. Returns the acknowledged writes. */
+  /** Checks the store after a run; throws on the first violation. Returns the number of acknowledged writes. */
   async check(store: Storage, said: string, history: boolean): Promise<number> {
     const before = this.#revision;
     const { values, undecided, revisions } = this.#read(said);
@@ -101,7 +101,7 @@ export class CrashModel {
     }
     for (const acknowledged of revisions.keys()) {
       if (acknowledged <= before) throw new Error(`revision ${acknowledged} was given out after ${before}`);
-      if (acknowledged > revision) throw new Error(`revision ${acknowledged} is gone, the store is at ${revision}`);
+      if (acknowledged > revision) throw new Error(`revision ${acknowledged} was lost, the store is at ${revision}`);
     }
     if (history) await this.#checkHistory(store, before, revision, revisions);
     this.#values = found;
@@ -113,7 +113,7 @@ export class CrashModel {
     const values = new Map(this.#values);
     const undecided = new Map<string, Step>();
     const revisions = new Map<number, string>();
-    // A line that was being written when the program died has no end.
+    // The last line may be incomplete.
     for (const line of said.slice(0, said.lastIndexOf('\n') + 1).split('\n')) {
       const [what, key = '', third = '', number = ''] = line.split(' ');
       if (what === 'I') undecided.set(key, { kind: third, number: Number(number) });
@@ -129,7 +129,7 @@ export class CrashModel {
     return { values, undecided, revisions };
   }
 
-  /** The history must hold every acknowledged write at its revision, without gaps, and lead to what is there now. */
+  /** The history must contain every acknowledged write at its revision without gaps, and lead to the current state. */
   async #checkHistory(store: Storage, after: number, last: number, revisions: Map<number, string>): Promise<void> {
     if (last === after) return;
     const state = new Map(this.#values);
@@ -137,15 +137,17 @@ export class CrashModel {
     for (const event of await eventsUpTo(store, '/', after, last)) {
       if (event.revision !== ++reached) throw new Error(`the history lacks revision ${reached}`);
       const number = event.type === 'put' ? readCrashValue(event.value ?? Buffer.alloc(0)) : undefined;
-      const told = `${event.key} ${number ?? 'delete'}`;
+      const recorded = `${event.key} ${number ?? 'delete'}`;
       const acknowledged = revisions.get(event.revision);
-      if (acknowledged !== undefined && acknowledged !== told) throw new Error(`${told} instead of ${acknowledged}`);
+      if (acknowledged !== undefined && acknowledged !== recorded)
+        throw new Error(`${recorded} instead of ${acknowledged}`);
       if (number === undefined) state.delete(event.key);
       else state.set(event.key, number);
     }
     const { items } = await store.list(crashPrefix);
     for (const { key, value } of items) {
-      if (state.get(key) !== readCrashValue(value)) throw new Error(`the history leads elsewhere for ${key}`);
+      if (state.get(key) !== readCrashValue(value))
+        throw new Error(`the history does not lead to the current value of ${key}`);
       state.delete(key);
     }
     if (state.size > 0) throw new Error(`the history knows of ${[...state.keys()].join(' ')}`);

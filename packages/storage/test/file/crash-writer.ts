@@ -1,40 +1,40 @@
 import { writeSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isStorageError } from '../../errors.ts';
-import type { Storage } from '../../interface.ts';
-import { openFileStorage } from '../open-file-storage.ts';
+import { isStorageError } from '../../src/errors.ts';
+import type { Storage } from '../../src/interface.ts';
+import { openFileStorage } from '../../src/file/open-file-storage.ts';
 
 /**
- * TEST PROGRAM: writes to a store until it is killed, and says on standard output what it is about to do and what was
- * acknowledged, so that the test can hold the store against it afterwards. One line per step:
+ * TEST PROGRAM: writes to a store until it is killed, and prints each step, so that the test can verify the store
+ * afterwards. One line per step:
  *
- *   I <key> <kind> <number>      about to write, or to remove
+ *   I <key> <kind> <number>      about to write or delete
  *   A <key> <revision>           acknowledged
- *   F <key>                      refused, because the store is full; it is tried again
+ *   F <key>                      refused because the store is full; retried
  *
- * Each worker has keys of its own, so at most one step per key is undecided at any time.
+ * Each worker has its own keys, so at most one step per key is undecided at any time.
  */
 export interface CrashWriterOptions {
   readonly directory: string;
-  /** Numbers of this run begin here, so that no two runs write the same value. */
+  /** First number of this run, so that no two runs write the same value. */
   readonly firstNumber: number;
   readonly workers: number;
   readonly valueBytes: number;
   readonly historyBytes: number;
   readonly reserveBytes?: number;
-  readonly wholeBelowBytes?: number;
+  readonly minIndexSnapshotBytes?: number;
 }
 
 export const crashPrefix = '/registry/crash/';
 const keysPerWorker = 3;
 
-/** A value that tells its number and shows when it is not whole. */
+/** A value that contains its number and shows whether it is complete. */
 export function crashValue(number: number, bytes: number): Buffer {
   const text = `${number};`;
   return Buffer.from(text.repeat(Math.ceil(bytes / text.length)));
 }
 
-/** The number of a whole value; throws for anything else. */
+/** The number of a complete value; throws for other values. */
 export function readCrashValue(value: Buffer): number {
   const number = Number.parseInt(value.toString('latin1', 0, 20), 10);
   if (!crashValue(number, value.length).equals(value))
@@ -43,8 +43,8 @@ export function readCrashValue(value: Buffer): number {
 }
 
 async function run(options: CrashWriterOptions): Promise<void> {
-  const { directory, firstNumber, workers, valueBytes, historyBytes, reserveBytes, wholeBelowBytes } = options;
-  const store = await openFileStorage({ directory, historyBytes, reserveBytes, wholeBelowBytes });
+  const { directory, firstNumber, workers, valueBytes, historyBytes, reserveBytes, minIndexSnapshotBytes } = options;
+  const store = await openFileStorage({ directory, historyBytes, reserveBytes, minIndexSnapshotBytes });
   const revisions = new Map((await store.list(crashPrefix)).items.map(({ key, revision }) => [key, revision]));
   let number = firstNumber;
   const work = async (worker: number): Promise<never> => {

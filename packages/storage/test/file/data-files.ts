@@ -1,10 +1,10 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** TEST HELPER: the data files of a store, and how many bytes they have. */
-export function dataFiles(folder: string): { readonly names: string[]; readonly bytes: number } {
-  const names = readdirSync(folder)
+/** TEST HELPER: names and total bytes of the data files of a store. */
+export function dataFiles(directory: string): { readonly names: string[]; readonly bytes: number } {
+  const names = readdirSync(directory)
     .filter((name) => name !== 'lock')
     .sort();
-  return { names, bytes: names.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0) };
+  return { names, bytes: names.reduce((sum, name) => sum + statSync(join(directory, name)).size, 0) };
 }

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '@multiplane/component-base';
 import { afterAll, beforeAll, expect } from '@jest/globals';
-import { openWatchCache } from '../../cacher/open-watch-cache.ts';
-import type { BackedWatchCache } from '../../cacher/watch-cache.ts';
-import { isStorageError } from '../../errors.ts';
-import type { Storage, WatchBatch } from '../../interface.ts';
-import type { JetStreamStorage } from '../jetstream-storage.ts';
-import { openJetStreamStorage, type JetStreamStorageOptions } from '../open-jetstream-storage.ts';
+import { openWatchCache } from '../../src/cacher/open-watch-cache.ts';
+import type { BackedWatchCache } from '../../src/cacher/watch-cache.ts';
+import { isStorageError } from '../../src/errors.ts';
+import type { Storage, WatchBatch } from '../../src/interface.ts';
+import type { JetStreamStorage } from '../../src/jetstream/jetstream-storage.ts';
+import { openJetStreamStorage, type JetStreamStorageOptions } from '../../src/jetstream/open-jetstream-storage.ts';
 
 export const shardKeys = (shard: string): string => `/cache/apis.kcp.io/apiexports/customresources/${shard}/`;
 export const all = '/cache/apis.kcp.io/apiexports/customresources/';
-/** For what is waited for here. */
+/** Options of `eventually`. */
 export const patient = { timeout: 20_000 };
 export const bytes = (text: string): Buffer => Buffer.from(text);
 
@@ -19,11 +19,11 @@ type More = Partial<Omit<JetStreamStorageOptions, 'servers' | 'stream' | 'subjec
 export interface Setting<Proxy> extends AsyncDisposable {
   readonly stream: string;
   readonly proxy: Proxy;
-  /** Reaches NATS around the proxy, as a shard does. */
+  /** Connects to NATS without the proxy, as a shard does. */
   readonly publisher: JetStreamStorage;
-  /** A cache server, through the proxy. */
+  /** A cache server behind the proxy. */
   readonly cache: BackedWatchCache;
-  /** Another one on the stream, around the proxy or through it; whoever opens it closes it. */
+  /** Opens another store on the stream, without or behind the proxy; the caller closes it. */
   readonly openAround: (more?: More) => Promise<JetStreamStorage>;
   readonly openThrough: (more?: More) => Promise<JetStreamStorage>;
 }
@@ -31,14 +31,14 @@ export interface Setting<Proxy> extends AsyncDisposable {
 type NatsLike = AsyncDisposable & { readonly url: string; readonly port: number };
 type ProxyLike = AsyncDisposable & { readonly port: number };
 
-/** What starts the parts of a suite: told by it, because the package itself knows no launchers. */
+/** Launchers that the suite injects, because the package does not depend on them. */
 interface Launchers<Server, Proxy> {
   readonly server: () => Promise<Server>;
   /** To that port. */
   readonly proxy: (port: number) => Promise<Proxy>;
 }
 
-/** One server for all tests of a suite, each in a setting of its own. */
+/** One server for all tests of a suite, with a separate setting for each test. */
 export function sharedServer<Server extends NatsLike, Proxy extends ProxyLike>(
   launchers: Launchers<Server, Proxy>,
 ): {
@@ -60,7 +60,7 @@ export function sharedServer<Server extends NatsLike, Proxy extends ProxyLike>(
   };
 }
 
-/** A stream of its own on a server, with a shard that publishes and a cache server that follows through the proxy. */
+/** A new stream, with a shard that publishes and a cache server that reads through the proxy. */
 export async function openSetting<Proxy extends ProxyLike>(
   server: NatsLike,
   proxy: Proxy,
@@ -89,11 +89,11 @@ export async function openSetting<Proxy extends ProxyLike>(
   };
 }
 
-/** A watcher of the cache that applies what it is told, and looks anew when it is sent away, as every client does. */
+/** A watcher that applies its events, and lists again after an expired watch, as every client does. */
 export class Watcher {
   readonly state = new Map<string, string>();
   readonly problems: string[] = [];
-  /** How often it had to look anew. */
+  /** Number of restarts. */
   restarts = -1;
   #revision = 0;
   readonly #cache: BackedWatchCache;
@@ -118,7 +118,7 @@ export class Watcher {
         this.#revision = revision;
         const known = this.state.get(key);
         if (known !== previous?.value.toString())
-          this.problems.push(`${key}: knew ${known}, told of ${previous?.value.toString()}`);
+          this.problems.push(`${key}: knew ${known}, received ${previous?.value.toString()}`);
         if (current === undefined) this.state.delete(key);
         else this.state.set(key, current.value.toString());
       },
@@ -137,12 +137,12 @@ export function eventsOf(result: IteratorResult<WatchBatch, unknown>): number {
   return result.done === true ? 0 : result.value.events.length;
 }
 
-/** What the stream holds, as a fresh reader finds it. */
+/** The content of the stream according to a new reader. */
 export async function truth(store: Storage): Promise<Map<string, string>> {
   return new Map((await store.list(all)).items.map(({ key, value }) => [key, value.toString()]));
 }
 
-/** To be tried until it holds: writes rest, and cache and watcher have arrived at what the stream holds. */
+/** For `eventually`: once writes stop, cache and watcher are equal to the stream. */
 export async function expectEqual(
   { publisher, cache }: Pick<Setting<unknown>, 'publisher' | 'cache'>,
   watcher: Watcher,

@@ -2,15 +2,15 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { exportJWK, SignJWT, type JWTPayload } from 'jose';
 import { WebhookServer } from './webhook-server.ts';
 
-/** FOR TESTS: an OpenID Connect issuer on this machine. It counts what it is asked for and can change its keys. */
+/** FOR TESTS: an OpenID Connect issuer with rotatable keys. */
 export class OidcIssuer {
   readonly server: WebhookServer;
   #keys: { readonly id: string; readonly privateKey: KeyObject; readonly publicKey: KeyObject }[] = [];
-  /** What the discovery document says it is; itself unless a test has it lie. */
+  /** `issuer` of the discovery document; default: {@link url}. */
   claimedUrl: string;
-  /** Where the discovery document says that the keys are; here unless a test has it lie. */
+  /** `jwks_uri` of the discovery document; default: the key set of this server. */
   keysUrl: string;
-  /** A path that has moved elsewhere. */
+  /** A path that is redirected. */
   moved: { readonly path: string; readonly to: string } | undefined;
   broken = false;
 
@@ -52,17 +52,17 @@ export class OidcIssuer {
   get ca(): string {
     return this.server.ca;
   }
-  /** How often the key set was asked for. */
+  /** Number of requests for the key set. */
   get keyFetches(): number {
     return this.server.calls.filter(({ url }) => url === '/keys').length;
   }
 
-  /** Signs with a new key from now on; only that one is published. */
+  /** Replaces the signing key; only the new one is published. */
   rotate(id: string): void {
     this.#keys = [{ id, ...generateKeyPairSync('ec', { namedCurve: 'P-256' }) }];
   }
 
-  /** A token of this issuer for audience `a` that is valid for an hour; claims win, undefined ones are left out. */
+  /** A token for audience `a`, valid for an hour. `claims` override the defaults; undefined ones are omitted. */
   token(
     claims: { readonly [name in keyof JWTPayload]: JWTPayload[name] | undefined },
     now: number,

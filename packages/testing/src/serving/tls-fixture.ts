@@ -4,30 +4,31 @@ import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import type { Certificate } from '@multiplane/component-base';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
-import { ClientGoneError, type BaseExchange } from '../server/base-exchange.ts';
-import { ConnectionTable } from '../server/connection-table.ts';
 import {
+  type BaseExchange,
+  ClientDisconnectedError,
+  ConnectionTable,
   defaultHttpServerOptions,
   HttpServer,
   type HttpServerModules,
   type HttpServerOptions,
-} from '../server/http-server.ts';
+} from '@multiplane/generic-server';
 
-/** What a client got. */
+/** A response. */
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
 }
 
-/** Answers with what it was asked. */
+/** A handler that responds with the protocol, method, URL and body of the request. */
 export async function echo(exchange: BaseExchange): Promise<void> {
   const body = await exchange.readBody(1000);
   exchange.setHeader('content-type', 'text/plain');
   exchange.respond(200, `${exchange.httpVersion} ${exchange.method} ${exchange.url} ${body.toString()}`);
 }
 
-/** FOR TESTS: listeners with certificates of an authority of their own, and clients of both protocols. */
+/** FOR TESTS: listeners with certificates of their own CA, and clients of both protocols. */
 export class TlsFixture {
   readonly authority: CertificateAuthority;
   readonly serving: Certificate;
@@ -53,7 +54,7 @@ export class TlsFixture {
     return this.authority.pem.certificatePem;
   }
 
-  /** Stops and closes all that the last test made. */
+  /** Stops all servers and closes all connections of the last test. */
   async cleanUp(): Promise<void> {
     for (const cleanUp of this.#cleanUps.splice(0).toReversed()) await cleanUp();
   }
@@ -80,7 +81,7 @@ export class TlsFixture {
     return server;
   }
 
-  /** As {@link serve}; but a handler may fail when its client went away in the middle of a body. */
+  /** {@link serve}, but errors of the handler after a disconnect of the client are ignored. */
   answer(
     handle: (exchange: BaseExchange) => Promise<void> | void,
     options?: Partial<HttpServerOptions>,
@@ -91,7 +92,7 @@ export class TlsFixture {
         try {
           await handle(exchange);
         } catch (error) {
-          if (!(error instanceof ClientGoneError)) throw error;
+          if (!(error instanceof ClientDisconnectedError)) throw error;
         }
       },
       options,
@@ -99,7 +100,7 @@ export class TlsFixture {
     );
   }
 
-  /** One request over a connection of its own. */
+  /** One request on a new connection. */
   ask1(server: HttpServer, path: string, options: RequestOptions = {}, body?: Buffer | string): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const request = httpsRequest(
@@ -153,7 +154,7 @@ export class TlsFixture {
     return socket;
   }
 
-  /** Writes text as it is and gives all that comes back until the server closes. */
+  /** Writes text and returns everything that the server sends until it closes the connection. */
   async raw(server: HttpServer, text: string): Promise<string> {
     const socket = await this.socket(server);
     let received = '';

@@ -4,21 +4,21 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
 
-/** What a webhook was sent. */
+/** A request to the webhook. */
 export interface ReceivedCall {
   readonly url: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: Buffer;
 }
 
-/** Answers a call; what it returns is sent as JSON, undefined means that it wrote the answer itself. */
+/** Handles a call: the result is sent as JSON; undefined: the handler wrote the response itself. */
 export type WebhookAnswer = (call: ReceivedCall, response: ServerResponse) => unknown;
 
-/** FOR TESTS: a webhook on this machine, with a certificate of an authority of its own. */
+/** FOR TESTS: a webhook server with a certificate of its own CA. */
 export class WebhookServer {
   readonly ca: string;
   readonly calls: ReceivedCall[] = [];
-  /** Connections that were ever made. */
+  /** Number of accepted connections. */
   connections = 0;
   readonly port: number;
   readonly #server: Server;

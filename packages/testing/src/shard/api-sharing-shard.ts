@@ -14,7 +14,7 @@ import { InProcessShard } from './in-process-shard.ts';
 
 const root = 'root' as LogicalClusterName;
 
-/** A version with this spec. */
+/** A version of an APIResourceSchema with this spec. */
 export const versionOf = (name: string, spec: JsonObject, more: Partial<SchemaVersion> = {}): SchemaVersion => ({
   name,
   served: true,
@@ -28,8 +28,8 @@ export const versionOf = (name: string, spec: JsonObject, more: Partial<SchemaVe
 });
 const anySpec: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
-/** A whole shard in this process, with the few things that every test of shared APIs does first. */
-export class SharingShard implements AsyncDisposable {
+/** An in-process shard with helpers for tests of APIExports and APIBindings. */
+export class ApiSharingShard implements AsyncDisposable {
   readonly shard: InProcessShard;
   #workspaces = 0;
 
@@ -37,15 +37,15 @@ export class SharingShard implements AsyncDisposable {
     this.shard = shard;
   }
 
-  static async start(flags?: readonly string[]): Promise<SharingShard> {
-    return new SharingShard(await InProcessShard.start(flags));
+  static async start(flags?: readonly string[]): Promise<ApiSharingShard> {
+    return new ApiSharingShard(await InProcessShard.start(flags));
   }
 
   get client(): InProcessShard['client'] {
     return this.shard.client;
   }
 
-  /** A new workspace that is ready, by the name of its logical cluster. */
+  /** Creates a workspace; resolves with its logical cluster once it is Ready. */
   async workspace(): Promise<LogicalClusterName> {
     const name = `w${++this.#workspaces}`;
     await this.client.create(workspaces, root, {
@@ -64,7 +64,7 @@ export class SharingShard implements AsyncDisposable {
     );
   }
 
-  /** The name of the workspace that {@link workspace} made last but `back`. */
+  /** The name of the `back`-th last workspace of {@link workspace}. */
   workspaceName(back = 0): string {
     return `w${this.#workspaces - back}`;
   }
@@ -79,7 +79,7 @@ export class SharingShard implements AsyncDisposable {
     return object.metadata.name ?? '';
   }
 
-  /** An export of these schemas, once it has its identity. */
+  /** Creates an APIExport of these schemas; resolves with its identity hash. */
   async export(cluster: LogicalClusterName, name: string, ...schemas: string[]): Promise<string> {
     await this.client.create(apiExports, cluster, apiExport(name, schemas));
     return eventually(async () => {
@@ -90,14 +90,14 @@ export class SharingShard implements AsyncDisposable {
     });
   }
 
-  /** Another schema for what an export offers. */
+  /** Replaces the schemas of an APIExport. */
   async offer(cluster: LogicalClusterName, name: string, ...schemas: string[]): Promise<void> {
     await this.client.patch(apiExports, { cluster, namespace: '', name }, 'application/merge-patch+json', {
       spec: { resources: schemas.map(exportedResource) },
     });
   }
 
-  /** A binding to the export of another logical cluster; resolves when it is bound. */
+  /** Creates an APIBinding to an export of another logical cluster; resolves once it is Bound. */
   async bind(cluster: LogicalClusterName, provider: LogicalClusterName, name: string): Promise<void> {
     await this.client.create(apiBindings, cluster, {
       apiVersion: 'apis.kcp.io/v1alpha2',
@@ -115,7 +115,7 @@ export class SharingShard implements AsyncDisposable {
     return this.shard.transport.json({ method: 'GET', path, accept });
   }
 
-  /** The names of all objects of a list. */
+  /** The sorted names of the objects of a list. */
   async names(path: string): Promise<string[]> {
     const { items } = (await this.get(path)) as unknown as { items: KubeObject[] };
     return items.map(({ metadata }) => metadata.name ?? '').toSorted((a, b) => (a < b ? -1 : 1));

@@ -6,7 +6,7 @@ import { eventually } from '../eventually.ts';
 import { freePorts } from '../free-ports.ts';
 import { TempDir } from '../temp-dir.ts';
 
-/** A whole shard inside the test's process, on the memory store unless told otherwise. */
+/** A shard in the test's process, by default with in-memory storage. */
 export class InProcessShard implements AsyncDisposable {
   readonly client: RestClient;
   readonly transport: RestTransport;
@@ -52,17 +52,17 @@ export class InProcessShard implements AsyncDisposable {
         response.resume();
         if (response.statusCode === 200) return transport;
         transport.close();
-        throw new Error(`/readyz answered ${response.statusCode}`);
+        throw new Error(`/readyz returned ${response.statusCode}`);
       },
       { timeout: 50_000 },
     );
     const ended = running.then(() => {
-      throw new Error(`the shard ended at once:\n${lines.join('')}`);
+      throw new Error(`the shard exited during the start:\n${lines.join('')}`);
     });
     return new InProcessShard(directory, await Promise.race([ready, ended]), abort, running);
   }
 
-  /** Stops it gracefully and keeps its folder; does nothing the second time. */
+  /** Stops the shard gracefully and keeps its folder; idempotent. */
   async stop(): Promise<void> {
     this.transport.close();
     this.#abort.abort();

@@ -1,3 +1,3 @@
-/** A shard inside the test's process; apart from the rest, because it loads all of the server. */
+/** In-process shards. A separate entry point, because it loads the whole server. */
 export { InProcessShard } from './in-process-shard.ts';
-export * from './sharing-shard.ts';
+export * from './api-sharing-shard.ts';

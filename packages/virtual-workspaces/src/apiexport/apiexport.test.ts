@@ -10,8 +10,8 @@ import {
   type AcceptablePermissionClaim,
   type PermissionClaim,
 } from '@multiplane/apis';
-import { FakeShard } from '../test-support/fake-shard.ts';
-import { bindingOf, exportOf, schemaOf } from '../test-support/shared-apis.ts';
+import { FakeShard } from '../../test/fake-shard.ts';
+import { bindingOf, exportOf, schemaOf } from '../../test/shared-apis.ts';
 
 const view = '/services/apiexport/provider/things/clusters';
 const widgets = 'apis/example.dev/v1/widgets';
@@ -27,7 +27,7 @@ const accepted = (
   selector: { matchAll: true },
   ...more,
 });
-/** The end of the turn, when changes were looked at. */
+/** Waits for the microtask that processes changes. */
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 let shard: FakeShard;
@@ -39,16 +39,16 @@ beforeEach(() => {
 });
 
 const bodyOf = async (url: string): Promise<JsonObject> =>
-  JSON.parse((await shard.ask(`${view}/${url}`)).body.toString()) as JsonObject;
+  JSON.parse((await shard.send(`${view}/${url}`)).body.toString()) as JsonObject;
 const statusOf = async (
   url: string,
   method = 'GET',
   headers: Record<string, string> = {},
   body = '',
-): Promise<number> => (await shard.ask(`${view}/${url}`, { method, headers, body })).status;
+): Promise<number> => (await shard.send(`${view}/${url}`, { method, headers, body })).status;
 
-describe('what the view of an export serves', () => {
-  test('is its resources, with status and scale, and its bindings to be read', async () => {
+describe('the API set of an export', () => {
+  test('contains its resources with status and scale, and its bindings read-only', async () => {
     const scale = { specReplicasPath: '.spec.n', statusReplicasPath: '.status.n' };
     shard.informer(apiResourceSchemas).put(schemaOf({ subresources: { status: {}, scale } }));
     expect(await bodyOf('*/apis/example.dev/v1')).toMatchObject({
@@ -66,15 +66,15 @@ describe('what the view of an export serves', () => {
     expect(await statusOf('*/api/v1')).toBe(404);
   });
 
-  test('is known to those who ask for all of it at once', async () => {
+  test('is served as aggregated discovery', async () => {
     const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
-    const { body } = await shard.ask(`${view}/*/apis`, { headers: { accept } });
+    const { body } = await shard.send(`${view}/*/apis`, { headers: { accept } });
     const { items } = JSON.parse(body.toString()) as { items: { metadata: { name: string } }[] };
     expect(items.map(({ metadata }) => metadata.name).sort()).toEqual(['apis.kcp.io', 'example.dev']);
     expect(await bodyOf('*/openapi/v3')).toMatchObject({ paths: { 'apis/example.dev/v1': {} } });
   });
 
-  test('and what it claims: kinds that are everywhere, and those of other exports by identity', async () => {
+  test('contains claimed built-in kinds, and those of other exports by identity', async () => {
     shard.informer(apiResourceSchemas).put(schemaOf({ cluster: 'other', plural: 'parts', kind: 'Part' }));
     const parts = { resources: [{ name: 'parts', group: 'example.dev', schema: 'v1.parts.example.dev' }] };
     shard.informer(apiExports).put(exportOf(parts, { cluster: 'other', name: 'parts', identity: 'id2' }));
@@ -84,7 +84,7 @@ describe('what the view of an export serves', () => {
       { group: '', resource: 'serviceaccounts', verbs: ['*'] },
       { group: 'apis.kcp.io', resource: 'apiexports', verbs: ['get'] },
       { group: 'example.dev', resource: 'parts', verbs: ['*'], identityHash: 'id2' },
-      { group: 'example.dev', resource: 'parts', verbs: ['*'], identityHash: 'of nobody' },
+      { group: 'example.dev', resource: 'parts', verbs: ['*'], identityHash: 'unknown' },
       { group: 'example.dev', resource: 'gadgets', verbs: ['*'] },
     ];
     shard.informer(apiExports).put(exportOf({ permissionClaims: claims }));
@@ -94,36 +94,36 @@ describe('what the view of an export serves', () => {
     expect(await namesIn('*/apis/events.k8s.io/v1')).toEqual(['events']);
     expect(await namesIn('*/apis/apis.kcp.io/v1alpha2')).toContain('apiexports');
     expect(await namesIn('*/apis/example.dev/v1')).toEqual(['parts', 'parts/status', 'widgets', 'widgets/status']);
-    await shard.ask(`${view}/*/apis/example.dev/v1/parts`);
+    await shard.send(`${view}/*/apis/example.dev/v1/parts`);
     expect(shard.lines.at(-1)).toMatch(/^GET \/clusters\/\*\/apis\/example\.dev\/v1\/parts:id2\?labelSelector=/);
   });
 
-  test('may be hundreds of resources: others have their turn while they are made', async () => {
+  test('is built in time slices', async () => {
     const plurals = Array.from({ length: 500 }, (_, index) => `kind${index}s`);
     for (const plural of plurals)
       shard.informer(apiResourceSchemas).put(schemaOf({ plural, kind: plural.slice(0, -1) }));
     const resources = plurals.map((name) => ({ name, group: 'example.dev', schema: `v1.${name}.example.dev` }));
     shard.informer(apiExports).put(exportOf({ resources }));
     let turns = 0;
-    let asked = true;
+    let requests = true;
     const count = (): void => {
       turns++;
-      if (asked) setImmediate(count);
+      if (requests) setImmediate(count);
     };
     setImmediate(count);
     expect(await statusOf('*/apis/example.dev/v1/kind499s')).toBe(200);
-    asked = false;
+    requests = false;
     expect(turns).toBeGreaterThan(2);
   });
 
-  test('is nothing until the export has an identity', async () => {
+  test('is empty until the export has an identity', async () => {
     shard.informer(apiExports).put(exportOf({}, { identity: '' }));
     expect(await statusOf(`*/${widgets}`)).toBe(404);
     shard.informer(apiExports).put(exportOf());
     expect(await statusOf(`*/${widgets}`)).toBe(200);
   });
 
-  test('follows the export, its schemas and those whose resources it claims', async () => {
+  test('follows the export, its schemas and the exports whose resources it claims', async () => {
     expect(await statusOf(`*/${widgets}`)).toBe(200);
     shard.informer(apiResourceSchemas).remove(schemaOf());
     expect(await statusOf(`*/${widgets}`)).toBe(404);
@@ -142,18 +142,18 @@ describe('what the view of an export serves', () => {
 });
 
 describe('open watches', () => {
-  /** Opens a watch and leaves it open; says whether it ended. */
+  /** Opens a watch; returns whether it ended. */
   function watch(path: string): { ended: () => boolean; answer: Promise<unknown> } {
     let ended = false;
     shard.answer = ({ exchange }) => {
       exchange.start(200);
       return new Promise((resolve) => exchange.signal.addEventListener('abort', () => resolve()));
     };
-    const answer = shard.ask(`${view}/${path}?watch=1`).then(() => (ended = true));
+    const answer = shard.send(`${view}/${path}?watch=1`).then(() => (ended = true));
     return { ended: () => ended, answer };
   }
 
-  test('end when the schema behind them is another one', async () => {
+  test('end when the schema changes', async () => {
     const one = watch(`*/${widgets}`);
     const other = watch('*/apis/apis.kcp.io/v1alpha2/apibindings');
     await turn();
@@ -162,7 +162,7 @@ describe('open watches', () => {
     expect([one.ended(), other.ended()]).toEqual([true, false]);
   });
 
-  test('end when a claim changes (C16.3)', async () => {
+  test('end when a claim changes', async () => {
     shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
     const claimed = watch('*/api/v1/configmaps');
     const own = watch(`*/${widgets}`);
@@ -172,7 +172,7 @@ describe('open watches', () => {
     expect([claimed.ended(), own.ended()]).toEqual([true, false]);
   });
 
-  test('end with the export', async () => {
+  test('end when the export is deleted', async () => {
     const one = watch(`*/${widgets}`);
     await turn();
     shard.informer(apiExports).remove(exportOf());
@@ -180,7 +180,7 @@ describe('open watches', () => {
     expect(one.ended()).toBe(true);
   });
 
-  test('stay open when nothing changed for them', async () => {
+  test('stay open when their resource is unchanged', async () => {
     const one = watch(`*/${widgets}`);
     await turn();
     shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
@@ -192,17 +192,17 @@ describe('open watches', () => {
   });
 });
 
-describe('over all logical clusters', () => {
-  test('the shard is asked for the resource of the export’s identity, in its own name', async () => {
-    await shard.ask(`${view}/*/${widgets}?limit=5`);
+describe('across all logical clusters', () => {
+  test('requests name the identity of the export and use system rights', async () => {
+    await shard.send(`${view}/*/${widgets}?limit=5`);
     expect(shard.lines).toEqual(['GET /clusters/*/apis/example.dev/v1/widgets:id1?limit=5']);
-    expect(shard.asked[0]?.user).toMatchObject({ name: 'system:virtual-workspaces', groups: [mastersGroup] });
+    expect(shard.requests[0]?.user).toMatchObject({ name: 'system:virtual-workspaces', groups: [mastersGroup] });
   });
 
-  test('and for what consumers gave away of claimed kinds, without what they withhold from the verb; the reference shows it', async () => {
+  test('requests select accepted claims, except those withheld from the verb (kcp v0.32 shows them)', async () => {
     shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
-    await shard.ask(`${view}/*/api/v1/configmaps?labelSelector=a%20in%20(b`);
-    await shard.ask(`${view}/*/api/v1/configmaps?watch=true`);
+    await shard.send(`${view}/*/api/v1/configmaps?labelSelector=a%20in%20(b`);
+    await shard.send(`${view}/*/api/v1/configmaps?watch=true`);
     const claimed = `${claimLabel} in (${claimLabelValue(configmaps)})`;
     expect(shard.lines.map((line) => line.replaceAll('+', ' '))).toEqual([
       `GET /clusters/*/api/v1/configmaps?labelSelector=${claimed},${withheldLabel} notin (list,list.watch),a in (b`,
@@ -210,18 +210,18 @@ describe('over all logical clusters', () => {
     ]);
   });
 
-  test('no verb that the export does not claim', async () => {
+  test('denies verbs that the export does not claim', async () => {
     shard.informer(apiExports).put(exportOf({ permissionClaims: [{ ...configmaps, verbs: ['get', 'list'] }] }));
     expect(await statusOf('*/api/v1/configmaps')).toBe(200);
     expect(await statusOf('*/api/v1/configmaps?watch=1')).toBe(403);
   });
 
-  test('bindings of the export, and others where it claims to see them', async () => {
-    await shard.ask(`${view}/*/apis/apis.kcp.io/v1alpha2/apibindings`);
+  test('selects bindings of the export, and others if it claims bindings', async () => {
+    await shard.send(`${view}/*/apis/apis.kcp.io/v1alpha2/apibindings`);
     const claim = { group: 'apis.kcp.io', resource: 'apibindings', verbs: ['list'] };
     shard.informer(apiExports).put(exportOf({ permissionClaims: [claim] }));
-    await shard.ask(`${view}/*/apis/apis.kcp.io/v1alpha2/apibindings`);
-    await shard.ask(`${view}/*/apis/apis.kcp.io/v1alpha2/apibindings?watch=1`);
+    await shard.send(`${view}/*/apis/apis.kcp.io/v1alpha2/apibindings`);
+    await shard.send(`${view}/*/apis/apis.kcp.io/v1alpha2/apibindings?watch=1`);
     const own = `internal.apis.kcp.io/export=${exportLabelValue('provider', 'things')}`;
     expect(shard.lines.map((line) => line.replaceAll('+', ' ').slice(line.indexOf('labelSelector')))).toEqual([
       `labelSelector=${own}`,
@@ -230,7 +230,7 @@ describe('over all logical clusters', () => {
     ]);
   });
 
-  test('no identity of another export, by whatever spelling', async () => {
+  test('does not serve the identity of another export in any spelling', async () => {
     for (const resource of ['widgets:id2', 'widgets%3Aid2', 'widgets:', 'parts:id2', 'widgets:id1'])
       expect([resource, await statusOf(`*/apis/example.dev/v1/${resource}`)]).toEqual([resource, 404]);
     for (const path of ['consumer/apis/example.dev/v1/widgets:id2', '*/apis/example.dev/v1/widgets/../parts:id2'])
@@ -238,7 +238,7 @@ describe('over all logical clusters', () => {
     expect(shard.lines).toEqual([]);
   });
 
-  test('no single objects', async () => {
+  test('serves no single objects', async () => {
     expect(await statusOf('*/apis/example.dev/v1/namespaces/default/widgets/one')).toBe(404);
     expect(await statusOf('*/apis/example.dev/v1/namespaces/default/widgets', 'POST', {}, '{}')).toBe(404);
     expect(await statusOf('*/apis/example.dev/v1/namespaces/default/widgets')).toBe(400);
@@ -247,10 +247,10 @@ describe('over all logical clusters', () => {
 });
 
 describe('in one logical cluster', () => {
-  test('the shard is asked in the name of the caller, with a warrant for this one', async () => {
-    await shard.ask(`${view}/consumer/apis/example.dev/v1/namespaces/default/widgets/one`);
+  test('requests are sent as the caller with a warrant', async () => {
+    await shard.send(`${view}/consumer/apis/example.dev/v1/namespaces/default/widgets/one`);
     expect(shard.lines).toEqual(['GET /clusters/consumer/apis/example.dev/v1/namespaces/default/widgets:id1/one']);
-    const { user } = shard.asked[0]!;
+    const { user } = shard.requests[0]!;
     expect(user).toMatchObject({ name: 'ann', uid: '7', groups: ['system:authenticated'] });
     expect(user.extra['authorization.kcp.io/warrant']?.map((text) => JSON.parse(text) as unknown)).toEqual([
       {
@@ -261,7 +261,7 @@ describe('in one logical cluster', () => {
     ]);
   });
 
-  test('every verb and kind of patch goes on as it came', async () => {
+  test('forwards every verb and patch type unchanged', async () => {
     const one = 'consumer/apis/example.dev/v1/namespaces/default/widgets/one';
     for (const [method, path] of [
       ['PUT', one],
@@ -272,10 +272,10 @@ describe('in one logical cluster', () => {
       ['POST', 'consumer/apis/example.dev/v1/namespaces/default/widgets'],
     ] as const)
       expect(await statusOf(path, method, { 'content-type': 'application/merge-patch+json' }, '{}')).toBe(200);
-    expect(shard.asked.map(({ method }) => method)).toEqual(['PUT', 'PATCH', 'DELETE', 'PATCH', 'DELETE', 'POST']);
+    expect(shard.requests.map(({ method }) => method)).toEqual(['PUT', 'PATCH', 'DELETE', 'PATCH', 'DELETE', 'POST']);
   });
 
-  test('an object without the claim’s label is none', async () => {
+  test('returns 404 for an object without the label of the claim', async () => {
     shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
     shard.informer(apiBindings).put(bindingOf({ permissionClaims: [accepted(configmaps)] }));
     let labels: Record<string, string> = {};
@@ -288,14 +288,14 @@ describe('in one logical cluster', () => {
       expect([method, await statusOf(one, method, {}, '{}')]).toEqual([method, 200]);
   });
 
-  test('a watch shows no more of a claim than the consumer leaves to the verb, also when it is open already', async () => {
+  test('an open watch follows the verbs that the consumer accepts', async () => {
     shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
     shard.informer(apiBindings).put(bindingOf({ permissionClaims: [accepted(configmaps)] }));
-    await shard.ask(`${view}/consumer/api/v1/configmaps?watch=1`);
+    await shard.send(`${view}/consumer/api/v1/configmaps?watch=1`);
     expect(shard.lines[0]?.replaceAll('+', ' ')).toContain(`,${withheldLabel} notin (watch,list.watch)`);
   });
 
-  test('what is written gets the labels that the consumer asks for', async () => {
+  test('adds the labels of the claim selector to written objects', async () => {
     const selector = { matchLabels: { share: 'yes' } };
     shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
     shard.informer(apiBindings).put(bindingOf({ permissionClaims: [accepted(configmaps, { selector })] }));
@@ -309,7 +309,7 @@ describe('in one logical cluster', () => {
     expect(sent.map((text) => JSON.parse(text) as unknown)).toEqual([
       { metadata: { name: 'made', labels: { share: 'yes' } } },
     ]);
-    const refused = await shard.ask(`${view}/${all}`, {
+    const refused = await shard.send(`${view}/${all}`, {
       method: 'POST',
       body: '{"metadata":{"name":"refused","labels":{"share":"no"}}}',
     });
@@ -319,7 +319,7 @@ describe('in one logical cluster', () => {
     ]);
   });
 
-  test('what comes in protobuf is read by the shard first, which only the shard can', async () => {
+  test('lets the shard decode protobuf bodies', async () => {
     const selector = { matchLabels: { share: 'yes' } };
     shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
     shard.informer(apiBindings).put(bindingOf({ permissionClaims: [accepted(configmaps, { selector })] }));
@@ -333,14 +333,14 @@ describe('in one logical cluster', () => {
     };
     const type = { 'content-type': 'application/vnd.kubernetes.protobuf' };
     expect(await statusOf('consumer/api/v1/namespaces/default/configmaps', 'POST', type, 'k8s')).toBe(201);
-    expect(shard.asked.map(({ url }) => url.includes('dryRun=All'))).toEqual([true, false]);
+    expect(shard.requests.map(({ url }) => url.includes('dryRun=All'))).toEqual([true, false]);
     expect([sent[0], JSON.parse(sent[1] ?? '')]).toEqual([
       'k8s',
       { kind: 'ConfigMap', metadata: { name: 'made', labels: { share: 'yes' } }, data: { a: 'b' } },
     ]);
   });
 
-  test('nobody creates by applying who may not create', async () => {
+  test('denies apply to a missing object without permission to create', async () => {
     shard.allows = ({ resourceAttributes }) => (resourceAttributes as JsonObject)['verb'] === 'patch';
     const apply = { 'content-type': 'application/apply-patch+yaml' };
     const one = 'consumer/apis/example.dev/v1/namespaces/default/widgets/one';
@@ -351,24 +351,24 @@ describe('in one logical cluster', () => {
   });
 });
 
-describe('who may use the view of an export', () => {
+describe('authorization of the APIExport virtual workspace', () => {
   const refusal = async (path: string, method = 'GET'): Promise<string> => {
-    const { status, body } = await shard.ask(`${view}/${path}`, { method });
+    const { status, body } = await shard.send(`${view}/${path}`, { method });
     return status === 403 ? (JSON.parse(body.toString()) as { message: string }).message : String(status);
   };
-  const annotations = (): Record<string, string> => shard.told.at(-1)?.annotations ?? {};
+  const annotations = (): Record<string, string> => shard.auditEvents.at(-1)?.annotations ?? {};
   const reason = (step: string): string | undefined =>
     annotations()[`request.auth.kcp.io/virtual.apiexport.${step}.authorization.kcp.io-reason`];
 
-  test('those with the verb on its content, and the audit log is told step by step', async () => {
-    const asked: unknown[] = [];
+  test('requires the verb on the content of the export, and audits each step', async () => {
+    const requests: unknown[] = [];
     shard.allows = (spec, cluster, deep) => {
-      asked.push([cluster, deep, spec['resourceAttributes']]);
+      requests.push([cluster, deep, spec['resourceAttributes']]);
       return true;
     };
     expect(await refusal(`consumer/${widgets}`)).toBe('200');
     const content = { group: 'apis.kcp.io', version: 'v1alpha1', resource: 'apiexports', subresource: 'content' };
-    expect(asked).toEqual([['provider', false, { ...content, verb: 'list', name: 'things', namespace: '' }]]);
+    expect(requests).toEqual([['provider', false, { ...content, verb: 'list', name: 'things', namespace: '' }]]);
     expect(reason('maxpermissionpolicy')).toBe('unclaimed resource in API export: "things", workspace :"provider"');
     shard.allows = () => false;
     expect(await refusal(`consumer/${widgets}`)).toBe(
@@ -377,7 +377,7 @@ describe('who may use the view of an export', () => {
     expect(reason('content')).toBe('API export: "things", workspace: "provider" RBAC decision: no');
   });
 
-  test('in logical clusters that have bound it, to this very export', async () => {
+  test('requires a binding to this export', async () => {
     expect(await refusal(`stranger/${widgets}`)).toMatch(/access denied$/);
     expect(reason('boundapi')).toBe('could not find suitable APIBinding in target logical cluster');
     shard.informer(apiBindings).put(bindingOf({}, { cluster: 'stranger', exportCluster: 'another' }));
@@ -385,14 +385,14 @@ describe('who may use the view of an export', () => {
     expect(await refusal('stranger/apis/example.dev/v1')).toBe('200');
   });
 
-  test('for what the consumer accepted, with the verbs that both name', async () => {
-    const both = async (asked: string[], given: string[]): Promise<string> => {
-      shard.informer(apiExports).put(exportOf({ permissionClaims: [{ ...configmaps, verbs: asked }] }));
+  test('allows accepted claims with the verbs of both sides', async () => {
+    const both = async (requests: string[], given: string[]): Promise<string> => {
+      shard.informer(apiExports).put(exportOf({ permissionClaims: [{ ...configmaps, verbs: requests }] }));
       shard.informer(apiBindings).put(bindingOf({ permissionClaims: [accepted({ ...configmaps, verbs: given })] }));
       return refusal('consumer/api/v1/configmaps');
     };
     expect(await both(['*'], ['*'])).toBe('200');
-    // The reference intersects the words, not what they mean (C16.3).
+    // kcp v0.32 intersects the verb lists literally.
     expect(await both(['*'], ['list'])).toBe('200');
     expect(await both(['list'], ['*'])).toBe('200');
     expect(await both(['get'], ['*'])).toMatch(/access denied$/);
@@ -403,14 +403,14 @@ describe('who may use the view of an export', () => {
     expect(await refusal('consumer/api/v1/secrets')).toMatch(/access denied$/);
   });
 
-  test('to read bindings, never to write them', async () => {
+  test('allows reading bindings, never writing them', async () => {
     shard.answer = ({ exchange }) => exchange.respond(200, '{"metadata":{}}');
     expect(await refusal('consumer/apis/apis.kcp.io/v1alpha2/apibindings')).toBe('200');
     expect(await refusal('consumer/apis/apis.kcp.io/v1alpha2/apibindings/x', 'DELETE')).toMatch(/access denied$/);
     expect(reason('boundapi')).toBe('write access to APIBinding is not allowed from virtual workspace');
   });
 
-  test('as far as the policy of the export allows whose resources are claimed', async () => {
+  test('applies the maximal permission policy of the claimed export', async () => {
     shard.informer(apiResourceSchemas).put(schemaOf({ cluster: 'other', plural: 'parts', kind: 'Part' }));
     const resources = [{ name: 'parts', group: 'example.dev', schema: 'v1.parts.example.dev' }];
     const other = { cluster: 'other', name: 'parts', identity: 'id2' };
@@ -424,29 +424,29 @@ describe('who may use the view of an export', () => {
     shard.informer(apiExports).put(exportOf({ resources }, other));
     expect(await refusal('consumer/apis/example.dev/v1/parts')).toBe('200');
     shard.informer(apiExports).put(exportOf({ resources, maximalPermissionPolicy: { local: {} } }, other));
-    const asked: unknown[] = [];
+    const requests: unknown[] = [];
     shard.allows = (spec, cluster, deep) => {
       if (deep)
-        asked.push([cluster, spec['user'], spec['groups'], (spec['resourceAttributes'] as JsonObject)['resource']]);
+        requests.push([cluster, spec['user'], spec['groups'], (spec['resourceAttributes'] as JsonObject)['resource']]);
       return !deep;
     };
     expect(await refusal('consumer/apis/example.dev/v1/parts')).toMatch(/access denied$/);
     expect(reason('maxpermissionpolicy')).toBe('API export: "parts", workspace: "other" RBAC decision: no');
-    expect(asked).toEqual([
+    expect(requests).toEqual([
       ['other', 'apis.kcp.io:binding:ann', ['apis.kcp.io:binding:system:authenticated'], 'parts'],
     ]);
   });
 
-  test('only those who may see an export learn that there is none', async () => {
+  test('reveals a missing export only to callers with access to its content', async () => {
     const url = '/services/apiexport/provider/nosuch/clusters/consumer/apis/example.dev/v1/widgets';
-    const { status, body } = await shard.ask(url);
+    const { status, body } = await shard.send(url);
     expect([status, body.toString()]).toEqual([
       500,
       `Internal Server Error: "${url}": API export not found: apiexport.apis.kcp.io "nosuch" not found\n`,
     ]);
     shard.allows = () => false;
-    expect((await shard.ask(url)).status).toBe(403);
+    expect((await shard.send(url)).status).toBe(403);
     shard.caller = { name: 'ann', uid: '7', groups: [mastersGroup], extra: {} };
-    expect((await shard.ask('/services/apiexport/provider/nosuch/clusters/consumer/api')).status).toBe(200);
+    expect((await shard.send('/services/apiexport/provider/nosuch/clusters/consumer/api')).status).toBe(200);
   });
 });

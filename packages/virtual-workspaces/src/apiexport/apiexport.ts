@@ -9,9 +9,9 @@ import {
   type VirtualWorkspace,
 } from '@multiplane/virtual-framework';
 import type { ConsumerBindings } from '../consumer-bindings.ts';
-import { syncOf } from '../informer-sync.ts';
-import { ExportAccess } from './export-access.ts';
-import { ExportApis } from './export-apis.ts';
+import { trackSync } from '../informer-sync.ts';
+import { ExportAuthorizer } from './export-authorizer.ts';
+import { ExportApiSets } from './export-api-sets.ts';
 import { exportKeyOf, type ExportKey } from './export-bindings.ts';
 
 export interface ApiExportModules {
@@ -19,22 +19,23 @@ export interface ApiExportModules {
   readonly serve: ApiSetHandler;
   readonly reviewer: AccessReviewer;
   readonly deepReviewer: AccessReviewer;
-  /** Of all shards. */
+  /** APIExports of all shards. */
   readonly exports: Informer<APIExport>;
   readonly schemas: Informer<APIResourceSchema>;
-  /** Of this shard: the consumers whose objects it has. */
+  /** APIBindings of this shard's logical clusters. */
   readonly bindings: ConsumerBindings;
 }
 
 /**
- * The view of an export (C8.2): what it brings and what it claims, in every logical cluster of this shard that has bound it,
- * one by one or all at once: `/services/apiexport/<cluster>/<export>/clusters/<cluster or *>/…`.
+ * The APIExport virtual workspace: the resources of an APIExport and those that it claims, in every logical cluster of
+ * this shard that has bound it, one by one or across all: `/services/apiexport/<cluster>/<export>/clusters/<cluster or
+ * *>/…`.
  */
 export function apiExportWorkspace(modules: ApiExportModules): VirtualWorkspace {
   const { serve, exports, schemas, bindings } = modules;
-  const apis = new ExportApis({ ...modules, mayCreate });
-  const access = new ExportAccess({ ...modules, byIdentity: apis.byIdentity });
-  const synced = syncOf([exports, schemas, bindings.informer]);
+  const apis = new ExportApiSets({ ...modules, mayCreate });
+  const access = new ExportAuthorizer({ ...modules, byIdentity: apis.byIdentity });
+  const synced = trackSync([exports, schemas, bindings.informer]);
 
   async function mayCreate(key: ExportKey, request: ResourceRequest): Promise<void> {
     await checkCreateAllowed({ authorizer: access.authorizer(key, request.context.exchange) }, request);

@@ -11,48 +11,48 @@ import {
 } from './export-resources.ts';
 import { exportedResource, type ExportedResourceModules } from './exported-resource.ts';
 
-export interface ExportApisModules extends ExportedResourceModules {
-  /** Of all shards. */
+export interface ExportApiSetsModules extends ExportedResourceModules {
+  /** APIExports of all shards. */
   readonly exports: Informer<APIExport>;
   readonly schemas: Informer<APIResourceSchema>;
 }
 
-interface Served {
+interface ServedEntry {
   readonly fingerprint: string;
   readonly resource: ServedResource;
   readonly retirement: AbortController;
 }
 
-interface Kept {
+interface CachedSet {
   readonly key: ExportKey;
   set: ApiSet;
   dependencies: ReadonlySet<string>;
-  served: ReadonlyMap<string, Served>;
+  served: ReadonlyMap<string, ServedEntry>;
   stale: boolean;
   requests: number;
 }
 
-/** Exports whose views somebody looked at lately, per server. */
-const maxKept = 1_000;
+/** Cached API sets per server. */
+const maxCachedSets = 1_000;
 
 /**
- * What the views of exports serve: made when somebody asks, kept until something changes that it was made of.
+ * The API sets of APIExports: built on the first request, and cached until an object that they depend on changes.
  *
- * A change makes stale what depends on it, and is looked at once the turn is over in which it came: resources that are
- * served as before stay as they are, the watches of all others end, so that clients come back to what holds now. A view
- * is forgotten when too many others were looked at since, but not while somebody watches.
+ * A change marks the dependent sets as stale; they are rebuilt in the next microtask. Resources with an unchanged
+ * fingerprint are kept; the watches of all others end, so that clients reconnect to the new definition. Beyond the
+ * limit the least recently used set without requests in flight is evicted.
  */
-export class ExportApis {
-  readonly #modules: ExportApisModules;
+export class ExportApiSets {
+  readonly #modules: ExportApiSetsModules;
   readonly #factory: ExportResourceFactory;
-  readonly #kept = new Map<string, Kept>();
-  readonly #dependents = new Map<string, Set<Kept>>();
-  readonly #stale = new Set<Kept>();
+  readonly #cache = new Map<string, CachedSet>();
+  readonly #dependents = new Map<string, Set<CachedSet>>();
+  readonly #stale = new Set<CachedSet>();
 
-  constructor(modules: ExportApisModules) {
+  constructor(modules: ExportApiSetsModules) {
     this.#modules = modules;
     const { exports, schemas } = modules;
-    // First of all: handlers are called in the order in which they came.
+    // The identity index is created first, because handlers are called in the order of registration.
     const byIdentity = new ExportsByIdentity({ exports });
     this.byIdentity = byIdentity;
     this.#factory = new ExportResourceFactory({ exports, schemas, byIdentity });
@@ -71,53 +71,56 @@ export class ExportApis {
 
   readonly byIdentity: ExportsByIdentity;
 
-  /** Serves what there is of an export, nothing of one that does not exist, and holds on to it until the request is over. */
+  /**
+   * Calls `serve` with the API set of an export, which is empty if the export does not exist, and keeps it until the
+   * request has finished.
+   */
   async serve(key: ExportKey, serve: (set: ApiSet) => Promise<void>): Promise<void> {
-    if (this.#kept.get(textOf(key))?.stale !== false) await this.#factory.prepare(key.cluster, key.name);
-    const kept = this.#get(key);
-    kept.requests += 1;
+    if (this.#cache.get(cacheKeyOf(key))?.stale !== false) await this.#factory.prepare(key.cluster, key.name);
+    const cached = this.#get(key);
+    cached.requests += 1;
     try {
-      await serve(kept.set);
+      await serve(cached.set);
     } finally {
-      kept.requests -= 1;
+      cached.requests -= 1;
     }
   }
 
-  #get(key: ExportKey): Kept {
-    const text = textOf(key);
-    let kept = this.#kept.get(text);
-    if (kept === undefined) {
-      kept = { key, set: nothing, dependencies: new Set(), served: new Map(), stale: true, requests: 0 };
-      this.#forgetOldest();
-    } else this.#kept.delete(text);
-    this.#kept.set(text, kept);
-    if (kept.stale) this.#make(kept);
-    return kept;
+  #get(key: ExportKey): CachedSet {
+    const text = cacheKeyOf(key);
+    let cached = this.#cache.get(text);
+    if (cached === undefined) {
+      cached = { key, set: emptySet, dependencies: new Set(), served: new Map(), stale: true, requests: 0 };
+      this.#evictLeastRecentlyUsed();
+    } else this.#cache.delete(text);
+    this.#cache.set(text, cached);
+    if (cached.stale) this.#rebuild(cached);
+    return cached;
   }
 
-  #make(kept: Kept): void {
-    const { resources, dependencies } = this.#factory.of(kept.key.cluster, kept.key.name);
-    const before = kept.served;
-    const served = new Map<string, Served>();
+  #rebuild(cached: CachedSet): void {
+    const { resources, dependencies } = this.#factory.of(cached.key.cluster, cached.key.name);
+    const before = cached.served;
+    const served = new Map<string, ServedEntry>();
     for (const resource of resources) {
       const name = servedName(resource);
       const known = before.get(name);
-      served.set(name, known?.fingerprint === resource.fingerprint ? known : this.#serve(kept.key, resource));
+      served.set(name, known?.fingerprint === resource.fingerprint ? known : this.#serve(cached.key, resource));
     }
-    this.#follow(kept, dependencies);
-    kept.served = served;
-    kept.set = new ApiSet(
+    this.#trackDependencies(cached, dependencies);
+    cached.served = served;
+    cached.set = new ApiSet(
       served
         .values()
         .map(({ resource }) => resource)
         .toArray(),
     );
-    kept.stale = false;
-    this.#stale.delete(kept);
+    cached.stale = false;
+    this.#stale.delete(cached);
     for (const [name, { retirement }] of before) if (served.get(name)?.retirement !== retirement) retirement.abort();
   }
 
-  #serve(key: ExportKey, resource: ExportResource): Served {
+  #serve(key: ExportKey, resource: ExportResource): ServedEntry {
     const retirement = new AbortController();
     return {
       fingerprint: resource.fingerprint,
@@ -126,51 +129,51 @@ export class ExportApis {
     };
   }
 
-  #follow(kept: Kept, dependencies: ReadonlySet<string>): void {
-    for (const gone of kept.dependencies.difference(dependencies)) this.#unfollow(kept, gone);
+  #trackDependencies(cached: CachedSet, dependencies: ReadonlySet<string>): void {
+    for (const gone of cached.dependencies.difference(dependencies)) this.#untrackDependency(cached, gone);
     for (const dependency of dependencies) {
       const dependents = this.#dependents.get(dependency);
-      if (dependents === undefined) this.#dependents.set(dependency, new Set([kept]));
-      else dependents.add(kept);
+      if (dependents === undefined) this.#dependents.set(dependency, new Set([cached]));
+      else dependents.add(cached);
     }
-    kept.dependencies = dependencies;
+    cached.dependencies = dependencies;
   }
 
-  #unfollow(kept: Kept, dependency: string): void {
+  #untrackDependency(cached: CachedSet, dependency: string): void {
     const dependents = this.#dependents.get(dependency);
-    if (dependents?.delete(kept) === true && dependents.size === 0) this.#dependents.delete(dependency);
+    if (dependents?.delete(cached) === true && dependents.size === 0) this.#dependents.delete(dependency);
   }
 
   #changed(dependencies: readonly string[]): void {
     for (const dependency of dependencies)
-      for (const kept of this.#dependents.get(dependency) ?? []) {
-        kept.stale = true;
+      for (const cached of this.#dependents.get(dependency) ?? []) {
+        cached.stale = true;
         if (this.#stale.size === 0) queueMicrotask(() => void this.#refresh());
-        this.#stale.add(kept);
+        this.#stale.add(cached);
       }
   }
 
   async #refresh(): Promise<void> {
-    for (const kept of this.#stale) {
-      await this.#factory.prepare(kept.key.cluster, kept.key.name);
-      // A request may have been first.
-      if (this.#stale.has(kept)) this.#make(kept);
+    for (const cached of this.#stale) {
+      await this.#factory.prepare(cached.key.cluster, cached.key.name);
+      // A request may have rebuilt it meanwhile.
+      if (this.#stale.has(cached)) this.#rebuild(cached);
     }
   }
 
-  #forgetOldest(): void {
-    if (this.#kept.size < maxKept) return;
-    for (const [text, kept] of this.#kept) {
-      if (kept.requests > 0) continue;
-      this.#kept.delete(text);
-      this.#stale.delete(kept);
-      for (const dependency of kept.dependencies) this.#unfollow(kept, dependency);
+  #evictLeastRecentlyUsed(): void {
+    if (this.#cache.size < maxCachedSets) return;
+    for (const [text, cached] of this.#cache) {
+      if (cached.requests > 0) continue;
+      this.#cache.delete(text);
+      this.#stale.delete(cached);
+      for (const dependency of cached.dependencies) this.#untrackDependency(cached, dependency);
       return;
     }
   }
 }
 
-const textOf = ({ cluster, name }: ExportKey): string => `${cluster}/${name}`;
-const nothing = new ApiSet([]);
+const cacheKeyOf = ({ cluster, name }: ExportKey): string => `${cluster}/${name}`;
+const emptySet = new ApiSet([]);
 const servedName = ({ definition: { group, version, resource } }: ExportResource): string =>
   `${group}/${version}/${resource}`;

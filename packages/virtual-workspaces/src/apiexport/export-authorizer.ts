@@ -1,29 +1,29 @@
 import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
 import { apiBindings, claimAllows, claimKey, type APIExport, type PermissionClaim } from '@multiplane/apis';
+import type { LocatedExport } from '@multiplane/apiserver';
+import type { Lister } from '@multiplane/client';
 import {
-  AnonymisedReasons,
-  AuditedStep,
-  prefixUser,
+  AnonymizingAuthorizer,
+  AuditLoggingAuthorizer,
   type AuthorizationAttributes,
   type AuthorizationResult,
   type Authorizer,
   type Exchange,
-  type LocatedExport,
-} from '@multiplane/apiserver';
-import type { Lister } from '@multiplane/client';
+  prefixUser,
+} from '@multiplane/generic-server';
 import type { AccessReviewer } from '@multiplane/virtual-framework';
 import type { BindingList, ConsumerBindings } from '../consumer-bindings.ts';
 import { acceptedClaim, bindingTo, claimsAllow, type ExportKey } from './export-bindings.ts';
 
-export interface ExportAccessModules {
-  /** Exports of all shards. */
+export interface ExportAuthorizerModules {
+  /** APIExports of all shards. */
   readonly exports: Lister<APIExport>;
-  /** Bindings of this shard. */
+  /** APIBindings of this shard. */
   readonly bindings: ConsumerBindings;
   readonly byIdentity: { of(identity: string): readonly LocatedExport[] };
-  /** What somebody may do in the logical cluster of an export, of any shard. */
+  /** Reviews access in the logical cluster of an APIExport on any shard. */
   readonly reviewer: AccessReviewer;
-  /** The same without what guards its entrance. */
+  /** The same, without the workspace content authorizer. */
   readonly deepReviewer: AccessReviewer;
 }
 
@@ -32,49 +32,51 @@ const noOpinion = (reason: string): AuthorizationResult => ({ decision: 'noOpini
 const deny = (reason: string): AuthorizationResult => ({ decision: 'deny', reason });
 const auditKey = (step: string): string => `virtual.apiexport.${step}.authorization.kcp.io`;
 
-/** How a request to the view of an export comes to its answer. */
-interface Asked {
+/** The APIExport and exchange of an authorized request. */
+interface ReviewContext {
   readonly key: ExportKey;
   readonly exchange: Exchange;
 }
 
 /**
- * Who may use the view of an export (C8.2): three steps, each of which refuses or asks the next.
+ * Authorizes requests to the APIExport virtual workspace (kcp: pkg/virtual/apiexport/authorizer) in three steps, each
+ * of which denies or delegates to the next:
  *
- *   1. boundapi             the logical cluster has bound the export, and brings the resource by that or accepts the claim on
- *                           it with the verb. Over all logical clusters the export must ask for the verb; what each consumer
- *                           accepts its objects' labels say.
- *   2. content              the caller has the verb on `apiexports/content` of the export, where that lives.
- *   3. maxpermissionpolicy  what is claimed of another export, that export's policy allows to the caller.
+ * 1. `boundapi`: the logical cluster has an APIBinding to the export, and binds the resource or accepts the claim on it
+ *    with the verb. Across all logical clusters the export must claim the verb; the acceptance of each consumer is
+ *    enforced by labels of the objects.
+ * 2. `content`: the caller has the verb on `apiexports/content` of the export, in the export's logical cluster.
+ * 3. `maxpermissionpolicy`: the maximal permission policy of the export that provides a claimed resource allows the
+ *    caller.
  *
- * What is not there is told to those alone who get past the second step.
+ * Whether an export exists is only visible to callers that pass the second step.
  */
-export class ExportAccess {
-  readonly #modules: ExportAccessModules;
+export class ExportAuthorizer {
+  readonly #modules: ExportAuthorizerModules;
 
-  constructor(modules: ExportAccessModules) {
+  constructor(modules: ExportAuthorizerModules) {
     this.#modules = modules;
   }
 
-  /** The decision about one request, told to the audit log step by step. */
+  /** The authorizer of one request; each step writes an audit annotation. */
   authorizer(key: ExportKey, exchange: Exchange): Authorizer {
-    const asked = { key, exchange };
+    const reviewed = { key, exchange };
     const step = (name: string, authorize: Authorizer['authorize']): Authorizer =>
-      new AuditedStep({ key: auditKey(name) }, { delegate: { authorize } });
-    const policy = step('maxpermissionpolicy', (attributes) => this.#policy(asked, attributes));
-    const content = step('content', (attributes) => this.#content(asked, attributes, policy));
-    const bound = step('boundapi', (attributes) => this.#bound(asked, attributes, content));
-    return new AnonymisedReasons({ delegate: bound });
+      new AuditLoggingAuthorizer({ key: auditKey(name) }, { delegate: { authorize } });
+    const policy = step('maxpermissionpolicy', (attributes) => this.#authorizeMaximalPermission(reviewed, attributes));
+    const content = step('content', (attributes) => this.#authorizeContent(reviewed, attributes, policy));
+    const bound = step('boundapi', (attributes) => this.#authorizeBoundApi(reviewed, attributes, content));
+    return new AnonymizingAuthorizer({ delegate: bound });
   }
 
-  async #bound(
-    { key, exchange }: Asked,
+  async #authorizeBoundApi(
+    { key, exchange }: ReviewContext,
     attributes: AuthorizationAttributes,
     next: Authorizer,
   ): Promise<AuthorizationResult> {
     const { cluster, group, resource, verb, isResourceRequest } = attributes;
     const object = this.#export(key);
-    // The last step tells that there is none.
+    // The last step reports a missing export.
     if (!isResourceRequest || cluster === undefined || object === undefined) return next.authorize(attributes);
     const claim = claimOf(object, group, resource);
     if (cluster === '*') {
@@ -82,17 +84,17 @@ export class ExportAccess {
       if (claim === undefined || readsBindings || claimAllows(claim.verbs, verb)) return next.authorize(attributes);
       return deny(`the export does not claim to ${verb} ${resource}`);
     }
-    let refusal = deny('');
-    const bound = await this.#modules.bindings.decide(exchange, cluster, (bindings) => {
-      const reason = refusalOf(key, claim, attributes, bindings);
-      if (reason !== undefined) refusal = reason;
+    let denial = deny('');
+    const bound = await this.#modules.bindings.evaluate(exchange, cluster, (bindings) => {
+      const reason = denialOf(key, claim, attributes, bindings);
+      if (reason !== undefined) denial = reason;
       return reason === undefined ? true : undefined;
     });
-    return bound === true ? next.authorize(attributes) : refusal;
+    return bound === true ? next.authorize(attributes) : denial;
   }
 
-  async #content(
-    { key, exchange }: Asked,
+  async #authorizeContent(
+    { key, exchange }: ReviewContext,
     attributes: AuthorizationAttributes,
     next: Authorizer,
   ): Promise<AuthorizationResult> {
@@ -113,7 +115,10 @@ export class ExportAccess {
     };
   }
 
-  async #policy({ key, exchange }: Asked, attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
+  async #authorizeMaximalPermission(
+    { key, exchange }: ReviewContext,
+    attributes: AuthorizationAttributes,
+  ): Promise<AuthorizationResult> {
     const object = this.#export(key);
     if (object === undefined) {
       const error = new Error(`API export not found: apiexport.apis.kcp.io "${key.name}" not found`);
@@ -132,8 +137,8 @@ export class ExportAccess {
     const user = prefixUser(attributes.user);
     for (const { reference, object: provider } of providers) {
       if (provider.spec?.maximalPermissionPolicy?.local === undefined) continue;
-      const asked = { verb, group, version, resource, subresource, namespace, name };
-      const result = await this.#modules.deepReviewer.review(exchange, user, reference.cluster, asked);
+      const reviewed = { verb, group, version, resource, subresource, namespace, name };
+      const result = await this.#modules.deepReviewer.review(exchange, user, reference.cluster, reviewed);
       if (result.decision === 'allow') continue;
       return {
         ...result,
@@ -149,8 +154,8 @@ export class ExportAccess {
   }
 }
 
-/** Why the bindings of a logical cluster do not bring a resource into the view; undefined: they do. */
-function refusalOf(
+/** Why the APIBindings of a logical cluster do not provide a resource; undefined: they do. */
+function denialOf(
   key: ExportKey,
   claim: DeepReadonly<PermissionClaim> | undefined,
   attributes: AuthorizationAttributes,
@@ -171,7 +176,7 @@ function refusalOf(
 const isBindings = ({ group, resource }: { readonly group: string; readonly resource: string }): boolean =>
   group === apiBindings.group && resource === apiBindings.resource;
 
-/** The claim of an export on a resource. What it brings itself it need not claim, and does not. */
+/** The export's permission claim on a resource; a claim on a resource that the export provides itself is ignored. */
 function claimOf(
   object: DeepReadonly<APIExport>,
   group: string,

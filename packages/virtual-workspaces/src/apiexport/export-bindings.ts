@@ -2,21 +2,21 @@ import { clusterAnnotation, type DeepReadonly, type KubeObject } from '@multipla
 import { claimAllows, claimKey, type AcceptablePermissionClaim, type APIBinding } from '@multiplane/apis';
 import type { BindingList } from '../consumer-bindings.ts';
 
-/** Which export a view is of: the name of a logical cluster, and the export's there. */
+/** An APIExport, as the path of the virtual workspace names it: its logical cluster and name. */
 export interface ExportKey {
   readonly cluster: string;
   readonly name: string;
 }
 
-/** Of the address of a view: `<cluster>/<name>`. */
+/** Parses the key `<cluster>/<name>`. */
 export function exportKeyOf(key: string): ExportKey {
   const slash = key.indexOf('/');
   return { cluster: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
 /**
- * Of the bindings of a logical cluster the one to an export (C8.2): the system says which export it is; until it does, the binding's
- * own words count where they name the logical cluster.
+ * Finds the APIBinding to an export. `status.apiExportClusterName` decides; until it is set, a `spec.reference` that
+ * names the logical cluster as its path counts.
  */
 export function bindingTo(bindings: BindingList, { cluster, name }: ExportKey): DeepReadonly<APIBinding> | undefined {
   return bindings.find(({ spec, status }) => {
@@ -27,14 +27,14 @@ export function bindingTo(bindings: BindingList, { cluster, name }: ExportKey): 
   });
 }
 
-/** Names of a resource; `identityHash` for one of another export. */
+/** A claimed resource; `identityHash` is set for resources of another export. */
 export interface ClaimedResource {
   readonly group?: string | undefined;
   readonly resource: string;
   readonly identityHash?: string | undefined;
 }
 
-/** The claim on a resource that a binding accepts. */
+/** The accepted permission claim of a binding for a resource. */
 export function acceptedClaim(
   binding: DeepReadonly<APIBinding>,
   claimed: ClaimedResource,
@@ -43,17 +43,20 @@ export function acceptedClaim(
   return binding.spec?.permissionClaims?.find((claim) => claim.state === 'Accepted' && claimKey(claim) === key);
 }
 
-/** Whether what the export asks for and what the consumer accepts both contain a verb; `*` contains all (C16.3). */
+/**
+ * Whether both the claim of the export and the accepted claim of the consumer contain a verb; `*` contains all verbs.
+ * kcp v0.32 intersects the lists literally (docs/compatibility.md).
+ */
 export function claimsAllow(
-  asked: { readonly verbs: readonly string[] },
+  claimed: { readonly verbs: readonly string[] },
   accepted: DeepReadonly<AcceptablePermissionClaim> | undefined,
   verb: string,
 ): boolean {
-  return accepted !== undefined && claimAllows(asked.verbs, verb) && claimAllows(accepted.verbs, verb);
+  return accepted !== undefined && claimAllows(claimed.verbs, verb) && claimAllows(accepted.verbs, verb);
 }
 
-/** The part of a binding that views ask for; the rest of it need not be kept by a server that stores nothing. */
-export function bindingFacts(object: KubeObject): KubeObject {
+/** The fields of an APIBinding that the virtual workspaces read; other fields are not kept in memory. */
+export function trimBinding(object: KubeObject): KubeObject {
   const { apiVersion, kind, metadata, spec, status } = object as APIBinding;
   const { name, uid, resourceVersion, annotations } = metadata;
   const cluster = annotations?.[clusterAnnotation];

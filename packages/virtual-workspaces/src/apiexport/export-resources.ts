@@ -19,25 +19,25 @@ import {
 } from '@multiplane/apis';
 import { identityOf, type ExportsByIdentity } from '@multiplane/apiserver';
 import type { Lister, ObjectReference } from '@multiplane/client';
-import { slicesOfTurns } from '@multiplane/component-base';
+import { timeSlices } from '@multiplane/component-base';
 import { SchemaCache } from '@multiplane/schema';
 
-/** One resource in the view of an export, in one version. */
+/** One resource of the APIExport virtual workspace, in one version. */
 export interface ExportResource {
   readonly definition: ResourceDefinition;
-  /** Its name at the shard. */
+  /** The resource name at the shard. */
   readonly upstreamResource: string;
-  /** Why it is there; absent: the export brings it. */
+  /** The permission claim that provides it; absent: the export provides it. */
   readonly claim?: DeepReadonly<PermissionClaim> | undefined;
-  /** Objects with these labels are in the view; undefined: all of them. */
+  /** Only objects that match are visible; undefined: all of them. */
   readonly labelSelector: string | undefined;
-  /** Equal texts: nothing changed that a watch would have to end for. */
+  /** Changes whenever open watches must end. */
   readonly fingerprint: string;
 }
 
 export interface ExportResources {
   readonly resources: readonly ExportResource[];
-  /** Names of all that it was made of; a change of one of them may change it. */
+  /** Keys of the objects that it depends on; a change of one of them requires a rebuild. */
   readonly dependencies: ReadonlySet<string>;
 }
 
@@ -45,7 +45,7 @@ const exportDependency = (cluster: string, name: string): string => `export ${cl
 const schemaDependency = (cluster: string, name: string): string => `schema ${cluster}/${name}`;
 const identityDependency = (identity: string): string => `identity ${identity}`;
 
-/** Everything that what is made of an export, or of its identity, depends on. */
+/** Dependency keys of an APIExport and of its identity. */
 export const dependenciesOfExport = (object: DeepReadonly<APIExport>, reference: ObjectReference): string[] => [
   exportDependency(reference.cluster, reference.name),
   identityDependency(identityOf(object)),
@@ -53,7 +53,7 @@ export const dependenciesOfExport = (object: DeepReadonly<APIExport>, reference:
 export const dependencyOfSchema = ({ cluster, name }: ObjectReference): string => schemaDependency(cluster, name);
 
 const readVerbs = ['get', 'list', 'watch'] as const;
-/** Schemas whose definitions are kept at hand. */
+/** Limit of cached definitions, by schema. */
 const maxDefinitions = 4096;
 const servedSubresources = new Set(['status', 'scale']);
 
@@ -64,18 +64,19 @@ export interface ExportResourcesModules {
 }
 
 /**
- * What the view of an export serves (C8.2): its own resources, then what it claims, and in any case its bindings.
+ * Computes the resources of the APIExport virtual workspace: those of the export, then the claimed ones, and always its
+ * APIBindings.
  *
- * Claims of kinds that every logical cluster has need no identity (C3.3); any other means the resource of the exports that
- * have the identity. A claim on what the export itself brings is none. What is claimed is seen where the claim's label is,
- * which consumers' acceptance puts on objects; bindings that nobody claims are seen by the label of their export, to
- * be read.
+ * Claims on built-in kinds need no identity; any other claim refers to the resources of the exports with the claimed
+ * identity. A claim on a resource of the export itself is ignored. Claimed objects are selected by the label of the
+ * claim, which the claim label controller sets where the consumer accepts the claim. APIBindings that are not claimed
+ * are selected by the label of their export, read-only.
  */
 export class ExportResourceFactory {
   readonly #modules: ExportResourcesModules;
-  // A view shows schemas and leaves it to the shard to validate by them: their rules need not be compiled.
-  readonly #custom = new CustomResources({}, { schemas: new SchemaCache({ origin: 'custom' }) });
-  /** By uid: a schema never changes. */
+  // The shard validates objects, so the validation rules are not compiled here.
+  readonly #custom = new CustomResources({ schemas: new SchemaCache({ origin: 'custom' }) });
+  /** By uid: APIResourceSchemas are immutable. */
   readonly #definitions = new Map<string, readonly ResourceDefinition[]>();
 
   constructor(modules: ExportResourcesModules) {
@@ -83,19 +84,19 @@ export class ExportResourceFactory {
   }
 
   /**
-   * Does what takes long beforehand, with pauses: an export may bring, and claim, a thousand resources, and each schema
-   * that was not met yet has to be read.
+   * Converts the schemas in time slices before {@link of} needs them: an export may provide and claim a thousand
+   * resources.
    */
   async prepare(cluster: string, name: string): Promise<void> {
     const object = this.#modules.exports.get({ cluster: cluster as LogicalClusterName, namespace: '', name });
     if (object === undefined) return;
-    const slices = slicesOfTurns();
+    const slices = timeSlices();
     for (const _ of this.#schemasOf(object, cluster)) {
-      if (slices.over) await slices.next();
+      if (slices.isExceeded) await slices.yield();
     }
   }
 
-  /** Everything that {@link of} makes of schemas. */
+  /** Every schema that {@link of} converts. */
   *#schemasOf(object: DeepReadonly<APIExport>, cluster: string): Generator {
     const dependencies = new Set<string>();
     yield* this.#exported(object, cluster, dependencies);
@@ -104,7 +105,7 @@ export class ExportResourceFactory {
         yield* this.#exported(provider, reference.cluster, dependencies, claim);
   }
 
-  /** Nothing for an export that is not there, or has no identity yet. */
+  /** Empty for an export that does not exist or has no identity yet. */
   of(cluster: string, name: string): ExportResources {
     const dependencies = new Set([exportDependency(cluster, name)]);
     const object = this.#modules.exports.get({ cluster: cluster as LogicalClusterName, namespace: '', name });
@@ -133,7 +134,7 @@ export class ExportResourceFactory {
     }
     for (const definition of builtIn(apiBindings))
       add({
-        definition: { ...viewOf(definition), verbs: readVerbs, subresources: {} },
+        definition: { ...servedDefinition(definition), verbs: readVerbs, subresources: {} },
         upstreamResource: definition.resource,
         labelSelector: `${exportLabel}=${exportLabelValue(cluster, name)}`,
         fingerprint: `${about} bindings`,
@@ -160,7 +161,7 @@ export class ExportResourceFactory {
       for (const definition of builtIn({ group, resource }))
         yield {
           ...common,
-          definition: viewOf(definition),
+          definition: servedDefinition(definition),
           upstreamResource: definition.resource,
           fingerprint: `claim ${verbs}`,
         };
@@ -178,7 +179,7 @@ export class ExportResourceFactory {
           };
   }
 
-  /** What an export brings, or the one resource of it that is meant. */
+  /** The resources of an export, or the single resource `only`. */
   *#exported(
     object: DeepReadonly<APIExport>,
     cluster: string,
@@ -200,7 +201,9 @@ export class ExportResourceFactory {
     if (definitions === undefined) {
       const crd = definitionOfSchema(schema);
       const { names } = crd['spec'] as { names: object };
-      definitions = this.#custom.definitionsOf({ ...crd, status: { acceptedNames: names } }, neverRetired).map(viewOf);
+      definitions = this.#custom
+        .definitionsOf({ ...crd, status: { acceptedNames: names } }, neverRetired)
+        .map(servedDefinition);
     } else this.#definitions.delete(uid);
     if (uid === '') return definitions;
     this.#definitions.set(uid, definitions);
@@ -210,16 +213,16 @@ export class ExportResourceFactory {
   }
 }
 
-/** Watches of a view end with what the view is made of, not with a definition. */
+/** Watches end by the fingerprint of the resource, not by its definition. */
 const neverRetired = new AbortController().signal;
 
-/** Every version of a compiled kind; events of both groups are the same ones. */
+/** Every version of a built-in kind; events of both API groups are the same resource. */
 function builtIn({ group, resource }: { readonly group: string; readonly resource: string }): ResourceDefinition[] {
   const key = claimKey({ group, resource });
   return builtInResources().filter((definition) => claimKey(definition) === key);
 }
 
-function viewOf(definition: ResourceDefinition): ResourceDefinition {
+function servedDefinition(definition: ResourceDefinition): ResourceDefinition {
   return {
     ...definition,
     subresources: Object.fromEntries(

@@ -8,7 +8,8 @@ import {
   isReviewResource,
   notWithheldSelector,
 } from '@multiplane/apis';
-import { clusterNameExtra, warrantExtra, warrantText, type ResourceRequest } from '@multiplane/apiserver';
+import type { ResourceRequest } from '@multiplane/apiserver';
+import { clusterNameExtra, warrantExtra, warrantText } from '@multiplane/generic-server';
 import { ForwardedResource, type ShardConnection, type WriteRules } from '@multiplane/virtual-framework';
 import type { ConsumerBindings } from '../consumer-bindings.ts';
 import { acceptedClaim, bindingTo, claimsAllow, type ExportKey } from './export-bindings.ts';
@@ -17,20 +18,20 @@ import { selectorRules } from './selector-rules.ts';
 
 export interface ExportedResourceModules {
   readonly connection: ShardConnection;
-  /** Bindings of this shard. */
+  /** APIBindings of this shard. */
   readonly bindings: ConsumerBindings;
-  /** Throws unless the caller may create what a request applies to. */
+  /** Throws unless the caller may create the object of an apply request. */
   readonly mayCreate: (key: ExportKey, request: ResourceRequest) => Promise<void>;
 }
 
 /**
- * One resource of the view of an export, as the shard has it (C8.2).
+ * One resource of the APIExport virtual workspace.
  *
- * - Over all logical clusters the shard is asked in the name of this server, for the resource of one identity or for what
- *   carries the label of the claim. Consumers that accept a claim without `list` or `watch` are left out by a label, too;
- *   in one logical cluster that ends what a watch shows when the verb is taken back.
- * - In one logical cluster it is asked in the name of the caller, who has no rights there: a warrant says that the system
- *   vouches for it. The audit log of the shard names the caller.
+ * - Across all logical clusters, requests are forwarded with this server's identity, for the resource of one identity
+ *   or for objects with the label of the claim. Consumers that accept a claim without `list` or `watch` are excluded by
+ *   another label; within one logical cluster this also ends what an open watch shows when the verb is withdrawn.
+ * - In one logical cluster, requests are forwarded as the caller with a warrant of the system, because the caller has
+ *   no rights there. The audit log of the shard names the caller.
  */
 export function exportedResource(
   key: ExportKey,
@@ -45,31 +46,31 @@ export function exportedResource(
       upstreamResource,
       retired,
       labelSelector: claim === undefined || labelSelector === undefined ? labelSelector : claimedSelector,
-      actingAs: (caller, cluster) => (cluster === '*' ? undefined : withWarrant(caller, cluster, key)),
-      mayCreate: (request) => modules.mayCreate(key, request),
-      ...(claim === undefined || isReviewResource(definition) ? {} : { rulesFor: claimRules }),
+      upstreamUser: (caller, cluster) => (cluster === '*' ? undefined : withWarrant(caller, cluster, key)),
+      authorizeCreate: (request) => modules.mayCreate(key, request),
+      ...(claim === undefined || isReviewResource(definition) ? {} : { writeRulesFor: claimRules }),
     },
     { connection },
   );
 
   function claimedSelector({ cluster, context: { info } }: ResourceRequest): string | undefined {
-    // Bindings are there to be read, claimed or not: what nobody claims by a verb is seen as if nobody claimed it.
-    if (isBindings(definition) && !allows(cluster, info.verb))
+    // APIBindings are always readable: without a claim on the verb they are selected by the label of their export.
+    if (isAPIBinding(definition) && !isVerbClaimed(cluster, info.verb))
       return `${exportLabel}=${exportLabelValue(key.cluster, key.name)}`;
     if (info.verb !== 'list' && info.verb !== 'watch') return labelSelector;
     return `${labelSelector},${notWithheldSelector(key.cluster, key.name, info.verb)}`;
   }
 
-  function allows(cluster: LogicalClusterName | '*', verb: string): boolean {
+  function isVerbClaimed(cluster: LogicalClusterName | '*', verb: string): boolean {
     if (claim === undefined) return false;
     if (cluster === '*') return claimAllows(claim.verbs, verb);
-    const binding = bindingTo(bindings.known(cluster), key);
+    const binding = bindingTo(bindings.cached(cluster), key);
     return binding !== undefined && claimsAllow(claim, acceptedClaim(binding, claim), verb);
   }
 
   async function claimRules({ context, cluster, name }: ResourceRequest): Promise<WriteRules | undefined> {
     if (claim === undefined || cluster === '*') return undefined;
-    const binding = await bindings.decide(context.exchange, cluster, (known) => bindingTo(known, key));
+    const binding = await bindings.evaluate(context.exchange, cluster, (known) => bindingTo(known, key));
     if (binding === undefined)
       throw statusErrors.forbidden(
         definition,
@@ -80,10 +81,10 @@ export function exportedResource(
   }
 }
 
-const isBindings = ({ group, resource }: { readonly group: string; readonly resource: string }): boolean =>
+const isAPIBinding = ({ group, resource }: { readonly group: string; readonly resource: string }): boolean =>
   group === apiBindings.group && resource === apiBindings.resource;
 
-/** The caller, vouched for in one logical cluster as somebody who may do everything there, and as who offers the API. */
+/** The caller with a warrant for one logical cluster: an administrator there, and the provider of the API. */
 function withWarrant(
   caller: UserInfo,
   cluster: LogicalClusterName,

@@ -11,8 +11,8 @@ import type { ClaimSelector } from '@multiplane/apis';
 import type { WriteRules } from '@multiplane/virtual-framework';
 
 /**
- * What the selector of an accepted claim asks of writes (C6.19): labels that it names are put into what is created or
- * updated, and an object that it does not match is not for the provider. Undefined for a selector of everything.
+ * Write rules for the selector of an accepted claim: `matchLabels` are added to created and updated objects, and
+ * objects that do not match cannot be written. Undefined for a selector that matches everything.
  */
 export function selectorRules(
   resource: GroupResource,
@@ -23,22 +23,23 @@ export function selectorRules(
   const protectedLabels = Object.entries(matchLabels);
   if (protectedLabels.length === 0 && matchExpressions.length === 0) return undefined;
   const matcher = labelSelectorFromObject({ matchLabels, matchExpressions } as unknown as Json);
-  const refuse = (object: JsonObject, why: string): Error =>
+  const forbidden = (object: JsonObject, why: string): Error =>
     statusErrors.forbidden(resource, name === '' ? nameOf(object) : name, why);
   return {
-    complete: (object) => {
+    mutate: (object) => {
       const labels = labelsOf(object);
       const missing: [string, string][] = [];
       for (const [key, value] of protectedLabels) {
         if (!Object.hasOwn(labels, key)) missing.push([key, value]);
-        else if (labels[key] !== value) throw refuse(object, `protected label ${key} must have value ${value}`);
+        else if (labels[key] !== value) throw forbidden(object, `protected label ${key} must have value ${value}`);
       }
       if (missing.length === 0) return object;
       const metadata = isJsonObject(object['metadata']) ? object['metadata'] : {};
       return { ...object, metadata: { ...metadata, labels: { ...labels, ...Object.fromEntries(missing) } } };
     },
-    require: (object) => {
-      if (!matcher.matches(textsOf(labelsOf(object)))) throw refuse(object, 'object does not match required labels');
+    validate: (object) => {
+      if (!matcher.matches(stringValuesOf(labelsOf(object))))
+        throw forbidden(object, 'object does not match required labels');
     },
   };
 }
@@ -49,8 +50,8 @@ function labelsOf(object: JsonObject): JsonObject {
   return isJsonObject(labels) ? labels : {};
 }
 
-/** What is no text is no label: the shard refuses it. */
-const textsOf = (labels: JsonObject): Record<string, string> =>
+/** Values that are not strings are skipped; the shard rejects them. */
+const stringValuesOf = (labels: JsonObject): Record<string, string> =>
   Object.fromEntries(Object.entries(labels).filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
 
 function nameOf({ metadata }: JsonObject): string {

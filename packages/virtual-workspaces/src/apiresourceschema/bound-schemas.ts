@@ -6,19 +6,19 @@ import type { BindingList } from '../consumer-bindings.ts';
 export type BoundSchema = DeepReadonly<APIResourceSchema>;
 
 export interface BoundSchemasModules {
-  /** Of all shards. */
+  /** APIExports of all shards. */
   readonly exports: Lister<APIExport>;
   readonly schemas: Lister<APIResourceSchema>;
 }
 
-/** Logical clusters of the exports that bindings are bound to: only what happens there can change what is seen. */
+/** Logical clusters of the bound exports: only changes in them can change what the consumer sees. */
 export function exportClustersOf(bindings: BindingList): Set<string> {
   return new Set(bindings.filter(isBound).map(({ status }) => status?.apiExportClusterName as string));
 }
 
 /**
- * The schemas of what is bound, by `<cluster>/<name>` (C8.3): those that the exports of the bindings name now. Schemas of
- * two providers may have one name; both are there, in the order of the bindings' names, and told apart by where they live.
+ * The schemas of the bound exports' current resources, by `<cluster>/<name>`, in the order of the bindings' names.
+ * Schemas of two providers may have the same name; they are distinguished by their logical cluster.
  */
 export function boundSchemas(
   bindings: BindingList,

@@ -2,18 +2,21 @@ import { deepEqual, type DeepReadonly, type KubeObject } from '@multiplane/apima
 import type { APIBinding, APIExport, APIResourceSchema } from '@multiplane/apis';
 import type { Informer, ObjectReference } from '@multiplane/client';
 
-/** Something that may change which schemas somebody sees: a binding there, or an export or schema elsewhere. */
+/**
+ * A change that may affect which schemas a consumer sees: of a binding in the consumer, or of an export or schema in
+ * the provider.
+ */
 export interface SchemaChange {
   readonly what: 'binding' | 'provider';
   readonly cluster: string;
 }
 
-export interface SchemaChangesOptions {
-  /** Changes that are remembered. */
-  readonly maxRemembered?: number | undefined;
+export interface SchemaChangeLogOptions {
+  /** Number of changes that are kept. */
+  readonly maxChanges?: number | undefined;
 }
 
-export interface SchemaChangesModules {
+export interface SchemaChangeLogModules {
   readonly bindings: Informer<APIBinding>;
   readonly exports: Informer<APIExport>;
   readonly schemas: Informer<APIResourceSchema>;
@@ -22,54 +25,54 @@ export interface SchemaChangesModules {
   readonly random: () => number;
 }
 
-const defaultRemembered = 4_096;
-/** The part of a version that tells servers apart. */
+const defaultMaxChanges = 4_096;
+/** The part of a version that distinguishes servers. */
 const tagSize = 4_096;
 
 /**
- * Versions of what the views of bound schemas show. The objects come from many shards, whose own versions cannot be
- * compared; so changes are counted here, one count for all views of a server.
+ * Resource versions of the APIResourceSchema virtual workspace. The objects come from many shards, whose resource
+ * versions are not comparable, so changes are counted here, with one counter for all consumers.
  *
- * A version is the count and a tag of this server: one from another server, or from before a restart, is not known, and
- * neither is one before the changes that are remembered. Who comes with such a version lists again. Counting begins at
- * the time of the start, so that versions of one address rise.
+ * A version consists of the counter and a random tag of this server. A version of another server, from before a
+ * restart, or older than the kept changes is unknown: clients that watch from it get 410 and list again. The counter
+ * starts at the time of the start, so that versions of one address increase.
  */
-export class SchemaChanges {
-  readonly #maxRemembered: number;
+export class SchemaChangeLog {
+  readonly #maxChanges: number;
   readonly #tag: number;
   #count: number;
-  readonly #remembered: SchemaChange[] = [];
+  readonly #changes: SchemaChange[] = [];
   readonly #listeners = new Set<(change: SchemaChange) => void>();
-  #waitsFor = 3;
+  #unsynced = 3;
 
-  constructor(options: SchemaChangesOptions, modules: SchemaChangesModules) {
-    this.#maxRemembered = options.maxRemembered ?? defaultRemembered;
+  constructor(options: SchemaChangeLogOptions, modules: SchemaChangeLogModules) {
+    this.#maxChanges = options.maxChanges ?? defaultMaxChanges;
     this.#tag = Math.floor(modules.random() * tagSize);
     this.#count = Math.floor(modules.now());
-    this.#follow(modules.bindings, 'binding', sameBinding);
-    this.#follow(modules.exports, 'provider', sameExport);
-    this.#follow(modules.schemas, 'provider', sameSchema);
+    this.#watch(modules.bindings, 'binding', sameBinding);
+    this.#watch(modules.exports, 'provider', sameExport);
+    this.#watch(modules.schemas, 'provider', sameSchema);
   }
 
   get version(): number {
     return this.#count * tagSize + this.#tag;
   }
 
-  /** What happened after a version; undefined when that cannot be told. */
+  /** The changes after a version; undefined if the version is unknown. */
   since(version: number): readonly SchemaChange[] | undefined {
     if (version % tagSize !== this.#tag) return undefined;
     const behind = this.#count - Math.floor(version / tagSize);
-    if (behind < 0 || behind > this.#remembered.length) return undefined;
-    return behind === 0 ? [] : this.#remembered.slice(-behind);
+    if (behind < 0 || behind > this.#changes.length) return undefined;
+    return behind === 0 ? [] : this.#changes.slice(-behind);
   }
 
-  /** Call the result to stop. */
+  /** Returns a function that unsubscribes. */
   subscribe(listener: (change: SchemaChange) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  #follow<T extends KubeObject>(
+  #watch<T extends KubeObject>(
     informer: Informer<T>,
     what: SchemaChange['what'],
     same: (a: DeepReadonly<T>, b: DeepReadonly<T>) => boolean,
@@ -81,17 +84,17 @@ export class SchemaChanges {
         if (!same(object, old)) changed(reference);
       },
       deleted: (_old, reference) => changed(reference),
-      synced: () => (this.#waitsFor -= 1),
+      synced: () => (this.#unsynced -= 1),
     });
   }
 
   #changed(change: SchemaChange): void {
-    // What was there at the beginning nobody has seen otherwise.
-    if (this.#waitsFor > 0) return;
+    // The initial objects are not changes: no client has seen an earlier state.
+    if (this.#unsynced > 0) return;
     this.#count += 1;
-    this.#remembered.push(change);
-    // By half, so that the list is not moved at every change.
-    if (this.#remembered.length >= 2 * this.#maxRemembered) this.#remembered.splice(0, this.#maxRemembered);
+    this.#changes.push(change);
+    // Trimmed in bulk, so that the array is not moved at every change.
+    if (this.#changes.length >= 2 * this.#maxChanges) this.#changes.splice(0, this.#maxChanges);
     for (const listener of this.#listeners) listener(change);
   }
 }

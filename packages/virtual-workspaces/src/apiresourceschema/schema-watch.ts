@@ -6,58 +6,63 @@ import {
   type KubeObject,
   type ListOptions,
 } from '@multiplane/apimachinery';
-import { errorFrame, type RequestContext } from '@multiplane/apiserver';
+import { errorFrame } from '@multiplane/apiserver';
 import type { Clock } from '@multiplane/component-base';
+import type { RequestContext } from '@multiplane/generic-server';
 import type { BoundSchema } from './bound-schemas.ts';
-import type { SchemaChange, SchemaChanges } from './schema-changes.ts';
-import { objectText, type AnswerForm } from './schema-frames.ts';
+import type { SchemaChange, SchemaChangeLog } from './schema-change-log.ts';
+import { encodeSchema, type ResponseFormat } from './schema-encoding.ts';
 
-/** What is seen at the moment. */
-export interface SeenSchemas {
-  /** By where they live. */
+/** The schemas that are currently visible. */
+export interface VisibleSchemas {
+  /** By logical cluster and name. */
   readonly schemas: ReadonlyMap<string, BoundSchema>;
-  /** Whether a change may change that. */
-  concerns(change: SchemaChange): boolean;
+  /** Whether a change may affect the visible schemas. */
+  isAffectedBy(change: SchemaChange): boolean;
 }
 
 export interface SchemaWatchModules {
-  readonly changes: SchemaChanges;
+  readonly changes: SchemaChangeLog;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Read anew for each change. */
-  readonly look: () => SeenSchemas;
+  /** Called for each change. */
+  readonly listVisible: () => VisibleSchemas;
 }
 
 const bookmarkEveryMs = 60_000;
 const minTimeoutSeconds = 1_800;
 
 /**
- * A watch of bound schemas (C8.3, K3.4).
+ * A watch of bound schemas:
  *
- *  1. A version that this server does not know, or after which something happened that may concern the watcher, is too
- *     old: the client lists again. Without a version, and where it asks for them, it is told first what is there.
- *  2. Each change that may concern it is answered with the difference to what it was told last. Changes that come while
- *     the client does not read are told together.
- *  3. Until the client goes, its time is over or the server stops.
+ * 1. A version that this server does not know, or after which a change affects the watcher, is expired (410): the
+ *    client lists again. Without a version, and with `sendInitialEvents`, the watch starts with the current objects.
+ * 2. Each change that affects the watcher is sent as the difference to the last state that was sent. Changes that
+ *    arrive while the client does not read are coalesced.
+ * 3. The watch ends with the client, the request timeout or the server.
  *
- * Events carry versions of the view: objects of several shards have none in common.
+ * Events carry versions of the change log, because objects of several shards have no common resource version.
  */
 export async function watchSchemas(
   context: RequestContext,
-  form: AnswerForm,
+  format: ResponseFormat,
   options: ListOptions,
   modules: SchemaWatchModules,
 ): Promise<void> {
-  const { changes, clock, look } = modules;
+  const { changes, clock, listVisible } = modules;
   const { exchange } = context;
   const from = versionOf(options.resourceVersion);
-  exchange.setHeader('content-type', form.negotiated.mediaType);
+  exchange.setHeader('content-type', format.negotiated.mediaType);
   exchange.upgradeToWebSocket?.();
   exchange.start(200);
 
-  let seen = look();
-  const tells = options.sendInitialEvents ?? from === 0;
-  if (!tells && from !== 0 && changes.since(from)?.some((change) => seen.concerns(change)) !== false) {
+  let visible = listVisible();
+  const sendsInitialEvents = options.sendInitialEvents ?? from === 0;
+  if (
+    !sendsInitialEvents &&
+    from !== 0 &&
+    changes.since(from)?.some((change) => visible.isAffectedBy(change)) !== false
+  ) {
     exchange.write(errorFrame(statusErrors.expired('The resourceVersion for the provided watch is too old.'), 'json'));
     exchange.end();
     return;
@@ -65,8 +70,8 @@ export async function watchSchemas(
 
   const watch = new Wakeable();
   let columns = true;
-  const tell = (type: string, object: KubeObject): boolean => {
-    const text = objectText(form, object, columns);
+  const send = (type: string, object: KubeObject): boolean => {
+    const text = encodeSchema(format, object, columns);
     columns = false;
     return exchange.write(Buffer.from(`{"type":"${type}","object":${text}}\n`));
   };
@@ -75,37 +80,37 @@ export async function watchSchemas(
       resourceVersion: String(changes.version),
       ...(annotations === undefined ? {} : { annotations }),
     };
-    const { kind, group, version } = form.definition;
-    return tell('BOOKMARK', { kind, apiVersion: `${group}/${version}`, metadata });
+    const { kind, group, version } = format.definition;
+    return send('BOOKMARK', { kind, apiVersion: `${group}/${version}`, metadata });
   };
-  let room = true;
-  if (tells) {
-    for (const schema of seen.schemas.values()) room = tell('ADDED', versioned(schema, changes.version));
+  let writable = true;
+  if (sendsInitialEvents) {
+    for (const schema of visible.schemas.values()) writable = send('ADDED', versioned(schema, changes.version));
     if (options.sendInitialEvents === true && options.allowWatchBookmarks)
-      room = bookmark({ 'k8s.io/initial-events-end': 'true' });
+      writable = bookmark({ 'k8s.io/initial-events-end': 'true' });
   }
 
   const stops = [
     changes.subscribe((change) => {
-      if (seen.concerns(change)) watch.wake('change');
+      if (visible.isAffectedBy(change)) watch.wake('change');
     }),
     onAbort(exchange.signal, () => watch.wake('end')),
     onAbort(context.signal, () => watch.wake('end')),
-    afterwards(clock, timeoutMs(options, modules.random), () => watch.wake('end')),
-    ...(options.allowWatchBookmarks ? [repeatedly(clock, bookmarkEveryMs, () => watch.wake('bookmark'))] : []),
+    runAfter(clock, timeoutMs(options, modules.random), () => watch.wake('end')),
+    ...(options.allowWatchBookmarks ? [runEvery(clock, bookmarkEveryMs, () => watch.wake('bookmark'))] : []),
   ];
   try {
     for (;;) {
-      if (!room) await Promise.race([exchange.drained(), watch.ended]);
+      if (!writable) await Promise.race([exchange.drained(), watch.ended]);
       const reasons = await watch.next();
       if (reasons.has('end')) break;
       if (reasons.has('change')) {
-        const before = seen.schemas;
-        seen = look();
-        for (const [type, schema] of differences(before, seen.schemas))
-          room = tell(type, versioned(schema, changes.version));
+        const before = visible.schemas;
+        visible = listVisible();
+        for (const [type, schema] of differences(before, visible.schemas))
+          writable = send(type, versioned(schema, changes.version));
       }
-      if (reasons.has('bookmark')) room = bookmark();
+      if (reasons.has('bookmark')) writable = bookmark();
     }
   } finally {
     for (const stop of stops) stop();
@@ -115,7 +120,7 @@ export async function watchSchemas(
 
 type Reason = 'change' | 'bookmark' | 'end';
 
-/** Collects why a loop must go on, and wakes it. */
+/** Collects the reasons for the next iteration of a loop and wakes it. */
 class Wakeable {
   #reasons = new Set<Reason>();
   #wake = Promise.withResolvers<void>();
@@ -160,7 +165,7 @@ function versioned(schema: BoundSchema, version: number): KubeObject {
   } as unknown as KubeObject;
 }
 
-/** The version that the client named, 0 for none. Not a number: an untyped 500, as upstream. */
+/** The version that the client sent, 0 for none. An invalid one yields an untyped 500, as in Kubernetes. */
 function versionOf(text: string): number {
   try {
     return parseResourceVersion(text);
@@ -179,16 +184,16 @@ function onAbort(signal: AbortSignal, then: () => void): () => void {
   return () => signal.removeEventListener('abort', then);
 }
 
-function afterwards(clock: Clock, ms: number, then: () => void): () => void {
+function runAfter(clock: Clock, ms: number, then: () => void): () => void {
   const timer = clock.after(ms, then);
   return () => timer.cancel();
 }
 
-function repeatedly(clock: Clock, ms: number, then: () => void): () => void {
-  let stop = afterwards(clock, ms, again);
+function runEvery(clock: Clock, ms: number, then: () => void): () => void {
+  let stop = runAfter(clock, ms, again);
   function again(): void {
     then();
-    stop = afterwards(clock, ms, again);
+    stop = runAfter(clock, ms, again);
   }
   return () => stop();
 }

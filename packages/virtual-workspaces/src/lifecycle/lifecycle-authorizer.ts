@@ -1,17 +1,17 @@
-import type { AuthorizationResult } from '@multiplane/apiserver';
+import type { AuthorizationResult } from '@multiplane/generic-server';
 import type { AccessReviewer, VirtualAttributes } from '@multiplane/virtual-framework';
-import { typeOf, type Lifecycle } from './lifecycle.ts';
+import { workspaceTypeOf, type Lifecycle } from './lifecycle.ts';
 
 /**
- * Who may act for a workspace type: those with the lifecycle's verb on the type, where it lives (C8.4). It need not
- * exist: then there is nothing to see.
+ * Authorizes callers with the lifecycle's verb (`initialize` or `terminate`) on the WorkspaceType in its logical
+ * cluster. The type need not exist: then no logical cluster waits for it.
  */
-export function lifecycleAccess(
+export function lifecycleAuthorizer(
   { verb, noun }: Lifecycle,
   { reviewer }: { readonly reviewer: AccessReviewer },
 ): (attributes: VirtualAttributes) => Promise<AuthorizationResult> {
   return async ({ virtual, user, exchange }) => {
-    const type = typeOf(virtual.key);
+    const type = workspaceTypeOf(virtual.key);
     if (type === undefined) {
       const error = new Error('access not permitted');
       return { decision: 'noOpinion', reason: `unable to determine ${noun}`, error };

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { initializing, terminating, typeOf, type LogicalCluster } from './lifecycle.ts';
+import { initializing, terminating, workspaceTypeOf, type LogicalCluster } from './lifecycle.ts';
 
 const cluster = (more: Partial<LogicalCluster>): LogicalCluster => ({
   apiVersion: 'core.kcp.io/v1alpha1',
@@ -8,23 +8,27 @@ const cluster = (more: Partial<LogicalCluster>): LogicalCluster => ({
   ...more,
 });
 
-test('an id names a type by its logical cluster or path, and nothing else', () => {
-  expect(typeOf('root:universal')).toEqual({ cluster: 'root', name: 'universal' });
-  expect(typeOf('root:org:mine')).toEqual({ cluster: 'root:org', name: 'mine' });
-  expect(typeOf('system:apibindings')).toEqual({ cluster: 'system', name: 'apibindings' });
-  for (const id of ['nocolon', ':x', 'x:', 'a?b=c:x', 'a b:x', '..:x', 'a%2fb:x']) expect(typeOf(id)).toBeUndefined();
+test('an id consists of a logical cluster or path and a type name', () => {
+  expect(workspaceTypeOf('root:universal')).toEqual({ cluster: 'root', name: 'universal' });
+  expect(workspaceTypeOf('root:org:mine')).toEqual({ cluster: 'root:org', name: 'mine' });
+  expect(workspaceTypeOf('system:apibindings')).toEqual({ cluster: 'system', name: 'apibindings' });
+  for (const id of ['nocolon', ':x', 'x:', 'a?b=c:x', 'a b:x', '..:x', 'a%2fb:x'])
+    expect(workspaceTypeOf(id)).toBeUndefined();
 });
 
-test('a logical cluster waits for an id while it is at that end of its life', () => {
+test('isWaitingFor depends on the phase and the list', () => {
   const begins = cluster({ status: { phase: 'Initializing', initializers: ['a:b'] } });
-  expect([initializing.holds(begins, 'a:b'), initializing.holds(begins, 'a:c')]).toEqual([true, false]);
-  expect(initializing.holds(cluster({ status: { phase: 'Ready', initializers: ['a:b'] } }), 'a:b')).toBe(false);
+  expect([initializing.isWaitingFor(begins, 'a:b'), initializing.isWaitingFor(begins, 'a:c')]).toEqual([true, false]);
+  expect(initializing.isWaitingFor(cluster({ status: { phase: 'Ready', initializers: ['a:b'] } }), 'a:b')).toBe(false);
   const ends = cluster({ metadata: { deletionTimestamp: 'now' }, status: { terminators: ['a:b'] } });
-  expect([terminating.holds(ends, 'a:b'), terminating.holds({ ...ends, metadata: {} }, 'a:b')]).toEqual([true, false]);
+  expect([terminating.isWaitingFor(ends, 'a:b'), terminating.isWaitingFor({ ...ends, metadata: {} }, 'a:b')]).toEqual([
+    true,
+    false,
+  ]);
 });
 
-test('labels are those that controllers of kcp look for', () => {
-  // Hexadecimal SHA-224; the key has as much of it as fits into 63 characters with the prefix (C1.2).
+test('labels equal those of kcp', () => {
+  // Hexadecimal SHA-224, truncated in the key to 63 characters including the prefix.
   const selector = initializing.labelSelector('root:universal');
   const [, key, value] = /^tenancy\.kcp\.io\/phase=Initializing,initializer\.internal\.kcp\.io\/(\w+)=(\w+)$/.exec(
     selector,

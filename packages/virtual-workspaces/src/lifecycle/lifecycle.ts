@@ -6,36 +6,41 @@ import {
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
-import type { PolicyRule } from '@multiplane/apiserver';
+import type { PolicyRule } from '@multiplane/generic-server';
 
-/** The parts of a LogicalCluster that its lifecycle is made of (C2.4). */
+/** The fields of a LogicalCluster that the lifecycle uses. */
 export type LogicalCluster = KubeObject & {
   spec?: { createdBy?: { username?: string; uid?: string; groups?: string[]; extra?: Record<string, string[]> } };
   status?: { phase?: string; initializers?: string[]; terminators?: string[] };
 };
-/** The part of a WorkspaceType that says what its controllers may do (C2.2). */
+/** The fields of a WorkspaceType that grant permissions to its controllers. */
 export type WorkspaceType = KubeObject & {
   spec?: { initializerPermissions?: PolicyRule[]; terminatorPermissions?: PolicyRule[] };
 };
 
-/** What controllers of workspace types do at one end of a workspace's life (C8.4, C8.5). */
+/**
+ * One end of the workspace lifecycle, in which controllers of WorkspaceTypes take part: initialization or termination.
+ */
 export interface Lifecycle {
-  /** Segment behind `/services/`. */
+  /** Path segment after `/services/`. */
   readonly service: 'initializingworkspaces' | 'terminatingworkspaces';
   readonly noun: 'initializer' | 'terminator';
-  /** Verb on the workspace type that lets somebody in. */
+  /** Verb on the WorkspaceType that authorizes callers. */
   readonly verb: 'initialize' | 'terminate';
   readonly list: 'initializers' | 'terminators';
   readonly permissions: 'initializerPermissions' | 'terminatorPermissions';
-  /** Group of the errors about the list, as recorded. */
+  /** API group in errors about the list, as in kcp. */
   readonly errorGroup: string;
-  /** Labels that the system puts on logical clusters that wait for `id`. */
+  /** Selector of the labels that the system sets on logical clusters that wait for `id`. */
   labelSelector(id: string): string;
-  /** Whether a logical cluster waits for `id` now. */
-  holds(cluster: DeepReadonly<LogicalCluster>, id: string): boolean;
+  /** Whether a logical cluster waits for `id`. */
+  isWaitingFor(cluster: DeepReadonly<LogicalCluster>, id: string): boolean;
 }
 
-/** A label key may have 63 characters behind its prefix's slash; kcp counts the prefix in, so the hash is cut (C1.2). */
+/**
+ * The hash is truncated to 63 characters including the prefix, as in kcp, although a label key may have 63 characters
+ * after its prefix.
+ */
 function waitLabel(noun: Lifecycle['noun'], id: string): string {
   const prefix = `${noun}.internal.kcp.io/`;
   const hash = hexSha224(id);
@@ -50,7 +55,7 @@ export const initializing: Lifecycle = {
   permissions: 'initializerPermissions',
   errorGroup: 'tenancy.kcp.io',
   labelSelector: (id) => `tenancy.kcp.io/phase=Initializing,${waitLabel('initializer', id)}`,
-  holds: ({ status }, id) => status?.phase === 'Initializing' && (status.initializers ?? []).includes(id),
+  isWaitingFor: ({ status }, id) => status?.phase === 'Initializing' && (status.initializers ?? []).includes(id),
 };
 
 export const terminating: Lifecycle = {
@@ -60,22 +65,22 @@ export const terminating: Lifecycle = {
   list: 'terminators',
   permissions: 'terminatorPermissions',
   errorGroup: 'core.kcp.io',
-  // The phase follows the deletion timestamp, so that watchers learn of the deletion by a label.
+  // The phase label follows the deletion timestamp, so that watches by label see the deletion.
   labelSelector: (id) => `tenancy.kcp.io/phase in (Terminating,Deleting),${waitLabel('terminator', id)}`,
-  holds: ({ metadata, status }, id) =>
+  isWaitingFor: ({ metadata, status }, id) =>
     metadata.deletionTimestamp !== undefined && (status?.terminators ?? []).includes(id),
 };
 
-/** Where the type behind an id lives, and its name; undefined for a text that is no id. */
-export function typeOf(id: string): { readonly cluster: string; readonly name: string } | undefined {
+/** The logical cluster and name of the WorkspaceType of an id; undefined for an invalid id. */
+export function workspaceTypeOf(id: string): { readonly cluster: string; readonly name: string } | undefined {
   const colon = id.lastIndexOf(':');
   const cluster = id.slice(0, Math.max(colon, 0));
   const name = id.slice(colon + 1);
-  const isPlace = isLogicalClusterName(cluster) || isLogicalClusterPath(cluster);
-  return isPlace && name !== '' ? { cluster, name } : undefined;
+  const isValidCluster = isLogicalClusterName(cluster) || isLogicalClusterPath(cluster);
+  return isValidCluster && name !== '' ? { cluster, name } : undefined;
 }
 
-/** Ids of the system stand for no type (`system:apibindings`). */
+/** Ids of system initializers (`system:apibindings`) refer to no type. */
 export const isSystemId = (id: string): boolean => id.startsWith('system:');
 
 export const asLogicalCluster = (object: JsonObject): LogicalCluster => object as unknown as LogicalCluster;

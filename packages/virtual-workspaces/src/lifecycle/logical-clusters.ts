@@ -1,6 +1,6 @@
 import { mastersGroup, type UserInfo } from '@multiplane/apimachinery';
 import { kcpResources, type ResourceDefinition, type Verb } from '@multiplane/apis';
-import type { RequestInfo } from '@multiplane/apiserver';
+import type { RequestInfo } from '@multiplane/generic-server';
 import {
   ApiSet,
   ForwardedResource,
@@ -11,7 +11,7 @@ import {
   type VirtualRequest,
   type VirtualWorkspace,
 } from '@multiplane/virtual-framework';
-import { lifecycleAccess } from './lifecycle-access.ts';
+import { lifecycleAuthorizer } from './lifecycle-authorizer.ts';
 import { asLogicalCluster, type Lifecycle } from './lifecycle.ts';
 import { statusRule } from './status-rules.ts';
 
@@ -22,20 +22,20 @@ export interface LifecycleModules {
 }
 
 /**
- * The logical clusters that wait for one initializer or terminator: over all of the shard to find them, and one by one to
- * report what was done (C8.4). The objects are the shard's own.
+ * The logical clusters that wait for one initializer or terminator: listed across the shard, and individually to update
+ * their status. The shard stores the objects.
  *
- * Whoever may act for a type has no rights of their own in the workspaces of others, so the shard is asked in the
- * caller's name, but with the rights of the system: authorization was here.
+ * The controllers have no rights in other users' workspaces, so requests are forwarded with the caller's name and the
+ * rights of system:masters, after the authorization here.
  */
 export function logicalClusterWorkspaces(lifecycle: Lifecycle, modules: LifecycleModules): VirtualWorkspace[] {
   const { service } = lifecycle;
   const common = {
     resolve: (target: Parameters<VirtualWorkspace['resolve']>[0]) => parseServicePath(target, service, 1),
-    authorize: lifecycleAccess(lifecycle, modules),
+    authorize: lifecycleAuthorizer(lifecycle, modules),
   };
-  const wildcard = viewOf(['get', 'list', 'watch'], []);
-  const single = viewOf(['get'], ['get', 'patch', 'update']);
+  const wildcard = restrictedDefinition(['get', 'list', 'watch'], []);
+  const single = restrictedDefinition(['get'], ['get', 'patch', 'update']);
   const serve = (request: VirtualRequest, definition: ResourceDefinition): Promise<void> =>
     modules.serve(request, new ApiSet([forwarded(lifecycle, request.key, definition, modules.connection)]));
   return [
@@ -55,20 +55,20 @@ export function logicalClusterWorkspaces(lifecycle: Lifecycle, modules: Lifecycl
 }
 
 /**
- * The content of a terminating workspace hides its discovery behind that of this view, so that controllers which start
- * with discovery find the one resource they are there for (C8.5).
+ * For terminating workspaces the discovery of this virtual workspace takes precedence over that of the content, so that
+ * controllers find the logicalclusters resource.
  */
 function isAboutLogicalClusters({ noun }: Lifecycle, info: RequestInfo): boolean {
   if (info.isResourceRequest) return info.group === 'core.kcp.io' && info.resource === 'logicalclusters';
   return noun === 'terminator' && info.path !== '/' && info.path !== '/healthz';
 }
 
-function viewOf(verbs: readonly Verb[], statusVerbs: readonly Verb[]): ResourceDefinition {
+function restrictedDefinition(verbs: readonly Verb[], statusVerbs: readonly Verb[]): ResourceDefinition {
   const definition = kcpResources().find(
     ({ group, resource }) => group === 'core.kcp.io' && resource === 'logicalclusters',
   );
   const status = definition?.subresources['status'];
-  if (definition === undefined || status === undefined) throw new Error('logical clusters have no definition');
+  if (definition === undefined || status === undefined) throw new Error('no definition of logicalclusters');
   return { ...definition, verbs, subresources: { status: { ...status, verbs: statusVerbs } } };
 }
 
@@ -82,13 +82,13 @@ function forwarded(
     {
       definition,
       labelSelector: lifecycle.labelSelector(id),
-      holds: (object) => lifecycle.holds(asLogicalCluster(object), id),
-      mayUpdate: statusRule(lifecycle, id),
-      actingAs: asSystem,
+      isVisible: (object) => lifecycle.isWaitingFor(asLogicalCluster(object), id),
+      updateRule: statusRule(lifecycle, id),
+      upstreamUser: asSystem,
     },
     { connection },
   );
 }
 
-/** Whose name goes to the audit log, with the rights of the system. */
+/** The caller's name for the audit log, with the rights of system:masters. */
 const asSystem = ({ name, uid }: UserInfo): UserInfo => ({ name, uid, groups: [mastersGroup], extra: {} });

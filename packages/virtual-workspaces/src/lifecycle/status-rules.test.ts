@@ -6,7 +6,7 @@ import { statusRule } from './status-rules.ts';
 const object = (status: JsonObject): JsonObject => ({ metadata: { name: 'cluster' }, status });
 const waiting = { phase: 'Initializing', initializers: ['a:one', 'a:two'], terminators: ['a:end'] };
 
-/** What an update of the status is told; undefined: it is let through. */
+/** The error of a status update; undefined: it is accepted. */
 function refusal(change: JsonObject, lifecycle: Lifecycle = initializing, id = 'a:one'): string | undefined {
   try {
     const updated = object({ ...waiting, ...change });
@@ -18,7 +18,7 @@ function refusal(change: JsonObject, lifecycle: Lifecycle = initializing, id = '
 }
 
 describe('an initializer', () => {
-  test('takes itself off the list, and tells of its progress', () => {
+  test('removes itself from the list and sets conditions', () => {
     expect(refusal({ initializers: ['a:two'] })).toBeUndefined();
     expect(refusal({ conditions: [{ type: 'Halfway', status: 'True' }] })).toBeUndefined();
   });
@@ -26,17 +26,17 @@ describe('an initializer', () => {
   test.each([
     ['another one', ['a:one']],
     ['all', []],
-    ['itself for somebody', ['a:two', 'a:other']],
+    ['itself in favour of another', ['a:two', 'a:other']],
     ['one for another', ['a:one', 'a:other']],
-    ['nobody, in another order', ['a:two', 'a:one']],
-  ])('cannot take off %s', (_what, initializers) => {
+    ['none, in another order', ['a:two', 'a:one']],
+  ])('cannot remove %s', (_what, initializers) => {
     expect(refusal({ initializers })).toBe(
       `LogicalCluster.tenancy.kcp.io "cluster" is invalid: status.initializers: Invalid value: ${JSON.stringify(initializers)}: only removing the "a:one" initializer is supported`,
     );
   });
 
-  test('cannot say that the workspace is ready, where it is, nor who ends it', () => {
-    expect(refusal({ URL: 'https://elsewhere' })).toContain('status.URL: Invalid value: "https://elsewhere"');
+  test('cannot set the phase, the URL or the terminators', () => {
+    expect(refusal({ URL: 'https://other' })).toContain('status.URL: Invalid value: "https://other"');
     expect(refusal({ 'of-its-own': true })).toContain('status.of-its-own: Invalid value: true');
     expect(refusal({ phase: 'Ready' })).toContain(
       'status.phase: Invalid value: "Ready": only the system may change it',
@@ -45,7 +45,7 @@ describe('an initializer', () => {
   });
 });
 
-test('a terminator takes itself off its own list, and nothing else', () => {
+test('a terminator removes itself from its own list only', () => {
   expect(refusal({ terminators: [] }, terminating, 'a:end')).toBeUndefined();
   expect(refusal({ terminators: ['a:end', 'a:more'] }, terminating, 'a:end')).toBe(
     'LogicalCluster.core.kcp.io "cluster" is invalid: status.terminators: Invalid value: ["a:end","a:more"]: only removing the "a:end" terminator is supported',

@@ -10,9 +10,9 @@ import type { UpdateRule } from '@multiplane/virtual-framework';
 import { asLogicalCluster, type Lifecycle } from './lifecycle.ts';
 
 /**
- * What a controller may do to the status of a logical cluster: take itself off its list, and tell of its progress
- * (C8.4, C8.5). Of the lists nothing else may change, and all the rest is the system's: an initializer that could set Ready
- * would end the work of all the others (C16.3), one that could set the URL would send users to a server of its own.
+ * Limits status updates of a LogicalCluster: a controller may remove itself from its list, and set conditions. Every
+ * other field is reserved for the system: an initializer that sets the phase Ready would skip the other initializers,
+ * and one that sets the URL would redirect users (kcp v0.32 allows both, docs/compatibility.md).
  */
 export function statusRule(lifecycle: Lifecycle, id: string): UpdateRule {
   const { list, noun, errorGroup } = lifecycle;

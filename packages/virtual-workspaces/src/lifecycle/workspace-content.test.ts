@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import type { LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
-import { parseRequestPath, resolveRequestInfo, type Exchange, type RequestContext } from '@multiplane/apiserver';
 import { systemClock } from '@multiplane/component-base';
-import { AccessReviewer, type Onward, type ShardConnection } from '@multiplane/virtual-framework';
-import { contentWorkspace, localType } from './content.ts';
+import { type Exchange, parseRequestPath, type RequestContext, resolveRequestInfo } from '@multiplane/generic-server';
+import { AccessReviewer, type UpstreamRequest, type ShardConnection } from '@multiplane/virtual-framework';
+import { contentWorkspace, fetchWorkspaceType } from './workspace-content.ts';
 import { initializing, terminating, type Lifecycle, type LogicalCluster, type WorkspaceType } from './lifecycle.ts';
 
 const ann: UserInfo = { name: 'ann', uid: '1', groups: ['team', 'system:authenticated'], extra: {} };
@@ -33,7 +33,7 @@ interface Answer {
   body: string;
 }
 
-/** Sends a request through the content view of a workspace in this state; says what went on to the shard, or the answer. */
+/** Sends a request to the content of a workspace; returns what was forwarded to the shard, or the response. */
 async function enter(
   path: string,
   {
@@ -49,8 +49,8 @@ async function enter(
     key?: string;
     method?: string;
   } = {},
-): Promise<Onward | Answer> {
-  let passed: Onward | undefined;
+): Promise<UpstreamRequest | Answer> {
+  let passed: UpstreamRequest | undefined;
   const answer: Answer = { status: 0, body: '' };
   const connection: ShardConnection = {
     forward: async (exchange, onward) => {
@@ -76,7 +76,7 @@ async function enter(
   } as unknown as Exchange;
   const context = {
     exchange,
-    info: resolveRequestInfo(method, target.below, 'abc' as LogicalClusterName),
+    info: resolveRequestInfo(method, target.requestPath, 'abc' as LogicalClusterName),
     user: ann,
   } as unknown as RequestContext;
   await workspace.handle({ context, workspace, key, cluster: 'abc' as LogicalClusterName });
@@ -85,15 +85,15 @@ async function enter(
 
 test.each([
   ['of a logical cluster of the shard', JSON.stringify({ kind: 'Status', reason: 'NotFound', code: 404 })],
-  ['of one that lies elsewhere, in which the shard serves no types', '404 page not found\n'],
-])('a type %s that is not there is not found', async (_where, body) => {
+  ['in a cluster of another shard', '404 page not found\n'],
+])('a missing type %s is not found', async (_where, body) => {
   const connection: ShardConnection = { forward: async (exchange) => exchange.respond(404, body) };
   const parent = { headers: {}, setHeader: () => {} } as unknown as Exchange;
-  expect(await localType({ connection }, parent, 'abc', 'mine')).toBeUndefined();
+  expect(await fetchWorkspaceType({ connection }, parent, 'abc', 'mine')).toBeUndefined();
 });
 
-describe('the content of a workspace that waits', () => {
-  test('is entered in the name of its creator when the type gives no permissions', async () => {
+describe('the content of a waiting workspace', () => {
+  test('is accessed as its creator if the type lists no permissions', async () => {
     expect(await enter('/api/v1/namespaces?watch=1', { type: typeWith([]) })).toEqual({
       url: '/clusters/abc/api/v1/namespaces?watch=1',
       user: { name: 'bob', uid: '2', groups: ['owners'], extra: { a: ['b'] } },
@@ -102,7 +102,7 @@ describe('the content of a workspace that waits', () => {
     expect(await enter('/api', { key: 'system:apibindings' })).toMatchObject({ user: { name: 'bob' } });
   });
 
-  test('is entered in one’s own name, marked, within the permissions of the type', async () => {
+  test('is accessed as the caller within the permissions of the type', async () => {
     const type = typeWith([
       { apiGroups: [''], resources: ['namespaces'], verbs: ['get'] },
       { nonResourceURLs: ['/api'], verbs: ['get'] },
@@ -124,7 +124,7 @@ describe('the content of a workspace that waits', () => {
     expect(await enter('/version', { type })).toEqual({ status: 403, body: `${denied} get on /version\n` });
   });
 
-  test('is entered by a terminator likewise', async () => {
+  test('is accessed by a terminator likewise', async () => {
     const type = typeWith([{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }]);
     expect(await enter('/api/v1/pods', { cluster: ending, lifecycle: terminating, type })).toMatchObject({
       user: { name: 'ann', groups: ['system:kcp:terminator:a:mine', 'team', 'system:authenticated'] },
@@ -135,7 +135,7 @@ describe('the content of a workspace that waits', () => {
     });
   });
 
-  test('is closed to whom it does not wait for', async () => {
+  test('is denied to ids that it does not wait for', async () => {
     expect(await enter('/api', { key: 'a:other', type: typeWith([]) })).toEqual({
       status: 403,
       body: 'initializer "a:other" cannot access this workspace\n',
@@ -144,7 +144,7 @@ describe('the content of a workspace that waits', () => {
     expect(await enter('/api', { cluster: ready, type: typeWith([]) })).toMatchObject({ status: 403 });
   });
 
-  test('is closed when nobody can say what is allowed', async () => {
+  test('is denied if the type cannot be found', async () => {
     expect(await enter('/api', {})).toEqual({
       status: 503,
       body: 'initializer "a:mine": WorkspaceType not found in local or cached indexer; refusing to fall back to owner impersonation: workspacetype.tenancy.kcp.io "mine" not found\n',

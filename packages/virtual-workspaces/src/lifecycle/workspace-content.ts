@@ -1,24 +1,24 @@
 import { isStatusError, type UserInfo } from '@multiplane/apimachinery';
 import {
+  type AuthorizationAttributes,
+  authorizationAttributesOf,
+  type Exchange,
   isLongRunning,
   ruleAllows,
   writeText,
-  type AuthorizationAttributes,
-  type Exchange,
-  authorizationAttributesOf,
-} from '@multiplane/apiserver';
+} from '@multiplane/generic-server';
 import {
-  objectOf,
+  responseObject,
   parseServicePath,
-  request as send,
+  sendRequest as send,
   type VirtualRequest,
   type VirtualWorkspace,
 } from '@multiplane/virtual-framework';
-import { lifecycleAccess } from './lifecycle-access.ts';
+import { lifecycleAuthorizer } from './lifecycle-authorizer.ts';
 import {
   asLogicalCluster,
   isSystemId,
-  typeOf,
+  workspaceTypeOf,
   type Lifecycle,
   type LogicalCluster,
   type WorkspaceType,
@@ -26,17 +26,17 @@ import {
 import type { LifecycleModules } from './logical-clusters.ts';
 
 export interface ContentModules extends LifecycleModules {
-  /** A WorkspaceType of any shard; undefined when there is none. */
+  /** Finds a WorkspaceType on any shard; undefined if there is none. */
   readonly findType: (parent: Exchange, cluster: string, name: string) => Promise<WorkspaceType | undefined>;
 }
 
 /**
- * What is inside of a workspace that waits for an initializer or terminator: requests go on to the shard, and whose name
- * they go on in depends on the type (C8.4).
+ * The content of a workspace that waits for an initializer or terminator. Requests are forwarded to the shard, as a
+ * user that depends on the WorkspaceType:
  *
- * - The type lists permissions: what they allow, and nothing else, goes on in the name of the caller, marked as acting
- *   for the type. The shard judges by the same permissions once more.
- * - It lists none: requests go on in the name of whoever created the workspace.
+ * - If the type lists permissions, the requests that they allow are forwarded as the caller, in a group that marks it
+ *   as acting for the type. The shard enforces the same permissions again.
+ * - If it lists none, requests are forwarded as the creator of the workspace.
  */
 export function contentWorkspace(lifecycle: Lifecycle, modules: ContentModules): VirtualWorkspace {
   return {
@@ -44,7 +44,7 @@ export function contentWorkspace(lifecycle: Lifecycle, modules: ContentModules):
     resolve: (target) => parseServicePath(target, lifecycle.service, 1),
     accepts: ({ cluster }) => cluster !== '*',
     authorizesByPath: true,
-    authorize: lifecycleAccess(lifecycle, modules),
+    authorize: lifecycleAuthorizer(lifecycle, modules),
     handle: (request) => proxyContent(lifecycle, modules, request),
   };
 }
@@ -52,31 +52,33 @@ export function contentWorkspace(lifecycle: Lifecycle, modules: ContentModules):
 async function proxyContent(lifecycle: Lifecycle, modules: ContentModules, request: VirtualRequest): Promise<void> {
   const { context, key: id, cluster } = request;
   const { exchange, info } = context;
-  const refuse = (status: number, text: string): void => writeText(exchange, status, `${text}\n`);
+  const respondWithError = (status: number, text: string): void => writeText(exchange, status, `${text}\n`);
   const object = await logicalClusterOf(modules, exchange, cluster);
   if (object === undefined)
-    return refuse(
+    return respondWithError(
       500,
       `error getting logicalcluster ${cluster}|cluster: logicalcluster.core.kcp.io "cluster" not found`,
     );
-  if (!lifecycle.holds(object, id)) return refuse(403, `${lifecycle.noun} "${id}" cannot access this workspace`);
+  if (!lifecycle.isWaitingFor(object, id))
+    return respondWithError(403, `${lifecycle.noun} "${id}" cannot access this workspace`);
   const found = await permissionsOf(lifecycle, modules, exchange, id);
   if ('failure' in found)
-    return refuse(
+    return respondWithError(
       503,
       `${lifecycle.noun} "${id}": WorkspaceType not found in local or cached indexer; refusing to fall back to owner impersonation: ${found.failure}`,
     );
   let user: UserInfo;
   if (found.rules === undefined) {
     const creator = creatorOf(object);
-    if (creator === undefined) return refuse(500, `LogicalCluster ${cluster}|cluster had no createdBy recorded`);
+    if (creator === undefined)
+      return respondWithError(500, `LogicalCluster ${cluster}|cluster had no createdBy recorded`);
     user = creator;
   } else {
     const attributes = authorizationAttributesOf(context);
     if (!found.rules.some((rule) => ruleAllows(rule, attributes)))
-      return refuse(
+      return respondWithError(
         403,
-        `${lifecycle.noun} "${id}" denied by ${lifecycle.permissions}: no rule allows ${askedText(attributes)}`,
+        `${lifecycle.noun} "${id}" denied by ${lifecycle.permissions}: no rule allows ${requestText(attributes)}`,
       );
     const { name, uid, groups, extra } = context.user;
     user = { name, uid, extra, groups: [`system:kcp:${lifecycle.noun}:${id}`, ...groups] };
@@ -97,7 +99,9 @@ async function logicalClusterOf(
   const url = `/clusters/${cluster}/apis/core.kcp.io/v1alpha1/logicalclusters/cluster`;
   try {
     return asLogicalCluster(
-      objectOf(await send(connection, parent, { url }, { method: 'GET', headers: { accept: 'application/json' } })),
+      responseObject(
+        await send(connection, parent, { url }, { method: 'GET', headers: { accept: 'application/json' } }),
+      ),
     );
   } catch (error) {
     if (isStatusError(error, 'NotFound')) return undefined;
@@ -109,7 +113,7 @@ type Permissions =
   | { readonly rules: NonNullable<WorkspaceType['spec']>['initializerPermissions'] | undefined }
   | { readonly failure: string };
 
-/** No rules: the type leaves it to its workspaces' creators. A type that cannot be found leaves nothing to anybody. */
+/** No rules: the creator of the workspace is impersonated. A type that is not found grants nothing. */
 async function permissionsOf(
   { permissions }: Lifecycle,
   { findType }: ContentModules,
@@ -117,7 +121,7 @@ async function permissionsOf(
   id: string,
 ): Promise<Permissions> {
   if (isSystemId(id)) return { rules: undefined };
-  const place = typeOf(id);
+  const place = workspaceTypeOf(id);
   if (place === undefined) return { failure: `${id} names no type` };
   const type = await findType(parent, place.cluster, place.name);
   if (type === undefined) return { failure: `workspacetype.tenancy.kcp.io "${place.name}" not found` };
@@ -130,17 +134,17 @@ function creatorOf({ spec }: LogicalCluster): UserInfo | undefined {
   return username === undefined || username === '' ? undefined : { name: username, uid, groups, extra };
 }
 
-/** `get on core/configmaps (x) in namespace made`, or `get on /apis`. */
-function askedText(asked: AuthorizationAttributes): string {
-  if (!asked.isResourceRequest) return `${asked.verb} on ${asked.path}`;
-  const subresource = asked.subresource === '' ? '' : `/${asked.subresource}`;
-  const name = asked.name === '' ? '' : ` (${asked.name})`;
-  const namespace = asked.namespace === '' ? '' : ` in namespace ${asked.namespace}`;
-  return `${asked.verb} on ${asked.group === '' ? 'core' : asked.group}/${asked.resource}${subresource}${name}${namespace}`;
+/** For example `get on core/configmaps (x) in namespace made`, or `get on /apis`. */
+function requestText(attributes: AuthorizationAttributes): string {
+  if (!attributes.isResourceRequest) return `${attributes.verb} on ${attributes.path}`;
+  const subresource = attributes.subresource === '' ? '' : `/${attributes.subresource}`;
+  const name = attributes.name === '' ? '' : ` (${attributes.name})`;
+  const namespace = attributes.namespace === '' ? '' : ` in namespace ${attributes.namespace}`;
+  return `${attributes.verb} on ${attributes.group === '' ? 'core' : attributes.group}/${attributes.resource}${subresource}${name}${namespace}`;
 }
 
-/** A WorkspaceType as a shard stores it; of a logical cluster that lies elsewhere it serves no types at all. */
-export async function localType(
+/** Reads a WorkspaceType from the shard; undefined if its logical cluster is on another shard, or it does not exist. */
+export async function fetchWorkspaceType(
   { connection }: Pick<ContentModules, 'connection'>,
   parent: Exchange,
   cluster: string,
@@ -149,7 +153,7 @@ export async function localType(
   const url = `/clusters/${cluster}/apis/tenancy.kcp.io/v1alpha1/workspacetypes/${encodeURIComponent(name)}`;
   try {
     const answer = await send(connection, parent, { url }, { method: 'GET', headers: { accept: 'application/json' } });
-    return objectOf(answer) as unknown as WorkspaceType;
+    return responseObject(answer) as unknown as WorkspaceType;
   } catch (error) {
     if (isStatusError(error) && error.code === 404) return undefined;
     throw error;

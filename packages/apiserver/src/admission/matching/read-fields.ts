@@ -1,8 +1,6 @@
 import { getOwn, isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
 
-/*
- * Fields of configurations that validation has passed. A wrong type reads as an absent value.
- */
+/* Accessors for fields of validated configurations. A value of the wrong type reads as absent. */
 
 export function fieldOf(source: unknown, key: string): Json | undefined {
   return isJsonObject(source) ? getOwn(source, key) : undefined;

@@ -11,19 +11,19 @@ import type { ResourceDefinition } from '@multiplane/apis';
 import type { Lister } from '@multiplane/client';
 import type { AdmissionAttributes } from '../plugin.ts';
 import { listOf, objectOf, textOf } from './read-fields.ts';
-import { isNamespaceKind, requestRule, ruleMatches, type RequestRule, type RuledRequest } from './request-rule.ts';
+import { isNamespaceKind, requestRule, ruleMatches, type RequestRule, type MatchedRequest } from './request-rule.ts';
 
-/** Which requests a webhook, a policy or a binding is about (K6.4, K6.6). */
+/** Which requests a webhook, policy or binding matches. */
 export interface MatchCriteria {
   readonly rules: readonly RequestRule[];
   readonly excluded: readonly RequestRule[];
-  /** Rules also select a request for another version of what they name. */
+  /** Rules also match requests for other versions of the named resources (matchPolicy Equivalent). */
   readonly equivalent: boolean;
   readonly namespaces: LabelSelector;
   readonly objects: LabelSelector;
 }
 
-/** The criteria in a webhook (`rules`) or in what a policy or binding matches (`resourceRules`). */
+/** The criteria of a webhook (`rules`) or of `matchConstraints` of a policy and `matchResources` of a binding. */
 export function matchCriteria(source: Json | undefined): MatchCriteria {
   return {
     rules: [...listOf(source, 'rules'), ...listOf(source, 'resourceRules')].map(requestRule),
@@ -37,38 +37,37 @@ export function matchCriteria(source: Json | undefined): MatchCriteria {
 export interface RequestMatcherModules {
   /** Namespaces of this shard. */
   readonly namespaces: Lister;
-  /** Every version under which the same objects are served, the given one left out. */
+  /** The other versions in which the objects of a definition are served. */
   readonly equivalents: (cluster: LogicalClusterName, definition: ResourceDefinition) => readonly ResourceDefinition[];
 }
 
-/** Decides whether criteria select a request. Cheap things come first; nobody is asked anything. */
+/** Decides whether criteria match a request. Cheap checks come first; nothing is awaited. */
 export class RequestMatcher {
   readonly #modules: RequestMatcherModules;
-  readonly #found = new WeakMap<AdmissionAttributes, readonly ResourceDefinition[]>();
+  readonly #equivalentsByRequest = new WeakMap<AdmissionAttributes, readonly ResourceDefinition[]>();
 
   constructor(modules: RequestMatcherModules) {
     this.#modules = modules;
   }
 
   /**
-   * The definition by which the criteria select the request: its own, or that of another version they name. Undefined:
-   * they do not. Throws NotFound when the namespace to judge by is missing. `allWithoutRules`: no rule selects everything
-   * (bindings).
+   * The definition in whose version the criteria match the request: its own, or an equivalent one. Undefined: no match.
+   * Throws NotFound if the namespace is missing. `matchAllWithoutRules`: without rules everything matches (bindings).
    */
   match(
     criteria: MatchCriteria,
     attributes: AdmissionAttributes,
-    { allWithoutRules = false }: { readonly allWithoutRules?: boolean } = {},
+    { matchAllWithoutRules = false }: { readonly matchAllWithoutRules?: boolean } = {},
   ): ResourceDefinition | undefined {
     const { definition } = attributes;
-    const request: RuledRequest = {
+    const request: MatchedRequest = {
       operation: attributes.operation,
       subresource: attributes.subresource,
       namespace: namespaceOf(attributes),
       name: attributes.name,
     };
     const byRules =
-      allWithoutRules && criteria.rules.length === 0
+      matchAllWithoutRules && criteria.rules.length === 0
         ? definition
         : this.#byRules(criteria.rules, criteria, attributes, request);
     if (byRules === undefined) return undefined;
@@ -79,7 +78,7 @@ export class RequestMatcher {
       : undefined;
   }
 
-  /** The namespace that a request is in; undefined for what is in none. */
+  /** The namespace of a request; undefined for cluster-scoped requests. */
   namespaceObject(attributes: AdmissionAttributes): DeepReadonly<KubeObject> | undefined {
     const { cluster, namespace, definition } = attributes;
     if (!definition.namespaced || namespace === '') return undefined;
@@ -90,22 +89,22 @@ export class RequestMatcher {
     rules: readonly RequestRule[],
     { equivalent }: MatchCriteria,
     attributes: AdmissionAttributes,
-    request: RuledRequest,
+    request: MatchedRequest,
   ): ResourceDefinition | undefined {
     const { definition } = attributes;
     if (rules.some((rule) => ruleMatches(rule, definition, request))) return definition;
-    // Another version can help only where everything else fits.
+    // An equivalent version can only match if the operation does.
     if (!equivalent || !rules.some((rule) => rule.operations.has('*') || rule.operations.has(request.operation)))
       return undefined;
     return this.#equivalents(attributes).find((other) => rules.some((rule) => ruleMatches(rule, other, request)));
   }
 
-  /** Found once for a request, however many criteria there are. */
+  /** Computed once per request. */
   #equivalents(attributes: AdmissionAttributes): readonly ResourceDefinition[] {
-    let found = this.#found.get(attributes);
+    let found = this.#equivalentsByRequest.get(attributes);
     if (found === undefined) {
       found = this.#modules.equivalents(attributes.cluster, attributes.definition);
-      this.#found.set(attributes, found);
+      this.#equivalentsByRequest.set(attributes, found);
     }
     return found;
   }
@@ -123,7 +122,7 @@ export class RequestMatcher {
   }
 }
 
-/** As reviews show it: a request for a Namespace is in that one. */
+/** The namespace in reviews: a request for a Namespace has its own name there. */
 export function namespaceOf({ definition, namespace, name }: AdmissionAttributes): string {
   return isNamespaceKind(definition) ? name : namespace;
 }
@@ -142,6 +141,6 @@ const configurations = new Set([
   'mutatingadmissionpolicybindings',
 ]);
 
-/** What decides about admission, and what is never stored, is shown to no webhook and no policy (K6.1). */
+/** Admission configurations and objects that are not stored are exempt from webhooks and policies. */
 export const isExempt = ({ group, resource, storage }: ResourceDefinition): boolean =>
   storage === undefined || (group === 'admissionregistration.k8s.io' && configurations.has(resource));

@@ -2,15 +2,15 @@ import type { Json } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { textOf, textsOf } from './read-fields.ts';
 
-/** Selects requests by operation and resource (K6.4). */
+/** A rule that matches requests by operation and resource (RuleWithOperations, NamedRuleWithOperations). */
 export interface RequestRule {
   readonly operations: ReadonlySet<string>;
   readonly groups: ReadonlySet<string>;
   readonly versions: ReadonlySet<string>;
-  /** Each as resource and subresource, either may be `*`. */
+  /** Pairs of resource and subresource; either may be `*`. */
   readonly resources: readonly (readonly [resource: string, subresource: string])[];
   readonly scope: string;
-  /** Of objects; empty: all. */
+  /** Names of objects; empty: all. */
   readonly names: ReadonlySet<string>;
 }
 
@@ -29,19 +29,19 @@ export function requestRule(rule: Json): RequestRule {
   };
 }
 
-/** What of a request rules look at. */
-export interface RuledRequest {
+/** The attributes of a request that rules match. */
+export interface MatchedRequest {
   readonly operation: string;
   readonly subresource: string;
-  /** Of a Namespace: its own name. */
+  /** For a Namespace its own name. */
   readonly namespace: string;
   readonly name: string;
 }
 
 const covers = (set: ReadonlySet<string>, text: string): boolean => set.has('*') || set.has(text);
 
-/** True when the rule selects the request as one of this definition. */
-export function ruleMatches(rule: RequestRule, definition: ResourceDefinition, request: RuledRequest): boolean {
+/** Whether the rule matches the request in the version of the definition. */
+export function ruleMatches(rule: RequestRule, definition: ResourceDefinition, request: MatchedRequest): boolean {
   return (
     covers(rule.operations, request.operation) &&
     covers(rule.groups, definition.group) &&
@@ -56,8 +56,8 @@ export function ruleMatches(rule: RequestRule, definition: ResourceDefinition, r
   );
 }
 
-/** Namespaces are objects of the cluster, although requests for one name it. */
-function inScope(scope: string, definition: ResourceDefinition, { namespace }: RuledRequest): boolean {
+/** Namespaces are cluster-scoped, although requests for them carry a namespace. */
+function inScope(scope: string, definition: ResourceDefinition, { namespace }: MatchedRequest): boolean {
   if (scope === '*') return true;
   const namespaced = namespace !== '' && !isNamespaceKind(definition);
   return namespaced === (scope === 'Namespaced');

@@ -12,14 +12,14 @@ import {
 import { CelError, checkObjectTypeName, jsonOfValue, type CelValue } from '@multiplane/schema';
 import { atomicPaths } from './atomic-paths.ts';
 
-/** A mutation that cannot be made. */
+/** A mutation cannot be applied. */
 export class MutationError extends Error {
   override readonly name = 'MutationError';
 }
 
 /**
- * Lays what an expression made over an object (K6.7): maps field by field, keyed lists item by item. What is owned as a
- * whole cannot be changed in part, so it cannot be changed at all. Throws {@link MutationError}.
+ * Merges an apply configuration into an object: maps field by field, keyed lists item by item. Atomic lists, maps and
+ * structs are rejected. Throws {@link MutationError}.
  */
 export function withConfiguration(object: DeepReadonly<JsonObject>, value: CelValue, schema: TypedSchema): JsonObject {
   let config: Json;
@@ -30,19 +30,19 @@ export function withConfiguration(object: DeepReadonly<JsonObject>, value: CelVa
     throw new MutationError(`invalid ApplyConfiguration: ${error.message}`, { cause: error });
   }
   if (!isJsonObject(config)) throw new MutationError('invalid ApplyConfiguration: it is not an object');
-  // It is of the object's own kind whether it says so or not.
-  const named: JsonObject = { ...config };
+  // The configuration has the object's apiVersion and kind even if it sets none.
+  const configuration: JsonObject = { ...config };
   for (const key of ['apiVersion', 'kind'] as const) {
-    if (object[key] !== undefined) named[key] = object[key] as Json;
+    if (object[key] !== undefined) configuration[key] = object[key] as Json;
   }
   try {
-    validateTyped(named, schema);
-    const atomics = atomicPaths(named, schema);
+    validateTyped(configuration, schema);
+    const atomics = atomicPaths(configuration, schema);
     if (atomics.length > 0)
       throw new MutationError(
         `invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(', ')}`,
       );
-    return mergeTyped(object, named, schema);
+    return mergeTyped(object, configuration, schema);
   } catch (error) {
     if (error instanceof ListItemError)
       throw new MutationError(`invalid ApplyConfiguration: ${error.message}`, { cause: error });

@@ -11,7 +11,7 @@ import {
   itemElement,
 } from '@multiplane/apimachinery';
 
-/** Where a configuration sets lists or maps that are owned as a whole. Throws ListItemError for an item without its keys. */
+/** Paths at which a configuration sets atomic lists or maps. Throws ListItemError for a list item without its keys. */
 export function atomicPaths(config: JsonObject, schema: TypedSchema): string[] {
   const found: string[] = [];
   visit(config, schema, [], found);

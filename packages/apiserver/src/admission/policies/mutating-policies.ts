@@ -15,90 +15,95 @@ import {
 } from '@multiplane/apimachinery';
 import type { MutationExpression, ResourceDefinition } from '@multiplane/apis';
 import { CelError, jsonOfValue, type CelValue } from '@multiplane/schema';
-import type { AdmissionRound } from '../admission-round.ts';
-import { Reinvocations } from '../reinvocations.ts';
+import type { ReinvocationContext } from '../reinvocation-context.ts';
+import { PluginReinvocations } from '../plugin-reinvocations.ts';
 import { checkScale, kindOfRequest, RequestObjects, scaleOfRequest, type RequestKind } from '../request-objects.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
 import { MutationError, withConfiguration } from './apply-configuration.ts';
-import { PolicyDispatch, type PolicyInForce, type PolicyModules } from './policy-dispatch.ts';
+import { PolicyDispatcher, type PolicyInvocation, type PolicyModules } from './policy-dispatcher.ts';
 
 export interface MutatingPolicyModules extends PolicyModules {
-  /** Brings a changed object into the shape of its kind; returns fields that the kind does not have. */
-  readonly shape: (document: JsonObject, kind: RequestKind) => readonly string[];
+  /** Conforms a changed object to the schema of its kind; returns the paths of unknown fields. */
+  readonly conform: (document: JsonObject, kind: RequestKind) => readonly string[];
 }
 
 /**
- * MutatingAdmissionPolicies (K6.7): each policy in force changes what those before it have left, by configurations that
- * are merged into the object or by JSON patches. When one of them changed something all is done once more, with those
- * that want to see what was changed after their turn.
+ * MutatingAdmissionPolicies: each policy changes the object as left by earlier ones, by apply configurations or JSON
+ * patches. A change of the object reinvokes all plugins once, with the policies whose reinvocation policy is IfNeeded.
  */
 export class MutatingPolicies implements AdmissionPlugin {
   readonly name: string;
   readonly #modules: MutatingPolicyModules;
-  readonly #dispatch: PolicyDispatch;
+  readonly #dispatch: PolicyDispatcher;
 
   constructor(options: { readonly name?: string | undefined }, modules: MutatingPolicyModules) {
     this.name = options.name ?? 'MutatingAdmissionPolicy';
     this.#modules = modules;
-    this.#dispatch = new PolicyDispatch(modules);
+    this.#dispatch = new PolicyDispatcher(modules);
   }
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE' || operation === 'UPDATE';
   }
 
-  admit(attributes: AdmissionAttributes, round: AdmissionRound): Promise<void> | undefined {
-    const cluster = this.#dispatch.clusterOf(attributes);
-    return cluster === undefined ? undefined : this.#admitBy(cluster, attributes, round);
+  admit(attributes: AdmissionAttributes, round: ReinvocationContext): Promise<void> | undefined {
+    const cluster = this.#dispatch.policyCluster(attributes);
+    return cluster === undefined ? undefined : this.#admitAll(cluster, attributes, round);
   }
 
-  async #admitBy(cluster: LogicalClusterName, attributes: AdmissionAttributes, round: AdmissionRound): Promise<void> {
+  async #admitAll(
+    cluster: LogicalClusterName,
+    attributes: AdmissionAttributes,
+    round: ReinvocationContext,
+  ): Promise<void> {
     const objects = new RequestObjects(attributes, this.#modules);
-    const reinvocations = round.state(this.name, () => new Reinvocations());
-    reinvocations.begin(round, attributes.object);
+    const reinvocations = round.pluginState(this.name, () => new PluginReinvocations());
+    reinvocations.startRound(round, attributes.object);
     const failures: string[] = [];
-    for await (const found of this.#dispatch.inForce(cluster, attributes)) {
-      const { policy, binding } = found;
+    for await (const invocation of this.#dispatch.invocations(cluster, attributes)) {
+      const { policy, binding } = invocation;
       let problem: string | undefined;
-      if ('problem' in found) {
-        ({ problem } = found);
+      if ('problem' in invocation) {
+        ({ problem } = invocation);
       } else {
-        const { metadata } = found.param ?? {};
+        const { metadata } = invocation.param ?? {};
         const key = `${policy.name}/${binding.name}/${metadata?.namespace ?? ''}/${metadata?.name ?? ''}`;
-        if (!reinvocations.isTurnOf(round, key)) continue;
-        const changed = await this.#mutate(found, attributes, objects);
+        if (!reinvocations.shouldInvoke(round, key)) continue;
+        const changed = await this.#mutate(invocation, attributes, objects);
         if (typeof changed === 'string') problem = changed;
-        else if (changed) reinvocations.changed(round);
-        if (policy.reinvoked) reinvocations.add(key);
+        else if (changed) reinvocations.onObjectChanged(round);
+        if (policy.isReinvocable) reinvocations.allowReinvocation(key);
       }
       if (problem !== undefined && !policy.ignoresFailure)
         failures.push(`policy '${policy.name}' with binding '${binding.name}' denied request: ${problem}`);
     }
-    reinvocations.end(attributes.object);
-    if (failures.length > 0) throw refusal(attributes, failures);
+    reinvocations.endRound(attributes.object);
+    if (failures.length > 0) throw denial(attributes, failures);
   }
 
-  /** Whether the policy changed the object, or why it cannot be told. A policy changes everything it wants or nothing. */
+  /** Applies the mutations of a policy, all or none. Returns whether the object changed, or an error message. */
   async #mutate(
-    found: PolicyInForce,
+    invocation: PolicyInvocation,
     attributes: AdmissionAttributes,
     objects: RequestObjects,
   ): Promise<boolean | string> {
-    const { policy, definition } = found;
+    const { policy, definition } = invocation;
     const before = await objects.object(definition);
     if (before === undefined) return false;
     const original = deepCopy(asJson(before as KubeObject));
     const undo = async (): Promise<void> => objects.replace(definition, original as unknown as KubeObject);
     let changed = false;
     for (const [index, mutation] of policy.expressions.mutations.entries()) {
-      const evaluation = await this.#dispatch.evaluation(found, attributes, objects, { judged: index > 0 });
+      const evaluation = await this.#dispatch.evaluation(invocation, attributes, objects, {
+        conditionsEvaluated: index > 0,
+      });
       if (evaluation === undefined) break;
       let problem: string | undefined;
       if (typeof evaluation === 'string') problem = evaluation;
       else if (mutation !== undefined) {
         const { value, error } = await evaluation.evaluate(mutation.expression);
         if (error === undefined) {
-          const outcome = await this.#change(mutation, value, definition, { attributes, objects });
+          const outcome = await this.#applyMutation(mutation, value, definition, { attributes, objects });
           if (typeof outcome === 'string') problem = outcome;
           else changed ||= outcome;
         } else problem = error;
@@ -110,7 +115,7 @@ export class MutatingPolicies implements AdmissionPlugin {
     return changed;
   }
 
-  async #change(
+  async #applyMutation(
     { type }: MutationExpression,
     value: CelValue,
     definition: ResourceDefinition,
@@ -124,7 +129,7 @@ export class MutatingPolicies implements AdmissionPlugin {
       after =
         type === 'ApplyConfiguration'
           ? withConfiguration(before, value, isScale ? deducedSchema : kind.schema.typed)
-          : patched(before, value);
+          : applyPatch(before, value);
     } catch (error) {
       if (!(error instanceof MutationError)) throw error;
       return error.message;
@@ -134,7 +139,7 @@ export class MutatingPolicies implements AdmissionPlugin {
     const document = deepCopy(after);
     try {
       if (isScale) checkScale(document);
-      const unknown = isScale ? [] : this.#modules.shape(document, kind);
+      const unknown = isScale ? [] : this.#modules.conform(document, kind);
       if (unknown.length > 0)
         return `strict decoding error: ${unknown.map((path) => `unknown field ${JSON.stringify(path)}`).join(', ')}`;
     } catch (error) {
@@ -146,13 +151,13 @@ export class MutatingPolicies implements AdmissionPlugin {
   }
 }
 
-/** The object after a JSON patch; undefined: one of its tests failed, then nothing of it counts. */
-function patched(before: JsonObject, value: CelValue): Json | undefined {
+/** Applies a JSON patch; undefined if a `test` operation failed, which discards the whole patch. */
+function applyPatch(before: JsonObject, value: CelValue): Json | undefined {
   try {
     return applyJsonPatch(before, jsonOfValue(value));
   } catch (error) {
     if (isStatusError(error)) {
-      // What was wrong with a patch its cause says.
+      // The cause describes the invalid patch.
       const why = errorText(error.cause ?? error);
       if (why.endsWith('test failed')) return undefined;
       throw new MutationError(`JSON Patch: ${why}`, { cause: error });
@@ -162,8 +167,8 @@ function patched(before: JsonObject, value: CelValue): Json | undefined {
   }
 }
 
-/** 403 with nothing but what the policies say (K6.7). */
-function refusal({ definition, name, object }: AdmissionAttributes, failures: readonly string[]): StatusError {
+/** The error of a denied request: 403 with the messages of the policies. */
+function denial({ definition, name, object }: AdmissionAttributes, failures: readonly string[]): StatusError {
   const shown = name === '' ? (object?.metadata.name ?? '') : name;
   return new StatusError({
     code: 403,

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Json, JsonObject, UserInfo } from '@multiplane/apimachinery';
-import type { AuthorizationAttributes } from '../../authorization/authorizer.ts';
-import { definitionOf } from '../../test-support/definitions.ts';
-import { configuredPipeline, type ConfiguredPipeline } from '../configured-admission-fixture.ts';
+import type { AuthorizationAttributes } from '@multiplane/generic-server';
+import { definitionOf } from '../../../test/definitions.ts';
+import { configuredPipeline, type ConfiguredPipeline } from '../../../test/configured-admission-fixture.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
 const mergePatch = { 'content-type': 'application/merge-patch+json' };
@@ -38,7 +38,7 @@ const messageOf = async (expression: string, data: JsonObject = { k: '1' }): Pro
   return (await create(data)).body['message'];
 };
 
-describe('what expressions see', () => {
+describe('variables of expressions', () => {
   test.each([
     'object.data.k == "1" && oldObject == null',
     'object.metadata.annotations["kcp.io/cluster"] == "root"',
@@ -53,7 +53,7 @@ describe('what expressions see', () => {
     expect(await create({ k: '1' })).toMatchObject({ status: 201 });
   });
 
-  test('both objects of an update, the old one of a deletion', async () => {
+  test('both objects for an update, the old one for a deletion', async () => {
     await create({ k: '1' });
     await policy({
       validations: [
@@ -70,7 +70,7 @@ describe('what expressions see', () => {
     await admission.on.must(200, 'DELETE', `${maps}/a`);
   });
 
-  test('variables, each of which may use those before it', async () => {
+  test('variables may use earlier variables', async () => {
     await policy({
       variables: [
         { name: 'keys', expression: 'object.data.map(key, key)' },
@@ -84,7 +84,7 @@ describe('what expressions see', () => {
     expect((await create({ a: '1' })).status).toBe(201);
   });
 
-  test('a variable that fails tells which', async () => {
+  test('the error names a failing variable', async () => {
     await policy({
       variables: [{ name: 'bad', expression: 'object.nope' }],
       validations: [{ expression: 'variables.bad == 1' }],
@@ -97,7 +97,7 @@ describe('what expressions see', () => {
     );
   });
 
-  test('what the user may do', async () => {
+  test('the authorizer', async () => {
     await admission.close();
     const asked: AuthorizationAttributes[] = [];
     admission = await configuredPipeline({
@@ -138,7 +138,7 @@ describe('what expressions see', () => {
 });
 
 describe('a policy', () => {
-  test('does nothing without a binding, and nothing any more when the binding is gone', async () => {
+  test('applies only while it has a binding', async () => {
     await policy({ validations: [{ expression: 'false' }] });
     expect((await create()).status).toBe(201);
     await binding();
@@ -147,7 +147,7 @@ describe('a policy', () => {
     expect((await create({}, 'b')).status).toBe(201);
   });
 
-  test('that is changed holds as it is now', async () => {
+  test('applies in its current version', async () => {
     await policy({ validations: [{ expression: 'false', message: 'one' }] });
     await binding();
     expect((await create()).body['message']).toBe(denied('one'));
@@ -161,7 +161,7 @@ describe('a policy', () => {
     expect((await create()).body['message']).toBe(denied('two'));
   });
 
-  test('leaves out what its conditions leave out', async () => {
+  test('skips requests that its match conditions exclude', async () => {
     await policy({
       matchConditions: [{ name: 'named', expression: 'object.metadata.name != "free"' }],
       validations: [{ expression: 'false' }],
@@ -171,7 +171,7 @@ describe('a policy', () => {
     expect((await create()).status).toBe(422);
   });
 
-  test('leaves out what it excludes, and what its binding does not want', async () => {
+  test('skips excluded resources and requests that its binding does not match', async () => {
     await policy({
       matchConstraints: {
         ...configMaps,
@@ -194,7 +194,7 @@ describe('a policy', () => {
     expect((await labelled('b')).status).toBe(422);
   });
 
-  test('that costs too much fails', async () => {
+  test('fails when it exceeds the cost budget', async () => {
     const heavy = 'object.data.all(a, object.data.all(b, object.data.all(c, a + b + c != "")))';
     const data = Object.fromEntries(Array.from({ length: 120 }, (_, index) => [`key${index}`, 'x']));
     expect(await messageOf(heavy, data)).toBe(
@@ -218,7 +218,7 @@ describe('a policy', () => {
     );
   });
 
-  test('annotates the audit log; what is null is left out', async () => {
+  test('adds audit annotations; null values are omitted', async () => {
     await policy({
       auditAnnotations: [
         { key: 'who', valueExpression: 'request.userInfo.username + " wrote " + object.metadata.name' },
@@ -267,7 +267,7 @@ describe('parameters', () => {
     expect((await create()).body['message']).toBe(denied('not a'));
   });
 
-  test('by selector: all of them must agree', async () => {
+  test('by selector: the policy applies with each of them', async () => {
     await secret('x', 'default', { p: '1' });
     await secret('a', 'default', { p: '1' });
     await secret('b');
@@ -316,7 +316,7 @@ describe('parameters', () => {
     expect((await create({ a: '', b: '', c: '' })).status).toBe(201);
   });
 
-  test('that are not there deny or allow as the binding says', async () => {
+  test('that are missing deny or allow as the binding specifies', async () => {
     await withParams({ name: 'nope', parameterNotFoundAction: 'Deny' });
     expect((await create()).body['message']).toBe(
       denied('failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction'),
@@ -331,7 +331,7 @@ describe('parameters', () => {
     expect((await create()).status).toBe(201);
   });
 
-  test('of a kind that nobody knows obey the failure policy', async () => {
+  test('of an unknown kind obey the failure policy', async () => {
     await withParams({ name: 'x', parameterNotFoundAction: 'Deny' }, { apiVersion: 'x/v1', kind: 'Y' });
     expect((await create()).body['message']).toBe(
       denied('failed to configure binding: paramKind kind `x/v1, Kind=Y` not known'),
@@ -346,7 +346,7 @@ describe('parameters', () => {
     expect((await create()).status).toBe(201);
   });
 
-  describe('may be named only by those who may read them', () => {
+  describe('require read permission of the author', () => {
     const ann: UserInfo = { name: 'ann', uid: '7', groups: ['team'], extra: { a: ['b'] } };
     const allowing = async (allows: (attributes: AuthorizationAttributes) => boolean): Promise<void> => {
       await admission.close();
@@ -371,7 +371,7 @@ describe('parameters', () => {
       paramRef: { name: 'x', namespace: 'default', parameterNotFoundAction: 'Deny' },
     };
 
-    test('all of the kind, for a policy', async () => {
+    test('on all objects of the kind for a policy', async () => {
       await allowing(() => false);
       const refused = await ask('validatingadmissionpolicies', policySpec);
       expect(refused.status).toBe(422);
@@ -384,7 +384,7 @@ describe('parameters', () => {
       expect((await ask('validatingadmissionpolicies', policySpec)).status).toBe(201);
     });
 
-    test('the one that is named, for a binding', async () => {
+    test('on the referenced object for a binding', async () => {
       let mayRead = false;
       await allowing(
         ({ resource, namespace, name }) =>
@@ -398,7 +398,7 @@ describe('parameters', () => {
       expect((await ask('validatingadmissionpolicybindings', bindingSpec)).status).toBe(201);
     });
 
-    test('anything, for a binding to a policy that is not there', async () => {
+    test('on all resources for a binding to a missing policy', async () => {
       await allowing(({ verb, resource }) => verb === 'get' && resource === 'secrets');
       expect((await ask('validatingadmissionpolicybindings', bindingSpec)).body['message']).toContain(
         'unable to get policy p to determine minimum required permissions and user',
@@ -421,7 +421,7 @@ describe('a mutating policy', () => {
   const patch = (expression: string): JsonObject => ({ patchType: 'JSONPatch', jsonPatch: { expression } });
   const refusal = (why: string): string => `policy 'p' with binding 'p-b' denied request: ${why}`;
 
-  test('lays configurations over the object, one after the other', async () => {
+  test('merges apply configurations in order', async () => {
     await mutating([
       apply('Object{metadata: Object.metadata{labels: {"by": request.userInfo.username}}}'),
       apply('Object{data: {"label": object.metadata.labels.by}}'),
@@ -433,7 +433,7 @@ describe('a mutating policy', () => {
     });
   });
 
-  test('patches it', async () => {
+  test('applies JSON patches', async () => {
     await mutating([
       patch(
         '[JSONPatch{op: "add", path: "/data/" + jsonpatch.escapeKey("a/b").replace("~1", "."), value: "x"}, JSONPatch{op: "copy", from: "/data/k", path: "/data/copy"}]',
@@ -443,7 +443,7 @@ describe('a mutating policy', () => {
     expect((await create({ k: '1' })).body['data']).toEqual({ k: '1', 'a.b': 'x', copy: '1' });
   });
 
-  test('of which a test fails does nothing, silently', async () => {
+  test('does nothing when a test operation fails', async () => {
     await mutating([
       patch('[JSONPatch{op: "add", path: "/data/x", value: "1"}, JSONPatch{op: "test", path: "/data/k", value: "no"}]'),
     ]);
@@ -472,7 +472,7 @@ describe('a mutating policy', () => {
       'invalid ApplyConfiguration: failed to convert patch object to typed object: .nope: field not declared in schema',
     ],
     [patch('[JSONPatch{op: "add", path: "/nope", value: 1}]'), 'strict decoding error: unknown field "nope"'],
-  ])('%j is refused', async (mutation, why) => {
+  ])('%j is rejected', async (mutation, why) => {
     await mutating([mutation]);
     await bound();
     const refused = await create({ k: '1' });
@@ -484,7 +484,7 @@ describe('a mutating policy', () => {
     });
   });
 
-  test('may not set what is owned as a whole', async () => {
+  test('cannot set atomic fields', async () => {
     await mutating([apply('Object{rules: [Object.rules{verbs: ["get"]}]}')]);
     await bound();
     const refused = await admission.on.ask('POST', '/apis/rbac.authorization.k8s.io/v1/clusterroles', {
@@ -496,7 +496,7 @@ describe('a mutating policy', () => {
     );
   });
 
-  test('that fails leaves the object alone where failures are ignored', async () => {
+  test('that fails with failure policy Ignore does not change the object', async () => {
     await mutating([apply('Object{data: {"x": "1"}}'), apply('Object{data: {"y": object.nope}}')], {
       failurePolicy: 'Ignore',
     });
@@ -519,7 +519,7 @@ describe('a mutating policy', () => {
     expect((await create()).body['data']).toEqual({ colour: 'blue' });
   });
 
-  test('is asked again about what a later one changed, if it wants to be', async () => {
+  test('is reinvoked after a later change if its policy is IfNeeded', async () => {
     const count = (key: string): JsonObject => apply(`Object{data: {"${key}": string(size(object.data) )}}`);
     await mutating([count('one')], { reinvocationPolicy: 'IfNeeded' }, 'p1');
     await mutating([count('two')], {}, 'p2');
@@ -528,7 +528,7 @@ describe('a mutating policy', () => {
     expect((await create({ k: '1' })).body['data']).toEqual({ k: '1', one: '3', two: '2' });
   });
 
-  test('is not asked about deletions', async () => {
+  test('does not apply to deletions', async () => {
     await create();
     await mutating([apply('Object{data: {"x": object.nope}}')]);
     await bound();
@@ -536,7 +536,7 @@ describe('a mutating policy', () => {
   });
 });
 
-test('the policies of a provider hold for the bound objects of consumers, with its own parameters', async () => {
+test('policies of a provider apply to bound objects of consumers, with parameters of the provider', async () => {
   await admission.close();
   admission = await configuredPipeline({
     configurationCluster: (resource, cluster) => (resource === 'configmaps' ? ('root' as typeof cluster) : cluster),

@@ -10,8 +10,8 @@ import type { ClusterConfigurations } from '../matching/cluster-configurations.t
 import { isExempt, namespaceOf, type RequestMatcher } from '../matching/request-matcher.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
 import type { RequestObjects } from '../request-objects.ts';
-import type { ObjectReader } from '../../registry/object-reader.ts';
-import type { ConfigurationCluster } from '../webhooks/webhook-dispatch.ts';
+import type { ObjectReader } from '../../registry/store/object-reader.ts';
+import type { ConfigurationCluster } from '../webhooks/webhook-dispatcher.ts';
 import type { BindingHook, PolicyHook } from './policy-hook.ts';
 import { ParamsError, type PolicyParams } from './policy-params.ts';
 
@@ -24,18 +24,18 @@ export interface PolicyModules extends EvaluationModules {
   readonly reader: ObjectReader;
 }
 
-/** A policy that is in force for a request, by one binding and with one object of parameters. */
-export interface PolicyInForce {
+/** A policy that applies to a request by one binding, with one parameter object. */
+export interface PolicyInvocation {
   readonly policy: PolicyHook;
   readonly binding: BindingHook;
   /** The version in which it sees the objects. */
   readonly definition: ResourceDefinition;
-  /** Undefined: none. */
+  /** The parameter object; undefined: none. */
   readonly param: DeepReadonly<KubeObject> | undefined;
 }
 
-/** A binding whose parameters cannot be had. */
-export interface PolicyUnconfigured {
+/** A binding whose parameters cannot be resolved. */
+export interface MisconfiguredPolicy {
   readonly policy: PolicyHook;
   readonly binding: BindingHook;
   readonly problem: string;
@@ -43,42 +43,42 @@ export interface PolicyUnconfigured {
 
 const never = new AbortController().signal;
 
-/** Which policies are in force for a request (K6.6, K6.7), in the order of their names and those of their bindings. */
-export class PolicyDispatch {
+/** Finds the policies that apply to a request, ordered by policy name, then binding name. */
+export class PolicyDispatcher {
   readonly #modules: PolicyModules;
-  /** Bindings by their policy, as long as those of the logical cluster stay the same. */
+  /** Bindings by policy, for the current list of bindings. */
   readonly #grouped = new WeakMap<readonly BindingHook[], ReadonlyMap<string, readonly BindingHook[]>>();
 
   constructor(modules: PolicyModules) {
     this.#modules = modules;
   }
 
-  /** The logical cluster whose policies hold for the request; undefined: none of its policies is in force anywhere. */
-  clusterOf(attributes: AdmissionAttributes): LogicalClusterName | undefined {
+  /** The logical cluster whose policies apply to the request; undefined if it has no policies with bindings. */
+  policyCluster(attributes: AdmissionAttributes): LogicalClusterName | undefined {
     const { policies, bindings, configurationCluster } = this.#modules;
     if (isExempt(attributes.definition)) return undefined;
     const cluster = configurationCluster(attributes);
     return policies.has(cluster) && bindings.has(cluster) ? cluster : undefined;
   }
 
-  async *inForce(
+  async *invocations(
     cluster: LogicalClusterName,
     attributes: AdmissionAttributes,
-  ): AsyncIterableIterator<PolicyInForce | PolicyUnconfigured> {
+  ): AsyncIterableIterator<PolicyInvocation | MisconfiguredPolicy> {
     const { policies, bindings, matcher, params } = this.#modules;
     const byPolicy = this.#byPolicy(bindings.of(cluster));
     for (const policy of policies.of(cluster)) {
-      const own = byPolicy.get(policy.name);
-      if (own === undefined) continue;
+      const policyBindings = byPolicy.get(policy.name);
+      if (policyBindings === undefined) continue;
       const definition = matcher.match(policy.criteria, attributes);
       if (definition === undefined) continue;
-      for (const binding of own) {
+      for (const binding of policyBindings) {
         const { criteria } = binding;
-        if (criteria !== undefined && matcher.match(criteria, attributes, { allWithoutRules: true }) === undefined)
+        if (criteria !== undefined && matcher.match(criteria, attributes, { matchAllWithoutRules: true }) === undefined)
           continue;
-        let found;
+        let resolved;
         try {
-          found = await params.of(cluster, policy, binding, {
+          resolved = await params.of(cluster, policy, binding, {
             namespace: namespaceOf(attributes),
             signal: attributes.signal ?? never,
           });
@@ -87,7 +87,7 @@ export class PolicyDispatch {
           yield { policy, binding, problem: `failed to configure binding: ${error.message}` };
           continue;
         }
-        for (const param of found) yield { policy, binding, definition, param };
+        for (const param of resolved) yield { policy, binding, definition, param };
       }
     }
   }
@@ -102,14 +102,16 @@ export class PolicyDispatch {
   }
 
   /**
-   * What evaluates the expressions of a policy in force; undefined when its conditions leave the request out, a text when
-   * they cannot be judged.
+   * Creates the evaluation of a policy's expressions. Returns undefined if its match conditions exclude the request, an
+   * error message if they fail.
    */
   async evaluation(
-    { policy, definition, param }: PolicyInForce,
+    { policy, definition, param }: PolicyInvocation,
     attributes: AdmissionAttributes,
     objects: RequestObjects,
-    { judged = false }: { /** The conditions were judged already. */ readonly judged?: boolean } = {},
+    {
+      conditionsEvaluated = false,
+    }: { /** The match conditions were already evaluated. */ readonly conditionsEvaluated?: boolean } = {},
   ): Promise<AdmissionEvaluation | string | undefined> {
     const input = {
       attributes,
@@ -119,14 +121,15 @@ export class PolicyDispatch {
       param,
     };
     const { matchConditions, variables } = policy.expressions;
-    if (matchConditions.length > 0 && !judged) {
+    if (matchConditions.length > 0 && !conditionsEvaluated) {
       const conditions = await AdmissionEvaluation.of(
         { ...input, names: { params: policy.paramKind !== undefined, patches: false }, budget: conditionsBudget },
         this.#modules,
       );
-      const held = await conditions.conditions(matchConditions);
-      if (held === false) return undefined;
-      if (held !== true) return held.length === 1 ? held[0] : `[${held.join(', ')}]`;
+      const conditionsMet = await conditions.conditions(matchConditions);
+      if (conditionsMet === false) return undefined;
+      if (conditionsMet !== true)
+        return conditionsMet.length === 1 ? conditionsMet[0] : `[${conditionsMet.join(', ')}]`;
     }
     const names = { params: policy.paramKind !== undefined, patches: policy.expressions.mutations.length > 0 };
     return AdmissionEvaluation.of({ ...input, names, variables, budget: policyBudget }, this.#modules);

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
-import { CompiledExpressions } from './policy-hook.ts';
+import { ExpressionCache } from './policy-hook.ts';
 
 const policy = (cluster: string, expression: string): KubeObject => ({
   apiVersion: 'admissionregistration.k8s.io/v1',
@@ -13,14 +13,14 @@ const webhook = (name: string, expression: string): JsonObject => ({
   matchConditions: [{ name: 'big', expression }],
 });
 
-test('expressions are compiled once for each content, in however many logical clusters it is', () => {
-  const compiled = new CompiledExpressions();
-  const first = compiled.ofPolicy(policy('one', 'variables.size > 1'))();
+test('compiles equal expressions once for all logical clusters', () => {
+  const compiled = new ExpressionCache();
+  const first = compiled.policyExpressions(policy('one', 'variables.size > 1'))();
   expect(first.validations).toHaveLength(1);
-  expect(compiled.ofPolicy(policy('two', 'variables.size > 1'))()).toBe(first);
-  expect(compiled.ofPolicy(policy('two', 'variables.size > 2'))()).not.toBe(first);
-  const conditions = compiled.ofConditions(webhook('a', 'object.spec.size > 1'))();
+  expect(compiled.policyExpressions(policy('two', 'variables.size > 1'))()).toBe(first);
+  expect(compiled.policyExpressions(policy('two', 'variables.size > 2'))()).not.toBe(first);
+  const conditions = compiled.matchConditions(webhook('a', 'object.spec.size > 1'))();
   expect(conditions).toHaveLength(1);
-  expect(compiled.ofConditions(webhook('b', 'object.spec.size > 1'))()).toBe(conditions);
-  expect(compiled.ofConditions(webhook('b', 'object.spec.size > 2'))()).not.toBe(conditions);
+  expect(compiled.matchConditions(webhook('b', 'object.spec.size > 1'))()).toBe(conditions);
+  expect(compiled.matchConditions(webhook('b', 'object.spec.size > 2'))()).not.toBe(conditions);
 });

@@ -7,57 +7,57 @@ import {
   type LabelSelector,
 } from '@multiplane/apimachinery';
 import { compileMatchConditions, compilePolicy, type NamedExpression, type PolicyExpressions } from '@multiplane/apis';
-import { RecentlyUsed } from '../../recently-used.ts';
+import { LRUCache } from 'lru-cache';
 import { listOf, objectOf, textOf, textsOf } from '../matching/read-fields.ts';
 import { matchCriteria, type MatchCriteria } from '../matching/request-matcher.ts';
 
-/** A kind of parameters, `apiVersion` and kind. */
+/** The kind of the parameters of a policy. */
 export interface ParamKind {
   readonly apiVersion: string;
   readonly kind: string;
 }
 
-/** A policy, ready to be used. */
+/** A compiled policy. */
 export interface PolicyHook {
   readonly name: string;
   readonly criteria: MatchCriteria;
   readonly expressions: PolicyExpressions;
   readonly ignoresFailure: boolean;
   readonly paramKind: ParamKind | undefined;
-  readonly reinvoked: boolean;
+  readonly isReinvocable: boolean;
 }
 
-/** Which parameters a binding brings. */
+/** The parameter reference of a binding. */
 export interface ParamRef {
   readonly name: string;
-  /** Empty: that of the request. */
+  /** Empty: the namespace of the request. */
   readonly namespace: string;
   readonly selector: LabelSelector | undefined;
-  readonly denyWithout: boolean;
+  readonly denyIfNotFound: boolean;
 }
 
-/** What puts a policy into force. */
+/** A compiled policy binding. */
 export interface BindingHook {
   readonly name: string;
   readonly policy: string;
-  /** Undefined: everything that the policy matches. */
+  /** Undefined: all requests that the policy matches. */
   readonly criteria: MatchCriteria | undefined;
   readonly paramRef: ParamRef | undefined;
   readonly actions: readonly string[];
 }
 
-/** Text of the expressions whose programs are kept; those take about a hundred times as much. */
+/** Limit of cached expressions by source length; compiled programs take about a hundred times as much memory. */
 const maxSourceBytes = 1024 * 1024;
 
-/** Programs by what they were compiled of: the same policy in a thousand logical clusters is compiled once. */
-export class CompiledExpressions {
-  readonly #kept = new RecentlyUsed<string, PolicyExpressions | readonly NamedExpression[]>(
-    maxSourceBytes,
-    (_value, source) => source.length,
-  );
+/** Compiled expressions by source, so that the same policy in a thousand logical clusters is compiled once. */
+export class ExpressionCache {
+  readonly #cache = new LRUCache<string, PolicyExpressions | readonly NamedExpression[]>({
+    maxSize: maxSourceBytes,
+    sizeCalculation: (_value, source) => Math.min(source.length, maxSourceBytes),
+  });
 
-  /** What gives the expressions of a policy, whether they are kept or not. */
-  ofPolicy(policy: DeepReadonly<KubeObject>): () => PolicyExpressions {
+  /** Returns a function that compiles the expressions of a policy, or takes them from the cache. */
+  policyExpressions(policy: DeepReadonly<KubeObject>): () => PolicyExpressions {
     const spec = objectOf(policy, 'spec') ?? {};
     const { paramKind, matchConditions, variables, validations, auditAnnotations, mutations } = spec;
     const content = [paramKind, matchConditions, variables, validations, auditAnnotations, mutations];
@@ -65,31 +65,31 @@ export class CompiledExpressions {
     return () => this.#get(key, () => compilePolicy(policy)) as PolicyExpressions;
   }
 
-  /** The same for the conditions of a webhook. */
-  ofConditions(webhook: Json): () => readonly NamedExpression[] {
+  /** The same for the match conditions of a webhook. */
+  matchConditions(webhook: Json): () => readonly NamedExpression[] {
     const conditions = listOf(webhook, 'matchConditions');
     if (conditions.length === 0) return () => [];
     const key = encodeJson({ conditions: [...conditions] });
-    const make = (): NamedExpression[] => compileMatchConditions(conditions, { params: false });
-    return () => this.#get(key, make) as readonly NamedExpression[];
+    const compile = (): NamedExpression[] => compileMatchConditions(conditions, { params: false });
+    return () => this.#get(key, compile) as readonly NamedExpression[];
   }
 
   #get(
     key: string,
-    make: () => PolicyExpressions | readonly NamedExpression[],
+    compile: () => PolicyExpressions | readonly NamedExpression[],
   ): PolicyExpressions | readonly NamedExpression[] {
-    let value = this.#kept.get(key);
+    let value = this.#cache.get(key);
     if (value === undefined) {
-      value = make();
-      this.#kept.set(key, value);
+      value = compile();
+      this.#cache.set(key, value);
     }
     return value;
   }
 }
 
-export function policyHook(policy: DeepReadonly<KubeObject>, compiled: CompiledExpressions): PolicyHook {
+export function policyHook(policy: DeepReadonly<KubeObject>, compiled: ExpressionCache): PolicyHook {
   const spec = objectOf(policy, 'spec');
-  const expressions = compiled.ofPolicy(policy);
+  const expressions = compiled.policyExpressions(policy);
   const paramKind = objectOf(spec, 'paramKind');
   return {
     name: policy.metadata.name ?? '',
@@ -102,7 +102,7 @@ export function policyHook(policy: DeepReadonly<KubeObject>, compiled: CompiledE
       paramKind === undefined
         ? undefined
         : { apiVersion: textOf(paramKind, 'apiVersion'), kind: textOf(paramKind, 'kind') },
-    reinvoked: textOf(spec, 'reinvocationPolicy') === 'IfNeeded',
+    isReinvocable: textOf(spec, 'reinvocationPolicy') === 'IfNeeded',
   };
 }
 
@@ -122,7 +122,7 @@ export function bindingHook(binding: DeepReadonly<KubeObject>): BindingHook {
             name: textOf(paramRef, 'name'),
             namespace: textOf(paramRef, 'namespace'),
             selector: selector === undefined ? undefined : labelSelectorFromObject(selector),
-            denyWithout: textOf(paramRef, 'parameterNotFoundAction') === 'Deny',
+            denyIfNotFound: textOf(paramRef, 'parameterNotFoundAction') === 'Deny',
           },
     actions: textsOf(spec, 'validationActions'),
   };

@@ -7,12 +7,12 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { type WatchCache, listPrefix, objectKey } from '@multiplane/storage';
-import type { ObjectReader } from '../../registry/object-reader.ts';
-import type { ResourceResolver } from '../../registry/resource-resolver.ts';
-import { ElsewhereError, type ParamsElsewhere, type ServedKind } from './params-elsewhere.ts';
+import type { ObjectReader } from '../../registry/store/object-reader.ts';
+import type { ResourceResolver } from '../../registry/definitions/resource-resolver.ts';
+import { RemoteParamsError, type RemoteParams, type ServedKind } from './remote-params.ts';
 import type { BindingHook, ParamKind, ParamRef, PolicyHook } from './policy-hook.ts';
 
-/** Parameters cannot be had: the failure policy decides what comes of it. */
+/** Parameters cannot be resolved; the failure policy applies. */
 export class ParamsError extends Error {
   override readonly name = 'ParamsError';
 }
@@ -21,33 +21,33 @@ export interface PolicyParamsModules {
   readonly cache: WatchCache;
   readonly reader: ObjectReader;
   readonly resolver: Pick<ResourceResolver, 'list'>;
-  /** Whether what a logical cluster stores is here. */
-  readonly isHere: (cluster: LogicalClusterName) => boolean;
-  /** Reads what is not. */
-  readonly elsewhere: Pick<ParamsElsewhere, 'servedKind' | 'objects'>;
+  /** Whether this shard stores the logical cluster. */
+  readonly isLocal: (cluster: LogicalClusterName) => boolean;
+  /** Reads parameters of other shards. */
+  readonly remoteParams: Pick<RemoteParams, 'servedKind' | 'objects'>;
 }
 
-/** A question about parameters, and the write that it is for. */
-interface Asked {
+/** A lookup of parameters for a request. */
+interface ParamsLookup {
   readonly cluster: LogicalClusterName;
   readonly paramKind: ParamKind;
   readonly paramRef: ParamRef;
   readonly request: { readonly namespace: string; readonly signal: AbortSignal };
 }
 
-/** Parameters that a selector may bring for one request. */
+/** Limit of parameter objects for one request. */
 const maxParams = 1000;
 
-/** Finds the parameters of policies (K6.6) in the logical cluster of the policy, on whatever shard that is. */
+/** Resolves the parameters of policies in the logical cluster of the policy, on any shard. */
 export class PolicyParams {
   readonly #modules: PolicyParamsModules;
 
-  constructor(_options: Record<string, never>, modules: PolicyParamsModules) {
+  constructor(modules: PolicyParamsModules) {
     this.#modules = modules;
   }
 
   /**
-   * Every object with which the policy is to be evaluated; undefined stands for none, where there is nothing to look for.
+   * The parameter objects with which the policy is evaluated; a single undefined if the policy has no parameters.
    * Throws {@link ParamsError}.
    */
   async of(
@@ -57,19 +57,19 @@ export class PolicyParams {
     request: { readonly namespace: string; readonly signal: AbortSignal },
   ): Promise<readonly (DeepReadonly<KubeObject> | undefined)[]> {
     if (paramKind === undefined || paramRef === undefined) return [undefined];
-    const asked = { cluster, paramKind, paramRef, request };
-    const found = this.#modules.isHere(cluster) ? await this.#here(asked) : await this.#elsewhere(asked);
+    const lookup = { cluster, paramKind, paramRef, request };
+    const found = this.#modules.isLocal(cluster) ? await this.#localParams(lookup) : await this.#remoteParams(lookup);
     if (found.length > maxParams) throw new ParamsError(`more than ${maxParams} params found for policy binding`);
-    if (found.length === 0 && paramRef.denyWithout)
+    if (found.length === 0 && paramRef.denyIfNotFound)
       throw new ParamsError('no params found for policy binding with `Deny` parameterNotFoundAction');
     return found;
   }
 
-  async #here(asked: Asked): Promise<readonly DeepReadonly<KubeObject>[]> {
-    const { cluster, paramKind, paramRef, request } = asked;
+  async #localParams(lookup: ParamsLookup): Promise<readonly DeepReadonly<KubeObject>[]> {
+    const { cluster, paramKind, paramRef, request } = lookup;
     const definition = this.#definition(cluster, paramKind);
     if (definition?.storage === undefined) throw unknownKind(paramKind);
-    const namespace = namespaceFor(definition, asked);
+    const namespace = namespaceFor(definition, lookup);
     const { cache, reader } = this.#modules;
     const { prefix } = definition.storage;
     if (paramRef.name !== '') {
@@ -86,18 +86,18 @@ export class PolicyParams {
     return found;
   }
 
-  async #elsewhere(asked: Asked): Promise<readonly DeepReadonly<KubeObject>[]> {
-    const { cluster, paramKind: kind, paramRef } = asked;
-    const { elsewhere } = this.#modules;
+  async #remoteParams(lookup: ParamsLookup): Promise<readonly DeepReadonly<KubeObject>[]> {
+    const { cluster, paramKind: kind, paramRef } = lookup;
+    const { remoteParams } = this.#modules;
     try {
-      const served = await elsewhere.servedKind(cluster, kind);
+      const served = await remoteParams.servedKind(cluster, kind);
       if (served === undefined) throw unknownKind(kind);
       const { name } = paramRef;
-      const namespace = namespaceFor(served, asked);
-      const objects = await elsewhere.objects({ cluster, kind, served, namespace, name });
+      const namespace = namespaceFor(served, lookup);
+      const objects = await remoteParams.objects({ cluster, kind, served, namespace, name });
       return name === '' ? objects.filter(({ metadata }) => paramRef.selector?.matches(metadata.labels)) : objects;
     } catch (error) {
-      if (!(error instanceof ElsewhereError)) throw error;
+      if (!(error instanceof RemoteParamsError)) throw error;
       throw new ParamsError(
         `params of kind \`${kindText(kind)}\` are on another shard and cannot be read: ${error.message}`,
         { cause: error },
@@ -114,8 +114,8 @@ export class PolicyParams {
 
 const unknownKind = (kind: ParamKind): ParamsError => new ParamsError(`paramKind kind \`${kindText(kind)}\` not known`);
 
-/** The namespace of the parameters, empty for a kind without: the one that is named, or that of the request. */
-function namespaceFor({ namespaced }: Pick<ServedKind, 'namespaced'>, { paramRef, request }: Asked): string {
+/** The namespace of the parameters: that of the reference, or of the request; empty for a cluster-scoped kind. */
+function namespaceFor({ namespaced }: Pick<ServedKind, 'namespaced'>, { paramRef, request }: ParamsLookup): string {
   if (!namespaced) {
     if (paramRef.namespace !== '')
       throw new ParamsError('paramRef.namespace must not be provided for a cluster-scoped `paramKind`');
@@ -127,7 +127,7 @@ function namespaceFor({ namespaced }: Pick<ServedKind, 'namespaced'>, { paramRef
   return namespace;
 }
 
-/** As Go prints a kind: `apps/v1, Kind=Deployment`, `/v1, Kind=ConfigMap`. */
+/** The kind as Go formats it: `apps/v1, Kind=Deployment`, `/v1, Kind=ConfigMap`. */
 export function kindText({ apiVersion, kind }: ParamKind): string {
   const { group = '', version = apiVersion } = parseApiVersion(apiVersion) ?? {};
   return `${group}/${version}, Kind=${kind}`;

@@ -12,8 +12,8 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { InformerSource } from '@multiplane/client';
-import type { Authorizer } from '../../authorization/authorizer.ts';
-import type { ResourceResolver } from '../../registry/resource-resolver.ts';
+import type { Authorizer } from '@multiplane/generic-server';
+import type { ResourceResolver } from '../../registry/definitions/resource-resolver.ts';
 import { objectOf, textOf } from '../matching/read-fields.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
 import type { ParamKind } from './policy-hook.ts';
@@ -30,7 +30,7 @@ export interface PolicyPermissionsModules {
   readonly informers: InformerSource;
 }
 
-interface Question {
+interface AccessCheck {
   readonly verb: string;
   readonly group: string;
   readonly version: string;
@@ -40,14 +40,15 @@ interface Question {
 }
 
 /**
- * Policies read their parameters with the server's own rights, so whoever writes one must be able to read them, too (K6.6):
- * all objects of the kind for a policy, those that are named for a binding. Refused as a fault of the field.
+ * Policies read their parameters with the server's rights, so creating a policy requires read access to them: to all
+ * objects of the kind for a policy, to the referenced ones for a binding. Reported as a field error
+ * (pkg/registry/admissionregistration in Kubernetes).
  */
 export class PolicyPermissions implements AdmissionPlugin {
   readonly name = 'PolicyPermissions';
   readonly #modules: PolicyPermissionsModules;
 
-  constructor(_options: Record<string, never>, modules: PolicyPermissionsModules) {
+  constructor(modules: PolicyPermissionsModules) {
     this.#modules = modules;
   }
 
@@ -65,25 +66,25 @@ export class PolicyPermissions implements AdmissionPlugin {
     if (user.groups.includes(mastersGroup)) return;
     const { resource } = definition;
     let error: FieldError | undefined;
-    if (Object.values(policyResources).includes(resource)) error = await this.#ofPolicy(attributes, object);
-    else if (Object.hasOwn(policyResources, resource)) error = await this.#ofBinding(attributes, object);
+    if (Object.values(policyResources).includes(resource)) error = await this.#validatePolicy(attributes, object);
+    else if (Object.hasOwn(policyResources, resource)) error = await this.#validateBinding(attributes, object);
     if (error !== undefined) throw statusErrors.invalid(definition, object.metadata.name ?? '', [error]);
   }
 
-  async #ofPolicy(
+  async #validatePolicy(
     { cluster, user, oldObject }: AdmissionAttributes,
     object: KubeObject,
   ): Promise<FieldError | undefined> {
     const kind = paramKindOf(object);
-    if (kind === undefined || same(kind, paramKindOf(oldObject))) return undefined;
-    if (await this.#allows(user, cluster, this.#questionOf(cluster, kind))) return undefined;
+    if (kind === undefined || isEqual(kind, paramKindOf(oldObject))) return undefined;
+    if (await this.#allows(user, cluster, this.#accessCheckFor(cluster, kind))) return undefined;
     return fieldErrors.forbidden(
       spec.child('paramKind'),
       `user ${userText(user)} must have "get" permission on all objects of the referenced paramKind (kind=${kind.kind}, apiVersion=${kind.apiVersion})`,
     );
   }
 
-  async #ofBinding(
+  async #validateBinding(
     { cluster, user, definition, oldObject }: AdmissionAttributes,
     object: KubeObject,
   ): Promise<FieldError | undefined> {
@@ -91,14 +92,14 @@ export class PolicyPermissions implements AdmissionPlugin {
     if (ref === undefined) return undefined;
     const policyName = textOf(objectOf(object, 'spec'), 'policyName');
     const oldSpec = objectOf(oldObject, 'spec');
-    if (textOf(oldSpec, 'policyName') === policyName && same(ref, objectOf(oldSpec, 'paramRef'))) return undefined;
+    if (textOf(oldSpec, 'policyName') === policyName && isEqual(ref, objectOf(oldSpec, 'paramRef'))) return undefined;
     const path = spec.child('paramRef');
     const policy = this.#modules.informers
       .informer({ ...definition, resource: policyResources[definition.resource] as string })
       .get({ cluster, namespace: '', name: policyName });
-    const everything = { verb: '*', group: '*', version: '*', resource: '*' };
+    const allResources = { verb: '*', group: '*', version: '*', resource: '*' };
     if (policy === undefined) {
-      if (await this.#allows(user, cluster, everything)) return undefined;
+      if (await this.#allows(user, cluster, allResources)) return undefined;
       return fieldErrors.forbidden(
         path,
         `unable to get policy ${policyName} to determine minimum required permissions and user ${userText(user)} does not have "get" permission for all groups, versions and resources`,
@@ -107,21 +108,21 @@ export class PolicyPermissions implements AdmissionPlugin {
     const kind = paramKindOf(policy);
     if (kind === undefined) return undefined;
     const name = textOf(ref, 'name');
-    const question = {
-      ...this.#questionOf(cluster, kind),
+    const accessCheck = {
+      ...this.#accessCheckFor(cluster, kind),
       verb: name === '' ? 'list' : 'get',
       namespace: textOf(ref, 'namespace'),
       name,
     };
-    if (await this.#allows(user, cluster, question)) return undefined;
+    if (await this.#allows(user, cluster, accessCheck)) return undefined;
     return fieldErrors.forbidden(
       path,
-      `user ${userText(user)} does not have "${question.verb}" permission on the object referenced by paramRef`,
+      `user ${userText(user)} does not have "${accessCheck.verb}" permission on the object referenced by paramRef`,
     );
   }
 
-  /** May everything of a kind be read? Of a kind that is not known: everything at all. */
-  #questionOf(cluster: LogicalClusterName, { apiVersion, kind }: ParamKind): Question {
+  /** The permission to read all objects of a kind; of any kind if the kind is unknown. */
+  #accessCheckFor(cluster: LogicalClusterName, { apiVersion, kind }: ParamKind): AccessCheck {
     const known = this.#modules.resolver
       .list(cluster)
       .find((candidate) => candidate.kind === kind && apiVersionOf(candidate) === apiVersion);
@@ -129,11 +130,11 @@ export class PolicyPermissions implements AdmissionPlugin {
     return { verb: 'get', group, version, resource: known?.resource ?? '*' };
   }
 
-  async #allows(user: UserInfo, cluster: LogicalClusterName, question: Question): Promise<boolean> {
+  async #allows(user: UserInfo, cluster: LogicalClusterName, accessCheck: AccessCheck): Promise<boolean> {
     const { decision } = await this.#modules.authorizer.authorize({
       namespace: '',
       name: '',
-      ...question,
+      ...accessCheck,
       user,
       cluster,
       isResourceRequest: true,
@@ -149,9 +150,9 @@ function paramKindOf(object: unknown): ParamKind | undefined {
   return kind === undefined ? undefined : { apiVersion: textOf(kind, 'apiVersion'), kind: textOf(kind, 'kind') };
 }
 
-const same = (left: unknown, right: unknown): boolean => JSON.stringify(left) === JSON.stringify(right);
+const isEqual = (left: unknown, right: unknown): boolean => JSON.stringify(left) === JSON.stringify(right);
 
-/** As Go prints who somebody is. */
+/** The user as Go formats it. */
 function userText({ name, uid, groups, extra }: UserInfo): string {
   const entries = Object.entries(extra)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))

@@ -4,11 +4,9 @@ import { afterEach, expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
 import type { RestRequest } from '@multiplane/client';
 import { eventually } from '@multiplane/testing';
-import { configuredPipeline, type ConfiguredPipeline } from '../configured-admission-fixture.ts';
+import { configuredPipeline, type ConfiguredPipeline } from '../../../test/configured-admission-fixture.ts';
 
-/*
- * A provider on another shard: its policies are known here, its parameters are not.
- */
+/* A provider on another shard: its policies are replicated to this one, its parameters are not. */
 
 const maps = '/api/v1/namespaces/default/configmaps';
 const secrets = '/clusters/provider/api/v1/namespaces/default/secrets';
@@ -17,12 +15,12 @@ const discovery = '/clusters/provider/api/v1';
 let admission: ConfiguredPipeline;
 afterEach(() => admission.close());
 
-/** What the other shard answers, by path; a function for one that does not. */
+/** Responses of the other shard by path; a function for one that does not respond. */
 const answers: Record<string, JsonObject | number | ((request: RestRequest) => Promise<never>)> = {};
-let asked: string[] = [];
+let requests: string[] = [];
 const transport = {
   open: async (request: RestRequest): Promise<IncomingMessage> => {
-    asked.push(request.path);
+    requests.push(request.path);
     const answer = answers[request.path] ?? 404;
     if (typeof answer === 'function') return answer(request);
     const statusCode = typeof answer === 'number' ? answer : 200;
@@ -39,7 +37,7 @@ async function start(
   paramRef: JsonObject,
   { failurePolicy = 'Fail', way = true }: { failurePolicy?: string; way?: boolean } = {},
 ): Promise<void> {
-  asked = [];
+  requests = [];
   for (const path of Object.keys(answers)) delete answers[path];
   answers[discovery] = {
     kind: 'APIResourceList',
@@ -50,7 +48,7 @@ async function start(
   };
   admission = await configuredPipeline({
     configurationCluster: (resource, cluster) => (resource === 'configmaps' ? ('provider' as typeof cluster) : cluster),
-    elsewhere: { clusters: ['provider'], transport: () => (way ? transport : undefined) },
+    remote: { clusters: ['provider'], transport: () => (way ? transport : undefined) },
   });
   const registration = '/clusters/provider/apis/admissionregistration.k8s.io/v1';
   await admission.on.must(201, 'POST', `${registration}/validatingadmissionpolicies`, {
@@ -87,24 +85,24 @@ const unreadable = (name: string, why: string): string =>
     `failed to configure binding: params of kind \`/v1, Kind=Secret\` are on another shard and cannot be read: ${why}`,
   );
 
-test('one by name is asked for where it is, once for many writes, and again a moment later', async () => {
+test('reads a named parameter from its shard, once per TTL', async () => {
   await start({ name: 's' });
   answers[`${secrets}/s`] = secret('s', 'a');
   expect(await Promise.all(['a', 'b', 'a'].map(made))).toEqual([denied('a', 'not s'), 201, denied('a', 'not s')]);
-  expect(asked).toEqual([discovery, `${secrets}/s`]);
+  expect(requests).toEqual([discovery, `${secrets}/s`]);
   answers[`${secrets}/s`] = secret('s', 'b');
   expect(await made('b')).toBe(201);
   await admission.on.clock.advance(1_000);
   expect(await made('b')).toBe(denied('b', 'not s'));
 });
 
-test('those of a selector are chosen among all', async () => {
+test('selects parameters by label', async () => {
   await start({ selector: { matchLabels: { use: 'yes' } } });
   answers[secrets] = { kind: 'SecretList', items: [secret('x', 'a', { use: 'no' }), secret('y', 'b', { use: 'yes' })] };
   expect([await made('a'), await made('b')]).toEqual([201, denied('b', 'not y')]);
 });
 
-test('what is not there is as at home', async () => {
+test('treats missing parameters like local ones', async () => {
   await start({ name: 'none' });
   expect(await made('a')).toBe(
     denied('a', 'failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction'),
@@ -114,36 +112,36 @@ test('what is not there is as at home', async () => {
   expect(await made('a')).toBe(denied('a', 'failed to configure binding: paramKind kind `/v1, Kind=Secret` not known'));
 });
 
-test('what cannot be read is told, without the words of the other shard', async () => {
+test('reports a failed read without the message of the other shard', async () => {
   await start({ name: 's' });
   answers[`${secrets}/s`] = 403;
   expect(await made('a')).toBe(unreadable('a', 'access to them is denied'));
   answers[`${secrets}/s`] = 503;
-  // Also a failure is remembered for a moment.
+  // Failures are cached, too.
   expect(await made('a')).toBe(unreadable('a', 'access to them is denied'));
   await admission.on.clock.advance(1_000);
-  expect(await made('a')).toMatch(/cannot be read: the server answered 503/);
+  expect(await made('a')).toMatch(/cannot be read: the server returned 503/);
 });
 
-test('or is no obstacle, as the failure policy says', async () => {
+test('ignores a failed read with failure policy Ignore', async () => {
   await start({ name: 's' }, { failurePolicy: 'Ignore' });
   answers[`${secrets}/s`] = 403;
   expect(await made('a')).toBe(201);
 });
 
-test('a shard that is silent holds a write up for a while', async () => {
+test('an unresponsive shard delays a write until the timeout', async () => {
   await start({ name: 's' });
   answers[`${secrets}/s`] = ({ signal }) =>
     new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason as Error)));
   const waiting = made('a');
-  await eventually(() => expect(asked).toContain(`${secrets}/s`));
+  await eventually(() => expect(requests).toContain(`${secrets}/s`));
   await admission.on.clock.advance(3_000);
-  expect(await waiting).toBe(unreadable('a', 'no answer in time'));
-  // Who comes at once does not wait again.
-  expect(await made('a')).toBe(unreadable('a', 'no answer in time'));
+  expect(await waiting).toBe(unreadable('a', 'request timed out'));
+  // An immediate retry does not wait again.
+  expect(await made('a')).toBe(unreadable('a', 'request timed out'));
 });
 
-test('where there is no way to other shards, it is said what is missing', async () => {
+test('names the missing flag if there is no transport to other shards', async () => {
   await start({ name: 's' }, { way: false });
   expect(await made('a')).toBe(
     unreadable('a', 'this shard has no --external-logical-cluster-admin-kubeconfig to reach others with'),

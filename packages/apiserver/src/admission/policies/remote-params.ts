@@ -10,92 +10,91 @@ import {
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import { failureOf, type RestTransport } from '@multiplane/client';
+import { statusErrorOfResponse, type RestTransport } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
 import type { ParamKind } from './policy-hook.ts';
 
-/** How a kind of parameters is served. */
+/** How the kind of the parameters is served. */
 export interface ServedKind {
   readonly resource: string;
   readonly namespaced: boolean;
 }
 
-/** Which parameters are wanted: one by its name, or all of a namespace, or of the logical cluster. */
-export interface WantedParams {
+/** The parameters to read: one by name, or all of a namespace or of the logical cluster. */
+export interface ParamsQuery {
   readonly cluster: LogicalClusterName;
   readonly kind: ParamKind;
   readonly served: ServedKind;
   readonly namespace: string;
-  /** Empty: all. */
+  /** Empty: all objects. */
   readonly name: string;
 }
 
-export interface ParamsElsewhereOptions {
-  /** How long an answer is believed: so much later than at home a change of parameters takes effect. */
+export interface RemoteParamsOptions {
+  /** Cache TTL; a change of parameters takes effect this much later than on the local shard. */
   readonly ttlMs: number;
-  /** How long a question may take; the write waits for it. */
+  /** Request timeout; the write waits for it. */
   readonly timeoutMs: number;
-  /** The largest answer, and all that are remembered. */
-  readonly maxAnswerBytes: number;
+  /** Limits of one response, and of all cached ones, in bytes. */
+  readonly maxResponseBytes: number;
   readonly maxBytes: number;
 }
 
-export const defaultParamsElsewhereOptions: ParamsElsewhereOptions = {
+export const defaultRemoteParamsOptions: RemoteParamsOptions = {
   ttlMs: 1_000,
   timeoutMs: 3_000,
-  maxAnswerBytes: 4 * 1024 * 1024,
+  maxResponseBytes: 4 * 1024 * 1024,
   maxBytes: 16 * 1024 * 1024,
 };
 
-export interface ParamsElsewhereModules {
-  /** The way to logical clusters of other shards; undefined: there is none. */
+export interface RemoteParamsModules {
+  /** The transport to logical clusters of other shards; returns undefined if there is none. */
   readonly transport: () => Pick<RestTransport, 'open'> | undefined;
   readonly clock: Clock;
 }
 
-/** Parameters on another shard cannot be read; the message says why, in words for whoever made the write. */
-export class ElsewhereError extends Error {
+/** Parameters on another shard cannot be read. The author of the write sees the message. */
+export class RemoteParamsError extends Error {
   override readonly name = 'ElsewhereError';
 }
 
-interface Answer {
-  /** Undefined for what is not there. */
+interface RemoteObject {
+  /** Undefined if the server returned 404. */
   readonly object: JsonObject | undefined;
   readonly bytes: number;
 }
 
-interface Known {
-  readonly answer: Promise<Answer>;
-  /** As long as it is on its way, for ever. */
+interface CacheEntry {
+  readonly response: Promise<RemoteObject>;
+  /** Expiry time; infinity while the request is in flight. */
   until: number;
   bytes: number;
 }
 
-/** What is counted for an answer beside its text. */
+/** Size estimate of a cache entry without its text. */
 const entryBytes = 256;
 
 /**
- * Parameters of policies whose logical cluster is on another shard: a provider's policies hold for the objects of
- * consumers everywhere (C6.13), and what they compare with lies at home. The shard that has it is asked, as the identity
- * by which shards do things for each other; that one may read there what a policy in force names as its parameters, and
- * nothing else of a tenant's.
+ * Reads parameters of policies whose logical cluster is on another shard: a provider's policies apply to objects of
+ * consumers on every shard, and their parameters are stored with the provider. The remote shard is read with the
+ * shards' own identity, which is authorized there for the parameters of active policies only.
  *
- * An answer is remembered for a moment, refusals and failures too, so that many writes cost one question and a shard that
- * is silent holds up one write at a time at most; questions under way are shared. Kept is a bounded number of bytes, the
- * answers that were asked for last.
+ * Responses, including errors, are cached for a short time, so that many writes cost one request, and an unresponsive
+ * shard delays one write at a time; concurrent lookups share one request. The cache is bounded in bytes and evicts the
+ * oldest entries.
  */
-export class ParamsElsewhere {
-  readonly #options: ParamsElsewhereOptions;
-  readonly #modules: ParamsElsewhereModules;
-  readonly #known = new Map<string, Known>();
+export class RemoteParams {
+  readonly #options: RemoteParamsOptions;
+  readonly #modules: RemoteParamsModules;
+  readonly #cache = new Map<string, CacheEntry>();
   #bytes = 0;
 
-  constructor(options: ParamsElsewhereOptions, modules: ParamsElsewhereModules) {
+  constructor(options: RemoteParamsOptions, modules: RemoteParamsModules) {
     this.#options = options;
     this.#modules = modules;
   }
 
-  /** How a kind is served in a logical cluster; undefined: it is not. Throws {@link ElsewhereError}. */
+  /** Discovers how a kind is served in a logical cluster; undefined if it is not. Throws {@link RemoteParamsError}. */
   async servedKind(cluster: LogicalClusterName, { apiVersion, kind }: ParamKind): Promise<ServedKind | undefined> {
     const list = await this.#get(`/clusters/${cluster}${pathOf(apiVersion)}`);
     const resources = list?.['resources'];
@@ -109,14 +108,8 @@ export class ParamsElsewhere {
     return undefined;
   }
 
-  /** The objects, as they would be read here. Throws {@link ElsewhereError}. */
-  async objects({
-    cluster,
-    kind,
-    served,
-    namespace,
-    name,
-  }: WantedParams): Promise<readonly DeepReadonly<KubeObject>[]> {
+  /** Reads the objects. Throws {@link RemoteParamsError}. */
+  async objects({ cluster, kind, served, namespace, name }: ParamsQuery): Promise<readonly DeepReadonly<KubeObject>[]> {
     const scope = served.namespaced ? `/namespaces/${encodeURIComponent(namespace)}` : '';
     const path = `/clusters/${cluster}${pathOf(kind.apiVersion)}${scope}/${served.resource}`;
     if (name !== '') {
@@ -125,94 +118,96 @@ export class ParamsElsewhere {
     }
     const items = (await this.#get(path))?.['items'];
     if (!Array.isArray(items)) return [];
-    // Typed lists leave out of what kind their items are.
+    // Items of typed lists have no apiVersion and kind.
     return items.map((item) => ({ ...kind, ...(item as object) }) as unknown as KubeObject);
   }
 
   async #get(path: string): Promise<JsonObject | undefined> {
-    let known = this.#known.get(path);
-    if (known !== undefined && known.until <= this.#modules.clock.monotonic()) {
-      this.#forget(path, known);
-      known = undefined;
+    let cached = this.#cache.get(path);
+    if (cached !== undefined && cached.until <= this.#modules.clock.monotonic()) {
+      this.#evict(path, cached);
+      cached = undefined;
     }
-    known ??= this.#remember(path);
-    return (await known.answer).object;
+    cached ??= this.#fetchAndCache(path);
+    return (await cached.response).object;
   }
 
-  #remember(path: string): Known {
+  #fetchAndCache(path: string): CacheEntry {
     const entry = {
-      answer: this.#ask(path),
+      response: this.#fetch(path),
       until: Number.POSITIVE_INFINITY,
       bytes: entryBytes + path.length,
     };
-    this.#known.set(path, entry);
+    this.#cache.set(path, entry);
     this.#bytes += entry.bytes;
     const settled = (bytes: number): void => {
       entry.until = this.#modules.clock.monotonic() + this.#options.ttlMs;
-      if (this.#known.get(path) !== entry) return;
+      if (this.#cache.get(path) !== entry) return;
       entry.bytes += bytes;
       this.#bytes += bytes;
       this.#shrink();
     };
-    entry.answer.then(
+    entry.response.then(
       ({ bytes }) => settled(bytes),
-      // Whoever asked is told; here it is only remembered.
+      // The callers handle the error; here it is only cached.
       () => settled(0),
     );
     this.#shrink();
     return entry;
   }
 
-  /** A Map keeps the order of insertion: the oldest answer goes first. */
+  /** A Map iterates in insertion order, so the oldest entry is evicted first. */
   #shrink(): void {
-    for (const [path, entry] of this.#known) {
+    for (const [path, entry] of this.#cache) {
       if (this.#bytes <= this.#options.maxBytes) break;
-      this.#forget(path, entry);
+      this.#evict(path, entry);
     }
   }
 
-  #forget(path: string, entry: Known): void {
-    this.#known.delete(path);
+  #evict(path: string, entry: CacheEntry): void {
+    this.#cache.delete(path);
     this.#bytes -= entry.bytes;
   }
 
-  async #ask(path: string): Promise<Answer> {
+  async #fetch(path: string): Promise<RemoteObject> {
     const transport = this.#modules.transport();
     if (transport === undefined)
-      throw new ElsewhereError('this shard has no --external-logical-cluster-admin-kubeconfig to reach others with');
-    const { timeoutMs, maxAnswerBytes } = this.#options;
-    const late = new AbortController();
-    const timer = this.#modules.clock.after(timeoutMs, () => late.abort(new Error('no answer in time')));
+      throw new RemoteParamsError('this shard has no --external-logical-cluster-admin-kubeconfig to reach others with');
+    const { timeoutMs, maxResponseBytes } = this.#options;
+    const timeout = new AbortController();
+    const timer = this.#modules.clock.after(timeoutMs, () => timeout.abort(new Error('request timed out')));
     try {
-      const response = await transport.open({ method: 'GET', path, signal: late.signal });
+      const response = await transport.open({ method: 'GET', path, signal: timeout.signal });
       const chunks: Buffer[] = [];
       let size = 0;
       for await (const chunk of response as AsyncIterable<Buffer>) {
         size += chunk.length;
-        if (size > maxAnswerBytes) throw new ElsewhereError(`they are larger than ${maxAnswerBytes} bytes`);
+        if (size > maxResponseBytes) throw new RemoteParamsError(`they are larger than ${maxResponseBytes} bytes`);
         chunks.push(chunk);
       }
       const text = Buffer.concat(chunks).toString();
       const code = response.statusCode ?? 0;
       if (code === 404) return { object: undefined, bytes: 0 };
-      if (code < 200 || code > 299) throw failureOf(code, text);
+      if (code < 200 || code > 299) throw statusErrorOfResponse(code, text);
       const value = parseJson(text);
       return { object: isJsonObject(value) ? value : undefined, bytes: size };
     } catch (error) {
-      if (error instanceof ElsewhereError) throw error;
-      throw new ElsewhereError(whyOf(late.signal.aborted ? late.signal.reason : error), { cause: error });
+      if (error instanceof RemoteParamsError) throw error;
+      throw new RemoteParamsError(describeError(timeout.signal.aborted ? timeout.signal.reason : error), {
+        cause: error,
+      });
     } finally {
       timer.cancel();
     }
   }
 }
 
-/** A refusal is told by its reason: its words name identities that are nobody's business. */
-function whyOf(error: unknown): string {
+/** Describes an error without its message, which may name internal identities. */
+function describeError(error: unknown): string {
   if (!isStatusError(error)) return errorText(error);
   return error.code === 403
     ? 'access to them is denied'
-    : `the server answered ${error.code} ${error.reason}`.trimEnd();
+    : `the server returned ${error.code} ${error.reason}`.trimEnd();
 }
 
 function pathOf(apiVersion: string): string {

@@ -4,20 +4,20 @@ import type { AdmissionEvaluation } from '../admission-evaluation.ts';
 import { admissionForbidden } from '../forbidden.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
 import { RequestObjects } from '../request-objects.ts';
-import { PolicyDispatch, type PolicyInForce, type PolicyModules } from './policy-dispatch.ts';
+import { PolicyDispatcher, type PolicyInvocation, type PolicyModules } from './policy-dispatcher.ts';
 
-/** What a policy has against a request. */
+/** A failed validation of a policy. */
 interface Failure {
   readonly policy: string;
   readonly binding: string;
   readonly message: string;
   readonly reason: string;
-  /** Place of the validation among those of the policy. */
+  /** Index of the validation within the policy. */
   readonly index: number;
   readonly actions: readonly string[];
 }
 
-/** Bytes that a message of an expression, and an audit annotation, may have. */
+/** Limits of messages and audit annotations, in bytes. */
 const maxMessage = 5 * 1024;
 const maxAnnotation = 10 * 1024;
 
@@ -29,18 +29,18 @@ const codes: Readonly<Record<string, number>> = {
 };
 
 /**
- * ValidatingAdmissionPolicies (K6.6). Every policy in force is evaluated to its end; what its bindings want done with a
- * failure is done with each, and the first that denies is what the client is told.
+ * ValidatingAdmissionPolicies: every applicable policy is evaluated completely, the actions of its bindings are applied
+ * to each failure, and the first denial is returned to the client.
  */
 export class ValidatingPolicies implements AdmissionPlugin {
   readonly name: string;
   readonly #modules: PolicyModules;
-  readonly #dispatch: PolicyDispatch;
+  readonly #dispatch: PolicyDispatcher;
 
   constructor(options: { readonly name?: string | undefined }, modules: PolicyModules) {
     this.name = options.name ?? 'ValidatingAdmissionPolicy';
     this.#modules = modules;
-    this.#dispatch = new PolicyDispatch(modules);
+    this.#dispatch = new PolicyDispatcher(modules);
   }
 
   handles(): boolean {
@@ -48,7 +48,7 @@ export class ValidatingPolicies implements AdmissionPlugin {
   }
 
   validate(attributes: AdmissionAttributes): Promise<void> | undefined {
-    const cluster = this.#dispatch.clusterOf(attributes);
+    const cluster = this.#dispatch.policyCluster(attributes);
     return cluster === undefined ? undefined : this.#validateBy(cluster, attributes);
   }
 
@@ -57,8 +57,8 @@ export class ValidatingPolicies implements AdmissionPlugin {
     const denials: Failure[] = [];
     const audited: Failure[] = [];
     const annotations = new Map<string, Set<string>>();
-    for await (const found of this.#dispatch.inForce(cluster, attributes)) {
-      const { policy, binding } = found;
+    for await (const invocation of this.#dispatch.invocations(cluster, attributes)) {
+      const { policy, binding } = invocation;
       const failure = (message: string, reason = '', index = 0): Failure => ({
         policy: policy.name,
         binding: binding.name,
@@ -67,19 +67,19 @@ export class ValidatingPolicies implements AdmissionPlugin {
         index,
         actions: binding.actions,
       });
-      if ('problem' in found) {
-        // Nothing was evaluated: that is denied whatever the binding does with failures.
-        if (!policy.ignoresFailure) denials.push(failure(found.problem));
+      if ('problem' in invocation) {
+        // A configuration error denies the request regardless of the binding's actions.
+        if (!policy.ignoresFailure) denials.push(failure(invocation.problem));
         continue;
       }
-      const evaluation = await this.#dispatch.evaluation(found, attributes, objects);
+      const evaluation = await this.#dispatch.evaluation(invocation, attributes, objects);
       if (evaluation === undefined) continue;
       const failures: Failure[] = [];
       if (typeof evaluation === 'string') {
         if (!policy.ignoresFailure) failures.push(failure(evaluation));
       } else {
-        failures.push(...(await validationFailures(found, evaluation, failure)));
-        denials.push(...(await collectAnnotations(found, evaluation, annotations, failure)));
+        failures.push(...(await validationFailures(invocation, evaluation, failure)));
+        denials.push(...(await collectAnnotations(invocation, evaluation, annotations, failure)));
       }
       for (const one of failures) {
         if (binding.actions.includes('Deny')) denials.push(one);
@@ -91,7 +91,7 @@ export class ValidatingPolicies implements AdmissionPlugin {
         }
       }
     }
-    tellAudit(attributes, audited, annotations);
+    annotateAudit(attributes, audited, annotations);
     const [first] = denials;
     if (first !== undefined) throw denial(attributes, first);
   }
@@ -100,7 +100,7 @@ export class ValidatingPolicies implements AdmissionPlugin {
 type MakeFailure = (message: string, reason?: string, index?: number) => Failure;
 
 async function validationFailures(
-  { policy }: PolicyInForce,
+  { policy }: PolicyInvocation,
   evaluation: AdmissionEvaluation,
   failure: MakeFailure,
 ): Promise<Failure[]> {
@@ -116,7 +116,7 @@ async function validationFailures(
   return failures;
 }
 
-/** An expression for the message that fails, or makes none that can be shown, is as if it were not there. */
+/** A messageExpression that fails, or yields an invalid message, is ignored. */
 async function messageOf(
   { expression, message, messageExpression }: ValidationExpressions,
   evaluation: AdmissionEvaluation,
@@ -131,9 +131,9 @@ async function messageOf(
   return message === '' ? `failed expression: ${expression.source.trim()}` : message;
 }
 
-/** Adds to the annotations; an expression that fails is a denial unless failures are ignored. */
+/** Collects audit annotations; a failing expression denies the request unless the failure policy is Ignore. */
 async function collectAnnotations(
-  { policy }: PolicyInForce,
+  { policy }: PolicyInvocation,
   evaluation: AdmissionEvaluation,
   annotations: Map<string, Set<string>>,
   failure: MakeFailure,
@@ -155,7 +155,7 @@ async function collectAnnotations(
   return failures;
 }
 
-function tellAudit(
+function annotateAudit(
   { annotate }: AdmissionAttributes,
   audited: readonly Failure[],
   annotations: ReadonlyMap<string, ReadonlySet<string>>,
@@ -177,7 +177,7 @@ function tellAudit(
   );
 }
 
-/** The refusal (K6.6): a Forbidden by its words, of the reason that the validation gives. */
+/** The error of a denied request: the message of Forbidden with the reason of the validation. */
 function denial(attributes: AdmissionAttributes, { policy, binding, message, reason }: Failure): StatusError {
   const text = `ValidatingAdmissionPolicy '${policy}' with binding '${binding}' denied request: ${message}`;
   const { message: whole, details } = admissionForbidden(attributes, text, [{ message: text }]);

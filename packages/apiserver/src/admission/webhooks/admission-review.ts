@@ -9,25 +9,24 @@ import {
   statusErrors,
   validateQualifiedName,
 } from '@multiplane/apimachinery';
-import { jsonType } from '../../endpoints/object-meta-decoder.ts';
-import { type WebhookClient, WebhookAuthorityError, WebhookCallError } from '../../webhooks/webhook-client.ts';
-import { webhookUrl } from '../../webhooks/webhook-url.ts';
+import { WebhookAuthorityError, WebhookCallError, type WebhookClient, webhookUrl } from '@multiplane/generic-server';
+import { jsonType } from '../../write-path/decoding/object-meta-decoder.ts';
 import { fieldOf, objectOf, textOf } from '../matching/read-fields.ts';
-import type { WebhookHook } from './webhook-hook.ts';
+import type { WebhookAccessor } from './webhook-accessor.ts';
 
-/** A webhook that could not be asked, or gave no usable answer: its failure policy decides what comes of it. */
+/** A webhook could not be called or returned no valid response; its failure policy applies. */
 export class WebhookFailure extends Error {
   override readonly name = 'WebhookFailure';
-  constructor(hook: Pick<WebhookHook, 'name'>, why: string, options?: ErrorOptions) {
+  constructor(hook: Pick<WebhookAccessor, 'name'>, why: string, options?: ErrorOptions) {
     super(`failed calling webhook ${JSON.stringify(hook.name)}: ${why}`, options);
   }
 }
 
-/** What a webhook says to a request. */
+/** The response of a webhook. */
 export interface ReviewResponse {
   readonly allowed: boolean;
   readonly status: JsonObject | undefined;
-  /** Operations of a JSON patch; empty: nothing is to be changed. */
+  /** JSON patch operations; empty: no change. */
   readonly patch: readonly Json[];
   readonly auditAnnotations: ReadonlyMap<string, string>;
   readonly warnings: readonly string[];
@@ -39,8 +38,8 @@ export interface AdmissionReviewerModules {
 }
 
 interface ReviewCall {
-  readonly hook: WebhookHook;
-  /** Whose webhook it is. */
+  readonly hook: WebhookAccessor;
+  /** The logical cluster that owns the webhook. */
   readonly tenant: string;
   readonly mutating: boolean;
   /** The AdmissionRequest without its uid. */
@@ -49,20 +48,20 @@ interface ReviewCall {
   readonly signal: AbortSignal;
 }
 
-/** Annotations of one answer, and characters of each. */
+/** Limits of audit annotations in one response: their number, and their length in characters. */
 const maxAnnotations = 20;
 const maxAnnotation = 10 * 1024;
-/** A webhook may have much to change in what it was sent; its answer may not be endless. */
-const answerBytes = (sent: number): number => 1024 * 1024 + 4 * sent;
+/** Limit of the response size: patches grow with the request. */
+const maxResponseBytesFor = (sent: number): number => 1024 * 1024 + 4 * sent;
 
 /**
- * Asks admission webhooks (K6.5): one AdmissionReview in the first version that both know. Whatever keeps a usable answer
- * from coming is a {@link WebhookFailure} in Kubernetes' words.
+ * Calls admission webhooks with an AdmissionReview in the first version that both support. Any failure is thrown as a
+ * {@link WebhookFailure} with the message of Kubernetes.
  */
 export class AdmissionReviewer {
   readonly #modules: AdmissionReviewerModules;
 
-  constructor(_options: Record<string, never>, modules: AdmissionReviewerModules) {
+  constructor(modules: AdmissionReviewerModules) {
     this.#modules = modules;
   }
 
@@ -73,9 +72,9 @@ export class AdmissionReviewer {
       throw new WebhookFailure(hook, 'webhook does not accept known AdmissionReview versions (v1, v1beta1)');
     const apiVersion = `admission.k8s.io/${version}`;
     const body = encodeJson({ kind: 'AdmissionReview', apiVersion, request: { uid, ...request } });
-    let answer: Buffer;
+    let responseBody: Buffer;
     try {
-      answer = await this.#modules.client.post({
+      responseBody = await this.#modules.client.post({
         tenant,
         url: webhookUrl(hook.client, hook.timeoutSeconds),
         caBundle: hook.client.caBundle,
@@ -83,7 +82,7 @@ export class AdmissionReviewer {
         timeoutMs,
         timeoutText: 'context deadline exceeded',
         signal,
-        maxResponseBytes: answerBytes(body.length),
+        maxResponseBytes: maxResponseBytesFor(body.length),
       });
     } catch (error) {
       if (error instanceof WebhookAuthorityError)
@@ -92,7 +91,7 @@ export class AdmissionReviewer {
         throw new WebhookFailure(hook, `failed to call webhook: ${error.message}`, { cause: error });
       throw error;
     }
-    const review = reviewOf(hook, answer);
+    const review = reviewOf(hook, responseBody);
     try {
       return responseOf(review, { apiVersion, uid, mutating });
     } catch (error) {
@@ -106,7 +105,7 @@ class InvalidResponse extends Error {}
 
 const invalid = (why: string): InvalidResponse => new InvalidResponse(`received invalid webhook response: ${why}`);
 
-function reviewOf(hook: WebhookHook, body: Buffer): JsonObject {
+function reviewOf(hook: WebhookAccessor, body: Buffer): JsonObject {
   const fail = (why: string, cause?: unknown): WebhookFailure =>
     new WebhookFailure(hook, `failed to call webhook: ${why}`, { cause });
   if (body.length === 0) throw fail('0-length response with status code: 200 and content type: application/json');
@@ -122,7 +121,10 @@ function reviewOf(hook: WebhookHook, body: Buffer): JsonObject {
   );
 }
 
-/** Reads an answer (`VerifyAdmissionResponse`); throws {@link InvalidResponse}. */
+/**
+ * Validates a response, as VerifyAdmissionResponse in k8s.io/apiserver/pkg/admission/plugin/webhook/request; throws
+ * {@link InvalidResponse}.
+ */
 function responseOf(
   review: JsonObject,
   expected: { readonly apiVersion: string; readonly uid: string; readonly mutating: boolean },
@@ -132,7 +134,7 @@ function responseOf(
   const kind = textOf(review, 'kind');
   const response = objectOf(review, 'response');
   if (response === undefined) throw invalid('webhook response was absent');
-  // The older protocol never had its head and its uid looked at.
+  // Kubernetes does not validate the type and uid of v1beta1 responses.
   if (isV1) {
     if (apiVersion !== expected.apiVersion || kind !== 'AdmissionReview') {
       throw invalid(
@@ -167,7 +169,7 @@ function responseOf(
   };
 }
 
-/** Annotations that fit into an audit log: what a tenant's webhook says must not fill it. */
+/** Audit annotations within the limits, so that a tenant's webhook cannot flood the audit log. */
 function annotationsOf(response: JsonObject): ReadonlyMap<string, string> {
   const annotations = new Map<string, string>();
   for (const [key, value] of Object.entries(objectOf(response, 'auditAnnotations') ?? {})) {
@@ -181,7 +183,7 @@ function annotationsOf(response: JsonObject): ReadonlyMap<string, string> {
 function operationsOf(patch: Json): readonly Json[] {
   const fail = (why: string, cause?: unknown): InvalidResponse =>
     new InvalidResponse(`received undecodable patch in webhook response: ${why}`, { cause });
-  if (typeof patch !== 'string') throw fail('it is not a text');
+  if (typeof patch !== 'string') throw fail('it is not a string');
   let operations: Json;
   try {
     operations = parseJson(Buffer.from(patch, 'base64'));
@@ -194,8 +196,11 @@ function operationsOf(patch: Json): readonly Json[] {
   return operations;
 }
 
-/** The refusal of a webhook as the client gets it (K6.5): what it said, but surely a failure, and by whom. */
-export function rejection(hook: Pick<WebhookHook, 'name'>, status: JsonObject | undefined): StatusError {
+/**
+ * The error of a denied request (ToStatusErr in k8s.io/apiserver): the webhook's status, with an error code in any
+ * case.
+ */
+export function rejection(hook: Pick<WebhookAccessor, 'name'>, status: JsonObject | undefined): StatusError {
   const by = `admission webhook ${JSON.stringify(hook.name)} denied the request`;
   const text = textOf(status, 'message');
   const reason = textOf(status, 'reason');
@@ -210,5 +215,5 @@ export function rejection(hook: Pick<WebhookHook, 'name'>, status: JsonObject | 
   });
 }
 
-/** What a failure is to a client where it counts as a refusal. */
+/** The error of a failed webhook with failure policy Fail. */
 export const failureStatus = (failure: WebhookFailure): StatusError => statusErrors.internal(failure);

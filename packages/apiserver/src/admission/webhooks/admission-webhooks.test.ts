@@ -1,21 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
-import { webhookOf } from '../configured-admission-fixture.ts';
-import { type ReceivedCall } from '../../test-support/webhook-server.ts';
-import {
-  allowed,
-  answer,
-  maps,
-  mergePatch,
-  patching,
-  requestOf,
-  webhookSuite,
-} from '../../test-support/webhook-suite.ts';
+import type { ReceivedCall } from '@multiplane/testing/serving';
+import { webhookOf } from '../../../test/configured-admission-fixture.ts';
+import { allowed, answer, maps, mergePatch, patching, requestOf, webhookSuite } from '../../../test/webhook-suite.ts';
 
 const suite = webhookSuite();
 
-describe('a review', () => {
-  test('carries the request, the objects and where they are from', async () => {
+describe('an AdmissionReview', () => {
+  test('contains the request, the objects and their logical cluster', async () => {
     await suite.validating(webhookOf(suite.server));
     await suite.create('a', { k: '1' });
     const [call] = suite.server.calls;
@@ -49,7 +41,7 @@ describe('a review', () => {
     });
   });
 
-  test('of an update shows both objects, of a deletion the old one', async () => {
+  test('contains both objects for an update, the old one for a deletion', async () => {
     await suite.create('a', { k: '1' });
     await suite.validating(webhookOf(suite.server));
     await suite.admission.on.must(200, 'PATCH', `${maps}/a`, { data: { k: '2' } }, mergePatch);
@@ -60,7 +52,7 @@ describe('a review', () => {
     ]);
   });
 
-  test('of the older version is sent where the webhook knows no other', async () => {
+  test('is sent as v1beta1 if the webhook supports no other version', async () => {
     await suite.validating(webhookOf(suite.server, { admissionReviewVersions: ['v2', 'v1beta1'] }));
     expect((await suite.create()).status).toBe(201);
     expect(JSON.parse(suite.server.calls[0]?.body.toString() ?? '')).toMatchObject({
@@ -68,7 +60,7 @@ describe('a review', () => {
     });
   });
 
-  test('of a Namespace is in that namespace', async () => {
+  test('of a Namespace has its name as the namespace', async () => {
     await suite.validating(
       webhookOf(suite.server, {
         rules: [
@@ -85,7 +77,7 @@ describe('a review', () => {
   });
 });
 
-describe('a refusal', () => {
+describe('a denial', () => {
   test.each<[JsonObject, number, string]>([
     [
       { code: 403, message: 'no', reason: 'Forbidden' },
@@ -102,7 +94,7 @@ describe('a refusal', () => {
     expect(refused.body).toMatchObject({ status: 'Failure', message, code });
   });
 
-  test('of the first webhook is told, whoever was faster; all may warn and annotate', async () => {
+  test('of the first webhook is returned, whichever responds first; all may warn and annotate', async () => {
     const slow = Promise.withResolvers<void>();
     suite.server.answer = async (call) => {
       const { name } = (requestOf(call)['object'] as { metadata: JsonObject }).metadata;
@@ -136,7 +128,7 @@ describe('a refusal', () => {
   });
 });
 
-test('what a webhook writes into the audit log is bounded', async () => {
+test('audit annotations of webhooks are limited', async () => {
   const many = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`k${index}`, 'x'.repeat(20_000)]));
   suite.server.answer = (call) =>
     answer(call, { allowed: true, auditAnnotations: { 'no key': 'x', 'a/b': 'x', ...many } });
@@ -150,7 +142,7 @@ test('what a webhook writes into the audit log is bounded', async () => {
   expect(suite.admission.annotations.get('a.hooks.example.com/k0')).toHaveLength(10_240);
 });
 
-describe('a webhook that gives no usable answer', () => {
+describe('a failing webhook', () => {
   const failure = 'Internal error occurred: failed calling webhook "a.hooks.example.com": ';
   test.each<[string, (call: ReceivedCall) => unknown, string]>([
     [
@@ -190,7 +182,7 @@ describe('a webhook that gives no usable answer', () => {
     });
   });
 
-  test('that cannot be reached', async () => {
+  test('is unreachable', async () => {
     await suite.validating(webhookOf(suite.server, { clientConfig: { url: 'https://127.0.0.1:1/x' } }));
     const refused = await suite.create();
     expect(refused.body['message']).toBe(
@@ -214,12 +206,12 @@ describe('a webhook that gives no usable answer', () => {
       { url: 'https://10.0.0.1/x' },
       'failed to call webhook: Post "https://10.0.0.1/x?timeout=10s": dial tcp: the addresses of 10.0.0.1 are not open to webhooks',
     ],
-  ])('that cannot be called %s', async (_name, clientConfig, why) => {
+  ])('cannot be called %s', async (_name, clientConfig, why) => {
     await suite.validating(webhookOf(suite.server, { clientConfig }));
     expect((await suite.create()).body['message']).toBe(failure + why);
   });
 
-  test('counts as consent where failures are ignored, and the audit log knows', async () => {
+  test('allows the request with failure policy Ignore, and is audited', async () => {
     suite.server.answer = () => ({});
     await suite.validating(webhookOf(suite.server, { failurePolicy: 'Ignore' }));
     expect((await suite.create()).status).toBe(201);
@@ -228,7 +220,7 @@ describe('a webhook that gives no usable answer', () => {
     );
   });
 
-  test('in its time fails', async () => {
+  test('times out', async () => {
     const held = Promise.withResolvers<void>();
     suite.server.answer = async (call) => {
       await held.promise;
@@ -245,7 +237,7 @@ describe('a webhook that gives no usable answer', () => {
   });
 });
 
-test('webhooks of a provider see the bound objects of consumers, and not the other way round', async () => {
+test('webhooks of a provider see bound objects of consumers, not vice versa', async () => {
   await suite.reopen({
     configurationCluster: (resource, cluster) => (resource === 'configmaps' ? ('root' as typeof cluster) : cluster),
   });
@@ -262,7 +254,7 @@ test('webhooks of a provider see the bound objects of consumers, and not the oth
   ]);
 });
 
-test("the control plane's own writes are not held up by a tenant's slow webhooks", async () => {
+test('slow webhooks of a tenant do not block writes of the control plane', async () => {
   const held = Promise.withResolvers<void>();
   suite.server.answer = async (call) => {
     await held.promise;
@@ -285,7 +277,7 @@ test("the control plane's own writes are not held up by a tenant's slow webhooks
   while (suite.server.calls.length < 2) await new Promise((resolve) => setImmediate(resolve));
   await clock.advance(3000);
   for (const one of first) expect(await one).toContain('context deadline exceeded');
-  // Now it is known to be slow: one worker may wait for it, no more.
+  // The tenant is now marked as slow: one worker may wait for it.
   const second = write('c');
   while (suite.server.calls.length < 3) await new Promise((resolve) => setImmediate(resolve));
   expect(await write('d')).toContain('the webhooks of this workspace are slow, try again later');

@@ -1,23 +1,22 @@
 import type { Clock } from '@multiplane/component-base';
 
-/** Calls of one tenant that may be under way, as long as its webhooks are quick. */
-const mostCalls = 8;
-/** A call that takes longer is slow, and so is whatever the tenant is called for in the time after. */
+/** Concurrent internal calls of one tenant whose webhooks respond quickly. */
+const maxConcurrentCalls = 8;
+/** A call that takes longer marks the tenant as slow for the following time. */
 const slowMs = 500;
 const slowForMs = 30_000;
 const maxTenants = 4096;
 
 interface Tenant {
-  underWay: number;
+  inFlight: number;
   slowUntil: number;
 }
 
 /**
- * Keeps webhooks of tenants from holding up the control plane itself: its controllers have few workers, and those serve
- * everybody. A tenant whose webhooks are slow gets one worker at a time; the others go on with somebody else's work and
- * come back.
+ * Keeps webhooks of tenants from blocking the control plane: its controllers have few workers, which serve all tenants.
+ * A tenant with slow webhooks gets one worker at a time; other calls fail and are retried with back-off.
  */
-export class InternalCalls {
+export class InternalCallLimiter {
   readonly #clock: Clock;
   readonly #tenants = new Map<string, Tenant>();
 
@@ -25,28 +24,28 @@ export class InternalCalls {
     this.#clock = modules.clock;
   }
 
-  /** What ends the call; undefined: not now. */
-  begin(name: string): (() => void) | undefined {
+  /** Returns a function that releases the slot; undefined if none is free. */
+  tryAcquire(name: string): (() => void) | undefined {
     const start = this.#clock.monotonic();
     let tenant = this.#tenants.get(name);
     if (tenant === undefined) {
-      if (this.#tenants.size >= maxTenants) this.#forget(start);
-      tenant = { underWay: 0, slowUntil: Number.NEGATIVE_INFINITY };
+      if (this.#tenants.size >= maxTenants) this.#evictIdle(start);
+      tenant = { inFlight: 0, slowUntil: Number.NEGATIVE_INFINITY };
       this.#tenants.set(name, tenant);
     }
-    if (tenant.underWay >= (tenant.slowUntil > start ? 1 : mostCalls)) return undefined;
-    tenant.underWay++;
+    if (tenant.inFlight >= (tenant.slowUntil > start ? 1 : maxConcurrentCalls)) return undefined;
+    tenant.inFlight++;
     return () => {
       const now = this.#clock.monotonic();
-      tenant.underWay--;
+      tenant.inFlight--;
       if (now - start > slowMs) tenant.slowUntil = now + slowForMs;
-      else if (tenant.underWay === 0 && tenant.slowUntil <= now) this.#tenants.delete(name);
+      else if (tenant.inFlight === 0 && tenant.slowUntil <= now) this.#tenants.delete(name);
     };
   }
 
-  /** Those of whom nothing is under way. */
-  #forget(now: number): void {
-    for (const [name, { underWay, slowUntil }] of this.#tenants)
-      if (underWay === 0 && slowUntil <= now) this.#tenants.delete(name);
+  /** Removes tenants without calls in flight. */
+  #evictIdle(now: number): void {
+    for (const [name, { inFlight, slowUntil }] of this.#tenants)
+      if (inFlight === 0 && slowUntil <= now) this.#tenants.delete(name);
   }
 }

@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
-import { webhookOf } from '../configured-admission-fixture.ts';
-import { allowed, answer, maps, patching, requestOf, webhookSuite } from '../../test-support/webhook-suite.ts';
+import { webhookOf } from '../../../test/configured-admission-fixture.ts';
+import { allowed, answer, maps, patching, requestOf, webhookSuite } from '../../../test/webhook-suite.ts';
 
 const suite = webhookSuite();
 
 describe('a mutating webhook', () => {
-  test('changes what is stored, and the audit log knows', async () => {
+  test('changes the stored object and is audited', async () => {
     suite.server.answer = (call) => patching(call, { op: 'add', path: '/data', value: { added: 'yes' } });
     await suite.mutating(webhookOf(suite.server));
     expect((await suite.create()).body).toMatchObject({ data: { added: 'yes' } });
@@ -18,14 +18,14 @@ describe('a mutating webhook', () => {
     });
   });
 
-  test('cannot say of an object that it is of another logical cluster', async () => {
+  test('cannot change the logical cluster of an object', async () => {
     suite.server.answer = (call) =>
-      patching(call, { op: 'replace', path: '/metadata/annotations/kcp.io~1cluster', value: 'elsewhere' });
+      patching(call, { op: 'replace', path: '/metadata/annotations/kcp.io~1cluster', value: 'other' });
     await suite.mutating(webhookOf(suite.server));
     expect((await suite.create()).body).toMatchObject({ metadata: { annotations: { 'kcp.io/cluster': 'root' } } });
   });
 
-  test('what it makes of an object is checked like what a client sends', async () => {
+  test('its result is validated like a request', async () => {
     suite.server.answer = (call) => patching(call, { op: 'add', path: '/data', value: { 'bad key': 'x' } });
     await suite.mutating(webhookOf(suite.server));
     expect((await suite.create()).status).toBe(422);
@@ -33,7 +33,7 @@ describe('a mutating webhook', () => {
     expect((await suite.create()).status).toBe(500);
   });
 
-  test('may not change what is being deleted', async () => {
+  test('cannot change an object that is deleted', async () => {
     await suite.create();
     suite.server.answer = (call) => patching(call, { op: 'add', path: '/data', value: {} });
     await suite.mutating(webhookOf(suite.server));
@@ -54,7 +54,7 @@ describe('a mutating webhook', () => {
       'received invalid webhook response: webhook returned invalid response.patchType of "x"',
     ],
     ['no JSON', { patch: 'eA==', patchType: 'JSONPatch' }, 'received undecodable patch in webhook response: '],
-  ])('a patch with %s is a failure', async (_name, response, why) => {
+  ])('a patch with %s fails', async (_name, response, why) => {
     suite.server.answer = (call) => answer(call, { allowed: true, ...response });
     await suite.mutating(webhookOf(suite.server));
     const refused = await suite.create();
@@ -62,13 +62,13 @@ describe('a mutating webhook', () => {
     expect(refused.body['message']).toContain(`failed calling webhook "a.hooks.example.com": ${why}`);
   });
 
-  test('a patch that cannot be applied is a failure whatever the policy says', async () => {
+  test('a patch that cannot be applied fails regardless of the failure policy', async () => {
     suite.server.answer = (call) => patching(call, { op: 'remove', path: '/nope' });
     await suite.mutating(webhookOf(suite.server, { failurePolicy: 'Ignore' }));
     expect((await suite.create()).status).toBe(500);
   });
 
-  test('managed fields that nobody can read are put back, with a warning', async () => {
+  test('invalid managedFields are restored with a warning', async () => {
     suite.server.answer = (call) =>
       patching(call, { op: 'replace', path: '/metadata/managedFields', value: [{ manager: 'x', operation: 'Nope' }] });
     await suite.mutating(webhookOf(suite.server));
@@ -82,8 +82,8 @@ describe('a mutating webhook', () => {
   });
 });
 
-describe('webhooks after one another', () => {
-  /** Webhooks at paths of their own; each may be asked again. */
+describe('several mutating webhooks', () => {
+  /** Webhooks with separate paths and the reinvocation policy IfNeeded. */
   const at = (path: string, reinvocationPolicy: string): JsonObject => ({
     ...webhookOf(suite.server, { name: `${path}.hooks.example.com`, reinvocationPolicy }),
     clientConfig: {
@@ -93,7 +93,7 @@ describe('webhooks after one another', () => {
   });
   const order = (): string[] => suite.server.calls.map(({ url }) => url.slice(1, url.indexOf('?')));
 
-  test('each sees what those before left; one that wants to is asked again about what came later', async () => {
+  test('each sees earlier changes; one with IfNeeded is reinvoked after later ones', async () => {
     suite.server.answer = (call) => {
       const { data } = requestOf(call)['object'] as { data?: JsonObject };
       const path = call.url.slice(1, call.url.indexOf('?'));
@@ -111,7 +111,7 @@ describe('webhooks after one another', () => {
     expect(order()).toEqual(['one', 'two', 'three', 'one']);
   });
 
-  test('nobody is asked again where nothing was changed after it', async () => {
+  test('none is reinvoked without a later change', async () => {
     await suite.mutating(at('one', 'IfNeeded'), at('two', 'IfNeeded'));
     await suite.create();
     expect(order()).toEqual(['one', 'two']);

@@ -11,61 +11,71 @@ import {
   isStatusError,
   statusErrors,
 } from '@multiplane/apimachinery';
-import type { AdmissionRound } from '../admission-round.ts';
-import { Reinvocations } from '../reinvocations.ts';
+import type { ReinvocationContext } from '../reinvocation-context.ts';
+import { PluginReinvocations } from '../plugin-reinvocations.ts';
 import { checkScale, kindOfRequest, RequestObjects, scaleOfRequest } from '../request-objects.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
-import { type CalledHook, type FoundHooks, WebhookDispatch, type WebhookModules } from './webhook-dispatch.ts';
+import {
+  type WebhookInvocation,
+  type RelevantWebhooks,
+  WebhookDispatcher,
+  type WebhookModules,
+} from './webhook-dispatcher.ts';
 
 /**
- * MutatingWebhookConfigurations (K6.4): webhooks are asked one after the other, in the order of their configurations'
- * names, each about what those before have left. When one of them changes the object all is done once more, with those
- * that want to see what was changed after their turn.
+ * MutatingWebhookConfigurations: webhooks are called one after the other, in the order of their configurations' names,
+ * each with the object as changed by earlier ones. A change of the object reinvokes all plugins once, with the webhooks
+ * whose reinvocation policy is IfNeeded.
  */
 export class MutatingWebhooks implements AdmissionPlugin {
   readonly name: string;
   readonly #modules: WebhookModules;
-  readonly #dispatch: WebhookDispatch;
+  readonly #dispatch: WebhookDispatcher;
 
   constructor(options: { readonly name?: string | undefined }, modules: WebhookModules) {
     this.name = options.name ?? 'MutatingAdmissionWebhook';
     this.#modules = modules;
-    this.#dispatch = new WebhookDispatch({ mutating: true }, modules);
+    this.#dispatch = new WebhookDispatcher({ mutating: true }, modules);
   }
 
   handles(): boolean {
     return true;
   }
 
-  admit(attributes: AdmissionAttributes, round: AdmissionRound): Promise<void> | undefined {
+  admit(attributes: AdmissionAttributes, round: ReinvocationContext): Promise<void> | undefined {
     const found = this.#dispatch.hooksFor(attributes);
-    return found === undefined ? undefined : this.#askAll(found, attributes, round);
+    return found === undefined ? undefined : this.#callAll(found, attributes, round);
   }
 
-  async #askAll({ tenant, hooks }: FoundHooks, attributes: AdmissionAttributes, round: AdmissionRound): Promise<void> {
+  async #callAll(
+    { tenant, hooks }: RelevantWebhooks,
+    attributes: AdmissionAttributes,
+    round: ReinvocationContext,
+  ): Promise<void> {
     const objects = new RequestObjects(attributes, this.#modules);
-    const reinvocations = round.state(this.name, () => new Reinvocations());
-    reinvocations.begin(round, attributes.object);
+    const reinvocations = round.pluginState(this.name, () => new PluginReinvocations());
+    reinvocations.startRound(round, attributes.object);
     for (const [index, hook] of hooks.entries()) {
-      if (!reinvocations.isTurnOf(round, hook.key)) continue;
-      const called = await this.#dispatch.select(hook, index, attributes, objects);
-      if (called === undefined) continue;
-      const answer = await this.#dispatch.ask(called, { attributes, objects, tenant, round: round.number });
-      const changed = answer !== undefined && (await this.#patch(called, answer.patch, attributes, objects, round));
-      annotateMutation(called, changed, attributes, round);
-      if (changed) reinvocations.changed(round);
-      if (hook.reinvoked) reinvocations.add(hook.key);
+      if (!reinvocations.shouldInvoke(round, hook.key)) continue;
+      const invocation = await this.#dispatch.select(hook, index, attributes, objects);
+      if (invocation === undefined) continue;
+      const response = await this.#dispatch.call(invocation, { attributes, objects, tenant, round: round.round });
+      const changed =
+        response !== undefined && (await this.#patch(invocation, response.patch, attributes, objects, round));
+      annotateMutation(invocation, changed, attributes, round);
+      if (changed) reinvocations.onObjectChanged(round);
+      if (hook.isReinvocable) reinvocations.allowReinvocation(hook.key);
     }
-    reinvocations.end(attributes.object);
+    reinvocations.endRound(attributes.object);
   }
 
-  /** True when the patch changed something. */
+  /** Applies the patch; returns whether it changed the object. */
   async #patch(
-    { hook, index, definition }: CalledHook,
+    { hook, index, definition }: WebhookInvocation,
     patch: readonly Json[],
     attributes: AdmissionAttributes,
     objects: RequestObjects,
-    round: AdmissionRound,
+    round: ReinvocationContext,
   ): Promise<boolean> {
     if (patch.length === 0) return false;
     const object = await objects.object(definition);
@@ -82,15 +92,15 @@ export class MutatingWebhooks implements AdmissionPlugin {
       after = applyJsonPatch(before, patch as Json[]);
       if (!isJsonObject(after)) throw new TypeError('the patched document is not an object');
       if (scaleOfRequest(attributes, definition) === undefined)
-        this.#modules.shape(after, kindOfRequest(attributes, definition));
+        this.#modules.conform(after, kindOfRequest(attributes, definition));
       else checkScale(after);
     } catch (error) {
-      // What was wrong with a patch its cause says.
+      // The cause describes the invalid patch.
       const why = isStatusError(error) && error.cause !== undefined ? error.cause : error;
       throw statusErrors.internal(new Error(errorText(why), { cause: error }));
     }
     attributes.annotate?.(
-      `patch.webhook.admission.k8s.io/round_${round.number}_index_${index}`,
+      `patch.webhook.admission.k8s.io/round_${round.round}_index_${index}`,
       encodeJson({
         configuration: hook.configuration,
         webhook: hook.name,
@@ -106,13 +116,13 @@ export class MutatingWebhooks implements AdmissionPlugin {
 }
 
 function annotateMutation(
-  { hook, index }: CalledHook,
+  { hook, index }: WebhookInvocation,
   mutated: boolean,
   { annotate }: AdmissionAttributes,
-  round: AdmissionRound,
+  round: ReinvocationContext,
 ): void {
   annotate?.(
-    `mutation.webhook.admission.k8s.io/round_${round.number}_index_${index}`,
+    `mutation.webhook.admission.k8s.io/round_${round.round}_index_${index}`,
     encodeJson({ configuration: hook.configuration, webhook: hook.name, mutated }),
   );
 }

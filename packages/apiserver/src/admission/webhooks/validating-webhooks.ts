@@ -1,17 +1,17 @@
 import { RequestObjects } from '../request-objects.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
-import { type FoundHooks, WebhookDispatch, type WebhookModules } from './webhook-dispatch.ts';
+import { type RelevantWebhooks, WebhookDispatcher, type WebhookModules } from './webhook-dispatcher.ts';
 
-/** ValidatingWebhookConfigurations (K6.4): all webhooks that match are asked at once, and each may refuse. */
+/** ValidatingWebhookConfigurations: all matching webhooks are called concurrently; each may deny the request. */
 export class ValidatingWebhooks implements AdmissionPlugin {
   readonly name: string;
   readonly #modules: WebhookModules;
-  readonly #dispatch: WebhookDispatch;
+  readonly #dispatch: WebhookDispatcher;
 
   constructor(options: { readonly name?: string | undefined }, modules: WebhookModules) {
     this.name = options.name ?? 'ValidatingAdmissionWebhook';
     this.#modules = modules;
-    this.#dispatch = new WebhookDispatch({ mutating: false }, modules);
+    this.#dispatch = new WebhookDispatcher({ mutating: false }, modules);
   }
 
   handles(): boolean {
@@ -20,19 +20,19 @@ export class ValidatingWebhooks implements AdmissionPlugin {
 
   validate(attributes: AdmissionAttributes): Promise<void> | undefined {
     const found = this.#dispatch.hooksFor(attributes);
-    return found === undefined ? undefined : this.#askAll(found, attributes);
+    return found === undefined ? undefined : this.#callAll(found, attributes);
   }
 
-  async #askAll({ tenant, hooks }: FoundHooks, attributes: AdmissionAttributes): Promise<void> {
+  async #callAll({ tenant, hooks }: RelevantWebhooks, attributes: AdmissionAttributes): Promise<void> {
     const objects = new RequestObjects(attributes, this.#modules);
-    const called = [];
+    const invocations = [];
     for (const [index, hook] of hooks.entries()) {
       const selected = await this.#dispatch.select(hook, index, attributes, objects);
-      if (selected !== undefined) called.push(selected);
+      if (selected !== undefined) invocations.push(selected);
     }
     const context = { attributes, objects, tenant, round: 0 };
-    const answers = await Promise.allSettled(called.map((hook) => this.#dispatch.ask(hook, context)));
-    // The refusal that is told is that of the first, whoever answered first.
-    for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
+    const results = await Promise.allSettled(invocations.map((hook) => this.#dispatch.call(hook, context)));
+    // Of several denials the first in configuration order is reported.
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 }

@@ -2,30 +2,33 @@ import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import { webhookClientConfig, type NamedExpression, type WebhookClientConfig } from '@multiplane/apis';
 import { fieldOf, listOf, objectOf, textOf, textsOf } from '../matching/read-fields.ts';
 import { matchCriteria, type MatchCriteria } from '../matching/request-matcher.ts';
-import type { CompiledExpressions } from '../policies/policy-hook.ts';
+import type { ExpressionCache } from '../policies/policy-hook.ts';
 
-/** One webhook of a configuration, ready to be used (K6.4). */
-export interface WebhookHook {
+/** One compiled webhook of a configuration (webhook.WebhookAccessor in k8s.io/apiserver). */
+export interface WebhookAccessor {
   readonly configuration: string;
   readonly name: string;
-  /** Tells it from all others that act on a logical cluster, also from those of the same name. */
+  /** Unique among the webhooks of a logical cluster. */
   readonly key: string;
   readonly client: WebhookClientConfig;
   readonly criteria: MatchCriteria;
   readonly conditions: readonly NamedExpression[];
-  /** What cannot be asked counts as consent. */
+  /** Failure policy Ignore: a failed call allows the request. */
   readonly ignoresFailure: boolean;
   readonly timeoutSeconds: number;
   readonly reviewVersions: readonly string[];
   readonly dryRun: boolean;
-  readonly reinvoked: boolean;
+  readonly isReinvocable: boolean;
 }
 
-export function webhookHooks(configuration: DeepReadonly<KubeObject>, compiled: CompiledExpressions): WebhookHook[] {
+export function webhookAccessors(
+  configuration: DeepReadonly<KubeObject>,
+  compiled: ExpressionCache,
+): WebhookAccessor[] {
   const name = configuration.metadata.name ?? '';
   return listOf(configuration, 'webhooks').map((webhook, index) => {
     const seconds = fieldOf(webhook, 'timeoutSeconds');
-    const conditions = compiled.ofConditions(webhook);
+    const conditions = compiled.matchConditions(webhook);
     return {
       configuration: name,
       name: textOf(webhook, 'name'),
@@ -39,7 +42,7 @@ export function webhookHooks(configuration: DeepReadonly<KubeObject>, compiled: 
       timeoutSeconds: typeof seconds === 'number' ? seconds : 10,
       reviewVersions: textsOf(webhook, 'admissionReviewVersions'),
       dryRun: ['None', 'NoneOnDryRun'].includes(textOf(webhook, 'sideEffects')),
-      reinvoked: textOf(webhook, 'reinvocationPolicy') === 'IfNeeded',
+      isReinvocable: textOf(webhook, 'reinvocationPolicy') === 'IfNeeded',
     };
   });
 }

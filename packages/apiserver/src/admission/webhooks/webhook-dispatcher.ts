@@ -8,8 +8,8 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { loopbackUser } from '../../informers/loopback-client.ts';
-import type { ObjectReader } from '../../registry/object-reader.ts';
+import { loopbackUser } from '../../loopback/loopback-user.ts';
+import type { ObjectReader } from '../../registry/store/object-reader.ts';
 import { AdmissionEvaluation, conditionsBudget, type EvaluationModules } from '../admission-evaluation.ts';
 import { admissionRequest } from '../admission-request.ts';
 import type { ClusterConfigurations } from '../matching/cluster-configurations.ts';
@@ -23,46 +23,49 @@ import {
   failureStatus,
   rejection,
 } from './admission-review.ts';
-import type { InternalCalls } from './internal-calls.ts';
-import type { WebhookHook } from './webhook-hook.ts';
+import type { InternalCallLimiter } from './internal-call-limiter.ts';
+import type { WebhookAccessor } from './webhook-accessor.ts';
 
-/** Where the configurations for a write come from (C6.13): the logical cluster of the export of what is bound, or its own. */
+/**
+ * The logical cluster whose webhook configurations and policies apply to a write: that of the APIExport for bound
+ * resources, otherwise its own.
+ */
 export type ConfigurationCluster = (attributes: AdmissionAttributes) => LogicalClusterName;
 
 export interface WebhookModules extends EvaluationModules {
-  readonly configurations: ClusterConfigurations<readonly WebhookHook[]>;
+  readonly configurations: ClusterConfigurations<readonly WebhookAccessor[]>;
   readonly configurationCluster: ConfigurationCluster;
   readonly matcher: RequestMatcher;
   readonly reviewer: AdmissionReviewer;
-  readonly internalCalls: InternalCalls;
+  readonly internalCallLimiter: InternalCallLimiter;
   readonly reader: ObjectReader;
-  /** Brings what a webhook made of an object into the shape of its kind; throws what is wrong with it. */
-  readonly shape: (document: JsonObject, kind: RequestKind) => void;
+  /** Conforms a patched object to the schema of its kind; throws if it is invalid. */
+  readonly conform: (document: JsonObject, kind: RequestKind) => void;
 }
 
-/** A webhook that is to be asked about a write, and in which version. */
-export interface CalledHook {
-  readonly hook: WebhookHook;
-  /** Its place among all that might have been asked. */
+/** A webhook to call for a write, and the version in which it sees the objects. */
+export interface WebhookInvocation {
+  readonly hook: WebhookAccessor;
+  /** Index among all relevant webhooks. */
   readonly index: number;
   readonly definition: ResourceDefinition;
 }
 
-/** Webhooks that may have a say about a write, and whose they are. */
-export interface FoundHooks {
+/** Webhooks that may match a write, and the logical cluster that owns them. */
+export interface RelevantWebhooks {
   readonly tenant: LogicalClusterName;
-  readonly hooks: readonly WebhookHook[];
+  readonly hooks: readonly WebhookAccessor[];
 }
 
 const never = new AbortController().signal;
 /**
- * How long the control plane's own writes wait for a webhook. A tenant's slow webhook must not hold up the controllers that
- * work for all.
+ * Webhook timeout for writes of the control plane itself: slow webhooks must not block controllers that serve all
+ * tenants.
  */
 const internalTimeoutMs = 3000;
 
-/** What asking a mutating and a validating webhook have in common (K6.4, K6.5). */
-export class WebhookDispatch {
+/** Selects and calls webhooks, for the mutating and the validating plugin. */
+export class WebhookDispatcher {
   readonly #mutating: boolean;
   readonly #modules: WebhookModules;
 
@@ -71,21 +74,21 @@ export class WebhookDispatch {
     this.#modules = modules;
   }
 
-  /** The webhooks that may have a say, and whose they are; undefined: none, which is found out at once. */
-  hooksFor(attributes: AdmissionAttributes): FoundHooks | undefined {
+  /** The relevant webhooks of a write; undefined if there are none, without waiting. */
+  hooksFor(attributes: AdmissionAttributes): RelevantWebhooks | undefined {
     const { configurations, configurationCluster } = this.#modules;
     if (isExempt(attributes.definition)) return undefined;
     const tenant = configurationCluster(attributes);
     return configurations.has(tenant) ? { tenant, hooks: configurations.of(tenant).flat() } : undefined;
   }
 
-  /** Whether a webhook is to be asked; throws the refusal of one that cannot be decided about, or of a dry run. */
+  /** Whether a webhook matches a write. Throws if its match conditions fail, or if it does not support dry run. */
   async select(
-    hook: WebhookHook,
+    hook: WebhookAccessor,
     index: number,
     attributes: AdmissionAttributes,
     objects: RequestObjects,
-  ): Promise<CalledHook | undefined> {
+  ): Promise<WebhookInvocation | undefined> {
     const { matcher } = this.#modules;
     const definition = matcher.match(hook.criteria, attributes);
     if (definition === undefined) return undefined;
@@ -94,12 +97,12 @@ export class WebhookDispatch {
         { attributes, objects, definition, namespace: undefined, budget: conditionsBudget },
         this.#modules,
       );
-      const held = await evaluation.conditions(hook.conditions);
-      if (held === false) return undefined;
-      if (held !== true) {
+      const conditionsMet = await evaluation.conditions(hook.conditions);
+      if (conditionsMet === false) return undefined;
+      if (conditionsMet !== true) {
         if (hook.ignoresFailure) return undefined;
         const { group, resource } = attributes.definition;
-        const why = held.length === 1 ? held[0] : `[${held.join(', ')}]`;
+        const why = conditionsMet.length === 1 ? conditionsMet[0] : `[${conditionsMet.join(', ')}]`;
         throw statusErrors.forbidden({ group, resource }, attributes.name, why as string);
       }
     }
@@ -109,11 +112,11 @@ export class WebhookDispatch {
   }
 
   /**
-   * Asks a webhook. Undefined: it could not be asked, which counts as consent. Throws its refusal, or its failure where
-   * that counts as one.
+   * Calls a webhook. Returns undefined if the call failed and the failure policy is Ignore; throws the denial, or the
+   * failure.
    */
-  async ask(
-    { hook, index, definition }: CalledHook,
+  async call(
+    { hook, index, definition }: WebhookInvocation,
     context: {
       readonly attributes: AdmissionAttributes;
       readonly objects: RequestObjects;
@@ -145,7 +148,7 @@ export class WebhookDispatch {
   }
 
   async #call(
-    hook: WebhookHook,
+    hook: WebhookAccessor,
     request: JsonObject,
     { user, signal = never }: AdmissionAttributes,
     tenant: LogicalClusterName,
@@ -154,7 +157,7 @@ export class WebhookDispatch {
     const timeoutMs = hook.timeoutSeconds * 1000;
     const call = { hook, tenant, mutating: this.#mutating, request, signal };
     if (user.name !== loopbackUser.name) return reviewer.review({ ...call, timeoutMs });
-    const end = this.#modules.internalCalls.begin(tenant);
+    const end = this.#modules.internalCallLimiter.tryAcquire(tenant);
     if (end === undefined) throw new WebhookFailure(hook, 'the webhooks of this workspace are slow, try again later');
     try {
       return await reviewer.review({ ...call, timeoutMs: Math.min(timeoutMs, internalTimeoutMs) });

@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
-import { webhookOf } from '../configured-admission-fixture.ts';
-import { definitionOf } from '../../test-support/definitions.ts';
-import { maps, mergePatch, patching, webhookSuite } from '../../test-support/webhook-suite.ts';
+import { webhookOf } from '../../../test/configured-admission-fixture.ts';
+import { definitionOf } from '../../../test/definitions.ts';
+import { maps, mergePatch, patching, webhookSuite } from '../../../test/webhook-suite.ts';
 
 const suite = webhookSuite();
 
-describe('which requests a webhook sees', () => {
-  const asked = async (change: JsonObject, work: () => Promise<unknown>): Promise<unknown[]> => {
+describe('requests that match a webhook', () => {
+  const received = async (change: JsonObject, work: () => Promise<unknown>): Promise<unknown[]> => {
     await suite.validating(webhookOf(suite.server, change));
     await work();
     return suite
@@ -18,16 +18,16 @@ describe('which requests a webhook sees', () => {
     rules: [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: ['*'], ...change }],
   });
 
-  test('those of its operations', async () => {
+  test('by operation', async () => {
     expect(
-      await asked(rule({ operations: ['DELETE'], resources: ['configmaps'] }), async () => {
+      await received(rule({ operations: ['DELETE'], resources: ['configmaps'] }), async () => {
         await suite.create();
         await suite.admission.on.must(200, 'DELETE', `${maps}/a`);
       }),
     ).toEqual([['DELETE', 'a', 'v1']]);
   });
 
-  test('subresources are not seen unless they are named', async () => {
+  test('subresources only if they are named', async () => {
     await suite.admission.on.must(201, 'POST', '/api/v1/namespaces/default/resourcequotas', {
       metadata: { name: 'q' },
       spec: { hard: {} },
@@ -48,18 +48,18 @@ describe('which requests a webhook sees', () => {
     expect(suite.requests()).toMatchObject([{ subResource: 'status', requestSubResource: 'status' }]);
   });
 
-  test('cluster-scoped or namespaced ones', async () => {
+  test('by scope', async () => {
     expect(
-      await asked(rule({ scope: 'Cluster' }), async () => {
+      await received(rule({ scope: 'Cluster' }), async () => {
         await suite.create();
         await suite.admission.on.must(201, 'POST', '/api/v1/namespaces', { metadata: { name: 'n' } });
       }),
     ).toEqual([['CREATE', 'n', 'v1']]);
   });
 
-  test('those whose objects, new or old, have the labels', async () => {
+  test('by labels of the new or old object', async () => {
     expect(
-      await asked({ objectSelector: { matchLabels: { l: '1' } } }, async () => {
+      await received({ objectSelector: { matchLabels: { l: '1' } } }, async () => {
         await suite.create('plain');
         await suite.admission.on.must(201, 'POST', maps, { metadata: { name: 'labelled', labels: { l: '1' } } });
         await suite.admission.on.must(
@@ -77,25 +77,25 @@ describe('which requests a webhook sees', () => {
     ]);
   });
 
-  test('those in namespaces with the labels', async () => {
+  test('by labels of the namespace', async () => {
     await suite.admission.on.must(201, 'POST', '/api/v1/namespaces', {
       metadata: { name: 'n', labels: { team: 'a' } },
     });
     expect(
-      await asked({ namespaceSelector: { matchLabels: { team: 'a' } } }, async () => {
+      await received({ namespaceSelector: { matchLabels: { team: 'a' } } }, async () => {
         await suite.create();
         await suite.admission.on.must(201, 'POST', '/api/v1/namespaces/n/configmaps', { metadata: { name: 'there' } });
       }),
     ).toEqual([['CREATE', 'there', 'v1']]);
   });
 
-  test('those for which all conditions hold', async () => {
+  test('by match conditions', async () => {
     const matchConditions = [
       { name: 'named', expression: 'request.name.startsWith("a")' },
       { name: 'filled', expression: 'object.data.k == "1"' },
     ];
     expect(
-      await asked({ matchConditions }, async () => {
+      await received({ matchConditions }, async () => {
         await suite.create('b');
         await suite.create('ab', { k: '2' });
         await suite.create('abc', { k: '1' });
@@ -103,7 +103,7 @@ describe('which requests a webhook sees', () => {
     ).toEqual([['CREATE', 'abc', 'v1']]);
   });
 
-  test('a condition that fails refuses, unless failures are ignored', async () => {
+  test('a failing condition denies the request unless the failure policy is Ignore', async () => {
     const matchConditions = [{ name: 'filled', expression: 'object.data.nope == "1"' }];
     await suite.validating(webhookOf(suite.server, { matchConditions }));
     expect((await suite.create('a', { k: '1' })).body).toMatchObject({
@@ -121,7 +121,7 @@ describe('which requests a webhook sees', () => {
     expect(suite.server.calls).toEqual([]);
   });
 
-  test('never those for configurations of admission', async () => {
+  test('never requests for admission configurations', async () => {
     await suite.validating(webhookOf(suite.server, rule({})));
     await suite.admission.on.must(
       200,
@@ -131,7 +131,7 @@ describe('which requests a webhook sees', () => {
     expect(suite.server.calls).toEqual([]);
   });
 
-  test('a dry run is not asked about with a webhook that has side effects only then', async () => {
+  test('calls a webhook without side effects on dry run', async () => {
     await suite.validating(webhookOf(suite.server, { sideEffects: 'NoneOnDryRun' }));
     await suite.admission.on.must(201, 'POST', `${maps}?dryRun=All`, { metadata: { name: 'a' } });
     expect(suite.requests()).toMatchObject([{ dryRun: true }]);
@@ -146,7 +146,7 @@ describe('which requests a webhook sees', () => {
       await suite.serve(definition);
     });
 
-    test('is converted to the one a rule names', async () => {
+    test('is converted to the version of the rule', async () => {
       await suite.validating(
         webhookOf(suite.server, rule({ apiGroups: ['example.com'], apiVersions: ['v1'], resources: ['foos'] })),
       );
@@ -167,7 +167,7 @@ describe('which requests a webhook sees', () => {
       ]);
     });
 
-    test('is not seen where the version must be exactly that', async () => {
+    test('does not match with match policy Exact', async () => {
       await suite.validating(
         webhookOf(suite.server, {
           matchPolicy: 'Exact',
@@ -182,7 +182,7 @@ describe('which requests a webhook sees', () => {
       expect(suite.server.calls).toEqual([]);
     });
 
-    test('is changed in the version that the webhook saw', async () => {
+    test('is patched in the version of the webhook', async () => {
       suite.server.answer = (call) => patching(call, { op: 'add', path: '/spec', value: { by: 'v1' } });
       await suite.mutating(
         webhookOf(suite.server, rule({ apiGroups: ['example.com'], apiVersions: ['v1'], resources: ['foos'] })),
@@ -197,7 +197,7 @@ describe('which requests a webhook sees', () => {
   });
 });
 
-describe('a request for the scale of an object', () => {
+describe('a request for the scale subresource', () => {
   const scale = '/apis/example.com/v1/namespaces/default/foos/x/scale';
   const rules = [
     { apiGroups: ['example.com'], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['foos/scale'] },
@@ -218,7 +218,7 @@ describe('a request for the scale of an object', () => {
   });
   const resize = (replicas: number) => suite.admission.on.ask('PATCH', scale, { spec: { replicas } }, mergePatch);
 
-  test('shows the Scale', async () => {
+  test('contains the Scale', async () => {
     await suite.validating(webhookOf(suite.server, { rules }));
     expect((await resize(3)).status).toBe(200);
     expect(suite.requests()).toMatchObject([
@@ -232,7 +232,7 @@ describe('a request for the scale of an object', () => {
     ]);
   });
 
-  test('may be changed in what it asks for', async () => {
+  test('can be patched', async () => {
     suite.server.answer = (call) => patching(call, { op: 'replace', path: '/spec/replicas', value: 2 });
     await suite.mutating(webhookOf(suite.server, { rules }));
     expect((await resize(9)).body).toMatchObject({ spec: { replicas: 2 } });
@@ -240,7 +240,7 @@ describe('a request for the scale of an object', () => {
     expect((await resize(9)).status).toBe(500);
   });
 
-  test('is what policies are about', async () => {
+  test('matches policies', async () => {
     const spec = { matchConstraints: { resourceRules: rules } };
     await suite.admission.configure('mutatingadmissionpolicies', 'm', {
       spec: {

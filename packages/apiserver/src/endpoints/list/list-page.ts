@@ -9,27 +9,30 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import { type CacheEntry, type CacheSnapshot, type WatchCache, isStorageError } from '@multiplane/storage';
-import { waitForRevision } from '../registry/store-access.ts';
-import type { ObjectView } from '../registry/object-view.ts';
-import type { ScanScope } from './scan-scope.ts';
-import type { Selection } from './selection.ts';
+import { waitForRevision } from '../../registry/store/cache-freshness.ts';
+import type { ObjectView } from '../../registry/store/object-view.ts';
+import type { ScanScope } from '../../registry/store/scan-scope.ts';
+import type { Selection } from '../../registry/store/selection.ts';
 
-/** Where a list reads: the state, and the first key of this page. */
+/** The state that a list reads, and the first key of its page. */
 export interface ListStart {
   readonly snapshot: CacheSnapshot;
-  /** Undefined: from the beginning. */
+  /** Undefined: the first key. */
   readonly from: string | undefined;
-  /** 0: everything. */
+  /** 0: no limit. */
   readonly limit: number;
 }
 
 const tooOldText = 'The resourceVersion for the provided list is too old.';
 const inconsistentText =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
-/** Revision in a token that goes on at the newest state. */
+/** Revision in a continue token that continues at the most recent state. */
 const inconsistentRevision = -1;
 
-/** Finds the state that a list must show (table K3.2), waiting for it where it lies ahead. Throws 400, 410, 504. */
+/**
+ * The state that a list reads, by `resourceVersion`, `resourceVersionMatch` and `continue`, as Kubernetes defines them. Waits
+ * for a revision that the cache has not reached. Throws 400, 410, 504.
+ */
 export async function startList(cache: WatchCache, scope: ScanScope, options: ListOptions): Promise<ListStart> {
   const { limit } = options;
   if (options.continue !== '') return continueList(cache, scope.prefix, options);
@@ -38,7 +41,7 @@ export async function startList(cache: WatchCache, scope: ScanScope, options: Li
     await cache.freshRevision();
     return { snapshot: scope.snapshot(cache), from: undefined, limit };
   }
-  // "0" asks for whatever is there, at once and whole: its pages could not be told from each other.
+  // "0" returns the cached state as a whole: pages of it could not be continued consistently.
   if (wanted === 0) return { snapshot: scope.snapshot(cache), from: undefined, limit: 0 };
   await waitForRevision(cache, wanted);
   const exact = options.resourceVersionMatch === 'Exact' || (options.resourceVersionMatch === '' && limit > 0);
@@ -87,19 +90,19 @@ function revisionOf(text: string): number {
   }
 }
 
-/** How many entries are taken from a snapshot at a time. */
+/** Entries that are read from a snapshot at a time. */
 const scanSize = 500;
 
 export interface ListPage {
-  /** Entries that the list shows, in order; fetched in pieces of at most a few hundred. */
+  /** The entries of the page, in order, in pieces of at most {@link scanSize}. */
   readonly pieces: Generator<readonly CacheEntry[], void, void>;
   readonly continue: string;
   readonly remaining: number | undefined;
 }
 
 /**
- * Cuts the page out of the snapshot. With a limit the page is collected first, because its end decides over the token
- * that stands before the items; without one the entries are fetched as they are written.
+ * Selects the page of a list. With a limit the page is collected first, because the continue token precedes the items in the
+ * response; without a limit entries are read while they are written.
  */
 export async function cutPage(
   start: ListStart,
@@ -112,7 +115,7 @@ export async function cutPage(
   const { snapshot, limit } = start;
   if (limit === 0) return { pieces: everyPiece(start, selection), continue: '', remaining: undefined };
 
-  // One match beyond the page tells that there is more; without it a client would ask for an empty page.
+  // There is a continue token only if another object matches: otherwise the client would request an empty page.
   const page: CacheEntry[] = [];
   for (const piece of everyPiece(start, selection)) {
     for (const entry of piece) {
@@ -123,7 +126,7 @@ export async function cutPage(
       return {
         pieces: onePiece(page),
         continue: encodeContinueToken((page.at(-1) as CacheEntry).key, prefix, snapshot.revision),
-        // How many more would match nobody knows without looking.
+        // With a selection the number of remaining objects is unknown.
         remaining: selection === undefined ? snapshot.countFrom(entry.key) : undefined,
       };
     }
@@ -133,8 +136,8 @@ export async function cutPage(
 }
 
 /**
- * The same where the selection looks at objects that a webhook must convert first: piece by piece, so that no more is
- * asked for than a page needs. What was selected stays readable.
+ * {@link cutPage} for a selection of objects that a webhook must convert first: piece by piece, so that not much more is
+ * converted than the page needs. Selected objects stay prepared in the view.
  */
 async function cutPreparedPage(
   start: ListStart,
@@ -160,12 +163,12 @@ async function cutPreparedPage(
   return { pieces: onePiece(page), continue: '', remaining: undefined };
 }
 
-/** Bytes of stored objects that a list has converted before its answer begins. */
+/** Stored bytes that are converted before the response of a list starts. */
 const preparedBytes = 32 * 1024 * 1024;
 
 /**
- * Has a list's objects converted before the answer begins, so that a webhook's failure can still be the answer. A list
- * that is too big for that goes on piece by piece while it is written; what fails then cuts it off.
+ * Converts the objects of a list before the response starts, so that a failure of the webhook can still be the response.
+ * The rest of a larger list is converted while it is written; a failure then aborts the response.
  */
 export async function preparedPage(page: ListPage, view: ObjectView): Promise<ListPage> {
   const ready: (readonly CacheEntry[])[] = [];

@@ -1,59 +1,34 @@
 import { type IncludeObject, apiVersionOf, encodeYaml } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import { encodeObject, type Transform } from '@multiplane/generic-server';
 import type { CacheEntry } from '@multiplane/storage';
-import type { RequestContext } from '../request-context.ts';
-import {
-  addedBytes,
-  BufferSink,
-  encodeForWire,
-  itemOffset,
-  pushListItem,
-  revisionOffset,
-  revisionText,
-} from '../registry/object-codec.ts';
-import type { ListBlocks } from '../registry/list-blocks.ts';
-import { metadataEnd } from '../registry/metadata-scanner.ts';
-import type { ObjectSource } from '../registry/object-reader.ts';
-import type { ObjectView } from '../registry/object-view.ts';
-import { encodeObject } from '../responses.ts';
-import { ChunkedBody } from './chunked-body.ts';
-import type { ListPage } from './list-page.ts';
-import type { Negotiated, Transform } from './negotiation.ts';
-import { inWireOrder } from './object-response.ts';
-import { writeProtobufList } from './protobuf-list.ts';
-import { columnDefinitions, includeObjectOf, partialObject, tableRow } from './table-writer.ts';
+import { encodeForWire } from '../../registry/codec/object-codec.ts';
+import { metadataEnd } from '../../registry/codec/metadata-scanner.ts';
+import { addedBytes, BufferSink, pushListItem } from '../../registry/codec/list-item.ts';
+import { itemOffset, revisionOffset, revisionText } from '../../registry/codec/stored-layout.ts';
+import { ChunkedBody } from '../response/chunked-body.ts';
+import type { ListResponse } from './list-response.ts';
+import { inWireOrder } from '../response/object-response.ts';
+import { writeProtobufList } from './protobuf-list-writer.ts';
+import { columnDefinitions, includeObjectOf, partialObject, tableRow } from '../response/table-writer.ts';
 
 const comma = 0x2c;
 
-/** What a list looks like around its items, and how one item is written. */
+/** The text around the items of a list, and how an item is written. */
 interface ListForm {
   readonly head: string;
   /** Between items. */
   readonly separator: ',' | '';
   readonly tail: string;
-  /** The whole answer when there is no item, where it is not head and tail. */
+  /** The whole response of an empty list, if that is not head and tail. */
   readonly empty?: string | undefined;
   item(body: ChunkedBody, entry: CacheEntry): void;
-  /** Several items, each behind a comma, where that is nothing but stored bytes. */
+  /** Encodes several items, each preceded by a comma; undefined if one of them must be converted. */
   readonly run?: (entries: readonly CacheEntry[]) => Buffer | undefined;
 }
 
-export interface ListToWrite {
-  readonly context: RequestContext;
-  readonly definition: ResourceDefinition;
-  readonly negotiated: Negotiated;
-  readonly page: ListPage;
-  readonly revision: number;
-  readonly reader: ObjectSource;
-  /** The reader, when its objects must be converted first. */
-  readonly view?: ObjectView | undefined;
-  readonly now: Date;
-  /** Encoded parts of lists that were asked for before. */
-  readonly blocks?: ListBlocks | undefined;
-}
-
-/** Writes a list, item by item (K1.4); never holds the event loop and never has the answer in one piece. */
-export async function writeList(list: ListToWrite): Promise<void> {
+/** Writes a list item by item, in time slices; the response is never in memory as a whole. */
+export async function writeList(list: ListResponse): Promise<void> {
   const { context, negotiated, page } = list;
   if (negotiated.encoding === 'protobuf') {
     await writeProtobufList({ ...list, metadata: metadataOf(list) });
@@ -63,7 +38,7 @@ export async function writeList(list: ListToWrite): Promise<void> {
   const body = new ChunkedBody(context.exchange, 200, context.signal);
   const form = formOf(list);
   const { run } = form;
-  // What must be converted first is not what is stored.
+  // Cached blocks contain stored bytes, so objects that are converted cannot use them.
   const blocks = list.view === undefined ? list.blocks : undefined;
   let first = true;
   for (const piece of page.pieces) {
@@ -95,7 +70,7 @@ export async function writeList(list: ListToWrite): Promise<void> {
   body.end();
 }
 
-function formOf(list: ListToWrite): ListForm {
+function formOf(list: ListResponse): ListForm {
   const { negotiated } = list;
   const { transform } = negotiated;
   if (negotiated.encoding === 'yaml' || negotiated.pretty) return readableForm(list);
@@ -105,7 +80,7 @@ function formOf(list: ListToWrite): ListForm {
 }
 
 /** `"resourceVersion":"5","continue":"…","remainingItemCount":3`. */
-function metadataOf({ page, revision }: ListToWrite): {
+function metadataOf({ page, revision }: ListResponse): {
   resourceVersion: string;
   continue?: string;
   remainingItemCount?: number;
@@ -117,7 +92,7 @@ function metadataOf({ page, revision }: ListToWrite): {
   };
 }
 
-function plainForm(list: ListToWrite): ListForm {
+function plainForm(list: ListResponse): ListForm {
   const { definition, reader } = list;
   const complete = definition.origin === 'custom';
   const metadata = complete ? { continue: '', ...metadataOf(list) } : metadataOf(list);
@@ -154,7 +129,7 @@ function plainForm(list: ListToWrite): ListForm {
   };
 }
 
-function partialForm(list: ListToWrite, transform: Transform): ListForm {
+function partialForm(list: ListResponse, transform: Transform): ListForm {
   const { definition, reader } = list;
   const version = `meta.k8s.io/${transform.version}`;
   const itemHead = `{"kind":"PartialObjectMetadata","apiVersion":"${version}",`;
@@ -163,7 +138,7 @@ function partialForm(list: ListToWrite, transform: Transform): ListForm {
     separator: ',',
     tail: ']}\n',
     item(body, entry) {
-      // Metadata is the same in every version of a kind unless a converter says otherwise: a slice of the bytes will do.
+      // Without a converter metadata is the same in all versions, so a slice of the stored bytes is enough.
       if (definition.converter !== undefined || definition.conversion !== undefined) {
         body.pushString(partialObject(reader.object(definition, entry), transform));
         return;
@@ -179,7 +154,7 @@ function partialForm(list: ListToWrite, transform: Transform): ListForm {
   };
 }
 
-function tableForm(list: ListToWrite, transform: Transform): ListForm {
+function tableForm(list: ListResponse, transform: Transform): ListForm {
   const { context, definition, reader, now } = list;
   const include: IncludeObject = includeObjectOf(context.info.query);
   const head = `{"kind":"Table","apiVersion":"meta.k8s.io/${transform.version}","metadata":${JSON.stringify(metadataOf(list))},${columnDefinitions(definition)},"rows":[`;
@@ -187,7 +162,7 @@ function tableForm(list: ListToWrite, transform: Transform): ListForm {
     head,
     separator: ',',
     tail: ']}\n',
-    // The table that upstream makes for kinds without one of their own starts from a nil list of rows.
+    // The default table of Kubernetes has nil rows if there are no objects.
     empty: hasDefaultTable(definition) ? `${head.slice(0, -1)}null}\n` : undefined,
     item(body, entry) {
       body.pushString(tableRow(definition, reader.object(definition, entry), transform, include, now));
@@ -199,8 +174,8 @@ function hasDefaultTable(definition: ResourceDefinition): boolean {
   return definition.origin === 'built-in' && definition.tableConvertor.columns[1]?.name === 'Created At';
 }
 
-/** YAML and indented JSON: for people, so item by item and without haste. */
-function readableForm(list: ListToWrite): ListForm {
+/** YAML and indented JSON, which people read: items are encoded one by one, without caching. */
+function readableForm(list: ListResponse): ListForm {
   const { context, definition, negotiated, reader, now } = list;
   const { transform } = negotiated;
   const plain = formOf({ ...list, negotiated: { ...negotiated, encoding: 'json', pretty: false } });
@@ -232,7 +207,7 @@ function readableForm(list: ListToWrite): ListForm {
   };
 }
 
-/** Members in the order of their names; the list stands between those before it and those after it. */
+/** The YAML form: members sorted by name, with the list between those before and those after it. */
 function yamlForm(skeleton: Record<string, unknown>, field: string, itemOf: (entry: CacheEntry) => unknown): ListForm {
   const before: Record<string, unknown> = {};
   const after: Record<string, unknown> = {};

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
-import { Pipeline, type PipelineOptions, settle } from '../pipeline-fixture.ts';
+import { Pipeline, type PipelineOptions, settle } from '../../../test/pipeline.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
 const names = (list: JsonObject): string[] =>
@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 describe('paging', () => {
-  test('shows one state over all pages, whatever is written meanwhile', async () => {
+  test('returns one state over all pages, whatever is written meanwhile', async () => {
     const on = await withMaps(5);
     const first = await on.must(200, 'GET', `${maps}?limit=2`);
     expect(names(first)).toEqual(['m0', 'm1']);
@@ -35,7 +35,7 @@ describe('paging', () => {
     expect(names(await on.must(200, 'GET', maps))).toEqual(['m0', 'm1', 'm2', 'm25', 'm4']);
   });
 
-  test('beyond the kept history offers to go on with the present', async () => {
+  test('returns an inconsistent continue token once the state is compacted', async () => {
     const on = await withMaps(4);
     const first = await on.must(200, 'GET', `${maps}?limit=2`);
     await on.must(200, 'DELETE', `${maps}/m3`);
@@ -53,7 +53,7 @@ describe('paging', () => {
     expect(names(rest)).toEqual(['m2']);
   });
 
-  test('with a selector ends with the last match, and has no empty page', async () => {
+  test('with a selector has no empty last page', async () => {
     const on = await withMaps(6);
     const first = await on.must(200, 'GET', `${maps}?limit=2&labelSelector=parity%3Deven`);
     expect(names(first)).toEqual(['m0', 'm2']);
@@ -67,7 +67,7 @@ describe('paging', () => {
     expect(metadata(second)).not.toHaveProperty('continue');
   });
 
-  test('a token of one namespace leads nowhere else', async () => {
+  test('rejects a continue token of another namespace', async () => {
     const on = await withMaps(2);
     await on.must(201, 'POST', '/api/v1/namespaces', { metadata: { name: 'other' } });
     await on.must(201, 'POST', '/api/v1/namespaces/other/configmaps', { metadata: { name: 'secret' } });
@@ -79,7 +79,7 @@ describe('paging', () => {
   });
 });
 
-describe('a large list that is asked for again', () => {
+describe('a repeated large list', () => {
   const value = 'x'.repeat(900);
   const large = async (): Promise<Pipeline> => {
     pipeline = await Pipeline.open();
@@ -88,7 +88,7 @@ describe('a large list that is asked for again', () => {
   };
   const create = (on: Pipeline, name: string): Promise<JsonObject> =>
     on.must(201, 'POST', maps, { metadata: { name, labels: { tens: name.slice(0, 3) } }, data: { value } });
-  /** Asks several times: what is kept of a list is made when it comes again. */
+  /** Lists several times, because blocks are encoded for the second list. */
   const listed = async (on: Pipeline, query = ''): Promise<JsonObject[]> => {
     const answers: JsonObject[] = [];
     for (let i = 0; i < 4; i++) answers.push(await on.must(200, 'GET', maps + query));
@@ -107,14 +107,14 @@ describe('a large list that is asked for again', () => {
     }
   };
 
-  test('shows each object as it is', async () => {
+  test('returns all objects', async () => {
     const on = await large();
     const items = await listed(on);
     expect(items).toHaveLength(200);
     await expected(on, items);
   });
 
-  test('shows what was changed, added and removed since', async () => {
+  test('returns changed and added objects, and no deleted ones', async () => {
     const on = await large();
     await listed(on);
     await on.must(200, 'PUT', `${maps}/m150`, { metadata: { name: 'm150' }, data: { value: 'changed' } });
@@ -130,7 +130,7 @@ describe('a large list that is asked for again', () => {
     await expected(on, items);
   });
 
-  test('shows an older state as it was', async () => {
+  test('returns an older state unchanged', async () => {
     const on = await large();
     const before = await listed(on);
     const { revision } = on.cache;
@@ -139,7 +139,7 @@ describe('a large list that is asked for again', () => {
     expect(await listed(on, `?resourceVersion=${revision}&resourceVersionMatch=Exact`)).toEqual(before);
   });
 
-  test('shows no more than a selector selects, and pages as they are cut', async () => {
+  test('respects selectors and limits', async () => {
     const on = await large();
     await listed(on);
     expect(await listed(on, '?labelSelector=tens%3Dm15')).toHaveLength(10);
@@ -149,8 +149,8 @@ describe('a large list that is asked for again', () => {
   });
 });
 
-describe('a state of the past', () => {
-  test('is shown as it was, and is gone with the history', async () => {
+describe('an exact resourceVersion', () => {
+  test('is returned until it is compacted', async () => {
     const on = await withMaps(2);
     const { revision } = on.cache;
     await on.must(200, 'DELETE', `${maps}/m0`);
@@ -160,7 +160,7 @@ describe('a state of the past', () => {
     expect((await on.must(410, 'GET', path))['message']).toBe('The resourceVersion for the provided list is too old.');
   });
 
-  test('that lies ahead is waited for, but not for ever', async () => {
+  test('in the future is awaited, with a timeout', async () => {
     const on = await withMaps(1);
     const asked = on.start('GET', `${maps}?resourceVersion=${on.cache.revision + 1}`);
     await settle();
@@ -179,7 +179,7 @@ describe('a state of the past', () => {
 describe('forms', () => {
   const accept = (as: string): Record<string, string> => ({ accept: `application/json;as=${as};v=v1;g=meta.k8s.io` });
 
-  test('metadata alone is cut out of the bytes', async () => {
+  test('PartialObjectMetadata is sliced from the stored bytes', async () => {
     const on = await withMaps(1);
     await on.must(
       200,
@@ -195,14 +195,14 @@ describe('forms', () => {
     ]);
   });
 
-  test('tables have rows, and as much of the object as is asked for', async () => {
+  test('tables have rows with the requested part of the object', async () => {
     const on = await withMaps(1);
     const table = await on.must(200, 'GET', `${maps}?includeObject=None`, undefined, accept('Table'));
     expect(table['rows']).toEqual([{ cells: ['m0', 0, '0s'], object: null }]);
     expect((await on.must(200, 'GET', `${maps}?labelSelector=none`, undefined, accept('Table')))['rows']).toEqual([]);
   });
 
-  test('YAML and indented JSON say the same as JSON', async () => {
+  test('YAML and indented JSON equal JSON', async () => {
     const on = await withMaps(2);
     const json = await on.must(200, 'GET', maps);
     const pretty = await on.ask('GET', `${maps}?pretty=true`);
@@ -219,7 +219,7 @@ describe('forms', () => {
 });
 
 describe('a long list', () => {
-  test('waits for a client that does not read, and gives up when it leaves', async () => {
+  test('waits for a client that does not read, and ends when it disconnects', async () => {
     const on = await withMaps(1);
     const big = 'x'.repeat(100_000);
     for (let index = 0; index < 5; index++)
@@ -245,7 +245,7 @@ describe('a long list', () => {
 });
 
 describe('all logical clusters', () => {
-  test('can be listed, but nothing else', async () => {
+  test('can be listed and watched only', async () => {
     const on = await withMaps(1);
     await on.client.create({ group: '', version: 'v1', resource: 'namespaces' }, 'other' as never, {
       apiVersion: 'v1',
@@ -270,7 +270,7 @@ describe('all logical clusters', () => {
     expect(places(await on.must(200, 'GET', '/clusters/*/api/v1/namespaces/other/configmaps'))).toEqual([]);
   });
 
-  test('show of custom resources the metadata, whatever their schemas are', async () => {
+  test('return only metadata of custom resources', async () => {
     const on = await withMaps(0);
     const path = '/clusters/*/apis/example.com/v1/hats';
     const partial = { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' };
@@ -300,7 +300,7 @@ describe('all logical clusters', () => {
 });
 
 describe('deletecollection', () => {
-  test('removes what matches and answers with what was there', async () => {
+  test('deletes matching objects and returns them', async () => {
     const on = await withMaps(4);
     const removed = await on.must(200, 'DELETE', `${maps}?labelSelector=parity%3Dodd`);
     expect(names(removed)).toEqual(['m1', 'm3']);

@@ -1,22 +1,21 @@
 import { type JsonObject, apiVersionOf, protobufEnvelopeTail } from '@multiplane/apimachinery';
 import { encodeProtobufMessage } from '@multiplane/apis';
-import { slicesOfTurns } from '@multiplane/component-base';
+import { timeSlices } from '@multiplane/component-base';
 import type { CacheEntry } from '@multiplane/storage';
-import { ChunkedBody } from './chunked-body.ts';
-import type { ListToWrite } from './list-writer.ts';
-import { partialMessage, protobufItemHead, protobufListHead } from './protobuf-answer.ts';
+import { ChunkedBody } from '../response/chunked-body.ts';
+import type { ListResponse } from './list-response.ts';
+import { partialMessage, protobufItemHead, protobufListHead } from '../response/protobuf-response.ts';
 
-/** Bytes of encoded items that are kept between measuring and sending; the others are encoded again. */
+/** Bytes of encoded items that are kept between the two passes; the others are encoded twice. */
 const maxKeptBytes = 4 * 1024 * 1024;
 
 /**
- * Writes a list in protobuf (K1.4). The envelope begins with the length of everything, so the items are measured before
- * the first byte goes out:
- *  1. each item is encoded; what fits into a bound is kept, of the others only the length;
- *  2. head, then the items, as fast as the client reads; what was not kept is encoded once more.
- * So a list of any size takes a bounded amount of memory, and every step lets others have their turn.
+ * Writes a list in protobuf. The envelope starts with the length of the whole response, so there are two passes:
+ *  1. each item is encoded and measured; encoded items are kept up to a limit;
+ *  2. head and items are written as fast as the client reads; items that were not kept are encoded again.
+ * So a list of any size takes a bounded amount of memory. Both passes run in time slices.
  */
-export async function writeProtobufList(list: ListToWrite & { readonly metadata: JsonObject }): Promise<void> {
+export async function writeProtobufList(list: ListResponse & { readonly metadata: JsonObject }): Promise<void> {
   const { context, definition, negotiated, page, reader, metadata } = list;
   const { transform } = negotiated;
   const apiVersion = apiVersionOf(definition);
@@ -30,7 +29,7 @@ export async function writeProtobufList(list: ListToWrite & { readonly metadata:
   const entries: CacheEntry[] = [];
   const kept: Buffer[] = [];
   let total = 0;
-  const slices = slicesOfTurns();
+  const slices = timeSlices();
   for (const piece of page.pieces) {
     await list.view?.prepare(piece);
     for (const entry of piece) {
@@ -38,8 +37,8 @@ export async function writeProtobufList(list: ListToWrite & { readonly metadata:
       entries.push(entry);
       total += protobufItemHead(item.length).length + item.length;
       if (total <= maxKeptBytes) kept.push(item);
-      if (!slices.over) continue;
-      await slices.next();
+      if (!slices.isExceeded) continue;
+      await slices.yield();
       context.signal.throwIfAborted();
     }
   }

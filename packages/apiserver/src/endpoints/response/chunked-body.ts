@@ -1,14 +1,14 @@
-import { slicesOfTurns } from '@multiplane/component-base';
-import type { Exchange } from '../exchange.ts';
-import type { ChunkSink } from '../registry/object-codec.ts';
+import { timeSlices } from '@multiplane/component-base';
+import type { Exchange } from '@multiplane/generic-server';
+import type { ChunkSink } from '../../registry/codec/list-item.ts';
 
 const chunkBytes = 64 * 1024;
 
-/** The clock is looked at when so many bytes or elements were added. */
-const bytesPerLook = 16 * 1024;
-const elementsPerLook = 16;
+/** The clock is read after this many bytes or elements. */
+const bytesPerClockRead = 16 * 1024;
+const elementsPerClockRead = 16;
 
-/** Chunks that nobody reads any more. Fresh memory costs more than filling it does: the system must first clear it. */
+/** Chunks that were sent and can be reused: the operating system clears fresh memory, which costs more than filling it. */
 const freeChunks: Buffer[] = [];
 const maxFreeChunks = 32;
 
@@ -16,14 +16,14 @@ function takeChunk(): Buffer {
   return freeChunks.pop() ?? Buffer.allocUnsafeSlow(chunkBytes);
 }
 
-function giveChunkBack(chunk: Buffer): void {
+function releaseChunk(chunk: Buffer): void {
   if (freeChunks.length < maxFreeChunks) freeChunks.push(chunk);
 }
 
 /**
- * The body of a long answer: pieces are copied into chunks of 64 KiB, a full chunk goes to the socket, and
- * {@link checkpoint} waits where the socket or the event loop needs it. An answer that fits one chunk is sent whole, with
- * its length.
+ * The body of a long response: pieces are copied into chunks of 64 KiB, and full chunks are written to the socket.
+ * {@link checkpoint} waits for the socket to drain, or yields to the event loop. A response that fits into one chunk is sent
+ * with a Content-Length.
  */
 export class ChunkedBody implements ChunkSink {
   readonly #exchange: Exchange;
@@ -33,10 +33,10 @@ export class ChunkedBody implements ChunkSink {
   #length = 0;
   #started = false;
   #full = false;
-  /** Where the chunk ended, and how many elements ago, when the clock was looked at. */
-  #looked = 0;
+  /** The length of the chunk at the last read of the clock, and the elements since then. */
+  #lengthAtClockRead = 0;
   #elements = 0;
-  #slices = slicesOfTurns();
+  #slices = timeSlices();
 
   constructor(exchange: Exchange, status: number, signal: AbortSignal) {
     this.#exchange = exchange;
@@ -73,7 +73,7 @@ export class ChunkedBody implements ChunkSink {
   }
 
   pushString(text: string): void {
-    // No character takes more than three bytes.
+    // A UTF-16 code unit takes at most three bytes.
     if (text.length * 3 <= chunkBytes - this.#length) {
       this.#length += this.#chunk.write(text, this.#length, 'utf8');
       return;
@@ -82,7 +82,7 @@ export class ChunkedBody implements ChunkSink {
     this.push(bytes, 0, bytes.length);
   }
 
-  /** Bytes that never change: what is long goes to the socket as it is. */
+  /** Immutable bytes: a long block is written to the socket without a copy. */
   pushBlock(bytes: Buffer): void {
     if (!this.#started && bytes.length <= chunkBytes - this.#length) {
       this.push(bytes, 0, bytes.length);
@@ -93,29 +93,29 @@ export class ChunkedBody implements ChunkSink {
     if (!this.#exchange.write(bytes)) this.#full = true;
   }
 
-  /** True when {@link checkpoint} would wait: called between elements, so that waiting costs a promise only when needed. */
+  /** Whether {@link checkpoint} would wait; checked between elements to save a promise for each. */
   get shouldPause(): boolean {
     if (this.#full) return true;
-    // Looking at the clock costs as much as a small element.
+    // Reading the clock costs as much as writing a small element.
     if (
-      this.#length - this.#looked < bytesPerLook &&
-      this.#length >= this.#looked &&
-      ++this.#elements < elementsPerLook
+      this.#length - this.#lengthAtClockRead < bytesPerClockRead &&
+      this.#length >= this.#lengthAtClockRead &&
+      ++this.#elements < elementsPerClockRead
     )
       return false;
-    this.#looked = this.#length;
+    this.#lengthAtClockRead = this.#length;
     this.#elements = 0;
-    return this.#slices.over;
+    return this.#slices.isExceeded;
   }
 
-  /** Waits for room in the socket and lets others run. Throws when nobody reads any more. */
+  /** Waits for the socket to drain, or yields to the event loop. Throws if the client disconnected. */
   async checkpoint(): Promise<void> {
     if (this.#full) {
       await this.#exchange.drained();
       this.#full = false;
-      this.#slices = slicesOfTurns();
+      this.#slices = timeSlices();
     } else {
-      await this.#slices.next();
+      await this.#slices.yield();
     }
     this.#signal.throwIfAborted();
     this.#exchange.signal.throwIfAborted();
@@ -123,9 +123,9 @@ export class ChunkedBody implements ChunkSink {
 
   end(): void {
     if (!this.#started) {
-      // A copy of its own length: an answer that waits must not hold a whole chunk.
+      // A copy of the exact length: a response that waits for the socket must not occupy a whole chunk.
       this.#exchange.respond(this.#status, Buffer.from(this.#chunk.subarray(0, this.#length)));
-      giveChunkBack(this.#chunk);
+      releaseChunk(this.#chunk);
       return;
     }
     if (this.#length > 0) this.#exchange.write(this.#chunk.subarray(0, this.#length));
@@ -140,10 +140,10 @@ export class ChunkedBody implements ChunkSink {
 
   #flush(): void {
     this.#begin();
-    // The socket keeps the chunk until it is sent: the next one needs memory of its own.
+    // The socket uses the chunk until it is sent, so the next one needs memory of its own.
     const chunk = this.#chunk;
     const filled = this.#length === chunkBytes ? chunk : chunk.subarray(0, this.#length);
-    if (!this.#exchange.write(filled, () => giveChunkBack(chunk))) this.#full = true;
+    if (!this.#exchange.write(filled, () => releaseChunk(chunk))) this.#full = true;
     this.#chunk = takeChunk();
     this.#length = 0;
   }

@@ -1,23 +1,22 @@
 import { type DeepReadonly, type KubeObject, StatusError, parseJson } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import type { RequestContext } from '../request-context.ts';
-import { encodeForWire, spliced } from '../registry/object-codec.ts';
-import { encodeObject, writeBytes } from '../responses.ts';
-import { internalPackage } from './body-decoder.ts';
-import type { Negotiated } from './negotiation.ts';
-import { protobufObject } from './protobuf-answer.ts';
+import { encodeObject, type Negotiated, type RequestContext, writeBytes } from '@multiplane/generic-server';
+import { encodeForWire } from '../../registry/codec/object-codec.ts';
+import { spliced } from '../../registry/codec/stored-layout.ts';
+import { internalPackage } from '../../write-path/decoding/expected-kind.ts';
+import { protobufObject } from './protobuf-response.ts';
 import { includeObjectOf, partialObject, tableOfOne } from './table-writer.ts';
 
-/** An object on its way to a client. */
+/** An object to be sent to a client. */
 export interface OutgoingObject {
-  /** Parsed form; made only when it is needed. */
+  /** The parsed object; called only if the response needs it. */
   object(): DeepReadonly<KubeObject>;
-  /** The stored bytes when they are what the client gets, and their revision. */
+  /** The stored bytes if the client receives exactly those, and their revision. */
   readonly bytes: Buffer | undefined;
   readonly revision: number;
 }
 
-/** Throws what cannot be answered in the form that was asked for, before anything is done. */
+/** Throws 406 for a transform that an object does not have, before the request has any effect. */
 export function checkObjectTransform(
   definition: ResourceDefinition,
   negotiated: Negotiated,
@@ -47,13 +46,13 @@ export function checkListTransform(
 const notAcceptable = (message: string): StatusError =>
   new StatusError({ code: 406, reason: 'NotAcceptable', message });
 
-/** The Go type that upstream's texts name. */
+/** The Go type that messages of Kubernetes name. */
 function typeName(definition: ResourceDefinition, list: boolean): string {
   if (definition.origin === 'custom') return list ? '*unstructured.UnstructuredList' : '*unstructured.Unstructured';
   return `*${internalPackage(definition.group)}.${list ? definition.listKind : definition.kind}`;
 }
 
-/** Answers with one object in the negotiated form (K1.4). */
+/** Responds with one object in the negotiated form. */
 export function respondObject(
   context: RequestContext,
   definition: ResourceDefinition,
@@ -82,7 +81,7 @@ function objectBody(
   return negotiated.encoding === 'yaml' || negotiated.pretty ? encodeObject(parseJson(text), negotiated) : `${text}\n`;
 }
 
-/** An object as it is, in JSON or YAML. */
+/** An object without transform, in JSON or YAML. */
 function wholeBody(negotiated: Negotiated, outgoing: OutgoingObject): Buffer | string {
   if (negotiated.encoding === 'yaml' || negotiated.pretty)
     return encodeObject(inWireOrder(outgoing.object()), negotiated);
@@ -91,7 +90,7 @@ function wholeBody(negotiated: Negotiated, outgoing: OutgoingObject): Buffer | s
     : spliced(outgoing.bytes, outgoing.revision, '', '\n');
 }
 
-/** Answers with an object that was made for this answer and never stored. */
+/** Responds with an object that was made for this response and is not stored. */
 export function writeTyped(
   context: RequestContext,
   status: number,
@@ -107,7 +106,7 @@ export function writeTyped(
 
 const newline = Buffer.from('\n');
 
-/** The object with its members in the order of the wire, for encoders that keep the order they find. */
+/** The object with its members in wire order, for encoders that keep the order of members. */
 export function inWireOrder(object: DeepReadonly<KubeObject>): unknown {
   return parseJson(encodeForWire(object as KubeObject));
 }

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type JsonObject, WireReader, readProtobufEnvelope } from '@multiplane/apimachinery';
 import { decodeProtobufMessage, decodeProtobufObject } from '@multiplane/apis';
-import { Pipeline, type TestExchange, settle } from '../pipeline-fixture.ts';
-import { definitionOf } from '../test-support/definitions.ts';
+import { Pipeline, type TestExchange, settle } from '../../../test/pipeline.ts';
+import { definitionOf } from '../../../test/definitions.ts';
 
 const protobuf = 'application/vnd.kubernetes.protobuf';
 const partial = `${protobuf};as=PartialObjectMetadata;g=meta.k8s.io;v=v1`;
@@ -26,7 +26,7 @@ async function ask(method: string, path: string, body?: unknown, accept = protob
   return { status: exchange.status, type: exchange.answer['content-type'], bytes: Buffer.concat(exchange.chunks) };
 }
 
-/** kind, metadata and items of a list, whose kind is that of its items with `List` behind it. */
+/** kind, metadata and items of a list. */
 function readList(bytes: Buffer, itemVersion: string, itemKind: string): [string, JsonObject, JsonObject[]] {
   const { apiVersion, kind, message } = readProtobufEnvelope(bytes);
   let metadata: JsonObject = {};
@@ -66,7 +66,7 @@ const names = (objects: readonly JsonObject[]): unknown[] =>
   objects.map(({ metadata }) => (metadata as JsonObject)['name']);
 
 describe('single objects', () => {
-  test('are those that JSON shows, whatever the verb', async () => {
+  test('equal those in JSON, for all verbs', async () => {
     const created = await ask('POST', maps, { metadata: { name: 'a', labels: { x: 'y' } }, data: { k: 'v' } });
     expect([created.status, created.type]).toEqual([201, protobuf]);
     const shown = await pipeline.must(200, 'GET', `${maps}/a`);
@@ -91,7 +91,7 @@ describe('single objects', () => {
     });
   });
 
-  test('their metadata', async () => {
+  test('PartialObjectMetadata', async () => {
     await pipeline.must(201, 'POST', maps, { metadata: { name: 'a' }, data: { k: 'v' } });
     const object = decodeProtobufObject((await ask('GET', `${maps}/a`, undefined, partial)).bytes);
     expect([object['kind'], object['apiVersion'], object['data']]).toEqual([
@@ -102,14 +102,14 @@ describe('single objects', () => {
     expect(object['metadata']).toEqual((await pipeline.must(200, 'GET', `${maps}/a`))['metadata']);
   });
 
-  test('there are no tables', async () => {
+  test('tables are not available', async () => {
     const { status, bytes } = await ask('GET', maps, undefined, `${protobuf};as=Table;g=meta.k8s.io;v=v1`);
     expect([status, JSON.parse(bytes.toString())]).toMatchObject([406, { reason: 'NotAcceptable' }]);
   });
 });
 
 describe('lists', () => {
-  test('with their metadata, page by page', async () => {
+  test('with list metadata, in pages', async () => {
     for (const name of ['a', 'b', 'c']) await pipeline.must(201, 'POST', maps, { metadata: { name } });
     const { type, bytes } = await ask('GET', `${maps}?limit=2`);
     expect(type).toBe(protobuf);
@@ -120,7 +120,7 @@ describe('lists', () => {
     expect(names(readList(rest.bytes, 'v1', 'ConfigMap')[2])).toEqual(['c']);
   });
 
-  test('of more than is kept in one piece', async () => {
+  test('larger than the kept encoded items', async () => {
     const data = { k: 'v'.repeat(900_000) };
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f'])
       await pipeline.must(201, 'POST', maps, { metadata: { name }, data });
@@ -129,11 +129,11 @@ describe('lists', () => {
     expect(items.at(-1)?.['data']).toEqual(data);
   });
 
-  test('of nothing', async () => {
+  test('empty', async () => {
     expect(readList((await ask('GET', maps)).bytes, 'v1', 'ConfigMap')[2]).toEqual([]);
   });
 
-  test('of metadata', async () => {
+  test('of PartialObjectMetadata', async () => {
     await pipeline.must(201, 'POST', maps, { metadata: { name: 'a' } });
     const { bytes } = await ask('GET', maps, undefined, partial.replace('Metadata;', 'MetadataList;'));
     const [kind, , items] = readList(bytes, 'meta.k8s.io/v1', 'PartialObjectMetadata');
@@ -142,7 +142,7 @@ describe('lists', () => {
 });
 
 describe('watches', () => {
-  test('frame by frame, encoded once for all who watch', async () => {
+  test('events are encoded once for all watches', async () => {
     await pipeline.must(201, 'POST', maps, { metadata: { name: 'a' } });
     const path = `${maps}?watch=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`;
     const watches = [1, 2].map(() => pipeline.start('GET', path, undefined, { accept: `${protobuf};stream=watch` }));
@@ -166,7 +166,7 @@ describe('watches', () => {
     expect(first?.equals(second as Buffer)).toBe(true);
   });
 
-  test('end with an error in the same form', async () => {
+  test('end with an ERROR event in protobuf', async () => {
     const { revision } = pipeline.cache;
     for (const name of ['a', 'b']) await pipeline.must(201, 'POST', maps, { metadata: { name } });
     await pipeline.cache.compact(pipeline.cache.revision);
@@ -176,7 +176,7 @@ describe('watches', () => {
     expect(readFrames(exchange)).toMatchObject([['ERROR', { kind: 'Status', code: 410 }]]);
   });
 
-  test('of metadata, also of custom resources', async () => {
+  test('of PartialObjectMetadata, also of custom resources', async () => {
     await pipeline.serve(definitionOf('example.com', 'v1', 'gadgets', 'Gadget'));
     const { exchange } = pipeline.start('GET', `${gadgets}?watch=1`, undefined, { accept: partial });
     await settle();
@@ -193,14 +193,14 @@ describe('watches', () => {
 describe('custom resources', () => {
   beforeEach(() => pipeline.serve(definitionOf('example.com', 'v1', 'gadgets', 'Gadget')));
 
-  test('are not there in protobuf, their errors are', async () => {
+  test('are not available in protobuf, their errors are', async () => {
     for (const path of [`${gadgets}/g`, gadgets, `${gadgets}?watch=1`])
       expect((await ask('GET', path)).status).toBe(406);
     const { status, bytes } = await ask('GET', `${gadgets}/g`, undefined, `${protobuf},application/json`);
     expect([status, JSON.parse(bytes.toString())]).toMatchObject([404, { reason: 'NotFound' }]);
   });
 
-  test('their metadata is', async () => {
+  test('their metadata is available', async () => {
     await pipeline.must(201, 'POST', gadgets, {
       apiVersion: 'example.com/v1',
       kind: 'Gadget',

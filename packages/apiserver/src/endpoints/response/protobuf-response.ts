@@ -6,29 +6,29 @@ import {
   protobufEnvelopeHead,
 } from '@multiplane/apimachinery';
 import { encodeProtobufMessage, encodeProtobufObject, protobufEnvelope } from '@multiplane/apis';
-import type { Transform } from './negotiation.ts';
+import type { Transform } from '@multiplane/generic-server';
 
 const metaVersion = 'meta.k8s.io/v1';
 
-/** An object in its envelope, whole or as its metadata only. `expectedBytes`: about how long it will be. */
+/** An object, or its metadata only, in a protobuf envelope. `expectedBytes`: the approximate length. */
 export function protobufObject(
   object: DeepReadonly<KubeObject>,
   transform: Transform | undefined,
   expectedBytes?: number,
 ): Buffer {
   if (transform === undefined) return encodeProtobufObject(object as unknown as JsonObject, expectedBytes);
-  // Both versions have the same messages.
+  // v1 and v1beta1 have the same messages.
   return protobufEnvelope(`meta.k8s.io/${transform.version}`, 'PartialObjectMetadata', partialMessage(object));
 }
 
-/** The bare message of PartialObjectMetadata, as items of its lists carry it. */
+/** The message of PartialObjectMetadata without envelope, as an item of a list. */
 export function partialMessage({ metadata }: DeepReadonly<KubeObject>): Buffer {
   return encodeProtobufMessage(metaVersion, 'PartialObjectMetadata', { metadata });
 }
 
 /**
- * What stands before the items of a list: envelope and metadata. `itemBytes` is the length of all items with their
- * heads: the envelope says how long the whole is.
+ * The bytes before the items of a list: envelope and metadata. `itemBytes` is the length of all items with their heads,
+ * because the envelope contains the length of the whole message.
  */
 export function protobufListHead(
   apiVersion: string,
@@ -44,7 +44,7 @@ export function protobufListHead(
   return Buffer.concat([protobufEnvelopeHead(apiVersion, listKind, head.length + itemBytes), head]);
 }
 
-/** What stands before one item of a list. */
+/** The bytes before one item of a list. */
 export function protobufItemHead(length: number): Buffer {
   const writer = new WireWriter(8);
   writer.uint(length);
@@ -52,7 +52,7 @@ export function protobufItemHead(length: number): Buffer {
   return writer.finish();
 }
 
-/** One event of a watch: its length in four bytes, then a bare WatchEvent around an object in its envelope (K1.4). */
+/** A watch event: its length in four bytes, then a WatchEvent without envelope that contains an object with envelope. */
 export function protobufWatchFrame(type: string, object: Buffer): Buffer {
   const writer = new WireWriter(object.length + type.length + 24);
   writer.bytes(object);

@@ -6,10 +6,10 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { encodeForWire, encodeMetadata } from '../registry/object-codec.ts';
-import type { Transform } from './negotiation.ts';
+import type { Transform } from '@multiplane/generic-server';
+import { encodeForWire, encodeMetadata } from '../../registry/codec/object-codec.ts';
 
-/** `includeObject` of a request for a table (K1.4); throws 400. */
+/** The parameter `includeObject` of a request for a table; throws 400. */
 export function includeObjectOf(query: URLSearchParams): IncludeObject {
   const text = query.get('includeObject') ?? '';
   switch (text) {
@@ -38,7 +38,7 @@ export function columnDefinitions(definition: ResourceDefinition): string {
   return `"columnDefinitions":${encodeJson(columns)}`;
 }
 
-/** One row: the cells and as much of the object as was asked for. */
+/** One row: the cells, and the part of the object that `includeObject` names. */
 export function tableRow(
   definition: ResourceDefinition,
   object: DeepReadonly<KubeObject>,
@@ -59,7 +59,7 @@ export function partialObject(object: DeepReadonly<KubeObject>, transform: Trans
   return `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${transform.version}","metadata":${encodeMetadata(metadata, metadata.resourceVersion)}}`;
 }
 
-/** A whole table of one object, as GET and writes answer. `columns` false: a later frame of a watch. */
+/** A table with one object, for GET, writes and watch events. `columns`: false for all but the first event of a watch. */
 export function tableOfOne(
   definition: ResourceDefinition,
   object: DeepReadonly<KubeObject>,

@@ -1,30 +1,29 @@
 import {
   type DeepReadonly,
-  type Json,
-  type JsonObject,
   type KubeObject,
   asJson,
   decodeWriteOptions,
   deepCopy,
-  isJsonObject,
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ScaleSubresource } from '@multiplane/apis';
-import { type ExpectedKind, contentTypeOf, maxBodyBytes } from './body-decoder.ts';
-import { applyDocument, readApplyDocument } from './apply-object.ts';
-import type { ScaleFields } from '../registry/scale-fields.ts';
-import { scaleOf, setReplicas } from '../registry/scale-view.ts';
-import type { Negotiated } from './negotiation.ts';
-import { UnmarshalError, jsonType } from './object-meta-decoder.ts';
-import { checkObjectTransform, writeTyped } from './object-response.ts';
-import { applyPatch } from './patch-object.ts';
-import { applyPatchType, patchTypeOf, preparePatch } from './patch-document.ts';
-import { type ReadModules, readEntry } from './read-object.ts';
-import { HttpWriteRequest, type ResourceRequest, optionsObject } from './resource-request.ts';
-import type { FieldValidation } from './strict-decoding.ts';
-import { type WriteModules, admitManaged, checkName, checkNamespace } from './write-object.ts';
+import type { Negotiated } from '@multiplane/generic-server';
+import { groupResourceOf } from '../../registry/definitions/group-resource.ts';
+import type { ScaleManagedFields } from '../../registry/managed-fields/scale-managed-fields.ts';
+import { applyDocument, readApplyDocument } from '../../write-path/decoding/apply-configuration.ts';
+import { checkName, checkNamespace } from '../../write-path/decoding/object-identity.ts';
+import { applyPatchType, patchTypeOf, preparePatch } from '../../write-path/decoding/patch-document.ts';
+import { applyPatch } from '../../write-path/decoding/patched-object.ts';
+import { contentTypeOf, maxBodyBytes } from '../../write-path/decoding/request-body.ts';
+import type { FieldValidation } from '../../write-path/decoding/strict-decoding.ts';
+import { type ReadModules, readEntry } from '../read-endpoints.ts';
+import { HttpWriteRequest, type ResourceRequest, optionsObject } from '../resource-request.ts';
+import { checkObjectTransform, writeTyped } from '../response/object-response.ts';
+import type { WriteModules } from '../write-endpoints.ts';
+import { scaleKind } from './scale-kind.ts';
+import { scaleOf, setReplicas, updatableScaleOf } from './scale-object.ts';
 
-/** GET of `/scale` (K5.10): replicas and selector, read off the object by the paths of its definition. */
+/** GET of `/scale`: replicas and selector of the object, by the paths in its definition. */
 export async function getScaleEndpoint(
   modules: ReadModules,
   request: ResourceRequest,
@@ -38,7 +37,7 @@ export async function getScaleEndpoint(
   respondScale(request, negotiated, scaleOf(part, object));
 }
 
-/** PUT of `/scale`: replicas are all that can be written; an absent resourceVersion means any. */
+/** PUT of `/scale`: only the replicas can be changed; an absent resourceVersion matches any. */
 export async function updateScaleEndpoint(
   modules: WriteModules,
   request: ResourceRequest,
@@ -54,14 +53,14 @@ export async function updateScaleEndpoint(
   checkNamespace(request, scale);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('UpdateOptions', options));
   await writeScale(modules, write, request, part, negotiated, async (_current, live, fields) => {
-    // Each attempt starts from what was sent: ownership is written into it.
+    // The field manager modifies the object, so each attempt starts from a copy of the decoded one.
     const sent = deepCopy(asJson(scale)) as unknown as KubeObject;
     await modules.store.modules.fields.update(fields.write, live, sent);
     return sent;
   });
 }
 
-/** PATCH of `/scale`: applied to the Scale, not to the object. */
+/** PATCH of `/scale`: the patch is applied to the Scale, not to the object. */
 export async function patchScaleEndpoint(
   modules: WriteModules,
   request: ResourceRequest,
@@ -78,9 +77,9 @@ export async function patchScaleEndpoint(
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   let validation: FieldValidation = options.fieldValidation;
   await writeScale(modules, write, request, part, negotiated, async (current, live, fields) => {
-    const wish = { context, expected: scaleKind, validation };
-    const scale = await applyPatch(modules.decoder, wish, patch, scaleOf(part, current), body.length);
-    validation = validation === 'Strict' ? 'Strict' : 'Ignore';
+    const target = { decoder: modules.decoder, expected: scaleKind, validation, warnings: context };
+    const scale = await applyPatch(target, patch, updatableScaleOf(part, current), body.length);
+    if (validation === 'Warn') validation = 'Ignore';
     checkName(request, scale);
     checkNamespace(request, scale);
     await modules.store.modules.fields.update(fields.write, live, scale);
@@ -88,7 +87,7 @@ export async function patchScaleEndpoint(
   });
 }
 
-/** Server-side apply to `/scale`: of a Scale, with owners of its own (K4.8). */
+/** Server-side apply of a Scale to `/scale`; its managers are mapped to those of the object. */
 async function applyScaleEndpoint(
   modules: WriteModules,
   request: ResourceRequest,
@@ -102,28 +101,27 @@ async function applyScaleEndpoint(
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   await writeScale(modules, write, request, part, negotiated, async (_current, live, fields) => {
     const scaleWrite = { ...fields.write, warn: (text: string) => write.warn(text) };
-    const scale = await applyDocument(modules, scaleWrite, scaleKind, document, live, options);
+    const scale = await applyDocument(modules.store.modules.fields, scaleWrite, scaleKind, document, live, options);
     checkName(request, scale);
     checkNamespace(request, scale);
     return scale;
   });
 }
 
+/** Runs the write path on the object of a Scale. */
 async function writeScale(
   modules: WriteModules,
   write: HttpWriteRequest,
   request: ResourceRequest,
   part: ScaleSubresource,
   negotiated: Negotiated,
-  /** Makes the new Scale, its managedFields included, from the object and its Scale. */
-  scaleFrom: (current: DeepReadonly<KubeObject>, live: KubeObject, fields: ScaleFields) => Promise<KubeObject>,
+  /** Returns the new Scale with its managedFields, given the object and its current Scale. */
+  scaleFrom: (current: DeepReadonly<KubeObject>, live: KubeObject, fields: ScaleManagedFields) => Promise<KubeObject>,
 ): Promise<void> {
-  const { definition } = request;
-  const written = await modules.store.update(write, async (current) => {
-    if (current === undefined)
-      throw statusErrors.notFound({ group: definition.group, resource: definition.resource }, request.name);
+  const decode = async (current: DeepReadonly<KubeObject> | undefined): Promise<KubeObject> => {
+    if (current === undefined) throw statusErrors.notFound(groupResourceOf(request.definition), request.name);
     const fields = modules.store.modules.fields.scale(write, current);
-    const live = scaleOf(part, current);
+    const live = updatableScaleOf(part, current);
     live.metadata.managedFields = [...fields.entries];
     const scale = await scaleFrom(current, live, fields);
     const object = deepCopy(asJson(current as KubeObject)) as unknown as KubeObject;
@@ -131,80 +129,13 @@ async function writeScale(
     const { resourceVersion, uid } = scale.metadata;
     if ((resourceVersion ?? '') !== '') object.metadata.resourceVersion = resourceVersion as string;
     if ((uid ?? '') !== '') object.metadata.uid = uid as string;
-    object.metadata.managedFields = fields.toObject(scale.metadata.managedFields);
-    await admitManaged(modules.store, write, object, current);
+    object.metadata.managedFields = fields.toParent(scale.metadata.managedFields);
     return object;
-  });
-  respondScale(request, negotiated, scaleOf(part, written.object));
+  };
+  const result = await modules.store.update(write, decode, { setsManagedFields: true });
+  respondScale(request, negotiated, scaleOf(part, result.object));
 }
 
 function respondScale({ context }: ResourceRequest, negotiated: Negotiated, scale: KubeObject): void {
   writeTyped(context, 200, scale, negotiated);
-}
-
-const scaleFields: Readonly<Record<string, Readonly<Record<string, 'int32' | 'string'>>>> = {
-  spec: { replicas: 'int32' },
-  status: { replicas: 'int32', selector: 'string' },
-};
-
-/** Scale has no schema document of its own: two small structs. */
-const scaleKind: ExpectedKind = {
-  group: 'autoscaling',
-  version: 'v1',
-  kind: 'Scale',
-  origin: 'built-in',
-  schema: {
-    decodeTyped(object) {
-      for (const [part, fields] of Object.entries(scaleFields)) {
-        const value = object[part];
-        if (value === undefined) continue;
-        if (value === null) {
-          delete object[part];
-          continue;
-        }
-        if (!isJsonObject(value)) throw mismatch(value, part, part === 'spec' ? 'v1.ScaleSpec' : 'v1.ScaleStatus');
-        for (const [field, type] of Object.entries(fields)) {
-          const inner = value[field];
-          if (inner === undefined) continue;
-          if (inner === null) delete value[field];
-          else if (type === 'string' ? typeof inner !== 'string' : !isInt32(inner))
-            throw mismatch(inner, `${part}.${field}`, type);
-        }
-      }
-    },
-    *decodeInSteps(object) {
-      yield;
-      this.decodeTyped(object);
-    },
-    prune(object) {
-      const unknownFields: string[] = [];
-      for (const key of Object.keys(object)) {
-        if (key === 'kind' || key === 'apiVersion' || key === 'metadata') continue;
-        const known = scaleFields[key];
-        const value = object[key];
-        if (known === undefined) {
-          unknownFields.push(key);
-          delete object[key];
-        } else if (isJsonObject(value ?? null)) {
-          for (const field of Object.keys(value as JsonObject)) {
-            if (Object.hasOwn(known, field)) continue;
-            unknownFields.push(`${key}.${field}`);
-            delete (value as JsonObject)[field];
-          }
-        }
-      }
-      return { unknownFields };
-    },
-    applyDefaults: () => undefined,
-  },
-};
-
-function isInt32(value: Json): boolean {
-  return typeof value === 'number' && Number.isInteger(value) && Math.abs(value) <= 0x7fffffff;
-}
-
-function mismatch(value: Json, path: string, type: string): UnmarshalError {
-  return new UnmarshalError(
-    `json: cannot unmarshal ${jsonType(value)} into Go struct field Scale.${path} of type ${type}`,
-  );
 }

@@ -10,10 +10,18 @@ import {
 } from '@multiplane/apimachinery';
 import type { ScaleSubresource } from '@multiplane/apis';
 
-/** autoscaling/v1 Scale of an object. A missing number of replicas in the spec is a fault of the object: 500. */
-export function scaleOf(part: ScaleSubresource, object: DeepReadonly<KubeObject>): KubeObject {
+/** The smallest int32: in a Scale under change, the replicas of an object that has none. */
+const absentReplicas = -0x80000000;
+
+/** The Scale that an update or a patch changes; the object may have no replicas yet. */
+export function updatableScaleOf(part: ScaleSubresource, object: DeepReadonly<KubeObject>): KubeObject {
+  return scaleOf(part, object, absentReplicas);
+}
+
+/** The autoscaling/v1 Scale of an object. Throws 500 for an object without replicas in its spec, as Kubernetes does. */
+export function scaleOf(part: ScaleSubresource, object: DeepReadonly<KubeObject>, absent?: number): KubeObject {
   const json = asJson(object as KubeObject);
-  const replicas = getPath(json, part.specReplicasPath);
+  const replicas = getPath(json, part.specReplicasPath) ?? absent;
   if (replicas === undefined)
     throw statusErrors.internal(
       `the spec replicas field ${JSON.stringify(`.${part.specReplicasPath}`)} does not exist`,
@@ -37,9 +45,12 @@ export function scaleOf(part: ScaleSubresource, object: DeepReadonly<KubeObject>
   };
 }
 
-/** Writes what a Scale says into the object, in place. */
+/** Sets the replicas of an object to those of its Scale, in place. Throws 400 if neither has any. */
 export function setReplicas(part: ScaleSubresource, object: KubeObject, scale: DeepReadonly<KubeObject>): void {
-  setPath(asJson(object), part.specReplicasPath, replicasOf(scale as KubeObject));
+  const replicas = replicasOf(scale as KubeObject);
+  if (replicas === absentReplicas)
+    throw statusErrors.badRequest(`the spec replicas field ".${part.specReplicasPath}" cannot be empty`);
+  setPath(asJson(object), part.specReplicasPath, replicas);
 }
 
 function replicasOf(scale: KubeObject): Json {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { CacheEntry, CacheEvent } from '@multiplane/storage';
-import { settle } from '../pipeline-fixture.ts';
-import type { ObjectView } from '../registry/object-view.ts';
+import { settle } from '../../../test/pipeline.ts';
+import type { ObjectView } from '../../registry/store/object-view.ts';
 import { ConvertedEvents } from './converted-events.ts';
 
 const entry = (revision: number, bytes = 10): CacheEntry => ({
@@ -18,7 +18,7 @@ const event = (revision: number, change: Partial<CacheEvent> = {}, bytes?: numbe
   ...change,
 });
 
-/** A view whose webhook answers when it is told to. */
+/** A view whose webhook responds when the test calls `answer`. */
 class FakeView {
   readonly calls: number[][] = [];
   readonly ready = new Set<number>();
@@ -32,7 +32,7 @@ class FakeView {
     return new Promise((resolve, reject) => this.#answers.push({ resolve, reject }));
   }
   release(): void {
-    // Nothing is held.
+    // Nothing is kept.
   }
   async answer(): Promise<void> {
     this.#answers.shift()?.resolve();
@@ -65,8 +65,8 @@ function setUp(selectsObjects = false): {
   return { view, events, delivered, failures };
 }
 
-describe('events that must be converted', () => {
-  test('come in order, those that gather in one call', async () => {
+describe('events with webhook conversion', () => {
+  test('are delivered in order; those that arrive during a call share the next one', async () => {
     const { view, events, delivered } = setUp();
     for (const revision of [1, 2, 3]) events.onEvent(event(revision));
     expect(view.calls).toEqual([[1]]);
@@ -76,7 +76,7 @@ describe('events that must be converted', () => {
     expect(delivered).toEqual([1, 2, 3]);
   });
 
-  test('hold back what stands behind them, and nothing else', async () => {
+  test('delay later events, but not earlier ones', async () => {
     const { view, events, delivered } = setUp();
     view.ready.add(1).add(3);
     events.onEvent(event(1));
@@ -89,7 +89,7 @@ describe('events that must be converted', () => {
     expect(delivered).toEqual([1, 2, 3]);
   });
 
-  test('keep bookmarks behind them', async () => {
+  test('are covered by bookmarks only after delivery', async () => {
     const { view, events } = setUp();
     expect(events.revision).toBe(99);
     events.onEvent(event(5));
@@ -101,7 +101,7 @@ describe('events that must be converted', () => {
     expect(events.revision).toBe(99);
   });
 
-  test('ask for what an object was only where that counts', () => {
+  test('convert the previous object only for deletions and selections', () => {
     const change = { previous: entry(1) };
     const gone = { previous: entry(1), current: undefined };
     const plain = setUp();
@@ -115,7 +115,7 @@ describe('events that must be converted', () => {
     expect(deleting.view.calls).toEqual([[1]]);
   });
 
-  test('end the watch when they cannot be converted', async () => {
+  test('end the watch if the conversion fails', async () => {
     const { view, events, delivered, failures } = setUp();
     events.onEvent(event(1));
     events.onEvent(event(2));
@@ -125,18 +125,18 @@ describe('events that must be converted', () => {
     expect([delivered, failures, view.calls]).toEqual([[], [error], [[1]]]);
   });
 
-  test('end the watch when more of them wait than may', async () => {
+  test('end the watch if too many bytes wait', async () => {
     const { view, events, delivered, failures } = setUp();
     events.onEvent(event(1, {}, 500));
     events.onEvent(event(2, {}, 60));
     expect(failures).toEqual([]);
     events.onEvent(event(3, {}, 60));
-    expect(failures).toEqual([new Error('the webhook is too slow for this watch')]);
+    expect(failures).toEqual([new Error('the conversion webhook is too slow for this watch')]);
     await view.answer();
     expect(delivered).toEqual([]);
   });
 
-  test('are forgotten when the watch is over', async () => {
+  test('are dropped when the watch ends', async () => {
     const { view, events, delivered, failures } = setUp();
     events.onEvent(event(1));
     events.end();

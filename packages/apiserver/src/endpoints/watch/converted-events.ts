@@ -1,28 +1,29 @@
 import type { CacheEntry, CacheEvent } from '@multiplane/storage';
-import type { ObjectView } from '../registry/object-view.ts';
+import type { ObjectView } from '../../registry/store/object-view.ts';
 
 export interface ConvertedEventsOptions {
-  /** Bytes of objects that may wait for the webhook before the watch is cut off. */
+  /** Bytes of events that may wait for the webhook before the watch ends. */
   readonly maxWaitingBytes: number;
-  /** The selection looks at objects: what an object was counts, too. */
+  /** The selection reads objects, so the previous object of an event must be converted, too. */
   readonly selectsObjects: boolean;
 }
 
 export interface ConvertedEventsModules {
   readonly view: ObjectView;
-  /** Takes events in order, their objects readable. */
+  /** Receives events in order, with their objects prepared in the view. */
   readonly deliver: (event: CacheEvent) => void;
-  /** The webhook failed, or is too slow for what happens: the watch ends. */
+  /** The webhook failed, or is slower than the events arrive; the watch ends. */
   readonly fail: (error: unknown) => void;
-  /** Everything up to here was dispatched by the cache. */
+  /** The revision up to which the cache has dispatched events. */
   readonly currentRevision: () => number;
 }
 
 /**
- * Events of a watch whose objects a webhook must convert before anybody can tell what they mean.
+ * Converts the objects of a watch's events by a webhook before they are delivered.
  *
- * They wait in order while the webhook is asked; what gathers meanwhile goes into the next call together. Many watches of
- * one version share their calls. What needs no conversion and stands behind nothing that does goes through at once. Nothing waits for the webhook but this watch, and it waits in bounded memory.
+ * Events wait in order while a call is in flight; those that arrive meanwhile share the next call. Watches of the same version
+ * share calls (see ObjectConversions). An event that needs no conversion is delivered immediately unless others wait. Only
+ * this watch waits for the webhook, in bounded memory.
  */
 export class ConvertedEvents {
   readonly #options: ConvertedEventsOptions;
@@ -38,7 +39,7 @@ export class ConvertedEvents {
     this.#modules = modules;
   }
 
-  /** What a bookmark may say: everything up to here was delivered. */
+  /** The revision up to which all events were delivered; for bookmarks. */
   get revision(): number {
     return this.#running ? this.#delivered : this.#modules.currentRevision();
   }
@@ -57,7 +58,7 @@ export class ConvertedEvents {
     const bytes = sizeOf(event);
     if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > this.#options.maxWaitingBytes) {
       this.end();
-      this.#modules.fail(new Error('the webhook is too slow for this watch'));
+      this.#modules.fail(new Error('the conversion webhook is too slow for this watch'));
       return;
     }
     this.#waiting.push(event);
@@ -92,7 +93,7 @@ export class ConvertedEvents {
     }
   }
 
-  /** What is needed of an event: the object as it is; as it was where it went, or where the selection may tell that it went. */
+  /** The entries of an event that must be converted: the current one; the previous one for deletions and for selections. */
   #entriesOf({ current, previous }: CacheEvent): CacheEntry[] {
     if (current === undefined) return previous === undefined ? [] : [previous];
     return previous === undefined || !this.#options.selectsObjects ? [current] : [previous, current];

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { KubeObject } from '@multiplane/apimachinery';
 import { eventually } from '@multiplane/testing';
-import { Pipeline, type PipelineOptions, type TestExchange, framesOf, settle } from '../pipeline-fixture.ts';
+import { Pipeline, type PipelineOptions, type TestExchange, framesOf, settle } from '../../../test/pipeline.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
 const mergePatch = { 'content-type': 'application/merge-patch+json' };
@@ -15,13 +15,13 @@ afterEach(async () => {
   await pipeline?.close();
 });
 
-const told = (exchange: TestExchange): string[] =>
+const eventsOf = (exchange: TestExchange): string[] =>
   framesOf(exchange).map(({ type, object }) => `${type} ${object.metadata?.name ?? ''}`);
 const label = (on: Pipeline, name: string, value: string): Promise<unknown> =>
   on.must(200, 'PATCH', `${maps}/${name}`, { metadata: { labels: { on: value } } }, mergePatch);
 
-describe('the start', () => {
-  test('shows the present first, then what changes, without a gap', async () => {
+describe('start', () => {
+  test('sends the initial list, then all changes without a gap', async () => {
     const on = await open();
     await on.must(201, 'POST', maps, { metadata: { name: 'b' } });
     await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
@@ -32,10 +32,10 @@ describe('the start', () => {
     await on.must(201, 'POST', maps, { metadata: { name: 'c' } });
     exchange.resume();
     await settle();
-    expect(told(exchange)).toEqual(['ADDED a', 'ADDED b', 'ADDED c']);
+    expect(eventsOf(exchange)).toEqual(['ADDED a', 'ADDED b', 'ADDED c']);
   });
 
-  test('ends the present with a bookmark for those who asked', async () => {
+  test('ends the initial list with a bookmark if requested', async () => {
     const on = await open();
     await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
     const { exchange } = on.start(
@@ -54,7 +54,7 @@ describe('the start', () => {
     });
   });
 
-  test('after a version that is forgotten is an error inside the stream', async () => {
+  test('sends an ERROR event for a compacted resourceVersion', async () => {
     const on = await open();
     const { revision } = on.cache;
     for (const name of ['a', 'b', 'c']) await on.must(201, 'POST', maps, { metadata: { name } });
@@ -76,7 +76,7 @@ describe('the start', () => {
     ]);
   });
 
-  test('after a version that is still to come says nothing until then', async () => {
+  test('sends nothing before a future resourceVersion is reached', async () => {
     const on = await open();
     const ahead = on.cache.revision + 1;
     const { exchange } = on.start('GET', `${maps}?watch=1&resourceVersion=${ahead}`);
@@ -84,10 +84,10 @@ describe('the start', () => {
     await on.must(201, 'POST', maps, { metadata: { name: 'at' } });
     await on.must(201, 'POST', maps, { metadata: { name: 'after' } });
     await settle();
-    expect(told(exchange)).toEqual(['ADDED after']);
+    expect(eventsOf(exchange)).toEqual(['ADDED after']);
   });
 
-  test('options that contradict each other are answered plainly', async () => {
+  test('rejects contradictory options with an error response', async () => {
     const on = await open();
     expect((await on.ask('GET', `${maps}?watch=1&resourceVersionMatch=Exact&resourceVersion=5`)).status).toBe(422);
     expect((await on.ask('GET', `${maps}?watch=1&resourceVersion=x`)).status).toBe(500);
@@ -96,7 +96,7 @@ describe('the start', () => {
 });
 
 describe('events', () => {
-  test('of a selection: what enters is added, what leaves is shown as it was', async () => {
+  test('of a selection: ADDED when an object starts to match, DELETED with its last matching state', async () => {
     const on = await open();
     const { exchange } = on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}&labelSelector=on%3Dyes`);
     await settle();
@@ -107,14 +107,14 @@ describe('events', () => {
     await on.must(200, 'DELETE', `${maps}/a`);
     await settle();
     const frames = framesOf(exchange);
-    expect(told(exchange)).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a']);
+    expect(eventsOf(exchange)).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a']);
     expect(frames[2]?.object).toMatchObject({ metadata: { labels: { on: 'yes' } }, data: { n: '2' } });
     expect(Number(frames[2]?.object.metadata.resourceVersion)).toBeGreaterThan(
       Number(frames[1]?.object.metadata.resourceVersion),
     );
   });
 
-  test('of one object come to those who watch it by name, and not to others', async () => {
+  test('of an object are sent to watches by its name only', async () => {
     const on = await open();
     const a = on.start('GET', `${maps}?watch=1&fieldSelector=metadata.name%3Da`);
     const b = on.start(
@@ -124,36 +124,36 @@ describe('events', () => {
     await settle();
     for (const name of ['a', 'b', 'ab']) await on.must(201, 'POST', maps, { metadata: { name } });
     await settle();
-    expect(told(a.exchange)).toEqual(['ADDED a']);
-    expect(told(b.exchange)).toEqual(['ADDED b']);
+    expect(eventsOf(a.exchange)).toEqual(['ADDED a']);
+    expect(eventsOf(b.exchange)).toEqual(['ADDED b']);
   });
 
-  test('of an object watched by name are told as all that is said of it selects them', async () => {
+  test('of a watch by name respect its other selectors', async () => {
     const on = await open();
     const watch = (selectors: string): TestExchange => on.start('GET', `${maps}?watch=1&${selectors}`).exchange;
     const labelled = watch('fieldSelector=metadata.name%3Da&labelSelector=on%3Dyes');
-    const elsewhere = watch('fieldSelector=metadata.name%3Da%2Cmetadata.namespace%3Dkube-system');
+    const otherNamespace = watch('fieldSelector=metadata.name%3Da%2Cmetadata.namespace%3Dkube-system');
     const never = watch('fieldSelector=metadata.name%3Da%2Cmetadata.name%21%3Da');
-    const nobody = watch('fieldSelector=metadata.name%3Da%2Cmetadata.name%3Db');
+    const contradictory = watch('fieldSelector=metadata.name%3Da%2Cmetadata.name%3Db');
     await settle();
     await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
     await label(on, 'a', 'yes');
     await label(on, 'a', 'no');
     await settle();
-    expect(told(labelled)).toEqual(['ADDED a', 'DELETED a']);
-    for (const silent of [elsewhere, never, nobody]) expect(told(silent)).toEqual([]);
+    expect(eventsOf(labelled)).toEqual(['ADDED a', 'DELETED a']);
+    for (const silent of [otherNamespace, never, contradictory]) expect(eventsOf(silent)).toEqual([]);
   });
 
-  test('come by the deprecated path of one object as well', async () => {
+  test('are sent for the deprecated path of a single object', async () => {
     const on = await open();
     const { exchange } = on.start('GET', '/api/v1/watch/namespaces/default/configmaps/a');
     await settle();
     for (const name of ['a', 'b']) await on.must(201, 'POST', maps, { metadata: { name } });
     await settle();
-    expect(told(exchange)).toEqual(['ADDED a']);
+    expect(eventsOf(exchange)).toEqual(['ADDED a']);
   });
 
-  test('of one moment are one write, and the same bytes for all who watch', async () => {
+  test('of one tick are sent in one write, with bytes shared by all watches', async () => {
     const on = await open();
     const watches = [0, 1, 2].map(
       () => on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}`).exchange,
@@ -167,7 +167,7 @@ describe('events', () => {
     }
   });
 
-  test('as tables name their columns once, as metadata show nothing else', async () => {
+  test('contain column definitions once as tables, and only metadata as PartialObjectMetadata', async () => {
     const on = await open();
     await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
     const table = on.start('GET', `${maps}?watch=1`, undefined, {
@@ -194,7 +194,7 @@ describe('events', () => {
     ]);
   });
 
-  test('in another version than the stored one are converted', async () => {
+  test('are converted to versions other than the stored one', async () => {
     const on = await open();
     const event = {
       metadata: { name: 'e' },
@@ -222,7 +222,7 @@ describe('events', () => {
 });
 
 describe('time', () => {
-  test('brings a bookmark about every minute, with everything up to it sent', async () => {
+  test('sends a bookmark every minute', async () => {
     const on = await open();
     const { exchange } = on.start(
       'GET',
@@ -242,7 +242,7 @@ describe('time', () => {
     expect(silent.exchange.chunks).toEqual([]);
   });
 
-  test('ends the watch properly after timeoutSeconds', async () => {
+  test('ends the response after timeoutSeconds', async () => {
     const on = await open();
     const { exchange, done } = on.start('GET', `${maps}?watch=1&timeoutSeconds=5`);
     await settle();
@@ -254,7 +254,7 @@ describe('time', () => {
     expect(on.hub.size).toBe(0);
   });
 
-  test('needs no timer where nobody watches', async () => {
+  test('runs no timer without watches', async () => {
     const on = await open();
     const idle = on.clock.timers;
     const { exchange, done } = on.start('GET', `${maps}?watch=1`);
@@ -266,8 +266,8 @@ describe('time', () => {
   });
 });
 
-describe('the end', () => {
-  test('a client that does not read is cut off when too much waits for it; the others go on', async () => {
+describe('end', () => {
+  test('a client that does not read is disconnected above its limit; other watches continue', async () => {
     const on = await open();
     const slow = on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}`);
     const quick = on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}`);
@@ -280,11 +280,11 @@ describe('the end', () => {
     }
     await slow.done;
     expect(slow.exchange.destroyed).toBe(true);
-    expect(told(quick.exchange)).toHaveLength(6);
+    expect(eventsOf(quick.exchange)).toHaveLength(6);
     expect(on.hub.size).toBe(1);
   });
 
-  test('clients that do not read are cut off when too much waits for all of them, who took nothing for longest first', async () => {
+  test('clients that do not read are disconnected above the limit of all watches, the longest blocked first', async () => {
     const on = await open({ maxUnreadBytes: 750_000 });
     const url = `${maps}?watch=1&resourceVersion=${on.cache.revision}`;
     const [never, slowly, late, quick] = [0, 1, 2, 3].map(() => on.start('GET', url));
@@ -300,7 +300,7 @@ describe('the end', () => {
     await change();
     never.exchange.stall = true;
     await change();
-    // It takes what waits, and falls behind again.
+    // The client reads all queued frames, then stops reading again.
     slowly.exchange.resume();
     slowly.exchange.stall = true;
     await change();
@@ -314,14 +314,14 @@ describe('the end', () => {
     await change();
     await slowly.done;
     expect(gone()).toEqual([true, true, false, false]);
-    expect(told(quick.exchange)).toHaveLength(made);
+    expect(eventsOf(quick.exchange)).toHaveLength(made);
     late.exchange.resume();
     await settle();
-    expect(told(late.exchange)).toHaveLength(made);
+    expect(eventsOf(late.exchange)).toHaveLength(made);
     expect([on.hub.unread.total, on.hub.size]).toEqual([0, 2]);
   });
 
-  test('a client that does not read the state is cut off with the others, and after a minute', async () => {
+  test('a client that does not read the initial list is disconnected above the limit, or after a minute', async () => {
     const on = await open({ maxUnreadBytes: 500_000 });
     for (const name of ['a', 'b', 'c'])
       await on.must(201, 'POST', maps, { metadata: { name }, data: { big: 'x'.repeat(150_000) } });
@@ -345,7 +345,7 @@ describe('the end', () => {
     expect(on.hub.unread.total).toBe(0);
   });
 
-  test('a watch that ends before its client took all waits for it, for a minute', async () => {
+  test('an ended watch waits up to a minute for its client to read', async () => {
     const on = await open();
     const url = `${maps}?watch=1&timeoutSeconds=5&resourceVersion=${on.cache.revision}`;
     const [never, late] = [on.start('GET', url), on.start('GET', url)];
@@ -362,7 +362,7 @@ describe('the end', () => {
     expect([never, late].map(({ exchange }) => exchange.ended)).toEqual([false, false]);
     late.exchange.resume();
     await late.done;
-    expect(told(late.exchange)).toEqual(['ADDED a', 'ADDED b']);
+    expect(eventsOf(late.exchange)).toEqual(['ADDED a', 'ADDED b']);
     expect([late.exchange.ended, late.exchange.destroyed]).toEqual([true, false]);
     await on.clock.advance(61_000);
     await never.done;
@@ -370,19 +370,19 @@ describe('the end', () => {
     expect([on.hub.unread.total, on.hub.size]).toEqual([0, 0]);
   });
 
-  test('the server stops: what waits is sent, then the stream ends properly', async () => {
+  test('when the server stops, queued events are sent before the response ends', async () => {
     const on = await open();
     const { exchange, done } = on.start('GET', `${maps}?watch=1`);
     await settle();
     await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
     on.stop();
     await done;
-    expect(told(exchange)).toEqual(['ADDED a']);
+    expect(eventsOf(exchange)).toEqual(['ADDED a']);
     expect(exchange.ended).toBe(true);
     expect(exchange.destroyed).toBe(false);
   });
 
-  test('the definition changes: its watches end, those of others stay', async () => {
+  test('when a definition changes, only its watches end', async () => {
     const on = await open();
     const definition = (plural: string): KubeObject => ({
       apiVersion: 'apiextensions.k8s.io/v1',

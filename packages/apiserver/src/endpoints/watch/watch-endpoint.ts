@@ -8,19 +8,16 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { type Clock, slicesOfTurns } from '@multiplane/component-base';
+import { type Clock, timeSlices } from '@multiplane/component-base';
+import type { Exchange, Negotiated, RequestContext, PendingResponse } from '@multiplane/generic-server';
 import { type CacheEntry, CompactedError, type WatchCache, isStorageError } from '@multiplane/storage';
-import type { Exchange } from '../exchange.ts';
-import type { RequestContext } from '../request-context.ts';
-import type { ObjectReader } from '../registry/object-reader.ts';
-import { storageStatus } from '../registry/storage-status.ts';
-import type { ObjectView } from '../registry/object-view.ts';
-import { requireContent, waitForRevision } from '../registry/store-access.ts';
-import type { UnreadAnswer } from '../unread-bytes.ts';
+import type { ObjectReader } from '../../registry/store/object-reader.ts';
+import { storageStatus } from '../../registry/store/storage-status.ts';
+import type { ObjectView } from '../../registry/store/object-view.ts';
+import { requireLoadedCache, waitForRevision } from '../../registry/store/cache-freshness.ts';
 import { ConvertedEvents } from './converted-events.ts';
-import type { Negotiated } from './negotiation.ts';
-import type { ScanScope } from './scan-scope.ts';
-import { includeObjectOf } from './table-writer.ts';
+import type { ScanScope } from '../../registry/store/scan-scope.ts';
+import { includeObjectOf } from '../response/table-writer.ts';
 import { WatchFrames, errorFrame } from './watch-frames.ts';
 import type { WatchHub } from './watch-hub.ts';
 import { maxUnreadMs, WatchStream } from './watch-stream.ts';
@@ -30,7 +27,7 @@ export interface WatchModules {
   readonly reader: ObjectReader;
   readonly hub: WatchHub;
   readonly clock: Clock;
-  /** A number from 0 to 1: spreads the ends of watches that name none. */
+  /** A number from 0 to 1, which spreads the timeouts of watches that set none. */
   readonly random: () => number;
 }
 
@@ -41,42 +38,43 @@ export interface WatchRequest {
   readonly negotiated: Negotiated;
   readonly options: ListOptions;
   readonly scope: ScanScope;
-  /** What must be converted before it can be read, and how; undefined: nothing. */
+  /** Converts objects before they are read; undefined: no webhook converts this kind. */
   readonly view?: ObjectView | undefined;
-  /** Calls back when the definition no longer serves the resource; undefined: that never happens. */
-  readonly whenReplaced?: ((gone: () => void) => (() => void) | undefined) | undefined;
+  /** Registers a callback for when the definition no longer serves the resource; undefined: that never happens. */
+  readonly whenReplaced?: ((onReplaced: () => void) => (() => void) | undefined) | undefined;
 }
 
-/** Bytes that may wait for one client. */
+/** Bytes that may be queued for one client. */
 const maxQueuedBytes = 1024 * 1024;
-/** Bytes of objects that may wait for a conversion webhook. */
+/** Bytes of events that may wait for a conversion webhook. */
 const maxUnconvertedBytes = 8 * 1024 * 1024;
 const bookmarkEveryMs = 60_000;
-/** Watches without a timeout end after 30 to 60 minutes (K3.4), so that clients spread anew over the servers. */
+/** Watches without a timeout end after 30 to 60 minutes, as in Kubernetes, so that clients rebalance over the servers. */
 const minTimeoutSeconds = 1800;
 const initialBatch = 200;
-/** A few large objects are written before they gather, a few slow ones let others have their turn. */
+/** Bytes of initial events that are collected before they are written. */
 const initialChunkBytes = 256 * 1024;
 
 /**
- * A watch, from its start to its end (K3.4, K3.5).
+ * Serves a watch:
  *
- *  1. Options that are wrong are answered plainly; everything found out later is an ERROR line in a 200 stream.
- *  2. With initial events: the objects of a snapshot as ADDED lines, in key order, as fast as the client reads; then the
- *     bookmark that says so.
- *  3. A subscription that starts after the snapshot's revision, or after the revision the client named. Nothing is lost
- *     between the two: the cache keeps a window of events.
- *  4. Until the client goes, its time is over, the definition retires, the cache starts over or the server stops.
+ *  1. Invalid options are an error response; later errors are an ERROR event in a stream with status 200.
+ *  2. With initial events: the objects of a snapshot as ADDED events, in key order, as fast as the client reads, then the
+ *     bookmark that marks their end.
+ *  3. A subscription to the cache, which starts after the snapshot's revision or the client's `resourceVersion`. No event
+ *     in between is lost, because the cache keeps a window of past events.
+ *  4. The watch ends when the client disconnects, the timeout expires, the definition changes, the cache is reloaded or the
+ *     server stops.
  */
 export async function watchObjects(modules: WatchModules, request: WatchRequest): Promise<void> {
   const { cache, clock } = modules;
   const { context, definition, negotiated, options } = request;
   const { exchange } = context;
   const revision = startRevision(options);
-  requireContent(cache);
+  requireLoadedCache(cache);
 
   exchange.setHeader('content-type', negotiated.mediaType);
-  // What is no line of text has no place in the frames of a WebSocket.
+  // WebSocket frames carry lines of JSON only.
   if (negotiated.encoding === 'json') exchange.upgradeToWebSocket?.();
   exchange.start(200);
 
@@ -152,7 +150,7 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
   }
 }
 
-/** Puts the conversion of objects before a watch that needs it. */
+/** Converts the objects of events before the stream, for kinds with a conversion webhook. */
 function convertedEvents(
   { view, scope, negotiated }: WatchRequest,
   stream: WatchStream,
@@ -173,7 +171,7 @@ function convertedEvents(
   );
 }
 
-/** The revision that the client named, 0 for none. Not a number: an untyped 500, as upstream. */
+/** The revision in `resourceVersion`, 0 if absent. Throws an untyped 500, as Kubernetes does, if it is not a number. */
 function startRevision(options: ListOptions): number {
   try {
     return parseResourceVersion(options.resourceVersion);
@@ -188,7 +186,7 @@ function timeoutMs({ random }: WatchModules, options: ListOptions): number {
   return (seconds > 0 ? seconds : minTimeoutSeconds * (1 + random())) * 1000;
 }
 
-/** Sends the state and returns its revision: the watch goes on after it. */
+/** Sends the objects of a snapshot and returns its revision, after which the watch continues. */
 async function sendInitialEvents(
   modules: WatchModules,
   request: WatchRequest,
@@ -202,16 +200,16 @@ async function sendInitialEvents(
   else if (revision > 0) await waitForRevision(cache, revision);
   const snapshot = scope.snapshot(cache);
   let from: string | undefined;
-  const slices = slicesOfTurns();
+  const slices = timeSlices();
   let lines: Buffer[] = [];
   let bytes = 0;
   const flush = async (): Promise<void> => {
     const chunk = lines.length === 1 ? lines[0] : lines.length > 1 ? Buffer.concat(lines, bytes) : undefined;
-    // Before it waits: a client that does not read holds one copy, not two.
+    // Cleared before waiting, so that a client that does not read occupies one copy, not two.
     lines = [];
     bytes = 0;
-    if (chunk !== undefined && !exchange.write(chunk)) await untilRead(chunk.length, modules, exchange);
-    if (slices.over) await slices.next();
+    if (chunk !== undefined && !exchange.write(chunk)) await waitUntilRead(chunk.length, modules, exchange);
+    if (slices.isExceeded) await slices.yield();
     exchange.signal.throwIfAborted();
   };
   for (;;) {
@@ -223,7 +221,7 @@ async function sendInitialEvents(
         const frame = frames.initial(entry);
         lines.push(frame);
         bytes += frame.length;
-        if (bytes > initialChunkBytes || slices.over) await flush();
+        if (bytes > initialChunkBytes || slices.isExceeded) await flush();
       }
     } finally {
       request.view?.release(entries);
@@ -236,12 +234,15 @@ async function sendInitialEvents(
   return snapshot.revision;
 }
 
-/** Waits until the client has taken what was written: as long as it does not, the state that it is told is kept in memory. */
-async function untilRead(bytes: number, { hub, clock }: WatchModules, exchange: Exchange): Promise<void> {
-  const answer: UnreadAnswer = { unread: undefined, cutOff: () => exchange.destroy() };
-  const timer = clock.after(maxUnreadMs, () => answer.cutOff());
+/**
+ * Waits until the socket has drained. The bytes count towards the limit of all watches, and a client that does not read them
+ * in time is disconnected, because its snapshot is in memory.
+ */
+async function waitUntilRead(bytes: number, { hub, clock }: WatchModules, exchange: Exchange): Promise<void> {
+  const answer: PendingResponse = { pending: undefined, terminate: () => exchange.destroy() };
+  const timer = clock.after(maxUnreadMs, () => answer.terminate());
   const drained = exchange.drained();
-  hub.unread.hold(answer, bytes);
+  hub.unread.add(answer, bytes);
   try {
     await drained;
   } finally {
@@ -250,7 +251,7 @@ async function untilRead(bytes: number, { hub, clock }: WatchModules, exchange: 
   }
 }
 
-/** What a client is told inside the stream; undefined for a failure that is nobody's business. */
+/** The Status of an ERROR event; undefined for an internal error, which is not sent to the client. */
 function watchStatus(error: unknown, revision: number): StatusError | undefined {
   if (isStorageError(error, 'Compacted')) {
     const oldest = error instanceof CompactedError ? error.oldest : 0;

@@ -8,16 +8,17 @@ import {
   encodeJson,
 } from '@multiplane/apimachinery';
 import { type ResourceDefinition, encodeProtobufObject } from '@multiplane/apis';
+import type { Encoding, Transform } from '@multiplane/generic-server';
 import type { CacheEntry, CacheEvent } from '@multiplane/storage';
-import { encodeForWire, spliced } from '../registry/object-codec.ts';
-import type { ObjectSource } from '../registry/object-reader.ts';
-import type { Encoding, Transform } from './negotiation.ts';
-import { protobufObject, protobufWatchFrame } from './protobuf-answer.ts';
-import { columnDefinitions, partialObject, tableOfOne } from './table-writer.ts';
+import { encodeForWire } from '../../registry/codec/object-codec.ts';
+import { spliced } from '../../registry/codec/stored-layout.ts';
+import type { ObjectSource } from '../../registry/store/object-source.ts';
+import { protobufObject, protobufWatchFrame } from '../response/protobuf-response.ts';
+import { columnDefinitions, partialObject, tableOfOne } from '../response/table-writer.ts';
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-/** Marks the bookmark after the initial events (K3.4). */
+/** The annotation of the bookmark after the initial events. */
 const initialEventsEnd = 'k8s.io/initial-events-end';
 
 export interface WatchFramesOptions {
@@ -28,9 +29,8 @@ export interface WatchFramesOptions {
 }
 
 /**
- * The frames of one watch: lines of JSON, or messages of protobuf behind their length. A frame for an event of the cache
- * is made once for all watchers that get the same bytes; it waits in the event's memo under a key that names all that
- * decides over it.
+ * Encodes the events of a watch: lines of JSON, or protobuf messages with a length prefix. A frame is encoded once for all
+ * watches that receive the same bytes; it is kept in the event's memo, under a key of everything that determines the bytes.
  */
 export class WatchFrames {
   readonly #definition: ResourceDefinition;
@@ -40,7 +40,7 @@ export class WatchFrames {
   readonly #reader: ObjectSource;
   readonly #now: () => Date;
   readonly #memoKeys: Readonly<Record<WatchEventType, string>>;
-  /** Tables name their columns in the first line only. */
+  /** Tables contain column definitions in the first event only. */
   #columnsSent = false;
 
   constructor(options: WatchFramesOptions, modules: { readonly reader: ObjectSource; readonly now: () => Date }) {
@@ -53,13 +53,13 @@ export class WatchFrames {
     const { transform } = options;
     const form = transform === undefined ? '' : `${transform.kind}/${transform.version}/${options.include}`;
     const { definition } = options;
-    // A definition that has changed shows the same event differently: its watches end, and new ones may begin before it.
+    // A changed definition encodes the same event differently: its watches end, and new ones may start before the event.
     const shape = definition.origin === 'custom' ? `${definition.schema.hash} ${definition.conversion?.key ?? ''}` : '';
     const prefix = `${apiVersionOf(definition)} ${shape} ${options.encoding} ${form} `;
     this.#memoKeys = { ADDED: `${prefix}ADDED`, MODIFIED: `${prefix}MODIFIED`, DELETED: `${prefix}DELETED` };
   }
 
-  /** A change. A removal, also one by leaving the selection, shows the object as it was, with the revision of the change. */
+  /** A change. DELETED, also for an object that no longer matches, contains the previous object with the event's revision. */
   event(type: WatchEventType, event: CacheEvent): Buffer {
     const key = this.#memoKeys[type];
     const shared = this.#needsColumns ? undefined : event.memo.get(key);
@@ -71,7 +71,7 @@ export class WatchFrames {
     return frame;
   }
 
-  /** An object that is there when the watch begins. */
+  /** An initial event. */
   initial(entry: CacheEntry): Buffer {
     return this.#frame('ADDED', entry, entry.revision);
   }
@@ -108,7 +108,7 @@ export class WatchFrames {
     return tableOfOne(this.#definition, object, transform, this.#include, this.#now(), columns);
   }
 
-  /** Tells that everything up to a revision was sent; `initialEnd` for the one after the initial events. */
+  /** A bookmark: all events up to `revision` were sent. `initialEnd`: it ends the initial events. */
   bookmark(revision: number, initialEnd: boolean): Buffer {
     const metadata: KubeObject['metadata'] = {
       resourceVersion: String(revision),
@@ -137,7 +137,7 @@ export class WatchFrames {
   }
 }
 
-/** What ends a watch that cannot go on: never transformed (K1.4). */
+/** The ERROR event that ends a watch; a Status, whatever the transform. */
 export function errorFrame(error: StatusError, encoding: Encoding): Buffer {
   const status = error.toStatus();
   if (encoding === 'protobuf')

@@ -1,43 +1,44 @@
 import type { Clock, Timer } from '@multiplane/component-base';
-import { UnreadBytes } from '../unread-bytes.ts';
+import { OutboundBufferLimiter } from '@multiplane/generic-server';
 
 /** A watch as the hub sees it. */
 export interface HubMember {
-  /** Sends what is queued. */
+  /** Writes the queued frames. */
   flush(): void;
-  /** Called a few times a second: time for a bookmark, or for the end. */
+  /** Called a few times a second: sends bookmarks and checks deadlines. */
   tick(now: number): void;
 }
 
 const maxUnreadBytes = 256 * 1024 * 1024;
 const tickMs = 250;
-/** How long one round of flushing holds the event loop. */
+/** The time slice of one round of flushes. */
 const roundMs = 10;
 
 /**
- * What all watches of a server share, so that none needs a timer of its own.
+ * State that all watches of a server share.
  *
- * Flushing: an event marks every watch that it concerns; once per turn of the event loop all marked watches write what
- * they have, each in one write. So a burst of events is one write per watch, and a single event to thousands of watches
- * is handed out in rounds of 10 ms between which requests are served.
- * Time: one ticking timer, which runs only while there are watches.
- * Memory: {@link UnreadBytes}, for what clients leave unread. Who is cut off goes on from the last line it read.
+ *  - Flushing: an event marks the watches that send it. Once per event-loop tick all marked watches write their queued
+ *    frames, each in one write. So a burst of events is one write per watch, and one event to thousands of watches is
+ *    written in rounds of 10 ms, between which other requests are served.
+ *  - Time: a single periodic timer, which runs only while there are watches.
+ *  - Memory: a limit of the bytes that clients have not read, over all watches. A disconnected client resumes at the last
+ *    event that it read.
  */
 export class WatchHub {
-  readonly unread: UnreadBytes;
+  readonly unread: OutboundBufferLimiter;
   readonly #clock: Clock;
   readonly #members = new Set<HubMember>();
   #dirty: HubMember[] = [];
-  /** Next of them to flush; more may be added behind while a round goes on. */
+  /** Index of the next watch to flush; others may be appended during a round. */
   #cursor = 0;
   #armed = false;
   #timer: Timer | undefined;
 
   constructor(
-    options: { /** Of all watches together. */ readonly maxUnreadBytes?: number | undefined },
+    options: { /** Over all watches. */ readonly maxUnreadBytes?: number | undefined },
     modules: { readonly clock: Clock },
   ) {
-    this.unread = new UnreadBytes({ max: options.maxUnreadBytes ?? maxUnreadBytes });
+    this.unread = new OutboundBufferLimiter({ max: options.maxUnreadBytes ?? maxUnreadBytes });
     this.#clock = modules.clock;
   }
 
@@ -59,7 +60,7 @@ export class WatchHub {
     }
   }
 
-  /** Calls {@link HubMember.flush} soon; a member marks itself once until then. */
+  /** Schedules {@link HubMember.flush}; a member marks itself once until it is flushed. */
   mark(member: HubMember): void {
     this.#dirty.push(member);
     if (this.#armed) return;
@@ -71,7 +72,7 @@ export class WatchHub {
     const end = performance.now() + roundMs;
     while (this.#cursor < this.#dirty.length) {
       (this.#dirty[this.#cursor++] as HubMember).flush();
-      // Looking at the clock costs as much as a small write.
+      // Reading the clock costs as much as a small write.
       if ((this.#cursor & 31) === 0 && performance.now() > end) break;
     }
     if (this.#cursor < this.#dirty.length) {

@@ -1,18 +1,17 @@
+import type { Exchange, PendingBytes, PendingResponse } from '@multiplane/generic-server';
 import type { CacheEvent } from '@multiplane/storage';
-import type { Exchange } from '../exchange.ts';
-import type { Unread, UnreadAnswer } from '../unread-bytes.ts';
-import type { Selection } from './selection.ts';
+import type { Selection } from '../../registry/store/selection.ts';
 import type { HubMember, WatchHub } from './watch-hub.ts';
 import type { WatchFrames } from './watch-frames.ts';
 
 export interface WatchStreamOptions {
-  /** Bytes that may wait for the client before it is cut off. */
+  /** Bytes that may be queued before the client is disconnected. */
   readonly maxQueuedBytes: number;
-  /** Undefined: the client wants no bookmarks. */
+  /** Undefined: no bookmarks. */
   readonly bookmarkEveryMs: number | undefined;
-  /** When the watch ends by itself. */
+  /** The time of the timeout. */
   readonly deadline: number;
-  /** Events up to here are known to the client or not wanted. */
+  /** Events up to this revision are not sent. */
   readonly after: number;
   readonly startedAt: number;
 }
@@ -22,37 +21,37 @@ export interface WatchStreamModules {
   readonly frames: WatchFrames;
   readonly selection: Selection | undefined;
   readonly hub: WatchHub;
-  /** Everything up to here was dispatched. */
+  /** The revision up to which the cache has dispatched events. */
   readonly currentRevision: () => number;
 }
 
-/** So long a client may leave unread what is in memory for nobody else. */
+/** How long a client may leave frames unread that are in memory only for this client. */
 export const maxUnreadMs = 60_000;
-/** A last bookmark comes this long before the watch ends by itself (K3.5). */
+/** A last bookmark is sent this long before the timeout, as in Kubernetes. */
 const lastBookmarkMs = 2000;
 
 /**
- * One running watch: turns events of the cache into lines and hands them to the client.
+ * A running watch: encodes events of the cache and sends them to the client.
  *
- * Lines are queued and written once per turn of the event loop (see {@link WatchHub}). When the socket is full, lines
- * wait here, bounded in bytes; a client that stays behind is cut off, never waited for: it comes back with the revision
- * of the last line it read. Frames are shared buffers, so a queue of thousands of watches costs references only.
+ * Frames are queued and written once per event-loop tick (see {@link WatchHub}). While the socket is full, frames stay queued up
+ * to a limit in bytes; a client that exceeds it is disconnected, and resumes with the revision of the last event that it
+ * read. Frames are shared by all watches, so the queues of thousands of watches only hold references.
  */
-export class WatchStream implements HubMember, UnreadAnswer {
+export class WatchStream implements HubMember, PendingResponse {
   readonly #options: WatchStreamOptions;
   readonly #modules: WatchStreamModules;
-  unread: Unread | undefined = undefined;
+  pending: PendingBytes | undefined = undefined;
   #queue: Buffer[] = [];
   #queuedBytes = 0;
   #marked = false;
   #blocked = false;
   #ending = false;
-  /** When a client that does not take the rest is cut off. */
+  /** When a client that does not read the queued frames of an ended watch is disconnected. */
   #cutOffAt: number | undefined;
   #nextBookmark: number;
   #bookmarkAtEnd: boolean;
   #finish: (() => void) | undefined;
-  /** Resolves when the watch is over, however it ended. */
+  /** Resolves when the watch has ended, for any reason. */
   readonly done: Promise<void>;
 
   constructor(options: WatchStreamOptions, modules: WatchStreamModules) {
@@ -71,9 +70,10 @@ export class WatchStream implements HubMember, UnreadAnswer {
     return this.#finish === undefined;
   }
 
-  /** Takes an event on the dispatch path. What it means depends on whether the object was and is selected (K3.5). */
+  /** Receives an event on the dispatch path. Its type depends on whether the object matched the selection before and does now. */
   readonly onEvent = (event: CacheEvent): void => {
-    if (this.#finish === undefined || event.revision <= this.#options.after) return;
+    if (this.#finish === undefined) return;
+    if (event.revision <= this.#options.after && event.isUnordered !== true) return;
     const { selection, frames } = this.#modules;
     const was = event.previous !== undefined && (selection === undefined || selection(event.previous));
     const is = event.current !== undefined && (selection === undefined || selection(event.current));
@@ -81,18 +81,18 @@ export class WatchStream implements HubMember, UnreadAnswer {
     else if (was) this.send(frames.event('DELETED', event));
   };
 
-  /** Queues a line. */
+  /** Queues a frame. */
   send(frame: Buffer): void {
     if (this.#finish === undefined || this.#ending) return;
-    // One line always fits, however large: else an object near the limit could never be watched.
+    // A single frame is always queued: otherwise an object near the limit could not be watched.
     if (this.#queuedBytes > 0 && this.#queuedBytes + frame.length > this.#options.maxQueuedBytes) {
-      this.cutOff();
+      this.terminate();
       return;
     }
     this.#queue.push(frame);
     this.#queuedBytes += frame.length;
     if (this.#blocked) {
-      this.#modules.hub.unread.hold(this, frame.length);
+      this.#modules.hub.unread.add(this, frame.length);
     } else if (!this.#marked) {
       this.#marked = true;
       this.#modules.hub.mark(this);
@@ -112,16 +112,16 @@ export class WatchStream implements HubMember, UnreadAnswer {
       this.#blocked = false;
       hub.unread.release(this);
       if (!this.#marked) this.flush();
-      if (this.#ending) this.#endWhenTaken();
+      if (this.#ending) this.#endWhenDrained();
     });
-    hub.unread.hold(this, chunk.length);
+    hub.unread.add(this, chunk.length);
   }
 
   tick(now: number): void {
     const { deadline, bookmarkEveryMs } = this.#options;
     if (this.#ending) {
       this.#cutOffAt ??= now + maxUnreadMs;
-      if (now >= this.#cutOffAt) this.cutOff();
+      if (now >= this.#cutOffAt) this.terminate();
       return;
     }
     if (now >= deadline) {
@@ -132,13 +132,13 @@ export class WatchStream implements HubMember, UnreadAnswer {
     if (now < this.#nextBookmark && !last) return;
     if (last) this.#bookmarkAtEnd = false;
     this.#nextBookmark = now + (bookmarkEveryMs as number);
-    // Nothing is told behind a full socket: the client would only be further behind.
+    // No bookmark behind a full socket: it would only add to the queue.
     if (!this.#blocked) this.send(this.#modules.frames.bookmark(this.#modules.currentRevision(), false));
   }
 
   /**
-   * Ends the answer properly, after everything that is queued. An answer that has ended can be neither cut off nor counted:
-   * so it has not before the client took it all, or had its time to.
+   * Ends the response after all queued frames. An ended response can be neither disconnected nor counted, so it ends only once
+   * the socket has drained; a client that does not read is disconnected after {@link maxUnreadMs}.
    */
   end(last?: Buffer): void {
     if (this.#finish === undefined || this.#ending) return;
@@ -148,22 +148,22 @@ export class WatchStream implements HubMember, UnreadAnswer {
     }
     this.#ending = true;
     this.flush();
-    this.#endWhenTaken();
+    this.#endWhenDrained();
   }
 
-  #endWhenTaken(): void {
+  #endWhenDrained(): void {
     if (this.#finish === undefined || this.#blocked) return;
     this.#modules.exchange.end();
     this.#close();
   }
 
-  /** The client is gone. */
+  /** The client has disconnected. */
   abandon(): void {
     this.#close();
   }
 
-  /** The client is too far behind. */
-  cutOff(): void {
+  /** Disconnects a client that reads too slowly. */
+  terminate(): void {
     this.#modules.exchange.destroy();
     this.#close();
   }

@@ -1,5 +1,5 @@
 import { type Json, type ObjectMeta, parseJson } from '@multiplane/apimachinery';
-import { itemOffset, revisionOffset } from './object-codec.ts';
+import { itemOffset, revisionOffset } from './stored-layout.ts';
 
 const backslash = 0x5c;
 const quote = 0x22;
@@ -10,7 +10,7 @@ const closeSquare = 0x5d;
 const comma = 0x2c;
 const nearBytes = 32;
 
-/** What selection, garbage collection and deletion need to know of an object, read off the stored bytes. */
+/** The metadata that selection, garbage collection and deletion need, scanned from the stored bytes. */
 export interface ScannedMetadata {
   labels?: Record<string, string>;
   deletionTimestamp?: string;
@@ -21,8 +21,8 @@ export interface ScannedMetadata {
 const wanted = new Set(['labels', 'deletionTimestamp', 'ownerReferences', 'finalizers']);
 
 /**
- * Reads a few fields of metadata without parsing the object: walks the members of `metadata` that follow the uid (see
- * object-codec.ts for the layout) and parses only the wanted ones. Costs about a microsecond.
+ * Reads some fields of metadata without parsing the object: walks the members of `metadata` after the uid (see
+ * stored-layout.ts) and parses only the wanted ones. Takes about a microsecond.
  */
 export function scanMetadata(stored: Buffer): ScannedMetadata {
   const result: ScannedMetadata = {};
@@ -41,7 +41,7 @@ export function scanMetadata(stored: Buffer): ScannedMetadata {
 
 /** Index after the closing quote of the string that begins at `at`. */
 function skipString(bytes: Buffer, at: number): number {
-  // Most strings end before a search has been called.
+  // Most strings are short: a loop ends before the call of a native search would start.
   for (let near = at + 1; near <= at + nearBytes; near++) {
     const code = bytes[near];
     if (code === quote) return near + 1;
@@ -87,20 +87,20 @@ export function metadataEnd(stored: Buffer): number {
 
 const metadataMember = '"metadata":';
 
-/** All of `metadata`, without parsing the rest. */
+/** Parses `metadata` and nothing else. */
 export function parseMetadata(stored: Buffer): ObjectMeta {
   return parseJson(
     stored.subarray(itemOffset(stored) + metadataMember.length, metadataEnd(stored)),
   ) as unknown as ObjectMeta;
 }
 
-/** The bytes of a member beside metadata (`spec`, `status`); undefined when the object has none of that name. */
+/** The bytes of a top-level member other than metadata (`spec`, `status`); undefined if the object has none. */
 export function topLevelMember(stored: Buffer, name: string): Buffer | undefined {
   for (const [key, bytes] of topLevelMembers(stored)) if (key === name) return bytes;
   return undefined;
 }
 
-/** The members beside kind, apiVersion and metadata with their bytes, in one walk. */
+/** The top-level members after kind, apiVersion and metadata, with their bytes. */
 export function* topLevelMembers(stored: Buffer): Generator<readonly [string, Buffer]> {
   let at = metadataEnd(stored);
   while (stored[at] === comma) {

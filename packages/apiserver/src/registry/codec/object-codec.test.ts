@@ -1,17 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { atOnce, type KubeObject } from '@multiplane/apimachinery';
+import { runToCompletion, type KubeObject } from '@multiplane/apimachinery';
 import { metadataEnd, parseMetadata, scanMetadata, topLevelMember, topLevelMembers } from './metadata-scanner.ts';
-import {
-  encodeForStorage,
-  encodeForWire,
-  encodeInSteps,
-  encodeWithoutExcess,
-  identityOf,
-  itemOffset,
-  pushListItem,
-  spliced,
-  withRevision,
-} from './object-codec.ts';
+import { encodeForStorage, encodeForWire, encodeIncrementally, encodeWithoutExcess } from './object-codec.ts';
+import { identityOf, itemOffset, spliced, withRevision } from './stored-layout.ts';
+import { pushListItem } from './list-item.ts';
 
 const object = (metadata: Partial<KubeObject['metadata']>, rest: Record<string, unknown> = {}): KubeObject => ({
   metadata: { name: 'n', uid: 'u-1', creationTimestamp: '2026-01-02T03:04:05Z', ...metadata },
@@ -21,7 +13,7 @@ const object = (metadata: Partial<KubeObject['metadata']>, rest: Record<string, 
 });
 
 describe('stored bytes', () => {
-  test('begin with kind and apiVersion, have metadata in the order of the wire and carry no revision', () => {
+  test('start with kind and apiVersion, have metadata in wire order and no resourceVersion', () => {
     const bytes = encodeForStorage(
       object(
         { resourceVersion: '7', labels: { b: '2', a: '1' }, namespace: 'ns', generation: 3, generateName: 'g-' },
@@ -34,7 +26,7 @@ describe('stored bytes', () => {
     );
   });
 
-  test('get their revision without being parsed', () => {
+  test('get their resourceVersion inserted without parsing', () => {
     const bytes = encodeForStorage(object({ namespace: 'ns' }, { spec: {} }));
     const shown = JSON.parse(withRevision(bytes, 42).toString()) as KubeObject;
     expect(shown).toEqual({ ...object({ namespace: 'ns', resourceVersion: '42' }), spec: {} });
@@ -43,7 +35,7 @@ describe('stored bytes', () => {
     );
   });
 
-  test('a name that looks like the marks does not lead astray', () => {
+  test('names that look like the searched marks are no problem', () => {
     const name = 'x","uid":"fake","y';
     const bytes = encodeForStorage(object({ name, annotations: { '"uid":"': '"apiVersion":"' } }));
     const shown = JSON.parse(withRevision(bytes, 9).toString()) as KubeObject;
@@ -57,34 +49,36 @@ describe('stored bytes', () => {
     expect(topLevelMember(encodeForStorage(object({}, { spec })), 'spec')?.toString()).toBe(source);
   });
 
-  test('an object without uid or creation time cannot be stored', () => {
+  test('require uid and creationTimestamp', () => {
     expect(() => encodeForStorage({ apiVersion: 'v1', kind: 'Thing', metadata: { name: 'n' } })).toThrow(TypeError);
   });
 
-  test('an object over the limit is refused as the store would', () => {
+  test('are limited in size', () => {
     expect(() => encodeForStorage(object({}, { data: 'x'.repeat(200) }), 100)).toThrow(
       'etcdserver: request is too large',
     );
   });
 
-  test('are made in steps to the same end, with or without managedFields that are too large', () => {
+  test('are equal when encoded in time slices, also if managedFields are dropped', () => {
     const managedFields = [{ manager: 'm', fieldsV1: { 'f:data': { 'f:a': {} } } }];
     const whole = (): KubeObject => object({ labels: { b: '2', a: '1' }, managedFields }, { data: { a: 'x' }, b: 1 });
     const bare = encodeForStorage(object({ labels: { b: '2', a: '1' } }, { data: { a: 'x' }, b: 1 }));
-    expect(atOnce(encodeInSteps(whole(), false))).toEqual(encodeWithoutExcess(whole()));
-    expect(atOnce(encodeInSteps(whole(), true))).toEqual(encodeForStorage(whole()));
-    expect(atOnce(encodeInSteps(object({}), true))).toEqual(encodeForStorage(object({})));
+    expect(runToCompletion(encodeIncrementally(whole(), false))).toEqual(encodeWithoutExcess(whole()));
+    expect(runToCompletion(encodeIncrementally(whole(), true))).toEqual(encodeForStorage(whole()));
+    expect(runToCompletion(encodeIncrementally(object({}), true))).toEqual(encodeForStorage(object({})));
     const stored = whole();
-    expect(atOnce(encodeInSteps(stored, false, bare.length))).toEqual(bare);
+    expect(runToCompletion(encodeIncrementally(stored, false, bare.length))).toEqual(bare);
     expect(stored.metadata.managedFields).toBeUndefined();
     for (const [keepsManagement, maxBytes] of [
       [true, bare.length],
       [false, bare.length - 1],
     ] as const)
-      expect(() => atOnce(encodeInSteps(whole(), keepsManagement, maxBytes))).toThrow('request is too large');
+      expect(() => runToCompletion(encodeIncrementally(whole(), keepsManagement, maxBytes))).toThrow(
+        'request is too large',
+      );
   });
 
-  test('what was never stored shows the version it has, or none', () => {
+  test('of objects that were never stored contain the resourceVersion if there is one', () => {
     expect(encodeForWire(object({})).toString()).not.toContain('resourceVersion');
     expect(encodeForWire(object({ resourceVersion: '3' })).toString()).toContain('"uid":"u-1","resourceVersion":"3",');
   });
@@ -102,14 +96,14 @@ describe('list items', () => {
     return parts.join('');
   };
 
-  test('of built-in kinds leave kind and apiVersion out, of custom resources not', () => {
+  test('of built-in kinds omit kind and apiVersion, of custom resources contain them', () => {
     const { kind, apiVersion, ...rest } = JSON.parse(item(true)) as KubeObject;
     expect({ kind, apiVersion }).toEqual({ kind: 'Thing', apiVersion: 'example.com/v1' });
     expect(JSON.parse(item(false))).toEqual(rest);
     expect(rest.metadata.resourceVersion).toBe('8');
   });
 
-  test('begin at the same place, whatever was expected and whatever their uid looks like', () => {
+  test('are equal for any expected offset and any form of uid', () => {
     const stored = encodeForStorage(object({}, { spec: { x: 1 } }));
     for (let offset = 0; offset < stored.length + 3; offset++) expect(item(false, offset)).toBe(item(false));
     for (const uid of ['9b1c8a52-6c3e-4d7b-a6f0-1f2e3d4c5b6a', 'x'.repeat(36), 'u', 'a'.repeat(50)]) {
@@ -119,7 +113,7 @@ describe('list items', () => {
   });
 });
 
-describe('reading off bytes', () => {
+describe('scanning stored bytes', () => {
   const bytes = encodeForStorage(
     object(
       {
@@ -133,7 +127,7 @@ describe('reading off bytes', () => {
     ),
   );
 
-  test('finds what selection and deletion need', () => {
+  test('finds labels, owners, finalizers and deletionTimestamp', () => {
     expect(scanMetadata(bytes)).toEqual({
       labels: { app: 'a"b\\', 'x/y': '' },
       deletionTimestamp: '2026-01-02T03:04:06Z',
@@ -142,11 +136,11 @@ describe('reading off bytes', () => {
     });
   });
 
-  test('finds nothing where nothing is', () => {
+  test('finds nothing in minimal metadata', () => {
     expect(scanMetadata(encodeForStorage(object({})))).toEqual({});
   });
 
-  test('cuts out metadata and members beside it', () => {
+  test('extracts metadata and top-level members', () => {
     expect(parseMetadata(bytes).annotations).toEqual({
       json: '{"labels":{"no":"no"}}',
       end: 'ends with a backslash \\',
@@ -156,7 +150,7 @@ describe('reading off bytes', () => {
     expect(topLevelMember(bytes, 'nested')).toBeUndefined();
   });
 
-  test('strings end where they end, however long they are', () => {
+  test('handles strings of any length and with escapes', () => {
     for (let length = 0; length < 80; length++) {
       for (const end of ['', '"', '\\', '\\"', '\\\\', 'é']) {
         const text = 'x'.repeat(length) + end;

@@ -1,17 +1,17 @@
 import type { KubeObject } from '@multiplane/apimachinery';
-import { inSteps, isBig } from './give-way.ts';
-import { encodeForStorage, encodeInSteps, encodeWithoutExcess } from './object-codec.ts';
+import { inTimeSlices, isLarge } from '../../time-slices.ts';
+import { encodeForStorage, encodeIncrementally, encodeWithoutExcess } from './object-codec.ts';
 
 /**
- * The bytes of an object for storage, which an apply may not take the managedFields off; of what is about so big in
- * steps.
+ * Encodes an object for storage, a large one (`size`) in time slices. An object that exceeds `maxBytes` only because of its
+ * managedFields is stored without them, except by an apply.
  */
 export function storedBytes(
   object: KubeObject,
   maxBytes: number | undefined,
-  applies: boolean | undefined,
+  isApply: boolean | undefined,
   size: number,
 ): Buffer | Promise<Buffer> {
-  if (isBig(size)) return inSteps(encodeInSteps(object, applies === true, maxBytes), size);
-  return applies === true ? encodeForStorage(object, maxBytes) : encodeWithoutExcess(object, maxBytes);
+  if (isLarge(size)) return inTimeSlices(encodeIncrementally(object, isApply === true, maxBytes), size);
+  return isApply === true ? encodeForStorage(object, maxBytes) : encodeWithoutExcess(object, maxBytes);
 }

@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { KubeObject } from '@multiplane/apimachinery';
 import { CustomResources, type ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
-import type { ConversionRequest } from '../webhooks/conversion-review.ts';
-import { DecodedObjects } from './decoded-objects.ts';
-import { encodeForStorage } from './object-codec.ts';
+import type { ConversionRequest } from '../../webhooks/conversion-review.ts';
+import { DecodedObjects } from '../store/decoded-objects.ts';
+import { encodeForStorage } from '../codec/object-codec.ts';
 import { ObjectConversions } from './object-conversions.ts';
 
 const version = (name: string, storage: boolean): object => ({
@@ -49,7 +49,7 @@ function entry(bytes = 100): CacheEntry {
   return { key: `/k/n${revision}`, value: encodeForStorage(object), revision, attachment: undefined };
 }
 
-/** A webhook that answers when it is let. */
+/** A webhook that responds when the test releases it. */
 class Hook {
   readonly asked: string[][] = [];
   readonly signals: AbortSignal[] = [];
@@ -74,7 +74,7 @@ const ask = (entries: readonly CacheEntry[], signal = never): ReturnType<ObjectC
   conversions.ofEntries(target, entries, { signal, list: true });
 
 describe('conversions', () => {
-  test('of a list go in one call, of a big one in several, and all are there', async () => {
+  test('of a list are made in one call, of a large one in several', async () => {
     const small = [entry(), entry(), entry()];
     expect((await ask(small)).size).toBe(3);
     expect(hook.asked.map((names) => names.length)).toEqual([3]);
@@ -86,7 +86,7 @@ describe('conversions', () => {
     );
   });
 
-  test('are kept within bounds, and shown frozen', async () => {
+  test('are cached within a limit, and frozen', async () => {
     for (let turn = 0; turn < 50; turn++) {
       const [object] = (await ask([entry(1000)])).values();
       expect(Object.isFrozen(object)).toBe(true);
@@ -99,7 +99,7 @@ describe('conversions', () => {
     expect(hook.asked).toHaveLength(asked);
   });
 
-  test('that somebody waits for are not asked for again', async () => {
+  test('in flight are shared', async () => {
     let open: () => void = () => undefined;
     hook.gate = new Promise((resolve) => (open = resolve));
     const [one, two] = [entry(), entry()];
@@ -110,7 +110,7 @@ describe('conversions', () => {
     expect(hook.asked).toEqual([['n' + String(one.revision)], ['n' + String(two.revision)]]);
   });
 
-  test('end when the last who waits goes, not before', async () => {
+  test('are cancelled when the last waiting request is aborted', async () => {
     hook.gate = new Promise(() => undefined);
     const one = entry();
     const [here, there] = [new AbortController(), new AbortController()];
@@ -123,13 +123,13 @@ describe('conversions', () => {
     there.abort(new Error('gone, too'));
     expect(await waits[1]).toEqual(new Error('gone, too'));
     expect(hook.signals[0]?.aborted).toBe(true);
-    // Who comes later is not told of their going: it is asked anew.
+    // A later request does not see the cancellation: the webhook is called again.
     hook.gate = Promise.resolve();
     expect((await ask([one])).size).toBe(1);
     expect(hook.asked).toHaveLength(2);
   });
 
-  test('that fail fail for all who wait, and are tried again by the next', async () => {
+  test('that fail are reported to all waiting requests, and retried by the next one', async () => {
     const one = entry();
     let fail: (error: Error) => void = () => undefined;
     hook.gate = new Promise((_resolve, reject) => (fail = reject));

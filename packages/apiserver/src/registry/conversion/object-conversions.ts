@@ -7,13 +7,14 @@ import {
   deepFreeze,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, WebhookConversion } from '@multiplane/apis';
-import { slicesOfTurns } from '@multiplane/component-base';
+import { timeSlices } from '@multiplane/component-base';
 import type { CacheEntry } from '@multiplane/storage';
-import type { ConversionReviewer } from '../webhooks/conversion-review.ts';
-import type { DecodedObjects } from './decoded-objects.ts';
+import { LRUCache } from 'lru-cache';
+import type { ConversionReviewer } from '../../webhooks/conversion-review.ts';
+import type { DecodedObjects } from '../store/decoded-objects.ts';
 
 export interface ObjectConversionsOptions {
-  /** Of converted objects that are kept. */
+  /** Estimated size of the converted objects that are kept. */
   readonly maxBytes: number;
 }
 
@@ -22,17 +23,12 @@ export interface ObjectConversionsModules {
   readonly decoded: DecodedObjects;
 }
 
-/** What one request to a webhook may bring: reading the answer must not hold the event loop. */
+/** Stored bytes per webhook call, so that parsing the response does not block the event loop. */
 const maxCallBytes = 2 * 1024 * 1024;
-/** As in {@link DecodedObjects}. */
+/** As for {@link DecodedObjects}. */
 const bytesPerJsonByte = 4;
 
-interface Slot {
-  readonly object: DeepReadonly<KubeObject>;
-  readonly size: number;
-}
-
-/** A request to a webhook that several may wait for. */
+/** A webhook call in flight, shared by all requests that need its result. */
 interface Call {
   readonly done: Promise<ReadonlyMap<string, DeepReadonly<KubeObject>>>;
   readonly controller: AbortController;
@@ -40,33 +36,31 @@ interface Call {
 }
 
 /**
- * Objects in versions that a webhook makes of what is stored (K5.11).
+ * Converts stored objects to other versions by conversion webhooks.
  *
- * One version of one object is asked for once: results are kept by revision, definition and version, the least recently
- * used going first, and who comes while the webhook is being asked waits for the same answer. A call ends when nobody
- * waits any more. Only what is stored in another version is sent, everything that a list or a burst of events needs in
- * one call unless it is too much for one. What a webhook sees is the object as its own version shows it: pruned and with
- * the defaults of the stored version; of its answer, the fields that the wanted version knows are kept, and no defaults
- * are added (upstream defaults in the version it decodes).
+ *  - Results are kept in an LRU cache by revision, version and webhook. Requests for an object that is being converted share
+ *    the call in flight, which is cancelled when none of them waits any longer.
+ *  - Only objects stored in another version are sent; all objects that a list or a burst of events needs in one call, up to a
+ *    limit in bytes.
+ *  - A webhook receives objects pruned and defaulted by the schema of their own version. Its results are pruned by the
+ *    schema of the wanted version, but not defaulted, as in Kubernetes.
  */
 export class ObjectConversions {
-  readonly #maxBytes: number;
   readonly #modules: ObjectConversionsModules;
-  readonly #kept = new Map<string, Slot>();
+  readonly #kept: LRUCache<string, DeepReadonly<KubeObject>>;
   readonly #calls = new Map<string, Call>();
-  #bytes = 0;
 
   constructor(options: ObjectConversionsOptions, modules: ObjectConversionsModules) {
-    this.#maxBytes = options.maxBytes;
+    this.#kept = new LRUCache({ maxSize: options.maxBytes });
     this.#modules = modules;
   }
 
-  /** Bytes that kept objects take, by estimate. */
+  /** Estimated size of the kept objects. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#kept.calculatedSize;
   }
 
-  /** Stored objects in the version of the definition, frozen. `list`: failures tell which item was wrong. */
+  /** Converts stored objects to the version of the definition; frozen. `list`: errors name the index of the invalid item. */
   async ofEntries(
     definition: ResourceDefinition,
     entries: readonly CacheEntry[],
@@ -85,12 +79,10 @@ export class ObjectConversions {
     };
     for (const entry of entries) {
       const key = keyOf(definition, entry);
-      const slot = this.#kept.get(key);
+      const kept = this.#kept.get(key);
       const call = this.#calls.get(key);
-      if (slot !== undefined) {
-        this.#kept.delete(key);
-        this.#kept.set(key, slot);
-        result.set(entry, slot.object);
+      if (kept !== undefined) {
+        result.set(entry, kept);
       } else if (call !== undefined) {
         const known = waiting.get(call);
         if (known === undefined) waiting.set(call, [entry]);
@@ -106,14 +98,14 @@ export class ObjectConversions {
     return result;
   }
 
-  /** An object of the caller's in another version, as the webhook made it: neither pruned nor defaulted. */
+  /** Converts an object of the caller to another version; the result is neither pruned nor defaulted. */
   async ofObject(
     conversion: WebhookConversion,
     object: KubeObject,
     desired: string,
     signal: AbortSignal,
   ): Promise<KubeObject> {
-    // Nothing but its kind: there is nothing that a converter could say about it.
+    // An object without fields needs no conversion.
     if (Object.keys(object).every((key) => key === 'kind' || key === 'apiVersion'))
       return { ...object, apiVersion: desired };
     const [converted] = await this.#modules.reviewer.convert({
@@ -126,7 +118,7 @@ export class ObjectConversions {
     return converted as KubeObject;
   }
 
-  /** Remembers what was made of an object on its way, so that its readers need not ask again. */
+  /** Caches an object that another caller converted, such as a write, for later reads. */
   keep(definition: ResourceDefinition, revision: number, object: DeepReadonly<KubeObject>, bytes: number): void {
     this.#keep(keyOf(definition, { revision }), object, bytes);
   }
@@ -146,7 +138,7 @@ export class ObjectConversions {
 
   #start(definition: ResourceDefinition, entries: readonly CacheEntry[], list: boolean): Call {
     const controller = new AbortController();
-    // Of a burst of events two may show the same: what an object became, and what it was when it went.
+    // Two events of a burst may contain the same revision: as the new object of one and the old object of the next.
     const distinct = new Map(entries.map((entry) => [keyOf(definition, entry), entry]));
     const keys = [...distinct.keys()];
     const done = this.#convert(definition, [...distinct.values()], { signal: controller.signal, list });
@@ -166,11 +158,11 @@ export class ObjectConversions {
     { signal, list }: { readonly signal: AbortSignal; readonly list: boolean },
   ): Promise<ReadonlyMap<string, DeepReadonly<KubeObject>>> {
     const conversion = definition.conversion as WebhookConversion;
-    const slices = slicesOfTurns();
+    const slices = timeSlices();
     const objects: KubeObject[] = [];
     for (const entry of entries) {
       objects.push(this.#asStored(definition, entry));
-      if (slices.over) await slices.next();
+      if (slices.isExceeded) await slices.yield();
     }
     const converted = await this.#modules.reviewer.convert({
       conversion,
@@ -188,12 +180,12 @@ export class ObjectConversions {
       const key = keyOf(definition, entry);
       result.set(key, frozen);
       this.#keep(key, frozen, entry.value.length);
-      if (slices.over) await slices.next();
+      if (slices.isExceeded) await slices.yield();
     }
     return result;
   }
 
-  /** A copy as a read of the stored version shows it, without its revision: storage does not know that either. */
+  /** A copy pruned and defaulted by the schema of the storage version, without resourceVersion. */
   #asStored(definition: ResourceDefinition, entry: CacheEntry): KubeObject {
     const object = deepCopy(asJson(this.#modules.decoded.get(entry) as KubeObject)) as unknown as KubeObject;
     delete object.metadata.resourceVersion;
@@ -204,16 +196,7 @@ export class ObjectConversions {
   }
 
   #keep(key: string, object: DeepReadonly<KubeObject>, bytes: number): void {
-    const slot = { object, size: bytes * bytesPerJsonByte };
-    this.#bytes += slot.size - (this.#kept.get(key)?.size ?? 0);
-    this.#kept.set(key, slot);
-    if (this.#bytes <= this.#maxBytes) return;
-    const enough = this.#maxBytes - this.#maxBytes / 8;
-    for (const [oldest, { size }] of this.#kept) {
-      if (this.#bytes <= enough || oldest === key) return;
-      this.#kept.delete(oldest);
-      this.#bytes -= size;
-    }
+    this.#kept.set(key, object, { size: Math.max(1, bytes * bytesPerJsonByte) });
   }
 }
 
@@ -221,7 +204,7 @@ function keyOf(definition: ResourceDefinition, { revision }: Pick<CacheEntry, 'r
   return `${revision}/${definition.version}/${(definition.conversion as WebhookConversion).key}`;
 }
 
-/** Waits for a call that others may wait for, too; the last who goes ends it. */
+/** Waits for a shared call, which is cancelled when the last waiting request is aborted. */
 async function joined(call: Call, signal: AbortSignal): Promise<ReadonlyMap<string, DeepReadonly<KubeObject>>> {
   call.waiting++;
   let leave: (() => void) | undefined;
@@ -235,6 +218,6 @@ async function joined(call: Call, signal: AbortSignal): Promise<ReadonlyMap<stri
   } finally {
     signal.removeEventListener('abort', leave as () => void);
     call.waiting--;
-    if (call.waiting === 0) call.controller.abort(new Error('nobody waits for this conversion any more'));
+    if (call.waiting === 0) call.controller.abort(new Error('all requests that wait for this conversion were aborted'));
   }
 }

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
 import { eventually } from '@multiplane/testing';
-import { Pipeline, framesOf, settle } from '../pipeline-fixture.ts';
-import type { ConversionRequest } from '../webhooks/conversion-review.ts';
-import { ConversionHook, foo, fooDefinition, fooPath, specOf } from '../test-support/converted-foos.ts';
+import { Pipeline, framesOf, settle } from '../../../test/pipeline.ts';
+import type { ConversionRequest } from '../../webhooks/conversion-review.ts';
+import { ConversionHook, foo, fooDefinition, fooPath, specOf } from '../../../test/converted-foos.ts';
 
 const mergePatch = { 'content-type': 'application/merge-patch+json' };
 
@@ -24,7 +24,7 @@ describe('a watch of another version', () => {
   const names = (started: ReturnType<Pipeline['start']>): unknown[] =>
     framesOf(started.exchange).map(({ type, object }) => [type, object.metadata?.name, specOf(object)]);
 
-  test('shows converted events in order, each converted once for all', async () => {
+  test('sends converted events in order, each converted once for all watches', async () => {
     await open();
     const watches = [watch(), watch()];
     await settle();
@@ -42,7 +42,7 @@ describe('a watch of another version', () => {
     expect(hook.asked.flatMap(({ names: asked }) => asked)).toHaveLength(2);
   });
 
-  test('keeps nobody else waiting while the webhook thinks, and loses nothing', async () => {
+  test('delays no other watch while the webhook is slow, and loses no event', async () => {
     await open();
     const converted = watch();
     const plain = pipeline.start('GET', fooPath('v1', '?watch=1'));
@@ -55,11 +55,11 @@ describe('a watch of another version', () => {
     expect(framesOf(converted.exchange)).toHaveLength(0);
     answer();
     await eventually(() => expect(framesOf(converted.exchange)).toHaveLength(3));
-    // What gathered while the first was converted went in one call.
+    // Events that arrived during the first call were sent in one call.
     expect(hook.asked.map(({ names: asked }) => asked)).toEqual([['a'], ['b', 'c']]);
   });
 
-  test('asks once for what several events of a burst show: an object that was changed and is gone', async () => {
+  test('converts a revision once for several events of a burst', async () => {
     await open();
     const started = watch();
     await settle();
@@ -81,7 +81,7 @@ describe('a watch of another version', () => {
     expect(hook.asked.map(({ names: asked }) => asked)).toEqual([['a'], ['a']]);
   });
 
-  test('shows an event as the definition has it now, though others saw it as it was', async () => {
+  test('encodes an event by the current definition, even if it was encoded by a previous one', async () => {
     await open();
     const before = watch();
     await settle();
@@ -98,7 +98,7 @@ describe('a watch of another version', () => {
     await eventually(() => expect(names(after)).toEqual([['ADDED', 'a', {}]]));
   });
 
-  test('selects by the converted fields', async () => {
+  test('selects by fields of the converted object', async () => {
     await open();
     const started = watch('&fieldSelector=spec.metres%3D1');
     await settle();
@@ -113,7 +113,7 @@ describe('a watch of another version', () => {
     );
   });
 
-  test('begins with converted objects', async () => {
+  test('converts the initial list', async () => {
     await open();
     await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
     await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'b', { size: 2 }));
@@ -125,7 +125,7 @@ describe('a watch of another version', () => {
     expect(hook.asked.map(({ names: asked }) => asked)).toEqual([['a', 'b']]);
   });
 
-  test('ends with the reason when the webhook fails', async () => {
+  test('ends with an ERROR event if the webhook fails', async () => {
     await open();
     const started = watch();
     await settle();
@@ -136,7 +136,7 @@ describe('a watch of another version', () => {
     expect([frame.type, frame.object['message'], frame.object['code']]).toEqual(['ERROR', hook.failure, 500]);
   });
 
-  test('ends the call that nobody waits for any more', async () => {
+  test('cancels a call when no request waits for it', async () => {
     await open();
     await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
     let ended = false;

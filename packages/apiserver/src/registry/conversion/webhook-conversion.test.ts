@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { type JsonObject, type KubeObject } from '@multiplane/apimachinery';
-import { Pipeline } from '../pipeline-fixture.ts';
-import { ConversionHook, foo, fooDefinition, fooPath, specOf } from '../test-support/converted-foos.ts';
+import { Pipeline } from '../../../test/pipeline.ts';
+import { ConversionHook, foo, fooDefinition, fooPath, specOf } from '../../../test/converted-foos.ts';
 
 const mergePatch = { 'content-type': 'application/merge-patch+json' };
 
@@ -20,7 +20,7 @@ afterEach(async () => {
 const itemsOf = (list: unknown): KubeObject[] => (list as { items: KubeObject[] }).items;
 
 describe('reading another version', () => {
-  test('asks the webhook once for each version of an object', async () => {
+  test('calls the webhook once per revision and version', async () => {
     await open();
     await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 3 }));
     expect(hook.asked).toHaveLength(0);
@@ -34,7 +34,7 @@ describe('reading another version', () => {
     expect(hook.asked).toHaveLength(2);
   });
 
-  test('shows the webhook the object as its own version would, without its revision', async () => {
+  test('sends objects in their stored version, defaulted, without resourceVersion', async () => {
     await open();
     await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 3 }));
     await pipeline.must(200, 'GET', fooPath('v2', '/a'));
@@ -61,7 +61,7 @@ describe('reading another version', () => {
 });
 
 describe('a list', () => {
-  test('has all that differs converted in one call, and nothing else', async () => {
+  test('converts all objects of other versions in one call', async () => {
     await open('v1');
     for (const name of ['a', 'b']) await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', name, { size: 1 }));
     await pipeline.must(
@@ -84,7 +84,7 @@ describe('a list', () => {
     expect(hook.asked).toEqual([{ desired: 'example.com/v2', names: ['a', 'b'], list: true }]);
   });
 
-  test('is refused whole when the webhook fails', async () => {
+  test('fails as a whole if the webhook fails', async () => {
     await open();
     await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
     hook.failure = 'conversion webhook for example.com/v1, Kind=Foo failed: no';
@@ -93,7 +93,7 @@ describe('a list', () => {
     expect((await pipeline.ask('GET', fooPath('v1'))).status).toBe(200);
   });
 
-  test('selects by fields of the version that is asked for, over pages', async () => {
+  test('selects by fields of the requested version, over pages', async () => {
     await open();
     for (const [name, size] of [
       ['a', 1],
@@ -114,11 +114,11 @@ describe('a list', () => {
 });
 
 describe('writing another version', () => {
-  test('stores what the webhook makes of it and answers what a read would show', async () => {
+  test('stores the converted object and returns what a read would', async () => {
     await open();
     const created = await pipeline.must(201, 'POST', fooPath('v2'), foo('v2', 'a', { metres: 5 }));
     expect(hook.asked.map(({ desired }) => desired)).toEqual(['example.com/v1', 'example.com/v2']);
-    // Both versions' defaults are there only where their schemas know them.
+    // Defaults of both versions are set only where their schemas have them.
     expect(specOf(created)).toEqual({ metres: 5 });
     expect(specOf(await pipeline.must(200, 'GET', fooPath('v1', '/a')))).toEqual({ size: 5, 'from-v1': true });
   });
@@ -148,7 +148,7 @@ describe('writing another version', () => {
     expect(body['status']).toBe('Success');
   });
 
-  test('a write that changes nothing is none, whatever version it comes in', async () => {
+  test('an update that changes nothing writes nothing, in any version', async () => {
     await open('v1', false);
     await pipeline.must(201, 'POST', fooPath('v2'), foo('v2', 'a', { metres: 1 }));
     const seen = await pipeline.must(200, 'GET', fooPath('v2', '/a'));
@@ -158,7 +158,7 @@ describe('writing another version', () => {
     );
   });
 
-  test('refuses every write of a version that cannot be converted', async () => {
+  test('rejects all writes if the conversion fails', async () => {
     await open();
     await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
     hook.failure = 'conversion webhook for example.com/v1, Kind=Foo failed: no';
@@ -183,7 +183,7 @@ describe('writing another version', () => {
     expect(itemsOf(await pipeline.must(200, 'GET', fooPath('v1'))).map(({ metadata }) => metadata.name)).toEqual(['a']);
   });
 
-  test('keeps who owns what over versions', async () => {
+  test('keeps managedFields across versions', async () => {
     await open();
     const apply = { 'content-type': 'application/apply-patch+yaml' };
     await pipeline.must(201, 'PATCH', fooPath('v1', '/a?fieldManager=one'), foo('v1', 'a', { size: 1 }), apply);
@@ -213,7 +213,7 @@ describe('writing another version', () => {
 });
 
 describe('the storage version', () => {
-  test('may change: old objects are converted when they are read, and stored anew when they are written', async () => {
+  test('can change: old objects are converted on read, and rewritten on update', async () => {
     await open('v1');
     await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
     const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.example.com';
@@ -223,7 +223,7 @@ describe('the storage version', () => {
     const seen = await pipeline.must(200, 'GET', fooPath('v2', '/a'));
     expect(specOf(seen)).toEqual({ metres: 1 });
     expect(hook.asked).toHaveLength(1);
-    // A write that changes nothing for the client rewrites what lies there in the old version.
+    // A write that changes nothing for the client rewrites an object in the old storage version.
     const written = await pipeline.must(200, 'PUT', fooPath('v2', '/a'), seen);
     expect((written['metadata'] as JsonObject)['resourceVersion']).not.toBe(
       (seen['metadata'] as JsonObject)['resourceVersion'],

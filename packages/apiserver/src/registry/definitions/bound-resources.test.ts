@@ -6,9 +6,9 @@ import {
   builtInResources,
   definitionOfSchema,
 } from '@multiplane/apis';
-import { CacheInformerFactory } from '../informers/cache-informer-factory.ts';
-import { Pipeline, type PipelineOptions, framesOf, settle } from '../pipeline-fixture.ts';
-import { FakeBindings, FakeExports } from '../test-support/fake-bindings.ts';
+import { CacheInformerFactory } from '../../informers/cache-informer-factory.ts';
+import { Pipeline, type PipelineOptions, framesOf, settle } from '../../../test/pipeline.ts';
+import { FakeBindings, FakeExports } from '../../../test/fake-bindings.ts';
 
 const definitionsCluster = boundDefinitionsCluster as LogicalClusterName;
 const one = 'one' as LogicalClusterName;
@@ -82,13 +82,13 @@ const serveSchema = (on: Pipeline, schema: APIResourceSchema): Promise<void> =>
   on.serve(definitionOfSchema(schema), definitionsCluster);
 
 describe('a bound resource', () => {
-  test('is served where it is bound, as any other', async () => {
+  test('is served where it is bound', async () => {
     const on = await open();
     await serveSchema(on, schemaOf('s1'));
     expect((await on.ask('GET', hatsOf(one))).text).toBe('404 page not found\n');
-    const before = on.resolver.surfaceHash(one);
+    const before = on.resolver.discoveryHash(one);
     bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
-    expect(on.resolver.surfaceHash(one)).not.toBe(before);
+    expect(on.resolver.discoveryHash(one)).not.toBe(before);
     expect(
       on.resolver
         .list(one)
@@ -103,10 +103,10 @@ describe('a bound resource', () => {
     expect((await on.ask('GET', hatsOf(two))).status).toBe(404);
     bindings.unbind(one, 'example.dev', 'hats');
     expect((await on.ask('GET', hatsOf(one))).status).toBe(404);
-    expect(on.resolver.surfaceHash(one)).toBe(before);
+    expect(on.resolver.discoveryHash(one)).toBe(before);
   });
 
-  test('two exports that share a schema keep separate storage', async () => {
+  test('of two exports with the same schema is stored separately', async () => {
     const on = await open();
     await serveSchema(on, schemaOf('shared'));
     bindings.bind(one, { ...hats, uid: 'shared', identity: 'first' });
@@ -115,12 +115,12 @@ describe('a bound resource', () => {
     await on.must(201, 'POST', hatsOf(two), hat('of-two'));
     expect(namesOf(await on.must(200, 'GET', '/clusters/*/apis/example.dev/v1/hats:first'))).toEqual(['of-one']);
     expect(namesOf(await on.must(200, 'GET', '/clusters/*/apis/example.dev/v1/hats:second'))).toEqual(['of-two']);
-    // The same cluster bound to the other export sees nothing of what it had.
+    // Bound to the other export, the same cluster sees none of its previous objects.
     bindings.bind(one, { ...hats, uid: 'shared', identity: 'second' });
     expect(namesOf(await on.must(200, 'GET', hatsOf(one)))).toEqual([]);
   });
 
-  test('hides a local definition of its name, and gives it back', async () => {
+  test('hides a local definition of the same name until it is unbound', async () => {
     const on = await open();
     const local = definitionOfSchema(schemaOf('local'));
     await on.serve({ ...local, metadata: { name: 'hats.example.dev' } }, one);
@@ -136,7 +136,7 @@ describe('a bound resource', () => {
     expect(namesOf(await on.must(200, 'GET', hatsOf(one)))).toEqual(['local']);
   });
 
-  test('whose definition is missing is unavailable, and not in discovery', async () => {
+  test('without an available definition responds with 503 and is not in discovery', async () => {
     const on = await open();
     bindings.bind(one, { ...hats, uid: 'nowhere', identity: 'abc' });
     const answer = await on.ask('GET', hatsOf(one));
@@ -148,16 +148,16 @@ describe('a bound resource', () => {
     expect(on.resolver.list(one).some(({ group }) => group === 'example.dev')).toBe(true);
   });
 
-  test('of a binding being deleted takes nothing new', async () => {
+  test('of a terminating binding accepts no creates', async () => {
     const on = await open();
     await serveSchema(on, schemaOf('s1'));
     bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
     await on.must(201, 'POST', hatsOf(one), hat('a'));
     const watch = on.start('GET', `${hatsOf(one)}?watch=true&resourceVersion=0`);
     await settle();
-    const before = on.resolver.surfaceHash(one);
+    const before = on.resolver.discoveryHash(one);
     bindings.bind(one, { ...hats, uid: 's1', identity: 'abc', deleting: true });
-    expect(on.resolver.surfaceHash(one)).not.toBe(before);
+    expect(on.resolver.discoveryHash(one)).not.toBe(before);
     expect(
       on.resolver
         .list(one)
@@ -172,7 +172,7 @@ describe('a bound resource', () => {
     expect(framesOf(watch.exchange).map(({ type }) => type)).toEqual(['ADDED', 'DELETED']);
   });
 
-  test('bound by another schema is that at once, and old objects are shown by it', async () => {
+  test('bound by another schema changes immediately, also for existing objects', async () => {
     const on = await open();
     await serveSchema(on, schemaOf('s1'));
     await serveSchema(
@@ -188,16 +188,16 @@ describe('a bound resource', () => {
     await on.must(201, 'POST', hatsOf(one), hat('a', { size: 1 }));
     const watch = on.start('GET', `${hatsOf(one)}?watch=true`);
     await settle();
-    const before = on.resolver.surfaceHash(one);
+    const before = on.resolver.discoveryHash(one);
     bindings.bind(one, { ...hats, uid: 's2', identity: 'abc' });
     await watch.done;
-    expect(on.resolver.surfaceHash(one)).not.toBe(before);
+    expect(on.resolver.discoveryHash(one)).not.toBe(before);
     const seen = await on.must(200, 'GET', '/clusters/one/apis/example.dev/v2/namespaces/default/hats/a');
     expect(seen).toMatchObject({ apiVersion: 'example.dev/v2', spec: {} });
     expect(await on.must(200, 'GET', hatsOf(one, '/a'))).toMatchObject({ spec: { size: 1 } });
   });
 
-  test('follows its export to another schema of the same names, and to no other', async () => {
+  test('uses a new schema of its export if names and scope are equal', async () => {
     const on = await open();
     const spec: JsonObject = { type: 'object', properties: { color: { type: 'string' } } };
     const versions = [
@@ -207,30 +207,30 @@ describe('a bound resource', () => {
     await serveSchema(on, schemaOf('s1'));
     bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
     await on.must(201, 'POST', hatsOf(one), hat('a', { size: 1 }));
-    const before = on.resolver.surfaceHash(one);
+    const before = on.resolver.discoveryHash(one);
     exported.offer('hats', 's2');
-    // Until its definition can be served, nothing changes.
-    expect(on.resolver.surfaceHash(one)).toBe(before);
+    // Nothing changes until the new definition is established.
+    expect(on.resolver.discoveryHash(one)).toBe(before);
     await serveSchema(on, schemaOf('s2', { versions }));
-    expect(on.resolver.surfaceHash(one)).not.toBe(before);
+    expect(on.resolver.discoveryHash(one)).not.toBe(before);
     expect(await on.must(200, 'GET', '/clusters/one/apis/example.dev/v2/namespaces/default/hats/a')).toMatchObject({
       apiVersion: 'example.dev/v2',
     });
     await serveSchema(on, schemaOf('s3', { kind: 'Cap' }));
     exported.offer('hats', 's3');
-    expect(on.resolver.surfaceHash(one)).toBe(before);
+    expect(on.resolver.discoveryHash(one)).toBe(before);
     bindings.bind(one, { ...hats, uid: 's1', identity: 'abc', deleting: true });
     exported.offer('hats', 's2');
     expect((await on.ask('GET', '/clusters/one/apis/example.dev/v2/namespaces/default/hats')).status).toBe(404);
   });
 
-  test('changes for all who bind it when its definition does', async () => {
+  test('changes with its definition for all bindings', async () => {
     const on = await open();
     await serveSchema(on, schemaOf('s1'));
     bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
     bindings.bind(two, { ...hats, uid: 's1', identity: 'abc' });
-    const before = on.resolver.surfaceHash(one);
-    expect(on.resolver.surfaceHash(two)).toBe(before);
+    const before = on.resolver.discoveryHash(one);
+    expect(on.resolver.discoveryHash(two)).toBe(before);
     await on.must(
       200,
       'PATCH',
@@ -238,18 +238,18 @@ describe('a bound resource', () => {
       { spec: { names: { categories: ['all'] } } },
       mergePatch,
     );
-    expect(on.resolver.surfaceHash(one)).not.toBe(before);
-    expect(on.resolver.surfaceHash(two)).toBe(on.resolver.surfaceHash(one));
-    // What others do with definitions of their own is none of its business.
-    const hash = on.resolver.surfaceHash(one);
+    expect(on.resolver.discoveryHash(one)).not.toBe(before);
+    expect(on.resolver.discoveryHash(two)).toBe(on.resolver.discoveryHash(one));
+    // Definitions of other logical clusters have no effect.
+    const hash = on.resolver.discoveryHash(one);
     const own = definitionOfSchema(schemaOf('x'));
     await on.serve({ ...own, metadata: { name: 'hats.example.dev' } }, 'third' as LogicalClusterName);
-    expect(on.resolver.surfaceHash(one)).toBe(hash);
+    expect(on.resolver.discoveryHash(one)).toBe(hash);
   });
 });
 
 describe('an identity in the URL', () => {
-  test('selects among bindings, and never finds a local definition', async () => {
+  test('selects a binding, never a local definition', async () => {
     const on = await open();
     await serveSchema(on, schemaOf('s1'));
     bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
@@ -267,7 +267,7 @@ describe('an identity in the URL', () => {
     });
   });
 
-  test('is needed over all clusters, unless nothing but metadata is wanted', async () => {
+  test('is required over all logical clusters except for metadata', async () => {
     const on = await open();
     await serveSchema(on, schemaOf('s1'));
     bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
@@ -282,7 +282,7 @@ describe('an identity in the URL', () => {
     ).toEqual(['a', 'b']);
   });
 
-  test('works over all clusters before anybody has bound the export', async () => {
+  test('works over all logical clusters before the first binding', async () => {
     const on = await open();
     exported.schemas.set('abc/example.dev/hats', schemaOf('s1'));
     const everywhere = '/clusters/*/apis/example.dev/v1/hats:abc';
@@ -295,13 +295,13 @@ describe('an identity in the URL', () => {
     await settle();
     expect(framesOf(watch.exchange).map(({ object }) => object.metadata.name)).toEqual(['first']);
     expect(watch.exchange.ended).toBe(false);
-    // What the export lets go of is still there where it is bound.
+    // A resource that the export no longer offers is still served where it is bound.
     exported.schemas.clear();
     expect(namesOf(await on.must(200, 'GET', everywhere))).toEqual(['first']);
   });
 });
 
-test('a watch over all clusters begins again when what has several versions is bound for the first time', async () => {
+test('a watch over all logical clusters ends when a schema with several versions is first bound', async () => {
   const on = await open();
   const versions = [
     { name: 'v1', spec: numbers },
@@ -352,7 +352,7 @@ describe('the conversions of a bound schema', () => {
   }
   const newHat = (name: string, spec: JsonObject): JsonObject => ({ ...hat(name, spec), apiVersion: 'example.dev/v2' });
 
-  test('show every object in every version, without loss in between', async () => {
+  test('return all objects in all versions without loss', async () => {
     const on = await open();
     await serveVersions(on, 's1', 'v1');
     await on.must(201, 'POST', hatsOf(one), hat('old', { size: 2, note: 'n' }));
@@ -366,14 +366,14 @@ describe('the conversions of a bound schema', () => {
       { spec: { width: 50, color: 'red', by: 'me' } },
       { spec: { width: 20 } },
     ]);
-    // A change in one version keeps what only the other one knows.
+    // An update in one version keeps fields that only the other version has.
     await on.must(200, 'PATCH', hatsOf(one, '/new'), { spec: { size: 6 } }, mergePatch);
     expect(await on.must(200, 'GET', `${second}/new`)).toMatchObject({ spec: { width: 60, color: 'red' } });
     await on.must(200, 'PATCH', `${second}/old`, { spec: { color: 'blue' } }, mergePatch);
     expect(await on.must(200, 'GET', hatsOf(one, '/old'))).toMatchObject({ spec: { size: 2, note: 'n' } });
   });
 
-  test('bring objects of a former stored version along', async () => {
+  test('convert objects of a previous storage version', async () => {
     const on = await open();
     await serveVersions(on, 's1', 'v1');
     await on.must(201, 'POST', hatsOf(one), hat('a', { size: 2, note: 'n' }));
@@ -386,7 +386,7 @@ describe('the conversions of a bound schema', () => {
     expect(await on.must(200, 'GET', `${second}/a`)).toMatchObject({ spec: { width: 20, color: 'red' } });
   });
 
-  test('may be those of a webhook, named by the provider', async () => {
+  test('can be made by a webhook of the provider', async () => {
     const asked: unknown[] = [];
     const on = await open({
       reviewer: {
@@ -414,7 +414,7 @@ describe('the conversions of a bound schema', () => {
     ]);
   });
 
-  test('that fail for an object say why', async () => {
+  test('report why they fail for an object', async () => {
     const on = await open();
     await serveVersions(on, 's1', 'v1');
     await on.must(201, 'POST', hatsOf(one), hat('a', { size: 2 ** 62 }));
@@ -425,7 +425,7 @@ describe('the conversions of a bound schema', () => {
 });
 
 describe('a kind of Kubernetes through an export', () => {
-  test('stands in the core group, with its merge keys', async () => {
+  test('is served in the core group, with its merge keys', async () => {
     const on = await open();
     const anything: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
     await serveSchema(
@@ -453,7 +453,7 @@ describe('a kind of Kubernetes through an export', () => {
   });
 });
 
-describe('a kind that is compiled in and exported', () => {
+describe('an exported built-in kind', () => {
   const builtIn = builtInResources().map((definition) =>
     definition.group === 'tenancy.kcp.io' ? { ...definition, exportedBy: 'tenancy.kcp.io' } : definition,
   );
@@ -467,25 +467,25 @@ describe('a kind that is compiled in and exported', () => {
     exportCluster: 'root',
   };
 
-  test('is served where the export of root is bound, and to the system itself', async () => {
+  test('is served where the export of root is bound, and in system clusters', async () => {
     const on = await open({ builtIn });
-    const none = on.resolver.surfaceHash(one);
+    const none = on.resolver.discoveryHash(one);
     expect((await on.ask('GET', workspaces(one))).status).toBe(404);
     bindings.bind(one, { ...tenancy, exportName: 'tenancy.kcp.io' });
     expect((await on.ask('GET', workspaces(one))).status).toBe(200);
     expect((await on.ask('GET', workspaces(one, ':root-id'))).status).toBe(200);
     expect((await on.ask('GET', workspaces(one, ':other'))).status).toBe(404);
-    const bound = on.resolver.surfaceHash(one);
+    const bound = on.resolver.discoveryHash(one);
     expect(bound).not.toBe(none);
-    expect(on.resolver.surfaceHash(two)).toBe(none);
+    expect(on.resolver.discoveryHash(two)).toBe(none);
     expect((await on.ask('GET', workspaces('system:admin'))).status).toBe(200);
     expect((await on.ask('GET', workspaces('*'))).status).toBe(200);
     bindings.bind(one, { ...tenancy, exportName: 'tenancy.kcp.io', deleting: true });
     expect(on.resolver.list(one).find(({ resource }) => resource === 'workspaces')?.verbs).not.toContain('create');
-    expect(on.resolver.surfaceHash(one)).not.toBe(bound);
+    expect(on.resolver.discoveryHash(one)).not.toBe(bound);
   });
 
-  test('is found by its identity over all clusters', async () => {
+  test('is found by its identity over all logical clusters', async () => {
     const on = await open({ builtIn });
     expect((await on.ask('GET', workspaces('*', ':root-id'))).status).toBe(404);
     exported.exports.set('root-id', [{ cluster: 'root' as LogicalClusterName, name: 'tenancy.kcp.io' }]);
@@ -494,7 +494,7 @@ describe('a kind that is compiled in and exported', () => {
     expect((await on.ask('GET', workspaces('*', ':mine'))).status).toBe(404);
   });
 
-  test('of another export is something else, with storage of its own', async () => {
+  test('of another export is a separate resource with its own storage', async () => {
     const on = await open({ builtIn });
     const schema = schemaOf('mine', { group: 'tenancy.kcp.io', plural: 'workspaces', kind: 'Workspace' });
     await serveSchema(on, schema);
@@ -504,8 +504,8 @@ describe('a kind that is compiled in and exported', () => {
   });
 });
 
-describe('a kind that every logical cluster has', () => {
-  test('has no identity: who offers one of its name reaches none of its objects by it', async () => {
+describe('a built-in kind without export', () => {
+  test('has no identity, so an export of the same name does not reach its objects', async () => {
     const on = await open();
     const secrets = (cluster: string, suffix = ''): string => `/clusters/${cluster}/api/v1/secrets${suffix}`;
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'crown-jewels' } };
@@ -523,16 +523,17 @@ describe('a kind that every logical cluster has', () => {
 });
 
 describe('informers', () => {
-  test('know bound objects of a logical cluster by their plain resource', async () => {
+  test('find bound objects by resource without identity', async () => {
     const on = await open();
     await serveSchema(on, schemaOf('s1'));
     bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
     bindings.bind(two, { ...hats, uid: 's1', identity: 'xyz' });
-    const informers = new CacheInformerFactory({}, { cache: on.cache, reader: on.reader, builtIn: builtInResources() });
-    const told: string[] = [];
+    const informers = new CacheInformerFactory({ cache: on.cache, reader: on.reader, builtIn: builtInResources() });
+    const events: string[] = [];
     informers.metadata.addHandlers({
       changed: () => undefined,
-      deleted: ({ cluster, resource, name }) => told.push(`${cluster} ${resource.resource}.${resource.group} ${name}`),
+      deleted: ({ cluster, resource, name }) =>
+        events.push(`${cluster} ${resource.resource}.${resource.group} ${name}`),
     });
     await on.must(201, 'POST', hatsOf(one), hat('a'));
     await on.must(201, 'POST', hatsOf(two), hat('b'));
@@ -556,6 +557,6 @@ describe('informers', () => {
     expect(seen.toSorted()).toEqual(['one a', 'two b']);
     await on.must(200, 'DELETE', hatsOf(two, '/b'));
     await settle();
-    expect(told).toEqual(['two hats.example.dev b']);
+    expect(events).toEqual(['two hats.example.dev b']);
   });
 });

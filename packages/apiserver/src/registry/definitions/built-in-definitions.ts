@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import type { BoundApi, BoundApis, ExportedApis } from '../api-sharing/bound-apis.ts';
+import type { BoundApi, BoundApis, ExportedApis } from '../../api-sharing/bound-apis.ts';
 import { definitionName } from './definition-name.ts';
 import type { TerminatingResources } from './terminating-resources.ts';
 
-/** Where the exports lie that offer kinds of kcp itself (C12.2). */
+/** The logical cluster of the APIExports that offer kcp's own kinds. */
 const exportingCluster = 'root';
 
 export interface BuiltInDefinitionsModules {
@@ -15,29 +15,29 @@ export interface BuiltInDefinitionsModules {
   readonly terminating: TerminatingResources;
 }
 
-/** Kinds compiled in, as a logical cluster serves them. */
-export interface BuiltInSurface {
-  /** Equal for equal lists. */
+/** The compiled-in kinds that a logical cluster serves. */
+export interface BuiltInApis {
+  /** Equal hashes mean equal lists. */
   readonly hash: string;
   /** In a fixed order. */
   readonly definitions: readonly ResourceDefinition[];
-  /** `<plural>.<group>` of all of them. */
+  /** `<plural>.<group>` of all definitions. */
   readonly names: ReadonlySet<string>;
 }
 
 /**
- * The kinds that are compiled in. Most are served everywhere; some are what an export of `root` offers, and are served
- * where a binding to it has them (C12.2), everywhere for requests over all clusters and in the clusters of the system.
+ * The compiled-in kinds. Most are served in every logical cluster. kcp's own kinds that an APIExport of `root` offers are
+ * served in the logical clusters with a binding to that export, in system clusters, and over all logical clusters.
  */
 export class BuiltInDefinitions {
   readonly #modules: BuiltInDefinitionsModules;
   readonly #byPath = new Map<string, ResourceDefinition>();
   readonly #groups = new Set<string>();
-  /** Those that need a binding. */
+  /** Kinds that are served only with a binding. */
   readonly #exported: readonly ResourceDefinition[];
-  readonly #surfaces = new Map<string, BuiltInSurface>();
+  readonly #byCombination = new Map<string, BuiltInApis>();
 
-  constructor(_options: Record<string, never>, modules: BuiltInDefinitionsModules) {
+  constructor(modules: BuiltInDefinitionsModules) {
     this.#modules = modules;
     const { definitions } = modules;
     for (const definition of definitions) {
@@ -51,7 +51,7 @@ export class BuiltInDefinitions {
     return this.#groups.has(group);
   }
 
-  /** What a path means in a logical cluster, or over all of them (`*`); with an identity: of what has that one. */
+  /** The definition of a path in a logical cluster, or over all of them (`*`); with an identity: only if it has that one. */
   get(
     cluster: LogicalClusterName | '*',
     group: string,
@@ -62,7 +62,7 @@ export class BuiltInDefinitions {
     const definition = this.#byPath.get(pathKey({ group, version, resource }));
     if (definition === undefined) return undefined;
     const { exportedBy } = definition;
-    // Kinds that nobody exports have no identity: who offers a kind of their name has nothing to do with their objects.
+    // Kinds without an export have no identity: an export of a kind of the same name has other objects.
     if (
       identity !== undefined &&
       (exportedBy === undefined || (cluster === '*' && !this.#hasIdentity(exportedBy, identity)))
@@ -71,16 +71,16 @@ export class BuiltInDefinitions {
     return cluster === '*' ? definition : this.#in(cluster, definition, identity);
   }
 
-  /** All of them that a logical cluster serves. Made once for all clusters that serve the same. */
-  surface(cluster: LogicalClusterName): BuiltInSurface {
+  /** All kinds that a logical cluster serves. Logical clusters that serve the same share one result. */
+  served(cluster: LogicalClusterName): BuiltInApis {
     const key = this.#keyOf(cluster);
-    let surface = this.#surfaces.get(key);
-    if (surface === undefined) {
-      surface = this.#makeSurface(cluster);
-      // There are a few combinations of what exports of `root` are bound, whatever the number of tenants.
-      if (this.#surfaces.size < maxSurfaces) this.#surfaces.set(key, surface);
+    let served = this.#byCombination.get(key);
+    if (served === undefined) {
+      served = this.#compute(cluster);
+      // The number of combinations of bound exports of `root` is small, whatever the number of tenants.
+      if (this.#byCombination.size < maxCombinations) this.#byCombination.set(key, served);
     }
-    return surface;
+    return served;
   }
 
   #in(
@@ -102,7 +102,7 @@ export class BuiltInDefinitions {
       .some(({ cluster, name }) => cluster === exportingCluster && name === exportName);
   }
 
-  /** How each exported kind is served in a cluster. */
+  /** Which exported kinds a cluster serves, and how. */
   #keyOf(cluster: LogicalClusterName): string {
     let key = '';
     for (const definition of this.#exported) {
@@ -112,7 +112,7 @@ export class BuiltInDefinitions {
     return key;
   }
 
-  #makeSurface(cluster: LogicalClusterName): BuiltInSurface {
+  #compute(cluster: LogicalClusterName): BuiltInApis {
     const definitions: ResourceDefinition[] = [];
     for (const definition of this.#modules.definitions) {
       const served = this.#in(cluster, definition, undefined);
@@ -127,12 +127,12 @@ export class BuiltInDefinitions {
   }
 }
 
-const maxSurfaces = 256;
+const maxCombinations = 256;
 
 const isOf = ({ binding }: BoundApi, exportName: string): boolean =>
   binding.exportCluster === exportingCluster && binding.exportName === exportName;
 
-/** What the server keeps for itself (C1.1). */
+/** Logical clusters of the server itself. */
 const isSystemCluster = (cluster: LogicalClusterName): boolean => cluster.startsWith('system:');
 
 const pathKey = ({ group, version, resource }: { group: string; version: string; resource: string }): string =>

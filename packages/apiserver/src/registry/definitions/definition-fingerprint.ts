@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { isConditionTrue, type DeepReadonly, type KubeObject } from '@multiplane/apimachinery';
 import { boundDefinitionAnnotation, conversionsAnnotation } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
-import { factsOf, scannedMetadata } from './entry-facts.ts';
-import { parseMetadata, topLevelMembers } from './metadata-scanner.ts';
+import { entryMetadataOf, scannedMetadata } from '../store/entry-metadata.ts';
+import { parseMetadata, topLevelMembers } from '../codec/metadata-scanner.ts';
 
 interface DefinitionStatus {
   readonly acceptedNames?: unknown;
@@ -13,12 +13,13 @@ interface DefinitionStatus {
 const boundMark = Buffer.from(`"${boundDefinitionAnnotation}"`);
 
 /**
- * All that decides what a CustomResourceDefinition serves, as one text: spec, accepted names, conditions, deletion and
- * conversions between versions, without what only bookkeeping touches. Taken off the stored bytes, and kept on the entry.
+ * A hash of all that determines the APIs that a CustomResourceDefinition serves: spec, accepted names, conditions, deletion
+ * and conversions between versions, but no bookkeeping such as managedFields. Computed from the stored bytes, and kept on
+ * the cache entry.
  */
 export function definitionFingerprint(entry: CacheEntry): string {
-  const facts = factsOf(entry);
-  if (facts.fingerprint === undefined) {
+  const known = entryMetadataOf(entry);
+  if (known.fingerprint === undefined) {
     const { value } = entry;
     const members = new Map(topLevelMembers(value));
     const spec = members.get('spec');
@@ -29,12 +30,12 @@ export function definitionFingerprint(entry: CacheEntry): string {
     const conversions = value.includes(boundMark)
       ? parseMetadata(value).annotations?.[conversionsAnnotation]
       : undefined;
-    facts.fingerprint = createHash('sha256')
+    known.fingerprint = createHash('sha256')
       .update(spec ?? '')
       .update(JSON.stringify([status.acceptedNames, conditions, deleting, conversions]))
       .digest('base64');
   }
-  return facts.fingerprint;
+  return known.fingerprint;
 }
 
 export function hasCondition(crd: DeepReadonly<KubeObject>, type: string): boolean {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { type JsonObject, type KubeObject, asLogicalClusterName } from '@multiplane/apimachinery';
-import { Pipeline } from '../pipeline-fixture.ts';
+import { Pipeline } from '../../../test/pipeline.ts';
 
 const mergePatch = { 'content-type': 'application/merge-patch+json' };
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
@@ -56,16 +56,16 @@ afterEach(async () => {
 });
 
 describe('a definition', () => {
-  test('is served as soon as its names are accepted, and not before; in the reference five seconds later', async () => {
+  test('is served as soon as its names are accepted; in Kubernetes up to five seconds later', async () => {
     const on = await open();
     await on.must(201, 'POST', definitions, hat());
     expect((await on.ask('GET', hats)).text).toBe('404 page not found\n');
-    const surface = on.resolver.surfaceHash(on.cluster);
+    const surface = on.resolver.discoveryHash(on.cluster);
     await on.must(200, 'DELETE', `${definitions}/hats.example.com`);
     await on.must(200, 'PATCH', `${definitions}/hats.example.com`, { metadata: { finalizers: null } }, mergePatch);
     await on.serve(hat());
     expect((await on.ask('GET', hats)).status).toBe(200);
-    expect(on.resolver.surfaceHash(on.cluster)).not.toBe(surface);
+    expect(on.resolver.discoveryHash(on.cluster)).not.toBe(surface);
     expect(
       on.resolver
         .list(on.cluster)
@@ -74,7 +74,7 @@ describe('a definition', () => {
     ).toEqual(['hats']);
   });
 
-  test('is seen in its own logical cluster only', async () => {
+  test('is served in its own logical cluster only', async () => {
     const on = await open();
     await on.serve(hat());
     const other = asLogicalClusterName('other');
@@ -87,11 +87,11 @@ describe('a definition', () => {
     );
   });
 
-  test('changes what the next request sees, and not what bookkeeping touches', async () => {
+  test('changes take effect for the next request; bookkeeping changes nothing', async () => {
     const on = await open();
     await on.serve(hat());
     const before = on.resolver.resolve(on.cluster, 'example.com', 'v1', 'hats');
-    const hash = on.resolver.surfaceHash(on.cluster);
+    const hash = on.resolver.discoveryHash(on.cluster);
     await on.must(
       200,
       'PATCH',
@@ -100,7 +100,7 @@ describe('a definition', () => {
       mergePatch,
     );
     expect(on.resolver.resolve(on.cluster, 'example.com', 'v1', 'hats')).toBe(before);
-    expect(on.resolver.surfaceHash(on.cluster)).toBe(hash);
+    expect(on.resolver.discoveryHash(on.cluster)).toBe(hash);
     await on.must(
       200,
       'PATCH',
@@ -110,10 +110,10 @@ describe('a definition', () => {
     );
     expect(before?.retired?.aborted).toBe(true);
     expect(on.resolver.resolve(on.cluster, 'example.com', 'v1', 'hats')).not.toBe(before);
-    expect(on.resolver.surfaceHash(on.cluster)).not.toBe(hash);
+    expect(on.resolver.discoveryHash(on.cluster)).not.toBe(hash);
   });
 
-  test('is one of many that are made before somebody looks, and few need no preparation', async () => {
+  test('is prepared in time slices with many others; a few need no preparation', async () => {
     const on = await open();
     const { cluster, resolver } = on;
     expect(resolver.prepare(cluster)).toBeUndefined();
@@ -129,29 +129,31 @@ describe('a definition', () => {
     }
     const preparation = resolver.prepare(cluster);
     expect(preparation).toBeInstanceOf(Promise);
-    // One that goes while it waits for its turn is nobody's business any more.
+    // A definition that is deleted before its time slice is skipped.
     await on.must(200, 'DELETE', `${definitions}/caps24.example.com`);
     await on.must(200, 'PATCH', `${definitions}/caps24.example.com`, { metadata: { finalizers: null } }, mergePatch);
     await preparation;
-    const hash = resolver.surfaceHash(cluster);
+    const hash = resolver.discoveryHash(cluster);
     expect(resolver.list(cluster).filter(({ group }) => group === 'example.com')).toHaveLength(24);
     expect(resolver.prepare(cluster)).toBeUndefined();
-    expect(resolver.surfaceHash(cluster)).toBe(hash);
+    expect(resolver.discoveryHash(cluster)).toBe(hash);
   });
 
-  test('equal surfaces of different tenants have equal texts', async () => {
+  test('logical clusters with equal definitions have equal discovery hashes', async () => {
     const on = await open();
-    expect(on.resolver.surfaceHash(asLogicalClusterName('a'))).toBe(on.resolver.surfaceHash(asLogicalClusterName('b')));
+    expect(on.resolver.discoveryHash(asLogicalClusterName('a'))).toBe(
+      on.resolver.discoveryHash(asLogicalClusterName('b')),
+    );
   });
 
-  test('a resource of a name that is no name is nobody', async () => {
+  test('invalid resource names resolve to nothing', async () => {
     const on = await open();
     expect(on.resolver.resolve(on.cluster, 'example.com', 'v1', '../../secrets')).toBeUndefined();
   });
 });
 
 describe('versions', () => {
-  test('show one object, each by its own schema; storage keeps what its version knows', async () => {
+  test('return one object by their own schemas; storage keeps the fields of the storage version', async () => {
     const on = await open();
     const known = (...names: string[]): JsonObject => ({
       type: 'object',
@@ -176,7 +178,7 @@ describe('versions', () => {
     expect((await on.must(200, 'GET', v2))['spec']).toMatchObject({ both: 'changed' });
   });
 
-  test('a version that is not served is not there', async () => {
+  test('that are not served are not found', async () => {
     const on = await open();
     await on.serve(
       hat([
@@ -188,8 +190,8 @@ describe('versions', () => {
   });
 });
 
-describe('an object that is older than its schema', () => {
-  test('is shown with the defaults and without the fields of today, and is not written for that', async () => {
+describe('an object older than its schema', () => {
+  test('is returned with current defaults and without removed fields, but not rewritten', async () => {
     const on = await open();
     await on.serve(
       hat([

@@ -1,114 +1,97 @@
 import { createHash } from 'node:crypto';
-import { compareBytewise, statusErrors, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
-import {
-  boundDefinitionsCluster as boundDefinitionsName,
-  definitionOfSchema,
-  type APIResourceSchema,
-  type ResourceDefinition,
-} from '@multiplane/apis';
-import { slicesOfTurns } from '@multiplane/component-base';
+import { compareBytewise, statusErrors, type LogicalClusterName } from '@multiplane/apimachinery';
+import { boundDefinitionsCluster as boundDefinitionsName, type ResourceDefinition } from '@multiplane/apis';
+import { timeSlices } from '@multiplane/component-base';
 import type { WatchCache } from '@multiplane/storage';
 import {
-  established,
   noBoundApis,
   noExportedApis,
   type BoundApi,
   type BoundApis,
   type ExportedApis,
-} from '../api-sharing/bound-apis.ts';
-import { SurfaceCache } from '../surface-cache.ts';
+} from '../../api-sharing/bound-apis.ts';
+import { VirtualDefinitions } from '../../api-sharing/virtual-definitions.ts';
+import { WeightedCache } from '../../weighted-cache.ts';
+import type { ObjectReader } from '../store/object-reader.ts';
 import { BuiltInDefinitions } from './built-in-definitions.ts';
-import { metadataOnlyDefinition } from './metadata-only-definition.ts';
-import type { ObjectReader } from './object-reader.ts';
-import type { ResourceResolver } from './resource-resolver.ts';
 import { definitionName } from './definition-name.ts';
+import { metadataOnlyDefinition } from './metadata-only-definition.ts';
+import { ReplacementListeners } from './replacement-listeners.ts';
+import type { ResourceResolver } from './resource-resolver.ts';
 import { StoredDefinitions, type DefinitionsOf, type StoredDefinition } from './stored-definitions.ts';
 import { TerminatingResources } from './terminating-resources.ts';
+import { UnboundDefinitions } from './unbound-definitions.ts';
 
-/** Logical clusters whose discovery was asked for lately. */
-const maxSurfaces = 4096;
-/** So many are made at once when somebody looks; more of them with pauses. */
-const fewDefinitions = 20;
-/** Different surfaces of these. */
-const maxDifferent = 512;
-/** Exported resources that somebody watches over all clusters before anybody has bound them. */
-const maxUnbound = 256;
+/** Logical clusters whose served APIs are kept. */
+const maxClusters = 4096;
+/** Up to this number definitions are prepared synchronously, more of them in time slices. */
+const maxSynchronousDefinitions = 20;
+/** Different lists of definitions that are kept for the logical clusters that serve the same. */
+const maxLists = 512;
 
 export interface DefinitionResolverModules {
   readonly cache: WatchCache;
   readonly reader: ObjectReader;
   readonly builtIn: readonly ResourceDefinition[];
   readonly definitionsOf: DefinitionsOf;
-  /** Absent: nothing is bound. */
+  /** Absent: no APIs are bound. */
   readonly bindings?: BoundApis | undefined;
-  /** Absent: nothing is exported. */
+  /** Absent: no APIs are exported. */
   readonly exports?: ExportedApis | undefined;
 }
 
-interface Surface {
+/** The APIs that a logical cluster serves. */
+interface ClusterApis {
   readonly hash: string;
   readonly definitions: readonly ResourceDefinition[];
-  /** Bound resources with their definitions when the surface was made; undefined where there was none. */
-  readonly bound: readonly (readonly [BoundApi, StoredDefinition | undefined])[];
-  /** State of all bound definitions and exports in which this was last found right. */
-  checked: number;
-}
-
-/** What is exported and bound by nobody on this shard, as the views of its identity show it. */
-interface Unbound {
-  readonly uid: string;
-  readonly definitions: readonly ResourceDefinition[];
-  readonly retirement: AbortController;
-}
-
-/** A watch that wants to know when its resource is no longer what it was. */
-interface Follower {
-  readonly definition: ResourceDefinition;
-  readonly gone: () => void;
+  /**
+   * Bound resources with the definitions that they had when this was computed (undefined: not available), and the way in
+   * which the export provided them.
+   */
+  readonly bound: readonly (readonly [BoundApi, StoredDefinition | undefined, string])[];
+  /** The {@link DefinitionResolver} state in which this was last found current. */
+  checkedState: number;
 }
 
 /**
- * What each logical cluster serves (C3.4): the kinds compiled in, then what its bindings bring, then the
- * CustomResourceDefinitions that lie in it; of equal names the first counts.
+ * Resolves what each logical cluster serves: built-in kinds, then the resources of its APIBindings, then its
+ * CustomResourceDefinitions; of equal names the first wins.
  *
- * A bound resource is the definition made of its schema, which lies in `system:bound-crds` and is shared by all who bind
- * it, seen under the identity of the export: objects of different identities lie apart, whatever schema they share.
- * Nothing is computed when a binding or a schema changes but that what is known of the logical cluster is forgotten:
- * whoever asks next makes it anew, and equal surfaces share their documents by their hash. Surfaces with bound resources
- * remember the definitions they were made of, and look at them again after one of these changed.
+ * A bound resource is the definition of its APIResourceSchema, which is stored in `system:bound-crds` and shared by all
+ * bindings, under the identity of the export: objects of different identities are stored separately even if they share a
+ * schema. A change of a binding or a schema computes nothing; it only drops what is kept for the logical cluster, which is
+ * computed again for the next request. Logical clusters that serve the same APIs share documents by their hash. The APIs of
+ * clusters with bindings remember the definitions that they were computed from, and are checked again after one of these
+ * changed.
  */
 export class DefinitionResolver implements ResourceResolver {
   readonly #builtIn: BuiltInDefinitions;
   readonly #stored: StoredDefinitions;
   readonly #bindings: BoundApis;
   readonly #exports: ExportedApis;
-
-  readonly #definitionsOf: DefinitionsOf;
+  readonly #unbound: UnboundDefinitions;
   readonly #terminating = new TerminatingResources();
-  readonly #surfaces = new Map<LogicalClusterName, Surface>();
-  /** Lists of equal surfaces without definitions of their own. */
-  readonly #lists = new SurfaceCache<readonly ResourceDefinition[]>(maxDifferent);
-  /** By uid of the schema and identity. */
-  readonly #unbound = new Map<string, Unbound>();
-  readonly #followers = new Map<LogicalClusterName, Set<Follower>>();
-  /** Counts the changes of bound definitions. */
+  readonly #virtual = new VirtualDefinitions();
+  readonly #listeners = new ReplacementListeners({
+    isStillServed: (cluster, definition) => this.#isStillServed(cluster, definition),
+  });
+  readonly #clusters = new Map<LogicalClusterName, ClusterApis>();
+  /** By hash, for logical clusters without CustomResourceDefinitions of their own. */
+  readonly #lists = new WeightedCache<readonly ResourceDefinition[]>(maxLists);
+  /** The number of changes of bound definitions. */
   #boundState = 0;
   #unsubscribe: (() => void) | undefined;
 
-  constructor(_options: Record<string, never>, modules: DefinitionResolverModules) {
-    const { builtIn, bindings = noBoundApis, exports = noExportedApis, definitionsOf } = modules;
+  constructor(modules: DefinitionResolverModules) {
+    const { builtIn: definitions, bindings = noBoundApis, exports = noExportedApis, definitionsOf } = modules;
     this.#bindings = bindings;
     this.#exports = exports;
-
-    this.#definitionsOf = definitionsOf;
-    this.#builtIn = new BuiltInDefinitions(
-      {},
-      { definitions: builtIn, bindings, exports, terminating: this.#terminating },
-    );
-    this.#stored = new StoredDefinitions({}, { ...modules, onChange: (cluster) => this.#definitionsChanged(cluster) });
+    this.#unbound = new UnboundDefinitions({ definitionsOf });
+    this.#builtIn = new BuiltInDefinitions({ definitions, bindings, exports, terminating: this.#terminating });
+    this.#stored = new StoredDefinitions({ ...modules, onChange: (cluster) => this.#definitionsChanged(cluster) });
   }
 
-  /** Begins to follow changes; needs a cache that is loaded, and bindings that are followed already. */
+  /** Subscribes to changes; requires a loaded cache, and an index of bindings that is subscribed already. */
   start(): void {
     this.#stored.start();
     this.#unsubscribe = this.#bindings.subscribe((cluster) => this.#clusterChanged(cluster));
@@ -130,7 +113,7 @@ export class DefinitionResolver implements ResourceResolver {
     if (builtIn !== undefined) return builtIn;
     if (cluster === '*') {
       return identity === undefined
-        ? this.#everywhere(group, version, resource)
+        ? this.#inAllClusters(group, version, resource)
         : this.#ofIdentity(identity, group, version, resource);
     }
     const api = this.#bindings.boundResource(cluster, group, resource);
@@ -139,7 +122,7 @@ export class DefinitionResolver implements ResourceResolver {
       if (definition === undefined) {
         throw statusErrors.serviceUnavailable(`${definitionName(group, resource)} is currently unavailable`);
       }
-      return this.#servedAs(api, definition).find((one) => one.version === version);
+      return this.#servedVersions(api, definition).find((one) => one.version === version);
     }
     if (identity !== undefined) return undefined;
     return this.#stored
@@ -149,34 +132,36 @@ export class DefinitionResolver implements ResourceResolver {
   }
 
   list(cluster: LogicalClusterName): readonly ResourceDefinition[] {
-    return this.#surface(cluster).definitions;
+    return this.#clusterApis(cluster).definitions;
   }
 
-  surfaceHash(cluster: LogicalClusterName): string {
-    return this.#surface(cluster).hash;
+  discoveryHash(cluster: LogicalClusterName): string {
+    return this.#clusterApis(cluster).hash;
   }
 
   prepare(cluster: LogicalClusterName): Promise<void> | undefined {
-    const known = this.#surfaces.get(cluster);
+    const known = this.#clusters.get(cluster);
     if (known !== undefined && this.#isCurrent(known)) return undefined;
     const names = this.#stored.names(cluster);
     const bound = [...this.#bindings.boundResources(cluster)];
-    return names.length + bound.length < fewDefinitions ? undefined : this.#prepareAll(cluster, names, bound);
+    return names.length + bound.length < maxSynchronousDefinitions
+      ? undefined
+      : this.#prepareAll(cluster, names, bound);
   }
 
-  /** Makes what is still there when its turn comes; what changes meanwhile is made by whoever looks. */
+  /** Prepares each definition that still exists when its time slice comes; later changes are left to the next request. */
   async #prepareAll(cluster: LogicalClusterName, names: readonly string[], bound: readonly BoundApi[]): Promise<void> {
-    const slices = slicesOfTurns();
+    const slices = timeSlices();
     const serve = (definition: StoredDefinition | undefined, identity?: string): void => {
       if (definition?.established === true) definition.served(identity);
     };
     for (const name of names) {
       serve(this.#stored.get(cluster, name));
-      if (slices.over) await slices.next();
+      if (slices.isExceeded) await slices.yield();
     }
     for (const api of bound) {
       serve(this.#definitionOf(api), api.bound.schema.identityHash);
-      if (slices.over) await slices.next();
+      if (slices.isExceeded) await slices.yield();
     }
   }
 
@@ -185,86 +170,48 @@ export class DefinitionResolver implements ResourceResolver {
   }
 
   /**
-   * Calls back once when the logical cluster no longer serves the resource by this definition, for the resource is not
-   * bound any more, or by another schema. That the definition itself changes is told by its own signal.
+   * As {@link ResourceResolver.whenReplaced}: the resource is no longer bound, or by another schema. A change of the
+   * definition itself is signalled by its `retired` instead.
    */
-  whenReplaced(cluster: LogicalClusterName, definition: ResourceDefinition, gone: () => void): () => void {
-    // It may have happened since the definition was found.
-    if (!this.#isStillServed(cluster, definition)) {
-      gone();
-      return () => undefined;
-    }
-    const follower: Follower = { definition, gone };
-    let followers = this.#followers.get(cluster);
-    if (followers === undefined) this.#followers.set(cluster, (followers = new Set()));
-    followers.add(follower);
-    return () => {
-      followers.delete(follower);
-      if (followers.size === 0 && this.#followers.get(cluster) === followers) this.#followers.delete(cluster);
-    };
+  whenReplaced(cluster: LogicalClusterName, definition: ResourceDefinition, onReplaced: () => void): () => void {
+    return this.#listeners.add(cluster, definition, onReplaced);
   }
 
-  /**
-   * Objects of one name may be anything in different clusters: what all objects have in common can still be asked for
-   * over all of them, which the endpoints see to.
-   */
-  #everywhere(group: string, version: string, resource: string): ResourceDefinition | undefined {
+  /** A resource over all logical clusters, whose schemas may differ: the endpoints only serve metadata of it. */
+  #inAllClusters(group: string, version: string, resource: string): ResourceDefinition | undefined {
     const example = this.#stored.example(definitionName(group, resource));
     return example === undefined ? undefined : metadataOnlyDefinition(group, version, resource, example);
   }
 
   /**
-   * The objects of one identity, wherever they are bound: as the export offers them now, and when it is gone or has let
-   * the resource go, as most of its bindings have them. The view may be opened before anybody has bound the resource.
+   * A resource of one identity over all logical clusters: by the schema that the export offers now, and if the export was
+   * deleted or no longer offers the resource, by the schema that most bindings have. The resource need not be bound yet.
    */
   #ofIdentity(identity: string, group: string, version: string, resource: string): ResourceDefinition | undefined {
-    const offered = this.#exports.schemaOf(identity, group, resource);
-    const candidates = function* (this: DefinitionResolver): Generator<readonly ResourceDefinition[]> {
-      if (offered !== undefined) {
-        const stored = this.#stored.get(boundDefinitionsCluster, offered.metadata.uid ?? '');
-        yield stored?.established === true ? stored.served(identity) : this.#unboundVersions(offered, identity);
-      }
-      for (const uid of this.#bindings.schemasOf(identity, group, resource)) {
-        yield this.#stored.get(boundDefinitionsCluster, uid)?.served(identity) ?? [];
-      }
-    }.call(this);
-    for (const versions of candidates) {
+    for (const versions of this.#candidates(identity, group, resource)) {
       const found = versions.find((definition) => definition.version === version);
-      if (found !== undefined) return found;
+      if (found === undefined) continue;
+      const virtual = this.#exports.virtualStorageOf(identity, group, resource);
+      return virtual === undefined ? found : this.#virtual.of(found, virtual);
     }
     return undefined;
   }
 
-  #unboundVersions(schema: DeepReadonly<APIResourceSchema>, identity: string): readonly ResourceDefinition[] {
-    const { uid = '' } = schema.metadata;
-    const key = `${uid}/${identity}`;
-    let unbound = this.#unbound.get(key);
-    if (unbound === undefined) {
-      const retirement = new AbortController();
-      const definitions = this.#definitionsOf(established(definitionOfSchema(schema)), retirement.signal, identity);
-      unbound = { uid, definitions, retirement };
-      this.#unbound.set(key, unbound);
-      if (this.#unbound.size > maxUnbound) this.#unbound.delete(this.#unbound.keys().next().value as string);
+  *#candidates(identity: string, group: string, resource: string): Generator<readonly ResourceDefinition[]> {
+    const offered = this.#exports.schemaOf(identity, group, resource);
+    if (offered !== undefined) {
+      const stored = this.#stored.get(boundDefinitionsCluster, offered.metadata.uid ?? '');
+      yield stored?.established === true ? stored.served(identity) : this.#unbound.versions(offered, identity);
     }
-    return unbound.definitions;
-  }
-
-  /**
-   * Somebody has bound what was only exported: from now on its definition counts. Of a single version that is the same
-   * thing; between several there may be conversions, so watches begin again.
-   */
-  #forgetUnbound(): void {
-    for (const [key, { uid, definitions, retirement }] of this.#unbound) {
-      if (this.#stored.get(boundDefinitionsCluster, uid)?.established !== true) continue;
-      this.#unbound.delete(key);
-      if (definitions.length > 1) retirement.abort();
+    for (const uid of this.#bindings.schemasOf(identity, group, resource)) {
+      yield this.#stored.get(boundDefinitionsCluster, uid)?.served(identity) ?? [];
     }
   }
 
   /**
-   * What a bound resource is now. The binding tells of which schema it is; an export that has gone over to another one of
-   * the same names and scope, which nothing could refuse, is followed at once, so that a change reaches a thousand
-   * consumers when they look and not when a controller has written to each of them.
+   * The current definition of a bound resource. The binding names a schema. If the export offers another schema with the
+   * same names and scope by now, that one is used before the binding controller has updated the binding: a change of an
+   * export takes effect for all its consumers with the next request, not after a write to each binding.
    */
   #definitionOf(api: BoundApi): StoredDefinition | undefined {
     const { binding, bound } = api;
@@ -276,24 +223,27 @@ export class DefinitionResolver implements ResourceResolver {
     return next?.established === true && next.names === definition.names ? next : definition;
   }
 
-  /** The versions of a bound resource as they are in the logical cluster of the binding. */
-  #servedAs({ binding, bound }: BoundApi, definition: StoredDefinition): readonly ResourceDefinition[] {
-    const served = definition.served(bound.schema.identityHash);
+  /** The versions of a bound resource in the logical cluster of its binding. */
+  #servedVersions(api: BoundApi, definition: StoredDefinition): readonly ResourceDefinition[] {
+    const { binding, bound } = api;
+    const virtual = this.#exports.virtualStorage(api);
+    const stored = definition.served(bound.schema.identityHash);
+    const served = virtual === undefined ? stored : stored.map((one) => this.#virtual.of(one, virtual));
     return binding.deleting ? served.map(this.#terminating.of) : served;
   }
 
-  #surface(cluster: LogicalClusterName): Surface {
-    const known = this.#surfaces.get(cluster);
+  #clusterApis(cluster: LogicalClusterName): ClusterApis {
+    const known = this.#clusters.get(cluster);
     if (known !== undefined && this.#isCurrent(known)) return known;
-    const surface = this.#makeSurface(cluster);
-    this.#surfaces.delete(cluster);
-    this.#surfaces.set(cluster, surface);
-    if (this.#surfaces.size > maxSurfaces)
-      this.#surfaces.delete(this.#surfaces.keys().next().value as LogicalClusterName);
-    return surface;
+    const apis = this.#computeApis(cluster);
+    this.#clusters.delete(cluster);
+    this.#clusters.set(cluster, apis);
+    if (this.#clusters.size > maxClusters)
+      this.#clusters.delete(this.#clusters.keys().next().value as LogicalClusterName);
+    return apis;
   }
 
-  /** In the order of their names: however bindings are called, equal surfaces are to have equal texts. */
+  /** Sorted by resource name, so that the hash does not depend on the names of the bindings. */
   #boundByName(cluster: LogicalClusterName): (readonly [string, BoundApi])[] {
     return Array.from(
       this.#bindings.boundResources(cluster),
@@ -301,51 +251,59 @@ export class DefinitionResolver implements ResourceResolver {
     ).sort(([a], [b]) => compareBytewise(a, b));
   }
 
-  #isCurrent(surface: Surface): boolean {
+  /** Equal texts: the export provides the resource in the same way. Empty: it is stored with its consumers. */
+  #storageText(api: BoundApi): string {
+    const virtual = this.#exports.virtualStorage(api);
+    return virtual === undefined ? '' : JSON.stringify(virtual);
+  }
+
+  #isCurrent(apis: ClusterApis): boolean {
     const state = this.#state;
-    if (surface.checked === state) return true;
-    for (const [api, definition] of surface.bound) {
+    if (apis.checkedState === state) return true;
+    for (const [api, definition, storage] of apis.bound) {
       if (this.#definitionOf(api)?.fingerprint !== definition?.fingerprint) return false;
+      if (this.#storageText(api) !== storage) return false;
     }
-    surface.checked = state;
+    apis.checkedState = state;
     return true;
   }
 
-  #makeSurface(cluster: LogicalClusterName): Surface {
-    const builtIn = this.#builtIn.surface(cluster);
+  #computeApis(cluster: LogicalClusterName): ClusterApis {
+    const builtIn = this.#builtIn.served(cluster);
     const definitions: ResourceDefinition[] = [];
     const taken = new Set<string>();
     const isTaken = (name: string): boolean => taken.has(name) || builtIn.names.has(name);
     const hash = createHash('sha256').update(builtIn.hash);
-    const checked = this.#state;
-    const bound: [BoundApi, StoredDefinition | undefined][] = [];
+    const checkedState = this.#state;
+    const bound: [BoundApi, StoredDefinition | undefined, string][] = [];
     for (const [name, api] of this.#boundByName(cluster)) {
       const { schema } = api.bound;
       if (isTaken(name)) continue;
       const definition = this.#definitionOf(api);
-      bound.push([api, definition]);
-      // It hides a local definition of its name even while it cannot be shown itself.
+      const storage = this.#storageText(api);
+      bound.push([api, definition, storage]);
+      // A bound resource hides a local definition of the same name even while its own definition is not available.
       taken.add(name);
       if (definition?.established !== true) continue;
       const state = api.binding.deleting ? 'deleting' : '';
-      hash.update(`\n${name} ${schema.identityHash} ${state} ${definition.fingerprint}`);
-      definitions.push(...this.#servedAs(api, definition));
+      hash.update(`\n${name} ${schema.identityHash} ${state} ${storage} ${definition.fingerprint}`);
+      definitions.push(...this.#servedVersions(api, definition));
     }
-    let own = false;
+    let hasLocal = false;
     for (const [name, definition] of this.#stored.list(cluster)) {
-      own = true;
+      hasLocal = true;
       if (!definition.established || isTaken(name)) continue;
       hash.update(`\n${name} ${definition.fingerprint}`);
       definitions.push(...definition.served(undefined));
     }
-    if (definitions.length === 0) return { ...builtIn, bound, checked };
+    if (definitions.length === 0) return { ...builtIn, bound, checkedState };
     const text = hash.digest('hex').slice(0, 32);
     const all = (): readonly ResourceDefinition[] => [...builtIn.definitions, ...definitions];
-    // Equal definitions of different tenants are not the same; those that are bound are.
-    return { hash: text, definitions: own ? all() : this.#lists.get(text, all), bound, checked };
+    // Bound definitions are shared objects. Equal local definitions of different logical clusters are not.
+    return { hash: text, definitions: hasLocal ? all() : this.#lists.get(text, all), bound, checkedState };
   }
 
-  /** Changes with everything that surfaces with bound resources are made of, besides what lies in their own cluster. */
+  /** Changes with everything that the APIs of clusters with bindings depend on outside of their own cluster. */
   get #state(): number {
     return this.#boundState + this.#exports.state;
   }
@@ -353,31 +311,22 @@ export class DefinitionResolver implements ResourceResolver {
   #definitionsChanged(cluster: LogicalClusterName | undefined): void {
     if (cluster === undefined || cluster === boundDefinitionsCluster) {
       this.#boundState++;
-      this.#forgetUnbound();
+      this.#unbound.dropBound((uid) => this.#stored.get(boundDefinitionsCluster, uid)?.established === true);
     }
     if (cluster === undefined) {
-      this.#surfaces.clear();
-      for (const one of Array.from(this.#followers.keys())) this.#tellFollowers(one);
+      this.#clusters.clear();
+      this.#listeners.checkAll();
     } else {
       this.#clusterChanged(cluster);
     }
   }
 
   #clusterChanged(cluster: LogicalClusterName): void {
-    this.#surfaces.delete(cluster);
-    this.#tellFollowers(cluster);
+    this.#clusters.delete(cluster);
+    this.#listeners.check(cluster);
   }
 
-  #tellFollowers(cluster: LogicalClusterName): void {
-    for (const follower of Array.from(this.#followers.get(cluster) ?? [])) {
-      if (this.#isStillServed(cluster, follower.definition)) continue;
-      this.#followers.get(cluster)?.delete(follower);
-      follower.gone();
-    }
-    if (this.#followers.get(cluster)?.size === 0) this.#followers.delete(cluster);
-  }
-
-  /** Whether requests still mean the same objects by the same schema; that less may be done with them does not matter. */
+  /** Whether requests still reach the same objects by the same schema; a change of the verbs does not matter. */
   #isStillServed(cluster: LogicalClusterName, definition: ResourceDefinition): boolean {
     const { group, version, resource, bound, retired, storage } = definition;
     try {
@@ -389,7 +338,7 @@ export class DefinitionResolver implements ResourceResolver {
         now.bound?.identity === bound?.identity
       );
     } catch {
-      // It is still bound, and will be shown again when its definition is back.
+      // The resource is bound, but its definition is not available at the moment.
       return true;
     }
   }

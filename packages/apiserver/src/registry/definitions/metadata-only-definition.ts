@@ -3,20 +3,20 @@ import { type ResourceDefinition, defaultStrategy } from '@multiplane/apis';
 import { createSchemaCompiler } from '@multiplane/schema';
 import { registryPrefix } from '@multiplane/storage';
 
-/** Takes every object as it is. */
+/** Accepts every object. */
 const anySchema = createSchemaCompiler({ origin: 'custom' })({
   type: 'object',
   'x-kubernetes-preserve-unknown-fields': true,
 });
 
-/** True for what {@link metadataOnlyDefinition} made. kcp's own kinds are the same everywhere, though they look custom. */
+/** Whether a definition was made by {@link metadataOnlyDefinition}. */
 export function isMetadataOnly({ schema }: ResourceDefinition): boolean {
   return schema === anySchema;
 }
 
 /**
- * The objects of all definitions of one name, whatever their schemas and versions are in the different logical clusters:
- * only what all objects have in common can be asked for (C4.4). `example` is any of those definitions.
+ * All objects of a resource over all logical clusters, whose CustomResourceDefinitions may have different schemas and
+ * versions: requests can only read metadata. `example` is the CustomResourceDefinition of any of them.
  */
 export function metadataOnlyDefinition(
   group: string,
@@ -48,7 +48,7 @@ export function metadataOnlyDefinition(
     subresources: {},
     tableConvertor: { columns: [], cells: () => [] },
     fieldSelectors: {},
-    // One segment shorter than that of any of the definitions: identities and clusters follow.
+    // One segment shorter than the prefix of each definition: the identity and the cluster follow.
     storage: { group, version, kind, prefix: `${registryPrefix}${group === '' ? 'core' : group}/${resource}/` },
   };
 }

@@ -1,12 +1,12 @@
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 
-/** Which resources a logical cluster serves. Answers come from memory: it is asked on every request. */
+/** Finds the resources that a logical cluster serves. Called for every request, so answers come from memory. */
 export interface ResourceResolver {
   /**
-   * The definition behind a path. `cluster` is `*` for requests over all logical clusters: then only resources that are
-   * the same everywhere are found. With an identity, only what is bound with that one is, and what is compiled in. Throws
-   * 503 for a resource that is bound but cannot be shown for the moment.
+   * The definition of a path. `cluster` is `*` for requests over all logical clusters, which only find resources that are
+   * the same in all of them. With an identity only resources bound with that identity are found, and compiled-in ones.
+   * Throws 503 for a bound resource whose definition is not available.
    */
   resolve(
     cluster: LogicalClusterName | '*',
@@ -15,20 +15,20 @@ export interface ResourceResolver {
     resource: string,
     identity?: string,
   ): ResourceDefinition | undefined;
-  /** Everything that discovery shows in a logical cluster; built-in kinds first. */
+  /** All definitions of a logical cluster that discovery lists; built-in kinds first. */
   list(cluster: LogicalClusterName): readonly ResourceDefinition[];
-  /** Changes with every change of `list(cluster)`; equal texts mean equal answers. */
-  surfaceHash(cluster: LogicalClusterName): string;
+  /** Changes with every change of `list(cluster)`; equal hashes mean equal lists. */
+  discoveryHash(cluster: LogicalClusterName): string;
   /**
-   * Makes what `list(cluster)` and `surfaceHash(cluster)` would have to make, leaving the event loop to others in between:
-   * somebody may have hundreds of definitions at which nobody has looked yet. Undefined: they are quick.
+   * Prepares `list(cluster)` and `discoveryHash(cluster)` in time slices: a logical cluster may have hundreds of definitions
+   * that no request has used yet. Undefined if both are fast.
    */
   prepare?(cluster: LogicalClusterName): Promise<void> | undefined;
-  /** True for a group that is compiled in: paths below it answer with a Status where others get a plain 404. */
+  /** Whether a group is compiled in: unknown paths below it get a Status, below other groups a plain 404. */
   isBuiltInGroup(group: string): boolean;
   /**
-   * Calls back once when the logical cluster no longer serves the resource by this definition, until the result is
-   * called. Absent: that never happens but by the definition's own `retired`.
+   * Calls back once when the logical cluster no longer serves the resource by this definition; returns a function that
+   * cancels the callback. Absent: a definition ends only by its own signal `retired`.
    */
-  whenReplaced?(cluster: LogicalClusterName, definition: ResourceDefinition, gone: () => void): () => void;
+  whenReplaced?(cluster: LogicalClusterName, definition: ResourceDefinition, onReplaced: () => void): () => void;
 }

@@ -1,33 +1,33 @@
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import type { RequestContext } from '../request-context.ts';
+import type { RequestContext } from '@multiplane/generic-server';
 import type { ResourceResolver } from './resource-resolver.ts';
 
-/** Everything that discovery and OpenAPI show in one place. */
-export interface Surface {
-  /** Equal texts mean equal definitions. */
+/** The APIs that discovery and OpenAPI describe for one logical cluster or virtual workspace. */
+export interface ServedApis {
+  /** Equal hashes mean equal definitions. */
   readonly hash: string;
   definitions(): readonly ResourceDefinition[];
-  /** True for a group that is compiled in: paths below it answer with a Status where others get a plain 404. */
+  /** Whether a group is compiled in: unknown paths below it get a Status, below other groups a plain 404. */
   isBuiltInGroup(group: string): boolean;
 }
 
-/** What a request looks at, soon when it must be made first; undefined: nothing that has documents. */
-export type SurfaceOf = (context: RequestContext) => Surface | undefined | Promise<Surface>;
+/** The APIs that a request sees; a promise if they must be prepared first; undefined if the path has no documents. */
+export type ServedApisOf = (context: RequestContext) => ServedApis | undefined | Promise<ServedApis>;
 
-/** Nothing lies here: what it serves is compiled in. */
-const everywhere = 'system:everywhere' as LogicalClusterName;
+/** A logical cluster that cannot exist: it serves what is compiled in. */
+const wildcardCluster = 'system:everywhere' as LogicalClusterName;
 
-/** What each logical cluster serves; over all of them at once: what is compiled in. */
-export function clusterSurfaces(resolver: ResourceResolver): SurfaceOf {
+/** The APIs of each logical cluster; for requests over all logical clusters those that are compiled in. */
+export function clusterServedApis(resolver: ResourceResolver): ServedApisOf {
   return ({ info }) => {
     if (info.cluster === undefined) return undefined;
-    const cluster = info.cluster === '*' ? everywhere : info.cluster;
-    const surface = (): Surface => ({
-      hash: resolver.surfaceHash(cluster),
+    const cluster = info.cluster === '*' ? wildcardCluster : info.cluster;
+    const served = (): ServedApis => ({
+      hash: resolver.discoveryHash(cluster),
       definitions: () => resolver.list(cluster),
       isBuiltInGroup: (group) => resolver.isBuiltInGroup(group),
     });
-    return resolver.prepare?.(cluster)?.then(surface) ?? surface();
+    return resolver.prepare?.(cluster)?.then(served) ?? served();
   };
 }

@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { boundDefinitionsCluster, type ResourceDefinition } from '@multiplane/apis';
-import { nextTurn } from '@multiplane/component-base';
+import { yieldToEventLoop } from '@multiplane/component-base';
 import { type CacheEntry, type WatchCache, builtInPrefix, listPrefix, objectKey } from '@multiplane/storage';
 import { definitionName } from './definition-name.ts';
 import { definitionFingerprint, hasCondition } from './definition-fingerprint.ts';
-import type { ObjectReader } from './object-reader.ts';
-import { topLevelMember } from './metadata-scanner.ts';
+import type { ObjectReader } from '../store/object-reader.ts';
+import { topLevelMember } from '../codec/metadata-scanner.ts';
 
 const prefix = builtInPrefix('apiextensions.k8s.io', 'customresourcedefinitions');
-/** How many definitions are kept ready; the others are made again when asked for (their schemas have a cache of their own). */
-const maxReady = 4096;
-/** Of one definition, for different identities: as many as exports share its schema. */
+/** Definitions that are kept prepared; others are prepared again when used (compiled schemas have a cache of their own). */
+const maxPrepared = 4096;
+/** Identities per definition; one for each export that shares the schema. */
 const maxIdentities = 64;
 
-/** All served versions of a definition; `retired` aborts when they no longer hold. With an identity: as bound by it. */
+/** Makes all served versions of a CustomResourceDefinition. `retired` aborts when they change. `identity`: of a bound one. */
 export type DefinitionsOf = (
   crd: DeepReadonly<KubeObject>,
   retired: AbortSignal,
@@ -25,49 +25,49 @@ export interface StoredDefinitionsModules {
   readonly cache: WatchCache;
   readonly reader: ObjectReader;
   readonly definitionsOf: DefinitionsOf;
-  /** A definition of this logical cluster changed; undefined: any of them may have. */
+  /** A definition of this logical cluster changed; undefined: definitions of any logical cluster may have changed. */
   readonly onChange: (cluster: LogicalClusterName | undefined) => void;
 }
 
-/** A definition as it is stored now. */
+/** A stored CustomResourceDefinition. */
 export interface StoredDefinition {
-  /** Changes with everything that it serves. */
+  /** Changes with the APIs that it serves. */
   readonly fingerprint: string;
-  /** Its resources belong into discovery. */
+  /** Its resources are part of discovery. */
   readonly established: boolean;
   /** Equal for definitions of the same names and scope. */
   readonly names: string;
-  /** Its versions, for what lies under an identity or for the objects of its own logical cluster. */
+  /** Its versions, for objects of an identity, or for the objects of its own logical cluster (undefined). */
   served(identity: string | undefined): readonly ResourceDefinition[];
 }
 
 /**
- * What the CustomResourceDefinitions of all logical clusters mean (C3.4), those made of bound schemas among them.
+ * The CustomResourceDefinitions of all logical clusters, including those of bound APIResourceSchemas.
  *
- * Nothing but names is indexed: a definition's name is `<plural>.<group>`, or the uid of a schema, so the key of the
- * definition behind a path is known and the cache is asked for it. What a definition means is made when first needed and
- * kept until its *fingerprint* changes. One subscription to all definitions of the shard retires what has changed in the
- * moment of the change, so the next request already sees the new state.
+ * Only names are indexed. A definition is named `<plural>.<group>`, or by the uid of its schema, so a path determines the
+ * key, and the watch cache is read by it. The versions that a definition serves are prepared on first use and kept until
+ * its *fingerprint* changes. One subscription to all definitions of the shard retires changed ones while the event is
+ * dispatched, so the next request sees the new state.
  */
 export class StoredDefinitions {
   readonly #modules: StoredDefinitionsModules;
-  readonly #ready = new Map<string, Ready>();
-  /** Watches run on definitions: their end must find them even when {@link #ready} has forgotten the definition. */
+  readonly #prepared = new Map<string, PreparedDefinition>();
+  /** Signals that end watches when a definition changes; kept even if {@link #prepared} evicted the definition. */
   readonly #retirements = new Map<string, { readonly fingerprint: string; readonly controller: AbortController }>();
   /** Keys of definitions by their `<plural>.<group>`. */
   readonly #names = new Map<string, Set<string>>();
-  /** Keys of definitions to be made ready. */
+  /** Keys of changed definitions that wait to be prepared. */
   readonly #changed = new Set<string>();
-  #preparing = false;
+  #isPreparing = false;
   #unsubscribe: (() => void) | undefined;
 
-  constructor(_options: Record<string, never>, modules: StoredDefinitionsModules) {
+  constructor(modules: StoredDefinitionsModules) {
     this.#modules = modules;
   }
 
-  /** Begins to follow changes; needs a cache that is loaded. */
+  /** Subscribes to changes; requires a loaded cache. */
   start(): void {
-    this.#follow();
+    this.#subscribe();
   }
 
   stop(): void {
@@ -78,49 +78,53 @@ export class StoredDefinitions {
   get(cluster: LogicalClusterName, name: string): StoredDefinition | undefined {
     if (name.includes('/') || name === '') return undefined;
     const entry = this.#modules.cache.peek(objectKey(prefix, { cluster, namespace: '', name }));
-    return entry === undefined ? undefined : this.#readyOf(entry);
+    return entry === undefined ? undefined : this.#preparedOf(entry);
   }
 
-  /** Names of the definitions that lie in a logical cluster. */
+  /** Names of the definitions in a logical cluster. */
   names(cluster: LogicalClusterName): string[] {
-    return Array.from(this.#modules.cache.present(listPrefix(prefix, cluster)), ({ key }) => nameOfKey(key));
+    return Array.from(this.#modules.cache.listCurrent(listPrefix(prefix, cluster)), ({ key }) => nameOfKey(key));
   }
 
-  /** The definitions that lie in a logical cluster, by name. */
+  /** The definitions in a logical cluster, in the order of their names. */
   *list(cluster: LogicalClusterName): IterableIterator<readonly [string, StoredDefinition]> {
     const { cache } = this.#modules;
-    for (const entry of cache.present(listPrefix(prefix, cluster))) yield [nameOfKey(entry.key), this.#readyOf(entry)];
+    for (const entry of cache.listCurrent(listPrefix(prefix, cluster)))
+      yield [nameOfKey(entry.key), this.#preparedOf(entry)];
   }
 
-  /** Any definition of `<plural>.<group>`, in whichever logical cluster it lies. */
+  /** A definition of `<plural>.<group>` from any logical cluster. */
   example(name: string): DeepReadonly<KubeObject> | undefined {
     const key = this.#names.get(name)?.values().next().value;
     const entry = key === undefined ? undefined : this.#modules.cache.peek(key);
     return entry === undefined ? undefined : this.#modules.reader.stored(entry);
   }
 
-  #readyOf(entry: CacheEntry): Ready {
+  #preparedOf(entry: CacheEntry): PreparedDefinition {
     const { key } = entry;
-    let ready = this.#ready.get(key);
-    if (ready !== undefined && ready.revision === entry.revision) return ready;
+    let prepared = this.#prepared.get(key);
+    if (prepared !== undefined && prepared.revision === entry.revision) return prepared;
     const fingerprint = definitionFingerprint(entry);
-    if (ready !== undefined && ready.fingerprint === fingerprint) {
-      ready.revision = entry.revision;
-      return ready;
+    if (prepared !== undefined && prepared.fingerprint === fingerprint) {
+      prepared.revision = entry.revision;
+      return prepared;
     }
-    ready = this.#make(entry, fingerprint);
-    this.#ready.delete(key);
-    this.#ready.set(key, ready);
-    if (this.#ready.size > maxReady) this.#ready.delete(this.#ready.keys().next().value as string);
-    return ready;
+    prepared = this.#make(entry, fingerprint);
+    this.#prepared.delete(key);
+    this.#prepared.set(key, prepared);
+    if (this.#prepared.size > maxPrepared) this.#prepared.delete(this.#prepared.keys().next().value as string);
+    return prepared;
   }
 
-  #make(entry: CacheEntry, fingerprint: string): Ready {
+  #make(entry: CacheEntry, fingerprint: string): PreparedDefinition {
     const { definitionsOf, reader } = this.#modules;
     const crd = reader.stored(entry);
     const isEstablished = hasCondition(crd, 'Established');
     if (!isEstablished && !hasCondition(crd, 'NamesAccepted')) {
-      return new Ready({ revision: entry.revision, fingerprint, names: namesOf(crd), established: false }, () => []);
+      return new PreparedDefinition(
+        { revision: entry.revision, fingerprint, names: namesOf(crd), established: false },
+        () => [],
+      );
     }
     let retirement = this.#retirements.get(entry.key);
     if (retirement === undefined || retirement.fingerprint !== fingerprint) {
@@ -131,18 +135,18 @@ export class StoredDefinitions {
     const { signal } = retirement.controller;
     const { key } = entry;
     const { cache } = this.#modules;
-    return new Ready(
+    return new PreparedDefinition(
       { revision: entry.revision, fingerprint, names: namesOf(crd), established: isEstablished },
       (identity) => {
-        // Read anew: the definition itself may be large, and is not kept for identities that may never come.
+        // Read from the cache for each identity: a definition may be large, and must not be kept alive by this closure.
         const current = cache.peek(key);
         return current === undefined ? [] : definitionsOf(reader.stored(current), signal, identity);
       },
     );
   }
 
-  /** Subscribes, and again when the cache starts over: then everything may have changed. */
-  #follow(): void {
+  /** Subscribes, and again after the cache was reloaded, when all definitions may have changed. */
+  #subscribe(): void {
     const { cache, onChange } = this.#modules;
     onChange(undefined);
     this.#names.clear();
@@ -163,46 +167,45 @@ export class StoredDefinitions {
         const retires =
           retirement !== undefined &&
           (current === undefined || definitionFingerprint(current) !== retirement.fingerprint);
-        if (retires) this.#ready.delete(key);
+        if (retires) this.#prepared.delete(key);
         onChange(clusterOfKey(key));
         if (retires) this.#retire(key);
-        if (current !== undefined && clusterOfKey(key) !== boundDefinitionsCluster) this.#prepare(key);
+        if (current !== undefined && clusterOfKey(key) !== boundDefinitionsCluster) this.#prepareLater(key);
       },
       onEnd: (_reason, before) => {
-        // Without a state before it the cache is closed for good.
-        if (before !== undefined && this.#unsubscribe !== undefined) this.#follow();
+        // Without a previous state the cache is closed.
+        if (before !== undefined && this.#unsubscribe !== undefined) this.#subscribe();
       },
     });
   }
 
   /**
-   * What has just changed is about to be listed: it is made now, one definition per turn of the event loop, so that the
-   * first look at hundreds of new ones does not have to make them all at once. Schemas are compiled when they are first
-   * used: of hundreds most are not, and each turn spent on that is one in which no answer goes on. What is bound is made
-   * for each identity when somebody binds.
+   * Prepares a changed definition in advance, one definition per event-loop tick, so that the first discovery request after
+   * hundreds of new definitions does not prepare all of them. Schemas are compiled on first use, because most of them are
+   * never used. Definitions of bound schemas are prepared for each identity on first use.
    */
-  #prepare(key: string): void {
+  #prepareLater(key: string): void {
     this.#changed.add(key);
-    if (this.#preparing) return;
-    this.#preparing = true;
-    void nextTurn().then(() => this.#prepareNext());
+    if (this.#isPreparing) return;
+    this.#isPreparing = true;
+    void yieldToEventLoop().then(() => this.#prepareNext());
   }
 
   #prepareNext(): void {
     const [key] = this.#changed;
     if (key === undefined || this.#unsubscribe === undefined) {
       this.#changed.clear();
-      this.#preparing = false;
+      this.#isPreparing = false;
       return;
     }
     this.#changed.delete(key);
     const entry = this.#modules.cache.peek(key);
     try {
-      if (entry !== undefined) this.#readyOf(entry).served(undefined);
+      if (entry !== undefined) this.#preparedOf(entry).served(undefined);
     } catch {
-      // Whoever asks for it is told.
+      // The next request for this resource gets the error.
     }
-    void nextTurn().then(() => this.#prepareNext());
+    void yieldToEventLoop().then(() => this.#prepareNext());
   }
 
   #setName(entry: CacheEntry, exists: boolean): void {
@@ -220,17 +223,17 @@ export class StoredDefinitions {
   #retire(key: string): void {
     const retirement = this.#retirements.get(key);
     this.#retirements.delete(key);
-    this.#ready.delete(key);
+    this.#prepared.delete(key);
     retirement?.controller.abort();
   }
 }
 
-class Ready implements StoredDefinition {
+class PreparedDefinition implements StoredDefinition {
   revision: number;
   readonly fingerprint: string;
   readonly established: boolean;
   readonly names: string;
-  /** Made anew, and kept nowhere. */
+  /** Makes the versions of an identity. */
   readonly make: (identity: string | undefined) => readonly ResourceDefinition[];
   readonly #made = new Map<string | undefined, readonly ResourceDefinition[]>();
 

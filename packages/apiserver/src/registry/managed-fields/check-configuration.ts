@@ -6,10 +6,10 @@ import {
   isJsonObject,
   statusErrors,
 } from '@multiplane/apimachinery';
-import type { FieldKind } from './field-write.ts';
+import type { FieldManagerKind } from './field-manager-request.ts';
 
-/** A configuration must say that it is of this kind, and leave managedFields to the server (K4.5). Throws 400. */
-export function checkConfiguration(definition: FieldKind, config: DeepReadonly<JsonObject>): void {
+/** Throws 400 unless an applied configuration has this kind and version, and no managedFields. */
+export function checkConfiguration(definition: FieldManagerKind, config: DeepReadonly<JsonObject>): void {
   const apiVersion = textOf(config, 'apiVersion');
   const kind = textOf(config, 'kind');
   if (apiVersion !== apiVersionOf(definition) || kind !== definition.kind)
@@ -19,11 +19,11 @@ export function checkConfiguration(definition: FieldKind, config: DeepReadonly<J
     throw statusErrors.badRequest('metadata.managedFields must be nil');
 }
 
-/** An untyped 500: what was applied, or what it should be applied to, does not fit the schema. */
+/** An untyped 500, as Kubernetes returns: the configuration, or the live object, does not match the schema. */
 export function typedFailure(
   what: 'patch' | 'live',
   object: DeepReadonly<JsonObject>,
-  definition: FieldKind,
+  definition: FieldManagerKind,
   why: string,
 ): Error {
   const metadata = getOwn(object, 'metadata') ?? null;

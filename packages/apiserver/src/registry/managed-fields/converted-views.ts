@@ -9,9 +9,9 @@ import {
   encodeJson,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, WebhookConversion } from '@multiplane/apis';
-import type { ObjectConversions } from './object-conversions.ts';
+import type { ObjectConversions } from '../conversion/object-conversions.ts';
 
-/** Thrown by {@link ConvertedViews.convert} for what is not at hand yet. */
+/** Thrown by {@link ConvertedViews.convert} for a conversion that the webhook has not been asked for yet. */
 class ConversionNeeded extends Error {
   readonly key: string;
   readonly object: KubeObject;
@@ -33,11 +33,11 @@ export interface ConvertedViewsModules {
 }
 
 /**
- * An object in the versions that its managers speak of (K4.7), where a webhook makes them.
+ * An object in the versions of its managers, converted by a webhook.
  *
- * Ownership is computed in one go and does not change what it is given. So a computation that finds a conversion
- * missing is broken off, the webhook is asked, and it starts again with the answer at hand; after a few turns it has all
- * it needs. Most writes need none: their managers all speak the same version.
+ * The computation of ownership is synchronous and does not modify its input. When it needs a conversion that is missing, it
+ * is aborted by {@link ConversionNeeded}, the webhook is called, and the computation restarts with the result. It ends
+ * after as many calls as there are versions; most objects have managers of one version and need none.
  */
 export class ConvertedViews implements VersionedViews {
   readonly #modules: ConvertedViewsModules;
@@ -60,7 +60,7 @@ export class ConvertedViews implements VersionedViews {
     return { value: known, schema: target.schema.typed };
   }
 
-  /** Runs a computation until it has every conversion it asks for. */
+  /** Runs a computation until all conversions that it needs are available. */
   async run<T>(compute: () => T | Promise<T>): Promise<T> {
     for (;;) {
       try {

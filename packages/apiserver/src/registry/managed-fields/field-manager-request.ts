@@ -1,13 +1,13 @@
 import type { ResourceDefinition } from '@multiplane/apis';
-import type { WriteRequest } from './write-request.ts';
+import type { WriteRequest } from '../../write-path/write-request.ts';
 
-/** What ownership has to know of a kind. */
-export type FieldKind = Pick<
+/** What the field manager needs to know about a kind. */
+export type FieldManagerKind = Pick<
   ResourceDefinition,
   'group' | 'version' | 'kind' | 'resource' | 'origin' | 'subresources' | 'conversion'
 > & { readonly schema: Pick<ResourceDefinition['schema'], 'typed' | 'emptyObject'> };
 
-/** What a write tells about its writer. */
-export type FieldWrite = Pick<WriteRequest, 'cluster' | 'subresource' | 'fieldManager' | 'signal'> & {
-  readonly definition: FieldKind;
+/** What the field manager needs to know about a write. */
+export type FieldManagerRequest = Pick<WriteRequest, 'cluster' | 'subresource' | 'fieldManager' | 'signal'> & {
+  readonly definition: FieldManagerKind;
 };

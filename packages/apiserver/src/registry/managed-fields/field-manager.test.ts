@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { type JsonObject, type KubeObject, apiVersionOf } from '@multiplane/apimachinery';
-import { type Answer, Pipeline } from '../pipeline-fixture.ts';
+import { type Answer, Pipeline } from '../../../test/pipeline.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
 const widgets = '/apis/example.com/v1/namespaces/default/widgets';
@@ -68,8 +68,8 @@ async function withWidgets(versions: readonly string[] = ['v1']): Promise<Pipeli
   return on;
 }
 
-describe('a write of the whole object', () => {
-  test('belongs to whoever the request or its program names', async () => {
+describe('an update', () => {
+  test('is owned by the manager in the options or the User-Agent', async () => {
     const on = await Pipeline.open();
     const made = await on.must(201, 'POST', maps, map({ k: '1' }), { 'user-agent': 'tool/1.2 (linux)' });
     expect(entriesOf(made)).toEqual(['tool Update {"f:data":{".":{},"f:k":{}}}']);
@@ -77,7 +77,7 @@ describe('a write of the whole object', () => {
     expect(entriesOf(changed)).toEqual(['me Update {"f:data":{"f:k":{}}}', 'tool Update {"f:data":{}}']);
   });
 
-  test('that is new belongs to its writer field by field, whatever was made before it', async () => {
+  test('of a new object sets ownership of its own fields, whatever was created before', async () => {
     const on = await Pipeline.open();
     const create = async (name: string, more: JsonObject): Promise<string[]> =>
       entriesOf(await on.must(201, 'POST', `${maps}?fieldManager=${name}`, map({}, { name, ...more })));
@@ -91,7 +91,7 @@ describe('a write of the whole object', () => {
     ]);
     expect(await create('d', {})).toEqual([]);
     expect(await create('e', labels)).toEqual([`e ${owned}`]);
-    // A change of one of them is none of the others'.
+    // A change of one object does not change the others.
     await on.must(200, 'PATCH', `${maps}/b?fieldManager=x`, { metadata: { labels: { one: '3' } } }, merge);
     expect(entriesOf(await on.must(200, 'GET', `${maps}/a`))).toEqual([`a ${owned}`]);
     expect(entriesOf(await on.must(200, 'GET', `${maps}/b`))).toEqual([
@@ -100,7 +100,7 @@ describe('a write of the whole object', () => {
     ]);
   });
 
-  test('that is new has the time of its own write, and its own writer, however alike others are', async () => {
+  test('of a new object sets its own time and manager, even if others have the same fields', async () => {
     const on = await Pipeline.open();
     const create = async (name: string, manager: string): Promise<JsonObject> => {
       const object = map({ k: 'v' }, { name });
@@ -116,7 +116,7 @@ describe('a write of the whole object', () => {
     expect(Date.parse(later['time'] as string)).toBe(Date.parse(first['time'] as string) + 1000);
   });
 
-  test('that is new and big belongs to its writer as a small one does', async () => {
+  test('of a large new object sets the same entries as for a small one', async () => {
     const on = await Pipeline.open();
     const entries = async (size: number): Promise<string[]> =>
       entriesOf(
@@ -127,7 +127,7 @@ describe('a write of the whole object', () => {
     expect(await entries(100_000)).toEqual(small);
   });
 
-  test('from inside belongs to the server, or to the controller that says its name', async () => {
+  test('by the loopback client is owned by the server, or by the named controller', async () => {
     const on = await Pipeline.open();
     const object = {
       apiVersion: 'v1',
@@ -149,7 +149,7 @@ describe('a write of the whole object', () => {
     ).rejects.toThrow('Apply failed with 1 conflict: conflict with "multiplane" using v1: .data.k');
   });
 
-  test('that changes nothing is none, a second later, too', async () => {
+  test('that changes nothing writes nothing, also a second later', async () => {
     const on = await Pipeline.open();
     const { metadata } = (await on.must(201, 'POST', `${maps}?fieldManager=me`, map({ k: '1' }))) as {
       metadata: JsonObject;
@@ -159,7 +159,7 @@ describe('a write of the whole object', () => {
     expect(again['metadata']).toEqual(metadata);
   });
 
-  test('of what was read, with the managedFields that were read, changes nothing', async () => {
+  test('with the managedFields that were read changes nothing', async () => {
     const on = await Pipeline.open();
     await on.must(201, 'POST', `${maps}?fieldManager=me`, map({ k: '1' }, { labels: { a: 'b' } }));
     const read = await on.must(200, 'GET', `${maps}/a`);
@@ -167,7 +167,7 @@ describe('a write of the whole object', () => {
     expect(await on.must(200, 'PUT', `${maps}/a?fieldManager=other`, read)).toEqual(read);
   });
 
-  test('makes nobody own the annotation of the logical cluster', async () => {
+  test('gives no manager ownership of the cluster annotation', async () => {
     const on = await Pipeline.open();
     await on.must(201, 'POST', `${maps}?fieldManager=me`, map({ k: '1' }, { annotations: { 'kcp.io/cluster': 'x' } }));
     const read = await on.must(200, 'GET', `${maps}/a`);
@@ -189,7 +189,7 @@ describe('a write of the whole object', () => {
     ]);
   });
 
-  test('takes tracking off with an empty list, until the first apply', async () => {
+  test('with empty managedFields clears them until the next apply', async () => {
     const on = await Pipeline.open();
     await on.must(201, 'POST', `${maps}?fieldManager=me`, map({ k: '1' }));
     const bare = await on.must(200, 'PATCH', `${maps}/a`, { metadata: { managedFields: [] } }, merge);
@@ -201,7 +201,7 @@ describe('a write of the whole object', () => {
     ]);
   });
 
-  test('goes without them when only they make the object too large; an apply does not', async () => {
+  test('drops managedFields that make the object too large; an apply does not', async () => {
     const on = await Pipeline.open();
     const data = Object.fromEntries(Array.from({ length: 4500 }, (_, n) => [`k${String(n).padStart(199, '0')}`, 'v']));
     const made = await on.must(201, 'POST', maps, map(data));
@@ -216,7 +216,7 @@ describe('a write of the whole object', () => {
     expect(refused['message']).toBe('etcdserver: request is too large');
   });
 
-  test('keeps the live entries when the client sends some that are not valid', async () => {
+  test('keeps the live entries if the client sends invalid ones', async () => {
     const on = await Pipeline.open();
     await on.must(201, 'POST', `${maps}?fieldManager=me`, map({ k: '1' }));
     const sent = [{ manager: 'x', operation: 'Nope', apiVersion: 'v1' }];
@@ -226,7 +226,7 @@ describe('a write of the whole object', () => {
 });
 
 describe('an apply', () => {
-  test('reads YAML, creates what is missing and may be tried', async () => {
+  test('reads YAML, creates missing objects, supports dry run', async () => {
     const on = await Pipeline.open();
     const yaml = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  k: "1"\n';
     await on.must(201, 'PATCH', `${maps}/a?fieldManager=one&dryRun=All`, yaml, apply);
@@ -252,7 +252,7 @@ describe('an apply', () => {
     expect(answer['message']).toMatch(new RegExp(`^${message.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}`));
   });
 
-  test('tells of keys that stand twice only when all else is well', async () => {
+  test('reports duplicate keys only if there is no other error', async () => {
     const on = await Pipeline.open();
     const twice = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  k: "1"\n  k: "2"\n';
     const text = 'line 6: key "k" already set in map';
@@ -263,7 +263,7 @@ describe('an apply', () => {
     expect([warned.status, warned.warnings]).toEqual([201, [text]]);
   });
 
-  test('that creates asks for the right to create', async () => {
+  test('of a missing object requires the verb create', async () => {
     const denied = await Pipeline.open();
     await denied.close();
     const on = await Pipeline.open({
@@ -276,7 +276,7 @@ describe('an apply', () => {
     expect(answer['message']).toContain('User "u" cannot create resource "configmaps"');
   });
 
-  test('of kubectl takes over what its client-side apply has set', async () => {
+  test('by kubectl takes over fields of its client-side apply', async () => {
     const on = await Pipeline.open();
     const last = (data: JsonObject): JsonObject => ({
       'kubectl.kubernetes.io/last-applied-configuration': `${JSON.stringify(map(data))}\n`,
@@ -298,7 +298,7 @@ describe('an apply', () => {
     });
   });
 
-  test('of another version of the same fields conflicts, and goes on where it was', async () => {
+  test('in another version conflicts on the same fields', async () => {
     const on = await withWidgets(['v1', 'v2']);
     await on.must(201, 'PATCH', `${widgets}/w?fieldManager=one`, widget({ n: 1, size: 's' }), apply);
     const second = widgets.replace('v1', 'v2');
@@ -312,8 +312,8 @@ describe('an apply', () => {
   });
 });
 
-describe('parts of an object', () => {
-  test('the status has managers of its own, and nobody owns there what it cannot set', async () => {
+describe('subresources', () => {
+  test('status has its own entries, and no ownership of fields that it resets', async () => {
     const on = await withWidgets();
     await on.must(201, 'POST', `${widgets}?fieldManager=user`, widget({ n: 1 }, { status: { phase: 'no' } }));
     const after = await on.must(
@@ -329,7 +329,7 @@ describe('parts of an object', () => {
     ]);
   });
 
-  test('the scale shares the owners of the replicas', async () => {
+  test('scale maps ownership of the replicas', async () => {
     const on = await withWidgets();
     await on.must(201, 'PATCH', `${widgets}/w?fieldManager=one`, widget({ n: 1, size: 's' }), apply);
     await on.must(200, 'PATCH', `${widgets}/w/scale?fieldManager=scaler`, { spec: { replicas: 3 } }, merge);
@@ -351,7 +351,7 @@ describe('parts of an object', () => {
   });
 });
 
-test('a write to a scale whose number does not change takes nothing', async () => {
+test('an update of a scale with the same replicas changes no ownership', async () => {
   const on = await withWidgets();
   const made = await on.must(201, 'POST', `${widgets}?fieldManager=user`, widget({ n: 1 }));
   expect(made['apiVersion']).toBe(apiVersionOf({ group: 'example.com', version: 'v1' }));

@@ -23,7 +23,7 @@ import {
   deepCopy,
   deepEqual,
   emptyManaged,
-  encodeInSteps,
+  encodeIncrementally,
   encodeManagedFields,
   isStatusError,
   isManagedFieldsReset,
@@ -34,23 +34,23 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
-import type { FieldWrite } from './field-write.ts';
+import type { FieldManagerRequest } from './field-manager-request.ts';
 import { checkConfiguration, typedFailure } from './check-configuration.ts';
 import { managedView, withoutClusterAnnotation, withoutManagement } from './managed-view.ts';
-import { giveWay, inSteps, isBig } from './give-way.ts';
+import { yieldIfSliceExceeded, inTimeSlices, isLarge } from '../../time-slices.ts';
 import { conflictsBeyond, kubectlManager, refreshLastApplied, takenOverFromLastApplied } from './last-applied.ts';
-import { NewOwners } from './new-owners.ts';
-import { MetadataTimes } from './object-metadata.ts';
+import { InitialManagedFields } from './initial-managed-fields.ts';
+import { MetadataTimes } from '../codec/metadata-time.ts';
 import { resetFilter, withoutUnmanaged } from './reset-fields.ts';
-import { ScaleFields } from './scale-fields.ts';
+import { ScaleManagedFields } from './scale-managed-fields.ts';
 import { updaterKey } from './updater-key.ts';
-import { WriteVersions, type WriteVersionsModules } from './write-versions.ts';
+import { VersionConverter, type VersionConverterModules } from './version-converter.ts';
 
-export interface FieldManagerModules extends WriteVersionsModules {
+export interface FieldManagerModules extends VersionConverterModules {
   readonly clock: Clock;
 }
 
-/** What an apply made of an object. */
+/** The result of an apply. */
 export interface AppliedObject {
   /** Without managedFields; belongs to the caller. */
   readonly object: KubeObject;
@@ -60,50 +60,54 @@ export interface AppliedObject {
 const beforeFirstApply = 'before-first-apply';
 
 /**
- * Who owns which field (K4.5 to K4.8): keeps `metadata.managedFields` in every write, and applies configurations.
+ * Tracks field ownership (KEP-555): maintains `metadata.managedFields` on every write, and performs server-side apply.
  *
- * Every write goes through one of two doors. {@link update}, for writes that bring the whole object: what differs from
- * the live object becomes the writer's; it never fails, an object whose ownership cannot be computed is stored without
- * any. {@link apply}, for server-side apply: merges, prunes, refuses conflicts. Both work on a view of the object without
- * what is the server's own (managedFields, the annotation `kcp.io/cluster`), so that nobody ever owns that. Entries are
- * encoded anew only when ownership changed; decoded sets are remembered with the entries, which live as long as the
- * stored object they belong to.
+ *  - {@link update}, for writes of whole objects: the writer becomes the owner of all fields that differ from the live
+ *    object. It never rejects a write; an object whose ownership cannot be computed is stored without managedFields.
+ *  - {@link apply}: merges a configuration, prunes fields that the manager no longer applies, rejects conflicts.
+ *
+ * Both work on a view of the object without server-owned metadata (managedFields, the annotation `kcp.io/cluster`), so no
+ * manager owns it. Entries are encoded only if ownership changed. Decoded sets are cached with the entries, for as long as
+ * the stored object that contains them is in memory.
  */
 export class FieldManager {
   readonly #times: MetadataTimes;
-  readonly #newOwners: NewOwners;
-  readonly #versions: WriteVersions;
+  readonly #initial: InitialManagedFields;
+  readonly #versions: VersionConverter;
 
-  constructor(_options: Record<string, never>, modules: FieldManagerModules) {
+  constructor(modules: FieldManagerModules) {
     this.#times = new MetadataTimes(modules.clock);
-    this.#newOwners = new NewOwners({ times: this.#times });
-    this.#versions = new WriteVersions(modules);
+    this.#initial = new InitialManagedFields({ times: this.#times });
+    this.#versions = new VersionConverter(modules);
   }
 
   /**
-   * Sets `managedFields` of an object that is about to replace `live` (undefined: it is new). In place. `bytes`: its size,
-   * where it may be big.
+   * Sets `managedFields` of an object that is going to replace `live` (undefined: it is new). In place. Returns undefined
+   * if that needed no asynchronous step. `bytes`: about the size of the object; 0 if it is not large.
    */
   update(
-    write: FieldWrite,
+    write: FieldManagerRequest,
     live: DeepReadonly<KubeObject> | undefined,
     object: KubeObject,
     bytes = 0,
-  ): void | Promise<void> {
+  ): Promise<void> | undefined {
     const { metadata } = object;
     const known = live?.metadata.managedFields;
     const managed = liveOrSent(write.subresource !== '', known, metadata.managedFields);
     if (metadata.managedFields !== undefined) delete metadata.managedFields;
     if (managed.managers.size === 0) {
-      // Untracked objects stay so until the first apply.
+      // An object without managedFields stays without until its first apply.
       if (live !== undefined) return undefined;
-      if (!isBig(bytes)) return this.#newOwners.own(write, object);
+      if (!isLarge(bytes)) {
+        this.#initial.set(write, object);
+        return undefined;
+      }
     }
     return this.#ownUpdated(write, live, object, managed, bytes);
   }
 
   async #ownUpdated(
-    write: FieldWrite,
+    write: FieldManagerRequest,
     live: DeepReadonly<KubeObject> | undefined,
     object: KubeObject,
     managed: Managed,
@@ -114,7 +118,7 @@ export class FieldManager {
     try {
       const view = managedView(object);
       const after = await this.#versions.compute(write, (views) =>
-        inSteps(
+        inTimeSlices(
           this.#afterUpdate(write, managed, this.#liveView(write, live), view, { views, elements: elementsOf(bytes) }),
           bytes,
         ),
@@ -130,11 +134,11 @@ export class FieldManager {
   }
 
   /**
-   * Applies a configuration to the live object, or to nothing. Throws 400 for one that is not of this kind, an untyped
-   * 500 for one that does not fit the schema, 409 for conflicts.
+   * Applies a configuration to the live object (undefined: it does not exist). Throws 400 for a configuration of another
+   * kind, an untyped 500 for one that does not match the schema, 409 for conflicts.
    */
   async apply(
-    write: FieldWrite,
+    write: FieldManagerRequest,
     live: DeepReadonly<KubeObject> | undefined,
     config: DeepReadonly<JsonObject>,
     options: { readonly force: boolean; readonly bytes: number },
@@ -145,7 +149,7 @@ export class FieldManager {
     const { typed: schema } = definition.schema;
     const clean = withoutClusterAnnotation(config);
     const elements = elementsOf(options.bytes);
-    await giveWay(options.bytes);
+    await yieldIfSliceExceeded(options.bytes);
     try {
       validateTyped(clean as JsonObject, schema, elements);
     } catch (error) {
@@ -153,20 +157,20 @@ export class FieldManager {
       throw typedFailure('patch', config, definition, error.message);
     }
     let managed: Managed;
-    await giveWay(options.bytes);
+    await yieldIfSliceExceeded(options.bytes);
     try {
       managed = decodeManagedFields(live?.metadata.managedFields);
     } catch (error) {
       throw statusErrors.untyped(`failed to decode managed fields: ${(error as Error).message}`);
     }
-    await giveWay(options.bytes);
+    await yieldIfSliceExceeded(options.bytes);
     const liveValue =
       live === undefined ? definition.schema.emptyObject() : withoutManagement(asJson(live as KubeObject));
     const liveObject: TypedObject = { value: liveValue, schema };
     try {
       if (managed.managers.size === 0 && live !== undefined) {
         const everything = this.#liveView(write, undefined);
-        managed = await inSteps(
+        managed = await inTimeSlices(
           this.#afterUpdate(
             { ...write, fieldManager: beforeFirstApply },
             managed,
@@ -199,7 +203,7 @@ export class FieldManager {
       setManager(result, update.manager, own === undefined ? undefined : { ...own, set: withoutUnmanaged(own.set) });
       const times = new Map(managed.times);
       if (changed !== undefined) times.set(update.manager, this.#times.now());
-      await giveWay(options.bytes);
+      await yieldIfSliceExceeded(options.bytes);
       const object = deepCopy<JsonObject>(changed ?? liveValue) as unknown as KubeObject;
       if (write.fieldManager === kubectlManager) refreshLastApplied(object, config);
       return { object, managedFields: await entriesOf({ managers: result, times }, definition, options.bytes) };
@@ -213,25 +217,25 @@ export class FieldManager {
   async #run(
     update: ManagerUpdate,
     config: DeepReadonly<JsonObject>,
-    write: FieldWrite,
+    write: FieldManagerRequest,
     { force, bytes }: { readonly force: boolean; readonly bytes: number },
   ): Promise<{ readonly object: JsonObject | undefined; readonly managers: ReadonlyMap<string, ManagedSet> }> {
     try {
-      return await inSteps(applyConfiguration(update, config, force), bytes);
+      return await inTimeSlices(applyConfiguration(update, config, force), bytes);
     } catch (error) {
       if (!(error instanceof ApplyConflicts) || write.fieldManager !== kubectlManager) throw error;
       const rest = conflictsBeyond(error, takenOverFromLastApplied(update.live, update.apiVersion));
       if (rest.size > 0) throw new ApplyConflicts(rest);
-      return inSteps(applyConfiguration(update, config, true), bytes);
+      return inTimeSlices(applyConfiguration(update, config, true), bytes);
     }
   }
 
   *#afterUpdate(
-    write: FieldWrite,
+    write: FieldManagerRequest,
     managed: Managed,
     live: TypedObject,
     object: DeepReadonly<JsonObject>,
-    means: { readonly views: VersionedViews; readonly elements: ListElements | undefined },
+    walk: { readonly views: VersionedViews; readonly elements: ListElements | undefined },
   ): Generator<void, Managed> {
     const { definition, subresource, fieldManager } = write;
     const apiVersion = apiVersionOf(definition);
@@ -243,38 +247,38 @@ export class FieldManager {
         managers: managed.managers,
         manager: key,
         filter: resetFilter(definition, subresource),
-        ...means,
+        ...walk,
       },
       { value: object, schema: definition.schema.typed },
     );
     const own = withoutUnmanaged(taken);
     if (own.isEmpty) return managers === managed.managers ? managed : { managers, times: managed.times };
     const before = managers.get(key)?.set ?? FieldSet.empty;
-    // An entry whose set stays the same keeps its encoding, too.
+    // Entries with an unchanged set keep their cached encoding.
     return capUpdateManagers({
       managers: new Map(managers).set(key, { set: before.union(own), apiVersion, applied: false }),
       times: new Map(managed.times).set(key, this.#times.now()),
     });
   }
 
-  #liveView({ definition }: FieldWrite, live: DeepReadonly<KubeObject> | undefined): TypedObject {
+  #liveView({ definition }: FieldManagerRequest, live: DeepReadonly<KubeObject> | undefined): TypedObject {
     const { schema } = definition;
     return { value: live === undefined ? schema.emptyObject() : managedView(live as KubeObject), schema: schema.typed };
   }
 
-  /** Ownership of the replicas through the scale of an object. */
-  scale(write: FieldWrite, live: DeepReadonly<KubeObject>): ScaleFields {
+  /** Maps ownership of the replicas between the object and its Scale. */
+  scale(write: FieldManagerRequest, live: DeepReadonly<KubeObject>): ScaleManagedFields {
     const pathOf = (apiVersion: string): string | undefined => {
       const { definition } = write;
       const kind = apiVersion === apiVersionOf(definition) ? definition : this.#versions.definition(write, apiVersion);
       const part = kind?.subresources['scale'];
       return part?.type === 'scale' ? part.specReplicasPath : undefined;
     };
-    return new ScaleFields({ write, pathOf, live });
+    return new ScaleManagedFields({ write, pathOf, live });
   }
 }
 
-/** The entries to start from: what the client sent where that counts, else those of the live object (K4.8). */
+/** The entries to start from: those that the client sent, if it may and did change them, else those of the live object. */
 function liveOrSent(
   isSubresource: boolean,
   live: DeepReadonly<ObjectMeta>['managedFields'],
@@ -294,7 +298,7 @@ function decodedOrEmpty(entries: DeepReadonly<ObjectMeta>['managedFields']): Man
   try {
     return decodeManagedFields(entries);
   } catch {
-    // Nobody can be asked to repair what a client has stored: such entries are none.
+    // Invalid entries that a client stored must not make the object immutable.
     return emptyManaged;
   }
 }
@@ -304,16 +308,18 @@ function setManager(managers: Map<string, ManagedSet>, key: string, entry: Manag
   else managers.set(key, entry);
 }
 
-/** The entries that say who owns what; of something big in steps. */
+/** The encoded entries; those of a large object are encoded in time slices. */
 function entriesOf(
   managed: Managed,
   { origin }: Pick<ResourceDefinition, 'origin'>,
   bytes: number,
 ): JsonObject[] | Promise<JsonObject[]> {
   const byText = origin === 'custom';
-  if (!isBig(bytes)) return encodeManagedFields(managed, byText);
+  if (!isLarge(bytes)) return encodeManagedFields(managed, byText);
   const sets = Array.from(managed.managers.values(), ({ set }) => set);
-  return Promise.resolve(inSteps(encodeInSteps(sets, byText), bytes)).then(() => encodeManagedFields(managed, byText));
+  return Promise.resolve(inTimeSlices(encodeIncrementally(sets, byText), bytes)).then(() =>
+    encodeManagedFields(managed, byText),
+  );
 }
 
-const elementsOf = (bytes: number): ListElements | undefined => (isBig(bytes) ? new ListElements() : undefined);
+const elementsOf = (bytes: number): ListElements | undefined => (isLarge(bytes) ? new ListElements() : undefined);

@@ -9,14 +9,14 @@ import {
   encodeManagedFields,
   fieldsOfNew,
 } from '@multiplane/apimachinery';
-import type { FieldKind, FieldWrite } from './field-write.ts';
+import type { MetadataTimes } from '../codec/metadata-time.ts';
+import type { FieldManagerKind, FieldManagerRequest } from './field-manager-request.ts';
 import { managedView } from './managed-view.ts';
-import type { MetadataTimes } from './object-metadata.ts';
 import { resetFilter, withoutUnmanaged } from './reset-fields.ts';
 import { updaterKey } from './updater-key.ts';
 
-/** The writer of a new object, and the entries that say so: shared by all objects of which they are true, so frozen. */
-interface NewOwner {
+/** The entries of a new object with what they depend on. Entries are shared by all objects that need the same, so frozen. */
+interface CachedEntries {
   readonly fieldManager: string;
   readonly subresource: string;
   readonly set: FieldSet;
@@ -24,21 +24,26 @@ interface NewOwner {
   readonly entries: readonly JsonObject[];
 }
 
-/** Says whose the fields of new objects are (K4.5). */
-export class NewOwners {
+/**
+ * Sets the managedFields of new objects that have none: the creating manager owns all fields.
+ *
+ * Most objects of a kind have the same fields as the previous one, and the same manager within the same second. So the
+ * entries of the last object of each kind are kept and reused.
+ */
+export class InitialManagedFields {
   readonly #times: MetadataTimes;
-  /** What new objects are compared with, and what the writer of the last one came to own. */
-  readonly #kinds = new WeakMap<FieldKind, { readonly empty: DeepReadonly<JsonObject>; last: NewOwner | undefined }>();
+  /** By kind: the empty object that new ones are compared with, and the entries of the last one. */
+  readonly #kinds = new WeakMap<
+    FieldManagerKind,
+    { readonly empty: DeepReadonly<JsonObject>; last: CachedEntries | undefined }
+  >();
 
   constructor(modules: { readonly times: MetadataTimes }) {
     this.#times = modules.times;
   }
 
-  /**
-   * A new object that brings no owners: all of it is its writer's. The same as below, without what nobody has to ask. Most
-   * objects of a kind have the fields that the one before had, and the same writer in the same second: they share entries.
-   */
-  own(write: FieldWrite, object: KubeObject): void {
+  /** In place. An object whose lists have invalid keys gets no managedFields. */
+  set(write: FieldManagerRequest, object: KubeObject): void {
     const { definition, subresource, fieldManager } = write;
     const { schema } = definition;
     let kind = this.#kinds.get(definition);
@@ -54,19 +59,19 @@ export class NewOwners {
     if (set.isEmpty) return;
     const { last } = kind;
     const time = this.#times.now();
-    const isAlike = last?.set.equals(set) === true;
-    if (!isAlike || last.time !== time || last.fieldManager !== fieldManager || last.subresource !== subresource) {
-      // A set that serves on brings its encoding along.
-      const owner = { fieldManager, subresource, set: isAlike ? last.set : set, time };
-      kind.last = { ...owner, entries: entriesOfNew(owner, definition) };
+    const hasSameSet = last?.set.equals(set) === true;
+    if (!hasSameSet || last.time !== time || last.fieldManager !== fieldManager || last.subresource !== subresource) {
+      // An equal set is reused because it caches its encoding.
+      const cached = { fieldManager, subresource, set: hasSameSet ? last.set : set, time };
+      kind.last = { ...cached, entries: entriesOfNew(cached, definition) };
     }
     object.metadata.managedFields = kind.last?.entries as JsonObject[];
   }
 }
 
 function entriesOfNew(
-  { fieldManager, subresource, set, time }: Omit<NewOwner, 'entries'>,
-  definition: FieldKind,
+  { fieldManager, subresource, set, time }: Omit<CachedEntries, 'entries'>,
+  definition: FieldManagerKind,
 ): readonly JsonObject[] {
   const apiVersion = apiVersionOf(definition);
   const key = updaterKey(fieldManager, apiVersion, subresource);

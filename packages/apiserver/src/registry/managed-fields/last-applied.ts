@@ -15,15 +15,15 @@ import {
   parseJson,
 } from '@multiplane/apimachinery';
 
-/** The manager whose applies take over from the client-side ones; any other name opts out. */
+/** The manager whose server-side applies take over fields from client-side ones; other managers do not. */
 export const kubectlManager = 'kubectl';
 const annotation = 'kubectl.kubernetes.io/last-applied-configuration';
-/** All annotations together, names included (K2.3). */
+/** Limit of all annotations together, names included; as Kubernetes. */
 const maxAnnotationBytes = 256 * 1024;
 
 /**
- * What `kubectl apply` has set on the client's side and nobody has changed since: `kubectl apply --server-side` may take
- * it without asking (K4.7). Empty when there is no such annotation or it does not fit the object.
+ * The fields that a client-side `kubectl apply` set and that have not changed since, by the last-applied annotation:
+ * `kubectl apply --server-side` may take them over without a conflict. Empty without a valid annotation.
  */
 export function takenOverFromLastApplied(live: TypedObject, apiVersion: string): FieldSet {
   try {
@@ -37,12 +37,12 @@ export function takenOverFromLastApplied(live: TypedObject, apiVersion: string):
       .difference(changes.added)
       .difference(changes.removed);
   } catch {
-    // The annotation is the client's: whatever is wrong with it, the conflicts stand.
+    // The client wrote the annotation: an invalid one leaves the conflicts in place.
     return FieldSet.empty;
   }
 }
 
-/** The conflicts that remain when some fields may be taken; empty: none. */
+/** The conflicts in other fields than the allowed ones. */
 export function conflictsBeyond(conflicts: ApplyConflicts, allowed: FieldSet): Map<string, FieldSet> {
   const rest = new Map<string, FieldSet>();
   for (const [manager, set] of conflicts.byManager) {
@@ -52,7 +52,7 @@ export function conflictsBeyond(conflicts: ApplyConflicts, allowed: FieldSet): M
   return rest;
 }
 
-/** Keeps the annotation true after `kubectl apply --server-side`, so that the client may go back. In place. */
+/** Updates the annotation after `kubectl apply --server-side`, so that a later client-side apply still works. In place. */
 export function refreshLastApplied(object: KubeObject, config: DeepReadonly<JsonObject>): void {
   const { annotations } = object.metadata;
   if (annotations === undefined || (annotations[annotation] ?? '') === '') return;

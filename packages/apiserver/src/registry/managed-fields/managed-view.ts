@@ -19,7 +19,7 @@ const serverOwned = new Set([
   'managedFields',
 ]);
 
-/** The object without metadata that nobody can own; shares everything else. */
+/** The object without metadata that no manager can own; everything else is shared with it. */
 export function managedView(object: KubeObject): JsonObject {
   const metadata: JsonObject = {};
   const source = object.metadata as JsonObject;
@@ -37,13 +37,13 @@ export function managedView(object: KubeObject): JsonObject {
   return { ...asJson(object), metadata };
 }
 
-/** What apply merges into: all of the live object that a configuration may speak of. */
+/** The live object as the target of an apply: without managedFields and the annotation `kcp.io/cluster`. */
 export function withoutManagement(live: DeepReadonly<JsonObject>): JsonObject {
   const { managedFields: _, ...metadata } = live['metadata'] as JsonObject;
   return withoutClusterAnnotation({ ...live, metadata }) as JsonObject;
 }
 
-/** The annotation of the logical cluster is the server's, whoever sends it. */
+/** The object without the annotation `kcp.io/cluster`, which only the server sets. */
 export function withoutClusterAnnotation(object: DeepReadonly<JsonObject>): DeepReadonly<JsonObject> {
   const metadata = getOwn(object, 'metadata') ?? null;
   if (!isJsonObject(metadata)) return object;

@@ -1,11 +1,11 @@
 import { FieldSet, fieldElement } from '@multiplane/apimachinery';
-import type { FieldKind } from './field-write.ts';
+import type { FieldManagerKind } from './field-manager-request.ts';
 
 const spec = [fieldElement('spec')];
 const status = [fieldElement('status')];
 const metadata = [fieldElement('metadata')];
 
-/** What no manager owns: it is the server's, or says which object it is (K4.6). */
+/** Fields that no manager owns: they are set by the server, or identify the object. */
 const unmanaged = FieldSet.of(
   [fieldElement('apiVersion')],
   [fieldElement('kind')],
@@ -28,7 +28,7 @@ export function withoutUnmanaged(set: FieldSet): FieldSet {
   return set.difference(unmanaged);
 }
 
-/** Built-in groups whose status endpoint takes nothing of metadata. */
+/** Built-in groups whose status endpoint ignores metadata. */
 const metadataKeepers = new Set([
   'apiextensions.k8s.io',
   'flowcontrol.apiserver.k8s.io',
@@ -45,15 +45,18 @@ const exceptStatus = exceptFor(status);
 const exceptSpec = exceptFor(spec);
 const exceptSpecAndMetadata = exceptFor(spec, metadata);
 
-/** Of a custom resource's status endpoint: what it takes is the status, whatever else the object has. */
+/** The status endpoint of a custom resource changes nothing but the status. */
 function onlyStatus(set: FieldSet): FieldSet {
   const [element] = status as [string];
   const node = set.children?.get(element);
   return FieldSet.node(false, node === undefined ? undefined : new Map([[element, node]]));
 }
 
-/** Takes off a set what an endpoint cannot change, so that nobody comes to own it there (K5.10, K2.8). */
-export function resetFilter(definition: FieldKind, subresource: string): (set: FieldSet) => FieldSet {
+/**
+ * Removes from a set the fields that an endpoint cannot change (`resetFields` of Kubernetes), so that managers do not come to
+ * own fields whose values the server ignored.
+ */
+export function resetFilter(definition: FieldManagerKind, subresource: string): (set: FieldSet) => FieldSet {
   switch (subresource) {
     case '':
       return definition.subresources['status'] === undefined ? all : exceptStatus;

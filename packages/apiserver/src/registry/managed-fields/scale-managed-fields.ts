@@ -15,7 +15,7 @@ import {
   managerIdentity,
   managerKey,
 } from '@multiplane/apimachinery';
-import type { FieldKind, FieldWrite } from './field-write.ts';
+import type { FieldManagerKind, FieldManagerRequest } from './field-manager-request.ts';
 
 const scaleVersion = { group: 'autoscaling', version: 'v1', kind: 'Scale' } as const;
 const replicas: readonly PathElement[] = [fieldElement('spec'), fieldElement('replicas')];
@@ -31,24 +31,24 @@ const struct = (fields: Readonly<Record<string, TypedSchema>>): TypedSchema => (
 const spec = struct({ replicas: numeric });
 const status = struct({ replicas: numeric, selector: text });
 
-/** The path of the replicas in objects of a version; undefined: that version has no scale. */
+/** The path of the replicas in a version; undefined: that version has no scale subresource. */
 export type ReplicasPath = (apiVersion: string) => string | undefined;
 
 /**
- * Who owns the replicas, seen through the scale of an object (K4.8): its owners of `specReplicasPath` own
- * `spec.replicas` of the Scale, and what a write of the Scale makes of that is written back into the object's entries.
+ * Maps ownership of the replicas between an object and its Scale (`ScaleHandler` of Kubernetes): managers of
+ * `specReplicasPath` own `spec.replicas` of the Scale, and the entries of a written Scale are mapped back to the object.
  */
-export class ScaleFields {
+export class ScaleManagedFields {
   readonly #parent: Managed;
-  readonly #write: FieldWrite;
+  readonly #write: FieldManagerRequest;
   readonly #pathOf: ReplicasPath;
-  /** Keys of the Scale's managers that stand for entries of the object, by the keys of those. */
+  /** Keys of the Scale's managers by the keys of the object's managers that they represent. */
   readonly #scaleKeys = new Map<string, string>();
   /** `managedFields` of the Scale. */
   readonly entries: readonly Json[];
 
   constructor(options: {
-    readonly write: FieldWrite;
+    readonly write: FieldManagerRequest;
     readonly pathOf: ReplicasPath;
     readonly live: DeepReadonly<KubeObject>;
   }) {
@@ -70,8 +70,8 @@ export class ScaleFields {
     this.entries = encodeManagedFields({ managers, times });
   }
 
-  /** The write as the Scale sees it. */
-  get write(): FieldWrite {
+  /** The write as a write of the Scale. */
+  get write(): FieldManagerRequest {
     const { definition, cluster, subresource, fieldManager, signal } = this.#write;
     return {
       cluster,
@@ -82,8 +82,8 @@ export class ScaleFields {
     };
   }
 
-  /** `managedFields` of the object when those of the Scale are these. */
-  toObject(scaleEntries: readonly DeepReadonly<Json>[] | undefined): JsonObject[] {
+  /** The object's `managedFields` after the Scale was written with these entries. */
+  toParent(scaleEntries: readonly DeepReadonly<Json>[] | undefined): JsonObject[] {
     const scale = decodeManagedFields(scaleEntries);
     const managers = new Map<string, ManagedSet>();
     const times = new Map(this.#parent.times);
@@ -116,7 +116,7 @@ export class ScaleFields {
   }
 }
 
-/** Entries that cannot be read are none. */
+/** Entries that cannot be decoded are ignored. */
 function decodedOrNone(object: DeepReadonly<KubeObject>): Managed {
   try {
     return decodeManagedFields(object.metadata.managedFields);
@@ -125,8 +125,8 @@ function decodedOrNone(object: DeepReadonly<KubeObject>): Managed {
   }
 }
 
-/** Scale as a kind of its own, as far as ownership goes. */
-function scaleKind({ schema }: FieldKind): Pick<FieldKind, 'origin' | 'schema' | 'subresources'> {
+/** The kind of the Scale, as the field manager needs it. */
+function scaleKind({ schema }: FieldManagerKind): Pick<FieldManagerKind, 'origin' | 'schema' | 'subresources'> {
   const metadata = schema.typed.map?.fields.get('metadata') ?? struct({});
   return {
     origin: 'built-in',

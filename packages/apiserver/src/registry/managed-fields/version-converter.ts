@@ -9,35 +9,35 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { ConvertedViews } from './converted-views.ts';
-import type { FieldWrite } from './field-write.ts';
-import type { ObjectConversions } from './object-conversions.ts';
-import { fromStorage, toStorage } from './object-reader.ts';
-import type { ResourceResolver } from './resource-resolver.ts';
+import type { FieldManagerRequest } from './field-manager-request.ts';
+import type { ObjectConversions } from '../conversion/object-conversions.ts';
+import { fromStorage, toStorage } from '../conversion/storage-version.ts';
+import type { ResourceResolver } from '../definitions/resource-resolver.ts';
 
-export interface WriteVersionsModules {
-  /** Finds the other versions of a kind; absent: there are none. */
+export interface VersionConverterModules {
+  /** Resolves the other versions of a kind; absent: kinds have a single version. */
   readonly resolver?: Pick<ResourceResolver, 'resolve'> | undefined;
-  /** Conversions by webhooks; absent: there are none. */
+  /** Conversions by webhooks; absent: no kind has one. */
   readonly conversions?: (() => ObjectConversions) | undefined;
 }
 
-/** The other versions of what is written: managers may own fields of any of them (K4.6). */
-export class WriteVersions {
-  readonly #modules: WriteVersionsModules;
+/** Converts an object to the versions that its managers wrote: each managedFields entry has a version of its own. */
+export class VersionConverter {
+  readonly #modules: VersionConverterModules;
 
-  constructor(modules: WriteVersionsModules) {
+  constructor(modules: VersionConverterModules) {
     this.#modules = modules;
   }
 
-  /** The definition of a version of the kind that is written. */
-  definition({ definition, cluster }: FieldWrite, apiVersion: string): ResourceDefinition | undefined {
+  /** The definition of another version of the written kind. */
+  definition({ definition, cluster }: FieldManagerRequest, apiVersion: string): ResourceDefinition | undefined {
     const parsed = parseApiVersion(apiVersion);
     if (parsed === undefined) return undefined;
     return this.#modules.resolver?.resolve(cluster, parsed.group, parsed.version, definition.resource);
   }
 
-  /** Computes with objects in other versions; waits where a webhook has to make them. */
-  compute<T>(write: FieldWrite, compute: (views: VersionedViews) => T | Promise<T>): T | Promise<T> {
+  /** Runs a computation that converts objects; asynchronous only if a webhook converts this kind. */
+  compute<T>(write: FieldManagerRequest, compute: (views: VersionedViews) => T | Promise<T>): T | Promise<T> {
     const { conversion } = write.definition;
     const { conversions } = this.#modules;
     if (conversion === undefined || conversions === undefined) return compute(this.views(write));
@@ -50,7 +50,7 @@ export class WriteVersions {
     return views.run(() => compute(views));
   }
 
-  views(write: FieldWrite): VersionedViews {
+  views(write: FieldManagerRequest): VersionedViews {
     const versionOf = (apiVersion: string): ResourceDefinition | undefined => this.definition(write, apiVersion);
     return {
       schema: (apiVersion) =>

@@ -9,7 +9,7 @@ const stored = (key: string, revision: number, value = `{"kind":"K","metadata":{
 });
 
 describe('parsed objects', () => {
-  test('are shared, frozen and know their version', () => {
+  test('are shared and frozen, with their resourceVersion', () => {
     const decoded = new DecodedObjects({ maxBytes: 1e6 });
     const object = decoded.get(stored('a', 3));
     expect(object.metadata).toEqual({ name: 'a', resourceVersion: '3' });
@@ -19,13 +19,13 @@ describe('parsed objects', () => {
     }).toThrow(TypeError);
   });
 
-  test('of another key with the same revision are told apart', () => {
+  test('of different keys with equal revisions are distinguished', () => {
     const decoded = new DecodedObjects({ maxBytes: 1e6 });
     decoded.get(stored('a', 3));
     expect(decoded.get(stored('b', 3)).metadata.name).toBe('b');
   });
 
-  test('stay within their bound, the ones used last stay', () => {
+  test('are limited in bytes; the least recently used are evicted', () => {
     const decoded = new DecodedObjects({ maxBytes: 4000 });
     const first = decoded.get(stored('first', 1));
     for (let revision = 2; revision < 200; revision++) {
@@ -36,7 +36,7 @@ describe('parsed objects', () => {
     expect(decoded.peek('k2', 2)).toBeUndefined();
   });
 
-  test('are known while they are written and as long as they are kept, and nothing is parsed for it', async () => {
+  test('are known without parsing while a write is in flight and while cached', async () => {
     const decoded = new DecodedObjects({ maxBytes: 1e6 });
     const entry = stored('a', 5);
     expect(decoded.known(entry)).toBeUndefined();
@@ -51,7 +51,7 @@ describe('parsed objects', () => {
     expect(decoded.known(stored('a', 6))).toBeUndefined();
   });
 
-  test('of a write are at hand before the writer knows the revision', async () => {
+  test('of a write can be read before the writer knows the revision', async () => {
     const decoded = new DecodedObjects({ maxBytes: 1e6 });
     const object = { apiVersion: 'v1', kind: 'K', metadata: { name: 'a' }, secret: {} } as KubeObject;
     const bytes = Buffer.from('these bytes are no JSON');
@@ -64,7 +64,7 @@ describe('parsed objects', () => {
     expect(decoded.peek('a', 7)?.['secret']).toBe(object['secret']);
   });
 
-  test('that are past are shown and take no room', () => {
+  test('of replaced revisions are parsed but not cached', () => {
     const decoded = new DecodedObjects({ maxBytes: 1e6 });
     const object = decoded.past(stored('a', 3));
     expect(object.metadata).toEqual({ name: 'a', resourceVersion: '3' });
@@ -73,7 +73,7 @@ describe('parsed objects', () => {
     expect(decoded.past(stored('a', 4))).toBe(known);
   });
 
-  test('of a write know the schema that their writer has told', async () => {
+  test('of a write have the conformance that the writer announced', async () => {
     const decoded = new DecodedObjects({ maxBytes: 1e6 });
     const object: KubeObject = { apiVersion: 'v1', kind: 'K', metadata: { name: 'a' } };
     let seen: unknown;
@@ -96,7 +96,7 @@ describe('parsed objects', () => {
     expect(decoded.conformanceOf('c', 3)).toBeUndefined();
   });
 
-  test('of a write that nobody has read by its end are kept', async () => {
+  test('of a write are cached even if they were not read during the write', async () => {
     const decoded = new DecodedObjects({ maxBytes: 1e6 });
     const object: KubeObject = { apiVersion: 'v1', kind: 'K', metadata: { name: 'a' } };
     await decoded.announce('a', Buffer.from('{}'), object, () => Promise.resolve(1));
@@ -105,7 +105,7 @@ describe('parsed objects', () => {
     expect(decoded.peek('a', 1)).toBe(decoded.get({ key: 'a', revision: 1, value: Buffer.from('{}') }));
   });
 
-  test('of a write are not taken for those of another writer', async () => {
+  test('of concurrent writes of one key are distinguished by their bytes', async () => {
     const decoded = new DecodedObjects({ maxBytes: 1e6 });
     await decoded.announce(
       'a',
@@ -118,7 +118,7 @@ describe('parsed objects', () => {
     );
   });
 
-  test('of a write that failed are forgotten', async () => {
+  test('of a failed write are dropped', async () => {
     const decoded = new DecodedObjects({ maxBytes: 1e6 });
     const failed = decoded.announce(
       'a',

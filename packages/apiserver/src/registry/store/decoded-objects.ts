@@ -1,70 +1,71 @@
 import { type DeepReadonly, type KubeObject, deepFreeze, parseJson } from '@multiplane/apimachinery';
 import type { StoredValue } from '@multiplane/storage';
-import { RecentlyUsed } from '../recently-used.ts';
+import { LRUCache } from 'lru-cache';
 
-/** One version of an object. It gets its frozen form when somebody looks: few objects are read after they were made. */
+/** One version of an object; frozen on first use, because few objects are read again after they were written. */
 class Slot {
   readonly key: string;
   readonly size: number;
   readonly conformance: string | undefined;
   readonly #revision: number;
-  #written: KubeObject | undefined;
+  #unfrozen: KubeObject | undefined;
   #object: DeepReadonly<KubeObject> | undefined;
 
-  constructor(key: string, revision: number, size: number, written: KubeObject, conformance: string | undefined) {
+  constructor(key: string, revision: number, size: number, unfrozen: KubeObject, conformance: string | undefined) {
     this.key = key;
     this.size = size;
     this.conformance = conformance;
     this.#revision = revision;
-    this.#written = written;
+    this.#unfrozen = unfrozen;
   }
 
   get object(): DeepReadonly<KubeObject> {
-    if (this.#written !== undefined) {
-      this.#object = frozen(this.#written, this.#revision);
-      this.#written = undefined;
+    if (this.#unfrozen !== undefined) {
+      this.#object = frozen(this.#unfrozen, this.#revision);
+      this.#unfrozen = undefined;
     }
     return this.#object as DeepReadonly<KubeObject>;
   }
 }
 
+/** An object whose write is in flight. */
 interface Announcement {
   readonly bytes: Buffer;
   readonly object: KubeObject;
   readonly conformance: string | undefined;
 }
 
-/** How many bytes of memory a parsed object takes per byte of its JSON, roughly; measured on the built-in kinds. */
+/** Approximate bytes of memory per byte of JSON of a parsed object; measured with the built-in kinds. */
 const bytesPerJsonByte = 4;
 
 /**
- * Parsed objects as they are stored, with their resourceVersion, frozen and shared by admission, controllers and every
- * response that must transform.
+ * An LRU cache of parsed objects in their storage version, with their resourceVersion, frozen and shared by admission,
+ * controllers and all responses that convert or transform.
  *
- * A revision names one version of one object, so it is the key. Objects that nobody used lately go first when the bound is
- * exceeded; a lost one is parsed again. A writer announces its object before it writes: the event of the write may reach
- * readers before the writer knows the revision, and they should not parse what was just encoded.
+ * The key is the revision, which identifies one version of one object. Evicted objects are parsed again when needed. A
+ * writer announces its object before the write: the event may reach readers before the writer knows the revision, and
+ * they should not parse bytes that were just encoded.
  */
 export class DecodedObjects {
-  readonly #slots: RecentlyUsed<number, Slot>;
+  readonly #slots: LRUCache<number, Slot>;
   readonly #announced = new Map<string, Announcement>();
 
   constructor({ maxBytes }: { readonly maxBytes: number }) {
-    this.#slots = new RecentlyUsed(maxBytes, ({ size }) => size);
+    this.#slots = new LRUCache({ maxSize: maxBytes, sizeCalculation: ({ size }) => size });
   }
 
-  /** Bytes that the objects take, by estimate. */
+  /** Estimated memory of the objects in bytes. */
   get bytes(): number {
-    return this.#slots.weight;
+    return this.#slots.calculatedSize;
   }
 
-  /** The object of a version if it is at hand. */
+  /** The object of a revision if it is cached; does not count as a use. */
   peek(key: string, revision: number): DeepReadonly<KubeObject> | undefined {
     const slot = this.#slots.peek(revision);
     return slot?.key === key ? slot.object : undefined;
   }
 
-  /** The object of a stored value if nobody has to parse it; without its resourceVersion while it is being written. */
+  /** The object of a stored value if it is cached or its write is in flight; in flight it has no resourceVersion. */
   known({ key, revision, value }: StoredValue): DeepReadonly<KubeObject> | undefined {
     const kept = this.peek(key, revision);
     if (kept !== undefined) return kept;
@@ -73,8 +74,8 @@ export class DecodedObjects {
   }
 
   /**
-   * The object of a stored value that is past, replaced or removed: what is not at hand is parsed and not kept, for those
-   * that are would make room for what nobody asks for any more.
+   * The object of a stored value that was replaced or deleted. It is parsed if necessary but not cached, so that it does not
+   * evict a current object.
    */
   past(stored: StoredValue): DeepReadonly<KubeObject> {
     const { key, revision, value } = stored;
@@ -93,17 +94,17 @@ export class DecodedObjects {
       : this.#keep(key, revision, value.length, parseJson(value) as unknown as KubeObject).object;
   }
 
-  /** Hash of the schema that a version is known to satisfy, if its writer said so and it is at hand. */
+  /** Hash of the schema that a cached revision conforms to, if its writer announced it. */
   conformanceOf(key: string, revision: number): string | undefined {
     const slot = this.#slots.peek(revision);
     return slot?.key === key ? slot.conformance : undefined;
   }
 
   /**
-   * Runs a write of an object that nobody changes any more, announced while it runs. Two writes of one key at once are
-   * told apart by their bytes; the later announcement wins, the other's readers parse. The object stays at hand: whoever
-   * updates it next would have to parse it, and above all who owns which of its fields. A writer that knows tells the hash
-   * of the schema that the object satisfies unchanged.
+   * Runs a write with its object announced; the caller must not modify the object afterwards. Concurrent writes of one key
+   * are distinguished by their bytes: the later announcement wins, and readers of the other write parse. The object is
+   * cached after the write, because the next update needs it, with the decoded sets of its managedFields. `conformance`: the
+   * hash of the schema that the object conforms to unchanged, if known.
    */
   async announce(
     key: string,

@@ -1,34 +1,35 @@
 import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
-import { type ScannedMetadata, scanMetadata } from './metadata-scanner.ts';
+import { type ScannedMetadata, scanMetadata } from '../codec/metadata-scanner.ts';
 
 /**
- * What was once found out about one version of one object. It hangs on the cache entry, is made when somebody first asks
- * (most objects are never selected by label), and goes with the entry.
+ * Derived data of one version of one object, computed on first use (most objects are never selected by label) and attached
+ * to the cache entry, whose lifetime it shares.
  */
-export interface EntryFacts {
+export interface EntryMetadata {
   metadata?: ScannedMetadata;
-  /** Values of the selectable fields, for the selectors they were computed by. */
+  /** The field selectors by which `fields` was computed. */
   fieldsOf?: ResourceDefinition['fieldSelectors'];
+  /** Values of the selectable fields. */
   fields?: Record<string, string>;
-  /** Hash of the schema that the stored bytes are known to satisfy unchanged; with a leading `!`: known not to. */
+  /** Hash of the schema that the stored bytes conform to unchanged; with a leading `!`: do not conform to. */
   conformance?: string;
-  /** Of a definition: text that changes with what it serves. */
+  /** Of a CustomResourceDefinition: changes with the APIs that it serves. */
   fingerprint?: string;
 }
 
 const noLabels: Readonly<Record<string, string>> = Object.freeze({});
 
-/** The facts of an entry, empty at first. */
-export function factsOf(entry: CacheEntry): EntryFacts {
+/** The metadata attached to an entry, initially empty. */
+export function entryMetadataOf(entry: CacheEntry): EntryMetadata {
   entry.attachment ??= {};
-  return entry.attachment as EntryFacts;
+  return entry.attachment as EntryMetadata;
 }
 
-/** Labels, owners, finalizers and deletionTimestamp without parsing the object. */
+/** Labels, owner references, finalizers and deletionTimestamp, without parsing the object. */
 export function scannedMetadata(entry: CacheEntry): ScannedMetadata {
-  return (factsOf(entry).metadata ??= scanMetadata(entry.value));
+  return (entryMetadataOf(entry).metadata ??= scanMetadata(entry.value));
 }
 
 export function labelsOf(entry: CacheEntry): Readonly<Record<string, string>> {
@@ -42,13 +43,13 @@ export function fieldOf(
   field: string,
   decode: (entry: CacheEntry) => DeepReadonly<KubeObject>,
 ): string {
-  const facts = factsOf(entry);
-  if (facts.fieldsOf !== definition.fieldSelectors || facts.fields === undefined) {
+  const known = entryMetadataOf(entry);
+  if (known.fieldsOf !== definition.fieldSelectors || known.fields === undefined) {
     const object = decode(entry);
     const values: Record<string, string> = {};
     for (const [name, valueOf] of Object.entries(definition.fieldSelectors)) values[name] = valueOf(object);
-    facts.fields = values;
-    facts.fieldsOf = definition.fieldSelectors;
+    known.fields = values;
+    known.fieldsOf = definition.fieldSelectors;
   }
-  return Object.hasOwn(facts.fields, field) ? (facts.fields[field] as string) : '';
+  return Object.hasOwn(known.fields, field) ? (known.fields[field] as string) : '';
 }

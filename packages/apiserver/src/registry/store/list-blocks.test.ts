@@ -12,7 +12,7 @@ const entry = (name: string, revision = 1, size = 10_000): CacheEntry => ({
 });
 const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'];
 
-/** Walks through a list; which runs were encoded, and which were taken as they were. */
+/** Writes a list; returns which runs were encoded and which were reused. */
 function walk(
   blocks: ListBlocks,
   entries: readonly CacheEntry[],
@@ -35,17 +35,17 @@ function walk(
   return { text, encoded, kept };
 }
 
-describe('encoded parts of lists', () => {
+describe('encoded list blocks', () => {
   const all = names.map((name) => entry(name));
 
-  test('are made when a list comes a second time, and taken from the third on', () => {
+  test('are encoded for the second list and reused from the third on', () => {
     const blocks = new ListBlocks({ maxBytes: 1_000_000 });
     expect(walk(blocks, all)).toMatchObject({ encoded: [], kept: 0 });
     expect(walk(blocks, all)).toMatchObject({ encoded: ['abcdef', 'ghijkl'], kept: 0 });
     expect(walk(blocks, all)).toMatchObject({ encoded: [], kept: 2 });
   });
 
-  test('are made anew where something changed, up to where nothing did', () => {
+  test('are encoded again from a change up to the next unchanged block', () => {
     const blocks = new ListBlocks({ maxBytes: 1_000_000 });
     for (let i = 0; i < 3; i++) walk(blocks, all);
     const changed = all.with(2, entry('c', 2)).toSpliced(4, 1);
@@ -61,20 +61,20 @@ describe('encoded parts of lists', () => {
     expect(walk(blocks, all, other)).toMatchObject({ encoded: [], kept: 0 });
   });
 
-  test('end with the page', () => {
+  test('end at the end of the page', () => {
     const blocks = new ListBlocks({ maxBytes: 1_000_000 });
     for (let i = 0; i < 3; i++) walk(blocks, all);
     expect(walk(blocks, all.slice(0, 3))).toMatchObject({ encoded: [], kept: 0 });
   });
 
-  test('are bounded', () => {
+  test('are limited in bytes', () => {
     const blocks = new ListBlocks({ maxBytes: 70_000 });
     for (let i = 0; i < 3; i++) walk(blocks, all);
     const { encoded, kept } = walk(blocks, all);
     expect(kept + encoded.length).toBeLessThan(2);
   });
 
-  test('of lists that are short are not remembered', () => {
+  test('are not kept for short lists', () => {
     const blocks = new ListBlocks({ maxBytes: 1_000_000 });
     const few = names.map((name) => entry(name, 1, 100));
     for (let i = 0; i < 3; i++) expect(walk(blocks, few)).toMatchObject({ encoded: [], kept: 0 });

@@ -1,48 +1,48 @@
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
-import { RecentlyUsed } from '../recently-used.ts';
+import { LRUCache } from 'lru-cache';
 
-/** Stored bytes of a block: with what is put in between no more than one write to a socket should have. */
+/** Stored bytes per block: with separators and revisions not more than a single write to a socket should have. */
 const blockBytes = 60 * 1024;
-/** Shorter runs are encoded anew: what they would save is less than what looking after them takes. */
-const leastBytes = 16 * 1024;
+/** Shorter runs are always encoded again: that costs less than their bookkeeping. */
+const minBlockBytes = 16 * 1024;
 
-/** A run of neighbours in a list. */
+/** A run of consecutive items in a list. */
 interface Block {
   readonly definition: ResourceDefinition;
-  /** Key and revision of its entries: together they say which bytes are stored. */
+  /** Keys and revisions of its entries, which together determine the stored bytes. */
   readonly keys: readonly string[];
   readonly revisions: readonly number[];
-  /** As they stand in a list, each behind a comma; absent until the run was listed a second time. */
+  /** The encoded items, each preceded by a comma; absent until the run is listed a second time. */
   bytes: Buffer | undefined;
 }
 
-/** What a list does with the entries from some place on: write bytes, or encode so many of them. */
+/** What a list does next: write `bytes`, which contain `count` items, or encode `count` items itself. */
 export type NextBlock =
   | { readonly bytes: Buffer; readonly count: number }
   | { readonly bytes?: undefined; readonly count: number };
 
 /**
- * Encoded pieces of lists that are asked for again and again, of objects that did not change in between: most of a large
- * list is then sent as it was the last time.
+ * A cache of encoded list segments: of a large list that is requested repeatedly, the parts without changes are sent as they
+ * were encoded the last time.
  *
- * A run of entries is remembered by its first key when it is listed; when it is listed once more as it was, its bytes are
- * kept. So lists that come once take no memory beyond their keys. A run that changed is encoded anew up to where a known
- * one begins. Who may see a list is judged before, and never here: what is kept is the same for all who see it whole.
+ * A run of entries is registered by its first key when it is listed. When it is listed again unchanged, its encoded bytes
+ * are kept, so lists that are requested once take no memory beyond their keys. A changed run is encoded up to the start of
+ * the next known run. Requests are authorized before they get here; a block is the same for all clients.
  */
 export class ListBlocks {
-  readonly #blocks: RecentlyUsed<string, Block>;
+  readonly #blocks: LRUCache<string, Block>;
 
   constructor({ maxBytes }: { readonly maxBytes: number }) {
-    this.#blocks = new RecentlyUsed(
-      maxBytes,
-      ({ keys, bytes }, key) => keys.length * 32 + key.length + (bytes?.length ?? 0),
-    );
+    this.#blocks = new LRUCache({
+      maxSize: maxBytes,
+      sizeCalculation: ({ keys, bytes }, key) => keys.length * 32 + key.length + (bytes?.length ?? 0),
+    });
   }
 
   /**
-   * What comes next in a list, from `entries[from]` on. `encode` makes bytes of a run; entries it is asked for are never
-   * asked about again.
+   * What comes next in a list, from `entries[from]` on. `encode` encodes a run, or returns undefined if one of its entries
+   * must be converted.
    */
   next(
     definition: ResourceDefinition,
@@ -61,7 +61,7 @@ export class ListBlocks {
       return { bytes, count };
     }
     const run = this.#runFrom(entries, from);
-    if (run.bytes >= leastBytes) {
+    if (run.bytes >= minBlockBytes) {
       const block = entries.slice(from, from + run.count);
       this.#blocks.set(first, {
         definition,
@@ -73,7 +73,7 @@ export class ListBlocks {
     return { count: run.count };
   }
 
-  /** The run that begins here: until it is large enough, or a known one begins. */
+  /** The run that starts here: until it is large enough, or a known run starts. */
   #runFrom(entries: readonly CacheEntry[], from: number): { readonly count: number; readonly bytes: number } {
     let bytes = 0;
     let at = from;

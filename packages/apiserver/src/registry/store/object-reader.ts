@@ -3,38 +3,33 @@ import {
   type KubeObject,
   apiVersionOf,
   asJson,
-  atOnce,
+  runToCompletion,
   deepCopy,
   deepEqual,
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, WebhookConversion } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
+import { inTimeSlices } from '../../time-slices.ts';
+import { encodeForWire } from '../codec/object-codec.ts';
+import { identityOf, withRevision } from '../codec/stored-layout.ts';
+import type { ObjectConversions } from '../conversion/object-conversions.ts';
+import { fromStorage, toStorage } from '../conversion/storage-version.ts';
 import type { DecodedObjects } from './decoded-objects.ts';
-import { factsOf } from './entry-facts.ts';
-import { inSteps } from './give-way.ts';
+import { entryMetadataOf } from './entry-metadata.ts';
 import { ListBlocks } from './list-blocks.ts';
-import { encodeForWire, identityOf, withRevision } from './object-codec.ts';
-import type { ObjectConversions } from './object-conversions.ts';
+import type { ObjectSource } from './object-source.ts';
 
-/** Encoded parts of lists that are asked for again and again. */
+/** Capacity of the cache of encoded list segments. */
 const listBytes = 16 * 1024 * 1024;
 
-/** Stored objects as a definition shows them, at once. */
-export interface ObjectSource {
-  /** Frozen and shared, or a fresh copy. */
-  object(definition: ResourceDefinition, entry: CacheEntry): DeepReadonly<KubeObject>;
-  /** The stored bytes (without revision) when they are what a client of this definition gets. */
-  servableBytes(definition: ResourceDefinition, entry: CacheEntry): Buffer | undefined;
-}
-
 /**
- * Shows stored objects in the version of a definition.
+ * Reads stored objects in the version of a definition.
  *
- * The stored bytes are the answer wherever nothing has to change; {@link servableBytes} tells. That is always so for a
- * built-in kind in its storage version. A custom resource must also satisfy today's schema: its definition may have
- * gained defaults or lost fields since the object was written (K5.4). This is checked once per entry and remembered.
- * What only a webhook can show takes a wait: {@link read} for one object, an ObjectView for many.
+ * Clients receive the stored bytes wherever those need no conversion ({@link servableBytes}): always for a built-in kind in
+ * its storage version. A custom resource must also conform to the current schema, which may have gained defaults or lost
+ * fields since the object was written; this is checked once per cache entry, and the result is kept on the entry.
+ * Objects that a webhook converts are read asynchronously: one by {@link read}, many by an ObjectView.
  */
 export class ObjectReader implements ObjectSource {
   readonly decoded: DecodedObjects;
@@ -42,26 +37,26 @@ export class ObjectReader implements ObjectSource {
   readonly #conversions: ObjectConversions | undefined;
   readonly #sameShape = new WeakMap<ResourceDefinition, boolean>();
 
-  /** Without conversions, kinds with a webhook are served in the version they are stored in alone. */
+  /** Without `conversions`, kinds with a conversion webhook are served in their storage version only. */
   constructor(modules: { readonly decoded: DecodedObjects; readonly conversions?: ObjectConversions | undefined }) {
     this.decoded = modules.decoded;
     this.#conversions = modules.conversions;
   }
 
-  /** Throws an untyped 500 where there are none. */
+  /** Throws an untyped 500 without `conversions`. */
   get conversions(): ObjectConversions {
     if (this.#conversions === undefined) throw statusErrors.untyped('conversion webhooks are not called here');
     return this.#conversions;
   }
 
-  /** True for an entry that this definition shows only after a webhook was asked. */
+  /** Whether a webhook must convert the entry for this definition. */
   needsWebhook(definition: ResourceDefinition, entry: CacheEntry): boolean {
     return definition.conversion !== undefined && identityOf(entry.value).apiVersion !== apiVersionOf(definition);
   }
 
   /**
-   * The object in the version of the definition, whatever that takes; frozen and shared, or a fresh copy. Whoever asks is
-   * asked for a signal where there is something to wait for: making one costs more than reading most objects.
+   * The object in the version of the definition, converted by a webhook if necessary; frozen and shared, or a fresh copy.
+   * Reads `caller.signal` only before calling a webhook: creating an AbortController costs more than reading most objects.
    */
   async read(
     definition: ResourceDefinition,
@@ -69,60 +64,61 @@ export class ObjectReader implements ObjectSource {
     caller: { readonly signal: AbortSignal },
   ): Promise<DeepReadonly<KubeObject>> {
     if (!this.needsWebhook(definition, entry)) {
-      if (this.#isUnknown(definition, entry)) await inSteps(this.#conforms(definition, entry), entry.value.length);
+      if (this.#isUnknown(definition, entry)) await inTimeSlices(this.#conforms(definition, entry), entry.value.length);
       return this.object(definition, entry);
     }
     const converted = await this.conversions.ofEntries(definition, [entry], { signal: caller.signal, list: false });
     return converted.get(entry) as DeepReadonly<KubeObject>;
   }
 
-  /** The object as it is stored, with its resourceVersion; frozen and shared. */
+  /** The object in its storage version, with its resourceVersion; frozen and shared. */
   readonly stored = (entry: CacheEntry): DeepReadonly<KubeObject> => this.decoded.get(entry);
 
-  /** The same for an entry that was replaced or removed. */
+  /** {@link stored} for an entry that was replaced or deleted. */
   readonly past = (entry: CacheEntry): DeepReadonly<KubeObject> => this.decoded.past(entry);
 
   /**
    * The object in the version of the definition, pruned and defaulted by its schema; frozen and shared, or a fresh copy.
-   * `stored` is the object as it is stored, where that is at hand.
+   * `stored` is the object in its storage version, if the caller has it.
    */
   object(definition: ResourceDefinition, entry: CacheEntry, stored = this.stored(entry)): DeepReadonly<KubeObject> {
-    if (this.needsWebhook(definition, entry)) throw new TypeError('an object was read before it was converted');
+    if (this.needsWebhook(definition, entry))
+      throw new TypeError('the object must be converted by a webhook before it is read');
     return this.servableBytes(definition, entry) === undefined ? this.#convert(definition, stored) : stored;
   }
 
-  /** The stored bytes (without revision) when they are what a client of this definition gets. */
+  /** The stored bytes (without revision) if a client of this definition receives exactly those. */
   servableBytes(definition: ResourceDefinition, entry: CacheEntry): Buffer | undefined {
     if (!this.isStoredVersion(definition)) return undefined;
     if (definition.origin === 'built-in') return entry.value;
     if (this.needsWebhook(definition, entry)) return undefined;
-    if (this.#isUnknown(definition, entry)) atOnce(this.#conforms(definition, entry));
-    return factsOf(entry).conformance === definition.schema.hash ? entry.value : undefined;
+    if (this.#isUnknown(definition, entry)) runToCompletion(this.#conforms(definition, entry));
+    return entryMetadataOf(entry).conformance === definition.schema.hash ? entry.value : undefined;
   }
 
-  /** True for an entry of which nobody has found out yet whether it satisfies its schema. */
+  /** Whether the entry has not been checked against the current schema yet. */
   #isUnknown(definition: ResourceDefinition, entry: CacheEntry): boolean {
     if (definition.origin === 'built-in' || !this.isStoredVersion(definition)) return false;
-    const facts = factsOf(entry);
-    if (facts.conformance === undefined) {
-      const told = this.decoded.conformanceOf(entry.key, entry.revision);
-      if (told !== undefined) facts.conformance = told;
+    const known = entryMetadataOf(entry);
+    if (known.conformance === undefined) {
+      const announced = this.decoded.conformanceOf(entry.key, entry.revision);
+      if (announced !== undefined) known.conformance = announced;
     }
-    const { conformance } = facts;
+    const { conformance } = known;
     const { hash } = definition.schema;
     return conformance !== hash && (conformance === undefined || conformance.slice(1) !== hash);
   }
 
-  /** The schema that an object satisfies once its metadata, and nothing else, says that it is being deleted; if known. */
-  conformanceOfMarked(definition: ResourceDefinition, existing: CacheEntry): string | undefined {
+  /** The hash of the schema that the object still conforms to after a write that only marks it for deletion; if known. */
+  conformanceWhenMarked(definition: ResourceDefinition, existing: CacheEntry): string | undefined {
     if (definition.origin === 'built-in' || definition.strategy.beginDeletion !== undefined) return undefined;
     const { hash } = definition.schema;
-    return this.isStoredVersion(definition) && factsOf(existing).conformance === hash ? hash : undefined;
+    return this.isStoredVersion(definition) && entryMetadataOf(existing).conformance === hash ? hash : undefined;
   }
 
   /**
-   * Finds out; pauses between its passes. Nearly all satisfy their schema, and then nothing is written to them: who prunes
-   * and defaults what is frozen fails where there is something to write, and only then a copy has to be made.
+   * Checks an entry against the current schema; a generator that yields between passes. Stored objects are frozen, so
+   * pruning and defaulting throw a TypeError if they would change the object. Only then, which is rare, a copy is compared.
    */
   *#conforms(definition: ResourceDefinition, entry: CacheEntry): Generator<void, void> {
     const { schema } = definition;
@@ -132,7 +128,8 @@ export class ObjectReader implements ObjectSource {
       schema.prune(stored);
       yield;
       schema.applyDefaults(stored);
-      factsOf(entry).conformance = stored['apiVersion'] === apiVersionOf(definition) ? schema.hash : `!${schema.hash}`;
+      entryMetadataOf(entry).conformance =
+        stored['apiVersion'] === apiVersionOf(definition) ? schema.hash : `!${schema.hash}`;
       return;
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
@@ -142,10 +139,10 @@ export class ObjectReader implements ObjectSource {
     yield;
     fromStorage(definition, shown);
     yield;
-    factsOf(entry).conformance = deepEqual(stored, asJson(shown)) ? schema.hash : `!${schema.hash}`;
+    entryMetadataOf(entry).conformance = deepEqual(stored, asJson(shown)) ? schema.hash : `!${schema.hash}`;
   }
 
-  /** Complete bytes for a client. */
+  /** The complete JSON for a client. */
   wireBytes(definition: ResourceDefinition, entry: CacheEntry): Buffer {
     const stored = this.servableBytes(definition, entry);
     return stored === undefined
@@ -154,37 +151,37 @@ export class ObjectReader implements ObjectSource {
   }
 
   /**
-   * An object of the caller's as it will be stored: the object itself where nothing has to change. Its resourceVersion
-   * stays what it was.
+   * Converts an object to its storage version: the object itself if it has that version, else a copy. The resourceVersion is
+   * kept.
    */
   async toStored(definition: ResourceDefinition, object: KubeObject, signal: AbortSignal): Promise<KubeObject> {
     if (this.isStoredVersion(definition)) return object;
     const copy = deepCopy(asJson(object)) as unknown as KubeObject;
     const { conversion, storage } = definition;
     if (conversion === undefined || storage === undefined) return toStorage(definition, copy);
-    const stored = await this.#elsewhere(conversion, copy, apiVersionOf(storage), signal);
+    const stored = await this.#convertByWebhook(conversion, copy, apiVersionOf(storage), signal);
     definition.schemaOf?.(stored.apiVersion)?.prune(asJson(stored));
     return stored;
   }
 
-  /** What {@link toStored} made, as a read would show it, in place or made anew. */
+  /** Converts the result of {@link toStored} back to the version of the definition, in place or as a new object. */
   async toShown(definition: ResourceDefinition, stored: KubeObject, signal: AbortSignal): Promise<KubeObject> {
     const { conversion } = definition;
     const apiVersion = apiVersionOf(definition);
     if (conversion === undefined || stored.apiVersion === apiVersion) return fromStorage(definition, stored);
     definition.schemaOf?.(stored.apiVersion)?.applyDefaults(asJson(stored));
-    const shown = await this.#elsewhere(conversion, stored, apiVersion, signal);
+    const shown = await this.#convertByWebhook(conversion, stored, apiVersion, signal);
     definition.schema.prune(asJson(shown));
     return shown;
   }
 
-  async #elsewhere(
+  async #convertByWebhook(
     conversion: WebhookConversion,
     object: KubeObject,
     desired: string,
     signal: AbortSignal,
   ): Promise<KubeObject> {
-    // No webhook is told the revision: in storage an object has none.
+    // Webhooks see objects without resourceVersion, as they are stored.
     const { resourceVersion } = object.metadata;
     delete object.metadata.resourceVersion;
     const converted = await this.conversions.ofObject(conversion, object, desired, signal);
@@ -192,7 +189,7 @@ export class ObjectReader implements ObjectSource {
     return converted;
   }
 
-  /** True when requests of this definition speak the version that is stored. */
+  /** Whether the version of this definition is the storage version. */
   isStoredVersion(definition: ResourceDefinition): boolean {
     let same = this.#sameShape.get(definition);
     if (same === undefined) {
@@ -211,30 +208,4 @@ export class ObjectReader implements ObjectSource {
   #convert(definition: ResourceDefinition, stored: DeepReadonly<KubeObject>): KubeObject {
     return fromStorage(definition, deepCopy(asJson(stored as KubeObject)) as unknown as KubeObject);
   }
-}
-
-/** In place, storage version → version of the definition (K5.11): converter, names, then today's schema. */
-export function fromStorage(definition: ResourceDefinition, object: KubeObject): KubeObject {
-  const apiVersion = apiVersionOf(definition);
-  const other = object.apiVersion === apiVersion ? undefined : definition.schemaOf?.(object.apiVersion);
-  other?.applyDefaults(asJson(object));
-  if (definition.converter !== undefined) definition.converter.fromStorage(object);
-  else if (object.apiVersion !== apiVersion) definition.fromOlder?.(object);
-  object.apiVersion = apiVersion;
-  object.kind = definition.kind;
-  if (definition.origin === 'custom') {
-    definition.schema.prune(asJson(object));
-    if (other === undefined) definition.schema.applyDefaults(asJson(object));
-  }
-  return object;
-}
-
-/** In place, version of the definition → storage version. */
-export function toStorage(definition: ResourceDefinition, object: KubeObject): KubeObject {
-  const { storage } = definition;
-  if (storage === undefined) throw new TypeError(`${definition.resource} is never stored`);
-  definition.converter?.toStorage(object);
-  object.apiVersion = apiVersionOf(storage);
-  object.kind = storage.kind;
-  return object;
 }

@@ -1,11 +1,12 @@
 import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
-import type { ObjectReader, ObjectSource } from './object-reader.ts';
+import type { ObjectReader } from './object-reader.ts';
+import type { ObjectSource } from './object-source.ts';
 
 /**
- * The objects of one request whose kind a webhook converts (K5.11): what is going to be read is prepared first, and is
- * held here, whatever the shared store of conversions lets go meanwhile, until it is released.
+ * The objects of one request whose kind is converted by a webhook. {@link prepare} converts entries before they are read;
+ * their objects are kept until {@link release}, even if the shared cache of conversions evicts them meanwhile.
  */
 export class ObjectView implements ObjectSource {
   readonly #definition: ResourceDefinition;
@@ -22,12 +23,12 @@ export class ObjectView implements ObjectSource {
     this.#reader = modules.reader;
   }
 
-  /** True for an entry that can be read at once. */
+  /** Whether {@link object} can be called for the entry. */
   isReady(entry: CacheEntry): boolean {
     return this.#held.has(entry) || !this.#reader.needsWebhook(this.#definition, entry);
   }
 
-  /** Makes entries readable, in as few calls as possible. Throws what the webhook made go wrong. */
+  /** Converts entries with as few webhook calls as possible. Throws the webhook's failure. */
   async prepare(entries: readonly CacheEntry[]): Promise<void> {
     const wanted = entries.filter((entry) => !this.isReady(entry));
     if (wanted.length === 0) return;
@@ -50,7 +51,7 @@ export class ObjectView implements ObjectSource {
   }
 }
 
-/** The view that a request needs; undefined where the reader shows everything at once. */
+/** A view for a request; undefined for kinds without a conversion webhook, which the reader reads synchronously. */
 export function viewFor(
   definition: ResourceDefinition,
   signal: AbortSignal,

@@ -1,26 +1,26 @@
 import type { DeepReadonly, KubeObject, ListOptions, LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { type CacheEntry, type CacheSnapshot, type WatchCache, listPrefix } from '@multiplane/storage';
-import type { ObjectSource } from '../registry/object-reader.ts';
+import type { ObjectSource } from './object-source.ts';
 import { type Selection, exactLocation, nameField, namespaceOfKey, selectionOf } from './selection.ts';
 
-/** The part of the store that a list or a watch reads. */
+/** The range of keys that a list or a watch reads, with the predicates that select its objects. */
 export interface ScanScope {
-  /** Prefix that paging tokens are relative to: of the request's cluster and namespace. */
+  /** The prefix of the request's cluster and namespace; continue tokens are relative to it. */
   readonly prefix: string;
-  /** Prefix or whole key that changes can come from; narrower than `prefix` when selectors name a namespace or an object. */
+  /** The prefix, or the key, that is read; narrower than `prefix` if field selectors name a namespace or an object. */
   readonly scope: string;
-  /** Of what lies below `prefix`. */
+  /** Selects objects below `prefix`. */
   readonly selection: Selection | undefined;
-  /** Of what lies in `scope`. */
+  /** Selects objects in `scope`. */
   readonly selectionInScope: Selection | undefined;
-  /** The selection looks at objects as the definition shows them, which a webhook may have to make first. */
+  /** The selection reads objects that a webhook may have to convert first. */
   readonly selectsObjects: boolean;
-  /** The state as it is now. */
+  /** The current state of `scope`. */
   snapshot(cache: WatchCache): CacheSnapshot;
 }
 
-/** Throws 400 for selectors that the kind does not know. */
+/** Throws 400 for field selectors that the kind does not support. */
 export function scanScope(
   definition: ResourceDefinition,
   cluster: LogicalClusterName | '*',
@@ -31,7 +31,7 @@ export function scanScope(
   const decode = (entry: CacheEntry): DeepReadonly<KubeObject> => reader.object(definition, entry);
   const { labelSelector, fieldSelector } = options;
   const selected = selectionOf(definition, labelSelector, fieldSelector, decode);
-  // Keys have the cluster before the namespace: over all clusters a namespace is found by looking at each key.
+  // The cluster precedes the namespace in keys, so over all clusters each key is checked for its namespace.
   const inNamespace: Selection | undefined =
     cluster === '*' && namespace !== '' ? (entry) => namespaceOfKey(entry.key) === namespace : undefined;
   const selection =
@@ -40,9 +40,9 @@ export function scanScope(
       : (entry: CacheEntry) => inNamespace(entry) && selected(entry);
   const resourcePrefix = definition.storage?.prefix ?? '';
   if (definition.storage?.acrossShards === true) {
-    const inPlace = placeAcrossShards(resourcePrefix, cluster, namespace);
+    const inScope = scopeAcrossShards(resourcePrefix, cluster, namespace);
     const all: Selection | undefined =
-      selected === undefined ? inPlace : (entry) => inPlace?.(entry) !== false && selected(entry);
+      selected === undefined ? inScope : (entry) => inScope?.(entry) !== false && selected(entry);
     return {
       prefix: resourcePrefix,
       scope: resourcePrefix,
@@ -64,7 +64,7 @@ export function scanScope(
     }
     if (isSegment(exact.name) && (!definition.namespaced || inner !== '')) {
       scope += exact.name;
-      // Thousands may watch one object each by its name: what the key says nobody looks for again.
+      // Thousands of clients may watch one object each by name: a key in `scope` needs no check of its name.
       selectionInScope = selectionOf(definition, labelSelector, fieldSelector.given(nameField, exact.name), decode);
     }
   }
@@ -78,8 +78,8 @@ export function scanScope(
   };
 }
 
-/** With the shard first in the keys, cluster and namespace are found by looking at each key (C16.2). */
-function placeAcrossShards(
+/** Keys of cached objects start with the shard, so each key is checked for its cluster and namespace. */
+function scopeAcrossShards(
   prefix: string,
   cluster: LogicalClusterName | '*',
   namespace: string,
@@ -95,7 +95,7 @@ function isSegment(text: string | undefined): text is string {
   return text !== undefined && text !== '' && !text.includes('/');
 }
 
-/** One key as a snapshot. */
+/** A snapshot of a single key. */
 function keySnapshot(cache: WatchCache, key: string): CacheSnapshot {
   const { revision } = cache;
   const entry = cache.peek(key);

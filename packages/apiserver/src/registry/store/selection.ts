@@ -7,18 +7,17 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
-import { fieldOf, labelsOf } from '../registry/entry-facts.ts';
+import { fieldOf, labelsOf } from './entry-metadata.ts';
 
 export const nameField = 'metadata.name';
 const namespaceField = 'metadata.namespace';
 
-/** Which objects a list, a watch or a deletecollection is about. Undefined: all. */
+/** Selects the objects of a list, a watch or a deletecollection. Undefined: all objects. */
 export type Selection = (entry: CacheEntry) => boolean;
 
 /**
- * The selectors of a request as one predicate over cache entries. Labels are read off the stored bytes, names off the
- * key; only other fields need the parsed object, once per entry. Throws 400 for a field that the kind does not know
- * (K3.6).
+ * The selectors of a request as one predicate over cache entries. Labels are scanned from the stored bytes, names are taken
+ * from the key; only other fields require the parsed object, once per entry. Throws 400 for an unsupported field.
  */
 export function selectionOf(
   definition: ResourceDefinition,
@@ -28,7 +27,7 @@ export function selectionOf(
 ): Selection | undefined {
   checkFields(definition, fields);
   if (labels.empty && fields.empty) return undefined;
-  // A converter may change labels: then those of the converted object count.
+  // A conversion webhook may change labels: then the labels of the converted object are matched.
   const byLabels: Selection =
     definition.conversion === undefined
       ? (entry) => labels.matches(labelsOf(entry))
@@ -48,7 +47,7 @@ export function nameOfKey(key: string): string {
   return key.slice(key.lastIndexOf('/') + 1);
 }
 
-/** Segment before the last; of namespaced kinds only. */
+/** The segment before the last; for keys of namespaced kinds only. */
 export function namespaceOfKey(key: string): string {
   const end = key.lastIndexOf('/');
   return key.slice(key.lastIndexOf('/', end - 1) + 1, end);
@@ -67,7 +66,7 @@ function checkFields(definition: ResourceDefinition, fields: FieldSelector): voi
   }
 }
 
-/** The one name and the one namespace that a field selector leaves, for a narrower scan. */
+/** The name and the namespace that a field selector requires, for a narrower scan. */
 export function exactLocation(fields: FieldSelector): {
   readonly name: string | undefined;
   readonly namespace: string | undefined;

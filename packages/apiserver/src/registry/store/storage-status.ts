@@ -1,13 +1,13 @@
 import { StatusError, isStatusError, statusErrors } from '@multiplane/apimachinery';
 import { type StorageError, isStorageError } from '@multiplane/storage';
 
-/** Text of optimistic concurrency (K1.6). */
+/** The message of a resourceVersion conflict in Kubernetes. */
 export const modifiedText =
   'the object has been modified; please apply your changes to the latest version and try again';
 
 /**
- * What a client is told of a failure of the store. A write whose outcome is unknown is reported as such and never
- * repeated here: only the client can find out whether it happened.
+ * The Status for a storage error. A write with an unknown outcome is reported as such and not retried by the server: only
+ * the client can decide whether a retry is safe.
  */
 export function storageStatus(error: StorageError): StatusError {
   switch (error.code) {
@@ -50,7 +50,7 @@ export function storageStatus(error: StorageError): StatusError {
   }
 }
 
-/** The same for anything that was thrown; what is no error of the store stays as it is. */
+/** {@link storageStatus} for any error; errors that are not storage errors are returned unchanged. */
 export function withStorageStatus(error: unknown): unknown {
   return !isStatusError(error) && isStorageError(error) ? storageStatus(error) : error;
 }

@@ -8,30 +8,33 @@ import {
   isJsonObject,
   statusErrors,
 } from '@multiplane/apimachinery';
-import type { FieldWrite } from '../registry/field-write.ts';
-import { bodyTurn, giveWay, inSteps } from '../registry/give-way.ts';
-import type { ObjectStore } from '../registry/object-store.ts';
-import type { RequestContext } from '../request-context.ts';
-import { type BodyDecoder, type ExpectedKind, maxBodyBytes } from './body-decoder.ts';
+import type { FieldManagerRequest } from '../../registry/managed-fields/field-manager-request.ts';
+import type { FieldManager } from '../../registry/managed-fields/field-manager.ts';
+import type { RequestContext } from '@multiplane/generic-server';
+import { inTimeSlices, yieldAfterBody, yieldIfSliceExceeded } from '../../time-slices.ts';
+import type { BodyDecoder } from './body-decoder.ts';
+import type { ExpectedKind } from './expected-kind.ts';
 import { UnmarshalError, jsonType } from './object-meta-decoder.ts';
+import { maxBodyBytes } from './request-body.ts';
+import { shapeIncrementally } from './shape-document.ts';
 import type { FieldValidation } from './strict-decoding.ts';
 
-/** A configuration to apply, read once. */
+/** The configuration of a server-side apply, parsed once. */
 export interface ApplyDocument {
   readonly config: DeepReadonly<JsonObject>;
-  /** Texts about keys that stand twice. */
+  /** Messages about duplicate keys. */
   readonly duplicates: readonly string[];
-  /** About how big what is applied is, or what it is applied to. */
+  /** About the size of the configuration or of the current object, whichever is larger. */
   readonly bytes: number;
 }
 
-/** Reads the body of an apply, YAML or JSON. Throws 400 and 413. */
+/** Reads the body of a server-side apply, YAML or JSON. Throws 400 and 413. */
 export async function readApplyDocument(
   decoder: BodyDecoder,
   { exchange }: Pick<RequestContext, 'exchange'>,
 ): Promise<ApplyDocument> {
   const body = await exchange.readBody(maxBodyBytes);
-  await bodyTurn(body.length);
+  await yieldAfterBody(body.length);
   const document = await decoder.readYaml(body);
   let result: ApplyDocument;
   try {
@@ -45,40 +48,35 @@ export async function readApplyDocument(
   } catch (error) {
     throw statusErrors.badRequest(`error decoding YAML: ${(error as Error).message}`, error);
   }
-  await giveWay(body.length);
+  await yieldIfSliceExceeded(body.length);
   return result;
 }
 
-export interface ApplyModules {
-  readonly store: ObjectStore;
-  readonly decoder: BodyDecoder;
-}
-
 /**
- * The object that an apply makes of the current one, in the shape of its kind, with its managedFields. Duplicate keys
- * are told of only when the configuration was good otherwise (K4.5).
+ * Applies a configuration to the current object: the merged object in the form of its kind, with its managedFields. As in
+ * Kubernetes, duplicate keys are reported only if the apply has no other error.
  */
 export async function applyDocument(
-  { store, decoder }: ApplyModules,
-  write: FieldWrite & { warn(text: string): void },
+  fields: FieldManager,
+  write: FieldManagerRequest & { warn(text: string): void },
   expected: ExpectedKind,
   document: ApplyDocument,
   current: DeepReadonly<KubeObject> | undefined,
   options: Pick<WriteOptions, 'force'> & { readonly fieldValidation: FieldValidation },
 ): Promise<KubeObject> {
   const { config, bytes } = document;
-  const { object, managedFields } = await store.modules.fields.apply(write, current, config, {
+  const { object, managedFields } = await fields.apply(write, current, config, {
     force: options.force,
     bytes,
   });
   reportDuplicates(document, write, options.fieldValidation);
   try {
-    await inSteps(decoder.shapeInSteps(asJson(object), expected, { keepNulls: true }), bytes);
+    await inTimeSlices(shapeIncrementally(asJson(object), expected, { keepNulls: true }), bytes);
   } catch (error) {
     if (!(error instanceof UnmarshalError)) throw error;
     throw statusErrors.untyped(error.message);
   }
-  await giveWay(bytes);
+  await yieldIfSliceExceeded(bytes);
   if (current === undefined) checkNoUid(write, object);
   if (managedFields.length > 0) object.metadata.managedFields = managedFields;
   return object;
@@ -98,8 +96,8 @@ function reportDuplicates(
   for (const text of duplicates) write.warn(text);
 }
 
-/** An apply that names a uid means an object that was there. */
-function checkNoUid({ definition }: FieldWrite, { metadata }: KubeObject): void {
+/** Throws 409 for an apply with a uid to an object that does not exist. */
+function checkNoUid({ definition }: FieldManagerRequest, { metadata }: KubeObject): void {
   const uid = getOwn(metadata as JsonObject, 'uid');
   if (typeof uid !== 'string' || uid === '') return;
   throw statusErrors.conflict(

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
-import { type Answer, Pipeline } from '../pipeline-fixture.ts';
+import { type Answer, Pipeline } from '../../../test/pipeline.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
 const hats = '/apis/example.com/v1/namespaces/default/hats';
@@ -15,7 +15,7 @@ async function post(body: string, path = maps, headers: Record<string, string> =
   return pipeline.ask('POST', path, body, headers);
 }
 
-describe('a body that is no object of the kind', () => {
+describe('a body that is not an object of the kind', () => {
   test.each([
     ['{', "couldn't get version/kind; json parse error: unexpected end of JSON input", '{'],
     ['', "couldn't get version/kind; json parse error: unexpected end of JSON input", '<empty>'],
@@ -54,17 +54,17 @@ describe('a body that is no object of the kind', () => {
     expect(answer.body['message']).toContain(message);
   });
 
-  test('a media type that is not read is named', async () => {
+  test('an unsupported media type is rejected with the supported ones', async () => {
     pipeline = await Pipeline.open();
     expect((await post('{}', maps, { 'content-type': 'text/plain' })).status).toBe(415);
   });
 });
 
-describe('fields nobody knows and fields that stand twice', () => {
+describe('unknown and duplicate fields', () => {
   const body = '{"metadata":{"name":"a","no":1},"data":{"k":"1","k":"2"},"none":1}';
   const texts = ['unknown field "metadata.no"', 'duplicate field "data.k"', 'unknown field "none"'];
 
-  test('are told in the order of the document', async () => {
+  test('are reported in document order', async () => {
     pipeline = await Pipeline.open();
     expect((await post(body)).warnings).toEqual(texts);
     expect((await post(body, `${maps}?fieldValidation=Strict`)).body['message']).toBe(
@@ -72,7 +72,7 @@ describe('fields nobody knows and fields that stand twice', () => {
     );
   });
 
-  test('of YAML are told with their line', async () => {
+  test('are reported with their line for YAML', async () => {
     pipeline = await Pipeline.open();
     const answer = await post('metadata: {name: yml}\ndata:\n  k: "1"\n  k: "2"\n', maps, {
       'content-type': 'application/yaml',
@@ -84,7 +84,7 @@ describe('fields nobody knows and fields that stand twice', () => {
 });
 
 describe('hostile names', () => {
-  test('a key named __proto__ is a key like any other', async () => {
+  test('a key named __proto__ is an ordinary key', async () => {
     pipeline = await Pipeline.open();
     const answer = await post('{"metadata":{"name":"p","labels":{"constructor":"x"}},"data":{"__proto__":"v"}}');
     expect(answer.status).toBe(201);
@@ -94,7 +94,7 @@ describe('hostile names', () => {
   });
 });
 
-/** `hats`, with what a test wants of its schema. */
+/** `hats` with a schema of the test. */
 const hatDefinition = (properties: JsonObject, subresources: JsonObject = {}): KubeObject => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
@@ -116,7 +116,7 @@ const hatDefinition = (properties: JsonObject, subresources: JsonObject = {}): K
 });
 
 describe('a custom resource', () => {
-  test('must say what it is, and keeps integers that no double can hold', async () => {
+  test('requires kind and apiVersion, and keeps integers beyond 2^53', async () => {
     pipeline = await Pipeline.open();
     await pipeline.serve(
       hatDefinition({ spec: { type: 'object', properties: { big: { type: 'integer', format: 'int64' } } } }),
@@ -138,7 +138,7 @@ describe('a custom resource', () => {
     expect((await pipeline.ask('GET', `${hats}/a`)).text).toContain('"big":9007199254740993');
   });
 
-  test('takes no status when it is created, and shows the default of one', async () => {
+  test('ignores status on create, and returns its default', async () => {
     pipeline = await Pipeline.open();
     const phase = { type: 'string', default: 'New' };
     const status = { type: 'object', default: {}, properties: { phase } };

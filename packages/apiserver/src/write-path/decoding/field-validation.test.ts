@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
-import { Pipeline } from '../pipeline-fixture.ts';
+import { Pipeline } from '../../../test/pipeline.ts';
 
-/** Field validation (K1.7) for every kind of body and every verb that brings one. */
+/** Field validation for all kinds of bodies and all verbs with a body. */
 
 const maps = '/api/v1/namespaces/default/configmaps';
 const foos = '/apis/example.com/v1/namespaces/default/foos';
@@ -74,11 +74,11 @@ interface Attempt {
   readonly path: string;
   readonly body: string;
   readonly headers: Record<string, string>;
-  /** The status of a good answer. */
+  /** The status of a successful response. */
   readonly good: number;
 }
 
-/** The same request under each level: what is warned of, and what strictness refuses it with. */
+/** Sends the request at each validation level: the warnings, and the error of Strict. */
 async function underEachLevel(attempt: () => Promise<Attempt> | Attempt): Promise<{
   readonly warnings: readonly string[];
   readonly status: number;
@@ -127,7 +127,7 @@ describe('a built-in kind', () => {
     expect(outcome).toEqual({ warnings: unknownAndDouble, status: 400, message: strict });
   });
 
-  test('POST in YAML tells the line of a double key', async () => {
+  test('POST in YAML reports the line of a duplicate key', async () => {
     const outcome = await underEachLevel(() => ({
       method: 'POST',
       path: maps,
@@ -169,7 +169,7 @@ describe('a built-in kind', () => {
     expect(outcome.message).toContain(`strict decoding error: ${warnings.join(', ')}`);
   });
 
-  test('an apply: double keys by level, unknown fields never', async () => {
+  test('an apply reports duplicate keys by level, unknown fields as a schema error', async () => {
     const path = (name: string): string => `${maps}/${name}?fieldManager=me`;
     const outcome = await underEachLevel(() => {
       const name = fresh();
@@ -191,7 +191,7 @@ describe('a built-in kind', () => {
     ]);
   });
 
-  test('names differ by case', async () => {
+  test('field names are case-sensitive', async () => {
     const outcome = await underEachLevel(() => ({
       method: 'POST',
       path: maps,
@@ -219,7 +219,7 @@ describe('a built-in kind', () => {
     ]);
   });
 
-  test('no more than a hundred faults are told of', async () => {
+  test('at most a hundred errors are reported', async () => {
     const fields = Array.from({ length: 150 }, (_, n) => `"x${n}":1`).join(',');
     const answer = await pipeline.ask('POST', maps, `{"metadata":{"name":"${fresh()}"},${fields}}`, json);
     expect(answer.warnings).toHaveLength(100);
@@ -315,7 +315,7 @@ describe('a custom resource', () => {
     expect([patched.warnings, patched.status]).toEqual([['unknown field "spec.nobody"'], 422]);
   });
 
-  test('what is kept although nobody knows it is no fault', async () => {
+  test('preserved unknown fields are not an error', async () => {
     const body = `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"${fresh()}"},"spec":{"free":{"any":{"thing":[{"x":1}]}}}}`;
     const answer = await pipeline.ask('POST', `${foos}?fieldValidation=Strict`, body, json);
     expect([answer.status, answer.warnings]).toEqual([201, []]);

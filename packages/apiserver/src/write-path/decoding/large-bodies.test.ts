@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Json } from '@multiplane/apimachinery';
-import { Pipeline } from '../pipeline-fixture.ts';
+import { Pipeline } from '../../../test/pipeline.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
 const type = (name: string): Record<string, string> => ({ 'content-type': `application/${name}` });
 
-/** As many passes at least are made over what is written; others have a turn before each. */
+/** The minimum number of passes over a written object; the write yields before each. */
 const passes = 20;
 
 const wide = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`key${index}`, 'v']));
@@ -22,7 +22,7 @@ async function withMaps(): Promise<Pipeline> {
   return pipeline;
 }
 
-/** How many turns of the event loop others have while something runs. */
+/** The number of event-loop ticks while `work` runs. */
 async function turnsDuring(run: () => Promise<unknown>): Promise<number> {
   let turns = 0;
   let next = setImmediate(function turn() {
@@ -34,7 +34,7 @@ async function turnsDuring(run: () => Promise<unknown>): Promise<number> {
   return turns;
 }
 
-describe('others have their turns while something big is written', () => {
+describe('large writes yield to other requests', () => {
   const map = (name: string): Json => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: wide });
   test.each<[string, string, string, Json, Record<string, string>?]>([
     ['by POST', 'POST', maps, map('new')],

@@ -8,7 +8,7 @@ import {
   setOwn,
 } from '@multiplane/apimachinery';
 
-/** A body whose JSON types do not fit; the caller says of which object. The text is what Go's decoder would say. */
+/** A member of a body has the wrong JSON type. The message is that of Go's decoder, without the name of the object. */
 export class UnmarshalError extends Error {
   override readonly name = 'UnmarshalError';
 }
@@ -20,8 +20,8 @@ const mapFields = ['labels', 'annotations'] as const;
 const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 
 /**
- * ObjectMeta as a client sent it, checked and in the one form in which this server holds it: nothing empty, no nulls,
- * whole seconds, no fields that ObjectMeta does not have; maps and entries are the client's own. Throws {@link UnmarshalError}.
+ * Decodes ObjectMeta into its canonical form: no empty members, no nulls, no unknown fields, times in whole seconds. Maps and
+ * managedFields entries are shared with `raw`. Throws {@link UnmarshalError}.
  */
 export function decodeObjectMeta(raw: Json | undefined): ObjectMeta {
   if (raw === undefined || raw === null) return {};
@@ -38,7 +38,7 @@ export function decodeObjectMeta(raw: Json | undefined): ObjectMeta {
     if (value === undefined || value === null) continue;
     if (typeof value !== 'bigint' && !(typeof value === 'number' && Number.isInteger(value)))
       throw mismatch(value, `metadata.${field}`, 'int64');
-    // Generation 0 is no generation; a grace period of 0 means something.
+    // Generation 0 equals an absent one; a grace period of 0 does not.
     if (field !== 'generation' || Number(value) !== 0) result[field] = value;
   }
   for (const field of timeFields) {
@@ -65,7 +65,7 @@ export function decodeObjectMeta(raw: Json | undefined): ObjectMeta {
   return result;
 }
 
-/** Makes the nulls of a map texts, in place; false when it is empty. */
+/** Replaces nulls in a map of strings by empty strings, in place; false for an empty map. */
 function fillTexts(value: Json, path: string): boolean {
   if (!isJsonObject(value)) throw mismatch(value, path, 'map[string]string');
   const keys = Object.keys(value);
@@ -116,7 +116,7 @@ function mismatch(value: Json, path: string, type: string): UnmarshalError {
   );
 }
 
-/** How Go's decoder names what it found. */
+/** The name of a JSON type in messages of Go's decoder. */
 export function jsonType(value: Json): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';

@@ -4,20 +4,24 @@ import {
   type JsonObject,
   JsonSyntaxError,
   StatusError,
-  applyJsonPatchInSteps,
-  applyMergePatchInSteps,
-  applyStrategicMergePatchInSteps,
+  applyJsonPatchIncrementally,
+  applyMergePatchIncrementally,
+  applyStrategicMergePatchIncrementally,
   decodeJsonPatch,
   encodeJson,
   fieldErrors,
   goMap,
   isJsonObject,
-  parseJsonInSteps,
+  isStatusError,
+  parseJsonIncrementally,
   statusErrors,
   unknownJsonPatchFields,
+  withoutNulls,
 } from '@multiplane/apimachinery';
 import type { PatchMeta } from '@multiplane/schema';
-import { inSteps } from '../registry/give-way.ts';
+import { inTimeSlices } from '../../time-slices.ts';
+import { notAnObject } from './decoding-errors.ts';
+import { jsonType } from './object-meta-decoder.ts';
 import type { FieldValidation } from './strict-decoding.ts';
 
 const jsonPatchType = 'application/json-patch+json';
@@ -25,17 +29,19 @@ const mergePatchType = 'application/merge-patch+json';
 const strategicPatchType = 'application/strategic-merge-patch+json';
 export const applyPatchType = 'application/apply-patch+yaml';
 
-/** A patch whose form was checked once, ready to be applied to one state after the other. */
+/** A parsed and checked patch; it can be applied to several states of an object. */
 export interface PreparedPatch {
-  /** With pauses. */
+  /** A generator that yields between passes over the document. */
   apply(document: DeepReadonly<JsonObject>): Generator<void, Json>;
-  /** Texts of strict decoding about the patch itself. */
+  /** Errors of strict decoding in the patch itself. */
   readonly strictErrors: readonly string[];
-  /** How the error of a result names what was tried (K4.1). */
+  /** The 422 for a result that is not a valid object; the types of patches quote different values. */
   resultError(result: Json, why: string): StatusError;
+  /** The patch cannot change `kind` and `apiVersion`: a strategic patch results in a value of the Go type of the kind. */
+  readonly keepsKind?: boolean;
 }
 
-/** Which kind of patch a content type means for an endpoint; throws 415 (K4.1). */
+/** The type of a patch by its Content-Type; throws 415. `strategic`: the kind supports strategic merge patches. */
 export function patchTypeOf(contentType: string, origin: 'built-in' | 'custom', strategic: boolean): string {
   if (contentType === jsonPatchType || contentType === mergePatchType || contentType === applyPatchType)
     return contentType;
@@ -49,17 +55,36 @@ export function patchTypeOf(contentType: string, origin: 'built-in' | 'custom', 
   });
 }
 
-/** Reads a patch, a big one in steps. Throws 400 for one that is malformed in itself, 413 for too many operations. */
+/**
+ * Parses a patch, a large one in time slices. A malformed patch (400) or one with too many operations (413) fails when it is
+ * applied: Kubernetes reads the object first, so a missing object is a 404 whatever the patch is.
+ */
 export function preparePatch(
   type: string,
   body: Buffer,
   validation: FieldValidation,
   meta: PatchMeta | undefined,
 ): PreparedPatch | Promise<PreparedPatch> {
-  return inSteps(preparedInSteps(type, body, validation, meta), body.length);
+  return inTimeSlices(prepareOrFail(type, body, validation, meta), body.length);
 }
 
-function* preparedInSteps(
+function* prepareOrFail(...request: Parameters<typeof preparePatch>): Generator<void, PreparedPatch> {
+  try {
+    return yield* prepareIncrementally(...request);
+  } catch (error) {
+    if (!isStatusError(error)) throw error;
+    return {
+      // eslint-disable-next-line require-yield -- callers run all steps in time slices
+      *apply() {
+        throw error;
+      },
+      strictErrors: [],
+      resultError: () => error,
+    };
+  }
+}
+
+function* prepareIncrementally(
   type: string,
   body: Buffer,
   validation: FieldValidation,
@@ -68,15 +93,16 @@ function* preparedInSteps(
   let value: Json;
   let duplicates: readonly string[] = [];
   try {
-    ({ value, duplicates } = yield* parseJsonInSteps(body, validation !== 'Ignore'));
+    ({ value, duplicates } = yield* parseJsonIncrementally(body, validation !== 'Ignore'));
   } catch (error) {
-    if (error instanceof JsonSyntaxError) throw statusErrors.badRequest(error.message, error);
-    throw error;
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    throw statusErrors.badRequest(syntaxErrorText(type, validation, error.message), error);
   }
   if (type === jsonPatchType) {
+    if (validation !== 'Ignore') checkOperationTypes(value);
     const operations = decodeJsonPatch(value);
     return {
-      apply: (document) => applyJsonPatchInSteps(document, value),
+      apply: (document) => applyJsonPatchIncrementally(document, value ?? []),
       strictErrors: [
         ...duplicates.map((path) => `json patch duplicate field ${JSON.stringify(path)}`),
         ...unknownJsonPatchFields(operations).map((path) => `json patch unknown field ${JSON.stringify(path)}`),
@@ -86,25 +112,66 @@ function* preparedInSteps(
   }
   const strictErrors = duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`);
   if (type === mergePatchType) {
+    if (validation !== 'Ignore' && value !== null && !isJsonObject(value))
+      throw decodingFailure(
+        `json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go value of type ${goObject}`,
+      );
     return {
-      apply: (document) => applyMergePatchInSteps(document, value),
+      // Without field validation, a list is the result itself.
+      apply: (document) => (Array.isArray(value) ? replaceWith(value) : applyMergePatchIncrementally(document, value)),
       strictErrors,
       resultError: (result, why) => invalidResult(encodeJson(result), why),
     };
   }
   return {
-    apply: (document) => applyStrategicMergePatchInSteps(document, value, meta as PatchMeta),
+    apply: (document) => applyStrategicMergePatchIncrementally(document, value ?? {}, meta as PatchMeta),
     strictErrors,
     resultError: (_result, why) => invalidResult(goMap(value), converterText(why)),
+    keepsKind: true,
   };
 }
 
-/** 422 that names no kind (K4.1). */
+const goObject = 'map[string]interface {}';
+
+function decodingFailure(why: string): StatusError {
+  return statusErrors.badRequest(`error decoding patch: ${why}`);
+}
+
+/** The text of a syntax error; the library that merges reports none when it decodes the patch first. */
+function syntaxErrorText(type: string, validation: FieldValidation, why: string): string {
+  if (type === strategicPatchType) return why;
+  if (validation !== 'Ignore') return `error decoding patch: ${why}`;
+  return type === mergePatchType ? 'Invalid JSON Patch' : why;
+}
+
+/** With field validation, Kubernetes decodes a JSON patch as typed operations first, and reports the first mismatch. */
+function checkOperationTypes(patch: Json): void {
+  const mismatch = (value: Json, where: string): StatusError =>
+    decodingFailure(`json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go ${where}`);
+  if (patch === null) return;
+  if (!Array.isArray(patch)) throw mismatch(patch, 'value of type []handlers.jsonPatchOp');
+  for (const operation of patch) {
+    if (operation === null) continue;
+    if (!isJsonObject(operation)) throw mismatch(operation, 'value of type handlers.jsonPatchOp');
+    for (const [field, value] of Object.entries(operation)) {
+      if (field !== 'op' && field !== 'path' && field !== 'from') continue;
+      if (value !== null && typeof value !== 'string')
+        throw mismatch(value, `struct field jsonPatchOp.${field} of type string`);
+    }
+  }
+}
+
+// eslint-disable-next-line require-yield -- callers run all steps in time slices
+function* replaceWith(list: Json[]): Generator<void, Json> {
+  return withoutNulls(structuredClone(list));
+}
+
+/** The 422 of Kubernetes for an invalid result, which names no kind. */
 function invalidResult(value: string, why: string): StatusError {
   return statusErrors.invalid({ group: '', kind: '' }, '', [fieldErrors.invalid('patch', value, why)]);
 }
 
-/** A misfit in the words of the converter behind strategic patches, which knows Go's types and no fields. */
+/** Rewrites a type mismatch for strategic patches, whose converter in Kubernetes reports Go kinds and no field paths. */
 function converterText(why: string): string {
   const match = /^json: cannot unmarshal (\w+)( .*)? into .* of type (.*)$/.exec(why);
   if (match === null) return why;
@@ -121,11 +188,8 @@ const converterKinds: ReadonlyMap<string, string> = new Map([
   ['number', 'int64'],
 ]);
 
-/** The result of a patch as an object; anything else fails to decode. */
-export function patchedObject(patch: PreparedPatch, result: Json, kind: string): JsonObject {
+/** The result of a patch as an object; throws 422 for any other value. */
+export function resultObject(patch: PreparedPatch, result: Json): JsonObject {
   if (isJsonObject(result)) return result;
-  throw patch.resultError(
-    result,
-    `json: cannot unmarshal ${Array.isArray(result) ? 'array' : typeof result} into Go value of type ${kind}`,
-  );
+  throw patch.resultError(result, notAnObject(result));
 }

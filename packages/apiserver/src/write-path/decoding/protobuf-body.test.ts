@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { builtInResources } from '@multiplane/apis';
 import { isStatusError } from '@multiplane/apimachinery';
 import fc from 'fast-check';
-import { type Answer, Pipeline } from '../pipeline-fixture.ts';
+import { type Answer, Pipeline } from '../../../test/pipeline.ts';
 import { BodyDecoder } from './body-decoder.ts';
 import { inlineYamlReader } from './yaml-reader.ts';
 
@@ -29,7 +29,7 @@ afterEach(() => pipeline.close());
 const send = (method: string, path: string, body: Buffer): Promise<Answer> =>
   pipeline.ask(method, path, body, { 'content-type': mediaType });
 
-test('an object is created as if it had come in JSON', async () => {
+test('creates an object as from JSON', async () => {
   const fromProtobuf = await send('POST', maps, map('a', entry(2, 'k', 'v'), entry(3, 'b', '\x01')));
   const fromJson = await pipeline.ask('POST', maps, {
     metadata: { name: 'b' },
@@ -42,24 +42,24 @@ test('an object is created as if it had come in JSON', async () => {
   expect(fromProtobuf.headers['content-type']).toBe('application/json');
 });
 
-test('an object is replaced', async () => {
+test('replaces an object', async () => {
   await send('POST', maps, map('a', entry(2, 'k', 'v')));
   const { status, body } = await send('PUT', `${maps}/a`, map('a', entry(2, 'k', 'w')));
   expect(status).toBe(200);
   expect(body['data']).toEqual({ k: 'w' });
 });
 
-test('kind and version may be left out', async () => {
+test('kind and version are optional', async () => {
   const { status } = await send('POST', maps, envelope('', '', meta('a')));
   expect(status).toBe(201);
 });
 
-test('a field that nobody knows is passed over, however strict the client asks us to be', async () => {
+test('unknown fields are ignored, also with strict validation', async () => {
   const { status, warnings } = await send('POST', `${maps}?fieldValidation=Strict`, map('a', bytes(15, 'new')));
   expect([status, warnings]).toEqual([201, []]);
 });
 
-test('options of a deletion', async () => {
+test('decodes DeleteOptions', async () => {
   await send('POST', maps, map('a'));
   const refused = await send('DELETE', `${maps}/a`, envelope('v1', 'DeleteOptions', bytes(2, bytes(1, 'other'))));
   expect([refused.status, refused.body['reason']]).toEqual([409, 'Conflict']);
@@ -73,7 +73,7 @@ test('options of a deletion', async () => {
   expect(removed.status).toBe(200);
 });
 
-describe('what is refused with 400', () => {
+describe('is rejected with 400', () => {
   test.each<[string, Buffer, string]>([
     [
       'no bytes',
@@ -117,8 +117,8 @@ describe('what is refused with 400', () => {
   });
 });
 
-test('a custom resource has no protobuf', () => {
-  const decoder = new BodyDecoder({}, { isBuiltInKind: () => false, yaml: inlineYamlReader });
+test('custom resources have no protobuf encoding', () => {
+  const decoder = new BodyDecoder({ isBuiltInKind: () => false, yaml: inlineYamlReader });
   const hat = {
     group: 'example.com',
     version: 'v1',
@@ -126,7 +126,7 @@ test('a custom resource has no protobuf', () => {
     origin: 'custom' as const,
     schema: {
       decodeTyped: () => undefined,
-      *decodeInSteps() {},
+      *decodeIncrementally() {},
       prune: () => ({ unknownFields: [] }),
       applyDefaults: () => undefined,
     },
@@ -144,13 +144,13 @@ test('a custom resource has no protobuf', () => {
   );
 });
 
-test('no bytes make a decoder fail in another way than with 400', async () => {
+test('random bytes fail with 400 only', async () => {
   const kinds = builtInResources();
   const names = new Set(kinds.map(({ group, version, kind }) => `${group}/${version}/${kind}`));
-  const decoder = new BodyDecoder(
-    {},
-    { isBuiltInKind: (group, version, kind) => names.has(`${group}/${version}/${kind}`), yaml: inlineYamlReader },
-  );
+  const decoder = new BodyDecoder({
+    isBuiltInKind: (group, version, kind) => names.has(`${group}/${version}/${kind}`),
+    yaml: inlineYamlReader,
+  });
   /** Bytes that look like messages: fields of all kinds and numbers, nested, some cut. */
   const { message } = fc.letrec<{ message: Buffer; field: Buffer }>((tie) => ({
     message: fc.array(tie('field'), { maxLength: 4 }).map((parts) => Buffer.concat(parts)),

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { strictErrors } from './strict-decoding.ts';
 
-test('errors stand in the order of the document, whatever they are', () => {
+test('errors are in document order', () => {
   const document = { b: 1, a: { x: 1, y: [{ z: 1 }] } };
   expect(strictErrors(['a.x'], ['a.y[0].z', 'b'], document)).toEqual([
     'unknown field "b"',
@@ -15,7 +15,7 @@ test('errors stand in the order of the document, whatever they are', () => {
   ]);
 });
 
-test('without a document duplicates come first', () => {
+test('without a document duplicates precede unknown fields', () => {
   expect(strictErrors(['a', 'b'], ['a', 'c'], undefined)).toEqual([
     'duplicate field "a"',
     'duplicate field "b"',
@@ -24,11 +24,11 @@ test('without a document duplicates come first', () => {
   ]);
 });
 
-test('a path that the document does not show is told all the same', () => {
+test('a path that is not in the document is reported, too', () => {
   expect(strictErrors([], ['gone', 'a'], { a: 1 })).toEqual(['unknown field "a"', 'unknown field "gone"']);
 });
 
-test('of very many the first hundred are told, and the rest is not looked for', () => {
+test('only the first hundred errors are collected', () => {
   const names = Array.from({ length: 5000 }, (_, index) => `k${index}`);
   let looked = 0;
   const watched = (name: string): [string, PropertyDescriptor] => [

@@ -1,13 +1,13 @@
 import { type Json, isJsonObject } from '@multiplane/apimachinery';
 
-/** At most this many errors of strict decoding are collected (K1.7). */
+/** The maximum number of strict decoding errors; as Kubernetes. */
 const maxStrictErrors = 100;
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
 /**
- * Texts of strict decoding for unknown fields and duplicates. A typed decoder meets both as it reads, so they stand in
- * the order of the document; for custom resources all duplicates come first (K5.5).
+ * The messages of strict decoding for duplicate and unknown fields. The typed decoders of Kubernetes report both in document
+ * order (`document`); for custom resources (undefined) all duplicates precede the unknown fields.
  */
 export function strictErrors(
   duplicates: readonly string[],
@@ -15,16 +15,16 @@ export function strictErrors(
   document: Json | undefined,
 ): string[] {
   const duplicate = (path: string): string => `duplicate field ${quoted(path)}`;
-  const unfamiliar = (path: string): string => `unknown field ${quoted(path)}`;
+  const unknownField = (path: string): string => `unknown field ${quoted(path)}`;
   if (document === undefined) {
-    const told = duplicates.slice(0, maxStrictErrors).map(duplicate);
-    return [...told, ...unknown.slice(0, maxStrictErrors - told.length).map(unfamiliar)];
+    const first = duplicates.slice(0, maxStrictErrors).map(duplicate);
+    return [...first, ...unknown.slice(0, maxStrictErrors - first.length).map(unknownField)];
   }
-  const [repeated, strange] = [new Set(duplicates), new Set(unknown)];
+  const [repeated, unknownPaths] = [new Set(duplicates), new Set(unknown)];
   const errors: string[] = [];
-  for (const path of firstPaths(document, repeated.size === 0 ? strange : repeated.union(strange))) {
+  for (const path of firstPaths(document, repeated.size === 0 ? unknownPaths : repeated.union(unknownPaths))) {
     if (repeated.has(path)) errors.push(duplicate(path));
-    if (strange.has(path)) errors.push(unfamiliar(path));
+    if (unknownPaths.has(path)) errors.push(unknownField(path));
   }
   return errors.slice(0, maxStrictErrors);
 }
@@ -33,17 +33,17 @@ function quoted(path: string): string {
   return JSON.stringify(path);
 }
 
-/** Of the wanted paths as many as are told, in the order of the document: a hostile one has hundreds of thousands. */
+/** The first wanted paths in document order, up to {@link maxStrictErrors}: a document may have hundreds of thousands. */
 function firstPaths(document: Json, wanted: ReadonlySet<string>): Set<string> {
   const found = new Set<string>();
-  const enough = Math.min(maxStrictErrors, wanted.size);
+  const limit = Math.min(maxStrictErrors, wanted.size);
   const visit = (value: Json, path: string): void => {
     if (Array.isArray(value)) {
-      for (let index = 0; index < value.length && found.size < enough; index++)
+      for (let index = 0; index < value.length && found.size < limit; index++)
         visit(value[index] as Json, `${path}[${index}]`);
     } else if (isJsonObject(value)) {
       for (const key in value) {
-        if (found.size >= enough) return;
+        if (found.size >= limit) return;
         const child = path === '' ? key : `${path}.${key}`;
         if (wanted.has(child)) found.add(child);
         visit(value[key] as Json, child);
@@ -52,7 +52,7 @@ function firstPaths(document: Json, wanted: ReadonlySet<string>): Set<string> {
   };
   visit(document, '');
   for (const path of wanted) {
-    if (found.size >= enough) break;
+    if (found.size >= limit) break;
     found.add(path);
   }
   return found;

@@ -1,18 +1,15 @@
 import { parseYamlStrict, type ParsedYaml } from '@multiplane/apimachinery';
 
-/**
- * What stands in a YAML text. Every call gives a new value, which the caller may change; throws `YamlSyntaxError` when
- * the text is none.
- */
+/** Parsed YAML. Each call returns a new value, which the caller may modify; throws `YamlSyntaxError` for invalid text. */
 export type YamlDocument = () => ParsedYaml;
 
 /** Reads YAML bodies. */
 export interface YamlReader {
-  /** Never rejects because of what stands in the body: the document throws that. */
+  /** Syntax errors are thrown by the document; a rejection means that the reader is overloaded or stopped. */
   read(body: Buffer): Promise<YamlDocument>;
 }
 
-/** Reads at once, in the caller's turn: for short texts, and where nobody waits. */
+/** Parses synchronously; for short texts, and for tests. */
 export const inlineYamlReader: YamlReader = {
   read: (body) => Promise.resolve(() => parseYamlStrict(body)),
 };

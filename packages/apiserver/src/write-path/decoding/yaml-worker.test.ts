@@ -1,14 +1,15 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { FakeClock, systemClock } from '@multiplane/component-base';
+import { systemClock } from '@multiplane/component-base';
 import { YamlWorker } from './yaml-worker.ts';
+import { FakeClock } from '@multiplane/testing';
 
 const long = (text: string): Buffer => Buffer.from(`${text}\n${'# nothing to see\n'.repeat(2000)}`);
 
 describe('YamlWorker', () => {
-  const worker = new YamlWorker({}, { clock: systemClock });
+  const worker = new YamlWorker({ clock: systemClock });
   afterAll(() => worker.stop());
 
-  test('reads long texts as short ones, whole and more than once', async () => {
+  test('parses long texts like short ones, and more than once', async () => {
     const text = 'a: 9007199254740993\n__proto__: {b: yes}\nc: "\\ud83d\\ude00"\nc: 0x1F';
     const inline = await worker.read(Buffer.from(text));
     const inThread = await worker.read(long(text));
@@ -21,7 +22,7 @@ describe('YamlWorker', () => {
     expect(inThread().value).not.toBe(inThread().value);
   });
 
-  test('a text that is none throws when it is wanted, and the next is read', async () => {
+  test('reports a syntax error when the document is read, and parses the next text', async () => {
     const [bad, good] = await Promise.all([worker.read(long('a: [')), worker.read(long('a: b'))]);
     expect(bad).toThrow(
       expect.objectContaining({ name: 'YamlSyntaxError', message: expect.stringMatching(/^yaml: /) }),
@@ -29,7 +30,7 @@ describe('YamlWorker', () => {
     expect(good().value).toEqual({ a: 'b' });
   });
 
-  test('the loop turns while a megabyte is read', async () => {
+  test('does not block the event loop while a megabyte is parsed', async () => {
     let turns = 0;
     const timer = setInterval(() => turns++, 1);
     const document = await worker.read(
@@ -40,7 +41,7 @@ describe('YamlWorker', () => {
     expect(turns).toBeGreaterThan(10);
   });
 
-  test('JSON needs no thread, unless it repeats keys', async () => {
+  test('parses JSON without the thread, unless keys are duplicated', async () => {
     const json = `{"a": 1, "pad": "${'x'.repeat(20_000)}"}`;
     const document = await worker.read(Buffer.from(json));
     expect(document().value).toEqual(document().value);
@@ -49,9 +50,9 @@ describe('YamlWorker', () => {
   });
 });
 
-test('a text that takes too long is refused, and does not stand in the way of the next', async () => {
+test('a text that takes too long is rejected, and the next is parsed', async () => {
   const clock = new FakeClock();
-  const worker = new YamlWorker({}, { clock });
+  const worker = new YamlWorker({ clock });
   const slow = worker.read(Buffer.from(Array.from({ length: 100_000 }, (_, i) => `- - ${i}\n`).join('')));
   const next = worker.read(long('a: b'));
   await clock.advance(15_000);
@@ -60,8 +61,8 @@ test('a text that takes too long is refused, and does not stand in the way of th
   await worker.stop();
 });
 
-test('what waits at the end is refused with 503', async () => {
-  const worker = new YamlWorker({}, { clock: systemClock });
+test('waiting texts are rejected with 503 on stop', async () => {
+  const worker = new YamlWorker({ clock: systemClock });
   const waiting = Promise.allSettled([worker.read(long('a: b')), worker.read(long('a: c'))]);
   await worker.stop();
   for (const result of await waiting) expect(result).toMatchObject({ status: 'rejected', reason: { code: 503 } });

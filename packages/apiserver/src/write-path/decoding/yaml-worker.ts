@@ -1,42 +1,42 @@
 import {
   mayBeJson,
   parseJson,
-  parseJsonAsYamlInSteps,
-  parseJsonInSteps,
+  parseJsonAsYamlIncrementally,
+  parseJsonIncrementally,
   type ParsedYaml,
   parseYamlStrict,
   statusErrors,
   YamlSyntaxError,
 } from '@multiplane/apimachinery';
 import type { Clock, Runnable } from '@multiplane/component-base';
-import { JobThread, JobThreadError } from '../threads/job-thread.ts';
-import { inSteps } from '../registry/give-way.ts';
+import { JobThread, JobThreadError } from '../../threads/job-thread.ts';
+import { inTimeSlices } from '../../time-slices.ts';
 import { inlineYamlReader, type YamlDocument, type YamlReader } from './yaml-reader.ts';
 import type { YamlAnswer } from './yaml-thread.ts';
 
-/** Texts up to here are read at once: at a megabyte per second that holds the loop for some 15 ms. */
+/** Texts up to this size are parsed inline: about 15 ms at one megabyte per second. */
 const inlineBytes = 16 * 1024;
-/** The longest body takes some 3 s. What needs longer was made to. */
+/** The largest body takes about 3 s; one that takes longer was crafted to. */
 const deadlineMs = 15_000;
-/** Bodies that may wait; they are held in memory. */
-const maxWaiting = 64;
+/** Bodies that may wait in memory. */
+const maxQueued = 64;
 const heapMiB = 512;
 
 /**
- * Keeps long YAML texts from holding the event loop: they are converted to JSON in a thread. JSON, which most "YAML" is,
- * and short texts are read where they are.
+ * Parses YAML bodies without blocking the event loop: long texts are converted to JSON in a worker thread. Short texts, and
+ * JSON sent as YAML, which is the usual case, are parsed on the main thread.
  */
 export class YamlWorker implements YamlReader, Runnable {
   readonly name = 'yaml worker';
   readonly #thread: JobThread<Buffer, YamlAnswer>;
 
-  constructor(_options: Record<string, never>, modules: { readonly clock: Clock }) {
+  constructor(modules: { readonly clock: Clock }) {
     const options = {
       name: this.name,
       module: './yaml-thread',
       from: import.meta.url,
       deadlineMs,
-      maxWaiting,
+      maxQueued,
       heapMiB,
     };
     this.#thread = new JobThread(options, modules);
@@ -50,11 +50,11 @@ export class YamlWorker implements YamlReader, Runnable {
     return this.#thread.stop();
   }
 
-  /** Throws 429 when too many bodies wait, 503 when the server stops. */
+  /** Throws 429 if too many bodies wait, 503 if the server is stopping. */
   async read(body: Buffer): Promise<YamlDocument> {
     if (body.length <= inlineBytes) return inlineYamlReader.read(body);
     const text = body.toString('utf8');
-    const json = mayBeJson(text) ? await inSteps(parseJsonAsYamlInSteps(text), body.length) : undefined;
+    const json = mayBeJson(text) ? await inTimeSlices(parseJsonAsYamlIncrementally(text), body.length) : undefined;
     if (json !== undefined) return readOnce(json, () => parseYamlStrict(body));
     try {
       return await documentIn(await this.#thread.run(body));
@@ -77,7 +77,7 @@ export class YamlWorker implements YamlReader, Runnable {
 async function documentIn(answer: YamlAnswer): Promise<YamlDocument> {
   if ('fault' in answer) return faulty(answer.fault);
   const { json, duplicates } = answer;
-  const { value } = await inSteps(parseJsonInSteps(json, false), json.length);
+  const { value } = await inTimeSlices(parseJsonIncrementally(json, false), json.length);
   return readOnce({ value, duplicates: [...duplicates] }, () => ({
     value: parseJson(json),
     duplicates: [...duplicates],
@@ -90,7 +90,7 @@ const faulty =
     throw new YamlSyntaxError(why);
   };
 
-/** What was read already, the first time. */
+/** Returns the parsed value for the first call, and parses again for later calls. */
 function readOnce(parsed: ParsedYaml, again: YamlDocument): YamlDocument {
   let first: ParsedYaml | undefined = parsed;
   return () => {

@@ -1,18 +1,14 @@
+import { fieldErrors, FieldPath, fieldErrorText, parseYaml, type FieldError } from '@multiplane/apimachinery';
+import { ConfigurationDocument, ConfigurationError } from '@multiplane/component-base';
 import {
-  fieldErrors,
-  FieldPath,
-  fieldErrorText,
-  getOwn,
-  isJsonObject,
-  parseYaml,
-  type FieldError,
-  type Json,
-} from '@multiplane/apimachinery';
+  authenticationConfigurationSchema,
+  type AuthenticationConfigurationDocument,
+} from './authentication-configuration-schema.ts';
 import { readJwtConfiguration, type JwtConfiguration } from './jwt-configuration.ts';
-import type { JwtExpressions } from './jwt-expressions.ts';
+import type { JwtExpressionCompiler } from './jwt-expression-compiler.ts';
 import { validateJwt, type CompiledJwt } from './validate-jwt.ts';
 
-/** What an AuthenticationConfiguration says, ready for use. */
+/** A validated AuthenticationConfiguration with its CEL expressions compiled. */
 export interface AuthenticationConfiguration {
   readonly jwt: readonly { readonly configuration: JwtConfiguration; readonly compiled: CompiledJwt }[];
   /** Absent: the flag decides. */
@@ -20,8 +16,8 @@ export interface AuthenticationConfiguration {
 }
 
 export interface JwtValidationModules {
-  readonly expressions: JwtExpressions;
-  /** Issuers that somebody else answers for: those of service accounts. */
+  readonly expressions: JwtExpressionCompiler;
+  /** Issuers of service account tokens, which another authenticator handles. */
   readonly disallowedIssuers: readonly string[];
 }
 
@@ -29,52 +25,24 @@ const group = 'apiserver.config.k8s.io';
 const versions = ['v1', 'v1beta1'].map((version) => `${group}/${version}`);
 const maxAuthenticators = 64;
 
-/** Fields by path without indexes; an object of it takes these and no others. */
-const fieldsOf: Readonly<Record<string, readonly string[]>> = {
-  '': ['apiVersion', 'kind', 'jwt', 'anonymous'],
-  jwt: ['issuer', 'claimValidationRules', 'claimMappings', 'userValidationRules'],
-  'jwt.issuer': [
-    'url',
-    'discoveryURL',
-    'certificateAuthority',
-    'audiences',
-    'audienceMatchPolicy',
-    'egressSelectorType',
-  ],
-  'jwt.claimValidationRules': ['claim', 'requiredValue', 'expression', 'message'],
-  'jwt.claimMappings': ['username', 'groups', 'uid', 'extra'],
-  'jwt.claimMappings.username': ['claim', 'prefix', 'expression'],
-  'jwt.claimMappings.groups': ['claim', 'prefix', 'expression'],
-  'jwt.claimMappings.uid': ['claim', 'expression'],
-  'jwt.claimMappings.extra': ['key', 'valueExpression'],
-  'jwt.userValidationRules': ['expression', 'message'],
-  anonymous: ['enabled', 'conditions'],
-  'anonymous.conditions': ['path'],
-};
+const document = new ConfigurationDocument<AuthenticationConfigurationDocument>(
+  { schema: authenticationConfigurationSchema },
+  { decode: parseYaml },
+);
 
-/**
- * Reads the file of `--authentication-config` (K7.2): strictly, since a field that is misspelt would leave a door open.
- * Throws an Error with Kubernetes' messages.
- */
+/** Reads the file of `--authentication-config`. Throws ConfigurationError; semantic problems have Kubernetes' texts. */
 export function parseAuthenticationConfiguration(
   text: string,
+  file: string,
   modules: JwtValidationModules,
 ): AuthenticationConfiguration {
-  const document = parseYaml(text);
-  if (!isJsonObject(document)) throw new Error('the file is empty or no object');
-  const { kind, apiVersion } = document;
-  if (kind !== 'AuthenticationConfiguration' || typeof apiVersion !== 'string' || !versions.includes(apiVersion))
-    throw new Error(
-      `no kind ${JSON.stringify(kind ?? '')} is registered for version ${JSON.stringify(apiVersion ?? '')}; it must be AuthenticationConfiguration of ${versions.join(' or ')}`,
-    );
-  const unknown = unknownFields(document, '', '');
-  if (unknown.length > 0)
-    throw new Error(
-      `strict decoding error: ${unknown.map((field) => `unknown field ${JSON.stringify(field)}`).join(', ')}`,
-    );
-  const jwt = getOwn(document, 'jwt');
-  const anonymous = anonymousOf(getOwn(document, 'anonymous'));
-  const { errors, entries } = judgeAll(Array.isArray(jwt) ? jwt.map(readJwtConfiguration) : [], modules);
+  const { apiVersion = '', kind = '', jwt = [], ...rest } = document.parse(text, file);
+  if (kind !== 'AuthenticationConfiguration' || !versions.includes(apiVersion))
+    throw new ConfigurationError(file, [
+      `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)}; it must be AuthenticationConfiguration of ${versions.join(' or ')}`,
+    ]);
+  const anonymous = anonymousAccess(rest.anonymous);
+  const { errors, entries } = validateAll(jwt.map(readJwtConfiguration), modules);
   if (anonymous !== undefined && !anonymous.enabled && anonymous.paths.length > 0)
     errors.push(
       fieldErrors.invalid(
@@ -83,21 +51,22 @@ export function parseAuthenticationConfiguration(
         'enabled should be set to true when conditions are defined',
       ),
     );
-  refuse(errors);
+  if (errors.length > 0) throw new ConfigurationError(file, errors.map(fieldErrorText));
   return { jwt: entries, anonymous };
 }
 
-/** The same for one that flags describe. Throws an Error. */
-export function checkedJwt(
+/** Validates the one authenticator that the `--oidc-*` flags describe. Throws an Error with all field errors. */
+export function validateFlagsJwt(
   configuration: JwtConfiguration,
   modules: JwtValidationModules,
 ): AuthenticationConfiguration {
-  const { errors, entries } = judgeAll([configuration], modules);
-  refuse(errors);
+  const { errors, entries } = validateAll([configuration], modules);
+  const texts = errors.map(fieldErrorText);
+  if (texts.length > 0) throw new Error(texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`);
   return { jwt: entries };
 }
 
-function judgeAll(
+function validateAll(
   jwt: readonly JwtConfiguration[],
   modules: JwtValidationModules,
 ): { readonly errors: FieldError[]; readonly entries: AuthenticationConfiguration['jwt'] } {
@@ -107,44 +76,23 @@ function judgeAll(
   const errors: FieldError[] = [];
   const seen = { url: new Set<string>(), discoveryURL: new Set<string>() };
   const entries = jwt.map((configuration, index) => {
-    const judged = validateJwt(configuration, root.index(index), modules);
-    errors.push(...judged.errors);
+    const validated = validateJwt(configuration, root.index(index), modules);
+    errors.push(...validated.errors);
     for (const name of ['url', 'discoveryURL'] as const) {
       const url = configuration.issuer[name];
       if (url !== '' && seen[name].has(url))
         errors.push(fieldErrors.duplicate(root.index(index).child('issuer', name), url));
       seen[name].add(url);
     }
-    return { configuration, compiled: judged.compiled };
+    return { configuration, compiled: validated.compiled };
   });
   return { errors, entries };
 }
 
-function refuse(errors: readonly FieldError[]): void {
-  if (errors.length === 0) return;
-  const texts = errors.map(fieldErrorText);
-  throw new Error(texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`);
-}
-
-function anonymousOf(value: Json | undefined): AuthenticationConfiguration['anonymous'] {
-  if (!isJsonObject(value)) return undefined;
-  const conditions = getOwn(value, 'conditions');
-  const paths = (Array.isArray(conditions) ? conditions : []).map((condition) => {
-    const path = isJsonObject(condition) ? getOwn(condition, 'path') : undefined;
-    return typeof path === 'string' ? path : '';
-  });
-  return { enabled: getOwn(value, 'enabled') === true, paths };
-}
-
-function unknownFields(value: Json, kind: string, path: string): string[] {
-  const known = fieldsOf[kind];
-  if (known === undefined) return [];
-  if (Array.isArray(value)) return value.flatMap((item, index) => unknownFields(item, kind, `${path}[${index}]`));
-  if (!isJsonObject(value)) return [];
-  const inside = (prefix: string, name: string): string => (prefix === '' ? name : `${prefix}.${name}`);
-  return Object.keys(value).flatMap((name) =>
-    known.includes(name)
-      ? unknownFields(getOwn(value, name) as Json, inside(kind, name), inside(path, name))
-      : [inside(path, name)],
-  );
+function anonymousAccess(
+  anonymous: AuthenticationConfigurationDocument['anonymous'],
+): AuthenticationConfiguration['anonymous'] {
+  if (anonymous === undefined) return undefined;
+  const { enabled = false, conditions = [] } = anonymous;
+  return { enabled, paths: conditions.map(({ path = '' }) => path) };
 }

@@ -5,20 +5,20 @@ import type { WebhookClient } from '../../webhooks/webhook-client.ts';
 
 export interface IssuerKeysOptions {
   readonly url: string;
-  /** Where the discovery document is; empty: below the URL. */
+  /** URL of the discovery document; empty: the well-known path below `url`. */
   readonly discoveryURL: string;
-  /** PEM; empty: the usual authorities. */
+  /** PEM; empty: the root certificates of the system. */
   readonly certificateAuthority: string;
-  /** Who named the issuer. */
+  /** Owner of the configuration, for the limits of {@link WebhookClient}. */
   readonly tenant: string;
-  /** Ends what is under way. */
+  /** Aborts running fetches. */
   readonly signal: AbortSignal;
 }
 
-/** A key of an issuer. */
+/** A public key of an issuer. */
 export interface IssuerKey {
   readonly id: string | undefined;
-  /** The one algorithm it is for; undefined: any that fits its type. */
+  /** The only algorithm of the key; undefined: any that suits its type. */
   readonly algorithm: string | undefined;
   readonly key: KeyObject;
 }
@@ -26,19 +26,18 @@ export interface IssuerKey {
 const timeoutMs = 10_000;
 const maxDocumentBytes = 1024 * 1024;
 const maxKeys = 128;
-/** After a fetch, whatever came of it, the next one is at least so far away. */
-const pauseMs = 10_000;
-/** Keys older than this are fetched again beside the requests that use them. */
+/** Minimum time between two fetches, successful or not. */
+const minFetchIntervalMs = 10_000;
+/** Older keys are refreshed in the background. */
 const maxAgeMs = 60 * 60_000;
 
 /**
- * The keys that an OpenID Connect issuer signs with (OpenID Connect Discovery 1.0; RFC 7517): discovery document, then
- * key set, both over TLS.
+ * The signing keys of an OpenID Connect issuer, fetched over TLS: discovery document (OpenID Connect Discovery 1.0), then key
+ * set (RFC 7517).
  *
- * Nothing is fetched for a token whose key is known. An unknown key, or a signature that no known key made, asks for a
- * fetch: one at a time, all who wait share it, and at most one per 10 seconds, so that made up key ids cost the issuer
- * nothing. Keys of a past fetch are used as long as no newer ones could be had. Old ones are renewed without anybody
- * waiting.
+ * Tokens signed with a known key cause no fetch. An unknown key id, or a signature that no known key verifies, triggers one:
+ * concurrent requests share it, and there is at most one per {@link minFetchIntervalMs}, so that invented key ids do not load
+ * the issuer. Keys stay in use until a later fetch succeeds; old keys are refreshed in the background.
  */
 export class IssuerKeys {
   readonly #options: IssuerKeysOptions;
@@ -46,7 +45,7 @@ export class IssuerKeys {
   readonly #clock: Clock;
   #keys: readonly IssuerKey[] | undefined;
   #failure: unknown;
-  #triedAt = Number.NEGATIVE_INFINITY;
+  #attemptedAt = Number.NEGATIVE_INFINITY;
   #fetchedAt = Number.NEGATIVE_INFINITY;
   #fetching: Promise<void> | undefined;
 
@@ -56,7 +55,7 @@ export class IssuerKeys {
     this.#clock = modules.clock;
   }
 
-  /** The keys that are known, fetched first when there are none. Throws when they cannot be had. */
+  /** The known keys; fetches them if there are none. Throws if that fails. */
   async current(): Promise<readonly IssuerKey[]> {
     if (this.#keys === undefined) await this.#fetch();
     else if (this.#clock.monotonic() - this.#fetchedAt > maxAgeMs) void this.#fetch();
@@ -64,18 +63,18 @@ export class IssuerKeys {
     return this.#keys;
   }
 
-  /** Newer keys than these; undefined when there are none now. */
+  /** Newer keys than the given ones, after a fetch if necessary; undefined if there are none. */
   async newer(than: readonly IssuerKey[]): Promise<readonly IssuerKey[] | undefined> {
     if (this.#keys === than) await this.#fetch();
     return this.#keys === than ? undefined : this.#keys;
   }
 
-  /** Never fails: what went wrong is kept for whoever finds no keys. */
+  /** Never rejects; the failure is kept as the cause of the error of {@link current}. */
   #fetch(): Promise<void> {
     if (this.#fetching !== undefined) return this.#fetching;
     const now = this.#clock.monotonic();
-    if (now - this.#triedAt < pauseMs) return Promise.resolve();
-    this.#triedAt = now;
+    if (now - this.#attemptedAt < minFetchIntervalMs) return Promise.resolve();
+    this.#attemptedAt = now;
     this.#fetching = this.#load()
       .then(
         (keys) => {
@@ -106,7 +105,7 @@ export class IssuerKeys {
       );
     const keySetUrl = getOwn(discovery, 'jwks_uri');
     if (typeof keySetUrl !== 'string' || !URL.canParse(keySetUrl) || new URL(keySetUrl).protocol !== 'https:')
-      throw new Error('oidc: the discovery document names no key set at an https URL');
+      throw new Error('oidc: the discovery document has no https jwks_uri');
     const keys = getOwn(await this.#document(keySetUrl), 'keys');
     if (!Array.isArray(keys)) throw new Error('oidc: the key set has no keys');
     return keys.slice(0, maxKeys).flatMap(readKey);
@@ -129,7 +128,7 @@ export class IssuerKeys {
   }
 }
 
-/** A public key that signs; anything else in the set, a shared secret above all, is passed over. */
+/** An RSA or EC signature key; other entries of the set, shared secrets in particular, are ignored. */
 function readKey(jwk: Json): IssuerKey[] {
   if (!isJsonObject(jwk) || getOwn(jwk, 'use') === 'enc') return [];
   const [id, algorithm, type] = ['kid', 'alg', 'kty'].map((name) => getOwn(jwk, name));
@@ -144,7 +143,7 @@ function readKey(jwk: Json): IssuerKey[] {
       },
     ];
   } catch {
-    // A curve or an encoding that nobody here knows: tokens signed with it are refused.
+    // An unsupported curve or encoding: tokens signed with the key are rejected.
     return [];
   }
 }

@@ -1,19 +1,19 @@
 import type { AuthenticationResponse, TokenAuthenticator } from '../authenticator.ts';
 import { claimedIssuer } from './verify-token.ts';
 
-/** An authenticator, and the only issuer whose tokens it knows. */
+/** An authenticator for the tokens of one issuer. */
 export interface IssuerAuthenticator {
   readonly issuer: string;
   readonly authenticator: TokenAuthenticator;
 }
 
 /**
- * Authenticators of many issuers: a token is read once and shown to those of its issuer alone. Several may have the same
- * one; the first who accepts the token counts, and what the others found wrong does not.
+ * Passes a token only to the authenticators of its (unverified) issuer. If several authenticators have the same issuer, the
+ * first success wins, and errors of the others are dropped.
  */
-export class TokensByIssuer implements TokenAuthenticator {
+export class IssuerRoutingAuthenticator implements TokenAuthenticator {
   readonly #current: () => readonly IssuerAuthenticator[];
-  constructor(modules: { /** Those in force now. */ readonly current: () => readonly IssuerAuthenticator[] }) {
+  constructor(modules: { /** The current authenticators. */ readonly current: () => readonly IssuerAuthenticator[] }) {
     this.#current = modules.current;
   }
 

@@ -1,19 +1,19 @@
 import { getOwn, isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
 
-/** A claim with a prefix, or an expression over all claims. An empty text means absent. */
+/** A claim with a prefix, or an expression over all claims. Empty strings mean absent. */
 export interface ClaimOrExpression {
   readonly claim: string;
   readonly expression: string;
-  /** Undefined: not given; the empty prefix is one that was given. */
+  /** Undefined: absent; unlike the empty prefix. */
   readonly prefix?: string | undefined;
 }
 
-/** One entry of `jwt` in an AuthenticationConfiguration or a WorkspaceAuthenticationConfiguration (K7.2, C2.3). */
+/** An entry of `jwt` in an AuthenticationConfiguration (KEP-3331) or a WorkspaceAuthenticationConfiguration of kcp. */
 export interface JwtConfiguration {
   readonly issuer: {
     readonly url: string;
     readonly discoveryURL: string;
-    /** PEM; empty: the usual authorities. */
+    /** PEM; empty: the root certificates of the system. */
     readonly certificateAuthority: string;
     readonly audiences: readonly string[];
     readonly audienceMatchPolicy: string;
@@ -33,7 +33,7 @@ export interface JwtConfiguration {
   readonly userValidationRules: readonly { readonly expression: string; readonly message: string }[];
 }
 
-/** Reads an entry; what is absent or of another type counts as empty, for the validation to judge. */
+/** Reads an entry. Absent values and values of another type become empty; `validateJwt` reports them. */
 export function readJwtConfiguration(value: Json): JwtConfiguration {
   const issuer = objectIn(value, 'issuer');
   const mappings = objectIn(value, 'claimMappings');

@@ -2,17 +2,17 @@ import type { Clock } from '@multiplane/component-base';
 import type { WebhookClient } from '../../webhooks/webhook-client.ts';
 import { IssuerKeys } from './issuer-keys.ts';
 import type { JwtConfiguration } from './jwt-configuration.ts';
-import type { JwtExpressions } from './jwt-expressions.ts';
+import type { JwtExpressionCompiler } from './jwt-expression-compiler.ts';
 import { OidcAuthenticator, type OidcAuthenticatorOptions } from './oidc-authenticator.ts';
 
 export interface OidcModules {
-  /** Judges where issuers may be: whatever names one makes the server call there. */
+  /** Fetches the keys of issuers; its address policy decides which issuers may be called. */
   readonly client: WebhookClient;
-  readonly expressions: JwtExpressions;
+  readonly expressions: JwtExpressionCompiler;
   readonly clock: Clock;
 }
 
-/** An authenticator for one validated configuration; it fetches nothing before the first token of its issuer. */
+/** Creates an authenticator for a validated configuration. It fetches keys when it sees the first token of its issuer. */
 export function makeOidcAuthenticator(
   options: OidcAuthenticatorOptions & { readonly tenant: string; readonly signal: AbortSignal },
   modules: OidcModules,

@@ -1,38 +1,42 @@
 import { getOwn, setOwn, type Json, type JsonObject, type UserInfo } from '@multiplane/apimachinery';
-import type { CelProgram, CelValue } from '@multiplane/schema';
 import type { Clock } from '@multiplane/component-base';
 import type { AuthenticationResponse, TokenAuthenticator } from '../authenticator.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
 import type { ClaimOrExpression, JwtConfiguration } from './jwt-configuration.ts';
-import { claimsValue, evaluated, textOf, textsOf, type JwtExpressions } from './jwt-expressions.ts';
+import type { JwtExpressionCompiler, JwtVariables } from './jwt-expression-compiler.ts';
 import type { CompiledJwt } from './validate-jwt.ts';
 import { allSigningAlgorithms, audiencesOf, checkTimes, claimedIssuer, verifiedClaims } from './verify-token.ts';
 
 export interface OidcAuthenticatorOptions {
-  /** One without errors. */
+  /** A validated configuration. */
   readonly configuration: JwtConfiguration;
   readonly compiled: CompiledJwt;
-  /** Default: all that are safe. */
+  /** Accepted signature algorithms; default: all asymmetric ones. */
   readonly algorithms?: readonly string[] | undefined;
-  /** The token itself must be for one of the audiences asked for (C7.6), not only for one of the configuration. */
+  /** The token must contain a requested audience, not only one of the configuration (kcp's workspace authentication). */
   readonly checksAudiences?: boolean | undefined;
 }
 
 /**
- * JSON web tokens of one OpenID Connect issuer (K7.2). A token of another issuer is nobody's here. For one of this
- * issuer, in this order: signature, times, audience, user name, groups, uid, extra fields, required claims, rules over
- * claims, rules over the user; the first that fails refuses the token. Why is told in the error, for the log alone.
+ * Authenticates JSON web tokens of one OpenID Connect issuer; tokens of other issuers are not authenticated. Checks run in the
+ * order of kube-apiserver: signature, times, audience, user name, groups, uid, extra fields, required claims, claim rules,
+ * user rules. The error of the first failed check carries the reason for the log; the client only gets 401.
  */
 export class OidcAuthenticator implements TokenAuthenticator {
   readonly #options: OidcAuthenticatorOptions;
   readonly #keys: IssuerKeys;
-  readonly #expressions: JwtExpressions;
+  readonly #expressions: JwtExpressionCompiler;
   readonly #clock: Clock;
   readonly #usesExpressions: boolean;
 
   constructor(
     options: OidcAuthenticatorOptions,
-    modules: { readonly keys: IssuerKeys; readonly expressions: JwtExpressions; readonly clock: Clock },
+    modules: {
+      readonly keys: IssuerKeys;
+      /** The compiler of `options.compiled`. */
+      readonly expressions: JwtExpressionCompiler;
+      readonly clock: Clock;
+    },
   ) {
     this.#options = options;
     this.#keys = modules.keys;
@@ -48,43 +52,47 @@ export class OidcAuthenticator implements TokenAuthenticator {
     const { issuer } = configuration;
     if (claimedIssuer(token) !== issuer.url) return undefined;
     const claims = await verifiedClaims(token, this.#keys, algorithms);
-    if (getOwn(claims, 'iss') !== issuer.url) throw new Error('oidc: verify token: the issuer of the token is another');
+    if (getOwn(claims, 'iss') !== issuer.url) throw new Error('oidc: verify token: the verified issuer does not match');
     checkTimes(claims, this.#clock.now());
-    const own = audiencesOf(claims);
-    if (!issuer.audiences.some((audience) => own.includes(audience)))
+    const tokenAudiences = audiencesOf(claims);
+    if (!issuer.audiences.some((audience) => tokenAudiences.includes(audience)))
       throw new Error(
-        `oidc: verify token: oidc: expected audience in ${listText(issuer.audiences.toSorted())} got ${listText(own)}`,
+        `oidc: verify token: oidc: expected audience in ${listText(issuer.audiences.toSorted())} got ${listText(tokenAudiences)}`,
       );
-    const accepted = this.#options.checksAudiences === true ? audiences.filter((one) => own.includes(one)) : audiences;
+    const accepted =
+      this.#options.checksAudiences === true ? audiences.filter((one) => tokenAudiences.includes(one)) : audiences;
     if (accepted.length === 0 && audiences.length > 0)
-      throw new Error(`token audiences ${listText(own)} is invalid for the target audiences ${listText(audiences)}`);
+      throw new Error(
+        `token audiences ${listText(tokenAudiences)} is invalid for the target audiences ${listText(audiences)}`,
+      );
     return { user: this.#userOf(claims), audiences: accepted };
   }
 
   #userOf(claims: JsonObject): UserInfo {
     const { configuration, compiled } = this.#options;
     const { claimMappings: mappings, claimValidationRules } = configuration;
-    const variables: Record<string, CelValue> = this.#usesExpressions ? { claims: claimsValue(claims) } : {};
+    const variables: JwtVariables = this.#usesExpressions ? this.#expressions.claimVariables(claims) : {};
+    const { username } = compiled;
     const name =
-      compiled.username === undefined
+      username === undefined
         ? userName(claims, mappings.username)
-        : during('username claim expression', () =>
-            textOf(evaluated(compiled.username as CelProgram, variables), 'username'),
-          );
+        : evaluate('username claim expression', () => username.evaluateString(variables, 'username'));
     if (name === '') throw new Error('oidc: the user name of the token is empty');
+    const groupsExpression = compiled.groups;
     const groups =
-      compiled.groups === undefined
+      groupsExpression === undefined
         ? groupsOf(claims, mappings.groups)
-        : during('group claim expression', () => textsOf(evaluated(compiled.groups as CelProgram, variables)));
+        : evaluate('group claim expression', () => groupsExpression.evaluateStrings(variables));
+    const uidExpression = compiled.uid;
     const uid =
-      compiled.uid === undefined
+      uidExpression === undefined
         ? mappings.uid.claim === ''
           ? ''
           : textClaim(claims, mappings.uid.claim, `parse uid claim ${JSON.stringify(mappings.uid.claim)}`)
-        : during('uid claim expression', () => textOf(evaluated(compiled.uid as CelProgram, variables), 'uid'));
+        : evaluate('uid claim expression', () => uidExpression.evaluateString(variables, 'uid'));
     const extra: Record<string, readonly string[]> = Object.create(null) as Record<string, readonly string[]>;
     for (const { key, program } of compiled.extra) {
-      const values = during('extra claim expression', () => textsOf(evaluated(program, variables)));
+      const values = evaluate('extra claim expression', () => program.evaluateStrings(variables));
       if (values.length > 0) extra[key] = values;
     }
     for (const { claim, requiredValue } of claimValidationRules)
@@ -92,18 +100,14 @@ export class OidcAuthenticator implements TokenAuthenticator {
     checkRules(compiled.claimRules, variables, 'claim validation expression');
     const user: UserInfo = { name, uid, groups: [...groups], extra };
     if (compiled.userRules.length > 0)
-      checkRules(
-        compiled.userRules,
-        { user: this.#expressions.userValue(userObject(user)) },
-        'user info validation rule',
-      );
+      checkRules(compiled.userRules, this.#expressions.userVariables(userObject(user)), 'user info validation rule');
     return user;
   }
 }
 
 const listText = (list: readonly string[]): string => `[${list.map((item) => JSON.stringify(item)).join(' ')}]`;
 
-function during<T>(what: string, work: () => T): T {
+function evaluate<T>(what: string, work: () => T): T {
   try {
     return work();
   } catch (cause) {
@@ -127,7 +131,7 @@ function userName(claims: JsonObject, { claim, prefix = '' }: ClaimOrExpression)
   return prefix + name;
 }
 
-/** One group or a list of them; a token without the claim has none. */
+/** The groups of a claim with a string or a list of strings; none without the claim. */
 function groupsOf(claims: JsonObject, { claim, prefix = '' }: ClaimOrExpression): readonly string[] {
   const value: Json | undefined = claim === '' ? undefined : getOwn(claims, claim);
   if (value === undefined) return [];
@@ -145,19 +149,14 @@ function checkClaim(claims: JsonObject, claim: string, wanted: string): void {
     throw new Error(`oidc: required claim ${claim} value does not match. Got = ${value}, want = ${wanted}`);
 }
 
-function checkRules(
-  rules: CompiledJwt['claimRules'],
-  variables: Readonly<Record<string, CelValue>>,
-  what: string,
-): void {
+function checkRules(rules: CompiledJwt['claimRules'], variables: JwtVariables, what: string): void {
   for (const { program, message } of rules) {
-    const value = during(what, () => evaluated(program, variables));
-    if (value !== true)
+    if (!evaluate(what, () => program.evaluateBoolean(variables)))
       throw new Error(`oidc: error evaluating ${what}: validation expression '${program.source}' failed: ${message}`);
   }
 }
 
-/** As `user` in rules: a UserInfo on the wire, without what is empty. */
+/** The variable `user` of rules: a UserInfo in JSON without empty fields. */
 function userObject({ name, uid, groups, extra }: UserInfo): JsonObject {
   const extras: JsonObject = {};
   for (const key of Object.keys(extra)) setOwn(extras, key, [...(extra[key] ?? [])]);

@@ -1,47 +1,55 @@
-import { fieldErrors, validateDns1123Subdomain, type FieldError, type FieldPath } from '@multiplane/apimachinery';
-import { caBundleProblem, splitUrl } from '@multiplane/apis';
-import type { CelProgram } from '@multiplane/schema';
+import {
+  caBundleProblem,
+  fieldErrors,
+  splitUrl,
+  validateDns1123Subdomain,
+  type FieldError,
+  type FieldPath,
+} from '@multiplane/apimachinery';
 import type { ClaimOrExpression, JwtConfiguration } from './jwt-configuration.ts';
-import { ExpressionProblem, type JwtExpressions } from './jwt-expressions.ts';
-import { readsClaim } from './reads-claim.ts';
+import { JwtExpressionError, type JwtExpression, type JwtExpressionCompiler } from './jwt-expression-compiler.ts';
 
-/** The expressions of a configuration, compiled. */
+/** The compiled expressions of a configuration. */
 export interface CompiledJwt {
-  readonly username: CelProgram | undefined;
-  readonly groups: CelProgram | undefined;
-  readonly uid: CelProgram | undefined;
-  readonly extra: readonly { readonly key: string; readonly program: CelProgram }[];
-  readonly claimRules: readonly { readonly program: CelProgram; readonly message: string }[];
-  readonly userRules: readonly { readonly program: CelProgram; readonly message: string }[];
+  readonly username: JwtExpression | undefined;
+  readonly groups: JwtExpression | undefined;
+  readonly uid: JwtExpression | undefined;
+  readonly extra: readonly { readonly key: string; readonly program: JwtExpression }[];
+  readonly claimRules: readonly { readonly program: JwtExpression; readonly message: string }[];
+  readonly userRules: readonly { readonly program: JwtExpression; readonly message: string }[];
 }
 
 export interface ValidatedJwt {
   readonly errors: readonly FieldError[];
-  /** Of what compiles; usable only without errors. */
+  /** Complete only if there are no errors. */
   readonly compiled: CompiledJwt;
 }
 
-/** Judges one JWT authenticator with Kubernetes' messages, and compiles what it consists of (K7.2). */
+/** Validates a JWT authenticator with the error texts of kube-apiserver and compiles its expressions. */
 export function validateJwt(
   jwt: JwtConfiguration,
   path: FieldPath,
-  modules: { readonly expressions: JwtExpressions; readonly disallowedIssuers: readonly string[] },
+  modules: { readonly expressions: JwtExpressionCompiler; readonly disallowedIssuers: readonly string[] },
 ): ValidatedJwt {
   const errors: FieldError[] = [];
   const { issuer, claimMappings: mappings } = jwt;
   issuerErrors(issuer, path.child('issuer'), modules.disallowedIssuers, errors);
   const { expressions } = modules;
-  const compile = (source: string, at: FieldPath, how: (source: string) => CelProgram): CelProgram | undefined => {
+  const compile = (
+    source: string,
+    at: FieldPath,
+    compiler: (source: string) => JwtExpression,
+  ): JwtExpression | undefined => {
     try {
-      return how(source);
+      return compiler(source);
     } catch (error) {
-      if (!(error instanceof ExpressionProblem)) throw error;
+      if (!(error instanceof JwtExpressionError)) throw error;
       errors.push(fieldErrors.invalid(at, source, error.message));
       return undefined;
     }
   };
-  const mapping = (source: string, at: FieldPath): CelProgram | undefined =>
-    compile(source, at, (given) => expressions.mapping(given));
+  const mapping = (source: string, at: FieldPath): JwtExpression | undefined =>
+    compile(source, at, (given) => expressions.claimMapping(given));
 
   const claimRules = claimRulesOf(jwt, path.child('claimValidationRules'), errors, (source, at) =>
     compile(source, at, (given) => expressions.claimRule(given)),
@@ -49,7 +57,7 @@ export function validateJwt(
   const at = path.child('claimMappings');
   const username = prefixedProgram(mappings.username, at.child('username'), true, errors, mapping);
   const groups = prefixedProgram(mappings.groups, at.child('groups'), false, errors, mapping);
-  let uid: CelProgram | undefined;
+  let uid: JwtExpression | undefined;
   if (mappings.uid.claim !== '' && mappings.uid.expression !== '')
     errors.push(fieldErrors.invalid(at.child('uid'), '', "claim and expression can't both be set"));
   else if (mappings.uid.expression !== '') uid = mapping(mappings.uid.expression, at.child('uid', 'expression'));
@@ -58,8 +66,8 @@ export function validateJwt(
   const verifies = [username, ...extra.map(({ program }) => program), ...claimRules.map(({ program }) => program)];
   if (
     username !== undefined &&
-    readsClaim(username.expression, 'email') &&
-    !verifies.some((program) => program !== undefined && readsClaim(program.expression, 'email_verified'))
+    username.readsClaim('email') &&
+    !verifies.some((program) => program?.readsClaim('email_verified'))
   )
     errors.push(fieldErrors.invalid(at.child('username', 'expression'), mappings.username.expression, unverifiedEmail));
 
@@ -69,7 +77,7 @@ export function validateJwt(
   return { errors, compiled: { username, groups, uid, extra, claimRules, userRules } };
 }
 
-type Compile = (source: string, at: FieldPath) => CelProgram | undefined;
+type Compile = (source: string, at: FieldPath) => JwtExpression | undefined;
 const unverifiedEmail =
   'claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression';
 
@@ -107,15 +115,15 @@ function withoutSlashes(url: string): string {
 }
 
 function urlErrors(url: string, at: FieldPath, disallowed: readonly string[], errors: FieldError[]): void {
-  const wrong = (detail: string): void => void errors.push(fieldErrors.invalid(at, url, detail));
+  const invalid = (detail: string): void => void errors.push(fieldErrors.invalid(at, url, detail));
   if (disallowed.includes(url))
-    wrong(`URL must not overlap with disallowed issuers: [${disallowed.toSorted().join(' ')}]`);
+    invalid(`URL must not overlap with disallowed issuers: [${disallowed.toSorted().join(' ')}]`);
   const parts = splitUrl(url);
-  if (parts === undefined) return wrong(`parse ${JSON.stringify(url)}: invalid URL`);
-  if (parts.scheme !== 'https') wrong('URL scheme must be https');
-  if (parts.user !== undefined) wrong('URL must not contain a username or password');
-  if (parts.query !== '') wrong('URL must not contain a query');
-  if (parts.fragment !== '') wrong('URL must not contain a fragment');
+  if (parts === undefined) return invalid(`parse ${JSON.stringify(url)}: invalid URL`);
+  if (parts.scheme !== 'https') invalid('URL scheme must be https');
+  if (parts.user !== undefined) invalid('URL must not contain a username or password');
+  if (parts.query !== '') invalid('URL must not contain a query');
+  if (parts.fragment !== '') invalid('URL must not contain a fragment');
 }
 
 function audienceErrors(issuer: JwtConfiguration['issuer'], path: FieldPath, errors: FieldError[]): void {
@@ -145,7 +153,7 @@ function claimRulesOf(
   errors: FieldError[],
   compile: Compile,
 ): CompiledJwt['claimRules'] {
-  const compiled: { program: CelProgram; message: string }[] = [];
+  const compiled: { program: JwtExpression; message: string }[] = [];
   const claims = new Set<string>();
   const seen = new Set<string>();
   for (const [index, { claim, requiredValue, expression, message }] of rules.entries()) {
@@ -176,7 +184,7 @@ function newProgram(
   seen: Set<string>,
   errors: FieldError[],
   compile: Compile,
-): CelProgram | undefined {
+): JwtExpression | undefined {
   if (seen.has(expression)) {
     errors.push(fieldErrors.duplicate(at, expression));
     return undefined;
@@ -191,7 +199,7 @@ function prefixedProgram(
   required: boolean,
   errors: FieldError[],
   compile: Compile,
-): CelProgram | undefined {
+): JwtExpression | undefined {
   const { claim, expression, prefix } = mapping;
   if (claim !== '' && expression !== '')
     errors.push(fieldErrors.invalid(path, '', "claim and expression can't both be set"));
@@ -217,7 +225,7 @@ function extraOf(
   errors: FieldError[],
   compile: Compile,
 ): CompiledJwt['extra'] {
-  const compiled: { key: string; program: CelProgram }[] = [];
+  const compiled: { key: string; program: JwtExpression }[] = [];
   const keys = new Set<string>();
   for (const [index, { key, valueExpression }] of extra.entries()) {
     const at = path.index(index);
@@ -239,7 +247,7 @@ function extraOf(
 
 const pathFormat = String.raw`[A-Za-z0-9/\-._~%!$&'()*+,;=:]+`;
 
-/** `example.org/foo`, in lower case, and of nobody else's domain. */
+/** Extra keys are lower-case and domain-prefixed (`example.org/foo`); Kubernetes' domains are reserved. */
 function keyErrors(key: string, at: FieldPath, errors: FieldError[]): void {
   const slash = key.indexOf('/');
   const [host, rest] = [key.slice(0, slash), key.slice(slash + 1)];
@@ -264,7 +272,7 @@ function userRulesOf(
   errors: FieldError[],
   compile: Compile,
 ): CompiledJwt['userRules'] {
-  const compiled: { program: CelProgram; message: string }[] = [];
+  const compiled: { program: JwtExpression; message: string }[] = [];
   const seen = new Set<string>();
   for (const [index, { expression, message }] of rules.entries()) {
     const at = path.index(index).child('expression');

@@ -2,7 +2,7 @@ import type { CompactJWSHeaderParameters } from 'jose';
 import { getOwn, isJsonObject, parseJson, type JsonObject } from '@multiplane/apimachinery';
 import type { IssuerKey, IssuerKeys } from './issuer-keys.ts';
 
-/** All that an issuer may sign with (K7.2): nothing without a signature, nothing with a shared secret. */
+/** All asymmetric signature algorithms. `none` and shared secrets (HMAC) are never accepted. */
 export const allSigningAlgorithms: readonly string[] = [
   'RS256',
   'RS384',
@@ -17,7 +17,7 @@ export const allSigningAlgorithms: readonly string[] = [
 
 const notBeforeLeewayMs = 5 * 60_000;
 
-/** The issuer a token claims to be of; nothing is verified. Undefined: no JSON web token. */
+/** The unverified issuer of a token; undefined if it is not a JSON web token. */
 export function claimedIssuer(token: string): string | undefined {
   const parts = token.split('.');
   if (parts.length !== 3) return undefined;
@@ -26,12 +26,12 @@ export function claimedIssuer(token: string): string | undefined {
     const issuer = isJsonObject(claims) ? getOwn(claims, 'iss') : undefined;
     return typeof issuer === 'string' ? issuer : undefined;
   } catch {
-    // Not a token of ours; another authenticator may know it.
+    // Not a JSON web token; another authenticator may accept it.
     return undefined;
   }
 }
 
-/** The claims of a token that one of the keys signed. Throws for any other. */
+/** The claims of a token, verified with the keys of the issuer. Throws if no key verifies the signature. */
 export async function verifiedClaims(
   token: string,
   keys: IssuerKeys,
@@ -49,7 +49,7 @@ export async function verifiedClaims(
       `oidc: verify token: oidc: id token signed with unsupported algorithm, expected [${algorithms.join(' ')}] got ${JSON.stringify(header.alg)}`,
     );
   const known = await keys.current();
-  const payload = (await signedBy(known, token, header)) ?? (await signedByNewer(keys, known, token, header));
+  const payload = (await verifyWith(known, token, header)) ?? (await verifyWithNewerKeys(keys, known, token, header));
   if (payload === undefined)
     throw new Error('oidc: verify token: failed to verify signature: failed to verify id token signature');
   const claims = parseJson(Buffer.from(payload).toString('utf8'));
@@ -57,17 +57,17 @@ export async function verifiedClaims(
   return claims;
 }
 
-async function signedByNewer(
+async function verifyWithNewerKeys(
   keys: IssuerKeys,
   known: readonly IssuerKey[],
   token: string,
   header: CompactJWSHeaderParameters,
 ): Promise<Uint8Array | undefined> {
   const newer = await keys.newer(known);
-  return newer === undefined ? undefined : signedBy(newer, token, header);
+  return newer === undefined ? undefined : verifyWith(newer, token, header);
 }
 
-async function signedBy(
+async function verifyWith(
   keys: readonly IssuerKey[],
   token: string,
   { kid, alg }: CompactJWSHeaderParameters,
@@ -79,13 +79,13 @@ async function signedBy(
     try {
       return (await compactVerify(token, key, { algorithms: [alg] })).payload;
     } catch {
-      // Of another key, or a key of another type: the next one may fit.
+      // Signed with another key; try the next one.
     }
   }
   return undefined;
 }
 
-/** Throws for a token that is expired, says nothing about it, or is not valid yet. */
+/** Throws for a token that has expired, has no expiry, or is not valid yet. */
 export function checkTimes(claims: JsonObject, nowMs: number): void {
   const expires = secondsIn(claims, 'exp');
   if (expires === undefined || expires * 1000 < nowMs)
@@ -97,7 +97,7 @@ export function checkTimes(claims: JsonObject, nowMs: number): void {
     throw new Error('oidc: verify token: oidc: current time before the nbf (not before) time');
 }
 
-/** The audiences of a token. */
+/** The `aud` claim as a list. */
 export function audiencesOf(claims: JsonObject): readonly string[] {
   const audience = getOwn(claims, 'aud');
   const list = Array.isArray(audience) ? audience : [audience];

@@ -3,13 +3,13 @@ import type { SendReview } from '../../webhooks/operator-webhook.ts';
 import type { AuthenticationResponse, TokenAuthenticator } from '../authenticator.ts';
 
 interface TokenReviewWebhookOptions {
-  /** Of authentication.k8s.io. */
+  /** API version in the group authentication.k8s.io. */
   readonly version: 'v1' | 'v1beta1';
-  /** What a webhook that says nothing of audiences vouches for. */
+  /** Audiences of a token if the webhook does not report any. */
   readonly implicitAudiences: readonly string[];
 }
 
-/** Asks a webhook whose a token is (K7.2; `--authentication-token-webhook-config-file`). */
+/** Authenticates tokens with the webhook of `--authentication-token-webhook-config-file`. */
 export class TokenReviewWebhook implements TokenAuthenticator {
   readonly #options: TokenReviewWebhookOptions;
   readonly #send: SendReview;
@@ -18,7 +18,7 @@ export class TokenReviewWebhook implements TokenAuthenticator {
     this.#send = modules.send;
   }
 
-  /** Undefined for a token that the webhook does not know; throws when it says why, or cannot be asked. */
+  /** Returns undefined for a token that the webhook does not know; throws if it reports an error or cannot be called. */
   async authenticateToken(token: string, audiences: readonly string[]): Promise<AuthenticationResponse | undefined> {
     const review = await this.#send({
       kind: 'TokenReview',
@@ -33,9 +33,9 @@ export class TokenReviewWebhook implements TokenAuthenticator {
       if (error !== '') throw new Error(error);
       return undefined;
     }
-    const vouched = textsIn(status, 'audiences');
+    const reported = textsIn(status, 'audiences');
     const accepted = audiences.filter((audience) =>
-      (vouched.length === 0 ? this.#options.implicitAudiences : vouched).includes(audience),
+      (reported.length === 0 ? this.#options.implicitAudiences : reported).includes(audience),
     );
     if (accepted.length === 0 && audiences.length > 0) return undefined;
     return { user: userOf(objectIn(status, 'user')), audiences: accepted };

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { EtcdServer, eventually, TcpProxy } from '@multiplane/testing';
-import { bytes, codeOf, Watching } from '../../conformance/subject.ts';
+import { bytes, codeOf, Watching } from '../../../test/conformance/subject.ts';
 import type { EtcdStorage } from '../etcd-storage.ts';
 import { openEtcdStorage } from '../open-etcd-storage.ts';
 
-/** The store under test speaks through a network that can be broken; `direct` does not. */
+/** The store under test connects through a proxy that can be broken; `direct` does not. */
 let server: EtcdServer;
 let proxy: TcpProxy;
 let store: EtcdStorage;
@@ -42,8 +42,8 @@ async function createMany(count: number, value: Buffer, first = 0): Promise<numb
 }
 
 describe('watches', () => {
-  // The case in which etcd3's own watcher loses thousands of events: it resumes at the revision of a header.
-  test('R5 R6: the connection is cut again and again in mid catch-up: no event lost, doubled or out of order', async () => {
+  // In this case the Watcher of etcd3 loses thousands of events: it resumes at the revision of a header.
+  test('the connection is cut repeatedly during catch-up: no event is lost, repeated or out of order', async () => {
     const start = await direct.currentRevision();
     const revisions = await createMany(4000, Buffer.alloc(500, 'x'));
     let cuts = 0;
@@ -62,7 +62,7 @@ describe('watches', () => {
     await watching.stop();
   });
 
-  test('R5: every connection dies every few milliseconds while others write', async () => {
+  test('every connection dies every few milliseconds while others write', async () => {
     const start = await direct.currentRevision();
     const watching = new Watching(store, '/registry/', start).start();
     const expected: number[] = [];
@@ -77,7 +77,7 @@ describe('watches', () => {
     await watching.stop();
   });
 
-  test('R5 R8: history that is compacted during an outage ends the watch with Compacted, without a gap before', async () => {
+  test('history that is compacted during an outage ends the watch with Compacted, without a gap before', async () => {
     const start = await direct.currentRevision();
     const before = await createMany(10, bytes('x'));
     const watching = await new Watching(store, '/registry/', start).count(10);
@@ -91,14 +91,14 @@ describe('watches', () => {
     expect(watching.events.map((event) => event.revision)).toEqual(before);
   });
 
-  test('R8: the last change before a silence was a removal that is compacted: refused, not silently left out', async () => {
+  test('a compacted delete as the last change before an idle time is refused, not silently omitted', async () => {
     const created = await direct.create(key(0), bytes('x'));
     const removed = await direct.delete(key(0), created);
     await direct.compact(removed);
     expect(await codeOf(new Watching(store, '/registry/', created).count(1))).toBe('Compacted');
   });
 
-  test('an outage in which nothing was missed is bridged although history before it is gone', async () => {
+  test('an outage without missed events is bridged although the history before it is compacted', async () => {
     const watching = new Watching(store, '/registry/', await direct.currentRevision()).start();
     const [revision] = await createMany(1, bytes('x'));
     await watching.count(1);
@@ -111,7 +111,7 @@ describe('watches', () => {
     await watching.stop();
   });
 
-  test('a network that swallows everything is noticed, and the watch goes on over a new connection', async () => {
+  test('a network that drops all packets is detected, and the watch resumes over a new connection', async () => {
     const watching = new Watching(store, '/registry/', await direct.currentRevision()).start();
     await createMany(1, bytes('x'));
     await watching.count(1);
@@ -119,14 +119,14 @@ describe('watches', () => {
     const connections = proxy.accepted;
     proxy.pause();
     await createMany(5, bytes('x'), 1);
-    // The paused connection never speaks again, as after a firewall has forgotten it; new ones work.
+    // The paused connection never continues, as after a firewall has dropped it; new ones work.
     await eventually(() => expect(proxy.accepted).toBeGreaterThan(connections), { timeout: 15_000 });
     proxy.resume();
     await watching.count(6);
     await watching.stop();
   }, 120_000);
 
-  test('R7: a reader that stands still loses nothing, however much comes, and others are not held up', async () => {
+  test('a slow reader loses nothing and does not block others', async () => {
     const start = await direct.currentRevision();
     const lazy = new Watching(store, '/registry/', start).start();
     const eager = new Watching(store, '/registry/', start).start();
@@ -138,16 +138,16 @@ describe('watches', () => {
     await Promise.all([lazy.stop(), eager.stop()]);
   }, 120_000);
 
-  test('R4: where others write to the same etcd, a watch reaches every revision that anybody is told', async () => {
+  test('with other writers in the same etcd a watch reaches every revision that currentRevision returns', async () => {
     const other = await openEtcdStorage({ endpoints: [server.endpoint], prefix: `${prefix}-other` });
     const watching = new Watching(store, '/registry/', await store.currentRevision()).start();
     for (let round = 0; round < 3; round++) {
       await other.create(key(round), bytes('x'));
       const own = await direct.create(key(round), bytes('x'));
       const foreign = await other.create(key(1000 + round), bytes('x'));
-      const told = await store.currentRevision();
-      expect(told).toBeGreaterThanOrEqual(foreign);
-      await watching.until(({ batches }) => (batches.at(-1)?.revision ?? 0) >= told);
+      const received = await store.currentRevision();
+      expect(received).toBeGreaterThanOrEqual(foreign);
+      await watching.until(({ batches }) => (batches.at(-1)?.revision ?? 0) >= received);
       expect(watching.events.map((event) => event.revision).at(-1)).toBe(own);
     }
     expect(watching.events).toHaveLength(3);
@@ -158,7 +158,7 @@ describe('watches', () => {
 });
 
 describe('writes', () => {
-  test('R6: a write whose answer is lost is proven by what stands there, or reported as unknown; never repeated', async () => {
+  test('a write whose response is lost is proven by the current state or reported as unknown, never repeated', async () => {
     const outcomes = new Map<string, number>();
     const start = await direct.currentRevision();
     const answers = new Map<string, number | string>();
@@ -167,7 +167,7 @@ describe('writes', () => {
       const answer = await store.create(key(i), bytes(`value ${i}`)).catch((error: unknown) => codeIn(error));
       answers.set(key(i), answer);
       outcomes.set(typeof answer === 'number' ? 'revision' : answer, i);
-      // Where the answer came whole the cut is still to come.
+      // If the response arrived completely, the cut is still to come.
       await Promise.race([cut, store.currentRevision().catch(() => undefined)]);
     }
     const { items, revision } = await direct.list('/registry/');
@@ -184,7 +184,7 @@ describe('writes', () => {
     await watching.stop();
   }, 120_000);
 
-  test('R6: an update that was carried out but not answered returns its revision when nobody wrote after it', async () => {
+  test('an update whose response is lost returns its revision when no write followed it', async () => {
     const created = await direct.create(key(0), bytes('1'));
     await store.get(key(0));
     proxy.withhold();
@@ -195,7 +195,7 @@ describe('writes', () => {
     expect(await updating).toBe((await direct.get(key(0)))?.revision);
   });
 
-  test('R6: when another write has followed, nobody can say whether it was ours before: unknown', async () => {
+  test('when another write followed, the outcome is unknown', async () => {
     const created = await direct.create(key(0), bytes('1'));
     await store.get(key(0));
     proxy.withhold();
@@ -211,7 +211,7 @@ describe('writes', () => {
     expect((await direct.get(key(0)))?.value.toString()).toBe('3');
   });
 
-  test('R6: an unanswered update that another has overtaken is a conflict', async () => {
+  test('a lost update that another write has overtaken is a conflict', async () => {
     const created = await direct.create(key(0), bytes('1'));
     await store.get(key(0));
     proxy.pause();
@@ -223,7 +223,7 @@ describe('writes', () => {
     expect((await direct.get(key(0)))?.revision).toBe(theirs);
   });
 
-  test('what never left the process is not unknown: it is tried while the time lasts, then refused', async () => {
+  test('a write that was never sent is retried until the timeout, then refused', async () => {
     proxy.refuse();
     const started = performance.now();
     expect(['Unavailable', 'OutcomeUnknown']).toContain(await codeOf(store.create(key(0), bytes('1'))));

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { EtcdServer, eventually, testCertificates, untilCreated } from '@multiplane/testing';
-import { bytes, codeOf, Watching } from '../../conformance/subject.ts';
+import { EtcdServer, eventually, testCertificates, createWithRetry } from '@multiplane/testing';
+import { bytes, codeOf, Watching } from '../../../test/conformance/subject.ts';
 import type { EtcdTls } from '../etcd-client.ts';
 import type { EtcdStorage } from '../etcd-storage.ts';
 import { openEtcdStorage } from '../open-etcd-storage.ts';
 
-/** What files would say. */
+/** The certificates as files would contain them. */
 class ChangingTls {
   current: EtcdTls;
   #listener: ((tls: EtcdTls) => void) | undefined;
@@ -23,15 +23,15 @@ class ChangingTls {
 
 let server: EtcdServer;
 let store: EtcdStorage;
-let interruptions: unknown[];
+let watchFailures: unknown[];
 const key = (name: string | number): string => `/registry/a/${name}`;
 
 beforeEach(async () => {
   server = await EtcdServer.start({ extraArgs: ['--quota-backend-bytes=16777216'] });
-  interruptions = [];
+  watchFailures = [];
   store = await openEtcdStorage(
     { endpoints: [server.endpoint], requestTimeoutMs: 3000 },
-    { onInterruption: (error) => interruptions.push(error) },
+    { onWatchFailure: (error) => watchFailures.push(error) },
   );
 });
 afterEach(async () => {
@@ -39,7 +39,7 @@ afterEach(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-test('R1 R2 R5: etcd is killed again and again under writes: nothing acknowledged is lost, watches miss nothing', async () => {
+test('etcd is killed repeatedly during writes: no acknowledged write is lost, watches miss nothing', async () => {
   const start = await store.currentRevision();
   const watching = new Watching(store, '/registry/', start).start();
   const acknowledged = new Map<string, number>();
@@ -73,11 +73,11 @@ test('R1 R2 R5: etcd is killed again and again under writes: nothing acknowledge
   for (const name of found.keys()) expect(acknowledged.has(name) || unknown.has(name)).toBe(true);
   await watching.count(items.length);
   expect(watching.events.map((event) => event.revision)).toEqual([...found.values()].sort((a, b) => a - b));
-  expect(interruptions.length).toBeGreaterThan(0);
+  expect(watchFailures.length).toBeGreaterThan(0);
   await watching.stop();
 }, 120_000);
 
-test('R10: while etcd is stopped no read is answered from before, afterwards all is as it was', async () => {
+test('while etcd is stopped no read returns old state, afterwards everything works', async () => {
   const revision = await store.create(key('a'), bytes('1'));
   const watching = new Watching(store, '/registry/', revision).start();
   await server.process.freeze();
@@ -92,7 +92,7 @@ test('R10: while etcd is stopped no read is answered from before, afterwards all
   server.process.thaw();
   await eventually(() => store.check());
 
-  // The update may have been carried out late; what the store says is what watches say.
+  // The update may have been carried out late; store and watches agree.
   const now = await store.get(key('a'));
   const next = await store.create(key('b'), bytes('1'));
   await watching.until(({ events }) => events.at(-1)?.revision === next);
@@ -101,7 +101,7 @@ test('R10: while etcd is stopped no read is answered from before, afterwards all
   await watching.stop();
 }, 120_000);
 
-test('R12: an etcd without room refuses writes as full, tells readiness, and goes on reading', async () => {
+test('an etcd without space refuses writes as full, fails readiness, and serves reads', async () => {
   let revision = await store.create(key('a'), Buffer.alloc(1 << 20, 'x'));
   let code = 'none';
   for (let i = 0; code === 'none' && i < 100; i++) {
@@ -110,14 +110,14 @@ test('R12: an etcd without room refuses writes as full, tells readiness, and goe
     );
   }
   expect(code).toBe('StorageFull');
-  // Etcd raises its alarm a moment after the first refusal.
+  // etcd raises its alarm shortly after the first refusal.
   await eventually(async () => expect(await codeOf(store.check())).toBe('StorageFull'));
   expect((await store.get(key('a')))?.revision).toBe(revision);
   expect((await store.list('/registry/')).items).toHaveLength(1);
 }, 120_000);
 
-// etcd-io/etcd#16659: a write that etcd has carried out is answered as refused when it was the one for which room ran out.
-test('R12: of many writes at once for which there is no room, those refused as full are not there', async () => {
+// etcd-io/etcd#16659: etcd refuses the write that exceeds its quota although it has carried it out.
+test('of concurrent writes without space, those that are refused as full are not stored', async () => {
   const outcomes: { key: string; code: string }[] = [];
   for (let round = 0; round < 40 && !outcomes.some(({ code }) => code === 'StorageFull'); round++) {
     const writers = Array.from({ length: 8 }, async (_, i) => {
@@ -135,7 +135,7 @@ test('R12: of many writes at once for which there is no room, those refused as f
   }
 }, 120_000);
 
-test('a value beyond the limit of etcd is too large, and nothing is written', async () => {
+test('a value over the limit of etcd is too large, and nothing is written', async () => {
   const wide = await openEtcdStorage({ endpoints: [server.endpoint], maxValueBytes: 10 << 20 });
   for (const size of [1.6, 3, 6]) {
     expect(await codeOf(wide.create(key('big'), Buffer.alloc(size * 2 ** 20)))).toBe('ValueTooLarge');
@@ -144,20 +144,20 @@ test('a value beyond the limit of etcd is too large, and nothing is written', as
   await wide.close();
 });
 
-test('an answer beyond the default limit of gRPC comes whole', async () => {
+test('a response over the default limit of gRPC arrives completely', async () => {
   const value = Buffer.alloc(1 << 20, 'x');
   for (let i = 0; i < 7; i++) await store.create(key(i), value);
   expect((await store.list('/registry/')).items.every((item) => item.value.length === 1 << 20)).toBe(true);
 });
 
-test('opening fails with the reason when nobody answers', async () => {
+test('opening fails with the reason when etcd does not respond', async () => {
   await server.process.kill();
   const opening = openEtcdStorage({ endpoints: [server.endpoint], requestTimeoutMs: 500 });
   await expect(opening).rejects.toMatchObject({ code: 'Unavailable' });
-  await expect(opening).rejects.toThrow(/etcd does not answer/);
+  await expect(opening).rejects.toThrow(/etcd does not respond/);
 });
 
-test('TLS with a client certificate works, without one it does not', async () => {
+test('TLS requires the client certificate', async () => {
   const certificates = await testCertificates();
   const secure = await EtcdServer.start({ tls: certificates });
   const client = await certificates.client('shard');
@@ -176,7 +176,7 @@ test('TLS with a client certificate works, without one it does not', async () =>
   await secure[Symbol.asyncDispose]();
 });
 
-test('another certificate is shown from then on, and a watch misses nothing', async () => {
+test('a changed certificate is used for new connections, and a watch misses nothing', async () => {
   const certificates = await testCertificates();
   const secure = await EtcdServer.start({ tls: certificates });
   const client = await certificates.client('shard');
@@ -190,7 +190,7 @@ test('another certificate is shown from then on, and a watch misses nothing', as
   const watching = new Watching(rotated, '/registry/', await rotated.currentRevision()).start();
   await rotated.create(key('a'), bytes('a'));
   await watching.count(1);
-  // With one that etcd does not take nothing can be written any more: the old connections are not used again.
+  // With a certificate that etcd refuses, writes fail: the old connections are not used any more.
   tls.change({ authority });
   expect(await codeOf(rotated.list('/registry/'))).toBe('Unavailable');
   const renewed = await certificates.client('shard');
@@ -199,7 +199,7 @@ test('another certificate is shown from then on, and a watch misses nothing', as
     certificate: Buffer.from(renewed.certificatePem),
     privateKey: Buffer.from(renewed.privateKeyPem),
   });
-  await untilCreated(() => rotated.create(key('c'), bytes('c')));
+  await createWithRetry(() => rotated.create(key('c'), bytes('c')));
   await watching.count(2);
   expect(watching.events.map((event) => event.key)).toEqual([key('a'), key('c')]);
   await watching.stop();

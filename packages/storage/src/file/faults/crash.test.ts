@@ -3,22 +3,22 @@ import { freezeProcess, TempDir } from '@multiplane/testing';
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { openFileStorage } from '../open-file-storage.ts';
-import { CrashModel, CrashRun } from './crash-run.ts';
-import { dataFiles } from './folder-size.ts';
+import { CrashModel, CrashRun } from '../../../test/file/crash-run.ts';
+import { dataFiles } from '../../../test/file/data-files.ts';
 
-/** Different at every run of the tests, the same between a failure and its message. */
+/** Differs between test runs, is equal between a failure and its message. */
 const seed = Date.now() % 1000;
 const random = (i: number): number => ((i * 7919 + seed * 104_729) % 1009) / 1009;
 
 describe('kill -9', () => {
-  // In two lanes, because starting a process is most of the time.
-  test('R1 R2 R13: 100 times in the middle of writes: all that was acknowledged is there, nothing by half', async () => {
+  // Two at a time, because starting processes takes most of the time.
+  test('100 times during writes: all acknowledged writes are present, no partial ones', async () => {
     const lane = async (first: number): Promise<number> => {
-      await using folder = await TempDir.create('crash');
+      await using tempDir = await TempDir.create('crash');
       const model = new CrashModel();
       let acknowledged = 0;
       for (let round = first; round < first + 50; round++) {
-        const options = { directory: folder.path, historyBytes: 1 << 30 };
+        const options = { directory: tempDir.path, historyBytes: 1 << 30 };
         const run = new CrashRun({ ...options, firstNumber: round * 1_000_000, workers: 8, valueBytes: 700 });
         await run.acknowledged(Math.floor(1 + random(round) * 60));
         const said = await run.kill();
@@ -32,27 +32,27 @@ describe('kill -9', () => {
     expect(Math.min(...acknowledged)).toBeGreaterThan(500);
   }, 240_000);
 
-  test('R3: in the middle of compaction and of merging files: content and revision are right', async () => {
-    await using folder = await TempDir.create('crash-compaction');
+  test('during history trimming and segment compaction: content and revision are right', async () => {
+    await using tempDir = await TempDir.create('crash-compaction');
     const model = new CrashModel();
     const bases = new Set<string>();
     for (let round = 0; round < 15; round++) {
-      // So little history that it is trimmed, and files merged, all the time.
-      const options = { directory: folder.path, historyBytes: 100_000 };
+      // The limit is so small that history is trimmed and segments are compacted all the time.
+      const options = { directory: tempDir.path, historyBytes: 100_000 };
       const run = new CrashRun({ ...options, firstNumber: round * 1_000_000, workers: 8, valueBytes: 20_000 });
       await run.acknowledged(Math.floor(150 + random(round) * 300));
       const said = await run.kill();
-      for (const name of dataFiles(folder.path).names) if (name.endsWith('.base')) bases.add(name);
+      for (const name of dataFiles(tempDir.path).names) if (name.endsWith('.base')) bases.add(name);
       const store = await openFileStorage(options);
       await model.check(store, said, false);
       await store.close();
-      expect(dataFiles(folder.path).names.join(' ')).toMatch(/^(\d+\.base )?(\d+\.log ?)+$/);
+      expect(dataFiles(tempDir.path).names.join(' ')).toMatch(/^(\d+\.base )?(\d+\.log ?)+$/);
     }
     expect(bases.size).toBeGreaterThan(3);
   }, 240_000);
 });
 
-/** A file system of its own on a loop device, whose content can be copied at any moment: what a power cut would leave. */
+/** A file system on a loop device, whose image can be copied at any moment: the state after a power loss. */
 const canMount = ((): boolean => {
   try {
     execFileSync('losetup', ['--find'], { stdio: 'ignore' });
@@ -62,7 +62,7 @@ const canMount = ((): boolean => {
   }
 })();
 
-(canMount ? describe : describe.skip)('power cut', () => {
+(canMount ? describe : describe.skip)('power loss', () => {
   const mounted = async (image: string, at: string, use: () => Promise<void>): Promise<void> => {
     mkdirSync(at);
     execFileSync('mount', ['-o', 'loop', image, at]);
@@ -73,27 +73,27 @@ const canMount = ((): boolean => {
     }
   };
 
-  test('R2: what was acknowledged is on the disk, not only in the memory of the system', async () => {
-    await using folder = await TempDir.create('power');
-    const image = folder.join('disk');
+  test('acknowledged writes are on the disk, not only in the page cache', async () => {
+    await using tempDir = await TempDir.create('power');
+    const image = tempDir.join('disk');
     execFileSync('truncate', ['--size', '32M', image]);
     execFileSync('mkfs.ext4', ['-q', image]);
     const said: string[] = [];
     const options = { workers: 8, valueBytes: 700, historyBytes: 1 << 30 };
-    await mounted(image, folder.join('live'), async () => {
-      execFileSync('sync', ['--file-system', folder.join('live')]);
+    await mounted(image, tempDir.join('live'), async () => {
+      execFileSync('sync', ['--file-system', tempDir.join('live')]);
       for (let cut = 0; cut < 5; cut++) {
-        const directory = folder.join('live', String(cut));
+        const directory = tempDir.join('live', String(cut));
         const run = new CrashRun({ ...options, directory, firstNumber: 0 });
         await run.acknowledged(100 + Math.floor(random(cut) * 200));
         await freezeProcess(run.pid);
-        copyFileSync(image, folder.join(`cut-${cut}`));
+        copyFileSync(image, tempDir.join(`cut-${cut}`));
         said.push(await run.kill());
       }
     });
     for (const [cut, lines] of said.entries()) {
-      await mounted(folder.join(`cut-${cut}`), folder.join(`after-${cut}`), async () => {
-        const store = await openFileStorage({ directory: folder.join(`after-${cut}`, String(cut)) });
+      await mounted(tempDir.join(`cut-${cut}`), tempDir.join(`after-${cut}`), async () => {
+        const store = await openFileStorage({ directory: tempDir.join(`after-${cut}`, String(cut)) });
         expect(await new CrashModel().check(store, lines, true)).toBeGreaterThanOrEqual(100);
         await store.close();
       });

@@ -2,23 +2,23 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually, TempDir } from '@multiplane/testing';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { codeOf } from '../../conformance/subject.ts';
+import { codeOf } from '../../../test/conformance/subject.ts';
 import type { FileStorage } from '../file-storage.ts';
 import { openFileStorage } from '../open-file-storage.ts';
-import { CrashModel, CrashRun } from './crash-run.ts';
+import { CrashModel, CrashRun } from '../../../test/file/crash-run.ts';
 
 const key = (i: number): string => `/registry/core/configmaps/${String(i).padStart(6, '0')}`;
 const value = Buffer.alloc(1024, 'x');
 
-let folder: TempDir;
+let tempDir: TempDir;
 beforeEach(async () => {
-  folder = await TempDir.create('full');
+  tempDir = await TempDir.create('full');
 });
 afterEach(async () => {
-  await folder.remove();
+  await tempDir.remove();
 });
 
-/** Creates, several at a time, until the store is full; returns the keys that were acknowledged. */
+/** Creates keys concurrently until the store is full; returns the acknowledged keys. */
 async function fillUp(store: FileStorage): Promise<number[]> {
   const acknowledged: number[] = [];
   const codes = new Set<string>();
@@ -43,10 +43,10 @@ async function expectContent(store: FileStorage, expected: readonly number[]): P
 }
 
 const isRoot = process.getuid?.() === 0;
-(isRoot ? describe : describe.skip)('R12: a full disk', () => {
+(isRoot ? describe : describe.skip)('a full disk', () => {
   let disk: string;
   beforeEach(() => {
-    disk = folder.join('disk');
+    disk = tempDir.join('disk');
     mkdirSync(disk);
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=12m', 'tmpfs', disk]);
   });
@@ -54,7 +54,7 @@ const isRoot = process.getuid?.() === 0;
     execFileSync('umount', ['--lazy', disk]);
   });
 
-  test('writes are refused, reads and readiness say so, nothing acknowledged is lost, and it recovers by itself', async () => {
+  test('writes are refused, reads continue, readiness fails, no acknowledged write is lost, and it recovers by itself', async () => {
     writeFileSync(`${disk}/other`, Buffer.alloc(5 << 20));
     const store = await openFileStorage({ directory: `${disk}/store` });
     const acknowledged = await fillUp(store);
@@ -77,7 +77,7 @@ const isRoot = process.getuid?.() === 0;
     await again.close();
   });
 
-  test('what removes goes on, and makes room', async () => {
+  test('deletes are accepted and free space', async () => {
     const store = await openFileStorage({ directory: `${disk}/store` });
     const acknowledged = await fillUp(store);
     const { items } = await store.list('/registry/');
@@ -90,7 +90,7 @@ const isRoot = process.getuid?.() === 0;
     await store.close();
   });
 
-  test('watches get what was acknowledged and nothing else', async () => {
+  test('watches deliver acknowledged writes only', async () => {
     const store = await openFileStorage({ directory: `${disk}/store` });
     const seen: number[] = [];
     const abort = new AbortController();
@@ -107,7 +107,7 @@ const isRoot = process.getuid?.() === 0;
     await store.close();
   });
 
-  test('a write that fails half way for lack of room leaves no trace, and the next that fits succeeds', async () => {
+  test('a write that fails half way leaves no trace, and the next one that fits succeeds', async () => {
     writeFileSync(`${disk}/other`, Buffer.alloc(6 << 20));
     const options = { directory: `${disk}/store`, workers: 16, valueBytes: 20_000, historyBytes: 1 << 30 };
     const run = new CrashRun({ ...options, firstNumber: 0, reserveBytes: 0 });

@@ -11,12 +11,12 @@ import {
   shardKeys,
   sharedServer,
   Watcher,
-} from './stream-setting.ts';
+} from '../../../test/jetstream/stream-setting.ts';
 
 const shared = sharedServer({ server: () => NatsServer.start(), proxy: (port) => TcpProxy.start(port) });
 
-describe('what the stream has forgotten', () => {
-  test('the stream is lost and made anew: old revisions are refused, watchers are sent away once, then the truth', async () => {
+describe('lost history of the stream', () => {
+  test('the stream is lost and recreated: old revisions are refused, watchers restart once and then see the truth', async () => {
     await using setting = await shared.open();
     const { publisher, cache, stream } = setting;
     const old = await publisher.create(`${shardKeys('a')}c/lost`, bytes('1'));
@@ -37,7 +37,7 @@ describe('what the stream has forgotten', () => {
     expect(watcher.restarts).toBe(1);
     await expect(publisher.list(all, { revision: old })).rejects.toMatchObject({ code: 'Compacted' });
     await expect(iterate(publisher, old).next()).rejects.toMatchObject({ code: 'Compacted' });
-    // Whoever publishes is told as well, and does it again.
+    // The publisher gets the error as well, and publishes again.
     expect(await partEnded).toMatchObject({ code: 'Compacted' });
     expect(() => cache.snapshot(all, old)).toThrow('compacted');
     await expect(publisher.update(`${shardKeys('a')}c/lost`, bytes('2'), old)).rejects.toMatchObject({
@@ -45,7 +45,7 @@ describe('what the stream has forgotten', () => {
     });
   });
 
-  test('a deletion is seen by all who had the object, and its tombstone is swept', async () => {
+  test('a delete is seen by all watchers of the object, and its tombstone is swept', async () => {
     let now = Date.now();
     await using setting = await shared.open({ now: () => now });
     const { publisher, cache, proxy } = setting;
@@ -67,10 +67,10 @@ describe('what the stream has forgotten', () => {
     await expect(iterate(publisher, behind).next()).rejects.toMatchObject({ code: 'Compacted' });
     proxy.accept();
     await eventually(() => expectEqual(setting, watcher), patient);
-    // It was away while the tombstone went: it had to look anew instead of keeping what is gone.
+    // It was disconnected while the tombstone was swept: it had to list again, so that it does not keep the deleted object.
     expect(watcher.restarts).toBe(1);
     expect([...watcher.state.values()]).toEqual(['again', '1']);
-    // A name whose tombstone is gone is free.
+    // A key whose tombstone was swept can be created.
     await publisher.create(keys[0] as string, bytes('new'));
     await eventually(() => expectEqual(setting, watcher), patient);
     expect(watcher.restarts).toBe(1);

@@ -15,12 +15,12 @@ import {
   shardKeys,
   sharedServer,
   Watcher,
-} from './stream-setting.ts';
+} from '../../../test/jetstream/stream-setting.ts';
 
 const shared = sharedServer({ server: () => NatsServer.start(), proxy: (port) => TcpProxy.start(port) });
 
 describe('the stream through outages of network and server', () => {
-  test('connections cut again and again, also in mid catch-up: nothing lost, doubled or out of order', async () => {
+  test('repeatedly cut connections, also during catch-up: nothing is lost, repeated or out of order', async () => {
     await using setting = await shared.open();
     const { proxy, publisher, cache } = setting;
     const watcher = new Watcher(cache);
@@ -39,7 +39,7 @@ describe('the stream through outages of network and server', () => {
     expect(watcher.state.size).toBe(6 * 59);
   });
 
-  test('a reader that begins while its connection is cut gets everything all the same', async () => {
+  test('a reader that starts while its connection is cut receives everything', async () => {
     await using setting = await shared.open();
     const { proxy, publisher } = setting;
     const revisions = await Promise.all(
@@ -58,7 +58,7 @@ describe('the stream through outages of network and server', () => {
     await cache.close();
   });
 
-  test('NATS killed and restarted: revisions go on, watchers too', async () => {
+  test('after NATS is killed and restarted revisions and watches continue', async () => {
     await using server = await NatsServer.start();
     await using setting = await openSetting(server, await TcpProxy.start(server.port));
     const { publisher, cache } = setting;
@@ -75,7 +75,7 @@ describe('the stream through outages of network and server', () => {
     expect(watcher.restarts).toBe(0);
   });
 
-  test('NATS frozen: writes and fresh reads wait or fail, none is answered wrong', async () => {
+  test('while NATS is paused writes and consistent reads wait or fail, none returns a wrong result', async () => {
     await using server = await NatsServer.start();
     await using setting = await openSetting(server, await TcpProxy.start(server.port));
     const { publisher, cache } = setting;
@@ -100,7 +100,7 @@ describe('the stream through outages of network and server', () => {
     await eventually(() => expectEqual(setting, watcher), patient);
   });
 
-  test('a slow reader catches up in bounded pieces', async () => {
+  test('a slow reader catches up in bounded batches', async () => {
     await using setting = await shared.open();
     const { publisher } = setting;
     const start = await publisher.currentRevision();

@@ -1,16 +1,24 @@
 import { eventually, NatsServer, TcpProxy } from '@multiplane/testing';
 import { test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { expectEqual, patient, put, remove, shardKeys, sharedServer, Watcher } from './stream-setting.ts';
+import {
+  expectEqual,
+  patient,
+  put,
+  remove,
+  shardKeys,
+  sharedServer,
+  Watcher,
+} from '../../../test/jetstream/stream-setting.ts';
 
 const shared = sharedServer({ server: () => NatsServer.start(), proxy: (port) => TcpProxy.start(port) });
 
 /**
- * The invariant, whatever happens: once writes rest, the cache holds what the stream holds, every watcher has
- * arrived there by what it was told, and no watcher was told an older thing after a newer, or of a state it did not have.
+ * The invariant: once writes stop, the cache equals the stream, every watcher has reached this state by its events, and no
+ * watcher received an older change after a newer one, or a change of a state that it did not have.
  */
 // oxlint-disable-next-line jest/expect-expect -- expectEqual expects
-test('under random writes, cuts, sweeps and losses the cache ends equal to the stream, and so do watchers', async () => {
+test('under random writes, cuts, sweeps and losses the cache and its watchers converge to the stream', async () => {
   type Step =
     | { readonly do: 'put' | 'remove'; readonly name: number }
     | { readonly do: 'cut' | 'refuse' | 'accept' | 'pause' | 'resume' | 'sweep' | 'lose' | 'kill' };
@@ -46,7 +54,7 @@ test('under random writes, cuts, sweeps and losses the cache ends equal to the s
         } else {
           await eventually(() =>
             shared.server.loseStream(stream).catch((error: unknown) => {
-              // Lost already, and nobody has written since.
+              // It is lost already, and no write followed.
               if (!String(error).includes('stream not found')) throw error;
             }),
           );

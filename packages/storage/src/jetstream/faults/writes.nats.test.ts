@@ -3,19 +3,26 @@ import { eventually, NatsServer, TcpProxy } from '@multiplane/testing';
 import { describe, expect, test } from '@jest/globals';
 import { isStorageError } from '../../errors.ts';
 import type { Storage } from '../../interface.ts';
-import { bytes, expectEqual, patient, shardKeys, sharedServer, Watcher } from './stream-setting.ts';
+import {
+  bytes,
+  expectEqual,
+  patient,
+  shardKeys,
+  sharedServer,
+  Watcher,
+} from '../../../test/jetstream/stream-setting.ts';
 
 const shared = sharedServer({ server: () => NatsServer.start(), proxy: (port) => TcpProxy.start(port) });
 
 describe('writes to the stream', () => {
-  test('the answer of a write is lost: it is known to have happened, and did once', async () => {
+  test('a write whose response is lost is stored exactly once and acknowledged', async () => {
     await using setting = await shared.open();
     const { proxy, publisher } = setting;
     const through = await setting.openThrough({ requestTimeoutMs: 1000 });
     for (let i = 0; i < 5; i++) {
       const key = `${shardKeys('a')}c/${i}`;
       const before = await publisher.currentRevision();
-      // A few bytes come back: the answer is cut in the middle.
+      // A few bytes arrive: the response is cut in the middle.
       const cut = proxy.cutAfter(10);
       const revision = await through.create(key, bytes('1'));
       await cut;
@@ -25,7 +32,7 @@ describe('writes to the stream', () => {
     await through.close();
   });
 
-  test('two publishers race: every write is somebody’s, each replaces what its writer saw', async () => {
+  test('of two racing publishers each update replaces the state that its writer has read', async () => {
     await using setting = await shared.open();
     const { publisher, cache } = setting;
     const other = await setting.openAround();
@@ -35,7 +42,7 @@ describe('writes to the stream', () => {
     const count = async (store: Storage): Promise<void> => {
       for (let done = 0; done < 20;) {
         const known = await store.get(key);
-        if (known === undefined) throw new Error('the counter is gone');
+        if (known === undefined) throw new Error('the counter does not exist');
         try {
           await store.update(key, bytes(String(Number(known.value.toString()) + 1)), known.revision);
           done++;
@@ -50,7 +57,7 @@ describe('writes to the stream', () => {
     await other.close();
   });
 
-  test('objects are replaced while they are read: every reading ends, with all that was there when it began', async () => {
+  test('reads complete while objects are replaced, with everything that existed at their start', async () => {
     await using setting = await shared.open();
     const { publisher } = setting;
     const reader = await setting.openAround();
@@ -59,7 +66,7 @@ describe('writes to the stream', () => {
     const write = async (writer: number): Promise<void> => {
       const known: (number | undefined)[] = [];
       for (let turn = 0; !done.signal.aborted; turn++) {
-        // Strides over fifty names, in an order of its own.
+        // Visits fifty names in a different order.
         const slot = (turn * (7 + 2 * writer)) % 50;
         const key = `${shardKeys('a')}c/${writer}-${slot}`;
         const before = known[slot];
@@ -76,7 +83,7 @@ describe('writes to the stream', () => {
       for (let reading = 0; reading < 150; reading++) {
         const written = newest;
         let seen = 0;
-        for await (const { events } of reader.load(shardKeys('a'), done.signal))
+        for await (const { events } of reader.streamList(shardKeys('a'), done.signal))
           for (const { revision } of events) seen = Math.max(seen, revision);
         expect(seen).toBeGreaterThanOrEqual(written);
       }
@@ -87,7 +94,7 @@ describe('writes to the stream', () => {
     }
   }, 60_000);
 
-  test('what is larger than a message may be comes whole, as far as it can be made small enough', async () => {
+  test('a value over the message limit is deflated, and refused when it is still too large', async () => {
     await using setting = await shared.open();
     const { publisher, cache } = setting;
     const key = `${shardKeys('a')}c/schema`;

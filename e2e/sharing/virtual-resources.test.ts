@@ -1,0 +1,301 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
+import { apiResourceSchema, eventually } from '@multiplane/testing';
+import { SharedApis } from '../harness/shared-apis.ts';
+import { field, grantAccess } from '../harness/workspaces.ts';
+
+/**
+ * The story of the documentation: a provider publishes flavours, consumers read them in their own workspaces. `images` are
+ * namespaced.
+ */
+const group = 'cloud.example.com';
+const patient = { timeout: 30_000 };
+const spec: JsonObject = { type: 'object', properties: { cpus: { type: 'integer' } } };
+const kinds = [
+  { plural: 'cpuflavors', kind: 'CpuFlavor', scope: 'Cluster' as const },
+  { plural: 'images', kind: 'Image', scope: 'Namespaced' as const },
+];
+
+let shared: SharedApis;
+const identities = new Map<string, string>();
+
+beforeAll(async () => {
+  shared = await SharedApis.start();
+  await shared.nearAndFar();
+  for (const { plural, kind, scope } of kinds) {
+    await shared.post(
+      '/clusters/root:provider/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+      crd(plural, kind, scope),
+    );
+    await shared.addSchema(apiResourceSchema({ group, plural, kind, scope, spec }));
+  }
+  await eventually(() => shared.post(provided('cpuflavors'), flavor('small', 1)), patient);
+  await shared.post(provided('cpuflavors'), flavor('large', 16));
+  await shared.post(provided('cpuflavors'), { ...flavor('secret', 64), metadata: { name: 'secret' } });
+  await eventually(() => shared.post(provided('images', 'default'), image('debian')), patient);
+}, 240_000);
+
+afterAll(async () => {
+  await shared?.[Symbol.asyncDispose]();
+});
+
+const crd = (plural: string, kind: string, scope: string): KubeObject => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `${plural}.${group}` },
+  spec: {
+    group,
+    scope,
+    names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: 'object', properties: { spec } } },
+      },
+    ],
+  },
+});
+const flavor = (name: string, cpus: number): KubeObject => ({
+  apiVersion: `${group}/v1`,
+  kind: 'CpuFlavor',
+  metadata: { name, labels: { visibility: 'Public' } },
+  spec: { cpus },
+});
+const image = (name: string): KubeObject => ({ apiVersion: `${group}/v1`, kind: 'Image', metadata: { name } });
+const inNamespace = (namespace: string): string => (namespace === '' ? '' : `namespaces/${namespace}/`);
+const objects = (workspace: string, plural: string, namespace = ''): string =>
+  `/clusters/root:${workspace}/apis/${group}/v1/${inNamespace(namespace)}${plural}`;
+const provided = (plural: string, namespace = ''): string => objects('provider', plural, namespace);
+const cachedResourcePath = (name = ''): string =>
+  `/clusters/root:provider/apis/cache.kcp.io/v1alpha1/cachedresources${name === '' ? '' : `/${name}`}`;
+const names = (list: unknown): string[] =>
+  ((list as { items: KubeObject[] }).items ?? []).map(({ metadata }) => metadata.name ?? '');
+
+async function publish(plural: string, labelSelector?: JsonObject): Promise<void> {
+  await eventually(
+    () =>
+      shared.post(cachedResourcePath(), {
+        apiVersion: 'cache.kcp.io/v1alpha1',
+        kind: 'CachedResource',
+        metadata: { name: plural },
+        spec: { group, version: 'v1', resource: plural, ...(labelSelector === undefined ? {} : { labelSelector }) },
+      }),
+    patient,
+  );
+  const identity = await eventually(async () => {
+    const cached = await shared.get(cachedResourcePath(plural));
+    if (field(cached, 'status', 'phase') !== 'Ready') throw new Error(JSON.stringify(cached));
+    return field(cached, 'status', 'identityHash') as string;
+  }, patient);
+  identities.set(plural, identity);
+}
+
+const virtual = (plural: string): JsonObject => ({
+  name: plural,
+  group,
+  schema: `v1.${plural}.${group}`,
+  storage: {
+    virtual: {
+      reference: { apiGroup: 'cache.kcp.io', kind: 'CachedResourceEndpointSlice', name: plural },
+      identityHash: identities.get(plural) ?? '',
+    },
+  },
+});
+
+describe('flavours of a provider', () => {
+  test('are published, with a selector as a plain map, and exported as virtual resources', async () => {
+    await publish('cpuflavors', { visibility: 'Public' });
+    await publish('images');
+    await eventually(async () => {
+      const cached = await shared.get(cachedResourcePath('cpuflavors'));
+      expect(field(cached, 'status', 'resourceCounts')).toEqual({ cache: 2, local: 2 });
+    }, patient);
+    await shared.offer({
+      apiVersion: 'apis.kcp.io/v1alpha2',
+      kind: 'APIExport',
+      metadata: { name: 'compute' },
+      spec: { resources: kinds.map(({ plural }) => virtual(plural)) },
+    });
+    await eventually(async () => {
+      const exported = await shared.get('/clusters/root:provider/apis/apis.kcp.io/v1alpha2/apiexports/compute');
+      expect(field(exported, 'status', 'conditions')).toContainEqual(
+        expect.objectContaining({ type: 'VirtualStorageValid', status: 'True' }),
+      );
+    }, patient);
+  }, 120_000);
+
+  test.each(['near', 'far'])(
+    'are read in the workspace of the consumer %s',
+    async (consumer) => {
+      const binding = await shared.bind(consumer, 'compute');
+      for (const bound of field(binding, 'status', 'boundResources') as JsonObject[])
+        expect(bound['storageVersions']).toBeUndefined();
+      await eventually(async () => {
+        expect(names(await shared.get(objects(consumer, 'cpuflavors')))).toEqual(['large', 'small']);
+      }, patient);
+      const small = await shared.get(`${objects(consumer, 'cpuflavors')}/small`);
+      expect(field(small, 'metadata', 'annotations')).toEqual({ 'kcp.io/cluster': shared.clusters.get(consumer) });
+      expect(field(small, 'spec')).toEqual({ cpus: 1 });
+      const discovery = await shared.get(`/clusters/root:${consumer}/apis/${group}/v1`);
+      expect(field(discovery, 'resources')).toContainEqual(
+        expect.objectContaining({ name: 'cpuflavors', verbs: ['get', 'list', 'watch'] }),
+      );
+      const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+      const table = await shared.requests.must({ path: objects(consumer, 'cpuflavors'), headers: { accept } });
+      expect(table.json['kind']).toBe('Table');
+      expect(table.json['rows']).toHaveLength(2);
+      const yaml = await shared.requests.must({
+        path: `${objects(consumer, 'cpuflavors')}/large`,
+        headers: { accept: 'application/yaml' },
+      });
+      expect(yaml.text).toContain('cpus: 16');
+      const page = await shared.get(`${objects(consumer, 'cpuflavors')}?limit=1`);
+      expect(names(page)).toEqual(['large']);
+      const token = encodeURIComponent(field(page, 'metadata', 'continue') as string);
+      expect(names(await shared.get(`${objects(consumer, 'cpuflavors')}?limit=1&continue=${token}`))).toEqual([
+        'small',
+      ]);
+      const selected = `${objects(consumer, 'cpuflavors')}?fieldSelector=metadata.name%3Dsmall`;
+      expect(names(await shared.get(selected))).toEqual(['small']);
+    },
+    120_000,
+  );
+
+  test('are read-only, and say where they come from', async () => {
+    const path = objects('far', 'cpuflavors');
+    const created = await shared.requests.send({ method: 'POST', path, body: flavor('own', 1) });
+    expect(created.status).toBe(405);
+    expect(created.json['message']).toBe(
+      `create is not supported on resources of kind "cpuflavors.${group}": the resource is read-only and comes from APIExport root:provider:compute`,
+    );
+    expect((await shared.requests.send({ method: 'DELETE', path: `${path}/small` })).status).toBe(405);
+  });
+
+  test('obey the roles of the consumer', async () => {
+    const path = objects('far', 'cpuflavors');
+    const admin = shared.cluster.transport('base');
+    await grantAccess(admin, 'root:far', ['user-1']);
+    admin.close();
+    await eventually(async () => {
+      const refused = await shared.requests.send({ as: 'user-1', path });
+      expect(refused.json['message']).toContain('cannot list resource "cpuflavors"');
+    }, patient);
+    const rbac = '/clusters/root:far/apis/rbac.authorization.k8s.io/v1';
+    await shared.post(`${rbac}/clusterroles`, {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: 'flavors' },
+      rules: [{ apiGroups: [group], resources: ['cpuflavors'], verbs: ['get', 'list', 'watch'] }],
+    });
+    await shared.post(`${rbac}/clusterrolebindings`, {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'flavors' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'flavors' },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'user-1' }],
+    });
+    await eventually(async () => {
+      expect(names((await shared.requests.must({ as: 'user-1', path })).json)).toEqual(['large', 'small']);
+    }, patient);
+  }, 60_000);
+
+  test('change before the eyes of a consumer who watches, and leave when the selector lets them go', async () => {
+    const watch = await shared.requests.watch(
+      `${objects('far', 'cpuflavors')}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+    );
+    const seen = (): string[] =>
+      watch.events.map((event) =>
+        `${String(event['type'])} ${(event['object'] as KubeObject).metadata.name ?? ''}`.trim(),
+      );
+    await eventually(async () => expect(seen()).toEqual(['ADDED large', 'ADDED small', 'BOOKMARK']), patient);
+    await shared.patch(`${provided('cpuflavors')}/small`, { spec: { cpus: 2 } });
+    await eventually(async () => expect(seen().slice(3)).toEqual(['MODIFIED small']), patient);
+    await shared.patch(`${provided('cpuflavors')}/large`, { metadata: { labels: { visibility: 'Private' } } });
+    await eventually(async () => expect(seen().slice(4)).toEqual(['DELETED large']), patient);
+    await shared.patch(`${provided('cpuflavors')}/large`, { metadata: { labels: { visibility: 'Public' } } });
+    await eventually(async () => expect(seen().slice(5)).toEqual(['ADDED large']), patient);
+    watch.close();
+  }, 90_000);
+});
+
+describe('images in a namespace', () => {
+  test('are there where the consumer has the namespace', async () => {
+    await eventually(
+      async () => expect(names(await shared.get(objects('far', 'images')))).toEqual(['debian']),
+      patient,
+    );
+    const watch = await shared.requests.watch(`${objects('far', 'images')}?watch=true`);
+    const seen = (): string[] =>
+      watch.events.map(
+        ({ type, object }) =>
+          `${String(type)} ${(object as KubeObject).metadata.namespace}/${(object as KubeObject).metadata.name}`,
+      );
+    await shared.post('/clusters/root:provider/api/v1/namespaces', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'extra' },
+    });
+    await shared.post(provided('images', 'extra'), image('fedora'));
+    await shared.post(provided('images', 'default'), image('ubuntu'));
+    await eventually(async () => expect(seen()).toEqual(['ADDED default/debian', 'ADDED default/ubuntu']), patient);
+    expect(names(await shared.get(objects('far', 'images')))).toEqual(['debian', 'ubuntu']);
+    expect((await shared.requests.send({ path: `${objects('far', 'images', 'extra')}/fedora` })).status).toBe(404);
+    await shared.post('/clusters/root:far/api/v1/namespaces', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'extra' },
+    });
+    await eventually(async () => expect(seen().slice(2)).toEqual(['ADDED extra/fedora']), patient);
+    expect((await shared.requests.send({ path: `${objects('far', 'images', 'extra')}/fedora` })).status).toBe(200);
+    await shared.remove('/clusters/root:far/api/v1/namespaces/extra');
+    await eventually(async () => expect(seen().slice(3)).toEqual(['DELETED extra/fedora']), patient);
+    watch.close();
+  }, 120_000);
+});
+
+describe('the provider', () => {
+  test('sees the virtual resources of its consumers, one by one and all at once', async () => {
+    const slice = '/clusters/root:provider/apis/apis.kcp.io/v1alpha1/apiexportendpointslices/compute';
+    const base = `/services/apiexport/${shared.clusters.get('provider')}/compute/clusters`;
+    await eventually(async () => expect(field(await shared.get(slice), 'status', 'endpoints')).toBeDefined(), patient);
+    const near = shared.clusters.get('near') as string;
+    const path = `${base}/${near}/apis/${group}/v1/cpuflavors`;
+    await eventually(async () => expect(names(await shared.get(path))).toEqual(['large', 'small']), patient);
+    const all = (await shared.get(`${base}/*/apis/${group}/v1/cpuflavors`)) as unknown as { items: KubeObject[] };
+    const ofNear = all.items.filter(({ metadata }) => metadata.annotations?.['kcp.io/cluster'] === near);
+    expect(ofNear.map(({ metadata }) => metadata.name)).toEqual(['large', 'small']);
+  }, 90_000);
+
+  test('cannot switch a bound resource to stored objects', async () => {
+    const path = '/clusters/root:provider/apis/apis.kcp.io/v1alpha2/apiexports/compute';
+    const resources = [
+      { name: 'cpuflavors', group, schema: `v1.cpuflavors.${group}`, storage: { crd: {} } },
+      virtual('images'),
+    ];
+    const headers = { 'content-type': 'application/merge-patch+json' };
+    const refused = await shared.requests.send({ method: 'PATCH', path, headers, body: { spec: { resources } } });
+    expect(refused.status).toBe(403);
+    expect(refused.json['message']).toContain('must not be switched from virtual to crd while the resource is bound');
+  });
+
+  test('keeps its objects when a consumer leaves, and takes back what it published', async () => {
+    await shared.remove('/clusters/root:near/apis/apis.kcp.io/v1alpha2/apibindings/compute');
+    await eventually(
+      async () => expect((await shared.requests.send({ path: objects('near', 'cpuflavors') })).status).toBe(404),
+      patient,
+    );
+    expect(names(await shared.get(provided('cpuflavors')))).toEqual(['large', 'secret', 'small']);
+    await shared.remove(cachedResourcePath('cpuflavors'));
+    await eventually(
+      async () => expect((await shared.requests.send({ path: cachedResourcePath('cpuflavors') })).status).toBe(404),
+      patient,
+    );
+    await eventually(async () => {
+      const answer = await shared.requests.send({ path: objects('far', 'cpuflavors') });
+      expect(answer.status).toBeGreaterThanOrEqual(500);
+    }, patient);
+    expect(names(await shared.get(provided('cpuflavors')))).toEqual(['large', 'secret', 'small']);
+  }, 120_000);
+});

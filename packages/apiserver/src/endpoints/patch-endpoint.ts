@@ -1,0 +1,53 @@
+import { decodeWriteOptions } from '@multiplane/apimachinery';
+import type { Negotiated } from '@multiplane/generic-server';
+import { yieldAfterBody, yieldIfSliceExceeded } from '../time-slices.ts';
+import { readApplyDocument } from '../write-path/decoding/apply-configuration.ts';
+import { applyStep, patchStep } from '../write-path/decoding/decode-steps.ts';
+import { applyPatchType, patchTypeOf, preparePatch } from '../write-path/decoding/patch-document.ts';
+import { contentTypeOf, maxBodyBytes } from '../write-path/decoding/request-body.ts';
+import { checkCreateAllowed } from './create-authorization.ts';
+import { HttpWriteRequest, type ResourceRequest, optionsObject } from './resource-request.ts';
+import { checkObjectTransform } from './response/object-response.ts';
+import { type WriteModules, respondWriteResult } from './write-endpoints.ts';
+
+/** PATCH of an object or a subresource. */
+export async function patchEndpoint(
+  modules: WriteModules,
+  request: ResourceRequest,
+  negotiated: Negotiated,
+): Promise<void> {
+  const { context, definition } = request;
+  const patchMeta = definition.origin === 'built-in' ? definition.schema.patchMeta : definition.native?.patchMeta;
+  const type = patchTypeOf(contentTypeOf(context), definition.origin, patchMeta !== undefined);
+  if (type === applyPatchType) return applyEndpoint(modules, request, negotiated);
+  const options = decodeWriteOptions(context.info.query, 'PatchOptions');
+  checkObjectTransform(definition, negotiated, context);
+  const body = await context.exchange.readBody(maxBodyBytes);
+  await yieldAfterBody(body.length);
+  context.audit?.requestPatch(body);
+  const patch = await preparePatch(type, body, options.fieldValidation, patchMeta);
+  await yieldIfSliceExceeded(body.length);
+
+  const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
+  const step = patchStep(modules.decoder, write, patch, options.fieldValidation);
+  const result = await modules.store.update(write, step, { bytes: body.length });
+  respondWriteResult(modules, request, negotiated, result);
+}
+
+/** Server-side apply to an object or a subresource. A missing object is created; a subresource of one is NotFound. */
+async function applyEndpoint(modules: WriteModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+  const { context, definition } = request;
+  const options = decodeWriteOptions(context.info.query, 'PatchOptions', true);
+  checkObjectTransform(definition, negotiated, context);
+  const document = await readApplyDocument(modules.decoder, context);
+  const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
+  const step = applyStep(modules.store.modules.fields, write, document, options);
+  const result = await modules.store.update(write, step, {
+    forceCreate: request.subresource === '',
+    authorizeCreate: () => checkCreateAllowed(modules, request),
+    setsManagedFields: true,
+    isApply: true,
+    bytes: document.bytes,
+  });
+  respondWriteResult(modules, request, negotiated, result);
+}

@@ -1,0 +1,40 @@
+import { type FieldError, type KubeObject, generateName, validateObjectMeta } from '@multiplane/apimachinery';
+import type { Strategy, StrategyContext } from '@multiplane/apis';
+import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
+import { checkKind, unsetCluster } from './object-metadata.ts';
+import type { WriteRequest } from './write-request.ts';
+
+/**
+ * Sets what the server decides about a new object, then runs the strategy's hook; in the order of `rest.BeforeCreate` of
+ * Kubernetes. In place. Returns the errors in metadata; throws for another kind.
+ */
+export function beforeCreate(
+  modules: Pick<ObjectStoreModules, 'newUid' | 'times' | 'random'>,
+  request: WriteRequest,
+  strategy: Strategy,
+  context: StrategyContext,
+  object: KubeObject,
+): FieldError[] {
+  const { definition } = request;
+  const { metadata } = object;
+  const keepsIdentity = strategy.keepsIdentity?.(object) === true;
+  if (!keepsIdentity || (metadata.uid ?? '') === '') metadata.uid = modules.newUid();
+  if (!keepsIdentity || (metadata.creationTimestamp ?? '') === '') metadata.creationTimestamp = modules.times.now();
+  if (metadata.deletionTimestamp !== undefined) delete metadata.deletionTimestamp;
+  if (metadata.deletionGracePeriodSeconds !== undefined) delete metadata.deletionGracePeriodSeconds;
+  if (definition.namespaced) metadata.namespace = request.namespace;
+  else delete metadata.namespace;
+  if ((metadata.name ?? '') === '' && (metadata.generateName ?? '') !== '') {
+    metadata.name = generateName(metadata.generateName as string, modules.random);
+  }
+  unsetCluster(metadata);
+  if (strategy.managesGeneration) metadata.generation = 1;
+
+  checkKind(definition, object);
+  strategy.prepareForCreate(context, object);
+  return validateObjectMeta(metadata, {
+    namespaced: definition.namespaced,
+    validateName: (name) => strategy.validateName(name),
+    origin: definition.origin,
+  });
+}

@@ -1,0 +1,68 @@
+import {
+  type Json,
+  type JsonObject,
+  JsonSyntaxError,
+  isJsonObject,
+  isStatusError,
+  parseApiVersion,
+  statusErrors,
+} from '@multiplane/apimachinery';
+import type { ExpectedKind } from './expected-kind.ts';
+import { UnmarshalError, jsonType } from './object-meta-decoder.ts';
+import type { RequestBody } from './request-body.ts';
+
+/*
+ * Errors of decoding a body, with the texts of Kubernetes: clients such as kubectl print and parse them.
+ */
+
+/** The number of bytes of a body that an error quotes: as text if it looks like JSON, else in hexadecimal. */
+const summaryLength = 30;
+
+/** 400 for a body that is not an object of any known kind. */
+export function unrecognized(expected: ExpectedKind, why: string, body: Buffer): Error {
+  const shown = body.toString(body[0] === 0x7b ? 'utf8' : 'hex', 0, summaryLength);
+  const summary = body.length === 0 ? '<empty>' : body.length > summaryLength ? `${shown} ...` : shown;
+  return statusErrors.badRequest(
+    `the object provided is unrecognized (must be of type ${expected.kind}): ${why} (${summary})`,
+  );
+}
+
+/** 400 for a body with a syntax error; other errors are returned unchanged. */
+export function parseFailure(error: unknown, { bytes, format }: RequestBody, expected: ExpectedKind): unknown {
+  if (isStatusError(error)) return error;
+  const what = format === 'yaml' && !(error instanceof JsonSyntaxError) ? 'yaml' : 'json';
+  return unrecognized(expected, `couldn't get version/kind; ${what} parse error: ${(error as Error).message}`, bytes);
+}
+
+/** 400 for an object whose members have the wrong JSON types; other errors are returned unchanged. */
+export function shapeFailure(error: unknown, object: JsonObject, expected: ExpectedKind): unknown {
+  if (!(error instanceof UnmarshalError)) return error;
+  return statusErrors.badRequest(`${cannotBeHandled(object, expected)}: ${error.message}`, error);
+}
+
+/** Throws 400 for a document that is neither an object nor null. */
+export function checkIsObject(value: Json, body: Buffer, expected: ExpectedKind): void {
+  if (value === null || isJsonObject(value)) return;
+  throw unrecognized(expected, notAnObject(value), body);
+}
+
+/** The reason why a value that is no object has no kind. */
+export function notAnObject(value: Json): string {
+  return `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`;
+}
+
+/** `ConfigMap in version "v1" cannot be handled as a ConfigMap`. */
+export function cannotBeHandled(object: JsonObject, expected: ExpectedKind): string {
+  const kind = typeof object['kind'] === 'string' && object['kind'] !== '' ? object['kind'] : expected.kind;
+  const version =
+    (typeof object['apiVersion'] === 'string' ? parseApiVersion(object['apiVersion'])?.version : undefined) ??
+    expected.version;
+  return `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}`;
+}
+
+/** The reason in the message of a schema error, without the prefix {@link cannotBeHandled}, which the caller adds itself. */
+export function reasonOf(message: string): string {
+  const head = ' cannot be handled as a ';
+  const at = message.indexOf(head);
+  return at < 0 ? message : message.slice(message.indexOf(': ', at) + 2);
+}

@@ -1,0 +1,15 @@
+import type { CompiledSchema } from '@multiplane/schema';
+
+/** The kind that a body must have: that of a resource, or a subresource's own (`Scale`). */
+export interface ExpectedKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly origin: 'built-in' | 'custom';
+  readonly schema: Pick<CompiledSchema, 'decodeTyped' | 'decodeIncrementally' | 'prune' | 'applyDefaults'>;
+}
+
+/** The Go package of a group's internal types, which appears in messages of Kubernetes: `core`, `rbac`, `apiextensions`. */
+export function internalPackage(group: string): string {
+  return group === '' ? 'core' : (group.split('.')[0] as string);
+}

@@ -1,0 +1,76 @@
+import { type DeepReadonly, type JsonObject, type KubeObject, apiVersionOf, asJson } from '@multiplane/apimachinery';
+import { inTimeSlices } from '../../time-slices.ts';
+import type { BodyDecoder } from './body-decoder.ts';
+import type { ExpectedKind } from './expected-kind.ts';
+import { UnmarshalError } from './object-meta-decoder.ts';
+import { type PreparedPatch, resultObject } from './patch-document.ts';
+import { shapeIncrementally } from './shape-document.ts';
+import { type FieldValidation, strictErrors } from './strict-decoding.ts';
+
+/** What a patch must result in. */
+export interface PatchTarget {
+  readonly decoder: Pick<BodyDecoder, 'checkPatchedKind'>;
+  readonly expected: ExpectedKind;
+  readonly validation: FieldValidation;
+  /** Receives the errors of strict decoding for `Warn`. */
+  readonly warnings: { warn(text: string): void };
+}
+
+/**
+ * Applies a patch to the current object and decodes the result; large patches and objects (`bytes`) in time slices. Throws
+ * 422 for a result that does not match its kind.
+ */
+export function applyPatch(
+  target: PatchTarget,
+  patch: PreparedPatch,
+  current: DeepReadonly<KubeObject>,
+  bytes: number,
+): KubeObject | Promise<KubeObject> {
+  return inTimeSlices(applyIncrementally(target, patch, current), bytes);
+}
+
+function* applyIncrementally(
+  { decoder, expected, validation, warnings }: PatchTarget,
+  patch: PreparedPatch,
+  current: DeepReadonly<KubeObject>,
+): Generator<void, KubeObject> {
+  const result = yield* patch.apply(asJson(current as KubeObject));
+  const document = resultObject(patch, result);
+  if (patch.keepsKind !== true) {
+    const mismatch = decoder.checkPatchedKind(document, expected);
+    if (mismatch !== undefined) throw patch.resultError(result, mismatch);
+    if (expected.origin === 'built-in') dropFieldsWithoutVersion(document, warnings, validation);
+  }
+  let unknown: readonly string[];
+  try {
+    yield;
+    unknown = yield* shapeIncrementally(document, expected);
+  } catch (error) {
+    if (!(error instanceof UnmarshalError)) throw error;
+    throw patch.resultError(result, error.message);
+  }
+  if (validation !== 'Ignore' && patch.strictErrors.length + unknown.length > 0) {
+    const errors = [...patch.strictErrors, ...strictErrors([], unknown, undefined)];
+    if (validation === 'Strict') throw patch.resultError(result, `strict decoding error: ${errors.join(', ')}`);
+    for (const text of errors) warnings.warn(text);
+  }
+  if (patch.keepsKind === true) Object.assign(document, { apiVersion: apiVersionOf(expected), kind: expected.kind });
+  return document as unknown as KubeObject;
+}
+
+/**
+ * After a patch that removes `apiVersion`, the typed decoder of Kubernetes knows no field of the object: all of them are
+ * reported as unknown and dropped, `metadata` included.
+ */
+function dropFieldsWithoutVersion(
+  document: JsonObject,
+  warnings: PatchTarget['warnings'],
+  validation: FieldValidation,
+): void {
+  if (typeof document['apiVersion'] === 'string' && document['apiVersion'] !== '') return;
+  for (const key of Object.keys(document)) {
+    if (key === 'kind' || key === 'apiVersion') continue;
+    if (validation !== 'Ignore') warnings.warn(`unknown field ${JSON.stringify(key)}`);
+    delete document[key];
+  }
+}

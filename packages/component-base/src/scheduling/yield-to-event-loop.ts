@@ -1,0 +1,21 @@
+import { EventLoopScheduler } from './event-loop-scheduler.ts';
+import { TimeSlicedQueue } from './time-sliced-queue.ts';
+import type { TimeSlices } from './time-slices.ts';
+
+const modules = { now: () => performance.now(), schedule: setImmediate };
+
+/** The scheduler of this thread's event loop, shared by all queues of normal priority. */
+export const eventLoopScheduler = new EventLoopScheduler(modules);
+const queue = new TimeSlicedQueue(eventLoopScheduler);
+
+/**
+ * For background work that no request waits for. Its slices are short and do not count against those of normal priority:
+ * other work loses at most 2 ms per iteration, and an idle event loop runs one slice after the other.
+ */
+export const lowPriorityQueue = new TimeSlicedQueue(new EventLoopScheduler(modules, { sliceMs: 2 }));
+
+/** Yields at normal priority: resolves in an iteration of the event loop that has time left. */
+export const yieldToEventLoop = (): Promise<void> => queue.yield();
+
+/** Time slices of normal priority, for a long computation that starts now. */
+export const timeSlices = (): TimeSlices => queue.timeSlices();

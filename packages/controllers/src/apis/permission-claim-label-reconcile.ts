@@ -1,0 +1,172 @@
+import {
+  deepEqual,
+  isConditionTrue,
+  type DeepReadonly,
+  type JsonObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
+import {
+  apiBindings,
+  claimKey,
+  claimLabelPrefix,
+  isReleased,
+  type APIBinding,
+  type ExportLabelValues,
+  type KcpCondition,
+  type ScopedPermissionClaim,
+} from '@multiplane/apis';
+import type { Lister } from '@multiplane/client';
+import type { ControllerModules } from '../runtime/controller.ts';
+import { setKcpCondition } from '../runtime/kcp-conditions.ts';
+import { referenceOf } from '../runtime/object-key.ts';
+import { updateStatus } from '../runtime/object-writes.ts';
+import { claimsCondition } from './permission-claim-conditions.ts';
+import { maxErrors, type ObjectLabeler } from './permission-claim-labeler.ts';
+
+type Claim = DeepReadonly<ScopedPermissionClaim>;
+/** By {@link claimKey}. */
+type Claims = ReadonlyMap<string, Claim>;
+
+interface PermissionClaimReconcilerModules extends ControllerModules {
+  readonly labeler: ObjectLabeler;
+  readonly exportLabels: ExportLabelValues;
+  /** Has the objects of a claim checked once more after a moment. */
+  readonly recheck: (cluster: LogicalClusterName, claim: Claim) => void;
+}
+
+/** Labels the objects of the changed claims of one binding, then writes the status. */
+export class PermissionClaimReconciler {
+  readonly #modules: PermissionClaimReconcilerModules;
+  readonly #bindings: Lister<APIBinding>;
+
+  constructor(modules: PermissionClaimReconcilerModules) {
+    this.#modules = modules;
+    this.#bindings = modules.informers.informer<APIBinding>(apiBindings);
+  }
+
+  async reconcile(key: string): Promise<number | void> {
+    const { labeler, exportLabels, recheck } = this.#modules;
+    const reference = referenceOf(key);
+    const { cluster } = reference;
+    const binding = this.#bindings.get(reference);
+    // Before the export is found its claims are not known.
+    if (binding?.status?.apiExportClusterName === undefined) return;
+    if (lacksExportLabel(binding, exportLabels)) {
+      const { written, errors } = await labeler.label(cluster, apiBindings);
+      if (errors[0] !== undefined) throw new Error(errors[0]);
+      // The event of the write requeues the binding.
+      if (written > 0) return;
+    }
+    const accepted = isReleased(binding) ? new Map<string, Claim>() : acceptedClaims(binding);
+    const exported = new Set((binding.status.exportPermissionClaims ?? []).map(claimKey));
+    const expected: Claims = new Map(Array.from(accepted).filter(([claim]) => exported.has(claim)));
+    const applied = appliedClaims(binding);
+    const failed = new Set<string>();
+    const failures: string[] = [];
+    for (const claim of changedClaims(expected, applied)) {
+      const { isIncomplete, errors } = await labeler.label(cluster, {
+        group: claim.group ?? '',
+        resource: claim.resource,
+      });
+      if (isIncomplete) return 0;
+      recheck(cluster, claim);
+      if (errors.length > 0) failed.add(claimKey(claim));
+      failures.push(...errors);
+    }
+    await this.#writeStatus(binding, cluster, { accepted, expected, applied, failed, failures });
+    if (failures[0] !== undefined) throw new Error(failures[0]);
+  }
+
+  async #writeStatus(
+    binding: DeepReadonly<APIBinding>,
+    cluster: LogicalClusterName,
+    {
+      accepted,
+      expected,
+      applied,
+      failed,
+      failures,
+    }: {
+      readonly accepted: Claims;
+      readonly expected: Claims;
+      readonly applied: Claims;
+      /** Keys of the claims whose objects could not all be labeled. */
+      readonly failed: ReadonlySet<string>;
+      readonly failures: readonly string[];
+    },
+  ): Promise<void> {
+    const { client, clock } = this.#modules;
+    const { appliedPermissionClaims: _, ...current } = binding.status ?? {};
+    const now = new Date(clock.now());
+    let conditions = setKcpCondition(
+      current.conditions,
+      claimsCondition({ accepted: [...accepted.values()], exported: current.exportPermissionClaims ?? [] }),
+      now,
+    );
+    conditions = setKcpCondition(conditions, appliedCondition(failures), now);
+    // A claim whose labels could not all be removed stays applied, so that the next pass retries it.
+    const kept = Array.from(applied).filter(([key]) => failed.has(key) && !expected.has(key));
+    const claims = [...Array.from(expected).filter(([key]) => !failed.has(key)), ...kept].toSorted(byKey);
+    await updateStatus(client, apiBindings, cluster, binding, {
+      ...current,
+      ...(claims.length === 0 ? {} : { appliedPermissionClaims: claims.map(([, claim]) => claim) }),
+      conditions,
+    } as unknown as JsonObject);
+  }
+}
+
+export const acceptedClaims = ({ spec }: DeepReadonly<APIBinding>): Claims =>
+  new Map(
+    (spec?.permissionClaims ?? [])
+      .filter(({ state }) => state === 'Accepted')
+      .map(({ state: _state, ...claim }) => [claimKey(claim), withDefaults(claim)]),
+  );
+
+export const appliedClaims = ({ status }: DeepReadonly<APIBinding>): Claims =>
+  new Map((status?.appliedPermissionClaims ?? []).map((claim) => [claimKey(claim), withDefaults(claim)]));
+
+/** Whether a binding has no claims on either side, none applied, and conditions that say so. */
+export const hasNoClaims = ({ spec, status }: DeepReadonly<APIBinding>): boolean =>
+  status?.apiExportClusterName !== undefined &&
+  (spec?.permissionClaims ?? []).length + (status.exportPermissionClaims ?? []).length === 0 &&
+  (status.appliedPermissionClaims ?? []).length === 0 &&
+  isConditionTrue(status.conditions, 'PermissionClaimsValid') &&
+  isConditionTrue(status.conditions, 'PermissionClaimsApplied');
+
+/** Whether a binding has no label of its export, by which the APIExport virtual workspace shows it to the provider. */
+export function lacksExportLabel(
+  { metadata, spec, status }: DeepReadonly<APIBinding>,
+  exportLabels: ExportLabelValues,
+): boolean {
+  const value = exportLabels.of(status?.apiExportClusterName ?? '', spec?.reference?.export?.name ?? '');
+  return metadata.labels?.[`${claimLabelPrefix}${value}`] === undefined;
+}
+
+/** Claims that were added, changed or removed, sorted by key. */
+function changedClaims(expected: Claims, applied: Claims): Claim[] {
+  const added = Array.from(expected).filter(([key, claim]) => !isSame(applied.get(key), claim));
+  const removed = Array.from(applied).filter(([key]) => !expected.has(key));
+  return [...added, ...removed].toSorted(byKey).map(([, claim]) => claim);
+}
+
+const byKey = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1);
+const isSame = (a: Claim | undefined, b: Claim): boolean => a !== undefined && deepEqual(a, b);
+
+/** With the defaults of a stored claim. */
+const withDefaults = (claim: Claim): Claim => ({
+  ...claim,
+  group: claim.group ?? '',
+  identityHash: claim.identityHash ?? '',
+});
+
+function appliedCondition(failures: readonly string[]): KcpCondition {
+  const shown = [...new Set(failures)].slice(0, maxErrors);
+  if (shown.length === 0) return { type: 'PermissionClaimsApplied', status: 'True' };
+  return {
+    type: 'PermissionClaimsApplied',
+    status: 'False',
+    severity: 'Error',
+    reason: 'InternalError',
+    message: `Permission claims have not been fully applied: ${shown.length === 1 ? (shown[0] as string) : `[${shown.join(', ')}]`}`,
+  };
+}

@@ -1,0 +1,58 @@
+import { mkdir } from 'node:fs/promises';
+import {
+  CertificateWatcher,
+  HealthChecks,
+  MetricsRegistry,
+  systemClock,
+  type Clock,
+  type Logger,
+} from '@multiplane/component-base';
+import { RequestMetrics } from '@multiplane/generic-server';
+import type { Storage } from '@multiplane/storage';
+import type { ShardOptions } from '../options.ts';
+import { prepareServingFiles, type ServingFiles } from '../serving-files.ts';
+import { openStorageBackend } from '../storage-backend.ts';
+
+/** What all later wiring stages use: storage, certificates, clock, logger, health checks and metrics. */
+export interface Infrastructure {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Aborts when the shard is to stop. */
+  readonly signal: AbortSignal;
+  readonly certificates: CertificateWatcher;
+  readonly files: ServingFiles;
+  /** The CA bundle that clients verify the shard with (PEM). */
+  readonly rootCa: () => string;
+  readonly storage: Storage;
+  readonly health: HealthChecks;
+  readonly registry: MetricsRegistry;
+  readonly metrics: RequestMetrics;
+}
+
+/** Creates the root directory, reads or creates keys and certificates, and opens the storage backend. */
+export async function openInfrastructure(
+  options: ShardOptions,
+  modules: { readonly logger: Logger; readonly signal: AbortSignal },
+): Promise<Infrastructure> {
+  const { logger, signal } = modules;
+  const clock = systemClock;
+  await mkdir(options.rootDirectory, { recursive: true, mode: 0o700 });
+  const certificates = new CertificateWatcher({}, { clock, logger });
+  const [files, storage] = await Promise.all([
+    prepareServingFiles(options, { watcher: certificates }),
+    openStorageBackend(options, { certificates, logger }),
+  ]);
+  const registry = new MetricsRegistry();
+  return {
+    clock,
+    logger,
+    signal,
+    certificates,
+    files,
+    rootCa: () => files.rootCa.current,
+    storage,
+    health: new HealthChecks(),
+    registry,
+    metrics: new RequestMetrics(registry),
+  };
+}

@@ -1,0 +1,88 @@
+import type { Runnable } from '@multiplane/component-base';
+import {
+  type AuditModules,
+  ConnectionTable,
+  defaultConnectionLimits,
+  Draining,
+  StartupGate,
+} from '@multiplane/generic-server';
+import { HomeWorkspaces } from '../home-workspaces.ts';
+import { InactiveClusters } from '../inactive-clusters.ts';
+import { mountIdentity } from '../mounts/mount-identity.ts';
+import { MountProxy } from '../mounts/mount-proxy.ts';
+import type { ShardOptions } from '../options.ts';
+import { rootShardName } from '../sharding-options.ts';
+import { servicesIdentity } from '../services/services-identity.ts';
+import type { ShardUrls } from '../sharding/shard-urls.ts';
+import { endpointSliceFinder } from '../virtual-resources/endpoint-slice-finder.ts';
+import { VirtualResourceProxy } from '../virtual-resources/virtual-resource-proxy.ts';
+import type { AccessControl } from './access-control.ts';
+import { shardAudit } from './audit.ts';
+import type { Infrastructure } from './infrastructure.ts';
+import type { ReadPath } from './read-path.ts';
+import { requestChain, type RequestChains, type RequestFilters } from './request-chain.ts';
+import type { WritePath } from './write-path.ts';
+
+export interface RequestPath extends RequestFilters {
+  readonly audit: (AuditModules & { readonly runnable: Runnable }) | undefined;
+  readonly chains: RequestChains;
+  readonly virtualResources: VirtualResourceProxy;
+}
+
+interface Modules extends Infrastructure, ReadPath, AccessControl, WritePath {
+  /** Version of this program. */
+  readonly version: string;
+  readonly urls: () => ShardUrls;
+}
+
+/** The handler chain of the shard, and the filters with state of their own. */
+export function requestPath(options: ShardOptions, modules: Modules): RequestPath {
+  const { clusters, informers, clock, logger, urls } = modules;
+  const draining = new Draining();
+  const filters = {
+    connections: new ConnectionTable(defaultConnectionLimits),
+    draining,
+    starting: new StartupGate(),
+    audit: shardAudit(options, { clusters, clock, logger, writeOut: (text) => void process.stdout.write(text) }),
+    inactive: new InactiveClusters({ clusters, informers, draining }),
+    mounts: mountProxy(options, modules),
+    home: homeWorkspaces(options, modules),
+  };
+  const virtualResources = virtualResourceProxy(options, modules);
+  const externalUrl = (): string => urls().externalURL;
+  const chains = requestChain(options, { ...modules, ...filters, virtualResources, externalUrl });
+  return { ...filters, virtualResources, chains };
+}
+
+function virtualResourceProxy(options: ShardOptions, modules: Modules): VirtualResourceProxy {
+  const { globalInformers, resolver, client, urls } = modules;
+  return new VirtualResourceProxy(
+    { virtualWorkspaceUrl: () => urls().virtualWorkspaceURL },
+    {
+      globalInformers,
+      resolver,
+      findEndpointSlice: endpointSliceFinder({ resolver, client }),
+      ...(options.runVirtualWorkspaces ? {} : { identity: servicesIdentity(options, modules) }),
+    },
+  );
+}
+
+function mountProxy(options: ShardOptions, modules: Modules): MountProxy | undefined {
+  if (!options.features.enabled('WorkspaceMounts')) return undefined;
+  const { urls } = modules;
+  return new MountProxy(
+    {
+      ownOrigins: () => [urls().baseURL, urls().externalURL].map((url) => new URL(url).origin),
+      forwardsIdentity: options.mountProxyClientCertFile !== undefined,
+    },
+    { identity: mountIdentity(options, modules) },
+  );
+}
+
+function homeWorkspaces(options: ShardOptions, modules: Modules): HomeWorkspaces | undefined {
+  if (!options.enableHomeWorkspaces || options.shardName !== rootShardName) return undefined;
+  return new HomeWorkspaces(
+    { shardName: options.shardName },
+    { ...modules, authorizer: modules.authorization.requests },
+  );
+}

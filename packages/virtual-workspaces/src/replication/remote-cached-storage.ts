@@ -1,0 +1,191 @@
+import {
+  apiVersionOf,
+  isJsonObject,
+  isStatusError,
+  shardNameAnnotation,
+  clusterAnnotation,
+  type GroupVersionResource,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
+import { encodeForStorage } from '@multiplane/apiserver';
+import {
+  statusErrorOfResponse,
+  LineSplitter,
+  parseWatchEvent,
+  type RestTransport,
+  type WatchEvent,
+} from '@multiplane/client';
+import {
+  cacheKey,
+  CompactedError,
+  StorageUnavailableError,
+  type ListResult,
+  type StorageEvent,
+  type StoredValue,
+  type StreamingListStorage,
+  type WatchBatch,
+  type WatchOptions,
+} from '@multiplane/storage';
+
+export interface RemoteCachedStorageOptions {
+  readonly resource: GroupVersionResource;
+  readonly identity: string;
+  /** Objects per page of the initial list. */
+  readonly pageSize?: number | undefined;
+}
+
+const maxFrameBytes = 16 * 1024 * 1024;
+const watchSeconds = 300;
+
+/**
+ * The objects of one CachedResource identity as a store to read, over LIST and WATCH of a cache server: what a watch cache
+ * in this process follows. Revisions are those of the cache server, so every replica of this process answers with the same
+ * ones. It never asks whether it is current: replication is asynchronous anyway, and while the cache server is away the
+ * last state is served.
+ */
+export class RemoteCachedStorage implements StreamingListStorage {
+  readonly #options: RemoteCachedStorageOptions;
+  readonly #transport: RestTransport;
+  #revision: number | undefined;
+
+  constructor(options: RemoteCachedStorageOptions, modules: { readonly transport: RestTransport }) {
+    this.#options = options;
+    this.#transport = modules.transport;
+  }
+
+  /** See LocalRevisionStorage; undefined before the first list. */
+  get localRevision(): number | undefined {
+    return this.#revision;
+  }
+
+  currentRevision(): Promise<number> {
+    return Promise.resolve(this.#revision ?? 0);
+  }
+
+  async *streamList(_prefix: string, signal: AbortSignal): AsyncGenerator<WatchBatch> {
+    const events: StorageEvent[] = [];
+    let token = '';
+    let revision = 0;
+    do {
+      const query = new URLSearchParams({ limit: String(this.#options.pageSize ?? 500) });
+      if (token !== '') query.set('continue', token);
+      const page = await this.#request(() => this.#transport.json({ method: 'GET', path: this.#path(query), signal }));
+      const { items, metadata } = isJsonObject(page) ? page : {};
+      if (!Array.isArray(items) || !isJsonObject(metadata)) throw new StorageUnavailableError('not a list');
+      for (const item of items as unknown as KubeObject[]) events.push(this.#put(item, true));
+      token = typeof metadata['continue'] === 'string' ? metadata['continue'] : '';
+      revision = Number(metadata['resourceVersion']);
+    } while (token !== '');
+    if (!Number.isSafeInteger(revision)) throw new StorageUnavailableError('a list without a resourceVersion');
+    this.#revision = revision;
+    yield { events, revision };
+  }
+
+  async *watch(_prefix: string, { after, signal }: WatchOptions): AsyncGenerator<WatchBatch> {
+    let revision = after;
+    while (!signal.aborted) {
+      for await (const event of this.#stream(revision, signal)) {
+        const at = Number(event.resourceVersion);
+        if (!Number.isSafeInteger(at)) throw new StorageUnavailableError('an event without a resourceVersion');
+        if (at > revision) revision = at;
+        this.#revision = revision;
+        yield { events: event.type === 'BOOKMARK' ? [] : [this.#eventOf(event)], revision };
+      }
+    }
+  }
+
+  async *#stream(after: number, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+    const query = new URLSearchParams({
+      watch: 'true',
+      allowWatchBookmarks: 'true',
+      resourceVersion: String(after),
+      timeoutSeconds: String(Math.round(watchSeconds * (1 + Math.random()))),
+    });
+    const response = await this.#request(() =>
+      this.#transport.open({ method: 'GET', path: this.#path(query), signal, longRunning: true }),
+    );
+    try {
+      if (response.statusCode !== 200) {
+        response.resume();
+        throw statusErrorOfResponse(response.statusCode ?? 0, '');
+      }
+      const lines = new LineSplitter({ maxBytes: maxFrameBytes });
+      for await (const chunk of response as AsyncIterable<Buffer>)
+        for (const line of lines.push(chunk)) yield parseWatchEvent(line);
+    } catch (error) {
+      throw storageErrorOf(error, after);
+    } finally {
+      response.destroy();
+    }
+  }
+
+  #eventOf({ type, object, resourceVersion }: WatchEvent): StorageEvent {
+    if (type !== 'DELETED') return this.#put(object, type === 'ADDED');
+    return {
+      type: 'delete',
+      key: this.#key(object),
+      value: undefined,
+      revision: Number(resourceVersion),
+      created: false,
+    };
+  }
+
+  #put(object: KubeObject, created: boolean): StorageEvent {
+    const { resourceVersion, ...metadata } = object.metadata;
+    const value = encodeForStorage({ ...object, metadata });
+    return { type: 'put', key: this.#key(object), value, revision: Number(resourceVersion), created };
+  }
+
+  #key({ metadata }: KubeObject): string {
+    const { resource, identity } = this.#options;
+    const { annotations = {}, namespace = '', name = '' } = metadata;
+    const shard = annotations[shardNameAnnotation] ?? '';
+    const cluster = (annotations[clusterAnnotation] ?? '') as LogicalClusterName;
+    return cacheKey({ ...resource, identity }, { shard, cluster, namespace, name });
+  }
+
+  #path(query: URLSearchParams): string {
+    const { resource, identity } = this.#options;
+    const api = resource.group === '' ? 'api' : 'apis';
+    const base = `/services/cache/shards/*/clusters/*/${api}/${apiVersionOf(resource)}`;
+    return `${base}/${resource.resource}:${identity}?${query.toString()}`;
+  }
+
+  async #request<T>(make: () => Promise<T>): Promise<T> {
+    try {
+      return await make();
+    } catch (error) {
+      throw storageErrorOf(error, this.#revision ?? 0);
+    }
+  }
+
+  // Nothing but reading is asked of it.
+  get(): Promise<StoredValue | undefined> {
+    return Promise.reject(readOnly());
+  }
+  list(): Promise<ListResult> {
+    return Promise.reject(readOnly());
+  }
+  create(): Promise<number> {
+    return Promise.reject(readOnly());
+  }
+  update(): Promise<number> {
+    return Promise.reject(readOnly());
+  }
+  delete(): Promise<number> {
+    return Promise.reject(readOnly());
+  }
+  compact(): Promise<void> {
+    return Promise.reject(readOnly());
+  }
+  async check(): Promise<void> {}
+  async close(): Promise<void> {}
+}
+
+const readOnly = (): Error => new TypeError('cached objects are only read here');
+
+function storageErrorOf(error: unknown, revision: number): Error {
+  if (isStatusError(error) && error.code === 410) return new CompactedError(revision, revision + 1);
+  return new StorageUnavailableError('the cache server cannot be read', error);
+}
