@@ -7,6 +7,7 @@ import { mastersGroup, type JsonObject, type KubeObject, type UserInfo } from '@
 import { parseOptions, silentLogger, type LogFields, type Logger } from '@multiplane/component-base';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
 import { type BaseExchange, ConnectionTable, defaultHttpServerOptions, HttpServer } from '@multiplane/generic-server';
+import { eventually } from '@multiplane/testing';
 import type { BufferedRequest } from '@multiplane/virtual-framework';
 import type { HostResponse, VirtualWorkspaceHost } from './virtual-workspace-host.ts';
 import { completeVirtualWorkspacesOptions, virtualWorkspacesOptionTable } from '../src/options.ts';
@@ -17,7 +18,7 @@ import type { FakeShard, OpenStream } from './fake-shard.ts';
  * Lists and watches of informers: across all shards in the cache, of this shard's bindings, of one logical cluster's.
  */
 const informerPath =
-  /^(?:\/services\/cache\/shards\/\*)?\/clusters\/([^/]+)\/apis\/[^/]+\/[^/]+\/(apiexports|apiresourceschemas|apibindings|workspacetypes)$/;
+  /^(?:\/services\/cache\/shards\/\*)?\/clusters\/([^/]+)\/apis\/[^/]+\/[^/]+\/(apiexports|apiresourceschemas|apibindings|workspacetypes|cachedresources|cachedresourceendpointslices)$/;
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 /**
@@ -193,8 +194,13 @@ export class StandaloneServer implements VirtualWorkspaceHost {
     this.#running = runVirtualWorkspaces(options, { logger, signal: this.#abort.signal, version: 'test' });
     this.#running.catch((error: unknown) => listening.reject(error));
     this.#port = await listening.promise;
-    // Each request is a round trip, so the loop needs no delay.
-    for (;;) if ((await this.send('/readyz')).status === 200) return;
+    await eventually(
+      async () => {
+        const { status, text } = await this.send('/readyz?verbose');
+        if (status !== 200) throw new Error(text);
+      },
+      { timeout: 15_000 },
+    );
   }
 
   /** The shard: certificate check, cache and token reviews; other requests go to the fake shard. */
