@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect as connectHttp2, type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2';
-import { request as httpsRequest, type RequestOptions } from 'node:https';
+import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
+import type { RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { parseOptions, silentLogger, type Certificate, type LogFields, type Logger } from '@multiplane/component-base';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
+import { type Answer, sendHttp2Request, sendRequest, writeAndReadAll } from '@multiplane/testing/serving';
 import { completeFrontProxyOptions, frontProxyOptionTable } from '../src/options.ts';
 import { runFrontProxy } from '../src/server.ts';
 import { FakeShard, type Echo } from './fake-shard.ts';
@@ -17,13 +18,6 @@ export const patient: readonly string[] = [
   '--upstream-silence-timeout=20s',
   '--upstream-probe-timeout=20s',
 ];
-
-/** A response. */
-export interface Answer {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Buffer;
-}
 
 /**
  * FOR TESTS: a front-proxy between clients and two fake shards. `root` and `team1` (`root:org:team`) are on shard `root`,
@@ -116,21 +110,7 @@ export class ProxyFixture {
 
   /** One request over a connection of its own. */
   ask(path: string, options: RequestOptions = {}, body?: Buffer | string): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      const request = httpsRequest(
-        { host: '127.0.0.1', port: this.port, path, ca: this.ca, agent: false, ...options },
-        (response) => {
-          const chunks: Buffer[] = [];
-          response.on('data', (chunk: Buffer) => chunks.push(chunk));
-          response.on('end', () =>
-            resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }),
-          );
-          response.on('error', reject);
-        },
-      );
-      request.on('error', reject);
-      request.end(body);
-    });
+    return sendRequest(path, { port: this.port, ca: this.ca, ...options }, body);
   }
 
   session(identity: { cert?: string; key?: string } = {}): ClientHttp2Session {
@@ -141,18 +121,7 @@ export class ProxyFixture {
   }
 
   ask2(session: ClientHttp2Session, headers: Record<string, string | string[]>, body?: Buffer): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      const stream = session.request(headers, { endStream: body === undefined });
-      let answer: IncomingHttpHeaders = {};
-      const chunks: Buffer[] = [];
-      stream.on('response', (given) => (answer = given));
-      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-      stream.on('close', () =>
-        resolve({ status: Number(answer[':status']), headers: answer, body: Buffer.concat(chunks) }),
-      );
-      stream.on('error', reject);
-      if (body !== undefined) stream.end(body);
-    });
+    return sendHttp2Request(session, headers, body);
   }
 
   /** A TLS connection. */
@@ -167,12 +136,7 @@ export class ProxyFixture {
 
   /** Writes text and returns everything that the server sends until it closes the connection. */
   async raw(text: string, identity: { cert?: string; key?: string } = {}): Promise<string> {
-    const socket = await this.socket(identity);
-    let received = '';
-    socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
-    socket.write(text);
-    await once(socket, 'close');
-    return received;
+    return writeAndReadAll(await this.socket(identity), text);
   }
 
   #putObjects(): void {

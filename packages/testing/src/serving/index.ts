@@ -1,4 +1,5 @@
 /** TEST ONLY: HTTPS listeners with certificates of their own, clients of both protocols, a webhook server, an OpenID Connect issuer. */
 export { OidcIssuer } from './oidc-issuer.ts';
-export { echo, TlsFixture, type Answer } from './tls-fixture.ts';
+export { sendHttp2Request, sendRequest, writeAndReadAll, type Answer } from './https-requests.ts';
+export { echo, TlsFixture } from './tls-fixture.ts';
 export { WebhookServer, type ReceivedCall } from './webhook-server.ts';

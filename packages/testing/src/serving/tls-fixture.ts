@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { connect as connectHttp2, type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2';
-import { request as httpsRequest, type RequestOptions } from 'node:https';
+import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
+import type { RequestOptions } from 'node:https';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import type { Certificate } from '@multiplane/component-base';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
@@ -13,13 +13,7 @@ import {
   type HttpServerModules,
   type HttpServerOptions,
 } from '@multiplane/generic-server';
-
-/** A response. */
-export interface Answer {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Buffer;
-}
+import { type Answer, sendHttp2Request, sendRequest, writeAndReadAll } from './https-requests.ts';
 
 /** A handler that responds with the protocol, method, URL and body of the request. */
 export async function echo(exchange: BaseExchange): Promise<void> {
@@ -102,21 +96,7 @@ export class TlsFixture {
 
   /** One request on a new connection. */
   ask1(server: HttpServer, path: string, options: RequestOptions = {}, body?: Buffer | string): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      const request = httpsRequest(
-        { host: '127.0.0.1', port: server.port, path, ca: this.ca, agent: false, ...options },
-        (response) => {
-          const chunks: Buffer[] = [];
-          response.on('data', (chunk: Buffer) => chunks.push(chunk));
-          response.on('end', () =>
-            resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }),
-          );
-          response.on('error', reject);
-        },
-      );
-      request.on('error', reject);
-      request.end(body);
-    });
+    return sendRequest(path, { port: server.port, ca: this.ca, ...options }, body);
   }
 
   session2(server: HttpServer, identity?: Certificate): ClientHttp2Session {
@@ -130,18 +110,7 @@ export class TlsFixture {
   }
 
   ask2(session: ClientHttp2Session, headers: Record<string, string | string[]>, body?: Buffer): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      const stream = session.request(headers, { endStream: body === undefined });
-      let answer: IncomingHttpHeaders = {};
-      const chunks: Buffer[] = [];
-      stream.on('response', (given) => (answer = given));
-      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-      stream.on('close', () =>
-        resolve({ status: Number(answer[':status']), headers: answer, body: Buffer.concat(chunks) }),
-      );
-      stream.on('error', reject);
-      if (body !== undefined) stream.end(body);
-    });
+    return sendHttp2Request(session, headers, body);
   }
 
   async socket(server: HttpServer, protocol = 'http/1.1'): Promise<TLSSocket> {
@@ -156,11 +125,6 @@ export class TlsFixture {
 
   /** Writes text and returns everything that the server sends until it closes the connection. */
   async raw(server: HttpServer, text: string): Promise<string> {
-    const socket = await this.socket(server);
-    let received = '';
-    socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
-    socket.write(text);
-    await once(socket, 'close');
-    return received;
+    return writeAndReadAll(await this.socket(server), text);
   }
 }
