@@ -1,7 +1,13 @@
 import type { UserInfo } from '@multiplane/apimachinery';
 import type { InformerFactory, InformerSource, ObjectClient } from '@multiplane/client';
 import type { Clock, HealthChecks, Logger, MetricsRegistry, Runnable } from '@multiplane/component-base';
-import type { AuditModules, BaseExchange, Exchange, RequestAuthenticator } from '@multiplane/generic-server';
+import type {
+  AuditModules,
+  Authorizer,
+  BaseExchange,
+  Exchange,
+  RequestAuthenticator,
+} from '@multiplane/generic-server';
 import type { Storage, WatchCache } from '@multiplane/storage';
 import type { ResourceResolver } from './registry/definitions/resource-resolver.ts';
 
@@ -19,6 +25,11 @@ export interface EmbeddingHost {
   readonly metrics: MetricsRegistry;
   /** The shard's own, so that both accept the same users. */
   readonly authenticator: RequestAuthenticator;
+  /**
+   * Decides about logical clusters of this shard, by name, as a SubjectAccessReview in them does, without the cost of a
+   * request.
+   */
+  readonly reviewAuthorizer: Authorizer;
   /** Audits requests that do not run through the shard's own handler chain. */
   readonly audit?: AuditModules | undefined;
   readonly resolver: ResourceResolver;

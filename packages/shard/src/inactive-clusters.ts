@@ -42,12 +42,15 @@ export class InactiveClusters {
     });
   }
 
+  isInactive(cluster: LogicalClusterName): boolean {
+    const object = this.#clusters.object(cluster);
+    return object !== undefined && isMarkedInactive(object);
+  }
+
   readonly filter: Filter = (next) => (context) => {
     const { info } = context;
     const { cluster } = info;
-    if (cluster === undefined || cluster === '*' || isExempt(info)) return next(context);
-    const object = this.#clusters.object(cluster);
-    if (object === undefined || !isMarkedInactive(object)) return next(context);
+    if (cluster === undefined || cluster === '*' || isExempt(info) || !this.isInactive(cluster)) return next(context);
     const about = { group: logicalClusters.group, resource: logicalClusters.resource };
     writeStatusError(context, statusErrors.forbidden(about, cluster, 'logical cluster is marked inactive'));
     return Promise.resolve();

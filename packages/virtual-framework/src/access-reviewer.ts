@@ -1,4 +1,10 @@
-import { isStatusError, mastersGroup, type JsonObject, type UserInfo } from '@multiplane/apimachinery';
+import {
+  isStatusError,
+  mastersGroup,
+  type JsonObject,
+  type LogicalClusterName,
+  type UserInfo,
+} from '@multiplane/apimachinery';
 import type { Clock } from '@multiplane/component-base';
 import type { AuthorizationAttributes, AuthorizationResult, Authorizer, Exchange } from '@multiplane/generic-server';
 import type { LRUCache } from 'lru-cache';
@@ -26,6 +32,16 @@ export type ReviewedAttributes = Pick<
 /** The non-resource attributes of a SubjectAccessReview. */
 export type ReviewedPath = Pick<AuthorizationAttributes, 'verb' | 'path'>;
 
+export interface AccessReviewerModules {
+  readonly connection: ShardConnection;
+  readonly clock: Clock;
+  /**
+   * Decides in this process as a SubjectAccessReview does, about logical clusters by name; absent: all reviews are sent
+   * over the connection.
+   */
+  readonly authorizer?: Authorizer | undefined;
+}
+
 const maxCachedDecisions = 4_096;
 const deepHeader = 'x-kcp-internal-deep-subjectaccessreview';
 
@@ -37,14 +53,13 @@ const deepHeader = 'x-kcp-internal-deep-subjectaccessreview';
 export class AccessReviewer {
   readonly #options: AccessReviewerOptions;
   readonly #connection: ShardConnection;
+  readonly #authorizer: Authorizer | undefined;
   readonly #cache: LRUCache<string, AuthorizationResult>;
 
-  constructor(
-    options: AccessReviewerOptions,
-    modules: { readonly connection: ShardConnection; readonly clock: Clock },
-  ) {
+  constructor(options: AccessReviewerOptions, modules: AccessReviewerModules) {
     this.#options = options;
     this.#connection = modules.connection;
+    this.#authorizer = modules.authorizer;
     this.#cache = ttlCache(maxCachedDecisions, modules.clock);
   }
 
@@ -56,6 +71,9 @@ export class AccessReviewer {
     attributes: ReviewedAttributes | ReviewedPath,
   ): Promise<AuthorizationResult> {
     if (user.groups.includes(mastersGroup)) return { decision: 'allow', reason: '' };
+    // A path is left to the shard's request routing, which resolves it.
+    if (this.#authorizer !== undefined && !cluster.includes(':'))
+      return this.#authorizer.authorize(this.#attributes(user, cluster as LogicalClusterName, attributes));
     const spec = specOf(user, attributes);
     const key = JSON.stringify([cluster, spec]);
     const cached = this.#cache.get(key);
@@ -74,6 +92,20 @@ export class AccessReviewer {
           ? { decision: 'noOpinion', reason: '' }
           : this.review(parent, user, cluster, attributes),
     };
+  }
+
+  #attributes(
+    user: UserInfo,
+    cluster: LogicalClusterName,
+    attributes: ReviewedAttributes | ReviewedPath,
+  ): AuthorizationAttributes {
+    if ('path' in attributes) {
+      const { verb, path } = attributes;
+      return { user, cluster, isResourceRequest: false, ...noResource, verb, path };
+    }
+    // As in a shard: a review of reviews is never deep.
+    const deep = this.#options.deep === true && attributes.group !== 'authorization.k8s.io';
+    return { user, cluster, isResourceRequest: true, path: '', deep, ...resourceAttributesOf(attributes) };
   }
 
   async #sendReview(parent: Exchange, cluster: string, spec: JsonObject): Promise<AuthorizationResult> {
@@ -118,7 +150,10 @@ function specOf(user: UserInfo, attributes: ReviewedAttributes | ReviewedPath): 
   };
 }
 
-function resourceAttributesOf(attributes: ReviewedAttributes): JsonObject {
+const noResource = { group: '', version: '', resource: '', subresource: '', namespace: '', name: '' };
+
+/** Callers pass attributes of requests, which have further members. */
+function resourceAttributesOf(attributes: ReviewedAttributes): ReviewedAttributes & JsonObject {
   const { verb, group, version, resource, subresource, namespace, name } = attributes;
   return { verb, group, version, resource, subresource, namespace, name };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { JsonObject, KubeObject, UserInfo } from '@multiplane/apimachinery';
+import type { AuthorizationAttributes, Authorizer } from '@multiplane/generic-server';
 import { AccessReviewer } from './access-reviewer.ts';
 import type { ShardConnection } from './shard-connection.ts';
 import { TestExchange } from '../test/test-exchange.ts';
@@ -94,6 +95,48 @@ describe('AccessReviewer', () => {
     const root = { ...ann, groups: ['system:masters'] };
     expect((await reviewer.review(parent, root, 'root', asked)).decision).toBe('allow');
     expect(urls).toEqual([]);
+  });
+});
+
+describe('AccessReviewer in the process of the shard', () => {
+  test('asks its authorizer about logical clusters by name, and sends reviews for paths', async () => {
+    const clock = new FakeClock();
+    const { urls, connection } = shardRespondingWith(() => ({ status: 201, body: { status: { allowed: true } } }));
+    const seen: AuthorizationAttributes[] = [];
+    const authorizer: Authorizer = {
+      authorize: async (attributes) => {
+        seen.push(attributes);
+        return { decision: attributes.cluster === '1a2b' ? 'allow' : 'noOpinion', reason: 'rule' };
+      },
+    };
+    const options = { allowedTtl: 0, deniedTtl: 0, deep: true };
+    const reviewer = new AccessReviewer(options, { connection, clock, authorizer });
+    expect(await reviewer.review(parent, ann, '1a2b', asked)).toEqual({ decision: 'allow', reason: 'rule' });
+    expect((await reviewer.review(parent, ann, 'other', { verb: 'get', path: '/metrics' })).decision).toBe('noOpinion');
+    expect(urls).toEqual([]);
+    expect(seen).toMatchObject([
+      { user: ann, cluster: '1a2b', isResourceRequest: true, deep: true, ...asked },
+      { user: ann, cluster: 'other', isResourceRequest: false, verb: 'get', path: '/metrics' },
+    ]);
+    expect((await reviewer.review(parent, ann, 'root:org', asked)).decision).toBe('allow');
+    expect(urls).toEqual(['/clusters/root:org/apis/authorization.k8s.io/v1/subjectaccessreviews']);
+  });
+
+  test('a review of reviews is not deep', async () => {
+    const deep: unknown[] = [];
+    const authorizer: Authorizer = {
+      authorize: async (attributes) => {
+        deep.push(attributes.deep);
+        return { decision: 'allow', reason: '' };
+      },
+    };
+    const { connection } = shardRespondingWith(() => ({ status: 500, body: {} }));
+    const reviewer = new AccessReviewer(
+      { allowedTtl: 0, deniedTtl: 0, deep: true },
+      { connection, clock: new FakeClock(), authorizer },
+    );
+    await reviewer.review(parent, ann, '1a2b', { ...asked, group: 'authorization.k8s.io' });
+    expect(deep).toEqual([false]);
   });
 });
 

@@ -59,11 +59,14 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
     const reviewer =
       allShards === undefined
         ? // Reviews in process are cheap, so they are not cached and revocations apply immediately.
-          new AccessReviewer({ allowedTtl: 0, deniedTtl: 0 }, { connection, clock })
+          new AccessReviewer({ allowedTtl: 0, deniedTtl: 0 }, { connection, clock, authorizer: host.reviewAuthorizer })
         : new AccessReviewer(reviewTtls, { connection: allShards.connection, clock });
     // Prefixed users have no identity of their own, and this shard knows the RBAC objects of all exports, so it can
     // decide.
-    const deepReviewer = new AccessReviewer({ allowedTtl: 0, deniedTtl: 0, deep: true }, { connection, clock });
+    const deepReviewer = new AccessReviewer(
+      { allowedTtl: 0, deniedTtl: 0, deep: true },
+      { connection, clock, authorizer: host.reviewAuthorizer },
+    );
     const types = host.globalInformers.informer<WorkspaceType>(workspaceTypes);
     // The shard records metrics of forwarded requests, so these stay private.
     const registry = new MetricsRegistry();

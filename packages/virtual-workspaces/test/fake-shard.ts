@@ -129,6 +129,17 @@ export class FakeShard {
         clock: systemClock,
         logger,
       },
+      reviewAuthorizer: {
+        authorize: async ({ user, cluster = '', deep = false, isResourceRequest, path, verb, ...attributes }) => {
+          const { group, version, resource, subresource, namespace, name } = attributes;
+          const asked = isResourceRequest
+            ? { resourceAttributes: { verb, group, version, resource, subresource, namespace, name } }
+            : { nonResourceAttributes: { verb, path } };
+          const { name: userName, uid, groups } = user;
+          const allowed = this.allows({ user: userName, uid, groups: [...groups], ...asked }, cluster, deep);
+          return { decision: allowed ? 'allow' : 'noOpinion', reason: allowed ? 'yes' : 'no' };
+        },
+      } satisfies EmbeddingHost['reviewAuthorizer'],
       dispatch: (exchange: Exchange, user: UserInfo, url: string) => this.dispatch(exchange, user, url),
     } as unknown as EmbeddingHost;
   }

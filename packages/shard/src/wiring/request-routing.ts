@@ -1,6 +1,6 @@
 import type { EmbeddingHost, EmbedServer } from '@multiplane/apiserver';
 import type { Runnable } from '@multiplane/component-base';
-import type { BaseExchange } from '@multiplane/generic-server';
+import type { Authorizer, BaseExchange } from '@multiplane/generic-server';
 import { EmbeddedServers, RequestDispatcher } from '../embedded-servers.ts';
 import type { ShardOptions } from '../options.ts';
 import { servicesIdentity } from '../services/services-identity.ts';
@@ -73,7 +73,20 @@ function embeddingHost(options: ShardOptions, modules: Modules): EmbeddingHost {
     globalInformers,
     cachedObjects: () => modules.replication.cachedObjects,
     client,
+    reviewAuthorizer: reviewAuthorizer(modules),
     audit,
     dispatch: (exchange, user, url) => dispatcher.dispatch(exchange, user, url),
+  };
+}
+
+/** Like the handler chain, which refuses every request to a logical cluster that is marked inactive, reviews included. */
+function reviewAuthorizer({ authorization, inactive }: Modules): Authorizer {
+  return {
+    authorize: async (attributes) => {
+      const { cluster } = attributes;
+      if (cluster !== undefined && cluster !== '*' && inactive.isInactive(cluster))
+        return { decision: 'noOpinion', reason: 'access denied' };
+      return authorization.reviews.authorize(attributes);
+    },
   };
 }

@@ -15,15 +15,21 @@ export function exportKeyOf(key: string): ExportKey {
 }
 
 /**
- * Finds the APIBinding to an export. `status.apiExportClusterName` decides; until it is set, a `spec.reference` that
+ * The export that a binding refers to. `status.apiExportClusterName` decides; until it is set, a `spec.reference` that
  * names the logical cluster as its path counts.
  */
+export function exportKeyOfBinding({ spec, status }: DeepReadonly<APIBinding>): ExportKey | undefined {
+  const { path = '', name } = spec?.reference?.export ?? {};
+  if (name === undefined) return undefined;
+  const found = status?.apiExportClusterName ?? '';
+  return { cluster: found === '' ? path : found, name };
+}
+
+/** Finds the APIBinding to an export. */
 export function bindingTo(bindings: BindingList, { cluster, name }: ExportKey): DeepReadonly<APIBinding> | undefined {
-  return bindings.find(({ spec, status }) => {
-    const reference = spec?.reference?.export;
-    if (reference?.name !== name) return false;
-    const found = status?.apiExportClusterName ?? '';
-    return found === '' ? reference.path === cluster : found === cluster;
+  return bindings.find((binding) => {
+    const key = exportKeyOfBinding(binding);
+    return key?.name === name && key.cluster === cluster;
   });
 }
 

@@ -1,9 +1,9 @@
-import { compareBytewise, type DeepReadonly, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
-import type { APIBinding } from '@multiplane/apis';
+import type { LogicalClusterName } from '@multiplane/apimachinery';
 import type { Informer } from '@multiplane/client';
 import { bindingTo, type ExportKey } from '../apiexport/export-bindings.ts';
 import type { ConsumerBindings } from '../consumer-bindings.ts';
 import type { ConsumerChange, Consumers } from './consumers.ts';
+import type { ExportConsumers } from './export-consumers.ts';
 
 export interface BoundConsumersOptions {
   readonly exportKey: ExportKey;
@@ -11,6 +11,7 @@ export interface BoundConsumersOptions {
 
 export interface BoundConsumersModules {
   readonly bindings: ConsumerBindings;
+  readonly exportConsumers: ExportConsumers;
   /** Namespaces of this shard; absent for cluster-scoped resources. */
   readonly namespaces?: Informer | undefined;
 }
@@ -26,12 +27,7 @@ export class BoundConsumers implements Consumers {
   }
 
   list(): readonly LogicalClusterName[] {
-    const consumers = new Set<LogicalClusterName>();
-    for (const binding of this.#modules.bindings.informer.list()) {
-      const cluster = clusterOf(binding);
-      if (this.#isOf(binding)) consumers.add(cluster);
-    }
-    return [...consumers].sort(compareBytewise);
+    return this.#modules.exportConsumers.list(this.#options.exportKey);
   }
 
   hasNamespace(consumer: LogicalClusterName, namespace: string): boolean {
@@ -47,30 +43,19 @@ export class BoundConsumers implements Consumers {
   }
 
   subscribe(listener: (change: ConsumerChange) => void): () => void {
-    const { bindings, namespaces } = this.#modules;
+    const { bindings, exportConsumers, namespaces } = this.#modules;
+    const { exportKey } = this.#options;
     // What becomes known before belongs to the initial state.
     let areNamespacesKnown = false;
     void this.synced.then(
       () => (areNamespacesKnown = true),
       () => undefined,
     );
-    const ofBinding = (consumer: LogicalClusterName, isPresent: boolean): void =>
-      listener({ consumer, namespace: '', isPresent });
     const ends = [
-      bindings.informer.addHandlers({
-        added: (binding, { cluster }, isInInitialList) => {
-          if (!isInInitialList && this.#isOf(binding)) ofBinding(cluster, true);
-        },
-        updated: (binding, old, { cluster }) => {
-          if (this.#isOf(binding) !== this.#isOf(old)) ofBinding(cluster, this.#isOf(binding));
-        },
-        deleted: (old, { cluster }) => {
-          if (this.#isOf(old)) ofBinding(cluster, false);
-        },
-      }),
+      exportConsumers.follow(exportKey, (consumer, isPresent) => listener({ consumer, namespace: '', isPresent })),
     ];
     const ofNamespace = (consumer: LogicalClusterName, namespace: string, isPresent: boolean): void => {
-      if (areNamespacesKnown && bindingTo(bindings.cached(consumer), this.#options.exportKey) !== undefined)
+      if (areNamespacesKnown && bindingTo(bindings.cached(consumer), exportKey) !== undefined)
         listener({ consumer, namespace, isPresent });
     };
     if (namespaces !== undefined)
@@ -86,11 +71,4 @@ export class BoundConsumers implements Consumers {
       for (const end of ends) end();
     };
   }
-
-  #isOf(binding: DeepReadonly<APIBinding>): boolean {
-    return binding.status?.phase === 'Bound' && bindingTo([binding], this.#options.exportKey) !== undefined;
-  }
 }
-
-const clusterOf = ({ metadata }: DeepReadonly<KubeObject>): LogicalClusterName =>
-  (metadata.annotations?.['kcp.io/cluster'] ?? '') as LogicalClusterName;

@@ -26,6 +26,7 @@ import { BoundConsumers } from './bound-consumers.ts';
 import type { OpenedSource, OpenSource } from './cached-sources.ts';
 import { ConsumerCache } from './consumer-cache.ts';
 import { ConsumerObjects } from './consumer-entry.ts';
+import { ExportConsumers } from './export-consumers.ts';
 import { consumerPrefix, replicatedDefinitions, replicatedResources } from './replicated-resource.ts';
 
 export interface ReplicationApiSetsOptions {
@@ -103,12 +104,14 @@ export class ReplicationApiSets {
   readonly #kept = new Map<string, Kept>();
   readonly #decoded = new ConsumerObjects({ maxBytes: decodedBytes });
   readonly #hub: WatchHub;
+  readonly #exportConsumers: ExportConsumers;
 
   constructor(options: ReplicationApiSetsOptions, modules: ReplicationApiSetsModules) {
     this.#options = options;
     this.#modules = modules;
     this.#resources = new PathAndNameIndex({ informer: modules.cachedResources });
     this.#hub = new WatchHub({}, { clock: modules.clock });
+    this.#exportConsumers = new ExportConsumers({ informer: modules.bindings.informer });
     const check = (): void => this.#checkKept();
     for (const informer of [modules.slices, modules.exports, modules.schemas, modules.cachedResources] as Informer[])
       informer.addHandlers({
@@ -175,7 +178,7 @@ export class ReplicationApiSets {
     const exportKey = { cluster: key.cluster, name: exported.metadata.name ?? '' };
     const consumers = new BoundConsumers(
       { exportKey },
-      { bindings, ...(namespaced ? { namespaces: namespaces() } : {}) },
+      { bindings, exportConsumers: this.#exportConsumers, ...(namespaced ? { namespaces: namespaces() } : {}) },
     );
     const sourcePrefix = `${cacheResourcePrefix({ ...resource, identity }, shard)}${cluster}/`;
     const cache = new ConsumerCache({ sourcePrefix, prefix, namespaced }, { source: source.cache, consumers, clock });
