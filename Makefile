@@ -1,9 +1,9 @@
 # Every target is one script in hack/; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help build up down test verify bench clean
+.PHONY: help build up down test verify bench conformance clean
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 build: ## Install what is missing and compile everything
 	@hack/build
@@ -22,6 +22,9 @@ verify: ## Check format, lint, package arrows and types
 
 bench: ## Measure, and print ratios against a baseline of the same run (5 minutes; everything: hack/bench/run all)
 	@hack/bench/run
+
+conformance: ## Play generated scenarios here and on a reference server (ARGS; ARGS=--help)
+	@hack/conformance/run $(ARGS)
 
 clean: ## Remove everything built or installed (not .multiplane/)
 	@rm -rf node_modules packages/*/node_modules e2e/node_modules hack/bench/node_modules packages/*/dist .cache

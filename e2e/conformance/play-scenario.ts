@@ -1,34 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { computed } from './computations.ts';
-import { at, drop, type Value } from './json-pointer.ts';
-import { Normaliser } from './normaliser.ts';
-import type { Scenario, Step, Until } from './scenario.ts';
-import { parse, type Answer, type OpenWatch, type ScenarioTransport } from './transport.ts';
-
-const comparedHeaders = [
-  'content-type',
-  'warning',
-  'allow',
-  'retry-after',
-  'location',
-  'cache-control',
-  'vary',
-  'x-content-type-options',
-];
-const pollMs = 30;
-const longestWaitForDifferentMs = 8000;
-
-interface PlayOptions {
-  /** Limit of one "until" in seconds. */
-  readonly timeoutSeconds: number;
-  /** Makes names of this run differ from those of others. */
-  readonly run: string;
-  /** Parts of every answer that may differ. */
-  readonly ignore?: readonly string[];
-  /** Steps that are answered otherwise here: what they wait for may never come, so they do not wait long. */
-  readonly different?: ReadonlySet<number> | undefined;
-}
+import { drop, type Value } from './json-pointer.ts';
+import { observeScenario, type Observation, type ObserveOptions } from './observe-scenario.ts';
+import type { Expectation, Scenario } from './scenario.ts';
+import { sortedManagers } from './sorted-managers.ts';
+import type { ScenarioTransport } from './transport.ts';
 
 /** A step whose answer is not the recorded one. */
 export interface Problem {
@@ -39,157 +14,31 @@ export interface Problem {
 /** Plays one scenario; returns every step whose answer differs from the recorded one. */
 export async function playScenario(
   scenario: Scenario,
-  options: PlayOptions,
+  options: ObserveOptions,
   transport: ScenarioTransport,
 ): Promise<Problem[]> {
-  const variables: Record<string, Value> = { run: options.run };
-  const normaliser = new Normaliser({
-    run: options.run,
-    host: transport.host,
-    numberRevisions: scenario.revisions === true,
-    kcp: scenario.kcp === true,
-    variables,
-  });
-  const watches = new Map<string, OpenWatch>();
   const problems: Problem[] = [];
-  try {
-    for (const [index, recorded] of scenario.steps.entries()) {
-      const raw = ignoring(recorded, options.ignore);
-      const step = filled(raw, variables);
-      if (step.watch !== undefined) {
-        watches.set(step.watch, await transport.watch(step));
-      } else if (step.pause !== undefined) {
-        // The recording needs this much time to pass on a server, for example for a timeout of the server's own.
-        await delay(step.pause);
-      } else if (step.compute !== undefined) {
-        for (const [name, what] of Object.entries(step.compute)) variables[name] = computed(what);
-      } else {
-        const seen =
-          step.collect === undefined
-            ? await answered(step, options.different?.has(index) === true, options, transport, normaliser, variables)
-            : await collected(step, options, watches.get(step.collect) as OpenWatch, normaliser);
-        const difference = compare(step, raw, seen);
-        if (difference !== undefined)
-          problems.push({
-            step: index,
-            text: `${step.method ?? (step.collect === undefined ? 'GET' : 'collect')} ${step.path ?? step.collect}: ${difference}`,
-          });
-      }
-    }
-  } finally {
-    for (const watch of watches.values()) watch.close();
+  for (const observation of await observeScenario(scenario, options, transport)) {
+    const { step, request } = observation;
+    const difference = compare(observation, scenario.steps[step]?.expect ?? {});
+    if (difference !== undefined)
+      problems.push({
+        step,
+        text: `${request.method ?? (request.collect === undefined ? 'GET' : 'collect')} ${request.path ?? request.collect}: ${difference}`,
+      });
   }
   return problems;
 }
 
-const ignoring = (step: Step, ignore: readonly string[] | undefined): Step =>
-  ignore === undefined ? step : { ...step, ignore: [...(step.ignore ?? []), ...ignore] };
-
-interface Seen {
-  status: number;
-  headers?: Record<string, string>;
-  body?: Value;
-  events?: Value[];
-}
-
-async function answered(
-  step: Step,
-  isDifferent: boolean,
-  options: PlayOptions,
-  transport: ScenarioTransport,
-  normaliser: Normaliser,
-  variables: Record<string, Value>,
-): Promise<Seen> {
-  const answer = await untilHolds(step, isDifferent, options, transport);
-  const document = step.raw === true ? undefined : parse(answer.text);
-  for (const [name, pointer] of Object.entries(step.capture ?? {})) variables[name] = at(document, pointer);
-  const headers: Record<string, string> = {};
-  for (const name of comparedHeaders)
-    if (answer.headers[name] !== undefined) headers[name] = normaliser.text(String(answer.headers[name]), step);
-  return {
-    status: answer.status,
-    headers,
-    body: document === undefined ? normaliser.text(answer.text, step) : chosen(normaliser.value(document, step), step),
-  };
-}
-
-async function untilHolds(
-  step: Step,
-  isDifferent: boolean,
-  options: PlayOptions,
-  transport: ScenarioTransport,
-): Promise<Answer> {
-  const longest = (step.until?.within ?? options.timeoutSeconds) * 1000;
-  const deadline = Date.now() + (isDifferent ? Math.min(longest, longestWaitForDifferentMs) : longest);
-  for (;;) {
-    try {
-      const answer = await transport.send(step);
-      if (step.until === undefined || holds(step.until, answer) || Date.now() > deadline) return answer;
-    } catch (error) {
-      // A server may cut connections while it changes what is waited for.
-      if (step.until === undefined || Date.now() > deadline) throw error;
-    }
-    await delay(pollMs);
-  }
-}
-
-function holds(until: Until, answer: Answer): boolean {
-  return (
-    (until.status === undefined || answer.status === until.status) &&
-    (until.pointer === undefined || isDeepStrictEqual(at(parse(answer.text), until.pointer), until.equals)) &&
-    [until.contains ?? []].flat().every((text) => answer.text.includes(text)) &&
-    (until.warning === undefined || String(answer.headers['warning']).includes(until.warning)) &&
-    (until.absent === undefined || !answer.text.includes(until.absent))
-  );
-}
-
-async function collected(step: Step, options: PlayOptions, watch: OpenWatch, normaliser: Normaliser): Promise<Seen> {
-  const deadline = Date.now() + options.timeoutSeconds * 1000;
-  const wanted = (): Record<string, Value>[] => watch.events.filter((event) => event['type'] !== step.without);
-  const complete = (): boolean =>
-    watch.ended ||
-    (step.untilType === undefined
-      ? wanted().length >= (step.count ?? 1)
-      : watch.events.some((event) => event['type'] === step.untilType));
-  while (!complete() && Date.now() < deadline) await delay(pollMs);
-  if (step.keep !== true) watch.close();
-  const events = wanted().map((event) => drop(normaliser.value(event, step), []));
-  watch.events.length = 0;
-  return { status: watch.status, events: drop(events, step.ignore) };
-}
-
-function compare(step: Step, raw: Step, seen: Seen): string | undefined {
-  const expected = plain(raw.expect ?? {}) as Record<string, Value>;
+function compare({ request, seen }: Observation, expect: Expectation): string | undefined {
+  const expected = plain(expect) as Record<string, Value>;
   for (const part of ['body', 'events'])
-    if (expected[part] !== undefined && step.only === undefined) drop(expected[part], step.ignore);
+    if (expected[part] !== undefined && request.only === undefined) drop(expected[part], request.ignore);
   // What was dropped from a list left a hole, which is null in JSON.
   const want = plain(expected) as Record<string, Value>;
   const got = plain(seen) as Record<string, Value>;
   if (want['headers'] === undefined) delete got['headers'];
   return firstDifference(sortedManagers(want), sortedManagers(got), '');
-}
-
-/** What of a body is compared. */
-function chosen(document: Value, step: Step): Value {
-  if (step.only !== undefined) return Object.fromEntries(step.only.map((pointer) => [pointer, at(document, pointer)]));
-  drop(document, step.ignore);
-  for (const pointer of step.unordered ?? []) {
-    const list = at(document, pointer);
-    if (Array.isArray(list)) list.sort((a: Value, b: Value) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
-  }
-  return document;
-}
-
-/** A server sorts managers by time too, so their order varies from run to run. */
-function sortedManagers<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) {
-    for (const [key, inner] of Object.entries(value)) {
-      if (key === 'managedFields' && Array.isArray(inner))
-        inner.sort((a: Value, b: Value) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
-      else sortedManagers(inner as Value);
-    }
-  }
-  return value;
 }
 
 function firstDifference(want: Value, got: Value, path: string): string | undefined {
@@ -208,24 +57,6 @@ function firstDifference(want: Value, got: Value, path: string): string | undefi
     }
   }
   return `${path === '' ? '/' : path}: want ${JSON.stringify(want)?.slice(0, 600)}, got ${JSON.stringify(got)?.slice(0, 600)}`;
-}
-
-/** Variables filled in; what is compared keeps `{{run}}`, as the normaliser writes it. */
-function filled({ expect: _expect, ...raw }: Step, variables: Record<string, Value>): Step {
-  const { only, ignore, unordered, ...request } = raw;
-  const compared = {
-    ...(only === undefined ? {} : { only }),
-    ...(ignore === undefined ? {} : { ignore }),
-    ...(unordered === undefined ? {} : { unordered }),
-  };
-  return { ...fill(request, variables), ...fill(compared, { ...variables, run: '{{run}}' }) };
-}
-
-function fill<T>(value: T, variables: Record<string, Value>): T {
-  const text = JSON.stringify(value).replace(/\{\{(\w+)\}\}/g, (all, name: string) =>
-    Object.hasOwn(variables, name) ? JSON.stringify(String(variables[name])).slice(1, -1) : all,
-  );
-  return JSON.parse(text) as T;
 }
 
 const plain = (value: unknown): Value => JSON.parse(JSON.stringify(value)) as Value;

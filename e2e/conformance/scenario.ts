@@ -11,7 +11,7 @@ export interface Scenario {
   readonly steps: readonly Step[];
 }
 
-/** A request with its expected answer, a watch, or a computation; see `play-scenario.ts` for what each part does. */
+/** A request with its expected answer, a watch, or a computation; see `observe-scenario.ts` for what each part does. */
 export interface Step {
   readonly as?: string;
   readonly method?: string;
@@ -29,6 +29,8 @@ export interface Step {
   readonly untilType?: string;
   readonly without?: string;
   readonly keep?: boolean;
+  /** Ends a collection when no event has arrived for so many milliseconds. */
+  readonly quiet?: number;
   readonly pause?: number;
   /** No request: sets variables to `<function>:<text>`. */
   readonly compute?: Readonly<Record<string, string>>;
@@ -40,6 +42,8 @@ export interface Step {
   readonly mask?: readonly string[];
   readonly managedFields?: boolean;
   readonly raw?: boolean;
+  /** An answer that is no JSON is YAML. */
+  readonly yaml?: boolean;
   readonly expect?: Expectation;
 }
 

@@ -1,0 +1,53 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
+import { testTokens } from '../harness/local-cluster.ts';
+import { createWorkspace, grantAccess } from '../harness/workspaces.ts';
+import { playScenario } from './play-scenario.ts';
+import { runName } from './run-name.ts';
+import type { Scenario } from './scenario.ts';
+import { ScenarioTransport } from './transport.ts';
+
+/** Files of hack/conformance: one topic each, one scenario a line, with the answers of a kube-apiserver of 1.36. */
+const folder = join(import.meta.dirname, 'recorded');
+const topics = existsSync(folder) ? readdirSync(folder).sort() : [];
+const scenarios = topics.flatMap((file) =>
+  readFileSync(join(folder, file), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Scenario),
+);
+
+let cluster: ControlPlane;
+let transport: ScenarioTransport;
+
+beforeAll(async () => {
+  cluster = await startControlPlane();
+  const admin = cluster.transport('shard-base');
+  const workspace = await createWorkspace(admin, 'root', 'recorded');
+  await grantAccess(admin, workspace, ['user-1', 'user-2', 'user-3', 'system:anonymous']);
+  admin.close();
+  transport = new ScenarioTransport({
+    server: cluster.url,
+    prefix: `/clusters/${workspace}`,
+    tokens: { ...testTokens, admin: testTokens.masters },
+    ca: cluster.ca,
+  });
+}, 180_000);
+
+afterAll(async () => {
+  transport?.close();
+  await cluster?.[Symbol.asyncDispose]();
+});
+
+describe('a workspace answers generated requests as a kube-apiserver of 1.36 does', () => {
+  test.concurrent.each(scenarios)(
+    '$name',
+    async (scenario) => {
+      const problems = await playScenario(scenario, { timeoutSeconds: 20, run: runName(scenario.name) }, transport);
+      expect(problems).toEqual([]);
+    },
+    180_000,
+  );
+});

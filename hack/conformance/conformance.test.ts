@@ -1,0 +1,106 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Scenario } from '../../e2e/conformance/scenario.ts';
+import { DeliberateDifferences } from './deliberate-differences.ts';
+import { classOf } from './difference-class.ts';
+import { differencesOf } from './differences.ts';
+import { jsonText, numberText } from './odd-values.ts';
+import { Random } from './random.ts';
+import { Recording } from './record.ts';
+import { shrink } from './shrink.ts';
+import { scenarioOf } from './topic.ts';
+import { topics } from './topics/all.ts';
+
+const generated = (topic: (typeof topics)[number], name: string): Scenario => scenarioOf(topic, name, new Random(name));
+
+describe('generators', () => {
+  test.each(topics)('$name repeats a scenario from its name, and makes another from another', (topic) => {
+    const names = Array.from({ length: 30 }, (_, index) => `${topic.name}/1/${index}`);
+    const texts = names.map((name) => JSON.stringify(generated(topic, name).steps));
+    expect(names.map((name) => JSON.stringify(generated(topic, name).steps))).toEqual(texts);
+    expect(new Set(texts).size).toBeGreaterThan(25);
+  });
+
+  test('numbers beyond those of JavaScript keep their digits', () => {
+    expect(jsonText({ a: [numberText('9223372036854775808'), 'text'] })).toBe('{"a":[9223372036854775808,"text"]}');
+  });
+
+  test('a scenario ends with reading what it wrote', () => {
+    const [writes] = topics;
+    const { steps } = scenarioOf(
+      {
+        ...writes,
+        name: 'x',
+        steps: () => [{ method: 'PUT', path: '/api/v1/namespaces/n/configmaps/a/status?dryRun=All' }],
+      },
+      'x',
+      new Random('x'),
+    );
+    expect(steps[1]).toEqual({ path: '/api/v1/namespaces/n/configmaps/a' });
+  });
+});
+
+describe('comparison', () => {
+  test('names every place that differs, and ignores the order of managers', () => {
+    const left = { status: 200, body: { a: 1, b: [1, { c: 2 }], managedFields: [{ manager: 'x' }, { manager: 'y' }] } };
+    const right = { status: 409, body: { a: 1, b: [1, {}], managedFields: [{ manager: 'y' }, { manager: 'x' }] } };
+    expect(differencesOf(left, right)).toEqual([
+      { at: '/status', reference: 200, subject: 409 },
+      { at: '/body/b/1/c', reference: 2, subject: undefined },
+    ]);
+  });
+
+  test('differences of one kind are one class', () => {
+    const difference = (name: string) =>
+      classOf({
+        step: 0,
+        request: { path: `/api/v1/namespaces/t-{{run}}/configmaps/${name}` },
+        statuses: [404, 404],
+        differences: [{ at: '/body/message', reference: `"${name}" not found`, subject: `no "${name}"` }],
+      });
+    expect(difference('a').replace('/a |', '/b |')).toBe(difference('b'));
+  });
+
+  test('only what an entry describes completely is excused', () => {
+    const list = new DeliberateDifferences(
+      '```yaml differences\n- request: ^GET /version\n  at: ^/body/message$\n  subject: ^mine$\n  reason: own words\n```\n',
+    );
+    const difference = { at: '/body/message', reference: 'theirs', subject: 'mine' };
+    expect(list.has({ path: '/version' }, difference)).toBe(true);
+    expect(list.has({ path: '/api' }, difference)).toBe(false);
+    expect(list.has({ path: '/version' }, { ...difference, subject: 'other' })).toBe(false);
+  });
+
+  test('the list in docs/compatibility.md can be read, and an entry without a reason cannot', () => {
+    expect(() => new DeliberateDifferences()).not.toThrow();
+    expect(() => new DeliberateDifferences('```yaml differences\n- at: x\n```\n')).toThrow('needs a reason');
+  });
+});
+
+describe('shrinking', () => {
+  test('finds the step and the member that a difference needs', async () => {
+    const steps = Array.from({ length: 9 }, (_, index) => ({
+      path: `/${index}`,
+      body: { needed: index === 6, other: { deep: 1 } },
+    }));
+    const small = await shrink(
+      { name: 'x', topic: 'x', steps },
+      async ({ steps }) => steps.some(({ body }) => (body as { needed?: boolean } | undefined)?.needed === true),
+      200,
+    );
+    expect(small.steps).toEqual([{ path: '/6', body: { needed: true } }]);
+  });
+
+  test('keeps to its budget', async () => {
+    let plays = 0;
+    const steps = Array.from({ length: 40 }, (_, index) => ({ path: `/${index}` }));
+    await shrink({ name: 'x', topic: 'x', steps }, async () => ++plays < 0, 10);
+    expect(plays).toBe(10);
+  });
+});
+
+test('a recording keeps only scenarios that show a new answer', () => {
+  const recording = new Recording(10);
+  const scenario = { name: 'x', topic: 'x', steps: [{ path: '/api/v1/namespaces' }] };
+  const answer = (status: number) => [{ step: 0, request: { path: '/api/v1/namespaces' }, seen: { status, body: {} } }];
+  expect([200, 200, 404].map((status) => recording.add(scenario, answer(status)))).toEqual([true, false, true]);
+});

@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseYaml } from '../../packages/apimachinery/src/yaml/yaml-codec.ts';
+import type { Step } from '../../e2e/conformance/scenario.ts';
+import type { Difference } from './differences.ts';
+
+const document = join(import.meta.dirname, '..', '..', 'docs', 'compatibility.md');
+
+/** An entry of the list in docs/compatibility.md; every pattern that it has must match, and `reason` says why it is right. */
+interface Entry {
+  readonly request?: RegExp;
+  readonly at?: RegExp;
+  readonly reference?: RegExp;
+  readonly subject?: RegExp;
+}
+
+const patterns = ['request', 'at', 'reference', 'subject'] as const;
+
+/** The differences that are deliberate: the fenced block `yaml differences` of docs/compatibility.md. */
+export class DeliberateDifferences {
+  readonly #entries: readonly Entry[];
+  constructor(text = readFileSync(document, 'utf8')) {
+    const block = /^```yaml differences\n([\s\S]*?)^```/m.exec(text)?.[1];
+    if (block === undefined) throw new Error('docs/compatibility.md has no block ```yaml differences');
+    this.#entries = ((parseYaml(block) ?? []) as Record<string, string>[]).map(entryOf);
+  }
+
+  has(request: Step, difference: Difference): boolean {
+    const line = `${request.method ?? 'GET'} ${request.path}`;
+    return this.#entries.some(
+      (entry) =>
+        (entry.request?.test(line) ?? true) &&
+        (entry.at?.test(difference.at) ?? true) &&
+        (entry.reference?.test(textOf(difference.reference)) ?? true) &&
+        (entry.subject?.test(textOf(difference.subject)) ?? true),
+    );
+  }
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
+
+function entryOf(fields: Record<string, string>, index: number): Entry {
+  const unknown = Object.keys(fields).filter((key) => key !== 'reason' && !patterns.includes(key as 'at'));
+  if (fields['reason'] === undefined || unknown.length > 0 || Object.keys(fields).length < 2)
+    throw new Error(`entry ${index} of the deliberate differences needs a reason and patterns: ${patterns.join(', ')}`);
+  return Object.fromEntries(
+    patterns.flatMap((name) => (fields[name] === undefined ? [] : [[name, new RegExp(fields[name])]])),
+  );
+}

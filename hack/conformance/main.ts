@@ -1,0 +1,147 @@
+import { parseArgs } from 'node:util';
+import { mapConcurrently } from '../../packages/apimachinery/src/index.ts';
+import { classOf } from './difference-class.ts';
+import { DeliberateDifferences } from './deliberate-differences.ts';
+import { playOnBoth, unstableSteps, type Servers } from './play-on-both.ts';
+import { Random } from './random.ts';
+import { Recording } from './record.ts';
+import { printed, Report, type Example } from './report.ts';
+import { shrink } from './shrink.ts';
+import { targetOf } from './targets.ts';
+import { scenarioOf, type Topic } from './topic.ts';
+import { topics } from './topics/all.ts';
+
+const usage = `Plays generated scenarios on two servers and reports what they answer differently.
+
+Usage: hack/conformance/run [compare | record] [flags]
+
+  --reference URL --reference-ca FILE --reference-tokens FILE    the server that is right, such as a kube-apiserver
+  --subject URL --subject-ca FILE --subject-tokens FILE          the server under test; a path in the URL is a prefix,
+                                                                 such as https://127.0.0.1:6443/clusters/root:team
+  --seed N | N-M       seeds (1)
+  --steps N            steps of each topic and seed (200)
+  --topic NAME         only this topic; may be repeated: ${topics.map(({ name }) => name).join(', ')}
+  --scenario NAME      only this scenario, as a report names it: <topic>/<seed>/<number>
+  --parallel N         scenarios at the same time (4)
+  --classes N          classes of differences to print, the most frequent first (20)
+  --shrink N           plays to find the smallest scenario of a printed class (60; 0: print it as generated)
+  --out FOLDER         record: writes scenarios that both servers answer alike, with the answers, as <topic>.jsonl
+  --most N             record: at most so many scenarios a topic (60)
+
+A tokens file is {"admin": <token of a user in system:masters>, "user-1": …, "user-2": …}; the users have no rights, but
+access to the workspace. The exit status is 0 when nothing differs but what docs/compatibility.md lists.`;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    help: { type: 'boolean', default: false },
+    reference: { type: 'string' },
+    'reference-ca': { type: 'string' },
+    'reference-tokens': { type: 'string' },
+    subject: { type: 'string' },
+    'subject-ca': { type: 'string' },
+    'subject-tokens': { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    steps: { type: 'string', default: '200' },
+    topic: { type: 'string', multiple: true },
+    scenario: { type: 'string' },
+    parallel: { type: 'string', default: '4' },
+    classes: { type: 'string', default: '20' },
+    shrink: { type: 'string', default: '60' },
+    out: { type: 'string' },
+    most: { type: 'string', default: '60' },
+  },
+});
+
+function required(name: 'reference' | 'subject' | `${'reference' | 'subject'}-${'ca' | 'tokens'}`): string {
+  const value = values[name];
+  if (value === undefined) throw new Error(`--${name} is missing; see --help`);
+  return value;
+}
+
+const target = (name: 'reference' | 'subject') =>
+  targetOf({ url: required(name), ca: required(`${name}-ca`), tokens: required(`${name}-tokens`) });
+
+function* scenarioNames(): Generator<{ topic: Topic; seed: number }> {
+  const [first = 1, last = first] = values.seed.split('-').map(Number);
+  const chosen = topics.filter(({ name }) => values.topic === undefined || values.topic.includes(name));
+  for (let seed = first; seed <= last; seed++) for (const topic of chosen) yield { topic, seed };
+}
+
+const generated = (topic: Topic, seed: number, index: number) => {
+  const name = `${topic.name}/${seed}/${index}`;
+  return scenarioOf(topic, name, new Random(name));
+};
+
+/** The scenarios of one topic and seed: as many as have the wanted number of steps. */
+function scenariosOf(topic: Topic, seed: number) {
+  const scenarios = [];
+  for (let steps = 0, index = 0; steps < Number(values.steps); index++) {
+    const scenario = generated(topic, seed, index);
+    steps += scenario.steps.length;
+    scenarios.push(scenario);
+  }
+  return scenarios;
+}
+
+function chosenScenarios() {
+  if (values.scenario === undefined) return [...scenarioNames()].flatMap(({ topic, seed }) => scenariosOf(topic, seed));
+  const [topicName, seed, index] = values.scenario.split('/');
+  const topic = topics.find(({ name }) => name === topicName);
+  if (topic === undefined) throw new Error(`no topic is called ${topicName}; see --help`);
+  return [generated(topic, Number(seed), Number(index))];
+}
+
+async function smallest(example: Example, servers: Servers, deliberate: DeliberateDifferences): Promise<Example> {
+  const wanted = classOf(example.first);
+  let latest = example;
+  const budget = Number(values.shrink);
+  if (budget === 0) return example;
+  await shrink(
+    example.scenario,
+    async (candidate) => {
+      const { different } = await playOnBoth(candidate, servers, deliberate);
+      const first = different.find((each) => classOf(each) === wanted);
+      if (first !== undefined) latest = { scenario: candidate, first };
+      return first !== undefined;
+    },
+    budget,
+  );
+  return latest;
+}
+
+async function main(): Promise<number> {
+  if (values.help) {
+    console.log(usage);
+    return 0;
+  }
+  const isRecording = positionals[0] === 'record';
+  const servers: Servers = { reference: target('reference'), subject: target('subject') };
+  const deliberate = new DeliberateDifferences();
+  const report = new Report();
+  const recording = new Recording(Number(values.most));
+  await mapConcurrently(chosenScenarios(), Number(values.parallel), async (scenario) => {
+    if (isRecording && recording.isFull(scenario.topic)) return;
+    const comparison = await playOnBoth(scenario, servers, deliberate);
+    // A second look costs two more plays, so only what differs or is recorded gets one.
+    const isClean = comparison.different.length === 0;
+    const unstable = isClean && !isRecording ? new Set<number>() : await unstableSteps(scenario, servers);
+    report.add(scenario, comparison, unstable);
+    if (isRecording && isClean && comparison.excused === 0 && unstable.size === 0)
+      recording.add(scenario, comparison.reference);
+  });
+  if (isRecording) {
+    recording.write(values.out ?? 'e2e/conformance/recorded');
+    console.log(`${recording.count} scenarios recorded`);
+  }
+  for (const { name, count, example } of report.classes().slice(0, Number(values.classes))) {
+    console.log(`\n${count}× ${name}`);
+    console.log(printed(await smallest(example, servers, deliberate)));
+  }
+  console.log(`\n${report.figures()}`);
+  servers.reference.close();
+  servers.subject.close();
+  return report.differences > 0 && !isRecording ? 1 : 0;
+}
+
+process.exitCode = await main();

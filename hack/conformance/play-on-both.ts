@@ -1,0 +1,70 @@
+import { observeScenario, type Observation } from '../../e2e/conformance/observe-scenario.ts';
+import { runName } from '../../e2e/conformance/run-name.ts';
+import type { Scenario, Step } from '../../e2e/conformance/scenario.ts';
+import type { ScenarioTransport } from '../../e2e/conformance/transport.ts';
+import type { DeliberateDifferences } from './deliberate-differences.ts';
+import { differencesOf, type Difference } from './differences.ts';
+
+export interface Servers {
+  readonly reference: ScenarioTransport;
+  readonly subject: ScenarioTransport;
+}
+
+/** A step that the two servers answer differently, without what is deliberate. */
+export interface StepDifference {
+  readonly step: number;
+  readonly request: Step;
+  readonly statuses: readonly [number, number];
+  readonly differences: readonly Difference[];
+}
+
+export interface Comparison {
+  /** Steps that were compared. */
+  readonly compared: number;
+  readonly different: readonly StepDifference[];
+  /** Steps at which all that differs is deliberate. */
+  readonly excused: number;
+  readonly reference: readonly Observation[];
+}
+
+const timeoutSeconds = 5;
+
+export const observe = (scenario: Scenario, transport: ScenarioTransport): Promise<Observation[]> =>
+  observeScenario(scenario, { timeoutSeconds, run: runName(scenario.name), observeFailures: true }, transport);
+
+/** Plays a scenario on both servers at the same time, under names of its own, and compares step by step. */
+export async function playOnBoth(
+  scenario: Scenario,
+  { reference, subject }: Servers,
+  deliberate: DeliberateDifferences,
+): Promise<Comparison> {
+  const [expected, seen] = await Promise.all([observe(scenario, reference), observe(scenario, subject)]);
+  const different: StepDifference[] = [];
+  let excused = 0;
+  for (const [index, observation] of expected.entries()) {
+    const other = seen[index];
+    if (other === undefined) break;
+    const all = differencesOf(observation.seen, other.seen);
+    const step = scenario.steps[observation.step] as Step;
+    const differences = all.filter((difference) => !deliberate.has(step, difference));
+    if (differences.length > 0)
+      different.push({
+        step: observation.step,
+        request: step,
+        statuses: [observation.seen.status, other.seen.status],
+        differences,
+      });
+    else if (all.length > 0) excused++;
+  }
+  return { compared: expected.length, different, excused, reference: expected };
+}
+
+/** Steps whose answers differ between two plays on the reference itself: their differences prove nothing. */
+export async function unstableSteps(scenario: Scenario, { reference }: Servers): Promise<ReadonlySet<number>> {
+  const [first, second] = await Promise.all([observe(scenario, reference), observe(scenario, reference)]);
+  return new Set(
+    first
+      .filter(({ seen }, index) => differencesOf(seen, second[index]?.seen ?? { status: 0 }).length > 0)
+      .map(({ step }) => step),
+  );
+}

@@ -1,0 +1,103 @@
+import type { Scenario, Step } from '../../e2e/conformance/scenario.ts';
+import { classOf } from './difference-class.ts';
+import type { Comparison, StepDifference } from './play-on-both.ts';
+
+interface Totals {
+  scenarios: number;
+  steps: number;
+  different: number;
+  excused: number;
+  unstable: number;
+}
+
+/** The first step of a scenario that differs; later ones may be its consequence. */
+export interface Example {
+  readonly scenario: Scenario;
+  readonly first: StepDifference;
+}
+
+/** Counts differences by topic and by class, and prints them. */
+export class Report {
+  readonly #topics = new Map<string, Totals>();
+  readonly #classes = new Map<string, { count: number; readonly example: Example }>();
+
+  add(scenario: Scenario, { compared, excused, different }: Comparison, unstable: ReadonlySet<number>): void {
+    const totals = this.#topics.get(scenario.topic) ?? {
+      scenarios: 0,
+      steps: 0,
+      different: 0,
+      excused: 0,
+      unstable: 0,
+    };
+    this.#topics.set(scenario.topic, totals);
+    const stable = different.filter(({ step }) => !unstable.has(step));
+    totals.scenarios++;
+    totals.steps += compared;
+    totals.excused += excused;
+    totals.different += stable.length;
+    totals.unstable += different.length - stable.length;
+    const [first] = stable;
+    if (first === undefined) return;
+    const name = `${scenario.topic} | ${classOf(first)}`;
+    const known = this.#classes.get(name);
+    if (known === undefined) this.#classes.set(name, { count: 1, example: { scenario, first } });
+    else known.count++;
+  }
+
+  get differences(): number {
+    return [...this.#topics.values()].reduce((sum, { different }) => sum + different, 0);
+  }
+
+  /** Differences per 1,000 steps, by topic. */
+  figures(): string {
+    const rows = [...this.#topics.entries()].map(([topic, totals]) => [
+      topic,
+      totals.scenarios,
+      totals.steps,
+      totals.different,
+      ((totals.different * 1000) / Math.max(1, totals.steps)).toFixed(1),
+      totals.excused,
+      totals.unstable,
+    ]);
+    const lines = [['topic', 'scenarios', 'steps', 'different', 'per 1,000', 'deliberate', 'unstable'], ...rows];
+    return lines
+      .map((line) =>
+        line.map((cell, index) => String(cell)[index === 0 ? 'padEnd' : 'padStart'](index === 0 ? 18 : 10)).join(' '),
+      )
+      .join('\n');
+  }
+
+  /** Classes by the number of scenarios in which they come first. */
+  classes(): { name: string; count: number; example: Example }[] {
+    return [...this.#classes.entries()]
+      .map(([name, { count, example }]) => ({ name, count, example }))
+      .sort((a, b) => b.count - a.count);
+  }
+}
+
+/** A scenario and its first difference, for a person to read. */
+export function printed({ scenario, first }: Example): string {
+  return [
+    `  scenario ${scenario.name}`,
+    ...scenario.steps
+      .slice(0, first.step + 1)
+      .map((step, index) => `  ${index === first.step ? '>' : ' '} ${requestLine(step)}`),
+    ...first.differences.flatMap(({ at, reference, subject }) => [
+      `    at ${at}`,
+      `      reference ${shown(reference)}`,
+      `      subject   ${shown(subject)}`,
+    ]),
+  ].join('\n');
+}
+
+function requestLine(step: Step): string {
+  if (step.pause !== undefined) return `pause ${step.pause}`;
+  if (step.watch !== undefined) return `watch ${step.path}`;
+  if (step.collect !== undefined) return 'collect the events';
+  const as = step.as === undefined ? '' : ` as ${step.as}`;
+  const headers = step.headers === undefined ? '' : ` ${JSON.stringify(step.headers)}`;
+  const body = step.bodyText ?? (step.body === undefined ? '' : JSON.stringify(step.body));
+  return `${step.method ?? 'GET'} ${step.path}${as}${headers} ${body}`.trimEnd();
+}
+
+const shown = (value: unknown): string => (JSON.stringify(value) ?? '(nothing)').slice(0, 900);

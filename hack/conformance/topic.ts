@@ -1,0 +1,41 @@
+import type { Scenario, Step } from '../../e2e/conformance/scenario.ts';
+import type { Random } from './random.ts';
+
+/** One subject of the generated scenarios. */
+export interface Topic {
+  readonly name: string;
+  /** The steps of one scenario; names that others could see contain `{{run}}`. */
+  readonly steps: (random: Random) => Step[];
+}
+
+export const namespacePath = '/api/v1/namespaces/t-{{run}}';
+
+/** Makes the namespace of a scenario. */
+export const createNamespace: Step = {
+  method: 'POST',
+  path: '/api/v1/namespaces',
+  body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 't-{{run}}' } },
+  only: [],
+};
+
+/** A scenario whose steps end with reading every object that one of them may have written. */
+export function scenarioOf(topic: Topic, name: string, random: Random): Scenario {
+  const steps = topic.steps(random);
+  return { name, topic: topic.name, revisions: true, steps: [...steps, ...afterwards(steps)] };
+}
+
+/** Reads of what the steps wrote: a difference that no answer showed is in the store. */
+function afterwards(steps: readonly Step[]): Step[] {
+  const written = steps.flatMap(({ method = 'GET', path, body, until }) => {
+    if (method === 'GET' || until !== undefined || path === undefined) return [];
+    const plain = path.split('?')[0] as string;
+    if (!/^\/apis?\//.test(plain)) return [];
+    if (method !== 'POST') return [plain.replace(/\/(status|scale)$/, '')];
+    const name = (body as { metadata?: { name?: unknown } } | null | undefined)?.metadata?.name;
+    return typeof name === 'string' && /^[a-z][\w.{}-]*$/.test(name) ? [`${plain}/${name}`] : [];
+  });
+  return [...new Set(written)]
+    .filter((path) => path !== namespacePath && !/reviews?(\/|$)|\/token$/.test(path))
+    .slice(0, 4)
+    .map((path) => ({ path }));
+}
