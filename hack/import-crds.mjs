@@ -1,13 +1,14 @@
-// Writes e2e/fixtures/crds/<name of the definition>.data.json from a folder of CustomResourceDefinitions in YAML.
-//   hack/node --conditions=multiplane-source hack/import-crds.mjs <folder>
+// Writes e2e/fixtures/<crds or another folder>/<name of the definition>.data.json from a folder of CustomResourceDefinitions
+// in YAML.
+//   hack/node --conditions=multiplane-source hack/import-crds.mjs <folder> [chart-kinds]
 // Carries over facts only: names, types, limits, rules. Descriptions, messages and annotations stay behind.
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseYaml } from '../packages/apimachinery/src/index.ts';
 
 const folder = process.argv[2];
-if (folder === undefined) throw new Error('usage: import-crds.mjs <folder>');
-const target = new URL('../e2e/fixtures/crds/', import.meta.url);
+if (folder === undefined) throw new Error('usage: import-crds.mjs <folder> [folder of e2e/fixtures]');
+const target = new URL(`../e2e/fixtures/${process.argv[3] ?? 'crds'}/`, import.meta.url);
 mkdirSync(target, { recursive: true });
 
 /** `description` and `title` are prose where they are texts; a field of that name has a schema. */

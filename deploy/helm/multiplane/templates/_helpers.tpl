@@ -1,9 +1,11 @@
 {{/* Names. */}}
 {{- define "multiplane.fullname" -}}
-{{- if contains .Chart.Name .Release.Name -}}
-{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- /* A release may have dots in its name, a Service may not. */ -}}
+{{- $release := .Release.Name | replace "." "-" -}}
+{{- if contains .Chart.Name $release -}}
+{{- $release | trunc 40 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" -}}
+{{- printf "%s-%s" $release .Chart.Name | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 
@@ -40,11 +42,26 @@ https://{{ include "multiplane.name" . }}:{{ .port }}
 https://{{ $host }}{{ if ne $port "443" }}:{{ $port }}{{ end }}
 {{- end -}}
 
+{{/* dict root, image (values with image and tag). */}}
 {{- define "multiplane.image" -}}
-{{ .Values.kcp.image }}:{{ .Values.kcp.tag | default .Chart.AppVersion }}
+{{ .image.image }}:{{ .image.tag | default .root.Chart.AppVersion }}
 {{- end -}}
 
-{{/* Values of one shard: what `kcp` says, and what the shard says itself. As YAML. */}}
+{{/* What a PodDisruptionBudget allows: maxUnavailable where it is set, else minAvailable. */}}
+{{- define "multiplane.disruptions" -}}
+{{- if not (kindIs "invalid" .maxUnavailable) -}}
+maxUnavailable: {{ .maxUnavailable }}
+{{- else -}}
+minAvailable: {{ .minAvailable }}
+{{- end -}}
+{{- end -}}
+
+{{/* True for an IP address: "true" or nothing. */}}
+{{- define "multiplane.isAddress" -}}
+{{- if regexMatch "^[0-9.]+$|:" . }}true{{ end -}}
+{{- end -}}
+
+{{/* Values of one shard: `kcp`, and over it those of the shard. As YAML. */}}
 {{- define "multiplane.shardValues" -}}
 {{- mergeOverwrite (deepCopy .root.Values.kcp) (omit .shard "name") | toYaml -}}
 {{- end -}}
@@ -102,11 +119,13 @@ projected:
 
 {{/*
 A Deployment, its Service and PodDisruptionBudget of one of our servers:
-dict root, component, shard, name, values, args, port, pkiVolume, volumes, mounts, service (extra Service spec).
+dict root, component, shard, name, values, image (values with image, tag and pullPolicy; default: kcp), args, port, nodePort,
+pkiVolume, volumes, mounts, service (extra Service spec).
 */}}
 {{- define "multiplane.server" -}}
 {{- $name := include "multiplane.name" . -}}
 {{- $values := .values -}}
+{{- $image := .image | default .root.Values.kcp -}}
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -167,8 +186,8 @@ spec:
       {{- end }}
       containers:
         - name: {{ .component }}
-          image: {{ include "multiplane.image" .root }}
-          imagePullPolicy: {{ .root.Values.kcp.pullPolicy }}
+          image: {{ include "multiplane.image" (dict "root" .root "image" $image) }}
+          imagePullPolicy: {{ $image.pullPolicy }}
           args:
             {{- range .args }}
             - {{ . | quote }}
@@ -241,6 +260,9 @@ spec:
       port: {{ .port }}
       targetPort: https
       protocol: TCP
+      {{- with .nodePort }}
+      nodePort: {{ . }}
+      {{- end }}
     {{- range .servicePorts }}
     - {{ toYaml . | nindent 6 | trim }}
     {{- end }}
@@ -252,7 +274,7 @@ metadata:
   name: {{ $name }}
   labels: {{- include "multiplane.labels" . | nindent 4 }}
 spec:
-  minAvailable: {{ $values.podDisruptionBudget.minAvailable }}
+  {{- include "multiplane.disruptions" $values.podDisruptionBudget | nindent 2 }}
   selector:
     matchLabels: {{- include "multiplane.selector" . | nindent 6 }}
 {{- end }}
