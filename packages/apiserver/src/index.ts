@@ -1,6 +1,6 @@
 export { identityOf as storedIdentityOf } from './registry/codec/stored-layout.ts';
 export * from './admission/plugin.ts';
-export type { BoundApi, BoundApis, ExportedApis } from './api-sharing/bound-apis.ts';
+export { isBoundAsVirtual, type BoundApi, type BoundApis, type ExportedApis } from './api-sharing/bound-apis.ts';
 export * from './api-sharing/exported-schemas.ts';
 export * from './api-sharing/exports-by-identity.ts';
 export * from './registry/definitions/resource-resolver.ts';

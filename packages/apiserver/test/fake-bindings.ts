@@ -1,6 +1,6 @@
 import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
-import type { APIResourceSchema } from '@multiplane/apis';
-import type { BoundApi, BoundApis, ExportedApis } from '../src/api-sharing/bound-apis.ts';
+import type { APIResourceSchema, VirtualStorage } from '@multiplane/apis';
+import { isBoundAsVirtual, type BoundApi, type BoundApis, type ExportedApis } from '../src/api-sharing/bound-apis.ts';
 
 interface Bound {
   readonly group: string;
@@ -11,6 +11,7 @@ interface Bound {
   readonly deleting?: boolean;
   readonly exportCluster?: string;
   readonly exportName?: string;
+  readonly isVirtual?: boolean;
 }
 
 /** Bindings that the test sets. */
@@ -19,12 +20,26 @@ export class FakeBindings implements BoundApis {
   readonly #listeners = new Set<(cluster: LogicalClusterName) => void>();
 
   bind(cluster: LogicalClusterName, bound: Bound): void {
-    const { group, resource, uid, identity, deleting = false, exportCluster, exportName = 'things' } = bound;
+    const {
+      group,
+      resource,
+      uid,
+      identity,
+      deleting = false,
+      exportCluster,
+      exportName = 'things',
+      isVirtual = false,
+    } = bound;
     const apis = this.#apis.get(cluster) ?? new Map<string, BoundApi>();
     this.#apis.set(cluster, apis);
     apis.set(`${resource}.${group}`, {
       binding: { name: 'b', exportCluster, exportName, deleting },
-      bound: { group, resource, schema: { name: `v1.${resource}.${group}`, UID: uid, identityHash: identity } },
+      bound: {
+        group,
+        resource,
+        schema: { name: `v1.${resource}.${group}`, UID: uid, identityHash: identity },
+        ...(isVirtual ? {} : { storageVersions: ['v1'] }),
+      },
     });
     this.#notify(cluster);
   }
@@ -50,6 +65,13 @@ export class FakeBindings implements BoundApis {
     return Array.from(new Set(uids));
   }
 
+  isVirtual(identity: string, group: string, resource: string): boolean {
+    return Array.from(this.#apis.values()).some((apis) => {
+      const bound = apis.get(`${resource}.${group}`)?.bound;
+      return bound?.schema.identityHash === identity && isBoundAsVirtual(bound);
+    });
+  }
+
   subscribe(listener: (cluster: LogicalClusterName) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -66,6 +88,8 @@ export class FakeExports implements ExportedApis {
   readonly schemas = new Map<string, DeepReadonly<APIResourceSchema>>();
   /** Uid of the schema that every export offers for a resource. */
   readonly offered = new Map<string, string>();
+  /** By resource. */
+  readonly virtual = new Map<string, VirtualStorage>();
   state = 0;
 
   offer(resource: string, uid: string): void {
@@ -77,12 +101,18 @@ export class FakeExports implements ExportedApis {
     return this.offered.get(bound.resource);
   }
 
-  virtualStorage(): undefined {
-    return undefined;
+  setVirtual(resource: string, storage: VirtualStorage | undefined): void {
+    if (storage === undefined) this.virtual.delete(resource);
+    else this.virtual.set(resource, storage);
+    this.state++;
   }
 
-  virtualStorageOf(): undefined {
-    return undefined;
+  virtualStorage({ bound }: BoundApi): VirtualStorage | undefined {
+    return this.virtual.get(bound.resource);
+  }
+
+  virtualStorageOf(_identity: string, _group: string, resource: string): VirtualStorage | undefined {
+    return this.virtual.get(resource);
   }
 
   exportsOf(identity: string): readonly { readonly cluster: LogicalClusterName; readonly name: string }[] {

@@ -6,6 +6,8 @@ export interface BoundApi {
   readonly binding: {
     readonly name: string;
     readonly exportCluster: string | undefined;
+    /** As in the spec of the binding: a path or the name of a logical cluster; undefined: the binding's own. */
+    readonly exportPath?: string | undefined;
     readonly exportName: string;
     readonly deleting: boolean;
   };
@@ -19,6 +21,8 @@ export interface BoundApis {
   boundResources(cluster: LogicalClusterName): Iterable<BoundApi>;
   /** Uids of the schemas by which a resource of an identity is bound, the one with most bindings first. */
   schemasOf(identity: string, group: string, resource: string): readonly string[];
+  /** Whether a binding has a resource of an identity as a virtual resource. */
+  isVirtual(identity: string, group: string, resource: string): boolean;
   /** Notifies of every change after it is applied. */
   subscribe(listener: (cluster: LogicalClusterName) => void): () => void;
 }
@@ -42,11 +46,16 @@ export interface ExportedApis {
   schemaOf(identity: string, group: string, resource: string): DeepReadonly<APIResourceSchema> | undefined;
 }
 
+/** Whether a resource was bound as a virtual one: its consumer stores no objects of it. */
+export const isBoundAsVirtual = ({ storageVersions = [] }: DeepReadonly<BoundResource>): boolean =>
+  storageVersions.length === 0;
+
 /** No bound APIs. */
 export const noBoundApis: BoundApis = {
   boundResource: () => undefined,
   boundResources: () => [],
   schemasOf: () => [],
+  isVirtual: () => false,
   subscribe: () => () => undefined,
 };
 

@@ -1,5 +1,5 @@
 import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
-import { CacheSubscription, type ObjectReader } from '@multiplane/apiserver';
+import { CacheSubscription, isBoundAsVirtual, type ObjectReader } from '@multiplane/apiserver';
 import {
   apiBindings,
   isReleased,
@@ -72,6 +72,8 @@ export class BindingIndex {
   readonly #clusters: LRUCache<LogicalClusterName, ClusterBindings>;
   /** Uid of schema → number of bindings, by {@link identityKey}. */
   readonly #schemas = new Map<string, Map<string, number>>();
+  /** Number of bindings as a virtual resource, by {@link identityKey}. */
+  readonly #virtual = new Map<string, number>();
   readonly #listeners = new Set<(cluster: LogicalClusterName) => void>();
   #isFollowing = false;
   #unsubscribe: (() => void) | undefined;
@@ -135,6 +137,11 @@ export class BindingIndex {
       : Array.from(counts)
           .toSorted(([, a], [, b]) => b - a)
           .map(([uid]) => uid);
+  }
+
+  /** Whether the resource of an identity is bound as a virtual resource in a logical cluster of this shard. */
+  isVirtual(identity: string, group: string, resource: string): boolean {
+    return this.#virtual.has(identityKey(identity, group, resource));
   }
 
   /** Notifies of changed bindings once {@link of} returns the new state. The listener must neither block nor throw. */
@@ -212,19 +219,16 @@ export class BindingIndex {
     ] as const) {
       if (entry === undefined) continue;
       const { status } = this.#modules.reader.stored(entry) as DeepReadonly<APIBinding>;
-      for (const { group, resource, schema } of status?.boundResources ?? []) {
-        this.#add(identityKey(schema.identityHash, group, resource), schema.UID, by);
+      for (const bound of status?.boundResources ?? []) {
+        const { group, resource, schema } = bound;
+        const key = identityKey(schema.identityHash, group, resource);
+        let schemas = this.#schemas.get(key);
+        if (schemas === undefined) this.#schemas.set(key, (schemas = new Map<string, number>()));
+        addTo(schemas, schema.UID, by);
+        if (schemas.size === 0) this.#schemas.delete(key);
+        if (isBoundAsVirtual(bound)) addTo(this.#virtual, key, by);
       }
     }
-  }
-
-  #add(key: string, uid: string, by: number): void {
-    let counts = this.#schemas.get(key);
-    if (counts === undefined) this.#schemas.set(key, (counts = new Map<string, number>()));
-    const count = (counts.get(uid) ?? 0) + by;
-    if (count > 0) counts.set(uid, count);
-    else counts.delete(uid);
-    if (counts.size === 0) this.#schemas.delete(key);
   }
 }
 
@@ -259,6 +263,12 @@ function indexed(object: DeepReadonly<APIBinding>): IndexedBinding {
     exportClaims: status?.exportPermissionClaims ?? [],
     labels: metadata.labels ?? noLabels,
   };
+}
+
+function addTo(counts: Map<string, number>, key: string, by: number): void {
+  const count = (counts.get(key) ?? 0) + by;
+  if (count > 0) counts.set(key, count);
+  else counts.delete(key);
 }
 
 const resourceKey = (group: string, resource: string): string => `${group}/${resource}`;

@@ -81,6 +81,43 @@ const hats = { group: 'example.dev', resource: 'hats' };
 const serveSchema = (on: Pipeline, schema: APIResourceSchema): Promise<void> =>
   on.serve(definitionOfSchema(schema), definitionsCluster);
 
+describe('a virtual resource', () => {
+  const virtual = {
+    export: { cluster: 'provider' as LogicalClusterName, name: 'things', path: 'root:provider' },
+    exportIdentity: 'abc',
+    identityHash: 'def',
+    reference: { apiGroup: 'cache.kcp.io', kind: 'CachedResourceEndpointSlice', name: 'hats' },
+  };
+
+  test('is not read as a stored one while its export is gone', async () => {
+    const on = await open();
+    await serveSchema(on, schemaOf('s1'));
+    exported.setVirtual('hats', virtual);
+    bindings.bind(one, { ...hats, uid: 's1', identity: 'abc', exportCluster: 'provider', isVirtual: true });
+    const served = on.resolver.resolve(one, 'example.dev', 'v1', 'hats');
+    expect(served?.virtual).toEqual(virtual);
+    const hash = on.resolver.discoveryHash(one);
+    exported.setVirtual('hats', undefined);
+    for (const method of ['GET', 'POST', 'DELETE']) {
+      const { status, text } = await on.ask(method, hatsOf(one), method === 'POST' ? hat('a') : undefined);
+      expect([status, JSON.parse(text)]).toMatchObject([
+        503,
+        {
+          message:
+            'the virtual resource hats.example.dev is unavailable: APIExport provider:things does not exist or no longer offers it; please contact its owner, or delete APIBinding b',
+          details: { retryAfterSeconds: 5 },
+        },
+      ]);
+    }
+    expect((await on.ask('GET', '/clusters/*/apis/example.dev/v1/hats:abc')).status).toBe(503);
+    expect(on.resolver.list(one).some(({ resource }) => resource === 'hats')).toBe(true);
+    expect(on.resolver.discoveryHash(one)).not.toBe(hash);
+    exported.setVirtual('hats', virtual);
+    expect(on.resolver.resolve(one, 'example.dev', 'v1', 'hats')).toBe(served);
+    expect(on.resolver.discoveryHash(one)).toBe(hash);
+  });
+});
+
 describe('a bound resource', () => {
   test('is served where it is bound', async () => {
     const on = await open();

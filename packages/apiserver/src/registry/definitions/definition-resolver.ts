@@ -4,6 +4,7 @@ import { boundDefinitionsCluster as boundDefinitionsName, type ResourceDefinitio
 import { timeSlices } from '@multiplane/component-base';
 import type { WatchCache } from '@multiplane/storage';
 import {
+  isBoundAsVirtual,
   noBoundApis,
   noExportedApis,
   type BoundApi,
@@ -122,6 +123,7 @@ export class DefinitionResolver implements ResourceResolver {
       if (definition === undefined) {
         throw statusErrors.serviceUnavailable(`${definitionName(group, resource)} is currently unavailable`);
       }
+      if (this.#isWithoutExport(api)) throw withoutExport(api);
       return this.#servedVersions(api, definition).find((one) => one.version === version);
     }
     if (identity !== undefined) return undefined;
@@ -192,6 +194,11 @@ export class DefinitionResolver implements ResourceResolver {
       const found = versions.find((definition) => definition.version === version);
       if (found === undefined) continue;
       const virtual = this.#exports.virtualStorageOf(identity, group, resource);
+      if (virtual === undefined && this.#bindings.isVirtual(identity, group, resource))
+        throw statusErrors.serviceUnavailable(
+          `the virtual resource ${definitionName(group, resource)} is unavailable: no APIExport with its identity offers it`,
+          retryAfterSeconds,
+        );
       return virtual === undefined ? found : this.#virtual.of(found, virtual);
     }
     return undefined;
@@ -221,6 +228,14 @@ export class DefinitionResolver implements ResourceResolver {
     if (offered === undefined || offered === bound.schema.UID) return definition;
     const next = this.#stored.get(boundDefinitionsCluster, offered);
     return next?.established === true && next.names === definition.names ? next : definition;
+  }
+
+  /**
+   * The resource was bound as a virtual one, and its export is deleted, not known yet (after a start without the cache
+   * server), or no longer offers it: there is nowhere to read its objects, and in the consumer there are none.
+   */
+  #isWithoutExport(api: BoundApi): boolean {
+    return isBoundAsVirtual(api.bound) && this.#exports.virtualStorage(api) === undefined;
   }
 
   /** The versions of a bound resource in the logical cluster of its binding. */
@@ -254,7 +269,8 @@ export class DefinitionResolver implements ResourceResolver {
   /** Equal texts: the export provides the resource in the same way. Empty: it is stored with its consumers. */
   #storageText(api: BoundApi): string {
     const virtual = this.#exports.virtualStorage(api);
-    return virtual === undefined ? '' : JSON.stringify(virtual);
+    if (virtual !== undefined) return JSON.stringify(virtual);
+    return isBoundAsVirtual(api.bound) ? 'without export' : '';
   }
 
   #isCurrent(apis: ClusterApis): boolean {
@@ -328,20 +344,33 @@ export class DefinitionResolver implements ResourceResolver {
 
   /** Whether requests still reach the same objects by the same schema; a change of the verbs does not matter. */
   #isStillServed(cluster: LogicalClusterName, definition: ResourceDefinition): boolean {
-    const { group, version, resource, bound, retired, storage } = definition;
+    const { group, version, resource, bound, retired, storage, virtual } = definition;
     try {
       const now = this.resolve(cluster, group, version, resource);
       return (
         now !== undefined &&
         now.retired === retired &&
         now.storage?.prefix === storage?.prefix &&
-        now.bound?.identity === bound?.identity
+        now.bound?.identity === bound?.identity &&
+        JSON.stringify(now.virtual) === JSON.stringify(virtual)
       );
     } catch {
-      // The resource is bound, but its definition is not available at the moment.
-      return true;
+      // The resource is bound, but its definition is not available at the moment. Of a virtual one the export may be gone.
+      return virtual === undefined;
     }
   }
 }
 
 const boundDefinitionsCluster = boundDefinitionsName as LogicalClusterName;
+
+/** Interval after which clients of an unavailable virtual resource try again. */
+const retryAfterSeconds = 5;
+
+function withoutExport({ binding, bound }: BoundApi): Error {
+  const { exportPath, exportCluster = '', exportName, name } = binding;
+  return statusErrors.serviceUnavailable(
+    `the virtual resource ${definitionName(bound.group, bound.resource)} is unavailable: APIExport ${exportPath ?? exportCluster}:${exportName} ` +
+      `does not exist or no longer offers it; please contact its owner, or delete APIBinding ${name}`,
+    retryAfterSeconds,
+  );
+}
