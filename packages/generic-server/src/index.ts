@@ -77,6 +77,7 @@ export * from './request/server-request-context.ts';
 export * from './server/base-exchange.ts';
 export * from './server/connection-table.ts';
 export * from './server/dispatched-exchange.ts';
+export { CancellableExchange } from './server/cancellable-exchange.ts';
 export { ExchangeDecorator } from './server/exchange-decorator.ts';
 export * from './server/http-server.ts';
 export * from './server/session-guard.ts';

@@ -3,7 +3,6 @@ export * from './service-path.ts';
 export * from './virtual-workspace-server.ts';
 export * from './api-set.ts';
 export * from './forwarded-resource.ts';
-export * from './cancellable-exchange.ts';
 export type { UpdateRule } from './forwarded-write.ts';
 export * from './shard-connection.ts';
 export * from './buffered-exchange.ts';

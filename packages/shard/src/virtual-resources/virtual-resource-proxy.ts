@@ -18,9 +18,11 @@ import type { InformerSource } from '@multiplane/client';
 import type { Runnable } from '@multiplane/component-base';
 import type { FindEndpointSlice } from '@multiplane/controllers';
 import {
+  CancellableExchange,
   defaultIdentityHeaderNames,
   identityHeaders,
   isLongRunning,
+  type Exchange,
   type RequestContext,
 } from '@multiplane/generic-server';
 import { HeaderFilter, ReverseProxy, UpstreamError, type UpstreamIdentitySource } from '@multiplane/reverse-proxy';
@@ -87,22 +89,28 @@ export class VirtualResourceProxy implements Runnable {
     const suffix = isCachedResourceStorage(virtual) ? `:${virtual.exportIdentity}` : '';
     const resourcePath = withoutIdentity(info.path, definition.resource);
     const path = `${suffix}/clusters/${cluster}${resourcePath}${query < 0 ? '' : exchange.url.slice(query)}`;
-    const release =
-      cluster === '*' || !isLongRunning(info)
-        ? undefined
-        : this.#modules.resolver.whenReplaced?.(cluster, definition, () => exchange.destroy());
-    const retired = (): void => exchange.destroy();
-    if (isLongRunning(info)) definition.retired?.addEventListener('abort', retired, { once: true });
+    if (!isLongRunning(info)) return this.#forward(context, exchange, { endpoint, path, virtual });
+    // A watch ends properly when its binding or definition goes, as one of a stored resource does.
+    const replaced = new AbortController();
+    const end = (): void => replaced.abort();
+    const release = cluster === '*' ? undefined : this.#modules.resolver.whenReplaced?.(cluster, definition, end);
+    definition.retired?.addEventListener('abort', end, { once: true });
+    const watched = new CancellableExchange(exchange, replaced.signal);
     try {
-      await this.#forward(context, endpoint, path, virtual);
+      await this.#forward(context, watched, { endpoint, path, virtual });
     } finally {
+      watched.release();
       release?.();
-      definition.retired?.removeEventListener('abort', retired);
+      definition.retired?.removeEventListener('abort', end);
     }
   }
 
-  async #forward(context: RequestContext, endpoint: URL, path: string, virtual: VirtualStorage): Promise<void> {
-    const { exchange, info, user } = context;
+  async #forward(
+    context: RequestContext,
+    exchange: Exchange,
+    { endpoint, path, virtual }: { readonly endpoint: URL; readonly path: string; readonly virtual: VirtualStorage },
+  ): Promise<void> {
+    const { info, user } = context;
     if (this.#dispatch !== undefined)
       return this.#dispatch(exchange, user, `${endpoint.pathname.replace(/\/+$/, '')}${path}`);
     if (this.#proxy === undefined) throw unavailable(context, virtual);

@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import type { JsonObject, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import type { ResourceRequest } from '@multiplane/apiserver';
+import type { ResourceRequest, ResourceResolver } from '@multiplane/apiserver';
 import type { Informer } from '@multiplane/client';
 import { parseRequestPath, resolveRequestInfo, type Exchange, type RequestContext } from '@multiplane/generic-server';
 import { endpointUrl } from './endpoint-url.ts';
 import { VirtualResourceDiscovery } from './virtual-resource-discovery.ts';
 import { VirtualResourceProxy } from './virtual-resource-proxy.ts';
-import { FakeClock } from '@multiplane/testing';
+import { eventually, FakeClock } from '@multiplane/testing';
 
 const slice = (status: unknown): KubeObject => ({
   apiVersion: 'cache.kcp.io/v1alpha1',
@@ -62,7 +62,7 @@ describe('a request for a virtual resource', () => {
     reference: { apiGroup: 'cache.kcp.io', kind: 'CachedResourceEndpointSlice', name: 'cowboys' },
   };
 
-  function proxied(found: KubeObject | undefined) {
+  function proxied(found: KubeObject | undefined, resolver: Pick<ResourceResolver, 'whenReplaced'> = {}) {
     const requests: { readonly user: string; readonly url: string }[] = [];
     const lister = { get: () => found } as unknown as Informer;
     const proxy = new VirtualResourceProxy(
@@ -70,26 +70,40 @@ describe('a request for a virtual resource', () => {
       {
         globalInformers: { informer: <T extends KubeObject>() => lister as unknown as Informer<T> },
         findEndpointSlice: async () => 'not found',
-        resolver: {},
+        resolver,
       },
     );
     proxy.adopt({
       pathPrefix: '/services/',
       runnables: [],
       handle: async () => {},
-      dispatch: async (_exchange, user, url) => void requests.push({ user: user.name, url }),
+      dispatch: async (exchange, user, url) => {
+        requests.push({ user: user.name, url });
+        if (!url.includes('watch=true')) return;
+        exchange.start(200);
+        exchange.write(Buffer.from('event'));
+        await new Promise((resolve) => exchange.signal.addEventListener('abort', resolve));
+      },
     });
     return { proxy, requests };
   }
 
-  function requestFor(path: string): ResourceRequest {
+  function requestFor(path: string): ResourceRequest & { readonly sent: readonly string[] } {
     const info = resolveRequestInfo('GET', parseRequestPath(path), 'consumer' as LogicalClusterName);
     const user = { name: 'alice', uid: '', groups: [], extra: {} };
-    const exchange = { url: path, destroy: () => {} } as unknown as Exchange;
+    const sent: string[] = [];
+    const exchange = {
+      url: path,
+      signal: new AbortController().signal,
+      start: () => sent.push('start'),
+      write: (chunk: Buffer) => sent.push(chunk.toString()),
+      end: () => sent.push('end'),
+      destroy: () => sent.push('reset'),
+    } as unknown as Exchange;
     const context = { exchange, info, user } as unknown as RequestContext;
     const definition = { resource: 'cowboys' } as unknown as ResourceRequest['definition'];
     const cluster = 'consumer' as LogicalClusterName;
-    return { context, definition, cluster, namespace: '', name: '', subresource: '' };
+    return { context, definition, cluster, namespace: '', name: '', subresource: '', sent };
   }
 
   test('goes on to the endpoint of this shard, for its logical cluster, in the name of the caller', async () => {
@@ -108,6 +122,22 @@ describe('a request for a virtual resource', () => {
     await expect(partitioned.handle(requestFor('/apis/wildwest.dev/v1/cowboys/a'), virtual)).rejects.toThrow(
       'error resolving resource',
     );
+  });
+
+  test('is a watch that ends properly when its binding goes', async () => {
+    let replace = (): void => {};
+    const { proxy, requests } = proxied(at(`${own}/services/replication/provider/cowboys`), {
+      whenReplaced: (_cluster, _definition, onReplaced) => {
+        replace = onReplaced;
+        return () => {};
+      },
+    });
+    const request = requestFor('/apis/wildwest.dev/v1/cowboys?watch=true');
+    const served = proxy.handle(request, virtual);
+    await eventually(async () => expect(requests).toHaveLength(1));
+    replace();
+    await served;
+    expect(request.sent).toEqual(['start', 'event', 'end']);
   });
 
   test('is refused with the name of an endpoint slice that is gone', async () => {

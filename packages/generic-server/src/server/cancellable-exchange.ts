@@ -1,4 +1,5 @@
-import { type Exchange, ExchangeDecorator, type UpgradedConnection } from '@multiplane/generic-server';
+import type { Exchange, UpgradedConnection } from './exchange.ts';
+import { ExchangeDecorator } from './exchange-decorator.ts';
 
 /**
  * An exchange whose streamed response is ended when a signal aborts. The response ends properly, not cut off, so the
