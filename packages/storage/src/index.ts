@@ -8,6 +8,7 @@ export * from './keys.ts';
 export * from './cache-keys.ts';
 export * from './watch-cache-interface.ts';
 export { compareKeys, lowerBound } from './key-order.ts';
+export { mergedEntries } from './merged-entries.ts';
 export { MemoryStorage, type MemoryStorageOptions } from './memory/memory-storage.ts';
 export { openWatchCache, type WatchCacheModules, type WatchCacheOptions } from './cacher/open-watch-cache.ts';
 export type { BackedWatchCache, WatchCacheStatistics } from './cacher/watch-cache.ts';

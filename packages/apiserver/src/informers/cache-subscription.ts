@@ -6,6 +6,7 @@ import {
   type WatchCache,
   compareKeys,
   isStorageError,
+  mergedEntries,
 } from '@multiplane/storage';
 
 /** Receives the events of a subscription. */
@@ -22,8 +23,6 @@ export interface CacheSubscriptionOptions {
 
 /** A longer initial list waits until all values are in memory: reading them one by one would take several times as long. */
 const maxUnfilledEntries = 20_000;
-/** Entries that are read from a snapshot at a time. */
-const batchSize = 100;
 
 /**
  * A list and watch of a part of the watch cache.
@@ -170,27 +169,16 @@ export class CacheSubscription {
 
   /** Merges both states in key order and delivers the differences. */
   async #differences(before: CacheSnapshot | undefined, now: CacheSnapshot): Promise<void> {
-    const left = entriesOf(before);
-    const right = entriesOf(now);
-    let old = left.next();
-    let current = right.next();
     const slices = before === undefined ? lowPriorityQueue.timeSlices() : timeSlices();
-    while (!this.#stopped && !(old.done === true && current.done === true)) {
-      const order = old.done === true ? 1 : current.done === true ? -1 : compareKeys(old.value.key, current.value.key);
-      if (order < 0) {
-        this.#handler.removed(old.value as CacheEntry);
-        old = left.next();
-      } else if (order > 0) {
-        const entry = current.value as CacheEntry;
-        this.#at = entry.key;
-        if (this.#ahead?.delete(entry.key) !== true) this.#handler.changed(entry, undefined, before === undefined);
-        current = right.next();
-      } else {
-        if ((old.value as CacheEntry).revision !== (current.value as CacheEntry).revision) {
-          this.#handler.changed(current.value as CacheEntry, old.value);
-        }
-        old = left.next();
-        current = right.next();
+    for (const [old, current] of mergedEntries(before, now)) {
+      if (this.#stopped) return;
+      if (current === undefined) {
+        this.#handler.removed(old as CacheEntry);
+      } else if (old === undefined) {
+        this.#at = current.key;
+        if (this.#ahead?.delete(current.key) !== true) this.#handler.changed(current, undefined, before === undefined);
+      } else if (old.revision !== current.revision) {
+        this.#handler.changed(current, old);
       }
       // A handler may parse each entry, and entries may be large.
       if (slices.isExceeded) {
@@ -199,15 +187,5 @@ export class CacheSubscription {
         if (this.#cache.closed) return;
       }
     }
-  }
-}
-
-function* entriesOf(snapshot: CacheSnapshot | undefined): Generator<CacheEntry, undefined, undefined> {
-  let from: string | undefined;
-  for (;;) {
-    const entries = snapshot?.entries(from, batchSize) ?? [];
-    yield* entries;
-    if (entries.length < batchSize) return undefined;
-    from = `${(entries.at(-1) as CacheEntry).key}\u0000`;
   }
 }

@@ -2,7 +2,16 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { parseJson, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
 import { encodeForStorage } from '@multiplane/apiserver';
 import { systemClock } from '@multiplane/component-base';
-import { cacheKey, cacheResourcePrefix, MemoryStorage, openWatchCache, type CacheEvent } from '@multiplane/storage';
+import {
+  cacheKey,
+  CompactedError,
+  cacheResourcePrefix,
+  MemoryStorage,
+  openWatchCache,
+  type CacheEvent,
+  type WatchBatch,
+  type WatchOptions,
+} from '@multiplane/storage';
 import { eventually } from '@multiplane/testing';
 import { ConsumerCache } from './consumer-cache.ts';
 import { ConsumerObjects } from './consumer-entry.ts';
@@ -37,15 +46,48 @@ class FakeConsumers implements Consumers {
   }
 }
 
+/** A store whose watch can be interrupted, as by a restart of the cache server, which forgets its history. */
+class ForgetfulStorage extends MemoryStorage {
+  #isAway = Promise.withResolvers<never>();
+  #isBack = Promise.resolve();
+
+  /** Resolves `back` to let the reader list again. */
+  forget(): () => void {
+    const back = Promise.withResolvers<void>();
+    this.#isBack = back.promise;
+    this.#isAway.reject(new CompactedError(0, 1));
+    this.#isAway = Promise.withResolvers<never>();
+    this.#isAway.promise.catch(() => {});
+    return back.resolve;
+  }
+
+  override async *watch(prefix: string, options: WatchOptions): AsyncGenerator<WatchBatch> {
+    await this.#isBack;
+    const away = this.#isAway.promise;
+    away.catch(() => {});
+    const batches = super.watch(prefix, options)[Symbol.asyncIterator]();
+    for (;;) {
+      const next = await Promise.race([batches.next(), away]);
+      if (next.done === true) return;
+      yield next.value;
+    }
+  }
+
+  override async list(...parameters: Parameters<MemoryStorage['list']>): ReturnType<MemoryStorage['list']> {
+    await this.#isBack;
+    return super.list(...parameters);
+  }
+}
+
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
 async function fixture() {
-  const storage = new MemoryStorage();
+  const storage = new ForgetfulStorage();
   const source = openWatchCache(
-    { prefix: cacheResourcePrefix(kind, '*') },
+    { prefix: cacheResourcePrefix(kind, '*'), retryDelayMs: () => 1 },
     { storage, clock: systemClock, onError: () => {} },
   );
   await source.ready;
@@ -59,7 +101,7 @@ async function fixture() {
     () => cache.close(),
     () => source.close(),
   );
-  const put = async (namespace: string, name: string): Promise<void> => {
+  const put = async (namespace: string, name: string, isFollowed = true): Promise<void> => {
     const object = {
       apiVersion: 'cloud.example.com/v1',
       kind: 'Image',
@@ -78,18 +120,21 @@ async function fixture() {
       },
       spec: { annotations: { 'kcp.io/cluster': 'of the spec' } },
     };
-    const revision = await storage.create(
-      cacheKey(kind, { shard: 'root', cluster: provider, namespace, name }),
-      encodeForStorage(object),
-    );
-    await source.waitFor(revision, 1_000);
+    const revision = await storage.create(keyOf(namespace, name), encodeForStorage(object));
+    if (isFollowed) await source.waitFor(revision, 1_000);
+  };
+  const keyOf = (namespace: string, name: string): string =>
+    cacheKey(kind, { shard: 'root', cluster: provider, namespace, name });
+  const remove = async (namespace: string, name: string): Promise<void> => {
+    const key = keyOf(namespace, name);
+    await storage.delete(key, (await storage.get(key))?.revision ?? 0);
   };
   consumers.namespaces.set(anna, new Set(['default']));
   consumers.namespaces.set(berta, new Set(['default', 'extra']));
   await put('default', 'debian');
   await put('extra', 'fedora');
   await put('extra', 'gentoo');
-  return { cache, consumers, put, source };
+  return { cache, consumers, put, remove, source, storage };
 }
 
 const keysOf = (entries: readonly { readonly key: string }[]): string[] =>
@@ -146,5 +191,50 @@ describe('a source as its consumers read it', () => {
     seen.length = 0;
     cache.subscribe({ scope: `${prefix}${anna}/`, after: source.revision, onEvent, onEnd: () => {} })();
     expect(seen.sort()).toEqual(['-anna/extra/fedora', '-anna/extra/gentoo', '-anna/extra/slackware']);
+  });
+
+  test('sends what a watch missed while the source loaded again, and keeps it open', async () => {
+    const { cache, put, remove, source, storage } = await fixture();
+    const seen: string[] = [];
+    let ended = false;
+    const before = source.revision;
+    cache.subscribe({
+      scope: `${prefix}${berta}/`,
+      after: before,
+      onEvent: ({ current, previous, revision }) => {
+        const { key } = (current ?? previous) as { key: string };
+        const type = current === undefined ? 'DELETED' : previous === undefined ? 'ADDED' : 'MODIFIED';
+        seen.push(`${type} ${key.slice(prefix.length)} ${revision - before}`);
+      },
+      onEnd: () => (ended = true),
+    });
+    const isBack = storage.forget();
+    await remove('extra', 'fedora');
+    await put('extra', 'alpine', false);
+    await remove('default', 'debian');
+    await put('default', 'debian', false);
+    isBack();
+    const missed = ['ADDED berta/extra/alpine 2', 'MODIFIED berta/default/debian 4', 'DELETED berta/extra/fedora 4'];
+    await eventually(async () => expect(seen).toEqual(missed));
+    await put('extra', 'void');
+    expect(seen.slice(3)).toEqual(['ADDED berta/extra/void 5']);
+    expect(ended).toBe(false);
+    // Another process may have sent changes in between to a watch that resumes here.
+    expect(() =>
+      cache.subscribe({ scope: `${prefix}${berta}/`, after: before + 1, onEvent: () => {}, onEnd: () => {} }),
+    ).toThrow(CompactedError);
+  });
+
+  test('ends the watches of a consumer that has gone, and no others', async () => {
+    const { cache, consumers, source } = await fixture();
+    const ended: string[] = [];
+    const follow = (scope: string): void =>
+      void cache.subscribe({ scope, after: source.revision, onEvent: () => {}, onEnd: () => ended.push(scope) });
+    for (const scope of [prefix, `${prefix}${anna}/`, `${prefix}${anna}/default/debian`, `${prefix}${berta}/`])
+      follow(scope);
+    consumers.set(anna, '', false);
+    expect(ended).toEqual([`${prefix}${anna}/`, `${prefix}${anna}/default/debian`]);
+    follow(`${prefix}${anna}/`);
+    expect(ended).toHaveLength(2);
   });
 });

@@ -12,6 +12,7 @@ import type {
 } from '@multiplane/storage';
 import { ConsumerEntry } from './consumer-entry.ts';
 import type { ConsumerChange, Consumers } from './consumers.ts';
+import { MissedChanges } from './missed-changes.ts';
 
 export interface ConsumerCacheOptions {
   /** Prefix of the source's objects in {@link ConsumerCacheModules.source}: up to the provider's logical cluster. */
@@ -54,7 +55,11 @@ const maxLogged = 10_000;
  *
  * A consumer, or a namespace of one, that comes or goes changes what is visible without a change of the source: running
  * watches get ADDED or DELETED events with the present revision, watches that resume get those of the last minutes again
- * (at least once). docs/adr/0079.
+ * (at least once). docs/adr/0079. A consumer that has gone ends its own watches.
+ *
+ * When the source loads again (the cache server has restarted and forgot the history that the source follows), running
+ * watches get what they missed and stay open: {@link MissedChanges}. Only if the revisions did not go on (the cache was lost
+ * and is built anew) they end, and their clients list again.
  */
 export class ConsumerCache implements WatchCache {
   readonly #options: ConsumerCacheOptions;
@@ -62,6 +67,7 @@ export class ConsumerCache implements WatchCache {
   readonly #consumers: Consumers;
   readonly #clock: Clock;
   readonly #listeners = new Set<(change: LoggedChange) => void>();
+  readonly #missed: MissedChanges;
   #log: LoggedChange[] = [];
   readonly #unsubscribe: () => void;
 
@@ -70,6 +76,7 @@ export class ConsumerCache implements WatchCache {
     this.#source = modules.source;
     this.#consumers = modules.consumers;
     this.#clock = modules.clock;
+    this.#missed = new MissedChanges({ source: modules.source });
     this.#unsubscribe = modules.consumers.subscribe((change) => this.#changed(change));
   }
 
@@ -122,41 +129,56 @@ export class ConsumerCache implements WatchCache {
     const { scope, after, onEvent, onEnd } = options;
     const { consumers, rest } = this.#range(scope);
     const sourceScope = `${this.#options.sourcePrefix}${rest}`;
-    const isConcerned = (change: ConsumerChange): boolean =>
-      scope === this.#options.prefix ||
-      (this.#place(scope)?.consumer === change.consumer &&
-        (rest === '' || change.namespace === '' || rest.startsWith(`${change.namespace}/`)));
-    const end = this.#source.subscribe({
-      scope: sourceScope,
-      after,
-      onEvent: (event) => {
-        for (const consumer of consumers()) {
-          const consumed = this.#event(event, consumer);
-          if (consumed !== undefined) onEvent(consumed);
-        }
-      },
-      onEnd: (reason, before) => {
-        this.#listeners.delete(listener);
-        onEnd(reason, before === undefined ? undefined : this.#snapshotOf(before, consumers));
-      },
-    });
-    const listener = (change: LoggedChange): void => {
-      // Over all logical clusters every consumer counts, in one of them only its namespaces do.
-      if (isConcerned(change) && (change.namespace !== '' || scope === this.#options.prefix))
-        for (const event of this.#eventsOf(change, sourceScope)) onEvent(event);
+    const only = this.#place(scope)?.consumer;
+    let end: () => void;
+    const deliver = (event: CacheEvent): void => {
+      for (const consumer of consumers()) {
+        const consumed = this.#event(event, consumer);
+        if (consumed !== undefined) onEvent(consumed);
+      }
     };
+    const follow = (from: number): (() => void) =>
+      this.#source.subscribe({
+        scope: sourceScope,
+        after: from,
+        onEvent: deliver,
+        onEnd: (reason, before) => {
+          const missed = before === undefined ? undefined : this.#missed.since(before, sourceScope);
+          if (missed !== undefined) {
+            for (const event of missed) deliver(event);
+            end = follow(this.#source.revision);
+            return;
+          }
+          this.#listeners.delete(listener);
+          onEnd(reason, before === undefined ? undefined : this.#snapshotOf(before, consumers));
+        },
+      });
+    const stop = (): void => {
+      this.#listeners.delete(listener);
+      end();
+    };
+    const listener = (change: LoggedChange): void => {
+      const { consumer, namespace, isPresent } = change;
+      const isConcerned = only === undefined || only === consumer;
+      if (isConcerned && namespace === '' && only !== undefined) {
+        if (isPresent) return;
+        stop();
+        onEnd(new Error('the consumer does not bind the resource any more'));
+      } else if (isConcerned && (rest === '' || namespace === '' || rest.startsWith(`${namespace}/`))) {
+        for (const event of this.#eventsOf(change, sourceScope)) onEvent(event);
+      }
+    };
+    end = follow(after);
     this.#listeners.add(listener);
     const now = this.#clock.monotonic();
     for (const change of this.#log) {
       const age = now - change.at;
       const isMissed =
         change.revision > after ? age < replayMs : change.revision === after && age < sameRevisionReplayMs;
-      if (isMissed) listener(change);
+      // That the consumer itself went is over: this watch began after it.
+      if (isMissed && (change.namespace !== '' || only === undefined)) listener(change);
     }
-    return () => {
-      this.#listeners.delete(listener);
-      end();
-    };
+    return stop;
   }
 
   /** Nothing reads it any more. The source is its owner's to close. */
