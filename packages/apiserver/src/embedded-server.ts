@@ -1,5 +1,5 @@
 import type { UserInfo } from '@multiplane/apimachinery';
-import type { InformerFactory, InformerSource, ObjectClient } from '@multiplane/client';
+import type { InformerFactory, InformerSource, ObjectClient, RestTransport } from '@multiplane/client';
 import type { Clock, HealthChecks, Logger, MetricsRegistry, Runnable } from '@multiplane/component-base';
 import type {
   AuditModules,
@@ -39,6 +39,8 @@ export interface EmbeddingHost {
   readonly globalInformers: InformerSource;
   /** Cached objects of all shards, of a cache server in this process; undefined without one. Known once all servers are embedded. */
   readonly cachedObjects?: (() => WatchCache | undefined) | undefined;
+  /** Connection to the cache server from which the shard reads; absent: an embedded one, or none. */
+  readonly cacheServer?: RestTransport | undefined;
   /** The loopback client: writes are not authorized, but run through the whole write path. */
   readonly client: ObjectClient;
   /**

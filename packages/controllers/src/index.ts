@@ -36,6 +36,7 @@ export * from './sharding/shard-registration.ts';
 export * from './tenancy/workspace-type-closure.ts';
 export * from './tenancy/workspace-type-controller.ts';
 export * from './cache/replicated-kinds.ts';
+export { CacheMonitor, type CacheOutage } from './cache/cache-monitor.ts';
 export * from './cache/cached-object-store.ts';
 export * from './cache/cached-object.ts';
 export * from './cache/replication-controller.ts';

@@ -1,5 +1,5 @@
 import type { LogicalClusterName } from '@multiplane/apimachinery';
-import type { EmbedServer } from '@multiplane/apiserver';
+import type { EmbeddingHost, EmbedServer } from '@multiplane/apiserver';
 import { CertificateWatcher, MetricsRegistry } from '@multiplane/component-base';
 import {
   ConnectionTable,
@@ -29,6 +29,7 @@ import {
   type CachedResourceEndpointSlice,
 } from '@multiplane/apis';
 import { DispatchedUsers } from './dispatched-users.ts';
+import { remoteSources, type OpenSource } from './replication/cached-sources.ts';
 import { embeddedSources } from './replication/embedded-sources.ts';
 import { connectServer } from './server-connection.ts';
 import { shardVirtualWorkspaces } from './virtual-workspaces.ts';
@@ -95,7 +96,7 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
             slices: host.globalInformers.informer<CachedResourceEndpointSlice>(cachedResourceEndpointSlices),
             cachedResources: host.globalInformers.informer<CachedResource>(cachedResources),
             namespaces: () => host.informers.informer(namespaces),
-            openSource: embeddedSources(host),
+            openSource: sourcesOf(host),
             connection,
             reviewer,
             clock,
@@ -126,4 +127,10 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
       dispatch: dispatched.dispatch(server.handle),
     };
   };
+}
+
+/** Cached objects from where the shard itself reads them: the cache server in another process, else the embedded one. */
+function sourcesOf(host: EmbeddingHost): OpenSource {
+  const { cacheServer: transport, clock, logger } = host;
+  return transport === undefined ? embeddedSources(host) : remoteSources({ transport, clock, logger });
 }

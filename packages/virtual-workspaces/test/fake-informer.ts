@@ -8,7 +8,7 @@ import type { Informer, InformerHandlers, ObjectReference } from '@multiplane/cl
 
 /** FOR TESTS: an informer over objects that a test puts into it; each object names its logical cluster. */
 export class FakeInformer<T extends KubeObject> implements Informer<T> {
-  readonly synced = Promise.resolve();
+  synced = Promise.resolve();
   readonly #objects = new Map<string, T>();
   readonly #handlers = new Set<InformerHandlers<T>>();
 

@@ -1,7 +1,9 @@
 import type { GroupVersionResource, JsonObject, KubeObject, UserInfo } from '@multiplane/apimachinery';
 import type { EmbeddedServer, EmbeddingHost } from '@multiplane/apiserver';
+import type { RestTransport } from '@multiplane/client';
 import { createLogger, HealthChecks, systemClock } from '@multiplane/component-base';
 import { type AuditEvent, AuditPolicy, type BaseExchange, type Exchange } from '@multiplane/generic-server';
+import type { WatchCache } from '@multiplane/storage';
 import { BufferedExchange, type BufferedResponse, type BufferedRequest } from '@multiplane/virtual-framework';
 import { embedVirtualWorkspaces } from '../src/embed.ts';
 import { FakeInformer } from './fake-informer.ts';
@@ -38,6 +40,10 @@ export class FakeShard {
     exchange.setHeader('content-type', 'application/json');
     exchange.respond(200, '{"kind":"WidgetList","items":[]}');
   };
+  /** Cached objects of a cache server in the same process. */
+  cachedObjects: WatchCache | undefined;
+  /** Connection to a cache server in another process. */
+  cacheServer: RestTransport | undefined;
   /** All requests except access reviews. */
   readonly requests: Dispatched[] = [];
   readonly auditEvents: AuditEvent[] = [];
@@ -121,6 +127,8 @@ export class FakeShard {
       },
       informers: source,
       globalInformers: source,
+      cachedObjects: () => this.cachedObjects,
+      cacheServer: this.cacheServer,
       audit: {
         policy: AuditPolicy.parse(
           'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata, omitStages: [RequestReceived]}]',

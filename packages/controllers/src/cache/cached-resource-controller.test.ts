@@ -16,6 +16,7 @@ import { FakeApi } from '../../test/fake-api.ts';
 import { FakeCachedObjectStore } from '../../test/fake-cached-object-store.ts';
 import { secrets } from '../apis/api-export-identity.ts';
 import type { Controller } from '../runtime/controller.ts';
+import { CacheMonitor } from './cache-monitor.ts';
 import { cachedResourceController } from './cached-resource-controller.ts';
 import type { ServedResourceSpec } from './cached-resource-reconcile.ts';
 
@@ -47,12 +48,17 @@ let api: FakeApi;
 let clock: FakeClock;
 let store: FakeCachedObjectStore;
 let served: ServedResourceSpec | undefined;
+let cacheFailure: Error | undefined;
+let cacheMonitor: CacheMonitor;
 let controllers: Controller[];
 beforeEach(() => {
   api = new FakeApi();
   clock = new FakeClock();
   store = new FakeCachedObjectStore();
   served = { kind: 'Flavor', namespaced: false, isVirtual: false };
+  cacheFailure = undefined;
+  const check = (): Promise<void> => (cacheFailure === undefined ? Promise.resolve() : Promise.reject(cacheFailure));
+  cacheMonitor = new CacheMonitor({ check, clock });
   const { informers, client } = api;
   controllers = cachedResourceController(
     { shardName: 'east', randomBytes: (size) => Buffer.alloc(size, 1) },
@@ -62,6 +68,7 @@ beforeEach(() => {
       clock,
       logger: silentLogger,
       store,
+      cacheMonitor,
       fresh: async () => undefined,
       servedResource: () => served,
     },
@@ -157,6 +164,55 @@ describe('a CachedResource', () => {
       'update/status cachedresources provider|flavors',
       'update cachedresources provider|flavors',
     ]);
+  });
+});
+
+describe('CacheReachable', () => {
+  /** The monitor checks every second; controllers need time as well. */
+  async function pass(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 500) await settled(500);
+  }
+  beforeEach(async () => {
+    await cacheMonitor.runnable.start();
+    api.put(secrets, cluster, secret('secret key'));
+    api.put(flavors, cluster, flavor('red-1', 'red'));
+    api.put(cachedResources, cluster, cached());
+    await settled();
+  });
+  afterEach(() => cacheMonitor.runnable.stop());
+
+  test('says since when consumers read an old state, and that they no longer do', async () => {
+    expect(conditionOf('CacheReachable')).toBeUndefined();
+    cacheFailure = new Error('no servers available for connection');
+    await pass(1_000);
+    const since = new Date(clock.now()).toISOString().slice(0, 18);
+    await pass(3_000);
+    // A restart of a cache server takes as long.
+    expect(conditionOf('CacheReachable')).toBeUndefined();
+    await pass(4_000);
+    const condition = current()?.status?.conditions?.find(({ type }) => type === 'CacheReachable');
+    expect(condition).toMatchObject({ status: 'False', severity: 'Warning', reason: 'CacheUnreachable' });
+    expect(condition?.message).toBe(
+      `the cache cannot be reached since ${condition?.lastTransitionTime}: consumers read the state of that time, changes are published when it is back (no servers available for connection)`,
+    );
+    expect(condition?.lastTransitionTime?.slice(0, 18)).toBe(since);
+    api.put(flavors, cluster, flavor('red-2', 'red'));
+    await settled();
+    expect(current()?.status?.resourceCounts?.local).toBe(2);
+
+    cacheFailure = undefined;
+    await pass(2_000);
+    expect(conditionOf('CacheReachable')).toBe('True');
+  });
+
+  test('is not reported for a short interruption', async () => {
+    cacheFailure = new Error('connection reset');
+    await pass(3_000);
+    cacheFailure = undefined;
+    await pass(3_000);
+    cacheFailure = new Error('connection reset');
+    await pass(3_000);
+    expect(conditionOf('CacheReachable')).toBeUndefined();
   });
 });
 

@@ -6,12 +6,16 @@ import { crds } from '../apiextensions/crd-names.ts';
 import { secrets } from '../apis/api-export-identity.ts';
 import { Controller } from '../runtime/controller.ts';
 import { keyOf } from '../runtime/object-key.ts';
+import type { CacheMonitor } from './cache-monitor.ts';
 import type { CachedObjectStore } from './cached-object-store.ts';
 import { CachedResourceReconciler, type CachedResourceReconcilerModules } from './cached-resource-reconcile.ts';
 import { CachedResourceReplicator } from './cached-resource-replicator.ts';
+import { referenceIn } from './slice-exports.ts';
 
 export interface CachedResourceModules extends CachedResourceReconcilerModules {
   readonly store: CachedObjectStore;
+  /** Absent: the cache is in this process. */
+  readonly cacheMonitor?: CacheMonitor | undefined;
   /** Resolves when the informers show every write that was acknowledged before the call. */
   readonly fresh: () => Promise<unknown>;
 }
@@ -28,7 +32,8 @@ const progressMs = 200;
  * ```
  *
  * A CachedResource is queued when it changes, when its identity secret changes, when its endpoint slice is deleted, and
- * when CRDs or APIBindings of its logical cluster change, which decide whether the resource is served. Returns two
+ * when CRDs or APIBindings of its logical cluster change, which decide whether the resource is served, and when the cache
+ * becomes unreachable or reachable, which the condition CacheReachable reports. Returns two
  * controllers: the one of CachedResources, and the replicator's, which publishes the objects.
  */
 export function cachedResourceController(
@@ -46,7 +51,14 @@ export function cachedResourceController(
     ...modules,
     onProgress: (key) => queue.addAfter(key, progressMs),
   });
-  const reconciler = new CachedResourceReconciler(options, { ...modules, replicator });
+  const reconciler = new CachedResourceReconciler(options, {
+    ...modules,
+    replicator,
+    cacheOutage: () => modules.cacheMonitor?.outage,
+  });
+  modules.cacheMonitor?.onChange(() => {
+    for (const object of objects.list()) queue.add(keyOf(referenceIn(object)));
+  });
 
   objects.addHandlers({
     added: (_object, reference, isInInitialList) => queue.add(keyOf(reference), isInInitialList),

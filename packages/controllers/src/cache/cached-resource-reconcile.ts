@@ -1,5 +1,6 @@
 import {
   errorText,
+  formatTime,
   type DeepReadonly,
   type GroupVersionResource,
   type JsonObject,
@@ -25,9 +26,10 @@ import {
   type IdentityHash,
 } from '../apis/api-export-identity.ts';
 import type { ControllerModules } from '../runtime/controller.ts';
-import { setKcpCondition, type NewKcpCondition } from '../runtime/kcp-conditions.ts';
+import { setKcpCondition, type KcpCondition, type NewKcpCondition } from '../runtime/kcp-conditions.ts';
 import { referenceOf } from '../runtime/object-key.ts';
 import { ignoreReasons, updateStatus, withChanges } from '../runtime/object-writes.ts';
+import type { CacheOutage } from './cache-monitor.ts';
 import type { CachedResourceReplicator } from './cached-resource-replicator.ts';
 import { createIdentitySecret, identityNamespace } from './identity-secret.ts';
 
@@ -47,6 +49,12 @@ export interface CachedResourceReconcilerModules extends ControllerModules {
   ) => ServedResourceSpec | undefined;
 }
 
+interface Modules extends CachedResourceReconcilerModules {
+  readonly replicator: CachedResourceReplicator;
+  /** Undefined: the cache is reached. */
+  readonly cacheOutage: () => CacheOutage | undefined;
+}
+
 type Status = NonNullable<CachedResource['status']>;
 
 /** Interval of checks for a resource that is not served, in addition to those after changes of CRDs and APIBindings. */
@@ -59,15 +67,12 @@ const purgeMs = 100;
  */
 export class CachedResourceReconciler {
   readonly #options: { readonly randomBytes: (size: number) => Buffer };
-  readonly #modules: CachedResourceReconcilerModules & { readonly replicator: CachedResourceReplicator };
+  readonly #modules: Modules;
   readonly #objects: Lister<CachedResource>;
   readonly #secrets: Lister;
   readonly #slices: Lister;
 
-  constructor(
-    options: { readonly randomBytes: (size: number) => Buffer },
-    modules: CachedResourceReconcilerModules & { readonly replicator: CachedResourceReplicator },
-  ) {
+  constructor(options: { readonly randomBytes: (size: number) => Buffer }, modules: Modules) {
     this.#options = options;
     this.#modules = modules;
     this.#objects = modules.informers.informer<CachedResource>(cachedResources);
@@ -124,6 +129,7 @@ export class CachedResourceReconciler {
     const now = new Date(clock.now());
     let { conditions } = object.status ?? {};
     for (const condition of changed) conditions = setKcpCondition(conditions, condition, now);
+    conditions = withReachability(conditions, this.#modules.cacheOutage(), now);
     const status = { phase: 'Initializing', ...object.status, ...changes, conditions };
     await updateStatus(client, cachedResources, cluster, object, status as unknown as JsonObject);
   }
@@ -246,4 +252,29 @@ function withAdvice(condition: NewKcpCondition, namespace: string, name: string)
   if (condition.status === 'True') return condition;
   const advice = `restore data.key of secret ${namespace}/${name}, or create the CachedResource again`;
   return { ...condition, message: `${condition.message ?? ''}; ${advice}` };
+}
+
+/**
+ * Reports since when consumers read an old state, and that they no longer do. A CachedResource that has seen no outage has
+ * only the conditions of kcp.
+ */
+function withReachability(
+  conditions: readonly DeepReadonly<KcpCondition>[] | undefined,
+  outage: CacheOutage | undefined,
+  now: Date,
+): readonly DeepReadonly<KcpCondition>[] | undefined {
+  const type = 'CacheReachable';
+  if (outage === undefined)
+    return conditions?.some((condition) => condition.type === type) === true
+      ? setKcpCondition(conditions, { type, status: 'True' }, now)
+      : conditions;
+  const since = new Date(outage.since);
+  const message =
+    `the cache cannot be reached since ${formatTime(since)}: consumers read the state of that time, ` +
+    `changes are published when it is back (${outage.reason})`;
+  return setKcpCondition(
+    conditions,
+    { type, status: 'False', severity: 'Warning', reason: 'CacheUnreachable', message },
+    since,
+  );
 }

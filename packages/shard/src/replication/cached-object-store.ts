@@ -47,7 +47,7 @@ interface FollowedKind {
 }
 
 /** The used part of a store; `close` releases what `open` acquired. */
-export type CachedObjectStorage = Pick<Storage, 'create' | 'update' | 'delete' | 'list' | 'watch' | 'close'>;
+export type CachedObjectStorage = Pick<Storage, 'create' | 'update' | 'delete' | 'list' | 'watch' | 'check' | 'close'>;
 
 /**
  * The cached objects of one shard in the store that the cache server reads: a JetStream stream, or the storage of an embedded
@@ -88,6 +88,11 @@ export class StorageCachedObjectStore implements CachedObjectStore, Runnable {
   async stop(): Promise<void> {
     this.#abort.abort(new Error('stopped'));
     await this.#running;
+  }
+
+  /** Rejects with the reason while the store cannot be written. */
+  async check(): Promise<void> {
+    await this.#opened().check();
   }
 
   async #run(): Promise<void> {
@@ -276,7 +281,7 @@ export class StorageCachedObjectStore implements CachedObjectStore, Runnable {
   }
 
   #opened(): CachedObjectStorage {
-    if (this.#storage === undefined) throw new Error('the cached objects have not synced yet');
+    if (this.#storage === undefined) throw new Error('the store of cached objects is not open yet');
     return this.#storage;
   }
 

@@ -19,6 +19,7 @@ import {
   type Runnable,
 } from '@multiplane/component-base';
 import {
+  CacheMonitor,
   cachedResourceController,
   logicalClusterObjectName,
   logicalClusters,
@@ -29,7 +30,7 @@ import {
 import { natsTargetOf, type NatsTarget, type Storage, type WatchCache } from '@multiplane/storage';
 import type { ShardOptions } from '../options.ts';
 import { rootShardName } from '../sharding-options.ts';
-import { StorageCachedObjectStore } from './cached-object-store.ts';
+import { StorageCachedObjectStore, type CachedObjectStorage } from './cached-object-store.ts';
 
 export interface ShardReplicationModules {
   /** Informers over the storage of this shard. */
@@ -55,6 +56,8 @@ export class ShardReplication {
   readonly globalInformers: InformerSource;
   /** The part of {@link globalInformers} that comes from other shards. */
   readonly remoteInformers: InformerSyncTracker;
+  /** Connection to the cache server of --cache-kubeconfig. */
+  readonly cacheServer: RestTransport | undefined;
   /** Run for the lifetime of the process, not only during a leader term. */
   readonly runnables: readonly Runnable[];
   readonly #options: ShardOptions;
@@ -90,6 +93,7 @@ export class ShardReplication {
     const { certificates, clock, logger } = modules;
     const watched = watchClientConfig({ file: cacheKubeconfig, context: undefined }, { watcher: certificates });
     const transport = new RestTransport({ config: () => watched.current, userAgent: 'multiplane-shard' });
+    this.cacheServer = transport;
     const remote = new RemoteInformerFactory({ pathPrefix: cachePath }, { transport, clock, logger });
     this.#remote = remote;
     this.#bind(remote);
@@ -133,10 +137,17 @@ export class ShardReplication {
     // A page of a stream costs as much as the whole list.
     const pageSize = this.#stream === undefined ? undefined : 0;
     const store = new StorageCachedObjectStore({ shardName, pageSize }, { open, clock, logger });
+    const check = async (): Promise<void> => {
+      await store.check();
+      this.#remote?.check();
+    };
+    const cacheMonitor = new CacheMonitor({ check, clock });
+    const common = { informers, fresh, store, clock, logger };
     const publishing = [
       store,
-      replicationController({ shardName }, { informers, fresh, store, clock, logger }),
-      ...cachedResourceController({ shardName, randomBytes }, { ...modules, informers, fresh, store, clock, logger }),
+      cacheMonitor.runnable,
+      replicationController({ shardName }, common),
+      ...cachedResourceController({ shardName, randomBytes }, { ...modules, ...common, cacheMonitor }),
     ];
     if (shardName !== rootShardName) return publishing;
     return [...publishing, removedShardController({ shardName }, { informers, cachedObjects: store, clock, logger })];
@@ -147,7 +158,7 @@ export class ShardReplication {
     this.#cacheInformers.bind(source);
   }
 
-  #open(): (() => Promise<Pick<Storage, 'create' | 'update' | 'delete' | 'list' | 'watch' | 'close'>>) | undefined {
+  #open(): (() => Promise<CachedObjectStorage>) | undefined {
     const stream = this.#stream;
     if (stream !== undefined) {
       return async () => {
@@ -166,6 +177,7 @@ export class ShardReplication {
       delete: (key, expected) => storage.delete(key, expected),
       list: (prefix, options) => storage.list(prefix, options),
       watch: (prefix, options) => storage.watch(prefix, options),
+      check: () => storage.check(),
       close: async () => {},
     });
   }

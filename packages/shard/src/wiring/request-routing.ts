@@ -72,6 +72,7 @@ function embeddingHost(options: ShardOptions, modules: Modules): EmbeddingHost {
     informers,
     globalInformers,
     cachedObjects: () => modules.replication.cachedObjects,
+    cacheServer: modules.replication.cacheServer,
     client,
     reviewAuthorizer: reviewAuthorizer(modules),
     audit,

@@ -1,10 +1,9 @@
-import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
-import type { RestRequest, RestTransport } from '@multiplane/client';
 import { systemClock } from '@multiplane/component-base';
 import { cacheResourcePrefix, openWatchCache, type CacheEvent, type WatchCache } from '@multiplane/storage';
 import { eventually } from '@multiplane/testing';
+import { FakeCacheServer } from '../../test/fake-cache-server.ts';
 import { RemoteCachedStorage } from './remote-cached-storage.ts';
 
 const identity = 'f00d';
@@ -23,31 +22,6 @@ const flavor = (name: string, revision: number, cpus: number): JsonObject => ({
   },
   spec: { cpus },
 });
-
-/** A cache server: pages of a list, then streams that the test writes to. */
-class FakeCacheServer {
-  readonly requests: string[] = [];
-  readonly streams: PassThrough[] = [];
-  pages: JsonObject[] = [];
-
-  readonly transport = {
-    json: async ({ path }: RestRequest) => {
-      this.requests.push(path);
-      return path.includes('continue=') ? this.pages[1] : this.pages[0];
-    },
-    open: async ({ path, signal }: RestRequest) => {
-      this.requests.push(path);
-      const stream = new PassThrough();
-      signal?.addEventListener('abort', () => stream.destroy());
-      this.streams.push(stream);
-      return Object.assign(stream, { statusCode: 200 });
-    },
-  } as unknown as RestTransport;
-
-  send(event: JsonObject): void {
-    this.streams.at(-1)?.write(`${JSON.stringify(event)}\n`);
-  }
-}
 
 let cache: WatchCache | undefined;
 afterEach(() => cache?.close());

@@ -1,0 +1,157 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { clusterAnnotation, type JsonObject, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
+import { encodeForStorage } from '@multiplane/apiserver';
+import { systemClock } from '@multiplane/component-base';
+import { cacheKey, MemoryStorage, openWatchCache, type WatchCache } from '@multiplane/storage';
+import { eventually } from '@multiplane/testing';
+import { FakeCacheServer } from '../../test/fake-cache-server.ts';
+import { FakeShard, type OpenStream } from '../../test/fake-shard.ts';
+import { bindingOf, exportOf, schemaOf } from '../../test/shared-apis.ts';
+
+const provider = 'provider' as LogicalClusterName;
+const identity = 'cafe';
+const kind = { group: 'example.dev', resource: 'widgets', identity };
+const origin = { [clusterAnnotation]: provider, 'kcp.io/shard': 'root' };
+const base = '/services/replication/provider/widgets:id1/clusters/consumer/apis/example.dev/v1/widgets';
+
+const ofProvider = (resource: string, spec: JsonObject, status: JsonObject = {}): KubeObject => ({
+  apiVersion: 'cache.kcp.io/v1alpha1',
+  kind: resource,
+  metadata: { name: 'widgets', annotations: origin },
+  spec,
+  status,
+});
+const namespace = (name: string): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: { name, annotations: { [clusterAnnotation]: 'consumer' } },
+});
+const widget = (name: string, resourceVersion?: string): KubeObject => ({
+  apiVersion: 'example.dev/v1',
+  kind: 'Widget',
+  metadata: {
+    name,
+    namespace: 'default',
+    uid: `uid-${name}`,
+    creationTimestamp: '2026-11-22T10:00:00Z',
+    ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    annotations: origin,
+  },
+});
+
+let shard: FakeShard;
+let storage: MemoryStorage;
+let cache: WatchCache;
+
+beforeEach(async () => {
+  shard = new FakeShard();
+  storage = new MemoryStorage();
+  cache = openWatchCache({ prefix: '/cache/' }, { storage, clock: systemClock, onError: () => {} });
+  await cache.ready;
+  const reference = { apiGroup: 'cache.kcp.io', kind: 'CachedResourceEndpointSlice', name: 'widgets' };
+  const storedIn = { virtual: { reference, identityHash: identity } };
+  const exported = { name: 'widgets', group: 'example.dev', schema: 'v1.widgets.example.dev', storage: storedIn };
+  shard.informer({ resource: 'apiexports' }).put(exportOf({ resources: [exported] }));
+  shard.informer({ resource: 'apiresourceschemas' }).put(schemaOf());
+  shard.informer({ resource: 'apibindings' }).put(bindingOf());
+  const spec = { group: 'example.dev', version: 'v1', resource: 'widgets' };
+  shard.informer({ resource: 'cachedresources' }).put(ofProvider('CachedResource', spec, { identityHash: identity }));
+  shard
+    .informer({ resource: 'cachedresourceendpointslices' })
+    .put(ofProvider('CachedResourceEndpointSlice', { cachedResource: { name: 'widgets' } }));
+  shard.informer({ resource: 'namespaces' }).put(namespace('default'));
+});
+afterEach(async () => {
+  shard.close();
+  await cache.close();
+});
+
+async function put(name: string): Promise<number> {
+  const key = cacheKey(kind, { shard: 'root', cluster: provider, namespace: 'default', name });
+  const revision = await storage.create(key, encodeForStorage(widget(name)));
+  await cache.waitFor(revision, 1_000);
+  return revision;
+}
+async function list(query = ''): Promise<{ readonly status: number; readonly names: readonly string[] }> {
+  const { status, body } = await shard.send(`${base}${query}`);
+  const { items = [] } = JSON.parse(body.toString()) as { items?: KubeObject[] };
+  return { status, names: items.map(({ metadata }) => metadata.name ?? '') };
+}
+/** Types and names of the events of a watch; of an error its code. */
+const eventsOf = ({ events }: OpenStream): string[] =>
+  events.map(({ type, object }) => {
+    const { metadata, code } = object as unknown as KubeObject & { readonly code?: number };
+    return `${type} ${code ?? metadata.name ?? metadata.resourceVersion}`;
+  });
+
+describe('virtual resources', () => {
+  test('are read from the cache server in the same process', async () => {
+    shard.cachedObjects = cache;
+    await put('a');
+    expect(await list()).toEqual({ status: 200, names: ['a'] });
+  });
+
+  test('are read from the cache server in another process by a shard that reads from it', async () => {
+    const server = new FakeCacheServer();
+    server.pages = [{ metadata: { resourceVersion: '7' }, items: [widget('a', '7') as unknown as JsonObject] }];
+    shard.cacheServer = server.transport;
+    expect(await list()).toEqual({ status: 200, names: ['a'] });
+    expect(server.requests[0]).toContain('/services/cache/shards/*/clusters/*/apis/example.dev/v1/widgets:cafe?');
+  });
+
+  test('are listed when the namespaces of the consumer are known', async () => {
+    shard.cachedObjects = cache;
+    await put('a');
+    const known = Promise.withResolvers<void>();
+    const namespaces = shard.informer({ resource: 'namespaces' });
+    namespaces.remove(namespace('default'));
+    namespaces.synced = known.promise;
+    let listed: Awaited<ReturnType<typeof list>> | undefined;
+    void list().then((result) => (listed = result));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(listed).toBeUndefined();
+    namespaces.put(namespace('default'));
+    known.resolve();
+    await eventually(async () => expect(listed).toEqual({ status: 200, names: ['a'] }));
+  });
+});
+
+describe('a watch of a virtual resource', () => {
+  beforeEach(() => {
+    shard.cachedObjects = cache;
+  });
+
+  test('begins with the present objects and a bookmark', async () => {
+    const revision = await put('a');
+    const watch = shard.open(
+      `${base}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+    );
+    await eventually(async () => expect(eventsOf(watch)).toEqual(['ADDED a', `BOOKMARK ${revision}`]));
+    expect(watch.events[1]?.object).toMatchObject({
+      metadata: { annotations: { 'k8s.io/initial-events-end': 'true' } },
+    });
+    await put('b');
+    await eventually(async () => expect(eventsOf(watch).slice(2)).toEqual(['ADDED b']));
+  });
+
+  test('resumes after a revision, and is told by 410 to list again where the history is gone', async () => {
+    const first = await put('a');
+    await put('b');
+    const watch = shard.open(`${base}?watch=true&resourceVersion=${first}`);
+    await eventually(async () => expect(eventsOf(watch)).toEqual(['ADDED b']));
+    await cache.compact(cache.revision);
+    const late = shard.open(`${base}?watch=true&resourceVersion=${first}`);
+    await eventually(async () => expect(eventsOf(late)).toEqual(['ERROR 410']));
+    expect(late.ended).toBe(true);
+    expect((await list()).names).toEqual(['a', 'b']);
+  });
+
+  test('ends when the consumer does not bind the export any more', async () => {
+    await put('a');
+    const watch = shard.open(`${base}?watch=true&resourceVersion=0`);
+    await eventually(async () => expect(watch.started).toBe(true));
+    shard.informer({ resource: 'apibindings' }).remove(bindingOf());
+    await watch.handled;
+    expect(watch.ended).toBe(true);
+  });
+});
