@@ -26,6 +26,8 @@ export interface OpenWatch {
   readonly events: Record<string, Value>[];
   readonly status: number;
   ended: boolean;
+  /** It ended in the middle, by an error of the connection. */
+  failed: boolean;
   close(): void;
 }
 
@@ -63,6 +65,7 @@ export class ScenarioTransport {
       events: [],
       status: response.statusCode ?? 0,
       ended: false,
+      failed: false,
       close: () => request.destroy(),
     };
     let rest = '';
@@ -84,6 +87,7 @@ export class ScenarioTransport {
     });
     response.on('error', () => {
       state.ended = true;
+      state.failed = true;
     });
     return state;
   }

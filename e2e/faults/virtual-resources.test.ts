@@ -121,6 +121,13 @@ describe('virtual resources of two shards', () => {
       for (const consumer of ['near', 'far']) expect(await read(consumer)).toEqual([value]);
       expect(watches.map(lastSeen)).toEqual(watches.map(() => value));
     }, patient);
+  /** The condition by which a CachedResource says since when consumers read an old state. */
+  async function reachability(): Promise<JsonObject | undefined> {
+    const conditions = field(await get(cachedResource('flavors')), 'status', 'conditions') as JsonObject[];
+    return conditions.find(({ type }) => type === 'CacheReachable');
+  }
+  const isReachable = (status: string): Promise<void> =>
+    eventually(async () => expect((await reachability())?.['status']).toBe(status), patient);
   const watchOf = (consumer: string): Promise<OpenWatch> => requests.watch(`${objects(consumer)}?watch=true`);
 
   beforeAll(async () => {
@@ -148,20 +155,37 @@ describe('virtual resources of two shards', () => {
       const [value] = await read(consumer);
       expect([before, after]).toContain(value);
     }
+    await isReachable('False');
+    const counts = field(await get(cachedResource('flavors')), 'status', 'resourceCounts');
+    expect(counts).toEqual({ cache: 1, local: 1 });
     await cluster.process('nats').start();
     await arrives(after, watches);
+    await isReachable('True');
     expect(watches.map(({ ended }) => ended)).toEqual([false, false]);
     await arrives(await write(), watches);
     for (const watch of watches) watch.close();
   }, 240_000);
 
-  test('are served with the last state while the cache server is down', async () => {
+  test('are served with the last state while the cache server is down, and their watches stay open', async () => {
+    const watches = await Promise.all([watchOf('near'), watchOf('far')]);
+    await arrives(cpus, watches);
     const before = cpus;
     await cluster.process('cache-server').kill();
     const after = await write();
     for (const consumer of ['near', 'far']) expect(await read(consumer)).toEqual([before]);
+    const killed = Date.now();
+    await isReachable('False');
+    const condition = await reachability();
+    const since = condition?.['lastTransitionTime'] as string;
+    expect(Math.abs(Date.parse(since) - killed)).toBeLessThan(30_000);
+    expect(condition?.['message']).toContain(`since ${since}: consumers read the state of that time`);
     await cluster.process('cache-server').start();
-    await arrives(after, []);
+    await arrives(after, watches);
+    await isReachable('True');
+    // Also what comes after the restart arrives, at the same watches.
+    await arrives(await write(), watches);
+    expect(watches.map(({ ended }) => ended)).toEqual([false, false]);
+    for (const watch of watches) watch.close();
   }, 240_000);
 
   test('answer 503 with Retry-After on a shard whose virtual workspaces are down, and recover with them', async () => {

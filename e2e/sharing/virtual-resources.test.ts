@@ -280,8 +280,40 @@ describe('the provider', () => {
     expect(refused.json['message']).toContain('must not be switched from virtual to crd while the resource is bound');
   });
 
+  test('answers with an error while its export is deleted, and as before when it is back', async () => {
+    const watch = await shared.requests.watch(`${objects('far', 'cpuflavors')}?watch=true`);
+    await eventually(async () => expect(watch.events.length).toBeGreaterThan(0), patient);
+    const path = '/clusters/root:provider/apis/apis.kcp.io/v1alpha2/apiexports/compute';
+    const { spec } = (await shared.get(path)) as unknown as KubeObject;
+    await shared.remove(path);
+    await eventually(async () => {
+      for (const consumer of ['near', 'far'])
+        for (const wanted of [objects(consumer, 'cpuflavors'), `${objects(consumer, 'cpuflavors')}/small`]) {
+          const { status, headers, json } = await shared.requests.send({ path: wanted });
+          expect([status, Number(headers['retry-after'])]).toEqual([503, 5]);
+          expect(json['message']).toContain('APIExport root:provider:compute does not exist or no longer offers it');
+        }
+    }, patient);
+    await eventually(async () => expect([watch.ended, watch.failed]).toEqual([true, false]), patient);
+    const { resources } = spec as { resources: JsonObject[] };
+    await shared.offer({
+      apiVersion: 'apis.kcp.io/v1alpha2',
+      kind: 'APIExport',
+      metadata: { name: 'compute' },
+      spec: { resources },
+    });
+    for (const consumer of ['near', 'far'])
+      await eventually(
+        async () => expect(names(await shared.get(objects(consumer, 'cpuflavors')))).toEqual(['large', 'small']),
+        patient,
+      );
+  }, 120_000);
+
   test('keeps its objects when a consumer leaves, and takes back what it published', async () => {
+    const watch = await shared.requests.watch(`${objects('near', 'cpuflavors')}?watch=true`);
+    await eventually(async () => expect(watch.events.length).toBeGreaterThan(0), patient);
     await shared.remove('/clusters/root:near/apis/apis.kcp.io/v1alpha2/apibindings/compute');
+    await eventually(async () => expect([watch.ended, watch.failed]).toEqual([true, false]), patient);
     await eventually(
       async () => expect((await shared.requests.send({ path: objects('near', 'cpuflavors') })).status).toBe(404),
       patient,
