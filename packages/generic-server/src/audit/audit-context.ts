@@ -12,6 +12,7 @@ import {
 import type { Exchange, Headers } from '../server/exchange.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 import type { AuditEvent } from './audit-event.ts';
+import type { AuditTrail } from './audit-trail.ts';
 import type { AuditDecision, AuditStage } from './audit-policy.ts';
 
 const maxUserAgent = 1024;
@@ -28,7 +29,7 @@ export interface AuditedRequest {
 }
 
 /** Collects the audit data of one request while it is processed, like `audit.AuditContext` of kube-apiserver. */
-export class AuditContext {
+export class AuditContext implements AuditTrail {
   readonly #decision: AuditDecision;
   readonly #user: UserInfo;
   readonly #annotations: Record<string, string> = Object.create(null) as Record<string, string>;
@@ -45,7 +46,6 @@ export class AuditContext {
     return this.#decision.level === 'RequestResponse';
   }
 
-  /** Adds an annotation. The first value of a key is kept, so that later stages cannot overwrite it. `level`: minimum audit level. */
   annotate(key: string, value: string, level?: 'Request'): void {
     if (level === 'Request' && !this.#wantsRequest) return;
     if (key in this.#annotations || this.#annotationCount >= maxAnnotations) return;
@@ -53,14 +53,12 @@ export class AuditContext {
     this.#annotationCount++;
   }
 
-  /** Records the object in the request body, before admission, in the version of the request. */
   requestObject(object: DeepReadonly<KubeObject>): void {
     const { name = '', namespace = '', uid = '' } = object.metadata;
     this.#objectName = { name, namespace, uid };
     if (this.#wantsRequest) this.#requestObject = structuredClone(object) as unknown as Json;
   }
 
-  /** Records a JSON patch. A YAML patch is omitted, because it would have to be parsed a second time. */
   requestPatch(body: Buffer): void {
     if (!this.#wantsRequest) return;
     try {

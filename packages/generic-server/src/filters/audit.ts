@@ -31,11 +31,18 @@ const transformedKinds = new Set(['Table', 'PartialObjectMetadata', 'PartialObje
  * Sends the audit events of requests: `RequestReceived`, `ResponseStarted` for long-running requests, and
  * `ResponseComplete` or `Panic`. The filter follows authentication, so that events name the caller, and precedes
  * impersonation, so that they also name the impersonated user.
+ *
+ * A request that another server in this process has audited and passed on has its event already.
  */
 export function withAudit(modules: AuditModules): Stage {
   const { policy, clock, annotationsOf } = modules;
   const send = eventSender(modules);
   return (next) => async (context) => {
+    const { auditTrail } = context.exchange;
+    if (auditTrail !== undefined) {
+      context.audit = auditTrail;
+      return next(context);
+    }
     const decision = policy.decide(authorizationAttributesOf(context));
     if (decision.level === 'None') return next(context);
     const trail = new AuditContext(decision, context.user);
@@ -44,6 +51,7 @@ export function withAudit(modules: AuditModules): Stage {
     for (const [key, value] of Object.entries(annotationsOf?.(context) ?? {})) trail.annotate(key, value);
     await send(trail.event('RequestReceived', context, now()));
     const exchange = new ObservedExchange(context.exchange, {
+      auditTrail: trail,
       maxBodyBytes: trail.wantsResponse && !isLongRunning(context.info) ? maxResponseBytes : 0,
       onStart: (status) => {
         if (isLongRunning(context.info)) void send(trail.event('ResponseStarted', context, now(), { status }));

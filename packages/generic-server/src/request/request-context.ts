@@ -1,5 +1,5 @@
 import type { UserInfo } from '@multiplane/apimachinery';
-import type { AuditContext } from '../audit/audit-context.ts';
+import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Exchange } from '../server/exchange.ts';
 import type { MountedPath } from './mounted-path.ts';
 import type { RequestInfo } from './request-info.ts';
@@ -19,7 +19,7 @@ export interface RequestContext {
   readonly auditId: string;
   readonly receivedAt: number;
   /** Collects annotations and objects for the audit log; absent if the request is not audited. */
-  readonly audit?: AuditContext | undefined;
+  readonly audit?: AuditTrail | undefined;
   /** Aborts when the client disconnects, the deadline is exceeded (not for watches) or the server stops. */
   readonly signal: AbortSignal;
   /** Adds a `Warning` header to the response, also to an error. */

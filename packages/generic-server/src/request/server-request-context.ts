@@ -1,5 +1,5 @@
 import type { UserInfo } from '@multiplane/apimachinery';
-import type { AuditContext } from '../audit/audit-context.ts';
+import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Exchange } from '../server/exchange.ts';
 import type { RequestContext } from './request-context.ts';
 import type { MountedPath } from './mounted-path.ts';
@@ -33,7 +33,7 @@ export class ServerRequestContext implements RequestContext {
   /** Set if no workspace has the path of the request. Disclosed only to callers that pass authorization for it. */
   missingWorkspace: { readonly path: string; readonly isOnOtherShard: boolean } | undefined;
   /** Set if the audit policy matches the request. */
-  audit: AuditContext | undefined;
+  audit: AuditTrail | undefined;
   mount: MountedPath | undefined;
   /** The resource of the request; undefined before routing. */
   definition: ServedResource | undefined;

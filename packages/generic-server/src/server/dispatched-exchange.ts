@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Exchange, Headers, NodeMessages, UpgradedConnection } from './exchange.ts';
-import { GzipExchange } from './gzip-exchange.ts';
 
 /** An exchange with the state that the request lifecycle and metrics read. */
 export interface ServerExchange extends Exchange {
@@ -37,7 +37,7 @@ export class DispatchedExchange implements ServerExchange {
     const headers = Object.create(null) as Record<string, Headers[string]>;
     for (const name in inner.headers) if (!credentials.test(name)) headers[name] = inner.headers[name];
     // The outer exchange compresses already.
-    if (inner instanceof GzipExchange) headers['accept-encoding'] = undefined;
+    if (inner.compresses === true) headers['accept-encoding'] = undefined;
     this.headers = headers;
     this.#inner = inner;
     if (inner.upgradeToWebSocket !== undefined) this.upgradeToWebSocket = (): void => inner.upgradeToWebSocket?.();
@@ -63,6 +63,9 @@ export class DispatchedExchange implements ServerExchange {
   }
   get signal(): AbortSignal {
     return this.#inner.signal;
+  }
+  get auditTrail(): AuditTrail | undefined {
+    return this.#inner.auditTrail;
   }
   get isClosed(): boolean {
     return this.#inner.signal.aborted;

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Exchange, Headers, NodeMessages } from './exchange.ts';
 
 /** An exchange that delegates to another one; subclasses override what they change. */
@@ -30,6 +31,12 @@ export class ExchangeDecorator implements Exchange {
   }
   get direct(): Exchange {
     return this.inner.direct ?? this.inner;
+  }
+  get compresses(): boolean | undefined {
+    return this.inner.compresses;
+  }
+  get auditTrail(): AuditTrail | undefined {
+    return this.inner.auditTrail;
   }
   get status(): number {
     return this.inner.status;

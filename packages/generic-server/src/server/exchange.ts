@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import type { AuditTrail } from '../audit/audit-trail.ts';
 
 /** Headers by lower-case name; a repeated header is a list. Without HTTP/2 pseudo-headers. */
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -63,6 +64,13 @@ export interface Exchange {
    * socket. Absent for all other requests.
    */
   takeConnection?(): UpgradedConnection;
+  /** True: responses are compressed. */
+  readonly compresses?: boolean | undefined;
+  /**
+   * Of a request that a handler chain of this process audits: chains that it passes on its way in the same process add to
+   * the event instead of sending their own.
+   */
+  readonly auditTrail?: AuditTrail | undefined;
   /** The exchange below a decorator that changes the bytes of responses (compression), to forward bytes unchanged. */
   readonly direct?: Exchange;
 }

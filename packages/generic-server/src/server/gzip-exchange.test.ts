@@ -1,7 +1,9 @@
 import { createGzip, gunzipSync, type Gzip } from 'node:zlib';
 import { afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { TlsFixture } from '@multiplane/testing/serving';
-import { GzipExchange } from './gzip-exchange.ts';
+import { DispatchedExchange } from './dispatched-exchange.ts';
+import { acceptsGzip, GzipExchange } from './gzip-exchange.ts';
+import { ObservedExchange } from './observed-exchange.ts';
 
 let tls: TlsFixture;
 beforeAll(async () => {
@@ -26,6 +28,18 @@ describe('gzip', () => {
     const answer = await tls.ask1(server, '/');
     expect(answer.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'Accept-Encoding' });
     expect(answer.body.length).toBeLessThan(big.length / 10);
+    expect(gunzipSync(answer.body).equals(big)).toBe(true);
+  });
+
+  test('a request that two handler chains of one process serve is compressed once', async () => {
+    const auditTrail = { annotate: () => {}, requestObject: () => {}, requestPatch: () => {} };
+    const server = await tls.answer((raw) => {
+      const observed = new ObservedExchange(new GzipExchange(raw), { auditTrail, maxBodyBytes: 0, onStart: () => {} });
+      const dispatched = new DispatchedExchange(observed, '/again');
+      expect(dispatched.auditTrail).toBe(auditTrail);
+      (acceptsGzip(dispatched.headers) ? new GzipExchange(dispatched) : dispatched).respond(200, big);
+    });
+    const answer = await tls.ask1(server, '/', { headers: { 'accept-encoding': 'gzip' } });
     expect(gunzipSync(answer.body).equals(big)).toBe(true);
   });
 

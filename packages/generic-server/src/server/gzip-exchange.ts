@@ -29,6 +29,9 @@ export class GzipExchange extends ExchangeDecorator {
   /** The handler's `Vary` header. */
   #vary: readonly string[] = [];
 
+  override get compresses(): boolean {
+    return true;
+  }
   override get status(): number {
     return this.#status === 0 ? this.inner.status : this.#status;
   }

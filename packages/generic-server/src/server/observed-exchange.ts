@@ -1,7 +1,9 @@
+import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Exchange } from './exchange.ts';
 import { ExchangeDecorator } from './exchange-decorator.ts';
 
 interface ObservedExchangeOptions {
+  readonly auditTrail: AuditTrail;
   /** Largest response body that is recorded; 0: none. */
   readonly maxBodyBytes: number;
   /** Called when the response starts. */
@@ -18,6 +20,16 @@ export class ObservedExchange extends ExchangeDecorator {
     super(inner);
     this.#options = options;
     if (options.maxBodyBytes > 0) this.#chunks = [];
+  }
+
+  override get auditTrail(): AuditTrail {
+    return this.#options.auditTrail;
+  }
+
+  /** Observes as well; bodies below the compression are not recorded. */
+  override get direct(): Exchange {
+    const { direct } = this.inner;
+    return direct === undefined ? this : new ObservedExchange(direct, { ...this.#options, maxBodyBytes: 0 });
   }
 
   /** The whole response body; undefined if it was too long or was not to be recorded. */
