@@ -211,5 +211,10 @@ function resourceOfKind(resolver: ResourceResolver, cluster: LogicalClusterName,
   const definition = resolver
     .list(cluster)
     .find((candidate) => candidate.kind === kind && apiVersionOf(candidate) === apiVersion);
-  return definition === undefined ? undefined : { resource: definition, namespaced: definition.namespaced };
+  if (definition === undefined) return undefined;
+  return {
+    resource: definition,
+    namespaced: definition.namespaced,
+    isVirtual: definition.virtual !== undefined,
+  };
 }

@@ -27,7 +27,14 @@ export interface GarbageCollectorModules extends ControllerModules {
     cluster: LogicalClusterName,
     apiVersion: string,
     kind: string,
-  ) => { readonly resource: GroupVersionResource; readonly namespaced: boolean } | undefined;
+  ) =>
+    | {
+        readonly resource: GroupVersionResource;
+        readonly namespaced: boolean;
+        /** Its objects are not stored here: an APIExport serves them by `storage.virtual`. */
+        readonly isVirtual?: boolean;
+      }
+    | undefined;
 }
 
 interface ReconcilerModules extends GarbageCollectorModules {
@@ -129,6 +136,8 @@ export class GarbageCollectorReconciler {
     const { client, resourceOfKind } = this.#modules;
     const served = resourceOfKind(dependent.cluster, owner.apiVersion, owner.kind);
     if (served === undefined) return 'unknown';
+    // Not finding a virtual object in the store says nothing about it, so the reference keeps the object.
+    if (served.isVirtual === true) return 'solid';
     // The namespace of a namespaced owner of a cluster-scoped object is unknown, so the reference keeps the object.
     if (served.namespaced && dependent.namespace === '') return 'solid';
     try {

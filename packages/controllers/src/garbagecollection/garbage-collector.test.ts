@@ -43,3 +43,35 @@ test('an orphaning owner deleted right after a start waits for the sync of its d
     await controller.stop();
   }
 });
+
+test('an owner whose kind is virtual keeps its dependents, and references to owners that are gone are removed beside it', async () => {
+  const api = new FakeApi();
+  const clock = new FakeClock();
+  const flavors: GroupVersionResource = { group: 'cloud.example.com', version: 'v1', resource: 'flavors' };
+  const controller = garbageCollector({
+    informers: api.informers,
+    client: api.client,
+    clock,
+    logger: silentLogger,
+    resourceOfKind: (_cluster, _apiVersion, kind) =>
+      kind === 'Flavor'
+        ? { resource: flavors, namespaced: false, isVirtual: true }
+        : { resource: configMaps, namespaced: true },
+  });
+  await controller.start();
+  try {
+    const flavor = { apiVersion: 'cloud.example.com/v1', kind: 'Flavor', name: 'small', uid: 'uid-of-small' };
+    const gone = { apiVersion: 'v1', kind: 'ConfigMap', name: 'gone', uid: 'uid-of-gone' };
+    api.put(configMaps, cluster, configMap('of-flavor', { ownerReferences: [flavor] }));
+    api.put(configMaps, cluster, configMap('of-both', { ownerReferences: [flavor, gone] }));
+    api.put(configMaps, cluster, configMap('of-none', { ownerReferences: [gone] }));
+    await advanceUntilIdle(clock, 1000, [controller]);
+    const left = api.all(configMaps, cluster).map(({ metadata }) => [metadata.name, metadata.ownerReferences]);
+    expect(left.sort()).toEqual([
+      ['of-both', [flavor]],
+      ['of-flavor', [flavor]],
+    ]);
+  } finally {
+    await controller.stop();
+  }
+});

@@ -20,7 +20,7 @@ const ignoredResources = new Set(['events']);
  *
  * Keys are processed only after the metadata informer has synced: an owner with unknown dependents would be removed without
  * orphaning them, and they would be collected. An owner whose kind is not served now may exist, so its dependents are kept
- * and checked again.
+ * and checked again. A virtual object as an owner keeps its dependents: it is not in the store, so its deletion is not noticed.
  */
 export function garbageCollector(modules: GarbageCollectorModules): Controller {
   const index = new DependentsIndex();
