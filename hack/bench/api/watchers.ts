@@ -1,9 +1,11 @@
 /**
  * Many watchers of one object in a process of their own. Usage:
  *   watchers.ts <port> <token> <path of the watch> <watchers> <connections>
+ * A path that begins with @ names a file with the paths of all watches, one in each line.
  * Prints `ready` when all watch, then one line of JSON a second: how many deliveries took how many milliseconds since the
  * time in the object's annotation `bench/sent`; ends with standard input.
  */
+import { readFileSync } from 'node:fs';
 import { connect, type ClientHttp2Session } from 'node:http2';
 
 const [port, token, path, watchers, connections] = process.argv.slice(2) as [string, string, string, string, string];
@@ -13,9 +15,10 @@ let took = new Map<number, number>();
 let ended = 0;
 let ready = 0;
 
-function watch(session: ClientHttp2Session): void {
-  const stream = session.request({ ':path': path, authorization: `Bearer ${token}` });
-  stream.on('response', () => {
+function watch(session: ClientHttp2Session, watched: string): void {
+  const stream = session.request({ ':path': watched, authorization: `Bearer ${token}` });
+  stream.on('response', (headers) => {
+    if (headers[':status'] !== 200) throw new Error(`${watched} was answered with ${headers[':status']}`);
     if (++ready === Number(watchers)) process.stdout.write('ready\n');
   });
   stream.on('data', (data: Buffer) => {
@@ -34,7 +37,9 @@ function watch(session: ClientHttp2Session): void {
 const sessions = Array.from({ length: Number(connections) }, () =>
   connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, maxSessionMemory: 1000 }),
 );
-for (let i = 0; i < Number(watchers); i++) watch(sessions[i % sessions.length] as ClientHttp2Session);
+const paths = path.startsWith('@') ? readFileSync(path.slice(1), 'utf8').trim().split('\n') : [path];
+for (let i = 0; i < Number(watchers); i++)
+  watch(sessions[i % sessions.length] as ClientHttp2Session, paths[i % paths.length] as string);
 setInterval(() => {
   process.stdout.write(`${JSON.stringify({ took: [...took], ended })}\n`);
   took = new Map();
