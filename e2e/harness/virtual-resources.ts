@@ -125,6 +125,14 @@ export class VirtualResources {
     }, patient);
   }
 
+  /** Waits until a workspace shows these objects of a kind, in order, and no others. */
+  async shown(workspace: string, plural: string, names: readonly string[]): Promise<void> {
+    await eventually(async () => {
+      const found = namesOf(await this.#shared.get(this.path(workspace, plural)));
+      if (found.join() !== names.join()) throw new Error(`root:${workspace} shows ${plural} ${found.join(', ')}`);
+    }, patient);
+  }
+
   /** Path of the objects of a kind in a workspace below root. */
   path(workspace: string, plural: string, namespace = ''): string {
     const { group } = this.#kind(plural);

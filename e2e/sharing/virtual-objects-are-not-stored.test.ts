@@ -27,10 +27,8 @@ beforeAll(async () => {
   await virtual.offer('compute', ['cpuflavors', 'images']);
   for (const consumer of ['near', 'far']) {
     await shared.bind(consumer, 'compute');
-    await eventually(async () => {
-      expect(namesOf(await shared.get(virtual.path(consumer, 'cpuflavors')))).toEqual(['large', 'small']);
-      expect(namesOf(await shared.get(virtual.path(consumer, 'images')))).toEqual(['debian', 'fedora']);
-    }, patient);
+    await virtual.shown(consumer, 'cpuflavors', ['large', 'small']);
+    await virtual.shown(consumer, 'images', ['debian', 'fedora']);
   }
 }, 240_000);
 

@@ -62,10 +62,8 @@ beforeAll(async () => {
   await virtual.offer('storage', ['volumes']);
   for (const consumer of consumers) {
     for (const name of ['compute', 'storage']) await shared.bind(consumer, name);
-    await eventually(async () => {
-      expect(namesOf(await shared.get(virtual.path(consumer, 'cpuflavors')))).toEqual(['large', 'medium', 'small']);
-      expect(namesOf(await shared.get(virtual.path(consumer, 'volumes')))).toEqual(['ssd']);
-    }, patient);
+    await virtual.shown(consumer, 'cpuflavors', ['large', 'medium', 'small']);
+    await virtual.shown(consumer, 'volumes', ['ssd']);
   }
 }, 300_000);
 
