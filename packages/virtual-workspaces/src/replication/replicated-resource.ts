@@ -83,7 +83,8 @@ export function replicatedResources(
   const store = new ObjectStore({
     cache,
     decoded,
-    reader: new ObjectReader({ decoded }),
+    // Lists that are kept would be a copy for each consumer.
+    reader: new ObjectReader({ decoded, keepsLists: false }),
     admission: new AdmissionChain([]),
     clock,
     newUid: () => randomUUID(),

@@ -33,14 +33,23 @@ const listBytes = 16 * 1024 * 1024;
  */
 export class ObjectReader implements ObjectSource {
   readonly decoded: DecodedObjects;
-  readonly listBlocks = new ListBlocks({ maxBytes: listBytes });
+  /** Absent where encoded lists are not worth their memory. */
+  readonly listBlocks: ListBlocks | undefined;
   readonly #conversions: ObjectConversions | undefined;
   readonly #sameShape = new WeakMap<ResourceDefinition, boolean>();
 
-  /** Without `conversions`, kinds with a conversion webhook are served in their storage version only. */
-  constructor(modules: { readonly decoded: DecodedObjects; readonly conversions?: ObjectConversions | undefined }) {
+  /**
+   * Without `conversions`, kinds with a conversion webhook are served in their storage version only. `keepsLists: false` is
+   * for entries that are made while they are read: of those no encoded segments of lists are kept.
+   */
+  constructor(modules: {
+    readonly decoded: DecodedObjects;
+    readonly conversions?: ObjectConversions | undefined;
+    readonly keepsLists?: boolean | undefined;
+  }) {
     this.decoded = modules.decoded;
     this.#conversions = modules.conversions;
+    if (modules.keepsLists !== false) this.listBlocks = new ListBlocks({ maxBytes: listBytes });
   }
 
   /** Throws an untyped 500 without `conversions`. */
