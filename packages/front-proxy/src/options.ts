@@ -77,27 +77,37 @@ const upstreams = {
   'upstream-connect-timeout': {
     type: 'duration',
     default: '700ms',
+    min: '10ms',
+    max: '1h',
     description: 'Timeout for connecting to an upstream server.',
   },
   'upstream-silence-timeout': {
     type: 'duration',
     default: '350ms',
+    min: '10ms',
+    max: '1h',
     description:
       'Time without data from an upstream server, while requests wait for it, after which the proxy probes it.',
   },
   'upstream-probe-timeout': {
     type: 'duration',
     default: '500ms',
+    min: '10ms',
+    max: '1h',
     description: 'Timeout of that probe; after it, requests to the server fail with 503.',
   },
   'upstream-give-up-timeout': {
     type: 'duration',
     default: '10s',
+    min: '10ms',
+    max: '1h',
     description: 'Silence of an upstream server after which its watches end.',
   },
   'upstream-write-give-up-timeout': {
     type: 'duration',
     default: '2s',
+    min: '10ms',
+    max: '1h',
     description: 'Silence of an upstream server after which writes that it may have received fail with 504.',
   },
 } as const satisfies OptionTable;

@@ -102,7 +102,7 @@ const storage = {
   'etcd-cafile': { type: 'text', description: 'CA of the etcd servers.' },
   'etcd-certfile': { type: 'text', description: 'Client certificate for etcd.' },
   'etcd-keyfile': { type: 'text', description: 'Key of the client certificate for etcd.' },
-  'event-ttl': { type: 'duration', default: '1h', description: 'Retention of events.' },
+  'event-ttl': { type: 'duration', default: '1h', min: '1s', max: '8760h', description: 'Retention of events.' },
 } as const satisfies OptionTable;
 
 const authentication = {
@@ -124,6 +124,7 @@ const authentication = {
   'service-account-max-token-expiration': {
     type: 'duration',
     default: '0s',
+    max: '87600h',
     description: 'Maximum lifetime of requested tokens; 0: unlimited.',
   },
   'authentication-admin-token-path': {

@@ -64,16 +64,22 @@ export const sharding = {
   'leader-election-lease-duration': {
     type: 'duration',
     default: '60s',
+    min: '100ms',
+    max: '1h',
     description: 'Time after the last renewal before another replica may acquire the lease.',
   },
   'leader-election-renew-deadline': {
     type: 'duration',
     default: '5s',
+    min: '100ms',
+    max: '1h',
     description: 'Time after which a leader that cannot renew the lease stops leading; less than the lease duration.',
   },
   'leader-election-retry-period': {
     type: 'duration',
     default: '2s',
+    min: '100ms',
+    max: '1h',
     description: 'Time between two attempts; less than the renew deadline.',
   },
 } as const satisfies OptionTable;

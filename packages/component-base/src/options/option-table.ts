@@ -21,12 +21,16 @@ export interface TextOption extends CommonOption {
   readonly default?: string | undefined;
   readonly choices?: readonly string[] | undefined;
 }
+/** A whole number. */
 export interface NumberOption extends CommonOption {
   readonly type: 'number';
   readonly default?: number | undefined;
   readonly min?: number | undefined;
   readonly max?: number | undefined;
 }
+/** 24 days. Node's timers end at once when they are set to more than 2^31 ms, which is less than 25 days. */
+export const longestTimer = '576h';
+
 export interface BooleanOption extends CommonOption {
   readonly type: 'boolean';
   readonly default: boolean;
@@ -35,6 +39,10 @@ export interface BooleanOption extends CommonOption {
 export interface DurationOption extends CommonOption {
   readonly type: 'duration';
   readonly default: string;
+  /** A Go duration; `0s` by default. */
+  readonly min?: string | undefined;
+  /** A Go duration; {@link longestTimer} by default. */
+  readonly max?: string | undefined;
 }
 /** Comma-separated; repeated flags are concatenated. */
 export interface ListOption extends CommonOption {

@@ -80,7 +80,11 @@ test('the environment sets flags that are not given', () => {
 });
 
 test.each([
-  [['--secure-port=x'], 'invalid argument "x" for --secure-port: must be a number'],
+  [['--secure-port=x'], 'invalid argument "x" for --secure-port: must be a whole number'],
+  [['--secure-port=1.5'], 'invalid argument "1.5" for --secure-port: must be a whole number'],
+  [['--secure-port=-1'], 'invalid argument "-1" for --secure-port: must be a whole number'],
+  [['--event-ttl=-1s'], 'invalid argument "-1s" for --event-ttl: must be between 0s and 576h'],
+  [['--event-ttl=577h'], 'invalid argument "577h" for --event-ttl: must be between 0s and 576h'],
   [['--secure-port=70000'], 'invalid argument "70000" for --secure-port: must be between 0 and 65535'],
   [['--secure-port'], "option '--secure-port <value>' argument missing"],
   [['--run-controllers=maybe'], 'invalid argument "maybe" for --run-controllers: must be true or false'],

@@ -1,5 +1,5 @@
 import { parseDuration } from './duration.ts';
-import type { OptionSpec } from './option-table.ts';
+import { longestTimer, type DurationOption, type OptionSpec } from './option-table.ts';
 
 /** An invalid flag or argument; the message is shown to the user without a stack. */
 export class OptionError extends Error {
@@ -17,17 +17,13 @@ export function parseValue(flag: string, spec: OptionSpec, text: string, before:
       }
       return text;
     case 'number':
-      return parseNumber(text, spec.min ?? -Infinity, spec.max ?? Infinity, invalid);
+      return parseNumber(text, spec.min ?? 0, spec.max ?? Number.MAX_SAFE_INTEGER, invalid);
     case 'boolean':
       if (/^(true|1|t)$/i.test(text)) return true;
       if (/^(false|0|f)$/i.test(text)) return false;
       throw invalid('must be true or false');
     case 'duration':
-      try {
-        return parseDuration(text);
-      } catch (error) {
-        throw invalid('must be a duration like 1h30m or 500ms', error);
-      }
+      return parseDurationWithin(text, spec, invalid);
     case 'list':
       return [...((before as string[] | undefined) ?? []), ...splitList(text)];
     case 'map': {
@@ -41,8 +37,22 @@ export function parseValue(flag: string, spec: OptionSpec, text: string, before:
   }
 }
 
-function parseNumber(text: string, min: number, max: number, invalid: (wanted: string) => OptionError): number {
-  if (!/^-?\d+(\.\d+)?$/.test(text)) throw invalid('must be a number');
+type Invalid = (wanted: string, cause?: unknown) => OptionError;
+
+function parseDurationWithin(text: string, spec: DurationOption, invalid: Invalid): number {
+  const { min = '0s', max = longestTimer } = spec;
+  let value: number;
+  try {
+    value = parseDuration(text);
+  } catch (error) {
+    throw invalid('must be a duration like 1h30m or 500ms', error);
+  }
+  if (value < parseDuration(min) || value > parseDuration(max)) throw invalid(`must be between ${min} and ${max}`);
+  return value;
+}
+
+function parseNumber(text: string, min: number, max: number, invalid: Invalid): number {
+  if (!/^\d+$/.test(text)) throw invalid('must be a whole number');
   const value = Number(text);
   if (value < min || value > max) throw invalid(`must be between ${min} and ${max}`);
   return value;

@@ -32,6 +32,7 @@ export const shutdownOptionTable = {
   'shutdown-delay-duration': {
     type: 'duration',
     default: '0s',
+    max: '1h',
     description: 'Time between failing readiness and closing the listener at shutdown.',
   },
 } as const satisfies OptionTable;

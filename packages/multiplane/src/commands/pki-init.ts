@@ -31,8 +31,8 @@ const table = {
     type: 'text',
     description: 'Prefix of the Service names of the servers; for the Helm chart: <fullname>-.',
   },
-  days: { type: 'number', default: 365, min: 1, description: 'Validity of certificates in days.' },
-  'authority-days': { type: 'number', default: 3650, min: 1, description: 'Validity of CAs in days.' },
+  days: { type: 'number', default: 365, min: 1, max: 36_500, description: 'Validity of certificates in days.' },
+  'authority-days': { type: 'number', default: 3650, min: 1, max: 36_500, description: 'Validity of CAs in days.' },
   renew: {
     type: 'boolean',
     default: false,

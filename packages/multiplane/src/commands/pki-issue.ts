@@ -22,7 +22,7 @@ const table = {
   hosts: { type: 'list', description: 'Names and addresses of a server.' },
   user: { type: 'text', description: 'User name of a client.' },
   groups: { type: 'list', description: 'Groups of a client.' },
-  days: { type: 'number', default: 365, min: 1, description: 'Validity in days.' },
+  days: { type: 'number', default: 365, min: 1, max: 36_500, description: 'Validity in days.' },
   force: { type: 'boolean', default: false, description: 'Replace an existing certificate.' },
 } as const satisfies OptionTable;
 

@@ -60,7 +60,8 @@ export function httpsListener(
 /** Adds the health checks of the shard; informers requested after this call do not delay readiness. */
 export function addHealthChecks(modules: Pick<Infrastructure, 'health' | 'storage'> & ReadPath): void {
   const { health, storage, cached, localInformers, remoteInformers, replication } = modules;
-  health.add('etcd', () => storage.check());
+  // Not for /livez: a restart does not repair storage, and one of every shard at the same time would make an outage longer.
+  health.add('etcd', () => storage.check(), { endpoints: ['readyz', 'healthz'] });
   for (const informers of [localInformers, remoteInformers]) informers.complete();
   health.add(
     'informer-sync',
