@@ -22,7 +22,8 @@ const listens = (host: string, port: number): Promise<boolean> =>
 test('`make up` listens on 127.0.0.1 and on no other address, unless it is told to', async () => {
   const folder = await TempDir.create('make-up');
   const env = { ...process.env, MULTIPLANE_ROOT_DIRECTORY: folder.join('root') };
-  const script = (name: string, ...args: string[]): Promise<unknown> => run(join(repository, 'hack', name), args, { env });
+  const script = (name: string, ...args: string[]): Promise<unknown> =>
+    run(join(repository, 'hack', name), args, { env });
   const [first = 0, second = 0] = await freePorts(2);
   try {
     await script('up', `--secure-port=${first}`);

@@ -156,7 +156,10 @@ export function watchClientConfig(
   return modules.watcher.watch(options.file, (readText) => {
     const config = readClientConfig(options, readText);
     if (config.certificate !== undefined && config.key !== undefined)
-      checkPair({ certificatePem: config.certificate, privateKeyPem: config.key }, options.file);
+      checkPair(
+        { certificatePem: config.certificate, privateKeyPem: config.key },
+        { certificateFile: options.file, privateKeyFile: options.file },
+      );
     return config;
   });
 }

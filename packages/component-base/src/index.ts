@@ -63,6 +63,7 @@ export type {
   Watched,
 } from './pki/certificate-watcher.ts';
 export { CertificateWatcher, checkPair, parseCertificates } from './pki/certificate-watcher.ts';
+export { readVerificationKey } from './pki/verification-key.ts';
 export { ensureLocalAuthority, ensureServingCertificate, servingHosts } from './pki/self-signed-serving.ts';
 export type { CounterSeries, HistogramSeries } from './metrics/series.ts';
 export { EventLoopScheduler } from './scheduling/event-loop-scheduler.ts';

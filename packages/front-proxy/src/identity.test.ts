@@ -108,6 +108,17 @@ describe('identity', () => {
       expect(proxy.root.requests).toEqual([]);
     });
 
+    test.each([
+      { user: 'system:serviceaccount:default:builder' },
+      { user: 'alice', groups: ['system:cluster:org1'] },
+      { user: 'alice', groups: ['system:serviceaccounts:default'] },
+    ])('a certificate for %j is rejected', async (identity) => {
+      const certificate = tlsPair(await proxy.clientAuthority.issueClient(identity));
+      const before = proxy.root.requests?.length;
+      expect((await proxy.ask('/clusters/root/api', { ...certificate })).status).toBe(401);
+      expect(proxy.root.requests?.length).toBe(before);
+    });
+
     test('a trusted proxy asserts users, and its certificate is no credential', async () => {
       const mounts = tlsPair(await proxy.proxyAuthority.issueClient({ user: 'kcp-mounts-proxy' }));
       const headers = {

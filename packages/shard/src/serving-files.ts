@@ -1,11 +1,12 @@
-import { createPrivateKey, generateKeyPairSync, type KeyObject, type X509Certificate } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { generateKeyPairSync, type KeyObject, type X509Certificate } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   ensureLocalAuthority,
   ensureServingCertificate,
-  readOptionFile,
+  readVerificationKey,
   servingHosts,
+  withOption,
   writeFileAtomic,
   type CertificateWatcher,
   type Watched,
@@ -24,6 +25,8 @@ export interface ServingFiles {
   readonly proxyAuthorities?: Watched<readonly X509Certificate[]> | undefined;
   /** Read once: a change would invalidate issued tokens. */
   readonly serviceAccountKey: KeyObject;
+  /** Of `--service-account-key-file`: keys that verify tokens beside that one. */
+  readonly serviceAccountVerificationKeys: readonly KeyObject[];
 }
 
 /**
@@ -36,7 +39,7 @@ export async function prepareServingFiles(
   { watcher }: { readonly watcher: CertificateWatcher },
 ): Promise<ServingFiles> {
   const { rootDirectory: folder, tlsCertFile, tlsPrivateKeyFile, requestheaderClientCaFile } = options;
-  const serviceAccountKey = await prepareServiceAccountKey(options);
+  const serviceAccountKey = await prepareServiceAccountKey(options, watcher);
   const clientCaFile =
     options.clientCaFile ?? (await ensureLocalAuthority(folder, 'client-ca', 'multiplane client CA')).certificateFile;
   const pair =
@@ -62,16 +65,19 @@ export async function prepareServingFiles(
     proxyAuthorities:
       requestheaderClientCaFile === undefined ? undefined : watcher.watchAuthorities(requestheaderClientCaFile),
     serviceAccountKey,
+    serviceAccountVerificationKeys: options.serviceAccountKeyFile.map((file) =>
+      readVerificationKey('service-account-key-file', file),
+    ),
   };
 }
 
-async function prepareServiceAccountKey(options: ShardOptions): Promise<KeyObject> {
+async function prepareServiceAccountKey(options: ShardOptions, watcher: CertificateWatcher): Promise<KeyObject> {
   const given = options.serviceAccountPrivateKeyFile;
   const file = given ?? join(options.rootDirectory, 'sa.key');
-  if (existsSync(file))
-    return createPrivateKey(
-      given === undefined ? readFileSync(file) : readOptionFile('service-account-private-key-file', given),
-    );
+  if (existsSync(file)) {
+    if (given === undefined) return watcher.readPrivateKey(file);
+    return withOption('service-account-private-key-file', () => watcher.readPrivateKey(file));
+  }
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   await writeFileAtomic(file, privateKey.export({ type: 'pkcs8', format: 'pem' }), 0o600);
   return privateKey;

@@ -49,7 +49,7 @@ function etcdTls(
     if (etcdCertfile === undefined || etcdKeyfile === undefined) return { authority: Buffer.from(authority) };
     const pair = checkPair(
       { certificatePem: readText(etcdCertfile), privateKeyPem: readText(etcdKeyfile) },
-      etcdCertfile,
+      { certificateFile: etcdCertfile, privateKeyFile: etcdKeyfile },
     );
     return {
       authority: Buffer.from(authority),

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,6 +36,67 @@ function write(pair: Certificate, into = folder): void {
   writeFileSync(join(into, 'tls.key'), pair.privateKeyPem);
   writeFileSync(join(into, 'tls.crt'), pair.certificatePem);
 }
+
+describe('files with keys', () => {
+  const warnings = (): string[] => log.filter((line) => line.includes('open to other users'));
+  /** The umask of the machine does not matter. */
+  const withMode = (path: string, mode: number): void => chmodSync(path, mode);
+
+  test('that others can read are reported once, and once more when the mode changes to another such one', () => {
+    write(first);
+    const { certificateFile, privateKeyFile } = files();
+    withMode(certificateFile, 0o644);
+    withMode(privateKeyFile, 0o644);
+    watcher.watchPair(files());
+    watcher.watchPair(files());
+    expect(warnings()).toHaveLength(1);
+    expect(warnings()[0]).toContain(privateKeyFile);
+    expect(warnings()[0]).toContain('0644');
+    withMode(privateKeyFile, 0o666);
+    watcher.check();
+    expect(warnings()).toHaveLength(2);
+    withMode(privateKeyFile, 0o600);
+    watcher.check();
+    expect(warnings()).toHaveLength(2);
+  });
+
+  test.each([
+    [0o600, 0],
+    [0o400, 0],
+    // A Secret of Kubernetes with an fsGroup.
+    [0o440, 0],
+    [0o460, 1],
+    [0o604, 1],
+  ])('with mode %i are reported %i times', (mode, count) => {
+    write(first);
+    withMode(files().privateKeyFile, mode);
+    watcher.readPrivateKey(files().privateKeyFile);
+    watcher.watchPair(files());
+    expect(warnings()).toHaveLength(count);
+  });
+
+  test('a kubeconfig with a key counts as one', () => {
+    const kubeconfig = join(folder, 'kubeconfig');
+    writeFileSync(kubeconfig, 'users: [{name: a, user: {client-key-data: a2V5}}]');
+    withMode(kubeconfig, 0o644);
+    watcher.watch('kubeconfig', (read) => read(kubeconfig));
+    expect(warnings()).toHaveLength(1);
+  });
+
+  test('that are broken are named', () => {
+    write(first);
+    const { certificateFile, privateKeyFile } = files();
+    writeFileSync(privateKeyFile, 'no key');
+    expect(() => watcher.watchPair(files())).toThrow(`${privateKeyFile}: not a private key in PEM`);
+    expect(() => watcher.readPrivateKey(privateKeyFile)).toThrow(`${privateKeyFile}: not a private key in PEM`);
+    writeFileSync(privateKeyFile, second.privateKeyPem);
+    expect(() => watcher.watchPair(files())).toThrow(
+      `${privateKeyFile}: the private key does not belong to the certificate in ${certificateFile}`,
+    );
+    writeFileSync(certificateFile, first.certificatePem.replace(/\n\w{20}/, '\nAAAAAAAAAAAAAAAAAAAA'));
+    expect(() => watcher.watchPair(files())).toThrow(`${certificateFile}: not a valid certificate`);
+  });
+});
 
 describe('a certificate and its key', () => {
   test('are replaced at the next poll after they were overwritten, and listeners are notified once', async () => {
@@ -102,7 +163,7 @@ describe('a certificate and its key', () => {
   test('are refused at the start when they do not match, with the name of the file', () => {
     write({ ...first, privateKeyPem: second.privateKeyPem });
     expect(() => watcher.watchPair(files())).toThrow(
-      `${files().certificateFile}: the private key does not belong to the certificate`,
+      `${files().privateKeyFile}: the private key does not belong to the certificate in ${files().certificateFile}`,
     );
   });
 });

@@ -1,9 +1,10 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { type KeyObject, X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import type { Clock, Timer } from '../clock/clock.ts';
 import type { Runnable } from '../lifecycle/runnable.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Certificate, CertificateFiles } from './certificate.ts';
+import { exposedMode, holdsPrivateKey, parsePrivateKey } from './private-key-file.ts';
 
 /** A value derived from files, which is updated when they change. */
 export interface Watched<T> {
@@ -38,7 +39,8 @@ export type ReadText = (path: string) => string;
  * Polling sees overwritten files, files renamed into place, and the symbolic link by which the kubelet replaces a whole
  * folder; inotify would see only some of these, and none on a network file system.
  *
- * The first read happens in `watch` and throws: a server does not start on invalid files.
+ * The first read happens in `watch` and throws: a server does not start on invalid files. A file with a private key that
+ * other users can read is reported once per mode; it is used all the same, because the owner may have a reason.
  */
 export class CertificateWatcher implements Runnable {
   readonly name = 'certificates';
@@ -46,6 +48,8 @@ export class CertificateWatcher implements Runnable {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #checks: (() => void)[] = [];
+  /** The reported mode by file. */
+  readonly #exposed = new Map<string, string | undefined>();
   #timer: Timer | undefined;
 
   constructor({ intervalMs = 2_000 }: CertificateWatcherOptions, { clock, logger }: CertificateWatcherModules) {
@@ -63,6 +67,7 @@ export class CertificateWatcher implements Runnable {
         const state = fileState(path);
         const text = readFileSync(path, 'utf8');
         files.set(path, { state, text });
+        if (holdsPrivateKey(text)) this.#reportExposed(path);
         return text;
       });
     let loaded = new Map<string, FileVersion>();
@@ -109,9 +114,16 @@ export class CertificateWatcher implements Runnable {
     return this.watch(certificateFile, (readText) =>
       checkPair(
         { certificatePem: readText(certificateFile), privateKeyPem: readText(privateKeyFile) },
-        certificateFile,
+        { certificateFile, privateKeyFile },
       ),
     );
+  }
+
+  /** A private key that is read once. Throws an Error with the file. */
+  readPrivateKey(file: string): KeyObject {
+    const key = parsePrivateKey(readFileSync(file, 'utf8'), file);
+    this.#reportExposed(file);
+    return key;
   }
 
   /** A CA bundle with at least one certificate. */
@@ -130,6 +142,13 @@ export class CertificateWatcher implements Runnable {
   /** Polls now: on SIGHUP, and in tests. */
   check(): void {
     for (const check of this.#checks) check();
+  }
+
+  #reportExposed(file: string): void {
+    const mode = exposedMode(file);
+    if (mode !== undefined && this.#exposed.get(file) !== mode)
+      this.#logger.warn('a file with a private key is open to other users; restrict it with chmod 600', { file, mode });
+    this.#exposed.set(file, mode);
   }
 
   #arm(): void {
@@ -151,11 +170,15 @@ function fileState(path: string): string {
   return stat === undefined ? 'absent' : `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}`;
 }
 
-/** Returns the pair; throws unless the key belongs to the certificate. */
-export function checkPair(pair: Certificate, file: string): Certificate {
-  const [leaf] = parseCertificates(pair.certificatePem, file);
-  if (leaf === undefined || !leaf.checkPrivateKey(createPrivateKey(pair.privateKeyPem)))
-    throw new Error(`${file}: the private key does not belong to the certificate`);
+/** Returns the pair; throws unless the key belongs to the certificate. Errors name the file at fault. */
+export function checkPair(pair: Certificate, { certificateFile, privateKeyFile }: CertificateFiles): Certificate {
+  const [leaf] = parseCertificates(pair.certificatePem, certificateFile);
+  if (leaf === undefined || !leaf.checkPrivateKey(parsePrivateKey(pair.privateKeyPem, privateKeyFile)))
+    throw new Error(
+      certificateFile === privateKeyFile
+        ? `${certificateFile}: the private key does not belong to the certificate`
+        : `${privateKeyFile}: the private key does not belong to the certificate in ${certificateFile}`,
+    );
   return pair;
 }
 
@@ -165,5 +188,11 @@ export function parseCertificates(bundle: string, file: string): X509Certificate
   const headers = bundle.match(/-----BEGIN CERTIFICATE-----/g)?.length ?? 0;
   if (found.length === 0 || headers !== found.length)
     throw new Error(`${file}: not a complete PEM bundle of certificates`);
-  return found.map((pem) => new X509Certificate(pem));
+  return found.map((pem) => {
+    try {
+      return new X509Certificate(pem);
+    } catch (cause) {
+      throw new Error(`${file}: not a valid certificate`, { cause });
+    }
+  });
 }

@@ -159,7 +159,7 @@ function kubeconfigText(directory: string, { client, contexts, inline }: Planned
 
 function isPair(stored: Certificate, file: string): boolean {
   try {
-    checkPair(stored, file);
+    checkPair(stored, { certificateFile: file, privateKeyFile: file });
     return true;
   } catch {
     // A crash between the two writes leaves such a pair; it is reissued.

@@ -5,6 +5,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '../clock/clock.ts';
 import type { CertificateFiles } from './certificate.ts';
+import { parseCertificates } from './certificate-watcher.ts';
 import { isUsable } from './is-usable.ts';
 
 /** Loaded only when a certificate is issued: the library takes a tenth of a second to load. */
@@ -36,11 +37,14 @@ export async function ensureServingCertificate(
   const authority = await ensureLocalAuthority(folder, 'ca', 'multiplane serving CA');
   const files = { certificateFile: join(folder, `${name}.crt`), privateKeyFile: join(folder, `${name}.key`) };
   const result = { ...files, authorityFile: authority.certificateFile };
-  const read = (file: string): string => readFileSync(file, 'utf8');
   if (
     existsSync(files.certificateFile) &&
     existsSync(files.privateKeyFile) &&
-    isUsable(read(files.certificateFile), { authorityPem: read(authority.certificateFile), hosts, now: clock.now() })
+    isUsable(readCertificate(files.certificateFile), {
+      authorityPem: readCertificate(authority.certificateFile),
+      hosts,
+      now: clock.now(),
+    })
   )
     return result;
   const { ensureAuthority, writeCertificate } = await loadIssuing();
@@ -52,6 +56,13 @@ export async function ensureServingCertificate(
   });
   await writeCertificate(files, leaf);
   return result;
+}
+
+/** The text of a file with certificates. Throws an Error that names it when it has none. */
+function readCertificate(file: string): string {
+  const text = readFileSync(file, 'utf8');
+  parseCertificates(text, file);
+  return text;
 }
 
 /** The names by which clients may reach a server: those of this machine, its bind address, and the hosts of its URLs. */

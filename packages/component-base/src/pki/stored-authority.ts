@@ -2,6 +2,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { writeFileAtomic } from '../files/write-file-atomic.ts';
 import type { Certificate, CertificateFiles } from './certificate.ts';
+import { checkPair } from './certificate-watcher.ts';
 import { CertificateAuthority, type CertificateAuthorityModules } from './certificate-authority.ts';
 
 /** Reads a stored pair; undefined when neither file exists. Throws when only one of them does. */
@@ -27,13 +28,16 @@ export async function writeCertificate(files: CertificateFiles, pem: Certificate
   await writeFileAtomic(files.certificateFile, pem.certificatePem, 0o644);
 }
 
-/** The CA in these files; created and stored when they do not exist. */
+/** The CA in these files; created and stored when they do not exist. Throws an Error that names a broken file. */
 export async function ensureAuthority(
   options: CertificateFiles & { readonly commonName: string; readonly days?: number | undefined },
   modules: CertificateAuthorityModules = {},
 ): Promise<CertificateAuthority> {
   const stored = await readCertificate(options);
-  if (stored !== undefined) return CertificateAuthority.load(stored, modules);
+  if (stored !== undefined) {
+    checkPair(stored, options);
+    return CertificateAuthority.load(stored, modules);
+  }
   const authority = await CertificateAuthority.create({ commonName: options.commonName, days: options.days }, modules);
   await writeCertificate(options, authority.pem);
   return authority;

@@ -1,5 +1,4 @@
-import { createPublicKey } from 'node:crypto';
-import { readOptionFile, type Clock } from '@multiplane/component-base';
+import { readOptionFile, readVerificationKey, type Clock } from '@multiplane/component-base';
 import {
   BearerTokenAuthenticator,
   parseTokenFile,
@@ -36,7 +35,7 @@ export function tokenAuthenticators(
   }
   if (options.serviceAccountKeyFile.length > 0) {
     const verificationKeys = options.serviceAccountKeyFile.map((file) =>
-      createPublicKey(readOptionFile('service-account-key-file', file)),
+      readVerificationKey('service-account-key-file', file),
     );
     authenticators.push(
       new ServiceAccountTokens(

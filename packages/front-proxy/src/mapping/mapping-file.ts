@@ -100,7 +100,10 @@ function readIdentity(entry: MappingEntry, watcher: CertificateWatcher): Watched
     );
     return attempt(
       () => {
-        const pair = checkPair({ certificatePem: readText(certFile), privateKeyPem: readText(keyFile) }, certFile);
+        const pair = checkPair(
+          { certificatePem: readText(certFile), privateKeyPem: readText(keyFile) },
+          { certificateFile: certFile, privateKeyFile: keyFile },
+        );
         return { ca, cert: pair.certificatePem, key: pair.privateKeyPem };
       },
       `failed to load client certificate ${JSON.stringify(certFile)} or key ${JSON.stringify(keyFile)}`,

@@ -87,6 +87,24 @@ describe('client certificates', () => {
     await expect(judge(certificate, later)).rejects.toThrow('not valid now');
   });
 
+  test.each([
+    [{ user: 'system:serviceaccount:default:builder' }, 'the user "system:serviceaccount:default:builder"'],
+    [{ user: 'alice', groups: ['a', 'system:cluster:root'] }, 'the group "system:cluster:root"'],
+    [{ user: 'alice', groups: ['system:serviceaccounts'] }, 'the group "system:serviceaccounts"'],
+    [{ user: 'alice', groups: ['system:serviceaccounts:default'] }, 'the group "system:serviceaccounts:default"'],
+  ])('for %j are refused: only a server gives such an identity', async (identity, what) => {
+    const certificate = await clients.issueClient(identity);
+    await expect(judge(certificate, authenticator())).rejects.toThrow(`a client certificate cannot have ${what}`);
+  });
+
+  test('may have other names and groups of the system', async () => {
+    const certificate = await clients.issueClient({
+      user: 'system:node:a',
+      groups: ['system:clusters', 'system:nodes'],
+    });
+    expect((await judge(certificate, authenticator()))?.user.name).toBe('system:node:a');
+  });
+
   test('are optional', async () => {
     expect(await judge(undefined, authenticator())).toBeUndefined();
   });

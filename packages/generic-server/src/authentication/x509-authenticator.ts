@@ -12,8 +12,15 @@ interface X509Options {
 }
 
 /**
- * Authenticates client certificates: the common name is the user name, organizations are groups. A certificate of an unknown CA
- * is an invalid credential (401); one without a common name is no credential.
+ * Identities that servers give and no certificate can: ServiceAccounts, and the groups that mark a user of another logical
+ * cluster. Roles bind them, so a client CA that signs for a tenant would hand out the rights of other tenants.
+ */
+const reservedUser = 'system:serviceaccount:';
+const reservedGroups = /^system:(cluster:|serviceaccounts(:|$))/;
+
+/**
+ * Authenticates client certificates: the common name is the user name, organizations are groups. A certificate of an unknown CA,
+ * or for a {@link reservedUser reserved} identity, is an invalid credential (401); one without a common name is no credential.
  */
 export class X509Authenticator implements RequestAuthenticator {
   readonly #verifier: ClientCertificateVerifier;
@@ -28,6 +35,12 @@ export class X509Authenticator implements RequestAuthenticator {
     let response = this.#responses.get(certificate);
     if (response === undefined) {
       const { commonName, organizations, fingerprint } = certificate;
+      const reserved = commonName.startsWith(reservedUser)
+        ? `the user ${JSON.stringify(commonName)}`
+        : organizations
+            .filter((group) => reservedGroups.test(group))
+            .map((group) => `the group ${JSON.stringify(group)}`)[0];
+      if (reserved !== undefined) throw new Error(`a client certificate cannot have ${reserved}`);
       const extra = { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${fingerprint}`] };
       response = { user: { name: commonName, uid: '', groups: organizations, extra } };
       this.#responses.set(certificate, response);

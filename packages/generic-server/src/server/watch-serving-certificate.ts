@@ -24,7 +24,7 @@ export function watchServingCertificate(
   return modules.watcher.watch(certificateFile, (readText) => ({
     ...checkPair(
       { certificatePem: readText(certificateFile), privateKeyPem: readText(privateKeyFile) },
-      certificateFile,
+      { certificateFile, privateKeyFile },
     ),
     clientCa: clientCaFiles.map((file) => {
       const bundle = readText(file);

@@ -60,7 +60,12 @@ export function shardAuthentication(options: ShardOptions, modules: Modules): Sh
   const { staticTokens, admin } = staticTokensOf(options);
   const { serviceAccounts, lookup } = serviceAccountLookups(modules);
   const serviceAccountTokens = new ServiceAccountTokens(
-    { issuers: options.serviceAccountIssuer, signingKey: files.serviceAccountKey, now },
+    {
+      issuers: options.serviceAccountIssuer,
+      signingKey: files.serviceAccountKey,
+      verificationKeys: files.serviceAccountVerificationKeys,
+      now,
+    },
     { getter: lookup },
   );
   const expressions = new JwtCelCompiler();
