@@ -38,10 +38,12 @@ export class FakeCachedObjectStore implements CachedObjectStore {
 
   open(kind: ReplicatedKind): OpenedCachedKind {
     this.openKinds++;
+    const list = (cluster: LogicalClusterName) =>
+      [...this.#of(kind).keys()].map(referenceOf).filter((reference) => reference.cluster === cluster);
     return {
       synced: this.opened,
-      list: (cluster: LogicalClusterName) =>
-        [...this.#of(kind).keys()].map(referenceOf).filter((reference) => reference.cluster === cluster),
+      list,
+      count: (cluster: LogicalClusterName) => list(cluster).length,
       close: () => void this.openKinds--,
     };
   }

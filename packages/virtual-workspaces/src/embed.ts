@@ -57,10 +57,14 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
     const watcher = new CertificateWatcher({}, { clock, logger });
     const { externalLogicalClusterAdminKubeconfig: kubeconfig } = options;
     const allShards = kubeconfig === undefined ? undefined : connectServer({ kubeconfig }, { watcher });
+    const ownReviewer = new AccessReviewer(
+      // Reviews in process are cheap, so they are not cached and revocations apply immediately.
+      { allowedTtl: 0, deniedTtl: 0 },
+      { connection, clock, authorizer: host.reviewAuthorizer },
+    );
     const reviewer =
       allShards === undefined
-        ? // Reviews in process are cheap, so they are not cached and revocations apply immediately.
-          new AccessReviewer({ allowedTtl: 0, deniedTtl: 0 }, { connection, clock, authorizer: host.reviewAuthorizer })
+        ? ownReviewer
         : new AccessReviewer(reviewTtls, { connection: allShards.connection, clock });
     // Prefixed users have no identity of their own, and this shard knows the RBAC objects of all exports, so it can
     // decide.
@@ -99,6 +103,7 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
             openSource: sourcesOf(host),
             connection,
             reviewer,
+            ownReviewer,
             clock,
             random: Math.random,
             deepReviewer,

@@ -124,6 +124,7 @@ export async function runVirtualWorkspaces(
           openSource: remoteSources({ transport: cacheTransport, clock, logger }),
           connection: shard.connection,
           reviewer,
+          ownReviewer: new AccessReviewer(reviewTtls, { connection: shard.connection, clock }),
           clock,
           random: Math.random,
           deepReviewer: new AccessReviewer({ ...reviewTtls, deep: true }, { connection: shard.connection, clock }),

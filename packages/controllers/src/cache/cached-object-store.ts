@@ -58,5 +58,7 @@ export interface OpenedCachedKind {
   readonly synced: Promise<void>;
   /** Places of the objects published for one logical cluster. */
   list(cluster: LogicalClusterName): readonly ObjectReference[];
+  /** How many {@link list} has, without making them: counted several times a second while objects change. */
+  count(cluster: LogicalClusterName): number;
   close(): void;
 }

@@ -145,7 +145,7 @@ export class CachedResourceReplicator {
   counts(key: string): ResourceCounts | undefined {
     const replication = this.#replications.get(key);
     if (replication?.isReady !== true) return undefined;
-    return { cache: replication.opened.list(replication.cluster).length, local: replication.local.size };
+    return { cache: replication.opened.count(replication.cluster), local: replication.local.size };
   }
 
   #start(key: string, what: Pick<Replication, 'cluster' | 'kind' | 'selector' | 'fingerprint'>): Replication {

@@ -146,6 +146,7 @@ export class StorageCachedObjectStore implements CachedObjectStore, Runnable {
     return {
       synced: synced.promise,
       list: (cluster) => this.#list(prefix, cluster),
+      count: (cluster) => this.#count(prefix, cluster),
       close: () => {
         listeners.delete(listener);
         if (listeners.size > 0) return;
@@ -173,6 +174,13 @@ export class StorageCachedObjectStore implements CachedObjectStore, Runnable {
       if (place !== undefined) references.push({ cluster, namespace: place.namespace, name: place.name });
     }
     return references;
+  }
+
+  #count(prefix: string, cluster: LogicalClusterName): number {
+    const start = `${prefix}${cluster}/`;
+    let count = 0;
+    for (const key of this.#mirrors.get(prefix)?.keys() ?? []) if (key.startsWith(start)) count++;
+    return count;
   }
 
   #mirror(

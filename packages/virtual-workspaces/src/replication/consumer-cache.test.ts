@@ -141,6 +141,23 @@ const keysOf = (entries: readonly { readonly key: string }[]): string[] =>
   entries.map(({ key }) => key.slice(prefix.length));
 
 describe('a source as its consumers read it', () => {
+  test('counts what each consumer sees, from any key on', async () => {
+    const { cache, consumers, put } = await fixture();
+    await put('hidden', 'alpine');
+    await put('visible', 'void');
+    consumers.namespaces.get(berta)?.add('visible');
+    for (const scope of [prefix, `${prefix}${anna}/`, `${prefix}${berta}/`, `${prefix}${berta}/extra/`]) {
+      const snapshot = cache.snapshot(scope);
+      const all = snapshot.entries(undefined, Number.POSITIVE_INFINITY);
+      expect([scope, snapshot.countFrom(scope)]).toEqual([scope, all.length]);
+      expect(snapshot.countFrom('')).toBe(all.length);
+      for (const [index, { key }] of all.entries()) {
+        expect([key, snapshot.countFrom(key)]).toEqual([key, all.length - index]);
+        expect(snapshot.countFrom(`${key}\u0000`)).toBe(all.length - index - 1);
+      }
+    }
+  });
+
   test('shows each consumer the objects of its namespaces, under its own logical cluster', async () => {
     const { cache } = await fixture();
     expect(keysOf(cache.listCurrent(`${prefix}${anna}/`))).toEqual(['anna/default/debian']);

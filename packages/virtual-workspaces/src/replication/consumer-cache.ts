@@ -249,8 +249,32 @@ export class ConsumerCache implements WatchCache {
     return {
       revision: source.revision,
       entries,
-      countFrom: (from) => entries(from, Number.POSITIVE_INFINITY).length,
+      countFrom: (from) => {
+        const start = from <= prefix ? undefined : this.#placeOfStart(from);
+        let count = 0;
+        for (const consumer of consumers()) {
+          if (start !== undefined && consumer < start.consumer) continue;
+          const rest = start?.consumer === consumer ? start.rest : '';
+          count += this.#countFrom(source, consumer, `${sourcePrefix}${rest}`);
+        }
+        return count;
+      },
     };
+  }
+
+  /** Counts ranges, not entries: a list with a limit says how many objects remain. */
+  #countFrom(source: CacheSnapshot, consumer: LogicalClusterName, from: string): number {
+    if (!this.#options.namespaced) return source.countFrom(from);
+    let count = 0;
+    for (let start = from; ;) {
+      const [first] = source.entries(start, 1);
+      if (first === undefined) return count;
+      const { sourcePrefix } = this.#options;
+      // The first key behind those of the namespace: `0` follows `/`.
+      const end = `${first.key.slice(0, first.key.indexOf('/', sourcePrefix.length))}0`;
+      if (this.#isVisible(first, consumer)) count += source.countFrom(start) - source.countFrom(end);
+      start = end;
+    }
   }
 
   #entry(base: CacheEntry, consumer: LogicalClusterName): CacheEntry | undefined {

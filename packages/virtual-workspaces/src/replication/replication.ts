@@ -19,6 +19,8 @@ import {
 export interface ReplicationModules extends ReplicationApiSetsModules {
   readonly serve: ApiSetHandler;
   readonly reviewer: AccessReviewer;
+  /** Reviews in logical clusters of this shard, by the shard itself. */
+  readonly ownReviewer: AccessReviewer;
 }
 
 const readVerbs: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
@@ -56,7 +58,7 @@ export function replicationWorkspace(
 }
 
 async function authorize(
-  modules: Pick<ReplicationModules, 'bindings' | 'reviewer'>,
+  modules: Pick<ReplicationModules, 'bindings' | 'reviewer' | 'ownReviewer'>,
   key: ExportKey | undefined,
   attributes: VirtualAttributes,
 ): Promise<AuthorizationResult> {
@@ -72,7 +74,7 @@ async function authorize(
   if (isResourceRequest) {
     const { group, version, resource, subresource, namespace, name } = attributes;
     const asked = { verb, group, version, resource, subresource, namespace, name };
-    const inConsumer = await modules.reviewer.review(exchange, user, cluster, asked);
+    const inConsumer = await modules.ownReviewer.review(exchange, user, cluster, asked);
     if (inConsumer.decision === 'allow') return { decision: 'allow', reason: 'found CachedResource reference' };
   }
   return reviewContent(modules, key, attributes, user);
