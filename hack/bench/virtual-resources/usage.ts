@@ -15,6 +15,19 @@ export function total(usage: Usage): number {
   return usage.values().reduce((sum, each) => sum + each, 0);
 }
 
+const quietSeconds = 0.3;
+const mostLooks = 30;
+
+/** Waits until the processes have finished what earlier requests left to do. */
+export async function quiet(processes: Processes): Promise<void> {
+  for (let before = total(usageOf(processes)), looks = 0; looks < mostLooks; looks++) {
+    await wait(1_000);
+    const now = total(usageOf(processes));
+    if (now - before < quietSeconds) return;
+    before = now;
+  }
+}
+
 /** Seconds of all processes in a second in which no request is sent. */
 export async function idleRate(processes: Processes): Promise<number> {
   await wait(3_000);
