@@ -4,15 +4,14 @@ import type {
   CacheEntry,
   CacheEvent,
   CacheSnapshot,
-  ListResult,
   StoredValue,
   SubscribeOptions,
-  WatchBatch,
   WatchCache,
 } from '@multiplane/storage';
 import { ConsumerEntry } from './consumer-entry.ts';
 import type { ConsumerChange, Consumers } from './consumers.ts';
 import { MissedChanges } from './missed-changes.ts';
+import { ReadOnlyStorage } from './read-only-storage.ts';
 
 export interface ConsumerCacheOptions {
   /** Prefix of the source's objects in {@link ConsumerCacheModules.source}: up to the provider's logical cluster. */
@@ -61,7 +60,7 @@ const maxLogged = 10_000;
  * watches get what they missed and stay open: {@link MissedChanges}. Only if the revisions did not go on (the cache was lost
  * and is built anew) they end, and their clients list again.
  */
-export class ConsumerCache implements WatchCache {
+export class ConsumerCache extends ReadOnlyStorage implements WatchCache {
   readonly #options: ConsumerCacheOptions;
   readonly #source: WatchCache;
   readonly #consumers: Consumers;
@@ -72,6 +71,7 @@ export class ConsumerCache implements WatchCache {
   readonly #unsubscribe: () => void;
 
   constructor(options: ConsumerCacheOptions, modules: ConsumerCacheModules) {
+    super();
     this.#options = options;
     this.#source = modules.source;
     this.#consumers = modules.consumers;
@@ -182,7 +182,7 @@ export class ConsumerCache implements WatchCache {
   }
 
   /** Nothing reads it any more. The source is its owner's to close. */
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     this.#unsubscribe();
     this.#listeners.clear();
   }
@@ -312,34 +312,13 @@ export class ConsumerCache implements WatchCache {
     return this.#place(from) ?? { consumer: from.slice(this.#options.prefix.length) as LogicalClusterName, rest: '' };
   }
 
-  // The part of the contract that writers and followers use; consumers only read.
-  get(key: string): Promise<StoredValue | undefined> {
+  override get(key: string): Promise<StoredValue | undefined> {
     return Promise.resolve(this.peek(key));
-  }
-  list(): Promise<ListResult> {
-    return Promise.reject(readOnly());
-  }
-  create(): Promise<number> {
-    return Promise.reject(readOnly());
-  }
-  update(): Promise<number> {
-    return Promise.reject(readOnly());
-  }
-  delete(): Promise<number> {
-    return Promise.reject(readOnly());
-  }
-  watch(): AsyncIterable<WatchBatch> {
-    throw readOnly();
   }
   currentRevision(): Promise<number> {
     return this.#source.currentRevision();
   }
-  compact(): Promise<void> {
-    return Promise.reject(readOnly());
-  }
-  check(): Promise<void> {
+  override check(): Promise<void> {
     return this.#source.check();
   }
 }
-
-const readOnly = (): Error => new TypeError('consumers of virtual resources only read');

@@ -20,13 +20,12 @@ import {
   cacheKey,
   CompactedError,
   StorageUnavailableError,
-  type ListResult,
   type StorageEvent,
-  type StoredValue,
   type StreamingListStorage,
   type WatchBatch,
   type WatchOptions,
 } from '@multiplane/storage';
+import { ReadOnlyStorage } from './read-only-storage.ts';
 
 export interface RemoteCachedStorageOptions {
   readonly resource: GroupVersionResource;
@@ -44,12 +43,13 @@ const watchSeconds = 300;
  * ones. It never asks whether it is current: replication is asynchronous anyway, and while the cache server is away the
  * last state is served.
  */
-export class RemoteCachedStorage implements StreamingListStorage {
+export class RemoteCachedStorage extends ReadOnlyStorage implements StreamingListStorage {
   readonly #options: RemoteCachedStorageOptions;
   readonly #transport: RestTransport;
   #revision: number | undefined;
 
   constructor(options: RemoteCachedStorageOptions, modules: { readonly transport: RestTransport }) {
+    super();
     this.#options = options;
     this.#transport = modules.transport;
   }
@@ -82,7 +82,7 @@ export class RemoteCachedStorage implements StreamingListStorage {
     yield { events, revision };
   }
 
-  async *watch(_prefix: string, { after, signal }: WatchOptions): AsyncGenerator<WatchBatch> {
+  override async *watch(_prefix: string, { after, signal }: WatchOptions): AsyncGenerator<WatchBatch> {
     let revision = after;
     while (!signal.aborted) {
       for await (const event of this.#stream(revision, signal)) {
@@ -159,31 +159,7 @@ export class RemoteCachedStorage implements StreamingListStorage {
       throw storageErrorOf(error, this.#revision ?? 0);
     }
   }
-
-  // Nothing but reading is asked of it.
-  get(): Promise<StoredValue | undefined> {
-    return Promise.reject(readOnly());
-  }
-  list(): Promise<ListResult> {
-    return Promise.reject(readOnly());
-  }
-  create(): Promise<number> {
-    return Promise.reject(readOnly());
-  }
-  update(): Promise<number> {
-    return Promise.reject(readOnly());
-  }
-  delete(): Promise<number> {
-    return Promise.reject(readOnly());
-  }
-  compact(): Promise<void> {
-    return Promise.reject(readOnly());
-  }
-  async check(): Promise<void> {}
-  async close(): Promise<void> {}
 }
-
-const readOnly = (): Error => new TypeError('cached objects are only read here');
 
 function storageErrorOf(error: unknown, revision: number): Error {
   if (isStatusError(error) && error.code === 410) return new CompactedError(revision, revision + 1);
