@@ -1,5 +1,5 @@
 import type { LogicalClusterName } from '@multiplane/apimachinery';
-import type { EmbeddingHost, EmbedServer } from '@multiplane/apiserver';
+import type { EmbedServer } from '@multiplane/apiserver';
 import { CertificateWatcher, MetricsRegistry } from '@multiplane/component-base';
 import {
   ConnectionTable,
@@ -29,7 +29,7 @@ import {
   type CachedResourceEndpointSlice,
 } from '@multiplane/apis';
 import { DispatchedUsers } from './dispatched-users.ts';
-import { remoteSources, type OpenSource } from './replication/cached-sources.ts';
+import { RemoteSources } from './replication/cached-sources.ts';
 import { embeddedSources } from './replication/embedded-sources.ts';
 import { connectServer } from './server-connection.ts';
 import { shardVirtualWorkspaces } from './virtual-workspaces.ts';
@@ -79,6 +79,10 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
     const info = versionInfo(options.version);
     const outer = nonResourceEndpoints({ health, registry, metrics, logger, version: info });
     const draining = new Draining();
+    const { cacheServer: transport } = host;
+    // Cached objects are read where the shard reads them: from the cache server in another process, else the embedded one.
+    const remote =
+      transport === undefined ? undefined : new RemoteSources({ transport, clock, logger, random: Math.random });
     const dispatched = new DispatchedUsers({ authenticator: host.authenticator });
     const server = new VirtualWorkspaceServer(
       { ...defaultHandlerChainOptions, alwaysAllowPaths: [], version: info.gitVersion },
@@ -100,7 +104,7 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
             slices: host.globalInformers.informer<CachedResourceEndpointSlice>(cachedResourceEndpointSlices),
             cachedResources: host.globalInformers.informer<CachedResource>(cachedResources),
             namespaces: () => host.informers.informer(namespaces),
-            openSource: sourcesOf(host),
+            openSource: remote?.open ?? embeddedSources(host),
             connection,
             reviewer,
             ownReviewer,
@@ -122,6 +126,7 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
       start: async (): Promise<void> => undefined,
       stop: async (): Promise<void> => {
         draining.begin();
+        await remote?.close();
         await allShards?.close();
       },
     };
@@ -132,10 +137,4 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
       dispatch: dispatched.dispatch(server.handle),
     };
   };
-}
-
-/** Cached objects from where the shard itself reads them: the cache server in another process, else the embedded one. */
-function sourcesOf(host: EmbeddingHost): OpenSource {
-  const { cacheServer: transport, clock, logger } = host;
-  return transport === undefined ? embeddedSources(host) : remoteSources({ transport, clock, logger });
 }

@@ -33,7 +33,7 @@ import {
   type CachedResource,
   type CachedResourceEndpointSlice,
 } from '@multiplane/apis';
-import { remoteSources } from './replication/cached-sources.ts';
+import { RemoteSources } from './replication/cached-sources.ts';
 import { trimNamespace } from './replication/trim-namespace.ts';
 import { ConsumerBindings } from './consumer-bindings.ts';
 import { trimBinding } from './apiexport/export-bindings.ts';
@@ -82,6 +82,7 @@ export async function runVirtualWorkspaces(
   // The consumers of this shard; only the fields that the virtual workspaces read are kept.
   const own = new RemoteInformerFactory({ transform: () => trimBinding }, { transport, clock, logger });
 
+  const sources = new RemoteSources({ transport: cacheTransport, clock, logger, random: Math.random });
   const audit = auditOf(options, { clock, logger });
   const info = versionInfo(version);
   const outer = nonResourceEndpoints({ health, registry, metrics, logger, version: info });
@@ -121,7 +122,7 @@ export async function runVirtualWorkspaces(
           slices: cached.informer<CachedResourceEndpointSlice>(cachedResourceEndpointSlices),
           cachedResources: cached.informer<CachedResource>(cachedResources),
           namespaces: () => ownNamespaces.informer(namespaces),
-          openSource: remoteSources({ transport: cacheTransport, clock, logger }),
+          openSource: sources.open,
           connection: shard.connection,
           reviewer,
           ownReviewer: new AccessReviewer(reviewTtls, { connection: shard.connection, clock }),
@@ -152,7 +153,7 @@ export async function runVirtualWorkspaces(
     cached,
     own,
     ownNamespaces,
-    upstreamConnections([transport, cacheTransport], [shard, allShards]),
+    upstreamConnections([transport, cacheTransport], [shard, allShards, sources]),
   ];
   const lifecycle = new Lifecycle(
     { groups: ['clients', 'serving'], shutdownDelay: options.shutdownDelayDuration },

@@ -97,9 +97,10 @@ export class FakeShard {
     };
   }
 
-  /** Disconnects all clients. */
-  close(): void {
+  /** Disconnects all clients and stops the virtual workspaces. */
+  async close(): Promise<void> {
     for (const client of this.#open) client.abort();
+    for (const runnable of (await this.#server)?.runnables ?? []) await runnable.stop();
   }
 
   async handle(exchange: Exchange): Promise<void> {

@@ -1,9 +1,7 @@
-import type { Clock, Logger } from '@multiplane/component-base';
-import { failureLevel } from '@multiplane/component-base';
-import type { RestTransport } from '@multiplane/client';
+import { failureLevel, type Logger } from '@multiplane/component-base';
 import type { GroupVersionResource } from '@multiplane/apimachinery';
 import { cacheResourcePrefix, openWatchCache, type WatchCache } from '@multiplane/storage';
-import { RemoteCachedStorage } from './remote-cached-storage.ts';
+import { RemoteCachedStorage, type RemoteCachedStorageModules } from './remote-cached-storage.ts';
 
 /** A watch cache that holds the objects of one CachedResource identity, of all shards. */
 export interface OpenedSource {
@@ -14,42 +12,59 @@ export interface OpenedSource {
 /** Opens the watch cache with the objects of an identity; several users share it. */
 export type OpenSource = (resource: GroupVersionResource, identity: string) => OpenedSource;
 
+export interface RemoteSourcesModules extends RemoteCachedStorageModules {
+  readonly logger: Logger;
+}
+
+interface SharedSource {
+  readonly cache: WatchCache;
+  users: number;
+}
+
 /**
  * Watch caches over a cache server in another process: one per CachedResource identity that consumers of this process
  * read, shared by all of them and closed with the last one.
  */
-export function remoteSources(modules: {
-  readonly transport: RestTransport;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}): OpenSource {
-  const { transport, clock, logger } = modules;
-  const opened = new Map<string, { readonly cache: WatchCache; users: number }>();
-  return (resource, identity) => {
+export class RemoteSources {
+  readonly #modules: RemoteSourcesModules;
+  readonly #opened = new Map<string, SharedSource>();
+
+  constructor(modules: RemoteSourcesModules) {
+    this.#modules = modules;
+  }
+
+  readonly open: OpenSource = (resource, identity) => {
     const prefix = cacheResourcePrefix({ ...resource, identity }, '*');
     const key = `${prefix} ${resource.version}`;
-    let source = opened.get(key);
-    if (source === undefined) {
-      const storage = new RemoteCachedStorage({ resource, identity }, { transport });
-      const onError = (error: unknown, what: string, failures: number): void =>
-        logger[failureLevel(failures)]('failed to follow cached objects', { prefix, what, failures, error });
-      source = { cache: openWatchCache({ prefix }, { storage, clock, onError }), users: 0 };
-      opened.set(key, source);
-    }
+    const source = this.#opened.get(key) ?? { cache: this.#follow(resource, identity, prefix), users: 0 };
+    this.#opened.set(key, source);
     source.users += 1;
-    const { cache } = source;
     let isReleased = false;
     return {
-      cache,
+      cache: source.cache,
       release: () => {
-        const current = opened.get(key);
-        if (isReleased || current === undefined) return;
+        if (isReleased) return;
         isReleased = true;
-        current.users -= 1;
-        if (current.users > 0) return;
-        opened.delete(key);
-        void cache.close();
+        source.users -= 1;
+        if (source.users > 0) return;
+        if (this.#opened.get(key) === source) this.#opened.delete(key);
+        void source.cache.close();
       },
     };
   };
+
+  /** Ends all requests to the cache server. */
+  async close(): Promise<void> {
+    const sources = [...this.#opened.values()];
+    this.#opened.clear();
+    await Promise.all(sources.map(({ cache }) => cache.close()));
+  }
+
+  #follow(resource: GroupVersionResource, identity: string, prefix: string): WatchCache {
+    const { clock, logger } = this.#modules;
+    const storage = new RemoteCachedStorage({ resource, identity }, this.#modules);
+    const onError = (error: unknown, what: string, failures: number): void =>
+      logger[failureLevel(failures)]('failed to follow cached objects', { prefix, what, failures, error });
+    return openWatchCache({ prefix }, { storage, clock, onError });
+  }
 }

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
-import { systemClock } from '@multiplane/component-base';
+import { systemClock, type Clock } from '@multiplane/component-base';
 import { cacheResourcePrefix, openWatchCache, type CacheEvent, type WatchCache } from '@multiplane/storage';
-import { eventually } from '@multiplane/testing';
+import { eventually, FakeClock } from '@multiplane/testing';
 import { FakeCacheServer } from '../../test/fake-cache-server.ts';
 import { RemoteCachedStorage } from './remote-cached-storage.ts';
 
@@ -26,9 +26,9 @@ const flavor = (name: string, revision: number, cpus: number): JsonObject => ({
 let cache: WatchCache | undefined;
 afterEach(() => cache?.close());
 
-function follow(server: FakeCacheServer): { readonly cache: WatchCache; readonly errors: unknown[] } {
+function follow(server: FakeCacheServer, clock: Clock = systemClock): { readonly cache: WatchCache; readonly errors: unknown[] } {
   const errors: unknown[] = [];
-  const storage = new RemoteCachedStorage({ resource, identity, pageSize: 1 }, { transport: server.transport });
+  const storage = new RemoteCachedStorage({ resource, identity, pageSize: 1 }, { transport: server.transport, clock, random: Math.random });
   cache = openWatchCache(
     { prefix, retryDelayMs: () => 1 },
     { storage, clock: systemClock, onError: (error) => void errors.push(error) },
@@ -77,5 +77,23 @@ describe('cached objects of a cache server in another process', () => {
     server.send({ type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' } });
     await eventually(async () => expect(followed.revision).toBe(20));
     expect(followed.listCurrent(prefix).map(({ key }) => key.slice(prefix.length))).toEqual(['root/provider/large']);
+  });
+
+  test('are followed by a new request when the cache server stops to respond without closing the connection', async () => {
+    const server = new FakeCacheServer();
+    server.pages = [{ metadata: { resourceVersion: '7' }, items: [flavor('small', 3, 1)] }];
+    const clock = new FakeClock();
+    const { cache: followed } = follow(server, clock);
+    await followed.ready;
+    await eventually(async () => expect(server.streams).toHaveLength(1));
+    await clock.advance(60_000);
+    server.send({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '12' } } });
+    await eventually(async () => expect(followed.revision).toBe(12));
+    await clock.advance(60_000);
+    expect(server.streams).toHaveLength(1);
+    await clock.advance(40_000);
+    await eventually(async () => expect(server.streams).toHaveLength(2));
+    expect(server.requests.at(-1)).toContain('resourceVersion=12');
+    expect(followed.listCurrent(prefix)).toHaveLength(1);
   });
 });

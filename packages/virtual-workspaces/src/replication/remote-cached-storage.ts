@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import {
   apiVersionOf,
   isJsonObject,
@@ -5,11 +6,14 @@ import {
   shardNameAnnotation,
   clusterAnnotation,
   type GroupVersionResource,
+  type Json,
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import { encodeForStorage } from '@multiplane/apiserver';
+import type { Clock } from '@multiplane/component-base';
 import {
+  IdleTimeout,
   statusErrorOfResponse,
   LineSplitter,
   parseWatchEvent,
@@ -34,24 +38,32 @@ export interface RemoteCachedStorageOptions {
   readonly pageSize?: number | undefined;
 }
 
+export interface RemoteCachedStorageModules {
+  readonly transport: RestTransport;
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
 const maxFrameBytes = 16 * 1024 * 1024;
 const watchSeconds = 300;
+/** A cache server that sends nothing for so long, not even a bookmark, is frozen or unreachable. */
+const idleMs = 90_000;
 
 /**
  * The objects of one CachedResource identity as a store to read, over LIST and WATCH of a cache server: what a watch cache
  * in this process follows. Revisions are those of the cache server, so every replica of this process answers with the same
- * ones. It never asks whether it is current: replication is asynchronous anyway, and while the cache server is away the
+ * ones. A request that gets no data for {@link idleMs} is made again. It never asks whether it is current: replication is asynchronous anyway, and while the cache server is away the
  * last state is served.
  */
 export class RemoteCachedStorage extends ReadOnlyStorage implements StreamingListStorage {
   readonly #options: RemoteCachedStorageOptions;
-  readonly #transport: RestTransport;
+  readonly #modules: RemoteCachedStorageModules;
   #revision: number | undefined;
 
-  constructor(options: RemoteCachedStorageOptions, modules: { readonly transport: RestTransport }) {
+  constructor(options: RemoteCachedStorageOptions, modules: RemoteCachedStorageModules) {
     super();
     this.#options = options;
-    this.#transport = modules.transport;
+    this.#modules = modules;
   }
 
   /** See LocalRevisionStorage; undefined before the first list. */
@@ -70,7 +82,7 @@ export class RemoteCachedStorage extends ReadOnlyStorage implements StreamingLis
     do {
       const query = new URLSearchParams({ limit: String(this.#options.pageSize ?? 500) });
       if (token !== '') query.set('continue', token);
-      const page = await this.#request(() => this.#transport.json({ method: 'GET', path: this.#path(query), signal }));
+      const page = await this.#page(this.#path(query), signal);
       const { items, metadata } = isJsonObject(page) ? page : {};
       if (!Array.isArray(items) || !isJsonObject(metadata)) throw new StorageUnavailableError('not a list');
       for (const item of items as unknown as KubeObject[]) events.push(this.#put(item, true));
@@ -100,23 +112,33 @@ export class RemoteCachedStorage extends ReadOnlyStorage implements StreamingLis
       watch: 'true',
       allowWatchBookmarks: 'true',
       resourceVersion: String(after),
-      timeoutSeconds: String(Math.round(watchSeconds * (1 + Math.random()))),
+      timeoutSeconds: String(Math.round(watchSeconds * (1 + this.#modules.random()))),
     });
-    const response = await this.#request(() =>
-      this.#transport.open({ method: 'GET', path: this.#path(query), signal, longRunning: true }),
-    );
+    const timeout = this.#idleTimeout(signal);
+    const path = this.#path(query);
+    let response: IncomingMessage | undefined;
     try {
+      response = await this.#modules.transport.open({
+        method: 'GET',
+        path,
+        signal: timeout.signal,
+        longRunning: true,
+      });
+      timeout.touch();
       if (response.statusCode !== 200) {
         response.resume();
         throw statusErrorOfResponse(response.statusCode ?? 0, '');
       }
       const lines = new LineSplitter({ maxBytes: maxFrameBytes });
-      for await (const chunk of response as AsyncIterable<Buffer>)
+      for await (const chunk of response as AsyncIterable<Buffer>) {
+        timeout.touch();
         for (const line of lines.push(chunk)) yield parseWatchEvent(line);
+      }
     } catch (error) {
-      throw storageErrorOf(error, after);
+      throw storageErrorOf(timeout.signal.aborted ? timeout.signal.reason : error, after);
     } finally {
-      response.destroy();
+      timeout.release();
+      response?.destroy();
     }
   }
 
@@ -152,12 +174,19 @@ export class RemoteCachedStorage extends ReadOnlyStorage implements StreamingLis
     return `${base}/${resource.resource}:${identity}?${query.toString()}`;
   }
 
-  async #request<T>(make: () => Promise<T>): Promise<T> {
+  async #page(path: string, signal: AbortSignal): Promise<Json> {
+    const timeout = this.#idleTimeout(signal);
     try {
-      return await make();
+      return await this.#modules.transport.json({ method: 'GET', path, signal: timeout.signal });
     } catch (error) {
-      throw storageErrorOf(error, this.#revision ?? 0);
+      throw storageErrorOf(timeout.signal.aborted ? timeout.signal.reason : error, this.#revision ?? 0);
+    } finally {
+      timeout.release();
     }
+  }
+
+  #idleTimeout(signal: AbortSignal): IdleTimeout {
+    return new IdleTimeout({ idleMs }, { clock: this.#modules.clock, signal });
   }
 }
 

@@ -147,10 +147,11 @@ export class ReplicationApiSets {
   async #loaded(kept: Kept): Promise<void> {
     const { cache } = kept.source;
     if (kept.isLoaded) return;
-    const timeout = this.#modules.clock.sleep(loadMs).then(() => 'timeout');
-    const loaded = Promise.all([cache.ready, kept.consumers.synced]).then(() => 'loaded');
-    const result = await Promise.race([loaded, timeout]);
-    if (result === 'timeout')
+    const late = Promise.withResolvers<'late'>();
+    const timer = this.#modules.clock.after(loadMs, () => late.resolve('late'));
+    const loaded = Promise.all([cache.ready, kept.consumers.synced]);
+    const result = await Promise.race([loaded, late.promise]).finally(() => timer.cancel());
+    if (result === 'late')
       throw statusErrors.serviceUnavailable('the cached objects of the resource are not loaded yet', 1);
     kept.isLoaded = true;
   }

@@ -62,7 +62,7 @@ beforeEach(async () => {
   shard.informer({ resource: 'namespaces' }).put(namespace('default'));
 });
 afterEach(async () => {
-  shard.close();
+  await shard.close();
   await cache.close();
 });
 
