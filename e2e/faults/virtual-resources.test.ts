@@ -1,16 +1,15 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
 import { RestTransport, clientConfigOf, readKubeconfig } from '@multiplane/client';
-import { apiResourceSchema, eventually } from '@multiplane/testing';
-import type { OpenWatch } from '../conformance/transport.ts';
-import { Requests, type Response } from '../harness/requests.ts';
+import { eventually, freezeProcess } from '@multiplane/testing';
+import { LocalCluster } from '../harness/local-cluster.ts';
+import { cachedResource, objects, PublishedFlavors } from '../harness/published-flavors.ts';
+import { Requests } from '../harness/requests.ts';
 import { ShardedCluster } from '../harness/sharded-cluster.ts';
 import { createWorkspace, field } from '../harness/workspaces.ts';
 
 const group = 'cloud.example.com';
 const patient = { timeout: 90_000, interval: 200 };
-const spec: JsonObject = { type: 'object', properties: { cpus: { type: 'integer' } } };
 
 /**
  * Virtual resources while processes between the provider and its consumers are down. The provider and the consumer `near`
@@ -19,126 +18,18 @@ const spec: JsonObject = { type: 'object', properties: { cpus: { type: 'integer'
 describe('virtual resources of two shards', () => {
   let cluster: ShardedCluster;
   let requests: Requests;
-  /** Increases with each write of the provider. */
-  let cpus = 1;
-
-  const get = async (path: string): Promise<JsonObject> => (await requests.must({ path })).json as JsonObject;
-  const post = (path: string, body: object): Promise<Response> =>
-    eventually(() => requests.must({ method: 'POST', path, body }), patient);
-  const objects = (workspace: string, plural = 'flavors'): string =>
-    `/clusters/root:${workspace}/apis/${group}/v1/${plural}`;
-  const ofProvider = (api: string, name: string): string => `/clusters/root:provider/apis/${api}/${name}`;
-  const cachedResource = (name: string): string => ofProvider('cache.kcp.io/v1alpha1', `cachedresources/${name}`);
-
-  /** Publishes a resource of the provider with one object; resolves to the identity. */
-  async function publish(plural: string, kind: string): Promise<string> {
-    await post(ofProvider('apiextensions.k8s.io/v1', 'customresourcedefinitions'), {
-      apiVersion: 'apiextensions.k8s.io/v1',
-      kind: 'CustomResourceDefinition',
-      metadata: { name: `${plural}.${group}` },
-      spec: {
-        group,
-        scope: 'Cluster',
-        names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` },
-        versions: [
-          {
-            name: 'v1',
-            served: true,
-            storage: true,
-            schema: { openAPIV3Schema: { type: 'object', properties: { spec } } },
-          },
-        ],
-      },
-    });
-    await post(
-      ofProvider('apis.kcp.io/v1alpha1', 'apiresourceschemas'),
-      apiResourceSchema({ group, plural, kind, scope: 'Cluster', spec }),
-    );
-    await post(objects('provider', plural), {
-      apiVersion: `${group}/v1`,
-      kind,
-      metadata: { name: 'small' },
-      spec: { cpus },
-    });
-    await post(ofProvider('cache.kcp.io/v1alpha1', 'cachedresources'), {
-      apiVersion: 'cache.kcp.io/v1alpha1',
-      kind: 'CachedResource',
-      metadata: { name: plural },
-      spec: { group, version: 'v1', resource: plural },
-    });
-    return eventually(async () => {
-      const cached = await get(cachedResource(plural));
-      expect(field(cached, 'status', 'phase')).toBe('Ready');
-      return field(cached, 'status', 'identityHash') as string;
-    }, patient);
-  }
-
-  /** Exports a published resource and binds it in both consumers' workspaces. */
-  async function bind(plural: string, identityHash: string): Promise<void> {
-    const reference = { apiGroup: 'cache.kcp.io', kind: 'CachedResourceEndpointSlice', name: plural };
-    await post(ofProvider('apis.kcp.io/v1alpha2', 'apiexports'), {
-      apiVersion: 'apis.kcp.io/v1alpha2',
-      kind: 'APIExport',
-      metadata: { name: plural },
-      spec: {
-        resources: [
-          { name: plural, group, schema: `v1.${plural}.${group}`, storage: { virtual: { reference, identityHash } } },
-        ],
-      },
-    });
-    for (const consumer of ['near', 'far']) {
-      await post(`/clusters/root:${consumer}/apis/apis.kcp.io/v1alpha2/apibindings`, {
-        apiVersion: 'apis.kcp.io/v1alpha2',
-        kind: 'APIBinding',
-        metadata: { name: plural },
-        spec: { reference: { export: { path: 'root:provider', name: plural } } },
-      });
-      await eventually(async () => expect(await read(consumer, plural)).toEqual([cpus]), patient);
-    }
-  }
-
-  /** `spec.cpus` of the objects that a consumer lists. */
-  async function read(consumer: string, plural = 'flavors'): Promise<unknown[]> {
-    const { items } = (await get(objects(consumer, plural))) as unknown as { items: KubeObject[] };
-    return items.map((item) => field(item as never, 'spec', 'cpus'));
-  }
-
-  /** A write of the provider. Returns the value that consumers read from then on. */
-  async function write(): Promise<number> {
-    cpus += 1;
-    await requests.must({
-      method: 'PATCH',
-      path: `${objects('provider')}/small`,
-      headers: { 'content-type': 'application/merge-patch+json' },
-      body: { spec: { cpus } },
-    });
-    return cpus;
-  }
-
-  const lastSeen = ({ events }: OpenWatch): unknown => field(events.at(-1)?.['object'] as never, 'spec', 'cpus');
-  const arrives = (value: number, watches: readonly OpenWatch[]): Promise<void> =>
-    eventually(async () => {
-      for (const consumer of ['near', 'far']) expect(await read(consumer)).toEqual([value]);
-      expect(watches.map(lastSeen)).toEqual(watches.map(() => value));
-    }, patient);
-  /** The condition by which a CachedResource says since when consumers read an old state. */
-  async function reachability(): Promise<JsonObject | undefined> {
-    const conditions = field(await get(cachedResource('flavors')), 'status', 'conditions') as JsonObject[];
-    return conditions.find(({ type }) => type === 'CacheReachable');
-  }
-  const isReachable = (status: string): Promise<void> =>
-    eventually(async () => expect((await reachability())?.['status']).toBe(status), patient);
-  const watchOf = (consumer: string): Promise<OpenWatch> => requests.watch(`${objects(consumer)}?watch=true`);
+  let flavors: PublishedFlavors;
 
   beforeAll(async () => {
     cluster = await ShardedCluster.start();
     requests = new Requests(cluster);
+    flavors = new PublishedFlavors({ consumers: ['near', 'far'] }, { requests });
     const admin = cluster.transport('base');
     await createWorkspace(admin, 'root', 'provider', { shard: 'shard-1' });
     await createWorkspace(admin, 'root', 'near', { shard: 'shard-1' });
     await createWorkspace(admin, 'root', 'far', { shard: 'root' });
     admin.close();
-    await bind('flavors', await publish('flavors', 'Flavor'));
+    await flavors.bind('flavors', await flavors.publish('flavors', 'Flavor'));
   }, 300_000);
   afterAll(async () => {
     requests?.[Symbol.dispose]();
@@ -146,44 +37,44 @@ describe('virtual resources of two shards', () => {
   });
 
   test('are served with the last state while NATS is down, and their watches stay open', async () => {
-    const watches = await Promise.all([watchOf('near'), watchOf('far')]);
-    await arrives(cpus, watches);
-    const before = cpus;
+    const watches = await Promise.all([flavors.watchOf('near'), flavors.watchOf('far')]);
+    await flavors.arrives(flavors.cpus, watches);
+    const before = flavors.cpus;
     await cluster.process('nats').kill();
-    const after = await write();
+    const after = await flavors.write();
     for (const consumer of ['near', 'far']) {
-      const [value] = await read(consumer);
+      const [value] = await flavors.read(consumer);
       expect([before, after]).toContain(value);
     }
-    await isReachable('False');
-    const counts = field(await get(cachedResource('flavors')), 'status', 'resourceCounts');
+    await flavors.isReachable('False');
+    const counts = field(await flavors.get(cachedResource('flavors')), 'status', 'resourceCounts');
     expect(counts).toEqual({ cache: 1, local: 1 });
     await cluster.process('nats').start();
-    await arrives(after, watches);
-    await isReachable('True');
+    await flavors.arrives(after, watches);
+    await flavors.isReachable('True');
     expect(watches.map(({ ended }) => ended)).toEqual([false, false]);
-    await arrives(await write(), watches);
+    await flavors.arrives(await flavors.write(), watches);
     for (const watch of watches) watch.close();
   }, 240_000);
 
   test('are served with the last state while the cache server is down, and their watches stay open', async () => {
-    const watches = await Promise.all([watchOf('near'), watchOf('far')]);
-    await arrives(cpus, watches);
-    const before = cpus;
+    const watches = await Promise.all([flavors.watchOf('near'), flavors.watchOf('far')]);
+    await flavors.arrives(flavors.cpus, watches);
+    const before = flavors.cpus;
     await cluster.process('cache-server').kill();
-    const after = await write();
-    for (const consumer of ['near', 'far']) expect(await read(consumer)).toEqual([before]);
+    const after = await flavors.write();
+    for (const consumer of ['near', 'far']) expect(await flavors.read(consumer)).toEqual([before]);
     const killed = Date.now();
-    await isReachable('False');
-    const condition = await reachability();
+    await flavors.isReachable('False');
+    const condition = await flavors.reachability();
     const since = condition?.['lastTransitionTime'] as string;
     expect(Math.abs(Date.parse(since) - killed)).toBeLessThan(30_000);
     expect(condition?.['message']).toContain(`since ${since}: consumers read the state of that time`);
     await cluster.process('cache-server').start();
-    await arrives(after, watches);
-    await isReachable('True');
+    await flavors.arrives(after, watches);
+    await flavors.isReachable('True');
     // Also what comes after the restart arrives, at the same watches.
-    await arrives(await write(), watches);
+    await flavors.arrives(await flavors.write(), watches);
     expect(watches.map(({ ended }) => ended)).toEqual([false, false]);
     for (const watch of watches) watch.close();
   }, 240_000);
@@ -196,35 +87,50 @@ describe('virtual resources of two shards', () => {
       expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
       expect(answer.json['message']).toContain('root:provider:flavors');
     }, patient);
-    expect(await read('near')).toEqual([cpus]);
+    expect(await flavors.read('near')).toEqual([flavors.cpus]);
     await requests.must({ path: '/clusters/root:far/api/v1/configmaps' });
     await requests.must({ path: '/clusters/root:far/apis/apis.kcp.io/v1alpha2/apibindings' });
-    const after = await write();
+    const after = await flavors.write();
     await cluster.process('virtual-workspaces-root').start();
-    await arrives(after, []);
+    await flavors.arrives(after, []);
+  }, 240_000);
+
+  test('answer 503 or 504 while the virtual workspaces of the shard are frozen, and recover with them', async () => {
+    const pid = cluster.process('virtual-workspaces-root').pid as number;
+    await freezeProcess(pid);
+    try {
+      await eventually(async () => {
+        expect([503, 504]).toContain((await requests.send({ path: objects('far') })).status);
+      }, patient);
+      expect(await flavors.read('near')).toEqual([flavors.cpus]);
+      await requests.must({ path: '/clusters/root:far/api/v1/configmaps' });
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+    await flavors.arrives(await flavors.write(), []);
   }, 240_000);
 
   test("are read on other shards while the provider's shard is down", async () => {
-    const watch = await watchOf('far');
-    await arrives(cpus, [watch]);
+    const watch = await flavors.watchOf('far');
+    await flavors.arrives(flavors.cpus, [watch]);
     await cluster.process('shard-shard-1').kill();
-    for (let round = 0; round < 5; round++) expect(await read('far')).toEqual([cpus]);
+    for (let round = 0; round < 5; round++) expect(await flavors.read('far')).toEqual([flavors.cpus]);
     await cluster.process('shard-shard-1').start();
-    const after = await eventually(write, patient);
-    await arrives(after, [watch]);
+    const after = await eventually(() => flavors.write(), patient);
+    await flavors.arrives(after, [watch]);
     expect(watch.ended).toBe(false);
     watch.close();
   }, 240_000);
 
   test('are rebuilt when the cache has lost everything, without those of a deleted CachedResource', async () => {
-    const identity = await publish('images', 'Image');
-    await bind('images', identity);
+    const identity = await flavors.publish('images', 'Image');
+    await flavors.bind('images', identity);
     await cluster.process('nats').kill();
     await rm(cluster.path('data', 'nats'), { recursive: true });
     await requests.must({ method: 'DELETE', path: cachedResource('images') });
-    const after = await write();
+    const after = await flavors.write();
     await cluster.process('nats').start();
-    await arrives(after, []);
+    await flavors.arrives(after, []);
     await eventually(async () => {
       expect((await requests.send({ path: cachedResource('images') })).status).toBe(404);
     }, patient);
@@ -242,4 +148,62 @@ describe('virtual resources of two shards', () => {
         expect((await requests.send({ path: objects(consumer, 'images') })).status).toBeGreaterThanOrEqual(500);
       }, patient);
   }, 300_000);
+});
+
+/** Everything in one process, which is killed; its cache is a folder beside its objects. */
+describe('virtual resources of a single process', () => {
+  let cluster: LocalCluster;
+  let requests: Requests;
+  let flavors: PublishedFlavors;
+
+  beforeAll(async () => {
+    cluster = await LocalCluster.start();
+    requests = new Requests(cluster);
+    flavors = new PublishedFlavors({ consumers: ['near', 'far'] }, { requests });
+    const admin = cluster.transport('base');
+    for (const name of ['provider', 'near', 'far']) await createWorkspace(admin, 'root', name);
+    admin.close();
+    await flavors.bind('flavors', await flavors.publish('flavors', 'Flavor'));
+  }, 240_000);
+  afterAll(async () => {
+    requests?.[Symbol.dispose]();
+    await cluster?.[Symbol.asyncDispose]();
+  });
+
+  test('are watched further after kill -9, from the revision before or by a list after 410', async () => {
+    const listed = await flavors.get(objects('far'));
+    const revision = field(listed, 'metadata', 'resourceVersion') as string;
+    const after = await flavors.write();
+    await flavors.arrives(after, []);
+    await cluster.process.kill();
+    await cluster.process.start();
+    await flavors.arrives(after, []);
+    const resumed = await flavors.watchOf('far', `&resourceVersion=${revision}`);
+    await eventually(async () => expect(resumed.events.length).toBeGreaterThan(0), patient);
+    const [event] = resumed.events;
+    if (event?.['type'] === 'ERROR') expect(field(event['object'] as never, 'code')).toBe(410);
+    else await flavors.arrives(after, [resumed]);
+    resumed.close();
+    const fresh = await flavors.watchOf('far', '&sendInitialEvents=true&resourceVersionMatch=NotOlderThan');
+    await flavors.arrives(await flavors.write(), [fresh]);
+    fresh.close();
+  }, 240_000);
+
+  test('are rebuilt when the cache is lost, without those of a deleted CachedResource', async () => {
+    await flavors.bind('images', await flavors.publish('images', 'Image'));
+    await requests.must({ method: 'DELETE', path: cachedResource('images') });
+    await cluster.process.kill();
+    await rm(cluster.path('root', 'cache'), { recursive: true });
+    await cluster.process.start();
+    await flavors.arrives(await eventually(() => flavors.write(), patient), []);
+    await eventually(async () => {
+      expect((await requests.send({ path: cachedResource('images') })).status).toBe(404);
+    }, patient);
+    for (const consumer of ['near', 'far'])
+      await eventually(async () => {
+        const { status, json } = await requests.send({ path: objects(consumer, 'images') });
+        expect(status).toBeGreaterThanOrEqual(500);
+        expect(json['message']).toContain('images');
+      }, patient);
+  }, 240_000);
 });
