@@ -26,9 +26,15 @@ const flavor = (name: string, revision: number, cpus: number): JsonObject => ({
 let cache: WatchCache | undefined;
 afterEach(() => cache?.close());
 
-function follow(server: FakeCacheServer, clock: Clock = systemClock): { readonly cache: WatchCache; readonly errors: unknown[] } {
+function follow(
+  server: FakeCacheServer,
+  clock: Clock = systemClock,
+): { readonly cache: WatchCache; readonly errors: unknown[] } {
   const errors: unknown[] = [];
-  const storage = new RemoteCachedStorage({ resource, identity, pageSize: 1 }, { transport: server.transport, clock, random: Math.random });
+  const storage = new RemoteCachedStorage(
+    { resource, identity, pageSize: 1 },
+    { transport: server.transport, clock, random: Math.random },
+  );
   cache = openWatchCache(
     { prefix, retryDelayMs: () => 1 },
     { storage, clock: systemClock, onError: (error) => void errors.push(error) },
