@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
+import { RestTransport } from '@multiplane/client';
 import { eventually } from '@multiplane/testing';
 import { describeWithKubectl, Kubectl } from '../harness/kubectl.ts';
 import { testTokens } from '../harness/local-cluster.ts';
@@ -119,7 +120,7 @@ describe.each(consumers)('in the workspace %s', (consumer) => {
     ]);
   });
 
-  test('only metadata is answered where only metadata is asked for, in lists and watches', async () => {
+  test('only metadata is answered where only metadata is asked for', async () => {
     const { json } = await shared.requests.must({ path: path(), headers: { accept: partial } });
     expect(json['kind']).toBe('PartialObjectMetadataList');
     const items = json['items'] as KubeObject[];
@@ -128,6 +129,9 @@ describe.each(consumers)('in the workspace %s', (consumer) => {
       expect(item['spec']).toBeUndefined();
       expect(item.metadata.annotations).toEqual({ 'kcp.io/cluster': shared.clusters.get(consumer) });
     }
+    const accept = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
+    const one = await shared.requests.must({ path: `${path()}/small`, headers: { accept } });
+    expect([one.json['kind'], one.json['spec']]).toEqual(['PartialObjectMetadata', undefined]);
   });
 
   test('protobuf is refused where it alone is accepted, since custom resources have none', async () => {
@@ -220,6 +224,40 @@ describe.each(consumers)('in the workspace %s', (consumer) => {
     }
     await eventually(async () => expect(await statuses()).toEqual([200, 403]), patient);
   }, 120_000);
+});
+
+describe('the provider', () => {
+  test('sees the virtual resources of all its consumers, one by one and all at once', async () => {
+    const slice = '/clusters/root:provider/apis/apis.kcp.io/v1alpha1/apiexportendpointslices/compute';
+    const expected = consumers.map((consumer) => shared.clusters.get(consumer) as string).sort();
+    const seen = new Map<string, string[]>();
+    await eventually(async () => {
+      seen.clear();
+      const { status } = (await shared.get(slice)) as { status?: { endpoints?: { url: string }[] } };
+      for (const { url } of status?.endpoints ?? []) {
+        const { origin, pathname } = new URL(url);
+        const transport = new RestTransport({
+          config: { server: origin, ca: shared.cluster.ca, token: shared.cluster.adminToken },
+        });
+        const list = async (cluster: string): Promise<KubeObject[]> => {
+          const path = `${pathname}/clusters/${cluster}/apis/${group}/v1/cpuflavors`;
+          return ((await transport.json({ method: 'GET', path })) as unknown as { items: KubeObject[] }).items;
+        };
+        try {
+          for (const object of await list('*')) {
+            const cluster = object.metadata.annotations?.['kcp.io/cluster'] ?? '';
+            seen.set(cluster, [...(seen.get(cluster) ?? []), object.metadata.name ?? '']);
+          }
+          for (const cluster of seen.keys())
+            if ((await list(cluster).catch(() => [])).length === 3) seen.get(cluster)?.push('alone');
+        } finally {
+          transport.close();
+        }
+      }
+      expect([...seen.keys()].sort()).toEqual(expected);
+      for (const names of seen.values()) expect(names).toEqual(['large', 'medium', 'small', 'alone']);
+    }, patient);
+  }, 90_000);
 });
 
 describeWithKubectl('kubectl', () => {
