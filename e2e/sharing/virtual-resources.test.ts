@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
-import { apiResourceSchema, eventually } from '@multiplane/testing';
+import { eventually } from '@multiplane/testing';
 import { SharedApis } from '../harness/shared-apis.ts';
+import { cachedResourcePath, namesOf, VirtualResources } from '../harness/virtual-resources.ts';
 import { field, grantAccess } from '../harness/workspaces.ts';
 
 /**
@@ -11,24 +12,16 @@ import { field, grantAccess } from '../harness/workspaces.ts';
 const group = 'cloud.example.com';
 const patient = { timeout: 30_000 };
 const spec: JsonObject = { type: 'object', properties: { cpus: { type: 'integer' } } };
-const kinds = [
-  { plural: 'cpuflavors', kind: 'CpuFlavor', scope: 'Cluster' as const },
-  { plural: 'images', kind: 'Image', scope: 'Namespaced' as const },
-];
 
 let shared: SharedApis;
-const identities = new Map<string, string>();
+let virtual: VirtualResources;
 
 beforeAll(async () => {
   shared = await SharedApis.start();
   await shared.nearAndFar();
-  for (const { plural, kind, scope } of kinds) {
-    await shared.post(
-      '/clusters/root:provider/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
-      crd(plural, kind, scope),
-    );
-    await shared.addSchema(apiResourceSchema({ group, plural, kind, scope, spec }));
-  }
+  virtual = new VirtualResources(shared);
+  await virtual.define({ group, plural: 'cpuflavors', kind: 'CpuFlavor', scope: 'Cluster', spec });
+  await virtual.define({ group, plural: 'images', kind: 'Image', scope: 'Namespaced', spec });
   await eventually(() => shared.post(provided('cpuflavors'), flavor('small', 1)), patient);
   await shared.post(provided('cpuflavors'), flavor('large', 16));
   await shared.post(provided('cpuflavors'), { ...flavor('secret', 64), metadata: { name: 'secret' } });
@@ -39,24 +32,6 @@ afterAll(async () => {
   await shared?.[Symbol.asyncDispose]();
 });
 
-const crd = (plural: string, kind: string, scope: string): KubeObject => ({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: `${plural}.${group}` },
-  spec: {
-    group,
-    scope,
-    names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` },
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: 'object', properties: { spec } } },
-      },
-    ],
-  },
-});
 const flavor = (name: string, cpus: number): KubeObject => ({
   apiVersion: `${group}/v1`,
   kind: 'CpuFlavor',
@@ -64,66 +39,18 @@ const flavor = (name: string, cpus: number): KubeObject => ({
   spec: { cpus },
 });
 const image = (name: string): KubeObject => ({ apiVersion: `${group}/v1`, kind: 'Image', metadata: { name } });
-const inNamespace = (namespace: string): string => (namespace === '' ? '' : `namespaces/${namespace}/`);
 const objects = (workspace: string, plural: string, namespace = ''): string =>
-  `/clusters/root:${workspace}/apis/${group}/v1/${inNamespace(namespace)}${plural}`;
+  virtual.path(workspace, plural, namespace);
 const provided = (plural: string, namespace = ''): string => objects('provider', plural, namespace);
-const cachedResourcePath = (name = ''): string =>
-  `/clusters/root:provider/apis/cache.kcp.io/v1alpha1/cachedresources${name === '' ? '' : `/${name}`}`;
-const names = (list: unknown): string[] =>
-  ((list as { items: KubeObject[] }).items ?? []).map(({ metadata }) => metadata.name ?? '');
-
-async function publish(plural: string, labelSelector?: JsonObject): Promise<void> {
-  await eventually(
-    () =>
-      shared.post(cachedResourcePath(), {
-        apiVersion: 'cache.kcp.io/v1alpha1',
-        kind: 'CachedResource',
-        metadata: { name: plural },
-        spec: { group, version: 'v1', resource: plural, ...(labelSelector === undefined ? {} : { labelSelector }) },
-      }),
-    patient,
-  );
-  const identity = await eventually(async () => {
-    const cached = await shared.get(cachedResourcePath(plural));
-    if (field(cached, 'status', 'phase') !== 'Ready') throw new Error(JSON.stringify(cached));
-    return field(cached, 'status', 'identityHash') as string;
-  }, patient);
-  identities.set(plural, identity);
-}
-
-const virtual = (plural: string): JsonObject => ({
-  name: plural,
-  group,
-  schema: `v1.${plural}.${group}`,
-  storage: {
-    virtual: {
-      reference: { apiGroup: 'cache.kcp.io', kind: 'CachedResourceEndpointSlice', name: plural },
-      identityHash: identities.get(plural) ?? '',
-    },
-  },
-});
-
 describe('flavours of a provider', () => {
   test('are published, with a selector as a plain map, and exported as virtual resources', async () => {
-    await publish('cpuflavors', { visibility: 'Public' });
-    await publish('images');
+    await virtual.replicate('cpuflavors', { visibility: 'Public' });
+    await virtual.replicate('images');
     await eventually(async () => {
       const cached = await shared.get(cachedResourcePath('cpuflavors'));
       expect(field(cached, 'status', 'resourceCounts')).toEqual({ cache: 2, local: 2 });
     }, patient);
-    await shared.offer({
-      apiVersion: 'apis.kcp.io/v1alpha2',
-      kind: 'APIExport',
-      metadata: { name: 'compute' },
-      spec: { resources: kinds.map(({ plural }) => virtual(plural)) },
-    });
-    await eventually(async () => {
-      const exported = await shared.get('/clusters/root:provider/apis/apis.kcp.io/v1alpha2/apiexports/compute');
-      expect(field(exported, 'status', 'conditions')).toContainEqual(
-        expect.objectContaining({ type: 'VirtualStorageValid', status: 'True' }),
-      );
-    }, patient);
+    await virtual.offer('compute', ['cpuflavors', 'images']);
   }, 120_000);
 
   test.each(['near', 'far'])(
@@ -133,7 +60,7 @@ describe('flavours of a provider', () => {
       for (const bound of field(binding, 'status', 'boundResources') as JsonObject[])
         expect(bound['storageVersions']).toBeUndefined();
       await eventually(async () => {
-        expect(names(await shared.get(objects(consumer, 'cpuflavors')))).toEqual(['large', 'small']);
+        expect(namesOf(await shared.get(objects(consumer, 'cpuflavors')))).toEqual(['large', 'small']);
       }, patient);
       const small = await shared.get(`${objects(consumer, 'cpuflavors')}/small`);
       expect(field(small, 'metadata', 'annotations')).toEqual({ 'kcp.io/cluster': shared.clusters.get(consumer) });
@@ -152,13 +79,13 @@ describe('flavours of a provider', () => {
       });
       expect(yaml.text).toContain('cpus: 16');
       const page = await shared.get(`${objects(consumer, 'cpuflavors')}?limit=1`);
-      expect(names(page)).toEqual(['large']);
+      expect(namesOf(page)).toEqual(['large']);
       const token = encodeURIComponent(field(page, 'metadata', 'continue') as string);
-      expect(names(await shared.get(`${objects(consumer, 'cpuflavors')}?limit=1&continue=${token}`))).toEqual([
+      expect(namesOf(await shared.get(`${objects(consumer, 'cpuflavors')}?limit=1&continue=${token}`))).toEqual([
         'small',
       ]);
       const selected = `${objects(consumer, 'cpuflavors')}?fieldSelector=metadata.name%3Dsmall`;
-      expect(names(await shared.get(selected))).toEqual(['small']);
+      expect(namesOf(await shared.get(selected))).toEqual(['small']);
     },
     120_000,
   );
@@ -197,7 +124,7 @@ describe('flavours of a provider', () => {
       subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'user-1' }],
     });
     await eventually(async () => {
-      expect(names((await shared.requests.must({ as: 'user-1', path })).json)).toEqual(['large', 'small']);
+      expect(namesOf((await shared.requests.must({ as: 'user-1', path })).json)).toEqual(['large', 'small']);
     }, patient);
   }, 60_000);
 
@@ -223,7 +150,7 @@ describe('flavours of a provider', () => {
 describe('images in a namespace', () => {
   test('are there where the consumer has the namespace', async () => {
     await eventually(
-      async () => expect(names(await shared.get(objects('far', 'images')))).toEqual(['debian']),
+      async () => expect(namesOf(await shared.get(objects('far', 'images')))).toEqual(['debian']),
       patient,
     );
     const watch = await shared.requests.watch(`${objects('far', 'images')}?watch=true`);
@@ -240,7 +167,7 @@ describe('images in a namespace', () => {
     await shared.post(provided('images', 'extra'), image('fedora'));
     await shared.post(provided('images', 'default'), image('ubuntu'));
     await eventually(async () => expect(seen()).toEqual(['ADDED default/debian', 'ADDED default/ubuntu']), patient);
-    expect(names(await shared.get(objects('far', 'images')))).toEqual(['debian', 'ubuntu']);
+    expect(namesOf(await shared.get(objects('far', 'images')))).toEqual(['debian', 'ubuntu']);
     expect((await shared.requests.send({ path: `${objects('far', 'images', 'extra')}/fedora` })).status).toBe(404);
     await shared.post('/clusters/root:far/api/v1/namespaces', {
       apiVersion: 'v1',
@@ -262,7 +189,7 @@ describe('the provider', () => {
     await eventually(async () => expect(field(await shared.get(slice), 'status', 'endpoints')).toBeDefined(), patient);
     const near = shared.clusters.get('near') as string;
     const path = `${base}/${near}/apis/${group}/v1/cpuflavors`;
-    await eventually(async () => expect(names(await shared.get(path))).toEqual(['large', 'small']), patient);
+    await eventually(async () => expect(namesOf(await shared.get(path))).toEqual(['large', 'small']), patient);
     const all = (await shared.get(`${base}/*/apis/${group}/v1/cpuflavors`)) as unknown as { items: KubeObject[] };
     const ofNear = all.items.filter(({ metadata }) => metadata.annotations?.['kcp.io/cluster'] === near);
     expect(ofNear.map(({ metadata }) => metadata.name)).toEqual(['large', 'small']);
@@ -272,7 +199,7 @@ describe('the provider', () => {
     const path = '/clusters/root:provider/apis/apis.kcp.io/v1alpha2/apiexports/compute';
     const resources = [
       { name: 'cpuflavors', group, schema: `v1.cpuflavors.${group}`, storage: { crd: {} } },
-      virtual('images'),
+      virtual.exported('images'),
     ];
     const headers = { 'content-type': 'application/merge-patch+json' };
     const refused = await shared.requests.send({ method: 'PATCH', path, headers, body: { spec: { resources } } });
@@ -304,7 +231,7 @@ describe('the provider', () => {
     });
     for (const consumer of ['near', 'far'])
       await eventually(
-        async () => expect(names(await shared.get(objects(consumer, 'cpuflavors')))).toEqual(['large', 'small']),
+        async () => expect(namesOf(await shared.get(objects(consumer, 'cpuflavors')))).toEqual(['large', 'small']),
         patient,
       );
   }, 120_000);
@@ -318,7 +245,7 @@ describe('the provider', () => {
       async () => expect((await shared.requests.send({ path: objects('near', 'cpuflavors') })).status).toBe(404),
       patient,
     );
-    expect(names(await shared.get(provided('cpuflavors')))).toEqual(['large', 'secret', 'small']);
+    expect(namesOf(await shared.get(provided('cpuflavors')))).toEqual(['large', 'secret', 'small']);
     await shared.remove(cachedResourcePath('cpuflavors'));
     await eventually(
       async () => expect((await shared.requests.send({ path: cachedResourcePath('cpuflavors') })).status).toBe(404),
@@ -328,6 +255,6 @@ describe('the provider', () => {
       const answer = await shared.requests.send({ path: objects('far', 'cpuflavors') });
       expect(answer.status).toBeGreaterThanOrEqual(500);
     }, patient);
-    expect(names(await shared.get(provided('cpuflavors')))).toEqual(['large', 'secret', 'small']);
+    expect(namesOf(await shared.get(provided('cpuflavors')))).toEqual(['large', 'secret', 'small']);
   }, 120_000);
 });
