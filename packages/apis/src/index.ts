@@ -32,6 +32,7 @@ export {
 export * from './kcp/api-sharing.ts';
 export * from './kcp/cached-resources.ts';
 export * from './kcp/virtual-storage.ts';
+export * from './scopes/api-export-scope.ts';
 export { apiResourceSchemaErrors } from './kcp/api-resource-schema-rules.ts';
 export { isReviewResource, needsNoIdentity } from './kcp/claimable-resources.ts';
 export { definitionOfSchema } from './kcp/bound-definition.ts';

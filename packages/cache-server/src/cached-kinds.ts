@@ -64,6 +64,11 @@ const rows: readonly Row[] = [
     },
   ],
   [
+    'scopes.multiplane.dev',
+    'v1alpha1',
+    { apiexportscopes: 'APIExportScope', apiexportscopeendpointslices: 'APIExportScopeEndpointSlice' },
+  ],
+  [
     'tenancy.kcp.io',
     'v1alpha1',
     {

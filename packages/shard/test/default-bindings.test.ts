@@ -104,7 +104,13 @@ describe('the exports of root', () => {
     expect(topology.spec?.permissionClaims).toEqual([expect.objectContaining(claims[0] as object)]);
     const shards = (await shard.client.get(apiExports, at('shards.core.kcp.io'))) as APIExport;
     expect(shards.spec?.resources ?? []).toEqual([]);
-    expect(await bindingsIn(root)).toEqual(['cache.kcp.io', 'shards.core.kcp.io', 'tenancy.kcp.io', 'topology.kcp.io']);
+    expect(await bindingsIn(root)).toEqual([
+      'cache.kcp.io',
+      'scopes.multiplane.dev',
+      'shards.core.kcp.io',
+      'tenancy.kcp.io',
+      'topology.kcp.io',
+    ]);
     // Restores the default for the tests that follow.
     await shard.client.patch(apiExports, at('topology.kcp.io'), 'application/merge-patch+json', {
       spec: { permissionClaims: null },

@@ -22,6 +22,7 @@ import type { WorkspaceType } from './lifecycle/lifecycle.ts';
 import {
   apiBindings,
   apiExports,
+  apiExportScopes,
   apiResourceSchemas,
   cachedResourceEndpointSlices,
   cachedResources,
@@ -112,6 +113,7 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
             random: Math.random,
             deepReviewer,
             exports: host.globalInformers.informer(apiExports),
+            scopes: host.globalInformers.informer(apiExportScopes),
             schemas: host.globalInformers.informer(apiResourceSchemas),
             bindings: new ConsumerBindings({ informer: host.informers.informer(apiBindings) }),
             serve: apiSetHandler({ version: info.gitVersion }, { clock, outer }),

@@ -27,6 +27,7 @@ import type { LogicalClusterName } from '@multiplane/apimachinery';
 import {
   apiBindings,
   apiExports,
+  apiExportScopes,
   apiResourceSchemas,
   cachedResourceEndpointSlices,
   cachedResources,
@@ -130,6 +131,7 @@ export async function runVirtualWorkspaces(
           random: Math.random,
           deepReviewer: new AccessReviewer({ ...reviewTtls, deep: true }, { connection: shard.connection, clock }),
           exports: cached.informer(apiExports),
+          scopes: cached.informer(apiExportScopes),
           schemas: cached.informer(apiResourceSchemas),
           bindings: new ConsumerBindings({ informer: own.informer(apiBindings), shard: shard.connection }),
           serve: apiSetHandler({ version: info.gitVersion }, { clock, outer }),

@@ -1,5 +1,8 @@
 import type { VirtualWorkspace } from '@multiplane/virtual-framework';
+import { ExportsByIdentity } from '@multiplane/apiserver';
 import { apiExportWorkspace, type ApiExportModules } from './apiexport/apiexport.ts';
+import { ExportResourceFactory } from './apiexport/export-resources.ts';
+import { apiExportScopeWorkspace, type ApiExportScopeModules } from './apiexport-scope/apiexport-scope.ts';
 import { apiResourceSchemaWorkspace, type ApiResourceSchemaModules } from './apiresourceschema/apiresourceschema.ts';
 import { contentWorkspace, type ContentModules } from './lifecycle/workspace-content.ts';
 import { initializing, terminating } from './lifecycle/lifecycle.ts';
@@ -10,10 +13,17 @@ import type { ReplicationApiSetsOptions } from './replication/replication-api-se
 /** All virtual workspaces of a shard, in the order of path resolution. */
 export function shardVirtualWorkspaces(
   options: ReplicationApiSetsOptions,
-  modules: ApiExportModules & ApiResourceSchemaModules & ContentModules & ReplicationModules,
+  modules: Omit<ApiExportModules & ApiExportScopeModules, 'byIdentity' | 'factory'> &
+    ApiResourceSchemaModules &
+    ContentModules &
+    ReplicationModules,
 ): VirtualWorkspace[] {
+  // The identity index is created first, because handlers are called in the order of registration.
+  const byIdentity = new ExportsByIdentity(modules);
+  const factory = new ExportResourceFactory({ ...modules, byIdentity });
   return [
-    apiExportWorkspace(modules),
+    apiExportWorkspace({ ...modules, byIdentity, factory }),
+    apiExportScopeWorkspace({ ...modules, byIdentity, factory }),
     apiResourceSchemaWorkspace(modules),
     replicationWorkspace(options, modules),
     ...[initializing, terminating].flatMap((lifecycle) => [

@@ -2,6 +2,7 @@ import type { Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
 import { CustomResources } from '../apiextensions/custom-resources.ts';
 import type { ResourceDefinition, VersionConverter } from '../resource-definition.ts';
 import { bindingTable } from './binding-table.ts';
+import { scopeKinds } from '../scopes/scope-kinds.data.ts';
 import { kindSpecs, type KindSpec } from './kind-specs.data.ts';
 import { rootExportOf } from './root-export-kinds.ts';
 import { shardSchema } from './shard-schema.ts';
@@ -86,7 +87,10 @@ export function kcpDefinitionObjects(): readonly KubeObject[] {
   return servedKinds().map(definitionOf);
 }
 
-const servedKinds = (): readonly ServedKind[] => [...kinds.map(withVersion), ...kindSpecs.map(withColumns)];
+const servedKinds = (): readonly ServedKind[] => [
+  ...kinds.map(withVersion),
+  ...[...kindSpecs, ...scopeKinds].map(withColumns),
+];
 
 /**
  * The kinds of kcp that every logical cluster serves. They behave like custom resources whose definition

@@ -18,6 +18,12 @@ export const rootExportKinds: readonly RootExportKinds[] = [
     policy: true,
   },
   { name: 'topology.kcp.io', group: 'topology.kcp.io', plurals: ['partitions', 'partitionsets'] },
+  {
+    name: 'scopes.multiplane.dev',
+    group: 'scopes.multiplane.dev',
+    plurals: ['apiexportscopeendpointslices', 'apiexportscopes', 'apiexportscopesets'],
+    policy: true,
+  },
   { name: 'shards.core.kcp.io', group: 'core.kcp.io', plurals: ['shards'] },
   {
     name: 'cache.kcp.io',

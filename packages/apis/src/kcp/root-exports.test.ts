@@ -32,6 +32,17 @@ test('root exports what kcp exports there, with a schema for each resource', () 
       fits: true,
     },
     {
+      name: 'scopes.multiplane.dev',
+      feature: undefined,
+      policy: { local: {} },
+      resources: [
+        'apiexportscopeendpointslices.scopes.multiplane.dev',
+        'apiexportscopes.scopes.multiplane.dev',
+        'apiexportscopesets.scopes.multiplane.dev',
+      ],
+      fits: true,
+    },
+    {
       name: 'shards.core.kcp.io',
       feature: undefined,
       policy: undefined,

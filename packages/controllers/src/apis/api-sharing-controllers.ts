@@ -4,6 +4,8 @@ import type { CachedResourceSliceModules } from '../cache/cached-resource-slice-
 import { cachedResourceSliceUrlController } from '../cache/cached-resource-slice-url-controller.ts';
 import type { CachedResourceSliceUrlModules } from '../cache/cached-resource-slice-url-reconcile.ts';
 import type { Controller } from '../runtime/controller.ts';
+import { scopeControllers } from '../scopes/scope-controllers.ts';
+import type { ScopeSliceUrlModules } from '../scopes/scope-slice-url-reconcile.ts';
 import { apiBindingController, type APIBindingControllerModules } from './api-binding-controller.ts';
 import { apiBindingDeletionController } from './api-binding-deletion-controller.ts';
 import { apiConversionController } from './api-conversion-controller.ts';
@@ -18,7 +20,7 @@ import { resourceLockController } from './resource-lock-controller.ts';
 import { virtualStorageController } from './virtual-storage-controller.ts';
 import type { VirtualStorageModules } from './virtual-storage-reconcile.ts';
 
-/** The controllers of APIBindings and APIExportEndpointSlices, over one shared index of bindings by export. */
+/** The controllers of APIBindings, APIExportEndpointSlices and scopes, over one shared index of bindings by export. */
 export function apiSharingControllers(
   options: { readonly shardName: string },
   modules: Omit<
@@ -26,6 +28,7 @@ export function apiSharingControllers(
       APIBindingControllerModules &
       CachedResourceSliceModules &
       CachedResourceSliceUrlModules &
+      ScopeSliceUrlModules &
       VirtualStorageModules,
     'byExport'
   >,
@@ -46,5 +49,6 @@ export function apiSharingControllers(
     cachedResourceSliceController(modules),
     cachedResourceSliceUrlController(options, { ...modules, byExport }),
     virtualStorageController(modules),
+    ...scopeControllers(options, { ...modules, byExport }),
   ];
 }

@@ -24,13 +24,13 @@ import { replicateAnnotation } from './replicated-kinds.ts';
 /**
  * Keeps the annotation `internal.kcp.io/replicate` of LogicalClusters, ClusterRoles and ClusterRoleBindings: the API groups
  * that need them on all shards (kcp: replicatelogicalcluster, replicateclusterrole and replicateclusterrolebinding below
- * pkg/reconciler). A logical cluster is replicated if it has workspace types or exports; a role or binding if it decides
+ * pkg/reconciler). A logical cluster is replicated if it has workspace types, exports or scopes; a role or binding if it decides
  * who may use those.
  *
  * One controller for the three kinds. Handlers compute the annotation and queue only objects whose annotation is wrong, so
  * that a million correct bindings cost no queue entries:
  *
- *   type, export                → its logical cluster
+ *   type, export, scope         → its logical cluster
  *   annotation of a cluster     → all roles and bindings in it
  *   role                        → itself; the bindings to it when its groups change
  *   binding                     → itself; the role it binds to policy subjects, and its cluster if replicated
@@ -83,7 +83,7 @@ class ReplicateAnnotationEnqueue {
   }
 
   addHandlers(): void {
-    const { clusters, types, exports, roles, bindings } = this.#groups;
+    const { clusters, types, exports, scopes, roles, bindings } = this.#groups;
     clusters.addHandlers({
       added: (object, reference) => this.#clusterChanged(object, reference),
       updated: (object, old, reference) => {
@@ -91,7 +91,7 @@ class ReplicateAnnotationEnqueue {
       },
       deleted: (_old, reference) => this.#clusterChanged(undefined, reference),
     });
-    for (const informer of [types, exports]) {
+    for (const informer of [types, exports, scopes]) {
       informer.addHandlers({
         added: (_object, reference) => this.#checkCluster(reference),
         deleted: (_old, reference) => this.#checkCluster(reference),

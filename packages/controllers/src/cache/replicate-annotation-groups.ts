@@ -1,5 +1,5 @@
 import type { DeepReadonly, GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import { apiExports } from '@multiplane/apis';
+import { apiExports, apiExportScopes } from '@multiplane/apis';
 import type { Informer, InformerSource, ObjectReference } from '@multiplane/client';
 import { keyOf } from '../runtime/object-key.ts';
 import { logicalClusterObjectName, logicalClusters, workspaceTypes, type LogicalCluster } from '../tenancy/kinds.ts';
@@ -29,6 +29,7 @@ export class ReplicateAnnotationGroups {
   readonly clusters: Informer<LogicalCluster>;
   readonly types: Informer;
   readonly exports: Informer;
+  readonly scopes: Informer;
   readonly roles: Informer<ClusterRole>;
   readonly bindings: Informer<ClusterRoleBinding>;
   /** Names of bindings to policy subjects, by the key of their role. */
@@ -38,6 +39,7 @@ export class ReplicateAnnotationGroups {
     this.clusters = informers.informer<LogicalCluster>(logicalClusters);
     this.types = informers.informer(workspaceTypes);
     this.exports = informers.informer(apiExports);
+    this.scopes = informers.informer(apiExportScopes);
     this.roles = informers.informer<ClusterRole>(clusterRoles);
     this.bindings = informers.informer<ClusterRoleBinding>(clusterRoleBindings);
   }
@@ -90,6 +92,7 @@ export class ReplicateAnnotationGroups {
       replicateAnnotationOf(object).split(',').includes('apis.kcp.io') &&
       this.bindings.list({ cluster }).some(bindsPolicySubjects);
     if (this.exports.list({ cluster }).length > 0 || hasRemainingPolicy) groups.add('apis.kcp.io');
+    if (this.scopes.list({ cluster }).length > 0) groups.add('scopes.multiplane.dev');
     return groups;
   }
 

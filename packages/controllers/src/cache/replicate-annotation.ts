@@ -2,7 +2,7 @@ import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import { replicateAnnotation } from './replicated-kinds.ts';
 
 /** API groups that the controller sets in the annotation; other entries belong to other writers and are kept. */
-export const replicatingGroups = ['apis.kcp.io', 'core.kcp.io', 'tenancy.kcp.io'] as const;
+export const replicatingGroups = ['apis.kcp.io', 'core.kcp.io', 'scopes.multiplane.dev', 'tenancy.kcp.io'] as const;
 export type ReplicatingGroup = (typeof replicatingGroups)[number];
 
 interface PolicyRule {
@@ -24,8 +24,8 @@ const includesAny = (list: readonly string[] | undefined, wanted: readonly strin
   (list ?? []).some((entry) => entry === '*' || wanted.includes(entry));
 
 /**
- * The groups that need these rules on other shards: for the use of workspace types, the binding and content of exports,
- * and access to a replicated logical cluster.
+ * The groups that need these rules on other shards: for the use of workspace types, the binding, scoping and content of
+ * exports, the assignment of objects to scopes, and access to a replicated logical cluster.
  */
 export function groupsOfRules(
   rules: DeepReadonly<PolicyRule[]> | undefined,
@@ -41,10 +41,16 @@ export function groupsOfRules(
       groups.add('tenancy.kcp.io');
     if (
       includesAny(apiGroups, ['apis.kcp.io']) &&
-      ((includesAny(resources, ['apiexports']) && includesAny(verbs, ['bind'])) ||
+      ((includesAny(resources, ['apiexports']) && includesAny(verbs, ['bind', 'scope'])) ||
         includesAny(resources, ['apiexports/content']))
     )
       groups.add('apis.kcp.io');
+    if (
+      includesAny(apiGroups, ['scopes.multiplane.dev']) &&
+      includesAny(resources, ['apiexportscopes']) &&
+      includesAny(verbs, ['assign'])
+    )
+      groups.add('scopes.multiplane.dev');
     if (isClusterReplicated && includesAny(nonResourceURLs, ['/', '/*']) && includesAny(verbs, ['access']))
       groups.add('core.kcp.io');
   }

@@ -31,19 +31,28 @@ export function exportClusterOf(
   }
 }
 
+interface ExportUse {
+  readonly user: UserInfo;
+  /** Logical cluster of the export. */
+  readonly cluster: LogicalClusterName;
+  readonly name: string;
+  readonly verb: 'bind' | 'scope';
+}
+
+/** Whether the user has the verb `bind` on an export. */
+export const mayBind = (authorizer: Authorizer, use: Omit<ExportUse, 'verb'>): Promise<boolean> =>
+  mayUseExport(authorizer, { ...use, verb: 'bind' });
+
 /**
- * Whether the user has the verb `bind` on an export. The check is deep, as kcp's `pkg/authorization/delegated`: it applies
- * RBAC in the logical cluster of the export whether or not the user has access to that workspace.
+ * Whether the user has a verb on an export. The check is deep, as kcp's `pkg/authorization/delegated`: it applies RBAC in the
+ * logical cluster of the export whether or not the user has access to that workspace.
  */
-export async function mayBind(
-  authorizer: Authorizer,
-  { user, cluster, name }: { readonly user: UserInfo; readonly cluster: LogicalClusterName; readonly name: string },
-): Promise<boolean> {
+export async function mayUseExport(authorizer: Authorizer, { user, cluster, name, verb }: ExportUse): Promise<boolean> {
   const { decision } = await authorizer.authorize({
     user,
     cluster,
     deep: true,
-    verb: 'bind',
+    verb,
     isResourceRequest: true,
     group: apiExports.group,
     version: 'v1alpha1',

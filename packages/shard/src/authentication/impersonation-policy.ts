@@ -23,7 +23,7 @@ export const impersonationPolicy: ImpersonationPolicy = (context, requester, wan
   if (
     forged ||
     raised ||
-    wanted.groups.some((group) => /^system:kcp:(initializer|terminator|apiexport):/.test(group))
+    wanted.groups.some((group) => /^system:kcp:(initializer|terminator|apiexport|apiexport-scope):/.test(group))
   ) {
     throw statusErrors.forbidden({ group: '', resource: '' }, '', 'impersonation is not allowed for the requestor');
   }

@@ -225,6 +225,8 @@ async function bootstrapExportPolicies(modules: Modules): Promise<void> {
   const policy = ':maximal-permission-policy';
   const tenancy = 'tenancy.kcp.io';
   const topology = 'topology.kcp.io';
+  const scopes = 'scopes.multiplane.dev';
+  const scopeKinds = ['apiexportscopes', 'apiexportscopesets', 'apiexportscopeendpointslices'];
   const roles: readonly [role: string, rules: JsonObject[], group: string][] = [
     [`kcp-admin${policy}`, [rule(tenancy, ['*'], ['*'])], boundGroup('system:kcp:admin')],
     [
@@ -236,8 +238,22 @@ async function bootstrapExportPolicies(modules: Modules): Promise<void> {
       boundGroup(authenticated),
     ],
     [`topology${policy}`, [rule(topology, ['partitions', 'partitionsets'], ['*'])], boundGroup(authenticated)],
+    [
+      `scopes${policy}`,
+      [
+        rule(scopes, [...scopeKinds, 'apiexportscopes/content'], ['*']),
+        // Other shards and the virtual workspaces trust the status: only the system writes it.
+        rule(
+          scopes,
+          scopeKinds.map((kind) => `${kind}/status`),
+          reading,
+        ),
+      ],
+      boundGroup(authenticated),
+    ],
     ['tenancy:bind', [rule('apis.kcp.io', ['apiexports'], ['bind'], tenancy)], authenticated],
     ['topology:bind', [rule('apis.kcp.io', ['apiexports'], ['bind'], topology)], authenticated],
+    ['scopes:bind', [rule('apis.kcp.io', ['apiexports'], ['bind'], scopes)], authenticated],
   ];
   for (const [name, rules, group] of roles) {
     const role = { apiVersion: `${rbacGroup}/v1`, kind: 'ClusterRole', metadata: { name: `${prefix}${name}` }, rules };

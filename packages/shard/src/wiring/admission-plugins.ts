@@ -32,6 +32,7 @@ import { ApiBindingAdmission } from '../admission/api-binding-admission.ts';
 import { ApiBindingFinalizer } from '../admission/api-binding-finalizer.ts';
 import { ApiConversionAdmission } from '../admission/api-conversion-admission.ts';
 import { ApiExportAdmission } from '../admission/api-export-admission.ts';
+import { ApiExportScopeAdmission } from '../admission/api-export-scope-admission.ts';
 import { ApiExportEndpointSliceAdmission } from '../admission/api-export-endpoint-slice-admission.ts';
 import { ApiResourceSchemaAdmission } from '../admission/api-resource-schema-admission.ts';
 import { AwaitIndexes } from '../admission/await-indexes.ts';
@@ -46,11 +47,13 @@ import { PermissionClaims } from '../admission/permission-claims.ts';
 import { ReservedCrdAnnotations, ReservedCrdGroups } from '../admission/reserved-definitions.ts';
 import { ReservedMetadata } from '../admission/reserved-metadata.ts';
 import { ReservedNames } from '../admission/reserved-names.ts';
+import { ScopeLabels } from '../admission/scope-labels.ts';
 import { ShardAdmission } from '../admission/shard-admission.ts';
 import { WorkspaceAdmission } from '../admission/workspace-admission.ts';
 import { WorkspaceTypeAdmission } from '../admission/workspace-type-admission.ts';
 import { WorkspaceTypeExists } from '../admission/workspace-type-exists.ts';
 import type { ClaimLabels } from '../api-sharing/claim-labels.ts';
+import { ScopeIndex } from '../scopes/scope-index.ts';
 import { rootCluster } from '../logical-cluster-index.ts';
 import type { AccessControl } from './access-control.ts';
 import type { Infrastructure } from './infrastructure.ts';
@@ -76,6 +79,7 @@ export function admissionPlugins(modules: AdmissionModules): readonly AdmissionP
   const { clock, claimLabels } = modules;
   const configured = webhooksAndPolicies(modules);
   const binders = { authorizer: authorization.reviews, exports };
+  const scopes = new ScopeIndex({ informers: modules.globalInformers });
   return [
     new AwaitIndexes({
       local: localInformers,
@@ -122,6 +126,7 @@ export function admissionPlugins(modules: AdmissionModules): readonly AdmissionP
     new ApiBindingAdmission(binders),
     new ApiBindingFinalizer(),
     new ApiExportEndpointSliceAdmission(binders),
+    new ApiExportScopeAdmission({ ...binders, scopes }),
     configured.mutatingWebhooks,
     configured.mutatingPolicies,
     configured.validatingPolicies,
@@ -132,6 +137,8 @@ export function admissionPlugins(modules: AdmissionModules): readonly AdmissionP
     new ReservedNames(),
     new CrdNoOverlapping({ clock, changeLocks: modules.changeLocks }),
     new ReservedMetadata(),
+    // After webhooks and policies, so that their changes of the labels follow the same rules.
+    new ScopeLabels({ scopes, authorizer: authorization.reviews, clock }),
     new PermissionClaims({ labels: claimLabels }),
     new PathAnnotation({ pathOf: (cluster) => clusters.pathOf(cluster) }),
     new RbacEscalationCheck({ rbac: authorization.rbac, authorizer: authorization.reviews }),

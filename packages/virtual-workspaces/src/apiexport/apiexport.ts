@@ -1,5 +1,5 @@
 import type { APIExport, APIResourceSchema } from '@multiplane/apis';
-import { checkCreateAllowed, type ResourceRequest } from '@multiplane/apiserver';
+import { checkCreateAllowed, type ExportsByIdentity, type ResourceRequest } from '@multiplane/apiserver';
 import type { Informer } from '@multiplane/client';
 import {
   parseServicePath,
@@ -13,6 +13,8 @@ import { trackSync } from '../informer-sync.ts';
 import { ExportAuthorizer } from './export-authorizer.ts';
 import { ExportApiSets } from './export-api-sets.ts';
 import { exportKeyOf, type ExportKey } from './export-bindings.ts';
+import type { ExportResourceFactory } from './export-resources.ts';
+import { exportedResource } from './exported-resource.ts';
 
 export interface ApiExportModules {
   readonly connection: ShardConnection;
@@ -24,6 +26,9 @@ export interface ApiExportModules {
   readonly schemas: Informer<APIResourceSchema>;
   /** APIBindings of this shard's logical clusters. */
   readonly bindings: ConsumerBindings;
+  readonly byIdentity: ExportsByIdentity;
+  /** Shared by the virtual workspaces that serve resources of exports. */
+  readonly factory: ExportResourceFactory;
 }
 
 /**
@@ -33,8 +38,11 @@ export interface ApiExportModules {
  */
 export function apiExportWorkspace(modules: ApiExportModules): VirtualWorkspace {
   const { serve, exports, schemas, bindings } = modules;
-  const apis = new ExportApiSets({ ...modules, mayCreate });
-  const access = new ExportAuthorizer({ ...modules, byIdentity: apis.byIdentity });
+  const apis = new ExportApiSets({
+    ...modules,
+    serve: (key, resource, retired) => exportedResource(key, resource, retired, { ...modules, mayCreate }),
+  });
+  const access = new ExportAuthorizer(modules);
   const synced = trackSync([exports, schemas, bindings.informer]);
 
   async function mayCreate(key: ExportKey, request: ResourceRequest): Promise<void> {

@@ -1,20 +1,26 @@
 import type { APIExport, APIResourceSchema } from '@multiplane/apis';
-import { ExportsByIdentity } from '@multiplane/apiserver';
 import type { Informer } from '@multiplane/client';
 import { ApiSet, type ServedResource } from '@multiplane/virtual-framework';
 import type { ExportKey } from './export-bindings.ts';
 import {
   dependenciesOfExport,
   dependencyOfSchema,
-  ExportResourceFactory,
   type ExportResource,
+  type ExportResourceFactory,
+  type ExportResources,
 } from './export-resources.ts';
-import { exportedResource, type ExportedResourceModules } from './exported-resource.ts';
 
-export interface ExportApiSetsModules extends ExportedResourceModules {
+export interface ExportApiSetsModules {
   /** APIExports of all shards. */
   readonly exports: Informer<APIExport>;
   readonly schemas: Informer<APIResourceSchema>;
+  readonly factory: ExportResourceFactory;
+  /** The export whose resources the set of a key has; undefined: none. Absent: the key is that of the export. */
+  readonly exportOf?: (key: ExportKey) => ExportKey | undefined;
+  /** Serves one resource in the set of a key, until `retired` aborts. */
+  readonly serve: (key: ExportKey, resource: ExportResource, retired: AbortSignal) => ServedResource;
+  /** The resource as the set of a key has it; undefined: the set does not have it. Absent: every set has all. */
+  readonly resourceOf?: (key: ExportKey, resource: ExportResource) => ExportResource | undefined;
 }
 
 interface ServedEntry {
@@ -36,7 +42,7 @@ interface CachedSet {
 const maxCachedSets = 1_000;
 
 /**
- * The API sets of APIExports: built on the first request, and cached until an object that they depend on changes.
+ * The API sets of APIExports, or of the keys that {@link ExportApiSetsModules.exportOf} maps to them: built on the first request, and cached until an object that they depend on changes.
  *
  * A change marks the dependent sets as stale; they are rebuilt in the next microtask. Resources with an unchanged
  * fingerprint are kept; the watches of all others end, so that clients reconnect to the new definition. Beyond the
@@ -52,10 +58,7 @@ export class ExportApiSets {
   constructor(modules: ExportApiSetsModules) {
     this.#modules = modules;
     const { exports, schemas } = modules;
-    // The identity index is created first, because handlers are called in the order of registration.
-    const byIdentity = new ExportsByIdentity({ exports });
-    this.byIdentity = byIdentity;
-    this.#factory = new ExportResourceFactory({ exports, schemas, byIdentity });
+    this.#factory = modules.factory;
     exports.addHandlers({
       added: (object, reference) => this.#changed(dependenciesOfExport(object, reference)),
       updated: (object, old, reference) =>
@@ -69,14 +72,17 @@ export class ExportApiSets {
     });
   }
 
-  readonly byIdentity: ExportsByIdentity;
+  /** The export of a key is another one now, or `resourceOf` has another result. */
+  invalidate(key: ExportKey): void {
+    this.#changed([keyDependency(key)]);
+  }
 
   /**
    * Calls `serve` with the API set of an export, which is empty if the export does not exist, and keeps it until the
    * request has finished.
    */
   async serve(key: ExportKey, serve: (set: ApiSet) => Promise<void>): Promise<void> {
-    if (this.#cache.get(cacheKeyOf(key))?.stale !== false) await this.#factory.prepare(key.cluster, key.name);
+    if (this.#cache.get(cacheKeyOf(key))?.stale !== false) await this.#prepare(key);
     const cached = this.#get(key);
     cached.requests += 1;
     try {
@@ -84,6 +90,16 @@ export class ExportApiSets {
     } finally {
       cached.requests -= 1;
     }
+  }
+
+  #exportOf(key: ExportKey): ExportKey | undefined {
+    const { exportOf } = this.#modules;
+    return exportOf === undefined ? key : exportOf(key);
+  }
+
+  async #prepare(key: ExportKey): Promise<void> {
+    const exportKey = this.#exportOf(key);
+    if (exportKey !== undefined) await this.#factory.prepare(exportKey.cluster, exportKey.name);
   }
 
   #get(key: ExportKey): CachedSet {
@@ -99,15 +115,21 @@ export class ExportApiSets {
   }
 
   #rebuild(cached: CachedSet): void {
-    const { resources, dependencies } = this.#factory.of(cached.key.cluster, cached.key.name);
+    const { key } = cached;
+    const exportKey = this.#exportOf(key);
+    const { resources, dependencies } =
+      exportKey === undefined ? nothing : this.#factory.of(exportKey.cluster, exportKey.name);
+    const { resourceOf } = this.#modules;
     const before = cached.served;
     const served = new Map<string, ServedEntry>();
-    for (const resource of resources) {
+    for (const exported of resources) {
+      const resource = resourceOf === undefined ? exported : resourceOf(key, exported);
+      if (resource === undefined) continue;
       const name = servedName(resource);
       const known = before.get(name);
-      served.set(name, known?.fingerprint === resource.fingerprint ? known : this.#serve(cached.key, resource));
+      served.set(name, known?.fingerprint === resource.fingerprint ? known : this.#serve(key, resource));
     }
-    this.#trackDependencies(cached, dependencies);
+    this.#trackDependencies(cached, new Set([...dependencies, keyDependency(key)]));
     cached.served = served;
     cached.set = new ApiSet(
       served
@@ -124,7 +146,7 @@ export class ExportApiSets {
     const retirement = new AbortController();
     return {
       fingerprint: resource.fingerprint,
-      resource: exportedResource(key, resource, retirement.signal, this.#modules),
+      resource: this.#modules.serve(key, resource, retirement.signal),
       retirement,
     };
   }
@@ -155,7 +177,7 @@ export class ExportApiSets {
 
   async #refresh(): Promise<void> {
     for (const cached of this.#stale) {
-      await this.#factory.prepare(cached.key.cluster, cached.key.name);
+      await this.#prepare(cached.key);
       // A request may have rebuilt it meanwhile.
       if (this.#stale.has(cached)) this.#rebuild(cached);
     }
@@ -174,6 +196,8 @@ export class ExportApiSets {
 }
 
 const cacheKeyOf = ({ cluster, name }: ExportKey): string => `${cluster}/${name}`;
+const keyDependency = (key: ExportKey): string => `key ${cacheKeyOf(key)}`;
 const emptySet = new ApiSet([]);
+const nothing: ExportResources = { resources: [], dependencies: new Set() };
 const servedName = ({ definition: { group, version, resource } }: ExportResource): string =>
   `${group}/${version}/${resource}`;

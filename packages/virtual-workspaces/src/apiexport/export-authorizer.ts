@@ -38,6 +38,9 @@ interface ReviewContext {
   readonly exchange: Exchange;
 }
 
+/** Runs one step of the authorization, and the next ones if it delegates. */
+export type AuthorizationStep = (attributes: AuthorizationAttributes, next: Authorizer) => Promise<AuthorizationResult>;
+
 /**
  * Authorizes requests to the APIExport virtual workspace (kcp: pkg/virtual/apiexport/authorizer) in three steps, each
  * of which denies or delegates to the next:
@@ -61,12 +64,19 @@ export class ExportAuthorizer {
   /** The authorizer of one request; each step writes an audit annotation. */
   authorizer(key: ExportKey, exchange: Exchange): Authorizer {
     const reviewed = { key, exchange };
-    const step = (name: string, authorize: Authorizer['authorize']): Authorizer =>
-      new AuditLoggingAuthorizer({ key: auditKey(name) }, { delegate: { authorize } });
     const policy = step('maxpermissionpolicy', (attributes) => this.#authorizeMaximalPermission(reviewed, attributes));
     const content = step('content', (attributes) => this.#authorizeContent(reviewed, attributes, policy));
     const bound = step('boundapi', (attributes) => this.#authorizeBoundApi(reviewed, attributes, content));
     return new AnonymizingAuthorizer({ delegate: bound });
+  }
+
+  /** As {@link authorizer}, with another step for access to the content, which comes first: what a caller without it learns does not depend on the export. */
+  authorizerOfPart(key: ExportKey, exchange: Exchange, authorizeContent: AuthorizationStep): Authorizer {
+    const reviewed = { key, exchange };
+    const policy = step('maxpermissionpolicy', (attributes) => this.#authorizeMaximalPermission(reviewed, attributes));
+    const bound = step('boundapi', (attributes) => this.#authorizeBoundApi(reviewed, attributes, policy));
+    const content = step('content', (attributes) => authorizeContent(attributes, bound));
+    return new AnonymizingAuthorizer({ delegate: content });
   }
 
   async #authorizeBoundApi(
@@ -153,6 +163,9 @@ export class ExportAuthorizer {
     return this.#modules.exports.get({ cluster: cluster as LogicalClusterName, namespace: '', name });
   }
 }
+
+const step = (name: string, authorize: Authorizer['authorize']): Authorizer =>
+  new AuditLoggingAuthorizer({ key: auditKey(name) }, { delegate: { authorize } });
 
 /** Why the APIBindings of a logical cluster do not provide a resource; undefined: they do. */
 function denialOf(

@@ -22,6 +22,8 @@ export interface ExportedResourceModules {
   readonly bindings: ConsumerBindings;
   /** Throws unless the caller may create the object of an apply request. */
   readonly mayCreate: (key: ExportKey, request: ResourceRequest) => Promise<void>;
+  /** Groups of the warrant beyond those of the provider. */
+  readonly warrantGroups?: readonly string[] | undefined;
 }
 
 /**
@@ -46,7 +48,8 @@ export function exportedResource(
       upstreamResource,
       retired,
       labelSelector: claim === undefined || labelSelector === undefined ? labelSelector : claimedSelector,
-      upstreamUser: (caller, cluster) => (cluster === '*' ? undefined : withWarrant(caller, cluster, key)),
+      upstreamUser: (caller, cluster) =>
+        cluster === '*' ? undefined : withWarrant(caller, cluster, key, modules.warrantGroups),
       authorizeCreate: (request) => modules.mayCreate(key, request),
       ...(claim === undefined || isReviewResource(definition) ? {} : { writeRulesFor: claimRules }),
     },
@@ -89,11 +92,12 @@ function withWarrant(
   caller: UserInfo,
   cluster: LogicalClusterName,
   { cluster: exportCluster, name }: ExportKey,
+  groups: readonly string[] = [],
 ): UserInfo {
   const warrant = warrantText({
     name: 'system:serviceaccount:default:rest',
     uid: '',
-    groups: ['system:kcp:admin', exportProviderGroup(exportCluster, name)],
+    groups: ['system:kcp:admin', exportProviderGroup(exportCluster, name), ...groups],
     extra: { [clusterNameExtra]: [cluster] },
   });
   return { ...caller, extra: { ...caller.extra, [warrantExtra]: [...(caller.extra[warrantExtra] ?? []), warrant] } };

@@ -1,0 +1,114 @@
+import type { DeepReadonly, GroupResource, GroupVersionResource, KubeObject } from '@multiplane/apimachinery';
+import type { KcpCondition } from '../kcp/api-sharing.ts';
+
+export const scopesGroup = 'scopes.multiplane.dev';
+const ofScopes = (resource: string): GroupVersionResource => ({ group: scopesGroup, version: 'v1alpha1', resource });
+export const apiExportScopes = ofScopes('apiexportscopes');
+export const apiExportScopeSets = ofScopes('apiexportscopesets');
+export const apiExportScopeEndpointSlices = ofScopes('apiexportscopeendpointslices');
+export const scopesApiVersion = `${scopesGroup}/v1alpha1`;
+
+/** Set on an APIExportScope: no APIExportScopeEndpointSlice of the same name is created. */
+export const skipScopeSliceAnnotation = 'apiexportscopes.scopes.multiplane.dev/skip-endpointslice';
+/** On an object: a transfer to another scope that waits for finalizers, as JSON. Written by the server only. */
+export const transferAnnotation = 'scopes.multiplane.dev/transfer';
+/** On an object: the finalizers that were added through its scope, by label key, as JSON. Written by the server only. */
+export const scopeFinalizersAnnotation = 'scopes.multiplane.dev/finalizers';
+/** In an update that changes the label after the deadline: move the object now. Never stored. */
+export const forceTransferAnnotation = 'scopes.multiplane.dev/force-transfer';
+
+/** What a scope and the template of a set have in common. */
+export interface ScopePolicy {
+  /** Absent or empty: all resources of the export. */
+  resources?: { group?: string; resource: string }[];
+  permissionClaims?: 'Excluded' | 'Labelled';
+  assignment?: 'Consumer' | 'Provider';
+  transfer?: 'Forbidden' | 'WhenFinalizersGone';
+  transferDeadlineSeconds?: number;
+}
+
+interface ExportPath {
+  path?: string;
+  name: string;
+}
+
+export type APIExportScope = KubeObject & {
+  spec?: ScopePolicy & { export: ExportPath; selector: { matchLabels?: Record<string, string> } };
+  status?: {
+    labelKey?: string;
+    labelValue?: string;
+    /** Fixed when the export is found for the first time. */
+    exportCluster?: string;
+    /** Present while the scope is in force. */
+    identityHash?: string;
+    conditions?: KcpCondition[];
+  };
+};
+
+export type APIExportScopeSet = KubeObject & {
+  spec?: { export: ExportPath; labelKey: string; values: string[]; template?: ScopePolicy };
+  status?: { count?: number; conditions?: KcpCondition[] };
+};
+
+export type APIExportScopeEndpointSlice = KubeObject & {
+  spec?: { scope: { name: string }; partition?: string };
+  status?: { endpoints?: { url: string }[]; shardSelector?: string; conditions?: KcpCondition[] };
+};
+
+export interface ScopeLabel {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** The label that a scope selects by; undefined if the selector is not one key and value. */
+export function scopeLabel({ spec }: DeepReadonly<APIExportScope>): ScopeLabel | undefined {
+  const entries = Object.entries(spec?.selector.matchLabels ?? {});
+  const [entry] = entries;
+  return entry === undefined || entries.length > 1 ? undefined : { key: entry[0], value: entry[1] };
+}
+
+/** A scope in force: its export was found, and no older scope has its label. */
+export interface ScopeInForce extends ScopeLabel {
+  readonly exportCluster: string;
+  readonly exportName: string;
+  readonly identityHash: string;
+}
+
+/** Undefined for a scope that is not in force: it has no endpoint and protects no label. */
+export function scopeInForce(scope: DeepReadonly<APIExportScope>): ScopeInForce | undefined {
+  const label = scopeLabel(scope);
+  const { exportCluster = '', identityHash = '' } = scope.status ?? {};
+  if (label === undefined || exportCluster === '' || identityHash === '') return undefined;
+  return { ...label, exportCluster, exportName: scope.spec?.export.name ?? '', identityHash };
+}
+
+/** Whether a resource of the export belongs to the scope. */
+export function scopeHasResource({ spec }: DeepReadonly<APIExportScope>, { group, resource }: GroupResource): boolean {
+  const resources = spec?.resources ?? [];
+  return resources.length === 0 || resources.some((one) => (one.group ?? '') === group && one.resource === resource);
+}
+
+/** Whether two scopes of one export select by the same label in at least one resource. */
+export function scopesOverlap(one: DeepReadonly<APIExportScope>, other: DeepReadonly<APIExportScope>): boolean {
+  const a = scopeLabel(one);
+  const b = scopeLabel(other);
+  if (a === undefined || b === undefined || a.key !== b.key || a.value !== b.value) return false;
+  const resources = one.spec?.resources ?? [];
+  if (resources.length === 0 || (other.spec?.resources ?? []).length === 0) return true;
+  return resources.some(({ group = '', resource }) => scopeHasResource(other, { group, resource }));
+}
+
+/**
+ * Group that only the warrant of a scope's virtual workspace carries. Admission of the shard limits requests of its members to
+ * the objects of the scope.
+ */
+export const scopeProviderGroup = (cluster: string, name: string): string => `${scopeProviderPrefix}${cluster}:${name}`;
+const scopeProviderPrefix = 'system:kcp:apiexport-scope:';
+
+/** The scope that {@link scopeProviderGroup} names; undefined for any other group. */
+export function scopeOfGroup(group: string): { readonly cluster: string; readonly name: string } | undefined {
+  if (!group.startsWith(scopeProviderPrefix)) return undefined;
+  const rest = group.slice(scopeProviderPrefix.length);
+  const colon = rest.indexOf(':');
+  return colon < 0 ? undefined : { cluster: rest.slice(0, colon), name: rest.slice(colon + 1) };
+}

@@ -1,0 +1,74 @@
+import type { DeepReadonly } from '@multiplane/apimachinery';
+import {
+  apiExports,
+  apiExportScopeEndpointSlices,
+  apiExportScopes,
+  type APIExport,
+  type APIExportScope,
+  type APIExportScopeEndpointSlice,
+} from '@multiplane/apis';
+import type { InformerSource, ObjectReference, PathAndNameLookup } from '@multiplane/client';
+import { ExportReferenceIndex } from '../apis/export-reference-index.ts';
+import { Controller, type ControllerModules } from '../runtime/controller.ts';
+import { keyOf } from '../runtime/object-key.ts';
+import { KeyIndex } from './key-index.ts';
+import { scopeExportReference, scopeKeyOfSlice, scopeLabelText } from './scope-references.ts';
+import { ScopeReconciler } from './scope-reconcile.ts';
+
+export interface ScopeControllerModules extends ControllerModules {
+  /** Exports and scopes of all shards. */
+  readonly globalInformers: InformerSource;
+  readonly exports: PathAndNameLookup<APIExport>;
+}
+
+/**
+ * Brings APIExportScopes into force: finds the export, checks that no older scope has the label, creates the endpoint slice, and
+ * writes conditions. A scope is queued when it changes, when its export or its slices change, and when another scope with its
+ * label changes on any shard.
+ */
+export function scopeController(modules: ScopeControllerModules): Controller {
+  const { informers, globalInformers } = modules;
+  const scopes = informers.informer<APIExportScope>(apiExportScopes);
+  const allScopes = globalInformers.informer<APIExportScope>(apiExportScopes);
+  const byExport = new ExportReferenceIndex({ referenceIn: scopeExportReference }, { informer: scopes });
+  const byLabel = new KeyIndex({ textOf: scopeLabelText }, { informer: allScopes });
+  const controller: Controller = new Controller(
+    { name: 'apiexportscope', reconcile: (key) => reconciler.reconcile(key) },
+    modules,
+  );
+  const { queue } = controller;
+  const reconciler = new ScopeReconciler({
+    ...modules,
+    peers: (text) => byLabel.of(text),
+    requeue: (key) => queue.add(key),
+  });
+
+  scopes.addHandlers({
+    added: (_scope, reference) => queue.add(keyOf(reference)),
+    updated: (_scope, _old, reference) => queue.add(keyOf(reference)),
+  });
+  const enqueuePeers = (scope: DeepReadonly<APIExportScope>, reference: ObjectReference): void => {
+    const text = scopeLabelText(scope);
+    if (text === undefined) return;
+    for (const key of byLabel.of(text)) if (key !== keyOf(reference)) queue.add(key);
+  };
+  allScopes.addHandlers({ added: enqueuePeers, deleted: enqueuePeers });
+  const enqueueOfExport = (object: DeepReadonly<APIExport>, reference: ObjectReference): void => {
+    for (const key of byExport.of(object, reference)) queue.add(key);
+  };
+  globalInformers.informer<APIExport>(apiExports).addHandlers({
+    added: enqueueOfExport,
+    updated: (object, old, reference) => {
+      if (object.status?.identityHash !== old.status?.identityHash) enqueueOfExport(object, reference);
+    },
+    deleted: enqueueOfExport,
+  });
+  const enqueueOfSlice = (slice: DeepReadonly<APIExportScopeEndpointSlice>, reference: ObjectReference): void =>
+    queue.add(scopeKeyOfSlice(slice, reference));
+  informers.informer<APIExportScopeEndpointSlice>(apiExportScopeEndpointSlices).addHandlers({
+    added: enqueueOfSlice,
+    updated: (slice, _old, reference) => enqueueOfSlice(slice, reference),
+    deleted: enqueueOfSlice,
+  });
+  return controller;
+}

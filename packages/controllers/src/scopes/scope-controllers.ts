@@ -1,0 +1,16 @@
+import type { Controller } from '../runtime/controller.ts';
+import { scopeController } from './scope-controller.ts';
+import { scopeSetController } from './scope-set-controller.ts';
+import { scopeSliceController } from './scope-slice-controller.ts';
+import { scopeSliceUrlController } from './scope-slice-url-controller.ts';
+import type { ScopeSliceUrlModules } from './scope-slice-url-reconcile.ts';
+
+/** The controllers of the kinds of `scopes.multiplane.dev`. */
+export function scopeControllers(options: { readonly shardName: string }, modules: ScopeSliceUrlModules): Controller[] {
+  return [
+    scopeController(modules),
+    scopeSetController(modules),
+    scopeSliceController(modules),
+    scopeSliceUrlController(options, modules),
+  ];
+}

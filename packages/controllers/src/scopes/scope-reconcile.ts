@@ -1,0 +1,191 @@
+import { clusterAnnotation, type DeepReadonly, type JsonObject, type KubeObject } from '@multiplane/apimachinery';
+import {
+  apiExportScopeEndpointSlices,
+  apiExportScopes,
+  scopeLabel,
+  scopesApiVersion,
+  scopesOverlap,
+  skipScopeSliceAnnotation,
+  type APIExport,
+  type APIExportScope,
+  type APIExportScopeEndpointSlice,
+} from '@multiplane/apis';
+import type { Lister, ObjectReference } from '@multiplane/client';
+import { ExportFinder } from '../apis/export-finder.ts';
+import { exportKey } from '../apis/export-reference.ts';
+import { setKcpCondition, type KcpCondition, type NewKcpCondition } from '../runtime/kcp-conditions.ts';
+import { referenceOf } from '../runtime/object-key.ts';
+import { ignoreReasons, updateStatus } from '../runtime/object-writes.ts';
+import type { ScopeControllerModules } from './scope-controller.ts';
+import { scopeExportReference, scopeLabelText } from './scope-references.ts';
+
+type Status = NonNullable<APIExportScope['status']>;
+
+export interface ScopeReconcilerModules extends ScopeControllerModules {
+  /** Keys of the scopes of all shards with a label, by `<key>=<value>`. */
+  readonly peers: (label: string) => ReadonlySet<string>;
+  readonly requeue: (key: string) => void;
+}
+
+/** One pass over one APIExportScope. */
+export class ScopeReconciler {
+  readonly #modules: ScopeReconcilerModules;
+  readonly #scopes: Lister<APIExportScope>;
+  readonly #allScopes: Lister<APIExportScope>;
+  readonly #slices: Lister<APIExportScopeEndpointSlice>;
+  readonly #finder: ExportFinder;
+
+  constructor(modules: ScopeReconcilerModules) {
+    const { informers, globalInformers } = modules;
+    this.#modules = modules;
+    this.#scopes = informers.informer<APIExportScope>(apiExportScopes);
+    this.#allScopes = globalInformers.informer<APIExportScope>(apiExportScopes);
+    this.#slices = informers.informer<APIExportScopeEndpointSlice>(apiExportScopeEndpointSlices);
+    this.#finder = new ExportFinder(modules);
+  }
+
+  async reconcile(key: string): Promise<void> {
+    const reference = referenceOf(key);
+    const scope = this.#scopes.get(reference);
+    if (scope === undefined || scope.metadata.deletionTimestamp !== undefined) return;
+    await this.#ensureSlice(scope, reference);
+    const status = this.#evaluate(scope, reference);
+    if (status === undefined) return;
+    await updateStatus(
+      this.#modules.client,
+      apiExportScopes,
+      reference.cluster,
+      scope,
+      status as unknown as JsonObject,
+    );
+  }
+
+  /** Undefined while exports are not synced. */
+  #evaluate(scope: DeepReadonly<APIExportScope>, reference: ObjectReference): Status | undefined {
+    const now = new Date(this.#modules.clock.now());
+    let conditions = scope.status?.conditions as KcpCondition[] | undefined;
+    const set = (condition: NewKcpCondition): void => void (conditions = setKcpCondition(conditions, condition, now));
+    const label = scopeLabel(scope);
+    const found = this.#exportOf(scope, reference);
+    if (found === 'not-synced') return undefined;
+    set(found.condition);
+    const exportCluster = scope.status?.exportCluster ?? found.cluster;
+    const older = exportCluster === undefined ? undefined : this.#olderOverlapping(scope, reference, exportCluster);
+    set(older === undefined ? { type: 'SelectorValid', status: 'True' } : overlapping(older, reference));
+    // A scope whose export is gone stays in force, so that its label is still protected if the export returns.
+    const identityHash = older === undefined ? (found.identityHash ?? scope.status?.identityHash) : undefined;
+    set(this.#endpointsCondition(reference, identityHash !== undefined));
+    return {
+      ...(label === undefined ? {} : { labelKey: label.key, labelValue: label.value }),
+      ...(exportCluster === undefined ? {} : { exportCluster }),
+      ...(identityHash === undefined ? {} : { identityHash }),
+      ...(conditions === undefined ? {} : { conditions }),
+    };
+  }
+
+  #exportOf(
+    scope: DeepReadonly<APIExportScope>,
+    reference: ObjectReference,
+  ):
+    | 'not-synced'
+    | {
+        readonly condition: NewKcpCondition;
+        readonly cluster?: string | undefined;
+        readonly identityHash?: string | undefined;
+      } {
+    const wanted = scopeExportReference(scope);
+    const name = exportKey(wanted, reference.cluster);
+    let found: DeepReadonly<APIExport> | 'absent' | 'not-synced';
+    try {
+      found = this.#finder.find(wanted, reference);
+    } catch {
+      return { condition: exportInvalid('InternalError', `several workspaces have the path of APIExport ${name}`) };
+    }
+    if (found === 'not-synced') return found;
+    if (found === 'absent') return { condition: exportInvalid('APIExportNotFound', `APIExport ${name} not found`) };
+    const cluster = found.metadata.annotations?.[clusterAnnotation] ?? '';
+    const pinned = scope.status?.exportCluster ?? cluster;
+    if (cluster !== pinned)
+      return {
+        condition: exportInvalid(
+          'APIExportReplaced',
+          `APIExport ${name} is now in another workspace than when this scope was created; delete and create the scope again`,
+        ),
+      };
+    const identityHash = found.status?.identityHash ?? '';
+    if (identityHash === '')
+      return { condition: exportInvalid('IdentityPending', `APIExport ${name} has no identity yet`), cluster };
+    return { condition: { type: 'ExportValid', status: 'True' }, cluster, identityHash };
+  }
+
+  #olderOverlapping(
+    scope: DeepReadonly<APIExportScope>,
+    reference: ObjectReference,
+    exportCluster: string,
+  ): ObjectReference | undefined {
+    const rank = rankOf(scope, reference);
+    for (const key of this.#modules.peers(scopeLabelText(scope) ?? '')) {
+      const other = referenceOf(key);
+      const peer = this.#allScopes.get(other);
+      if (peer === undefined || peer.metadata.deletionTimestamp !== undefined) continue;
+      if (peer.spec?.export.name !== scope.spec?.export.name || !scopesOverlap(scope, peer)) continue;
+      if (this.#exportClusterOf(peer, other) === exportCluster && rankOf(peer, other) < rank) return other;
+    }
+    return undefined;
+  }
+
+  /** A scope that was created a moment ago on another shard has no status yet. */
+  #exportClusterOf(peer: DeepReadonly<APIExportScope>, { cluster }: ObjectReference): string | undefined {
+    return (
+      peer.status?.exportCluster ??
+      this.#finder.lookup(scopeExportReference(peer), cluster)?.metadata.annotations?.[clusterAnnotation]
+    );
+  }
+
+  #endpointsCondition({ cluster, name }: ObjectReference, isInForce: boolean): NewKcpCondition {
+    const notReady = { type: 'EndpointsReady', status: 'False', severity: 'Info' } as const;
+    if (!isInForce) return { ...notReady, reason: 'NotInForce', message: 'see the other conditions' };
+    const slices = this.#slices.list({ cluster }).filter(({ spec }) => spec?.scope.name === name);
+    if (slices.some(({ status }) => (status?.endpoints ?? []).length > 0))
+      return { type: 'EndpointsReady', status: 'True' };
+    return slices.length === 0
+      ? { ...notReady, reason: 'NoEndpointSlice', message: 'no APIExportScopeEndpointSlice names this scope' }
+      : { ...notReady, reason: 'NoConsumers', message: 'no shard has an APIBinding to the APIExport' };
+  }
+
+  async #ensureSlice(scope: DeepReadonly<APIExportScope>, { cluster }: ObjectReference): Promise<void> {
+    const { name = '', uid = '', annotations = {} } = scope.metadata;
+    if (skipScopeSliceAnnotation in annotations) return;
+    if (this.#slices.get({ cluster, namespace: '', name }) !== undefined) return;
+    const slice: KubeObject = {
+      apiVersion: scopesApiVersion,
+      kind: 'APIExportScopeEndpointSlice',
+      metadata: { name, ownerReferences: [{ apiVersion: scopesApiVersion, kind: 'APIExportScope', name, uid }] },
+      spec: { scope: { name } },
+    };
+    await ignoreReasons(['AlreadyExists'], () =>
+      this.#modules.client.create(apiExportScopeEndpointSlices, cluster, slice),
+    );
+  }
+}
+
+/** Scopes are ordered by age; those of one second by their reference. */
+const rankOf = ({ metadata }: DeepReadonly<APIExportScope>, { cluster, name }: ObjectReference): string =>
+  `${metadata.creationTimestamp ?? ''} ${cluster} ${name}`;
+
+const exportInvalid = (reason: string, message: string): NewKcpCondition => ({
+  type: 'ExportValid',
+  status: 'False',
+  severity: 'Error',
+  reason,
+  message,
+});
+
+const overlapping = (older: ObjectReference, { cluster }: ObjectReference): NewKcpCondition => ({
+  type: 'SelectorValid',
+  status: 'False',
+  severity: 'Error',
+  reason: 'Overlap',
+  // The owner of a scope in another workspace may be another tenant.
+  message: `${older.cluster === cluster ? `APIExportScope ${older.name}` : 'an older APIExportScope'} selects by the same label`,
+});

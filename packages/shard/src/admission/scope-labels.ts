@@ -1,0 +1,182 @@
+import { quote, statusErrors, type DeepReadonly, type KubeObject } from '@multiplane/apimachinery';
+import { admissionForbidden, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
+import {
+  apiExportScopes,
+  scopeFinalizersAnnotation,
+  scopeOfGroup,
+  transferAnnotation,
+  type ResourceDefinition,
+} from '@multiplane/apis';
+import type { Clock } from '@multiplane/component-base';
+import { warrantExtra, type Authorizer } from '@multiplane/generic-server';
+import { effectiveUsers } from '../authorization/effective-users.ts';
+import type { IndexedScope, ScopeIndex, ScopesByLabel } from '../scopes/scope-index.ts';
+import { writeRecords } from '../scopes/scope-records.ts';
+import { admitScopedUpdate, ScopeRuleError, takeForceAnnotation } from '../scopes/scoped-update.ts';
+
+export interface ScopeLabelsModules {
+  /** Scopes of all shards. */
+  readonly scopes: Pick<ScopeIndex, 'get' | 'of'>;
+  readonly authorizer: Authorizer;
+  readonly clock: Clock;
+}
+
+/**
+ * Protects the labels by which APIExportScopes select, for every write of an object of a bound API, whichever way it comes:
+ * from the consumer, through a virtual workspace, or changed by a webhook or policy before this plugin.
+ *
+ * A request through the virtual workspace of a scope carries {@link scopeOfGroup} in a warrant. For it, objects outside of the
+ * scope do not exist, and what it creates is put into the scope. The rules of updates are those of {@link admitScopedUpdate}.
+ * The check is part of the write: an object that left the scope after the virtual workspace saw it is not written.
+ */
+export class ScopeLabels implements AdmissionPlugin {
+  readonly name = 'scopes.multiplane.dev/ScopeLabels';
+  readonly #modules: ScopeLabelsModules;
+
+  constructor(modules: ScopeLabelsModules) {
+    this.#modules = modules;
+  }
+
+  handles(operation: AdmissionAttributes['operation']): boolean {
+    return operation !== 'CONNECT';
+  }
+
+  admit(attributes: AdmissionAttributes): Promise<void> | undefined {
+    const { object, oldObject, operation, definition } = attributes;
+    if (object === undefined || operation === 'DELETE') return undefined;
+    const scopes = this.#scopesOf(definition);
+    const through = this.#through(attributes);
+    if (through === undefined && scopes.size === 0 && !hasRecords(definition, object)) return undefined;
+    if (operation === 'CREATE' || oldObject === undefined)
+      return this.#admitCreate(attributes, object, scopes, through);
+    if (through !== undefined) requireInScope(attributes, oldObject, through);
+    if (definition.bound === undefined) {
+      if (through !== undefined) requireLabel(attributes, object, through);
+      return undefined;
+    }
+    return this.#admitUpdate(attributes, object, oldObject, scopes, through);
+  }
+
+  /** Deletes have no new object; they are checked against the object that the store removes or marks. */
+  validate(attributes: AdmissionAttributes): undefined {
+    const { oldObject } = attributes;
+    const through = this.#through(attributes);
+    if (through === undefined) return;
+    if (oldObject !== undefined) requireInScope(attributes, oldObject, through);
+  }
+
+  async #admitCreate(
+    attributes: AdmissionAttributes,
+    object: KubeObject,
+    scopes: ScopesByLabel,
+    through: IndexedScope | undefined,
+  ): Promise<void> {
+    const { metadata } = object;
+    takeForceAnnotation(metadata);
+    if (through !== undefined) {
+      metadata.labels = { [through.key]: through.value, ...metadata.labels };
+      requireLabel(attributes, object, through);
+    }
+    for (const [key, byValue] of scopes) {
+      const value = metadata.labels?.[key];
+      if (value === undefined || through?.key === key) continue;
+      const scope = byValue.get(value);
+      if (scope === undefined)
+        throw admissionForbidden(
+          attributes,
+          `label ${quote(key)} is protected, and no APIExportScope has the value ${quote(value)}`,
+        );
+      if (scope.object.spec?.assignment !== 'Consumer' && !(await this.#mayAssign(attributes, scope)))
+        throw admissionForbidden(
+          attributes,
+          `label ${quote(key)} is protected: APIExportScope ${quote(scope.name)} needs the verb "assign"`,
+        );
+    }
+    if (attributes.definition.bound === undefined) return;
+    const finalizers = metadata.finalizers ?? [];
+    writeRecords(metadata, {
+      transfers: new Map(),
+      finalizers: new Map(through === undefined || finalizers.length === 0 ? [] : [[through.key, finalizers]]),
+    });
+  }
+
+  async #admitUpdate(
+    attributes: AdmissionAttributes,
+    { metadata }: KubeObject,
+    old: DeepReadonly<KubeObject>,
+    scopes: ScopesByLabel,
+    through: IndexedScope | undefined,
+  ): Promise<void> {
+    try {
+      await admitScopedUpdate({
+        scopes,
+        through,
+        old: old.metadata,
+        metadata,
+        isSubresource: attributes.subresource !== '',
+        now: new Date(this.#modules.clock.now()),
+        mayAssign: (scope) => this.#mayAssign(attributes, scope),
+      });
+    } catch (error) {
+      if (error instanceof ScopeRuleError) throw admissionForbidden(attributes, error.message);
+      throw error;
+    }
+  }
+
+  #scopesOf(definition: ResourceDefinition): ScopesByLabel {
+    return definition.bound === undefined ? noScopes : this.#modules.scopes.of(definition.bound.identity, definition);
+  }
+
+  /** The scope whose virtual workspace sent the request. Throws Forbidden if it is no longer in force. */
+  #through(attributes: AdmissionAttributes): IndexedScope | undefined {
+    const { user, cluster } = attributes;
+    if (user.extra[warrantExtra] === undefined) return undefined;
+    for (const { groups } of effectiveUsers(user, cluster))
+      for (const group of groups) {
+        const reference = scopeOfGroup(group);
+        if (reference === undefined) continue;
+        const scope = this.#modules.scopes.get(reference.cluster, reference.name);
+        if (scope === undefined)
+          throw admissionForbidden(attributes, `APIExportScope ${quote(reference.name)} is not in force`);
+        return scope;
+      }
+    return undefined;
+  }
+
+  async #mayAssign({ user }: AdmissionAttributes, { cluster, name }: IndexedScope): Promise<boolean> {
+    const { decision } = await this.#modules.authorizer.authorize({
+      user,
+      cluster,
+      deep: true,
+      verb: 'assign',
+      isResourceRequest: true,
+      ...apiExportScopes,
+      subresource: '',
+      namespace: '',
+      name,
+      path: '',
+    });
+    return decision === 'allow';
+  }
+}
+
+const noScopes: ScopesByLabel = new Map();
+
+/** Clients never write the records, also while there are no scopes: a later scope would trust them. */
+const hasRecords = ({ bound }: ResourceDefinition, { metadata: { annotations } }: KubeObject): boolean =>
+  bound !== undefined &&
+  annotations !== undefined &&
+  (annotations[transferAnnotation] !== undefined || annotations[scopeFinalizersAnnotation] !== undefined);
+
+function requireInScope(
+  { definition, name }: AdmissionAttributes,
+  { metadata }: DeepReadonly<KubeObject>,
+  { key, value }: IndexedScope,
+): void {
+  if (metadata.labels?.[key] !== value) throw statusErrors.notFound(definition, name);
+}
+
+function requireLabel(attributes: AdmissionAttributes, { metadata }: KubeObject, { key, value }: IndexedScope): void {
+  if (metadata.labels?.[key] !== value)
+    throw admissionForbidden(attributes, `protected label ${key} must have value ${value}`);
+}

@@ -1,0 +1,70 @@
+import { isJsonObject, parseJson, type DeepReadonly, type ObjectMeta } from '@multiplane/apimachinery';
+import { scopeFinalizersAnnotation, transferAnnotation } from '@multiplane/apis';
+
+/** A requested transfer that waits for finalizers. Times are in RFC 3339. */
+export interface PendingTransfer {
+  /** Label values. */
+  readonly from: string;
+  readonly to: string;
+  readonly requestedAt: string;
+  readonly deadline: string;
+}
+
+/** What the server records about scopes on an object, by label key. */
+export interface ScopeRecords {
+  readonly transfers: Map<string, PendingTransfer>;
+  /** Finalizers that were added through the scope which the object is in. */
+  readonly finalizers: Map<string, readonly string[]>;
+}
+
+type Metadata = DeepReadonly<Pick<ObjectMeta, 'annotations'>>;
+
+/** Reads the annotations of a stored object. What is not well-formed was written before the label was protected: it counts as absent. */
+export function readRecords(metadata: Metadata | undefined): ScopeRecords {
+  return {
+    transfers: new Map(entriesOf(metadata, transferAnnotation).filter(isTransferEntry)),
+    finalizers: new Map(entriesOf(metadata, scopeFinalizersAnnotation).filter(isFinalizersEntry)),
+  };
+}
+
+/** Replaces the annotations of an object, whatever the client sent. In place. */
+export function writeRecords(metadata: Pick<ObjectMeta, 'annotations'>, records: ScopeRecords): void {
+  const texts: readonly (readonly [string, string | undefined])[] = [
+    [transferAnnotation, textOf(records.transfers)],
+    [scopeFinalizersAnnotation, textOf(records.finalizers)],
+  ];
+  if (texts.every(([name, text]) => metadata.annotations?.[name] === text)) return;
+  const annotations = { ...metadata.annotations };
+  for (const [name, text] of texts) {
+    if (text === undefined) delete annotations[name];
+    else annotations[name] = text;
+  }
+  if (Object.keys(annotations).length > 0) metadata.annotations = annotations;
+  else delete metadata.annotations;
+}
+
+const textOf = (map: ReadonlyMap<string, unknown>): string | undefined =>
+  map.size === 0 ? undefined : JSON.stringify(Object.fromEntries(map));
+
+function entriesOf(metadata: Metadata | undefined, annotation: string): [string, unknown][] {
+  const text = metadata?.annotations?.[annotation];
+  if (text === undefined) return [];
+  try {
+    const value = parseJson(text);
+    return isJsonObject(value) ? Object.entries(value) : [];
+  } catch {
+    return [];
+  }
+}
+
+const transferFields = ['from', 'to', 'requestedAt', 'deadline'] as const;
+
+function isTransferEntry(entry: [string, unknown]): entry is [string, PendingTransfer] {
+  const [, value] = entry as [string, Record<string, unknown> | null];
+  return typeof value === 'object' && value !== null && transferFields.every((name) => typeof value[name] === 'string');
+}
+
+function isFinalizersEntry(entry: [string, unknown]): entry is [string, readonly string[]] {
+  const [, value] = entry;
+  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string');
+}
