@@ -41,7 +41,9 @@ const discovery = [
 ];
 
 const allVerbs = 'create delete deletecollection get list patch update watch';
-const kubernetes = builtInResources().filter(({ group }) => !group.endsWith('.kcp.io'));
+const kubernetes = builtInResources().filter(
+  ({ group }) => !group.endsWith('.kcp.io') && group !== 'scopes.multiplane.dev',
+);
 
 function line(definition: ResourceDefinition): string {
   const { kind, namespaced, singular, shortNames, categories, subresources } = definition;

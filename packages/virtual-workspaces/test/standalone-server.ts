@@ -18,7 +18,7 @@ import type { FakeShard, OpenStream } from './fake-shard.ts';
  * Lists and watches of informers: across all shards in the cache, of this shard's bindings, of one logical cluster's.
  */
 const informerPath =
-  /^(?:\/services\/cache\/shards\/\*)?\/clusters\/([^/]+)\/apis\/[^/]+\/[^/]+\/(apiexports|apiresourceschemas|apibindings|workspacetypes|cachedresources|cachedresourceendpointslices)$/;
+  /^(?:\/services\/cache\/shards\/\*)?\/clusters\/([^/]+)\/apis\/[^/]+\/[^/]+\/(apiexports|apiresourceschemas|apibindings|workspacetypes|cachedresources|cachedresourceendpointslices|apiexportscopes)$/;
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 /**

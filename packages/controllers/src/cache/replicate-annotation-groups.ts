@@ -91,8 +91,8 @@ export class ReplicateAnnotationGroups {
     const hasRemainingPolicy =
       replicateAnnotationOf(object).split(',').includes('apis.kcp.io') &&
       this.bindings.list({ cluster }).some(bindsPolicySubjects);
-    if (this.exports.list({ cluster }).length > 0 || hasRemainingPolicy) groups.add('apis.kcp.io');
-    if (this.scopes.list({ cluster }).length > 0) groups.add('scopes.multiplane.dev');
+    const shares = this.exports.list({ cluster }).length > 0 || this.scopes.list({ cluster }).length > 0;
+    if (shares || hasRemainingPolicy) groups.add('apis.kcp.io');
     return groups;
   }
 

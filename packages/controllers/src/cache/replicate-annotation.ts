@@ -2,7 +2,7 @@ import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import { replicateAnnotation } from './replicated-kinds.ts';
 
 /** API groups that the controller sets in the annotation; other entries belong to other writers and are kept. */
-export const replicatingGroups = ['apis.kcp.io', 'core.kcp.io', 'scopes.multiplane.dev', 'tenancy.kcp.io'] as const;
+export const replicatingGroups = ['apis.kcp.io', 'core.kcp.io', 'tenancy.kcp.io'] as const;
 export type ReplicatingGroup = (typeof replicatingGroups)[number];
 
 interface PolicyRule {
@@ -45,12 +45,13 @@ export function groupsOfRules(
         includesAny(resources, ['apiexports/content']))
     )
       groups.add('apis.kcp.io');
+    // Scopes are part of the sharing of APIs: they have no entry of their own.
     if (
       includesAny(apiGroups, ['scopes.multiplane.dev']) &&
       includesAny(resources, ['apiexportscopes']) &&
       includesAny(verbs, ['assign'])
     )
-      groups.add('scopes.multiplane.dev');
+      groups.add('apis.kcp.io');
     if (isClusterReplicated && includesAny(nonResourceURLs, ['/', '/*']) && includesAny(verbs, ['access']))
       groups.add('core.kcp.io');
   }

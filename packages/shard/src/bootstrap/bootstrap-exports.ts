@@ -251,6 +251,12 @@ async function bootstrapExportPolicies(modules: Modules): Promise<void> {
       ],
       boundGroup(authenticated),
     ],
+    // Shards publish their URLs in the slices of other shards.
+    [
+      `scopes-endpoints${policy}`,
+      [rule(scopes, ['apiexportscopeendpointslices/status'], ['get', 'update', 'patch'])],
+      boundGroup('system:kcp:external-logical-cluster-admin'),
+    ],
     ['tenancy:bind', [rule('apis.kcp.io', ['apiexports'], ['bind'], tenancy)], authenticated],
     ['topology:bind', [rule('apis.kcp.io', ['apiexports'], ['bind'], topology)], authenticated],
     ['scopes:bind', [rule('apis.kcp.io', ['apiexports'], ['bind'], scopes)], authenticated],

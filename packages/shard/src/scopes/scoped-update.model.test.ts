@@ -27,7 +27,7 @@ const scopeOf = (value: string): IndexedScope => ({
       transfer: 'WhenFinalizersGone',
       transferDeadlineSeconds: deadlineMs / 1_000,
     },
-  } as APIExportScope,
+  } as unknown as APIExportScope,
 });
 
 /** What a client asks for. A writer reads `lag` revisions too late, so that its first attempt may conflict. */
