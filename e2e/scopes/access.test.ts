@@ -280,3 +280,36 @@ test('a deleted scope serves nothing, and its open watches end', async () => {
     timeout: 30_000,
   });
 });
+
+test('a definition of a tenant cannot take the place of the kinds of scopes', async () => {
+  const group = 'scopes.multiplane.dev';
+  const names = { plural: 'apiexportscopes', singular: 'apiexportscope', kind: 'APIExportScope', listKind: 'Scopes' };
+  const definitions = '/clusters/root:far/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  mustSucceed(
+    await market.shared.requests.send({
+      as: 'user-3',
+      method: 'POST',
+      path: definitions,
+      body: {
+        apiVersion: 'apiextensions.k8s.io/v1',
+        kind: 'CustomResourceDefinition',
+        metadata: { name: `${names.plural}.${group}` },
+        spec: { group, scope: 'Cluster', names, versions: [{ name: 'v1alpha1', served: true, storage: true, schema }] },
+      },
+    }),
+  );
+  await eventually(async () => {
+    const { json } = await market.shared.requests.send({ path: `${definitions}/${names.plural}.${group}` });
+    expect(json['status']).toMatchObject({
+      conditions: expect.arrayContaining([expect.objectContaining({ type: 'NamesAccepted', status: 'False' })]),
+    });
+  });
+  const created = await market.shared.requests.send({
+    as: 'user-3',
+    method: 'POST',
+    path: `/clusters/root:far/apis/${group}/v1alpha1/apiexportscopes`,
+    body: scopeObject('forged'),
+  });
+  expect(created.status).toBe(404);
+});

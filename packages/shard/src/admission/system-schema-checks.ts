@@ -13,6 +13,7 @@ import {
   crdSpecErrors,
   definitionOfSchema,
   rootExports,
+  scopesGroup,
   type APIResourceSchema,
   type SlowChecks,
 } from '@multiplane/apis';
@@ -69,7 +70,8 @@ function systemSchemaOf(object: KubeObject): APIResourceSchema | undefined {
   const matches = matchers.get(object.kind);
   const spec = object['spec'] as JsonObject;
   const { group } = spec;
-  if (matches === undefined || typeof group !== 'string' || !group.endsWith('.kcp.io')) return undefined;
+  if (matches === undefined || typeof group !== 'string') return undefined;
+  if (!group.endsWith('.kcp.io') && group !== scopesGroup) return undefined;
   return rootExports()
     .flatMap(({ schemas }) => schemas)
     .find((system) => matches(system, spec));
