@@ -7,19 +7,13 @@ import {
   type APIExportScope,
   type APIExportScopeEndpointSlice,
 } from '@multiplane/apis';
-import type { InformerSource, ObjectReference, PathAndNameLookup } from '@multiplane/client';
+import type { ObjectReference } from '@multiplane/client';
 import { ExportReferenceIndex } from '../apis/export-reference-index.ts';
-import { Controller, type ControllerModules } from '../runtime/controller.ts';
+import { Controller } from '../runtime/controller.ts';
 import { keyOf } from '../runtime/object-key.ts';
 import { KeyIndex } from './key-index.ts';
 import { scopeExportReference, scopeKeyOfSlice, scopeLabelText } from './scope-references.ts';
-import { ScopeReconciler } from './scope-reconcile.ts';
-
-export interface ScopeControllerModules extends ControllerModules {
-  /** Exports and scopes of all shards. */
-  readonly globalInformers: InformerSource;
-  readonly exports: PathAndNameLookup<APIExport>;
-}
+import { ScopeReconciler, type ScopeControllerModules } from './scope-reconcile.ts';
 
 /**
  * Brings APIExportScopes into force: finds the export, checks that no older scope has the label, creates the endpoint slice, and

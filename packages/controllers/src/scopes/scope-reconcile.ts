@@ -10,16 +10,22 @@ import {
   type APIExportScope,
   type APIExportScopeEndpointSlice,
 } from '@multiplane/apis';
-import type { Lister, ObjectReference } from '@multiplane/client';
+import type { InformerSource, Lister, ObjectReference, PathAndNameLookup } from '@multiplane/client';
 import { ExportFinder } from '../apis/export-finder.ts';
 import { exportKey } from '../apis/export-reference.ts';
+import type { ControllerModules } from '../runtime/controller.ts';
 import { setKcpCondition, type KcpCondition, type NewKcpCondition } from '../runtime/kcp-conditions.ts';
 import { referenceOf } from '../runtime/object-key.ts';
 import { ignoreReasons, updateStatus } from '../runtime/object-writes.ts';
-import type { ScopeControllerModules } from './scope-controller.ts';
 import { scopeExportReference, scopeLabelText } from './scope-references.ts';
 
 type Status = NonNullable<APIExportScope['status']>;
+
+export interface ScopeControllerModules extends ControllerModules {
+  /** Exports and scopes of all shards. */
+  readonly globalInformers: InformerSource;
+  readonly exports: PathAndNameLookup<APIExport>;
+}
 
 export interface ScopeReconcilerModules extends ScopeControllerModules {
   /** Keys of the scopes of all shards with a label, by `<key>=<value>`. */

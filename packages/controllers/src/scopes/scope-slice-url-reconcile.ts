@@ -20,7 +20,7 @@ import type { Lister, ObjectClient, ObjectReference } from '@multiplane/client';
 import type { ExportReferenceIndex } from '../apis/export-reference-index.ts';
 import { referenceOf } from '../runtime/object-key.ts';
 import { shardReference, shards, type Shard } from '../sharding/kinds.ts';
-import type { ScopeControllerModules } from './scope-controller.ts';
+import type { ScopeControllerModules } from './scope-reconcile.ts';
 import { scopeKeyOfSlice, scopeUrl } from './scope-references.ts';
 
 export interface ScopeSliceUrlModules extends ScopeControllerModules {
