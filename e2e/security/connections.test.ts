@@ -1,6 +1,7 @@
 import { connect as connectHttp2, type ClientHttp2Stream } from 'node:http2';
-import { connect as connectTcp } from 'node:net';
+import { connect as connectTcp, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually } from '@multiplane/testing';
 import { HostileServer } from '../harness/hostile-server.ts';
 import { testTokens } from '../harness/local-cluster.ts';
 import { RawTls } from '../harness/raw-tls.ts';
@@ -127,6 +128,30 @@ describe('connections that waste the server', () => {
     for (let i = 0; i < 5; i++) await expect(server.mustBeWell()).resolves.toBeUndefined();
     for (const socket of sockets) socket.destroy();
   });
+
+  test('thousands of silent connections from one address do not keep newcomers out', async () => {
+    const sockets: Socket[] = [];
+    let connected = 0;
+    for (let i = 0; i < 2_100; i++) {
+      const socket = connectTcp(server.cluster.port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      socket.once('connect', () => connected++);
+      sockets.push(socket);
+      if (i % 100 === 99) await eventually(() => expect(connected).toBe(i + 1));
+    }
+    try {
+      // Both from the address of the flood: a new connection that authenticates, and one that does not.
+      for (const headers of [`Authorization: Bearer ${testTokens.masters}\r\n`, '']) {
+        using connection = await RawTls.open(server.cluster);
+        connection.send(`GET /version HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`);
+        expect(await connection.until(() => connection.statuses.length > 0)).toBe('held');
+        expect(connection.statuses).toEqual([200]);
+      }
+      await expect(server.mustBeWell()).resolves.toBeUndefined();
+    } finally {
+      for (const socket of sockets) socket.destroy();
+    }
+  }, 120_000);
 
   test('requests that are begun and never finished do not hold it up', async () => {
     const open = await Promise.all(Array.from({ length: 50 }, () => RawTls.open(server.cluster)));

@@ -73,7 +73,11 @@ export class ChainSetup {
   readonly registry = new MetricsRegistry();
   readonly metrics = new RequestMetrics(this.registry);
   readonly draining = new Draining();
-  readonly connections = new ConnectionTable({ beforeAuthentication: 100, total: 100 });
+  readonly connections = new ConnectionTable({
+    beforeAuthentication: 100,
+    beforeAuthenticationPerSource: 100,
+    total: 100,
+  });
 
   constructor(tls: TlsFixture) {
     this.#tls = tls;

@@ -42,7 +42,7 @@ export interface FrontProxyHandlerModules {
   readonly proxyOf: (mapping: Mapping) => ReverseProxy;
   /** Whether a user may read the metrics. */
   readonly mayReadMetrics: (user: UserInfo) => Promise<boolean>;
-  /** Called for every request of an authenticated user. */
+  /** Called for every request of a user whom this server or the shard authenticated. */
   readonly onAuthenticated: (exchange: BaseExchange) => void;
   readonly health: HealthChecks;
   readonly registry: MetricsRegistry;
@@ -130,6 +130,8 @@ export class FrontProxyHandler {
         dropHeaders: this.#modules.identityHeaders,
         longRunning,
       });
+      if (user === undefined && destination.shard !== '' && isAcceptedToken(exchange))
+        this.#modules.onAuthenticated(exchange);
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
       this.#modules.metrics.failed(destination.shard, error);
@@ -230,6 +232,15 @@ export class FrontProxyHandler {
 function forbidCaching(exchange: BaseExchange): void {
   exchange.setHeader('cache-control', 'no-cache, private');
 }
+
+/** Whether a shard accepted the bearer token of a forwarded request: it answers 401 to one that it does not know. */
+const isAcceptedToken = ({ headers: { authorization }, status }: BaseExchange): boolean =>
+  status >= 200 &&
+  status < 500 &&
+  status !== 401 &&
+  status !== 429 &&
+  typeof authorization === 'string' &&
+  /^bearer \S/i.test(authorization);
 
 /** Whether the path starts with `/h`, `/l` or `/r`: a cheap check for healthz, livez and readyz. */
 function mayBeProbe({ url }: BaseExchange): boolean {

@@ -22,7 +22,11 @@ const listed = /^\/clusters\/([^/]+)\/apis\/(?:core|tenancy)\.kcp\.io\/v1alpha1\
 /** FOR TESTS: a server with watches of Shards, LogicalClusters and Workspaces, which echoes all other requests. */
 export class FakeShard {
   readonly name: string;
-  readonly connections = new ConnectionTable({ beforeAuthentication: 1000, total: 1000 });
+  readonly connections = new ConnectionTable({
+    beforeAuthentication: 1000,
+    beforeAuthenticationPerSource: 1000,
+    total: 1000,
+  });
   /** All requests except the watches of the index. */
   readonly requests: Echo[] = [];
   /** Replaces the echo unless it returns undefined. */

@@ -29,7 +29,11 @@ export class StandaloneServer implements VirtualWorkspaceHost {
   readonly shard: FakeShard;
   readonly #folder: string;
   readonly #authority: CertificateAuthority;
-  readonly #connections = new ConnectionTable({ beforeAuthentication: 1000, total: 1000 });
+  readonly #connections = new ConnectionTable({
+    beforeAuthentication: 1000,
+    beforeAuthenticationPerSource: 1000,
+    total: 1000,
+  });
   readonly #abort = new AbortController();
   readonly #clients = new AbortController();
   #server: HttpServer | undefined;

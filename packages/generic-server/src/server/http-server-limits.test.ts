@@ -65,8 +65,12 @@ describe('limits', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  test('unauthenticated connections, without affecting authenticated ones', async () => {
-    const connections = new ConnectionTable({ beforeAuthentication: 2, total: 100 });
+  test('unauthenticated connections: the oldest silent one is closed for a newcomer, authenticated ones stay', async () => {
+    const connections = new ConnectionTable({
+      beforeAuthentication: 2,
+      beforeAuthenticationPerSource: 2,
+      total: 100,
+    });
     const server = await tls.answer(
       (exchange) => {
         if (exchange.url === '/known') connections.markAuthenticated(exchange.socket);
@@ -77,16 +81,41 @@ describe('limits', () => {
     );
     const known = tls.session2(server);
     await tls.ask2(known, { ':path': '/known' });
-    const unauthenticated = [await tls.socket(server), await tls.socket(server)];
-    await expect(tls.ask1(server, '/')).rejects.toThrow(/aborted|ECONNRESET|socket|NGHTTP2/);
-    expect(connections.rejected).toBe(1);
-    expect((await tls.ask2(known, { ':path': '/' })).status).toBe(200);
-    unauthenticated[0]!.destroy();
-    await once(unauthenticated[0]!, 'close');
-    unauthenticated[1]!.destroy();
-    await once(unauthenticated[1]!, 'close');
-    while (connections.unauthenticated > 0) await new Promise(setImmediate);
+    expect(connections.unauthenticated).toBe(0);
+    const first = await tls.socket(server);
+    const firstClosed = once(first, 'close');
+    await tls.socket(server);
+    expect(connections.unauthenticated).toBe(2);
     expect((await tls.ask1(server, '/')).status).toBe(200);
+    await firstClosed;
+    expect([connections.evicted, connections.rejected]).toEqual([1, 0]);
+    expect((await tls.ask2(known, { ':path': '/' })).status).toBe(200);
+  });
+
+  test.each(['1.1', '2.0'])('a request in progress over HTTP/%s outlives silent newcomers', async (version) => {
+    const connections = new ConnectionTable({
+      beforeAuthentication: 3,
+      beforeAuthenticationPerSource: 3,
+      total: 100,
+    });
+    const arrived = Promise.withResolvers<void>();
+    const proceed = Promise.withResolvers<void>();
+    const server = await tls.answer(
+      async (exchange) => {
+        arrived.resolve();
+        await proceed.promise;
+        exchange.respond(200, 'at last');
+      },
+      {},
+      connections,
+    );
+    const answer =
+      version === '1.1' ? tls.ask1(server, '/') : tls.ask2(tls.session2(server), { ':path': '/', ':method': 'GET' });
+    await arrived.promise;
+    for (let i = 0; i < 6; i++) await tls.socket(server);
+    proceed.resolve();
+    expect((await answer).body.toString()).toBe('at last');
+    expect(connections.evicted).toBe(4);
   });
 
   test('idle sessions are closed, sessions with a watch are not', async () => {
@@ -110,7 +139,11 @@ describe('limits', () => {
   });
 
   test('many connections that open, send a request and break at the same time', async () => {
-    const connections = new ConnectionTable({ beforeAuthentication: 100, total: 100 });
+    const connections = new ConnectionTable({
+      beforeAuthentication: 100,
+      beforeAuthenticationPerSource: 100,
+      total: 100,
+    });
     const server = await tls.answer((exchange) => exchange.start(200), {}, connections);
     const sessions = Array.from({ length: 30 }, () => tls.session2(server));
     const answers = sessions.flatMap((session) =>

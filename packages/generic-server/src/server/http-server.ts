@@ -257,6 +257,7 @@ export class HttpServer implements Runnable {
       response.writeHead(431, { connection: 'close' }).end();
       return;
     }
+    this.#modules.connections.requestStarted(request.socket as TLSSocket, response);
     const exchange = new Http1Exchange(request, response, this.#http1.add(response), this.#coalescer, this.#limiter);
     if (this.#stopping) exchange.setHeader('connection', 'close');
     this.#batcher.start(() => void this.#modules.handle(exchange));
@@ -269,6 +270,7 @@ export class HttpServer implements Runnable {
     response.shouldKeepAlive = false;
     response.on('finish', () => request.socket.end());
     request.socket.on('error', () => undefined);
+    this.#modules.connections.requestStarted(request.socket as TLSSocket, request.socket);
     void this.#modules.handle(new WebSocketExchange(request, response, head, this.#http1.add(response)));
   }
 
@@ -280,6 +282,7 @@ export class HttpServer implements Runnable {
     const onStreamClose = (stream: ServerHttp2Stream): void => guard.streamClosed(stream.aborted);
     session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) => {
       guard.openStreams++;
+      this.#modules.connections.requestStarted(socket, stream);
       const exchange = new Http2Exchange(stream, headers, raw, socket, onStreamClose, this.#limiter);
       if (headers[':path'] === undefined) exchange.respond(405, '');
       else this.#batcher.start(() => void this.#modules.handle(exchange));

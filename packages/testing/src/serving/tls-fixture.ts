@@ -56,7 +56,11 @@ export class TlsFixture {
   async serve(
     handle: HttpServerModules['handle'],
     options: Partial<HttpServerOptions> = {},
-    connections: ConnectionTable = new ConnectionTable({ beforeAuthentication: 100, total: 100 }),
+    connections: ConnectionTable = new ConnectionTable({
+      beforeAuthentication: 100,
+      beforeAuthenticationPerSource: 100,
+      total: 100,
+    }),
   ): Promise<HttpServer> {
     const server = new HttpServer(
       {
