@@ -156,6 +156,7 @@ export class Relay implements Dispatcher.DispatchHandler, PendingRequest {
       this.#send();
       return;
     }
+    if (!this.#delivered) this.#upstream.onConnectFailure();
     const failure = classifyFailure(error, this.#delivered && !this.#isSafe);
     this.#finish(new UpstreamError(failure, { cause: error }));
   }

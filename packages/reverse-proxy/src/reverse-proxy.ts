@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net';
 import { systemClock, type Clock } from '@multiplane/component-base';
 import type { HeaderFilter } from './header-filter.ts';
 import { hopsOf, requestHeaders } from './hop-headers.ts';
@@ -5,7 +6,7 @@ import type { ProxyExchange } from './proxy-exchange.ts';
 import { isSafeMethod, Relay, type OutgoingRequest } from './relay.ts';
 import { Upgrade } from './upgrade.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
-import { UpstreamError } from './upstream-error.ts';
+import { UpstreamError, type UpstreamFailure } from './upstream-error.ts';
 import type { UpstreamIdentitySource } from './upstream-identity.ts';
 
 export interface ReverseProxyOptions extends UpstreamOptions {
@@ -39,6 +40,8 @@ export interface ReverseProxyModules {
   readonly clock?: Clock | undefined;
   /** Called when an upstream is found down, or up again. */
   readonly onHealth?: ((origin: string, alive: boolean) => void) | undefined;
+  /** Resolves the hosts of upstreams; default: the resolver of the system. Not called for literal addresses. */
+  readonly lookup?: LookupFunction | undefined;
 }
 
 /** The target of a request, and the headers that are added to it. */
@@ -56,6 +59,8 @@ export interface ForwardTarget {
 }
 
 const noHeaders: readonly string[] = [];
+/** The upstream received nothing of the request. */
+const undelivered: ReadonlySet<UpstreamFailure> = new Set(['unreachable', 'overloaded', 'tls']);
 
 /**
  * Forwards requests to other servers and streams the responses back. A proxy has one identity; no state of a request
@@ -66,16 +71,20 @@ export class ReverseProxy {
   readonly #identity: UpstreamIdentitySource;
   readonly #clock: Clock;
   readonly #onHealth: ReverseProxyModules['onHealth'];
+  readonly #lookup: ReverseProxyModules['lookup'];
   readonly #upstreams = new Map<string, Upstream>();
   /** Origin and path by URL object, because URL computes them on each access. */
   readonly #servers = new WeakMap<URL, { readonly origin: string; readonly base: string }>();
+  /** Requests that {@link forwardToAny} sent, by its list of servers. */
+  readonly #turns = new WeakMap<readonly URL[], number>();
   #closed = false;
 
-  constructor(options: Partial<ReverseProxyOptions>, { identity, clock, onHealth }: ReverseProxyModules) {
+  constructor(options: Partial<ReverseProxyOptions>, { identity, clock, onHealth, lookup }: ReverseProxyModules) {
     this.#options = { ...defaultReverseProxyOptions, ...options };
     this.#identity = identity;
     this.#clock = clock ?? systemClock;
     this.#onHealth = onHealth;
+    this.#lookup = lookup;
   }
 
   /**
@@ -84,29 +93,91 @@ export class ReverseProxy {
    */
   forward(outer: ProxyExchange, target: ForwardTarget): Promise<void> {
     try {
-      const exchange = outer.direct ?? outer;
-      const hops = hopsOf(exchange.headers) + 1;
-      if (hops > this.#options.maxHops) throw new UpstreamError('loop');
-      const upgrades = exchange.takeConnection !== undefined && exchange.headers['upgrade'] !== undefined;
-      const longRunning = upgrades || target.longRunning === true;
-      const { headers = noHeaders, dropHeaders } = target;
-      const { origin, base } = this.#serverOf(target.url);
-      const request: OutgoingRequest = {
-        method: exchange.method,
-        path: joinPaths(base, target.path ?? exchange.url),
-        headers: requestHeaders(exchange, hops, headers, dropHeaders),
-        longRunning,
-      };
-      const upstream = this.#upstream(origin);
-      const run = (): Promise<void> =>
-        upgrades
-          ? new Upgrade(exchange, upstream, this.#options).run(request)
-          : new Relay(exchange, upstream, request).run();
-      const ready = upstream.acquire(longRunning, !longRunning && !isSafeMethod(exchange.method));
+      const { ready, run } = this.#prepare(outer, target, false);
       return ready === undefined ? run() : ready.then(run);
     } catch (error) {
       return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }
+  }
+
+  /**
+   * Forwards one request to one of several equal servers, in turn. Servers that are down are left out until a probe finds
+   * them up again. The next server gets the request if it cannot have reached the first one: any request while no
+   * connection is used for it, safe ones without a body also when the connection could not be established.
+   * Resolves and rejects as {@link forward}; `urls` has at least one entry, and the same list is the same object.
+   */
+  async forwardToAny(
+    outer: ProxyExchange,
+    urls: readonly URL[],
+    target: Omit<ForwardTarget, 'url'>,
+  ): Promise<void> {
+    const { method, headers } = outer;
+    const isRepeatable =
+      isSafeMethod(method) &&
+      headers['content-length'] === undefined &&
+      headers['transfer-encoding'] === undefined &&
+      headers['upgrade'] === undefined;
+    let failure: Error | undefined;
+    for (const url of this.#inTurn(urls)) {
+      let isSent = false;
+      try {
+        const { ready, run } = this.#prepare(outer, { ...target, url }, urls.length > 1);
+        if (ready !== undefined) await ready;
+        isSent = true;
+        return await run();
+      } catch (error) {
+        if (!(error instanceof UpstreamError) || !undelivered.has(error.failure)) throw error;
+        if (isSent && !isRepeatable) throw error;
+        failure = error;
+      }
+    }
+    throw failure ?? new UpstreamError('unreachable');
+  }
+
+  /** The available servers, beginning with another one each time; behind them those that are not, which are probed. */
+  #inTurn(urls: readonly URL[]): readonly URL[] {
+    if (urls.length === 1) return urls;
+    const turn = this.#turns.get(urls) ?? 0;
+    this.#turns.set(urls, (turn + 1) % urls.length);
+    const available: URL[] = [];
+    const others: URL[] = [];
+    for (let i = 0; i < urls.length; i++) {
+      const url = urls[(turn + i) % urls.length] as URL;
+      const upstream = this.#upstreams.get(url.origin);
+      if (upstream === undefined || upstream.isAvailable) available.push(url);
+      else {
+        upstream.recheck();
+        others.push(url);
+      }
+    }
+    return [...available, ...others];
+  }
+
+  /** Acquires a slot of the upstream: `run` sends the request once `ready` has resolved. Throws UpstreamError. */
+  #prepare(
+    outer: ProxyExchange,
+    target: ForwardTarget,
+    hasOthers: boolean,
+  ): { readonly ready: Promise<void> | undefined; readonly run: () => Promise<void> } {
+    const exchange = outer.direct ?? outer;
+    const hops = hopsOf(exchange.headers) + 1;
+    if (hops > this.#options.maxHops) throw new UpstreamError('loop');
+    const upgrades = exchange.takeConnection !== undefined && exchange.headers['upgrade'] !== undefined;
+    const longRunning = upgrades || target.longRunning === true;
+    const { headers = noHeaders, dropHeaders } = target;
+    const { origin, base } = this.#serverOf(target.url);
+    const request: OutgoingRequest = {
+      method: exchange.method,
+      path: joinPaths(base, target.path ?? exchange.url),
+      headers: requestHeaders(exchange, hops, headers, dropHeaders),
+      longRunning,
+    };
+    const upstream = this.#upstream(origin);
+    const run = (): Promise<void> =>
+      upgrades
+        ? new Upgrade(exchange, upstream, this.#options).run(request)
+        : new Relay(exchange, upstream, request).run();
+    return { ready: upstream.acquire(longRunning, !longRunning && !isSafeMethod(exchange.method), hasOthers), run };
   }
 
   /** Ends watches and upgraded connections; other requests complete. Call it when the listener stops. */
@@ -138,7 +209,7 @@ export class ReverseProxy {
     this.#evictIdle();
     const upstream = new Upstream(
       { ...this.#options, origin },
-      { identity: this.#identity, clock: this.#clock, onHealth: this.#onHealth },
+      { identity: this.#identity, clock: this.#clock, onHealth: this.#onHealth, lookup: this.#lookup },
     );
     this.#upstreams.set(origin, upstream);
     return upstream;

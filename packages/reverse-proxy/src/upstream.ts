@@ -1,4 +1,5 @@
 import { lazyLibrary, LinkedList, type Clock, type ListElement, type Timer } from '@multiplane/component-base';
+import type { LookupFunction } from 'node:net';
 import type * as Undici from 'undici';
 import type { Dispatcher, Pool } from 'undici';
 import { limitConcurrentConnects } from './connect-limiter.ts';
@@ -59,6 +60,8 @@ export interface UpstreamModules {
   readonly clock: Clock;
   /** Called when the upstream is found down, or up again. */
   readonly onHealth?: ((origin: string, alive: boolean) => void) | undefined;
+  /** Resolves the host of the upstream; default: the resolver of the system. Not called for a literal address. */
+  readonly lookup?: LookupFunction | undefined;
 }
 
 interface Pools {
@@ -97,6 +100,7 @@ export class Upstream {
   readonly #identity: UpstreamIdentitySource;
   readonly #clock: Clock;
   readonly #onHealth: UpstreamModules['onHealth'];
+  readonly #lookup: LookupFunction | undefined;
   #pools: Pools | undefined;
   /** Waiting for a connection. */
   readonly #queued = new LinkedList<PendingRequest>();
@@ -108,6 +112,8 @@ export class Upstream {
   #lastActivityAt = Number.NEGATIVE_INFINITY;
   #lastUsedAt = 0;
   #isMarkedDown = false;
+  /** The last connect failed: refused, no such host, or TLS verification. */
+  #isUnreachable = false;
   #probe: Promise<boolean> | undefined;
   #lastProbeAt = Number.NEGATIVE_INFINITY;
   #probeTimer: Timer | undefined;
@@ -119,11 +125,17 @@ export class Upstream {
     this.#identity = modules.identity;
     this.#clock = modules.clock;
     this.#onHealth = modules.onHealth;
+    this.#lookup = modules.lookup;
     this.#lastUsedAt = this.#clock.monotonic();
   }
 
   get isDown(): boolean {
     return this.#isMarkedDown;
+  }
+
+  /** Neither down nor was the last connect a failure: one of several equal servers that requests should go to. */
+  get isAvailable(): boolean {
+    return !this.#isMarkedDown && !this.#isUnreachable;
   }
 
   /** When the last request was sent, on the monotonic clock; undefined while one is in flight. */
@@ -133,23 +145,31 @@ export class Upstream {
 
   /**
    * Acquires a slot; throws if none is free or the upstream is down. The caller waits for the result before it sends,
-   * and calls {@link onFinished}. `once`: the request must not be sent to an upstream that may be down.
+   * and calls {@link onFinished}. `once`: the request must not be sent to an upstream that may be down; with `hasOthers`,
+   * neither to one that was never reached, because other upstreams could take it instead.
    */
-  acquire(longRunning: boolean, once: boolean): Promise<void> | undefined {
+  acquire(longRunning: boolean, once: boolean, hasOthers = false): Promise<void> | undefined {
     const { maxInFlight, maxLongRunning } = this.#options;
     if (longRunning ? this.#long >= maxLongRunning : this.#short >= maxInFlight) throw new UpstreamError('overloaded');
     if (longRunning) this.#long++;
     else this.#short++;
     if (this.#isMarkedDown) return this.#awaitRecovery(longRunning);
-    return once && this.#needsProbe ? this.#awaitActivity(longRunning) : undefined;
+    return once && this.#needsProbe(hasOthers) ? this.#awaitActivity(longRunning) : undefined;
   }
 
-  /** There was activity, but none within `maxActivityAgeMs`. */
-  get #needsProbe(): boolean {
+  /** There was activity, but none within `maxActivityAgeMs`. `evenIfNew`: also if there was none at all. */
+  #needsProbe(evenIfNew: boolean): boolean {
     return (
-      Number.isFinite(this.#lastActivityAt) &&
+      (evenIfNew || Number.isFinite(this.#lastActivityAt)) &&
       this.#clock.monotonic() - this.#lastActivityAt > this.#options.maxActivityAgeMs
     );
+  }
+
+  /** Finds out in the background whether an upstream that is not available is up again; at most one probe per interval. */
+  recheck(): void {
+    const { probeIntervalMs } = this.#options;
+    if (this.isAvailable || this.#probe !== undefined) return;
+    if (this.#clock.monotonic() - this.#lastProbeAt >= probeIntervalMs) void this.#checkAlive();
   }
 
   #release(longRunning: boolean): void {
@@ -198,6 +218,7 @@ export class Upstream {
   /** The upstream sent a byte or accepted a connection. */
   onActivity(): void {
     this.#lastActivityAt = this.#clock.monotonic();
+    this.#isUnreachable = false;
     if (this.#isMarkedDown) this.#markUp();
   }
 
@@ -209,6 +230,11 @@ export class Upstream {
     if (this.#clock.monotonic() - this.#lastActivityAt < this.#options.connectTimeoutMs) return false;
     this.#markDown();
     return true;
+  }
+
+  /** No connection could be established for a request. */
+  onConnectFailure(): void {
+    this.#isUnreachable = true;
   }
 
   /** TLS material for connections outside of the pools (upgrades). */
@@ -242,6 +268,7 @@ export class Upstream {
     const undici = loadUndici();
     const connect = undici.buildConnector({
       ...tlsOptions(identity),
+      ...(this.#lookup === undefined ? {} : { lookup: this.#lookup }),
       allowH2: false,
       timeout: connectTimeoutMs,
       noDelay: true,
