@@ -112,7 +112,13 @@ export type APIExport = KubeObject & {
     maximalPermissionPolicy?: { local?: JsonObject };
     permissionClaims?: PermissionClaim[];
   };
-  status?: { identityHash?: string; conditions?: KcpCondition[]; virtualWorkspaces?: { url: string }[] };
+  status?: {
+    identityHash?: string;
+    conditions?: KcpCondition[];
+    /** Where virtual resources are served whose endpoint slice is of a kind of the provider. */
+    virtualResources?: { group: string; name: string; endpoints: { url: string }[] }[];
+    virtualWorkspaces?: { url: string }[];
+  };
 };
 
 export interface BoundResource {

@@ -46,6 +46,26 @@ const matchExpressions: JsonObject = {
     },
   },
 };
+/** Endpoints of an APIExport's virtual resources: a field that kcp does not have (docs/compatibility.md). */
+const virtualResources: JsonObject = {
+  type: 'array',
+  items: {
+    type: 'object',
+    required: ['group', 'name', 'endpoints'],
+    properties: {
+      group: text,
+      name: text,
+      endpoints: {
+        type: 'array',
+        'x-kubernetes-list-type': 'map',
+        'x-kubernetes-list-map-keys': ['url'],
+        items: { type: 'object', properties: { url: { type: 'string', minLength: 1 } }, required: ['url'] },
+      },
+    },
+  },
+  'x-kubernetes-list-type': 'map',
+  'x-kubernetes-list-map-keys': ['name', 'group'],
+};
 
 export const kindSpecs: readonly KindSpec[] = [
   {
@@ -495,6 +515,7 @@ export const kindSpecs: readonly KindSpec[] = [
               properties: {
                 conditions: conditions,
                 identityHash: text,
+                virtualResources: virtualResources,
                 virtualWorkspaces: {
                   type: 'array',
                   items: { type: 'object', properties: { url: { type: 'string', minLength: 1 } }, required: ['url'] },
@@ -589,6 +610,7 @@ export const kindSpecs: readonly KindSpec[] = [
               properties: {
                 conditions: conditions,
                 identityHash: text,
+                virtualResources: virtualResources,
                 virtualWorkspaces: {
                   type: 'array',
                   items: { type: 'object', properties: { url: { type: 'string', minLength: 1 } }, required: ['url'] },

@@ -69,12 +69,13 @@ const slice = (spec: object = {}): KubeObject => ({
 let api: FakeApi;
 let clock: FakeClock;
 let controllers: Controller[];
-/** The object that `storage.virtual` refers to if it is not a CachedResourceEndpointSlice. */
-let otherSlice: KubeObject | 'unknown kind' | 'not found';
+/** Endpoint slices of the provider's own kind, and whether its CustomResourceDefinition exists. */
+const flavorSlices = { group: 'example.io', version: 'v1', resource: 'flavorslices' };
+let isKindKnown: boolean;
 beforeEach(() => {
   api = new FakeApi();
   clock = new FakeClock();
-  otherSlice = 'unknown kind';
+  isKindKnown = false;
   const { informers, client } = api;
   const modules = {
     informers,
@@ -87,8 +88,11 @@ beforeEach(() => {
   controllers = [
     virtualStorageController({
       ...modules,
-      findEndpointSlice: async (_cluster, { apiGroup, name }) =>
-        apiGroup === cacheGroup ? (api.get(cachedResourceEndpointSlices, cluster, name) ?? 'not found') : otherSlice,
+      findEndpointSlice: async (_cluster, { apiGroup, name }) => {
+        const resource = apiGroup === cacheGroup ? cachedResourceEndpointSlices : flavorSlices;
+        if (resource === flavorSlices && !isKindKnown) return 'unknown kind';
+        return { resource, object: api.get(resource, cluster, name) };
+      },
     }),
     cachedResourceSliceController(modules),
   ];
@@ -131,19 +135,52 @@ describe('VirtualStorageValid of an APIExport', () => {
     expect(virtualStorageValid()).toBe('False EndpointSliceNotFound');
   });
 
-  test('is checked periodically for endpoint slices of other kinds', async () => {
+  const ownSlice = (status?: object): KubeObject => ({
+    apiVersion: 'example.io/v1',
+    kind: 'FlavorSlice',
+    metadata: { name: 'flavors' },
+    ...(status === undefined ? {} : { status }),
+  });
+  const virtualResources = () => api.get<APIExport>(apiExports, cluster, 'cloud')?.status?.virtualResources;
+
+  test('follows endpoint slices of kinds of the provider, whose endpoints are in the status', async () => {
     api.put(apiExports, cluster, exportOf('', { apiGroup: 'example.io', kind: 'FlavorSlice' }));
     await settled();
     expect(virtualStorageValid()).toBe('False UnknownEndpointSliceKind');
-    otherSlice = 'not found';
+    isKindKnown = true;
     await settled(11_000);
     expect(virtualStorageValid()).toBe('False EndpointSliceNotFound');
-    otherSlice = { apiVersion: 'example.io/v1', kind: 'FlavorSlice', metadata: { name: 'flavors' } };
-    await settled(11_000);
+    api.put(flavorSlices, cluster, ownSlice());
+    await settled();
     expect(virtualStorageValid()).toBe('False NoEndpoints');
-    otherSlice = { ...otherSlice, status: { endpoints: [{ url: 'https://vw' }] } };
-    await settled(11_000);
+    expect(virtualResources()).toBeUndefined();
+    api.put(flavorSlices, cluster, ownSlice({ endpoints: [{ url: 'https://b' }, { url: 'https://a' }, { url: 'https://b' }] }));
+    await settled();
     expect(virtualStorageValid()).toBe('True');
+    expect(virtualResources()).toEqual([
+      { group: 'example.io', name: 'flavors', endpoints: [{ url: 'https://b' }, { url: 'https://a' }] },
+    ]);
+    api.remove(flavorSlices, { cluster, namespace: '', name: 'flavors' });
+    await settled();
+    expect(virtualStorageValid()).toBe('False EndpointSliceNotFound');
+    expect(virtualResources()).toBeUndefined();
+  });
+
+  test.each([
+    ['a text', 'ready'],
+    ['no list', { endpoints: 'x' }],
+    ['no url', { endpoints: [{ url: 'https://a' }, {}] }],
+    ['plain http', { endpoints: [{ url: 'http://a' }] }],
+    ['credentials', { endpoints: [{ url: 'https://user:password@a' }] }],
+    ['a query', { endpoints: [{ url: 'https://a/?b=' }] }],
+    ['too many', { endpoints: Array.from({ length: 65 }, (_, index) => ({ url: `https://a/${index}` })) }],
+  ])('refuses a whole slice because of %s', async (_what, status) => {
+    isKindKnown = true;
+    api.put(flavorSlices, cluster, { ...ownSlice(), status } as unknown as KubeObject);
+    api.put(apiExports, cluster, exportOf('', { apiGroup: 'example.io', kind: 'FlavorSlice' }));
+    await settled();
+    expect(virtualStorageValid()).toBe('False InvalidEndpoints');
+    expect(virtualResources()).toBeUndefined();
   });
 
   test('is removed with the last virtual resource', async () => {

@@ -20,12 +20,16 @@ import {
 /**
  * Maintains the condition `VirtualStorageValid` of APIExports with virtual resources: every `storage.virtual` refers to an
  * existing endpoint slice, and a CachedResource behind it has the identity and the schema that the export gives. kcp has
- * no such condition; exports without virtual resources do not get it.
+ * no such condition; exports without virtual resources do not get it. It also copies the endpoints of slices of the
+ * provider's own kinds into `status.virtualResources`.
  */
 export function virtualStorageController(modules: VirtualStorageModules): Controller {
   const { informers, globalInformers } = modules;
   const exports = informers.informer<APIExport>(apiExports);
-  const reconciler = new VirtualStorageReconciler(modules);
+  const reconciler = new VirtualStorageReconciler({
+    ...modules,
+    onSliceChange: (reference) => enqueueCluster(undefined, reference),
+  });
   const controller: Controller = new Controller(
     { name: 'apiexport-virtual-storage', reconcile: (key) => reconciler.reconcile(key) },
     modules,
@@ -38,6 +42,9 @@ export function virtualStorageController(modules: VirtualStorageModules): Contro
     },
     updated: (object, old, reference) => {
       if (hasVirtualResources(object) || hasVirtualResources(old)) queue.add(keyOf(reference));
+    },
+    deleted: (old, reference) => {
+      if (hasVirtualResources(old)) queue.add(keyOf(reference));
     },
   });
   const enqueueCluster = (_object: unknown, { cluster }: ObjectReference): void => {

@@ -1,6 +1,6 @@
 import {
-  isJsonObject,
   type DeepReadonly,
+  type GroupVersionResource,
   type JsonObject,
   type KubeObject,
   type LogicalClusterName,
@@ -16,19 +16,28 @@ import {
   type CachedResource,
   type CachedResourceEndpointSlice,
   type ExportedResource,
+  type KcpCondition,
   type VirtualStorageSpec,
 } from '@multiplane/apis';
-import type { InformerSource, Lister, PathAndNameLookup } from '@multiplane/client';
+import type { InformerSource, Lister, ObjectReference, PathAndNameLookup } from '@multiplane/client';
 import type { ControllerModules } from '../runtime/controller.ts';
 import { setKcpCondition, type NewKcpCondition } from '../runtime/kcp-conditions.ts';
 import { referenceOf } from '../runtime/object-key.ts';
 import { updateStatus } from '../runtime/object-writes.ts';
+import { endpointsOfSlice } from './slice-endpoints.ts';
+import { SliceWatches } from './slice-watches.ts';
+
+/** An endpoint slice of any kind, with the resource of its kind; without the object if there is none of this name. */
+export interface FoundEndpointSlice {
+  readonly resource: GroupVersionResource;
+  readonly object: DeepReadonly<KubeObject> | undefined;
+}
 
 /** Finds the object that `storage.virtual.reference` names, of any kind that the logical cluster serves. */
 export type FindEndpointSlice = (
   cluster: LogicalClusterName,
   reference: DeepReadonly<VirtualStorageSpec>['reference'],
-) => Promise<DeepReadonly<KubeObject> | 'unknown kind' | 'not found'>;
+) => Promise<FoundEndpointSlice | 'unknown kind'>;
 
 export interface VirtualStorageModules extends ControllerModules {
   readonly globalInformers: InformerSource;
@@ -38,79 +47,125 @@ export interface VirtualStorageModules extends ControllerModules {
 }
 
 type Problem = { readonly reason: string; readonly message: string };
+type VirtualResources = NonNullable<NonNullable<APIExport['status']>['virtualResources']>;
+
+/** What one pass found out about an APIExport. */
+interface Evaluation {
+  /** Of the first resource that has a problem. */
+  readonly problem: Problem | undefined;
+  /** Endpoints of the resources whose slices are of other kinds than CachedResourceEndpointSlice. */
+  readonly virtualResources: VirtualResources;
+  /** The kinds of these slices. */
+  readonly kinds: readonly GroupVersionResource[];
+  readonly hasUnknownKind: boolean;
+}
 
 const conditionType = 'VirtualStorageValid';
-/** Interval of checks for endpoint slices of kinds without an informer. */
-const recheckMs = 10_000;
+/** Interval of checks whether a kind that the workspace did not serve is served now. */
+const unknownKindRecheckMs = 10_000;
 
-/** One pass over one APIExport: sets or removes its condition VirtualStorageValid. */
+/**
+ * One pass over one APIExport: its condition VirtualStorageValid, and `status.virtualResources` with the endpoints of
+ * slices of the provider's own kinds. APIExports are on every shard anyway, so consumers on other shards find the
+ * endpoints without another object, informer or request (docs/adr/0081).
+ */
 export class VirtualStorageReconciler {
   readonly #modules: VirtualStorageModules;
   readonly #exports: Lister<APIExport>;
   readonly #schemas: Lister<APIResourceSchema>;
+  readonly #watches: SliceWatches;
 
-  constructor(modules: VirtualStorageModules) {
+  constructor(modules: VirtualStorageModules & { readonly onSliceChange: (reference: ObjectReference) => void }) {
     this.#modules = modules;
     this.#exports = modules.informers.informer<APIExport>(apiExports);
     this.#schemas = modules.globalInformers.informer<APIResourceSchema>(apiResourceSchemas);
+    this.#watches = new SliceWatches({ informers: modules.informers, onChange: modules.onSliceChange });
   }
 
   async reconcile(key: string): Promise<number | void> {
     const reference = referenceOf(key);
     const object = this.#exports.get(reference);
-    if (object === undefined || object.metadata.deletionTimestamp !== undefined) return;
-    const { conditions = [], ...status } = object.status ?? {};
-    const condition = await this.#evaluate(object, reference.cluster);
-    const others = conditions.filter(({ type }) => type !== conditionType);
-    const changed =
-      condition === undefined ? others : setKcpCondition(conditions, condition, new Date(this.#modules.clock.now()));
+    if (object === undefined || object.metadata.deletionTimestamp !== undefined) {
+      this.#watches.set(key, []);
+      return;
+    }
+    const { conditions = [], virtualResources: _replaced, ...status } = object.status ?? {};
+    const { problem, virtualResources, kinds, hasUnknownKind } = await this.#evaluate(object, reference.cluster);
+    // A new watch begins with events for what exists, so changes since the slice was read are noticed.
+    this.#watches.set(key, kinds);
+    const changed = this.#conditions(object, conditions, problem);
     if (changed.length > 0 || conditions.length > 0)
       await updateStatus(this.#modules.client, apiExports, reference.cluster, object, {
         ...status,
         conditions: changed,
+        ...(virtualResources.length === 0 ? {} : { virtualResources }),
       } as unknown as JsonObject);
-    const isWatched = (object.spec?.resources ?? []).every((resource) => {
-      const virtual = virtualStorageOf(resource);
-      return virtual === undefined || isCachedResourceStorage(virtual);
-    });
-    return isWatched ? undefined : recheckMs;
+    return hasUnknownKind ? unknownKindRecheckMs : undefined;
   }
 
-  async #evaluate(object: DeepReadonly<APIExport>, cluster: LogicalClusterName): Promise<NewKcpCondition | undefined> {
-    if (!hasVirtualResources(object)) return undefined;
+  #conditions(
+    object: DeepReadonly<APIExport>,
+    conditions: readonly DeepReadonly<KcpCondition>[],
+    problem: Problem | undefined,
+  ): readonly DeepReadonly<KcpCondition>[] {
+    if (!hasVirtualResources(object)) return conditions.filter(({ type }) => type !== conditionType);
+    const condition: NewKcpCondition =
+      problem === undefined
+        ? { type: conditionType, status: 'True' }
+        : { type: conditionType, status: 'False', severity: 'Error', ...problem };
+    return setKcpCondition(conditions, condition, new Date(this.#modules.clock.now()));
+  }
+
+  async #evaluate(object: DeepReadonly<APIExport>, cluster: LogicalClusterName): Promise<Evaluation> {
+    const virtualResources: VirtualResources = [];
+    const kinds: GroupVersionResource[] = [];
+    let first: Problem | undefined;
+    let hasUnknownKind = false;
     for (const resource of object.spec?.resources ?? []) {
-      const problem = await this.#problemOf(resource, cluster);
-      if (problem !== undefined) return { type: conditionType, status: 'False', severity: 'Error', ...problem };
+      const virtual = virtualStorageOf(resource);
+      if (virtual === undefined) continue;
+      const { apiGroup = '', kind, name } = virtual.reference;
+      const subject = `storage.virtual of resource ${resource.name}`;
+      const found = await this.#modules.findEndpointSlice(cluster, virtual.reference);
+      let problem: Problem | undefined;
+      if (found === 'unknown kind') {
+        hasUnknownKind = true;
+        const message = `${subject}: no matches for kind "${kind}" in group "${apiGroup}" in this workspace`;
+        problem = { reason: 'UnknownEndpointSliceKind', message };
+      } else {
+        const isCached = isCachedResourceStorage(virtual);
+        if (!isCached) kinds.push(found.resource);
+        if (found.object === undefined) {
+          const message = `${subject}: ${kind} "${name}" not found in this workspace`;
+          problem = { reason: 'EndpointSliceNotFound', message };
+        } else if (isCached) {
+          problem = this.#cachedProblem(resource, found.object as CachedResourceEndpointSlice, cluster, subject);
+        } else {
+          const endpoints = endpointsOfSlice(found.object, `${subject}: ${kind} "${name}"`);
+          if ('reason' in endpoints) problem = endpoints;
+          else
+            virtualResources.push({
+              group: resource.group ?? '',
+              name: resource.name,
+              endpoints: [...endpoints.endpoints],
+            });
+        }
+      }
+      first ??= problem;
     }
-    return { type: conditionType, status: 'True' };
+    return { problem: first, virtualResources, kinds, hasUnknownKind };
   }
 
-  async #problemOf(
+  #cachedProblem(
     resource: DeepReadonly<ExportedResource>,
+    slice: DeepReadonly<CachedResourceEndpointSlice>,
     cluster: LogicalClusterName,
-  ): Promise<Problem | undefined> {
-    const virtual = virtualStorageOf(resource);
-    if (virtual === undefined) return undefined;
-    const { apiGroup = '', kind, name } = virtual.reference;
-    const slice = await this.#modules.findEndpointSlice(cluster, virtual.reference);
-    const subject = `storage.virtual of resource ${resource.name}`;
-    if (slice === 'unknown kind') {
-      const message = `${subject}: no matches for kind "${kind}" in group "${apiGroup}" in this workspace`;
-      return { reason: 'UnknownEndpointSliceKind', message };
-    }
-    if (slice === 'not found')
-      return { reason: 'EndpointSliceNotFound', message: `${subject}: ${kind} "${name}" not found in this workspace` };
-    if (!isCachedResourceStorage(virtual)) {
-      const { status } = slice as KubeObject & { status?: unknown };
-      return isJsonObject(status) && Array.isArray(status['endpoints'])
-        ? undefined
-        : { reason: 'NoEndpoints', message: `${subject}: ${kind} "${name}" has no status.endpoints` };
-    }
-    const { spec } = slice as DeepReadonly<CachedResourceEndpointSlice>;
-    const { path = '', name: cachedName = '' } = spec?.cachedResource ?? {};
+    subject: string,
+  ): Problem | undefined {
+    const { path = '', name: cachedName = '' } = slice.spec?.cachedResource ?? {};
     const cached = this.#lookUp(path === '' ? cluster : path, cachedName);
     if (cached === undefined) {
-      const message = `${subject}: CachedResource "${cachedName}" of ${kind} "${name}" not found`;
+      const message = `${subject}: CachedResource "${cachedName}" of CachedResourceEndpointSlice "${slice.metadata.name ?? ''}" not found`;
       return { reason: 'CachedResourceNotFound', message };
     }
     return virtualStorageProblem(

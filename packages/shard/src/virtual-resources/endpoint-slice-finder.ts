@@ -14,9 +14,9 @@ export function endpointSliceFinder(modules: {
       .find((definition) => definition.group === apiGroup && definition.kind === kind && !definition.namespaced);
     if (resource === undefined) return 'unknown kind';
     try {
-      return await modules.client.get(resource, { cluster, namespace: '', name });
+      return { resource, object: await modules.client.get(resource, { cluster, namespace: '', name }) };
     } catch (error) {
-      if (isStatusError(error, 'NotFound')) return 'not found';
+      if (isStatusError(error, 'NotFound')) return { resource, object: undefined };
       throw error;
     }
   };
