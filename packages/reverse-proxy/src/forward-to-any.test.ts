@@ -78,20 +78,23 @@ test.each(['GET', 'POST'])('a server that is dead from the start is left out, an
   for (let i = 0; i < 6; i++) expect(await send('/x', method, body)).toBe(wanted);
 });
 
-test.each(['GET', 'POST'])('a server that dies is left out of every %s, and gets requests again when it is back', async (method) => {
-  const a = await serve('a');
-  const b = await serve('b');
-  urls = [urlOf(a), urlOf(b)];
-  const body = method === 'GET' ? undefined : 'body';
-  await Promise.all([send('/x', method, body), send('/x', method, body)]);
-  const port = portOf(a);
-  await end(a);
-  const answers: string[] = [];
-  for (let i = 0; i < 6; i++) answers.push((await send('/x', method, body)).slice(0, 1));
-  expect(answers).toEqual(['b', 'b', 'b', 'b', 'b', 'b']);
-  await serve('a', port);
-  await eventually(async () => expect(await send('/x', method, body)).toMatch(/^a /));
-});
+test.each(['GET', 'POST'])(
+  'a server that dies is left out of every %s, and gets requests again when it is back',
+  async (method) => {
+    const a = await serve('a');
+    const b = await serve('b');
+    urls = [urlOf(a), urlOf(b)];
+    const body = method === 'GET' ? undefined : 'body';
+    await Promise.all([send('/x', method, body), send('/x', method, body)]);
+    const port = portOf(a);
+    await end(a);
+    const answers: string[] = [];
+    for (let i = 0; i < 6; i++) answers.push((await send('/x', method, body)).slice(0, 1));
+    expect(answers).toEqual(['b', 'b', 'b', 'b', 'b', 'b']);
+    await serve('a', port);
+    await eventually(async () => expect(await send('/x', method, body)).toMatch(/^a /));
+  },
+);
 
 test('without any server the request is not delivered', async () => {
   const [first, second] = await freePorts(2);

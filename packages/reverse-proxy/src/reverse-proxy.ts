@@ -106,11 +106,7 @@ export class ReverseProxy {
    * connection is used for it, safe ones without a body also when the connection could not be established.
    * Resolves and rejects as {@link forward}; `urls` has at least one entry, and the same list is the same object.
    */
-  async forwardToAny(
-    outer: ProxyExchange,
-    urls: readonly URL[],
-    target: Omit<ForwardTarget, 'url'>,
-  ): Promise<void> {
+  async forwardToAny(outer: ProxyExchange, urls: readonly URL[], target: Omit<ForwardTarget, 'url'>): Promise<void> {
     const { method, headers } = outer;
     const isRepeatable =
       isSafeMethod(method) &&

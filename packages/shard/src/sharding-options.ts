@@ -28,6 +28,16 @@ export const sharding = {
     description: 'Client certificate for the targets of workspace mounts; with it, the user is forwarded in headers.',
   },
   'mount-proxy-client-key-file': { type: 'text', description: 'Key of that certificate.' },
+  'virtual-resource-ca-file': {
+    type: 'text',
+    description:
+      'CA bundle of servers outside of this control plane that may serve virtual resources; default: there are none.',
+  },
+  'virtual-resource-client-cert-file': {
+    type: 'text',
+    description: 'Client certificate for these servers; with it, the user is forwarded in headers.',
+  },
+  'virtual-resource-client-key-file': { type: 'text', description: 'Key of that certificate.' },
   'shard-kubeconfig-file': {
     type: 'text',
     description: 'Kubeconfig for other shards if --logical-cluster-admin-kubeconfig is not set.',
@@ -130,6 +140,9 @@ export function checkShardingOptions(values: Values): void {
     ['shard-client-key-file', values.shardClientKeyFile],
     ['mount-proxy-client-cert-file', values.mountProxyClientCertFile],
     ['mount-proxy-client-key-file', values.mountProxyClientKeyFile],
+    ['virtual-resource-ca-file', values.virtualResourceCaFile],
+    ['virtual-resource-client-cert-file', values.virtualResourceClientCertFile],
+    ['virtual-resource-client-key-file', values.virtualResourceClientKeyFile],
     ['shard-kubeconfig-file', values.shardKubeconfigFile],
     ['root-shard-kubeconfig-file', values.rootShardKubeconfigFile],
     ['logical-cluster-admin-kubeconfig', values.logicalClusterAdminKubeconfig],
@@ -150,11 +163,18 @@ export function checkShardingOptions(values: Values): void {
       'mount-proxy-client-key-file',
       [values.mountProxyClientCertFile, values.mountProxyClientKeyFile],
     ],
+    [
+      'virtual-resource-client-cert-file',
+      'virtual-resource-client-key-file',
+      [values.virtualResourceClientCertFile, values.virtualResourceClientKeyFile],
+    ],
     ['nats-certfile', 'nats-keyfile', [values.natsCertfile, values.natsKeyfile]],
   ] as const) {
     if ((together[0] === undefined) !== (together[1] === undefined))
       throw new OptionError(`--${first} and --${second} go together`);
   }
+  if (values.virtualResourceClientCertFile !== undefined && values.virtualResourceCaFile === undefined)
+    throw new OptionError('--virtual-resource-client-cert-file requires --virtual-resource-ca-file');
   if (shardName !== rootShardName) {
     if (values.cacheKubeconfig === undefined)
       throw new OptionError('--cache-kubeconfig is required for non-root shards');

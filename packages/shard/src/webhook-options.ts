@@ -1,17 +1,19 @@
 import { OptionError, type OptionTable } from '@multiplane/component-base';
 import { AddressPolicy } from '@multiplane/generic-server';
 
-/** Networks that the webhooks of tenants (conversion, admission) may use. */
+/** Networks that the servers of tenants may use: webhooks (conversion, admission) and servers of virtual resources. */
 export const webhooks = {
   'webhook-allowed-networks': {
     type: 'list',
     default: [],
-    description: 'Private networks (10.1.0.0/16) in which webhooks are called; public addresses are always allowed.',
+    description:
+      'Private networks (10.1.0.0/16) in which webhooks and servers of virtual resources are called; public addresses are always allowed.',
   },
   'webhook-denied-networks': {
     type: 'list',
     default: [],
-    description: 'Networks in which webhooks are never called; takes precedence over the allowed ones.',
+    description:
+      'Networks in which webhooks and servers of virtual resources are never called; takes precedence over the allowed ones.',
   },
 } as const satisfies OptionTable;
 

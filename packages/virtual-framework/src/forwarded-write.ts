@@ -11,7 +11,7 @@ import {
 } from '@multiplane/apimachinery';
 import { statusErrorOfResponse } from '@multiplane/client';
 import type { ResourceRequest } from '@multiplane/apiserver';
-import type { BufferedResponse, BufferedRequest } from './buffered-exchange.ts';
+import type { BufferedRequest, BufferedResponse } from '@multiplane/generic-server';
 
 /**
  * Validates an update by the object that would be stored: throws a StatusError to deny it, or returns the object to

@@ -5,7 +5,6 @@ export * from './api-set.ts';
 export * from './forwarded-resource.ts';
 export type { UpdateRule } from './forwarded-write.ts';
 export * from './shard-connection.ts';
-export * from './buffered-exchange.ts';
 export * from './dispatching-connection.ts';
 export * from './proxying-connection.ts';
 export * from './access-reviewer.ts';

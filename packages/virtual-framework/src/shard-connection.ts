@@ -1,7 +1,11 @@
 import { isJsonObject, parseJson, type JsonObject, type UserInfo } from '@multiplane/apimachinery';
 import { statusErrorOfResponse } from '@multiplane/client';
-import type { Exchange } from '@multiplane/generic-server';
-import { BufferedExchange, type BufferedResponse, type BufferedRequest } from './buffered-exchange.ts';
+import {
+  BufferedExchange,
+  type BufferedRequest,
+  type BufferedResponse,
+  type Exchange,
+} from '@multiplane/generic-server';
 
 /** The upstream URL of a request, and the user that it is sent as. */
 export interface UpstreamRequest {

@@ -2,9 +2,16 @@ import type { GroupVersionResource, JsonObject, KubeObject, UserInfo } from '@mu
 import type { EmbeddedServer, EmbeddingHost } from '@multiplane/apiserver';
 import type { RestTransport } from '@multiplane/client';
 import { createLogger, HealthChecks, systemClock } from '@multiplane/component-base';
-import { type AuditEvent, AuditPolicy, type BaseExchange, type Exchange } from '@multiplane/generic-server';
+import {
+  type AuditEvent,
+  AuditPolicy,
+  type BaseExchange,
+  BufferedExchange,
+  type BufferedRequest,
+  type BufferedResponse,
+  type Exchange,
+} from '@multiplane/generic-server';
 import type { WatchCache } from '@multiplane/storage';
-import { BufferedExchange, type BufferedResponse, type BufferedRequest } from '@multiplane/virtual-framework';
 import { embedVirtualWorkspaces } from '../src/embed.ts';
 import { FakeInformer } from './fake-informer.ts';
 

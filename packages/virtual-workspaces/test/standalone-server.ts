@@ -8,7 +8,7 @@ import { parseOptions, silentLogger, type LogFields, type Logger } from '@multip
 import { CertificateAuthority } from '@multiplane/component-base/pki';
 import { type BaseExchange, ConnectionTable, defaultHttpServerOptions, HttpServer } from '@multiplane/generic-server';
 import { eventually } from '@multiplane/testing';
-import type { BufferedRequest } from '@multiplane/virtual-framework';
+import type { BufferedRequest } from '@multiplane/generic-server';
 import type { HostResponse, VirtualWorkspaceHost } from './virtual-workspace-host.ts';
 import { completeVirtualWorkspacesOptions, virtualWorkspacesOptionTable } from '../src/options.ts';
 import { runVirtualWorkspaces } from '../src/server.ts';

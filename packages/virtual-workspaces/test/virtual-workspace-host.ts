@@ -1,4 +1,4 @@
-import type { BufferedRequest } from '@multiplane/virtual-framework';
+import type { BufferedRequest } from '@multiplane/generic-server';
 import type { FakeShard, OpenStream } from './fake-shard.ts';
 
 /** The response of a virtual workspace. */

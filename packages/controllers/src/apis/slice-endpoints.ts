@@ -19,7 +19,10 @@ const maxUrlLength = 2_048;
  */
 export function endpointsOfSlice(slice: DeepReadonly<KubeObject>, subject: string): SliceEndpoints {
   const { status } = slice as { readonly status?: unknown };
-  const invalid = (message: string): SliceEndpoints => ({ reason: 'InvalidEndpoints', message: `${subject} ${message}` });
+  const invalid = (message: string): SliceEndpoints => ({
+    reason: 'InvalidEndpoints',
+    message: `${subject} ${message}`,
+  });
   if (status !== undefined && !isJsonObject(status)) return invalid('has a status that is no object');
   const endpoints: unknown = status?.['endpoints'];
   if (endpoints === undefined || (Array.isArray(endpoints) && endpoints.length === 0))

@@ -154,7 +154,11 @@ describe('VirtualStorageValid of an APIExport', () => {
     await settled();
     expect(virtualStorageValid()).toBe('False NoEndpoints');
     expect(virtualResources()).toBeUndefined();
-    api.put(flavorSlices, cluster, ownSlice({ endpoints: [{ url: 'https://b' }, { url: 'https://a' }, { url: 'https://b' }] }));
+    api.put(
+      flavorSlices,
+      cluster,
+      ownSlice({ endpoints: [{ url: 'https://b' }, { url: 'https://a' }, { url: 'https://b' }] }),
+    );
     await settled();
     expect(virtualStorageValid()).toBe('True');
     expect(virtualResources()).toEqual([
@@ -176,7 +180,7 @@ describe('VirtualStorageValid of an APIExport', () => {
     ['too many', { endpoints: Array.from({ length: 65 }, (_, index) => ({ url: `https://a/${index}` })) }],
   ])('refuses a whole slice because of %s', async (_what, status) => {
     isKindKnown = true;
-    api.put(flavorSlices, cluster, { ...ownSlice(), status } as unknown as KubeObject);
+    api.put(flavorSlices, cluster, { ...ownSlice(), status });
     api.put(apiExports, cluster, exportOf('', { apiGroup: 'example.io', kind: 'FlavorSlice' }));
     await settled();
     expect(virtualStorageValid()).toBe('False InvalidEndpoints');

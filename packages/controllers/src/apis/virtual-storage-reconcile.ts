@@ -139,7 +139,7 @@ export class VirtualStorageReconciler {
           const message = `${subject}: ${kind} "${name}" not found in this workspace`;
           problem = { reason: 'EndpointSliceNotFound', message };
         } else if (isCached) {
-          problem = this.#cachedProblem(resource, found.object as CachedResourceEndpointSlice, cluster, subject);
+          problem = this.#cachedProblem(resource, found.object, cluster, subject);
         } else {
           const endpoints = endpointsOfSlice(found.object, `${subject}: ${kind} "${name}"`);
           if ('reason' in endpoints) problem = endpoints;

@@ -1,19 +1,13 @@
-import { lookup as lookupName } from 'node:dns/promises';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
-import { isIP, type LookupFunction } from 'node:net';
+import { isIP } from 'node:net';
 import { caBundleProblem } from '@multiplane/apimachinery';
 import { goNetworkError } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
 import { LRUCache } from 'lru-cache';
 import type { AddressPolicy } from './address-policy.ts';
+import { DeniedAddressError, policyLookup, type ResolveName } from './policy-lookup.ts';
 import { responseFailure } from './response-failure.ts';
-
-/** An address in the format of `dns.lookup`. */
-export interface ResolvedAddress {
-  readonly address: string;
-  readonly family: number;
-}
 
 export interface WebhookClientOptions {
   /** Maximum number of concurrent calls, in total and per tenant. */
@@ -26,8 +20,8 @@ export interface WebhookClientOptions {
 export interface WebhookClientModules {
   readonly policy: AddressPolicy;
   readonly clock: Clock;
-  /** Resolves a name to all its addresses; default: the resolver of the system. */
-  readonly resolve?: ((hostname: string) => Promise<readonly ResolvedAddress[]>) | undefined;
+  /** Default: the resolver of the system. */
+  readonly resolve?: ResolveName | undefined;
 }
 
 export interface WebhookCall {
@@ -169,7 +163,7 @@ export class WebhookClient {
           method: call.body === undefined ? 'GET' : 'POST',
           agent: this.#agent,
           signal,
-          lookup: this.#lookup,
+          lookup: policyLookup(this.#modules),
           ...(call.caBundle === undefined ? {} : { ca: call.caBundle }),
           headers: {
             accept: 'application/json, */*',
@@ -196,30 +190,10 @@ export class WebhookClient {
     if (problem !== undefined) throw new WebhookAuthorityError(problem);
     this.#validatedBundles.set(pem, true);
   }
-
-  /** The `lookup` of new connections: returns the addresses that the policy allows; fails if there is none. */
-  readonly #lookup: LookupFunction = (hostname, options, callback) => {
-    const { resolve = systemResolve, policy } = this.#modules;
-    /* eslint-disable promise/no-callback-in-promise -- Node's sockets expect a callback */
-    resolve(hostname).then(
-      (addresses) => {
-        const allowed = addresses.filter(({ address }) => policy.allows(address));
-        const [first] = allowed;
-        if (first === undefined) callback(new DeniedAddressError(hostname), '', 0);
-        else if (options.all === true) callback(null, [...allowed]);
-        else callback(null, first.address, first.family);
-      },
-      (error: NodeJS.ErrnoException) => callback(error, '', 0),
-    );
-    /* eslint-enable promise/no-callback-in-promise */
-  };
 }
 
-class DeniedAddressError extends Error {}
 class StaleConnectionError extends Error {}
 class ResponseTooLargeError extends Error {}
-
-const systemResolve = (hostname: string): Promise<readonly ResolvedAddress[]> => lookupName(hostname, { all: true });
 
 const deniedText = ({ hostname }: { readonly hostname: string }): string =>
   `dial tcp: the addresses of ${hostname} are not open to webhooks`;

@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import type { JsonObject, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceRequest, ResourceResolver } from '@multiplane/apiserver';
 import type { Informer } from '@multiplane/client';
 import { parseRequestPath, resolveRequestInfo, type Exchange, type RequestContext } from '@multiplane/generic-server';
-import { endpointUrl } from './endpoint-url.ts';
-import { VirtualResourceDiscovery } from './virtual-resource-discovery.ts';
+import { VirtualResourceBackends } from './virtual-resource-backends.ts';
+import { VirtualResourceEndpoints } from './virtual-resource-endpoints.ts';
 import { VirtualResourceProxy } from './virtual-resource-proxy.ts';
-import { eventually, FakeClock } from '@multiplane/testing';
+import { eventually } from '@multiplane/testing';
 
 const slice = (status: unknown): KubeObject => ({
   apiVersion: 'cache.kcp.io/v1alpha1',
@@ -15,44 +15,7 @@ const slice = (status: unknown): KubeObject => ({
   ...(status === undefined ? {} : { status }),
 });
 const at = (...urls: string[]): KubeObject => slice({ endpoints: urls.map((url) => ({ url })) });
-const cowboys = { group: 'wildwest.dev', resource: 'cowboys' };
 const own = 'https://shard-1.example:7443';
-
-describe('the endpoint of a virtual resource', () => {
-  test('is the one that belongs to this shard', () => {
-    const others = ['https://shard-2.example:7443/services/x/y', `${own}0/services/x/y`];
-    expect(endpointUrl(at(...others, `${own}/services/x/y`), own, cowboys).href).toBe(`${own}/services/x/y`);
-  });
-
-  test.each([
-    [
-      'nothing yet',
-      undefined,
-      'error resolving resource cowboys.wildwest.dev; please contact APIExport owner to resolve',
-    ],
-    [
-      'no endpoints',
-      { endpoints: [] },
-      'error resolving resource cowboys.wildwest.dev; please contact APIExport owner to resolve',
-    ],
-    ['a text', 'ready', 'error resolving resource: status field is of a wrong type'],
-    ['no list', { endpoints: 'x' }, 'error resolving resource: endpoints field is of a wrong type'],
-    ['no object', { endpoints: ['x'] }, 'error resolving resource: endpoint at index 0 is not an object'],
-    ['no url', { endpoints: [{ url: own }, {}] }, 'error resolving resource: missing url in endpoint at index 1'],
-    [
-      'another shard',
-      { endpoints: [{ url: 'https://other/x' }] },
-      `error resolving resource: no URLs match prefix "${own}"`,
-    ],
-    [
-      'two of them',
-      { endpoints: [{ url: `${own}/a` }, { url: `${own}/b` }] },
-      `error resolving resource: ambiguous URLs [${own}/a ${own}/b] with prefix "${own}"`,
-    ],
-  ])('is reported missing with the reason: %s', (_what, status, message) => {
-    expect(() => endpointUrl(slice(status), own, cowboys)).toThrow(`Internal error occurred: ${message}`);
-  });
-});
 
 describe('a request for a virtual resource', () => {
   const virtual = {
@@ -64,16 +27,14 @@ describe('a request for a virtual resource', () => {
 
   function proxied(found: KubeObject | undefined, resolver: Pick<ResourceResolver, 'whenReplaced'> = {}) {
     const requests: { readonly user: string; readonly url: string }[] = [];
-    const lister = { get: () => found } as unknown as Informer;
-    const proxy = new VirtualResourceProxy(
-      { virtualWorkspaceUrl: () => own },
-      {
-        globalInformers: { informer: <T extends KubeObject>() => lister as unknown as Informer<T> },
-        findEndpointSlice: async () => 'not found',
-        resolver,
-      },
+    const lister = { get: () => found, list: () => [], addHandlers: () => () => {} } as unknown as Informer;
+    const endpoints = new VirtualResourceEndpoints(
+      { virtualWorkspaceUrl: () => own, allowsExternal: false },
+      { globalInformers: { informer: <T extends KubeObject>() => lister as unknown as Informer<T> } },
     );
-    proxy.adopt({
+    const backends = new VirtualResourceBackends({});
+    const proxy = new VirtualResourceProxy({ endpoints, backends, resolver });
+    backends.adopt({
       pathPrefix: '/services/',
       runnables: [],
       handle: async () => {},
@@ -145,47 +106,5 @@ describe('a request for a virtual resource', () => {
     await expect(proxy.handle(requestFor('/apis/wildwest.dev/v1/cowboys'), virtual)).rejects.toThrow(
       'error resolving resource: cachedresourceendpointslices.cache.kcp.io "cowboys" not found',
     );
-  });
-});
-
-describe('the verbs of a virtual resource', () => {
-  const document: JsonObject = {
-    resources: [
-      { name: 'cowboys', verbs: ['get', 'list', 'watch'] },
-      { name: 'cowboys/status', verbs: null },
-      { name: 'horses', verbs: ['get'] },
-    ],
-  };
-  const version = { group: 'wildwest.dev', version: 'v1' };
-
-  test('are what its endpoint says, asked once for many', async () => {
-    const clock = new FakeClock();
-    const asked: string[] = [];
-    const discovery = new VirtualResourceDiscovery(
-      { ttl: 1_000 },
-      { clock, get: async (url) => (asked.push(url.href), document) },
-    );
-    const endpoint = new URL(`${own}/services/x/y`);
-    const verbs = await discovery.verbs(endpoint, version, 'cowboys');
-    expect(verbs?.resource).toEqual(['get', 'list', 'watch']);
-    expect([...(verbs?.subresources ?? [])]).toEqual([['status', []]]);
-    expect(await discovery.verbs(endpoint, version, 'sheriffs')).toBeUndefined();
-    expect(asked).toEqual([`${own}/services/x/y/clusters/*/apis/wildwest.dev/v1`]);
-    await clock.advance(1_001);
-    await discovery.verbs(endpoint, version, 'horses');
-    expect(asked).toHaveLength(2);
-  });
-
-  test('are asked for again after a failure', async () => {
-    let failures = 1;
-    const discovery = new VirtualResourceDiscovery(
-      { ttl: 1_000 },
-      {
-        clock: new FakeClock(),
-        get: () => (failures-- > 0 ? Promise.reject(new Error('away')) : Promise.resolve(document)),
-      },
-    );
-    await expect(discovery.verbs(new URL(own), version, 'cowboys')).rejects.toThrow('away');
-    expect((await discovery.verbs(new URL(own), version, 'cowboys'))?.resource).toContain('list');
   });
 });

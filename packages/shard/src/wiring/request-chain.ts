@@ -31,10 +31,10 @@ import type { HomeWorkspaces } from '../home-workspaces.ts';
 import type { MountProxy } from '../mounts/mount-proxy.ts';
 import type { InactiveClusters } from '../inactive-clusters.ts';
 import type { ShardOptions } from '../options.ts';
-import type { VirtualResourceProxy } from '../virtual-resources/virtual-resource-proxy.ts';
 import type { AccessControl } from './access-control.ts';
 import type { Infrastructure } from './infrastructure.ts';
 import type { ReadPath } from './read-path.ts';
+import type { VirtualResources } from './virtual-resources.ts';
 import type { WritePath } from './write-path.ts';
 
 /** Filters with state of their own. */
@@ -54,7 +54,7 @@ export interface RequestFilters {
 }
 
 interface Modules extends Infrastructure, ReadPath, AccessControl, WritePath, RequestFilters {
-  readonly virtualResources: VirtualResourceProxy;
+  readonly virtualResources: VirtualResources;
   /** Version of this program. */
   readonly version: string;
   readonly externalUrl: () => string;
@@ -103,7 +103,7 @@ export function requestChain(options: ShardOptions, modules: Modules): RequestCh
     impersonation: withImpersonation({ authorizer: authorization.reviews, policy: impersonationPolicy }),
     resolver,
     resources: resourceEndpoints(options, modules),
-    discovery: discoveryHandler({}, { resolver }),
+    discovery: discoveryHandler({}, modules.virtualResources),
     openapi: openapiHandler({ version: version.gitVersion }, { resolver, clock }),
     outer: serverEndpoints(version, modules),
   };
@@ -123,7 +123,7 @@ function resourceEndpoints(options: ShardOptions, modules: Modules): Handler {
     store,
     decoder,
     authorizer: authorization.requests,
-    virtualResources: (request, virtual) => modules.virtualResources.handle(request, virtual),
+    virtualResources: (request, virtual) => modules.virtualResources.proxy.handle(request, virtual),
     createHandlers: reviewHandlers(
       {
         audiences: options.apiAudiences,

@@ -12,10 +12,8 @@ import { mountIdentity } from '../mounts/mount-identity.ts';
 import { MountProxy } from '../mounts/mount-proxy.ts';
 import type { ShardOptions } from '../options.ts';
 import { rootShardName } from '../sharding-options.ts';
-import { servicesIdentity } from '../services/services-identity.ts';
 import type { ShardUrls } from '../sharding/shard-urls.ts';
-import { endpointSliceFinder } from '../virtual-resources/endpoint-slice-finder.ts';
-import { VirtualResourceProxy } from '../virtual-resources/virtual-resource-proxy.ts';
+import { virtualResources, type VirtualResources } from './virtual-resources.ts';
 import type { AccessControl } from './access-control.ts';
 import { shardAudit } from './audit.ts';
 import type { Infrastructure } from './infrastructure.ts';
@@ -26,7 +24,7 @@ import type { WritePath } from './write-path.ts';
 export interface RequestPath extends RequestFilters {
   readonly audit: (AuditModules & { readonly runnable: Runnable }) | undefined;
   readonly chains: RequestChains;
-  readonly virtualResources: VirtualResourceProxy;
+  readonly virtualResources: VirtualResources;
 }
 
 interface Modules extends Infrastructure, ReadPath, AccessControl, WritePath {
@@ -48,23 +46,10 @@ export function requestPath(options: ShardOptions, modules: Modules): RequestPat
     mounts: mountProxy(options, modules),
     home: homeWorkspaces(options, modules),
   };
-  const virtualResources = virtualResourceProxy(options, modules);
+  const virtual = virtualResources(options, modules);
   const externalUrl = (): string => urls().externalURL;
-  const chains = requestChain(options, { ...modules, ...filters, virtualResources, externalUrl });
-  return { ...filters, virtualResources, chains };
-}
-
-function virtualResourceProxy(options: ShardOptions, modules: Modules): VirtualResourceProxy {
-  const { globalInformers, resolver, client, urls } = modules;
-  return new VirtualResourceProxy(
-    { virtualWorkspaceUrl: () => urls().virtualWorkspaceURL },
-    {
-      globalInformers,
-      resolver,
-      findEndpointSlice: endpointSliceFinder({ resolver, client }),
-      ...(options.runVirtualWorkspaces ? {} : { identity: servicesIdentity(options, modules) }),
-    },
-  );
+  const chains = requestChain(options, { ...modules, ...filters, virtualResources: virtual, externalUrl });
+  return { ...filters, virtualResources: virtual, chains };
 }
 
 function mountProxy(options: ShardOptions, modules: Modules): MountProxy | undefined {

@@ -31,13 +31,13 @@ export interface RequestRouting {
 export async function requestRouting(options: ShardOptions, modules: Modules): Promise<RequestRouting> {
   const { chains, starting, replication } = modules;
   const servers = new EmbeddedServers();
-  const embeddedRunnables: Runnable[] = [modules.virtualResources];
+  const embeddedRunnables: Runnable[] = [modules.virtualResources.backends];
   const host = embeddingHost(options, modules);
   for (const embed of modules.embedded) {
     const server = await embed(host);
     servers.add(server);
     replication.adopt(server);
-    modules.virtualResources.adopt(server);
+    modules.virtualResources.backends.adopt(server);
     embeddedRunnables.push(...server.runnables);
   }
   replication.complete();

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { statusErrors } from '@multiplane/apimachinery';
-import type { Exchange, Headers } from '@multiplane/generic-server';
+import type { Exchange, Headers } from './exchange.ts';
 
-/** A request that a virtual workspace sends while it handles another one. */
+/** A request that a server sends on its own behalf through code that serves exchanges. */
 export interface BufferedRequest {
   readonly method: string;
   readonly headers?: Readonly<Record<string, string | undefined>> | undefined;
@@ -20,9 +20,15 @@ export interface BufferedResponse {
 /** A larger response is aborted; single objects are smaller. */
 const maxResponseBytes = 16 * 1024 * 1024;
 
+/** The part of another exchange that a {@link BufferedExchange} shares. */
+export interface BufferedExchangeParent {
+  readonly signal: AbortSignal;
+  readonly socket: { readonly remoteAddress?: string | undefined };
+}
+
 /**
  * An exchange that collects its response in memory. It shares the abort signal and the remote address of its parent,
- * but not its connection, so that the shard never authenticates the parent's client by it.
+ * but not its connection, so that the receiver never authenticates the parent's client by it.
  */
 export class BufferedExchange implements Exchange {
   readonly method: string;
@@ -31,14 +37,14 @@ export class BufferedExchange implements Exchange {
   readonly httpVersion = '1.1' as const;
   readonly buffered = 0;
   status = 0;
-  readonly #parent: Exchange;
+  readonly #parent: BufferedExchangeParent;
   readonly #requestBody: Buffer;
   readonly #responseHeaders = new Map<string, string | readonly string[]>();
   readonly #chunks: Buffer[] = [];
   readonly #done = Promise.withResolvers<void>();
   #size = 0;
 
-  constructor(parent: Exchange, url: string, request: BufferedRequest) {
+  constructor(parent: BufferedExchangeParent, url: string, request: BufferedRequest) {
     this.#parent = parent;
     this.method = request.method;
     this.url = url;
