@@ -32,7 +32,9 @@ export default {
       ...common,
       displayName: 'sharded',
       // The suites that name a control plane and not a process, once more on the sharded shape.
-      roots: ['kubectl', 'conformance', 'sharing', 'scopes', 'workspaces'].map((suite) => `<rootDir>/e2e/${suite}`),
+      roots: ['kubectl', 'conformance', 'sharing', 'scopes', 'virtual-resources', 'workspaces'].map(
+        (suite) => `<rootDir>/e2e/${suite}`,
+      ),
       testMatch: ['**/*.test.ts'],
       setupFiles: ['<rootDir>/e2e/harness/on-sharded.ts'],
     },

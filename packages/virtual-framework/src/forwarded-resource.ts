@@ -12,7 +12,12 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { ResourceRequest } from '@multiplane/apiserver';
-import { CancellableExchange, writeBytes, type BufferedRequest, type BufferedResponse } from '@multiplane/generic-server';
+import {
+  CancellableExchange,
+  writeBytes,
+  type BufferedRequest,
+  type BufferedResponse,
+} from '@multiplane/generic-server';
 import type { ServedResource } from './api-set.ts';
 import { isApplyRequest, forwardWrite, type UpdateRule } from './forwarded-write.ts';
 import { responseObject, sendRequest as send, type UpstreamRequest, type ShardConnection } from './shard-connection.ts';

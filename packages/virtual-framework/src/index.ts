@@ -9,3 +9,4 @@ export * from './dispatching-connection.ts';
 export * from './proxying-connection.ts';
 export * from './access-reviewer.ts';
 export * from './token-reviewer.ts';
+export * from './standalone-server.ts';
