@@ -2,7 +2,6 @@ import { apiBindings, type APIBinding } from '@multiplane/apis';
 import { cachedResourceSliceController } from '../cache/cached-resource-slice-controller.ts';
 import type { CachedResourceSliceModules } from '../cache/cached-resource-slice-reconcile.ts';
 import { cachedResourceSliceUrlController } from '../cache/cached-resource-slice-url-controller.ts';
-import type { CachedResourceSliceUrlModules } from '../cache/cached-resource-slice-url-reconcile.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { scopeControllers } from '../scopes/scope-controllers.ts';
 import type { ScopeSliceUrlModules } from '../scopes/scope-slice-url-reconcile.ts';
@@ -12,11 +11,11 @@ import { apiConversionController } from './api-conversion-controller.ts';
 import { crdCleanupController } from './crd-cleanup-controller.ts';
 import { endpointSliceController } from './endpoint-slice-controller.ts';
 import { endpointSliceUrlController } from './endpoint-slice-url-controller.ts';
-import type { EndpointSliceUrlModules } from './endpoint-slice-url-reconcile.ts';
 import { ExportReferenceIndex } from './export-reference-index.ts';
 import { bindingExportReference } from './export-reference.ts';
 import { extraAnnotationsController } from './extra-annotations-controller.ts';
 import { resourceLockController } from './resource-lock-controller.ts';
+import type { SliceUrlModules } from './slice-url-controller.ts';
 import { virtualStorageController } from './virtual-storage-controller.ts';
 import type { VirtualStorageModules } from './virtual-storage-reconcile.ts';
 
@@ -24,10 +23,9 @@ import type { VirtualStorageModules } from './virtual-storage-reconcile.ts';
 export function apiSharingControllers(
   options: { readonly shardName: string },
   modules: Omit<
-    EndpointSliceUrlModules &
+    SliceUrlModules &
       APIBindingControllerModules &
       CachedResourceSliceModules &
-      CachedResourceSliceUrlModules &
       ScopeSliceUrlModules &
       VirtualStorageModules,
     'byExport'
