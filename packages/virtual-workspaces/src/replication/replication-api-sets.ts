@@ -76,6 +76,8 @@ interface Domain {
 
 interface Kept {
   readonly key: SliceKey;
+  /** Logical cluster of the CachedResource. */
+  readonly cachedIn: LogicalClusterName;
   readonly fingerprint: string;
   readonly set: ApiSet;
   readonly cache: ConsumerCache;
@@ -118,7 +120,8 @@ export class ReplicationApiSets {
         added: (_object: unknown, _reference: ObjectReference, isInInitialList: boolean) => {
           if (!isInInitialList) check();
         },
-        updated: check,
+        // Frequent: the counts of every CachedResource of all shards are updates.
+        updated: (_object: unknown, _old: unknown, { cluster }: ObjectReference) => this.#checkKept(cluster),
         deleted: check,
       });
   }
@@ -193,6 +196,7 @@ export class ReplicationApiSets {
     });
     return {
       key,
+      cachedIn: cluster,
       fingerprint,
       set: new ApiSet(served),
       cache,
@@ -211,8 +215,10 @@ export class ReplicationApiSets {
     kept.source.release();
   }
 
-  #checkKept(): void {
+  /** `changed`: where an object was updated, which concerns only domains that are made of objects of that logical cluster. */
+  #checkKept(changed?: LogicalClusterName): void {
     for (const [text, kept] of this.#kept) {
+      if (changed !== undefined && changed !== kept.key.cluster && changed !== kept.cachedIn) continue;
       let fingerprint: string | undefined;
       try {
         fingerprint = this.#evaluate(kept.key)?.fingerprint;

@@ -99,6 +99,34 @@ describe('virtual resources', () => {
     expect(server.requests[0]).toContain('/services/cache/shards/*/clusters/*/apis/example.dev/v1/widgets:cafe?');
   });
 
+  test('are watched until the identity of their CachedResource changes; updates elsewhere are not looked at', async () => {
+    shard.cachedObjects = cache;
+    await put('a');
+    const watch = shard.open(`${base}?watch=true`);
+    await eventually(() => expect(eventsOf(watch)).toEqual(['ADDED a']));
+    const slices = shard.informer({ resource: 'cachedresourceendpointslices' });
+    const read = slices.get.bind(slices);
+    let reads = 0;
+    slices.get = (reference) => {
+      reads += 1;
+      return read(reference);
+    };
+    const resources = shard.informer({ resource: 'cachedresources' });
+    const elsewhere = {
+      ...ofProvider('CachedResource', {}),
+      metadata: { name: 'widgets', annotations: { [clusterAnnotation]: 'other' } },
+    };
+    resources.put(elsewhere);
+    reads = 0;
+    for (let local = 0; local < 5; local++)
+      resources.put({ ...elsewhere, status: { resourceCounts: { local, cache: local } } });
+    expect([reads, watch.ended]).toEqual([0, false]);
+    const spec = { group: 'example.dev', version: 'v1', resource: 'widgets' };
+    resources.put(ofProvider('CachedResource', spec, { identityHash: 'other' }));
+    await watch.handled;
+    expect(watch.ended).toBe(true);
+  });
+
   test('are listed when the namespaces of the consumer are known', async () => {
     shard.cachedObjects = cache;
     await put('a');
