@@ -147,7 +147,8 @@ export class FakeApi {
       if (old === undefined) handlers.added?.(entry.object, reference);
       else handlers.updated?.(entry.object, old, reference);
     }
-    for (const handlers of this.#metadata) handlers.changed(recordOf(entry), undefined);
+    const before = old === undefined ? undefined : recordOf({ ...entry, object: old });
+    for (const handlers of this.#metadata) handlers.changed(recordOf(entry), before);
     return entry.object;
   }
 

@@ -16,6 +16,7 @@ import { timeSlices } from '@multiplane/component-base';
 import type { ControllerModules } from '../runtime/controller.ts';
 import { ignoreReasons } from '../runtime/object-writes.ts';
 import type { DependentsIndex } from './dependents-index.ts';
+import type { InvalidOwnerEvents } from './invalid-owner-events.ts';
 
 const recheckMs = 30_000;
 /** Concurrent look-ups of the owners of one object. */
@@ -39,6 +40,7 @@ export interface GarbageCollectorModules extends ControllerModules {
 
 interface ReconcilerModules extends GarbageCollectorModules {
   readonly index: DependentsIndex;
+  readonly invalidOwners: InvalidOwnerEvents;
   readonly enqueueDependent: (record: ObjectMetadataRecord) => void;
 }
 
@@ -61,6 +63,7 @@ export class GarbageCollectorReconciler {
     if (deletionTimestamp !== undefined && !finalizers.includes(foregroundFinalizer)) return;
     if (owners.length === 0) return;
     const states = await this.#ownerStates(record, owners);
+    await this.#reportInvalidOwner(record, owners, states);
     if (states.includes('unknown')) return recheckMs;
     if (states.includes('solid')) {
       if (states.every((state) => state === 'solid')) return;
@@ -151,6 +154,22 @@ export class GarbageCollectorReconciler {
     } catch (error) {
       if (isStatusError(error) && error.code === 404) return 'dangling';
       throw error;
+    }
+  }
+
+  /** For the first owner that is missing in the namespace of its dependent, or that a cluster-scoped object cannot have. */
+  async #reportInvalidOwner(
+    dependent: ObjectMetadataRecord,
+    owners: readonly OwnerReference[],
+    states: readonly OwnerState[],
+  ): Promise<void> {
+    const { resourceOfKind, invalidOwners } = this.#modules;
+    for (const [index, owner] of owners.entries()) {
+      if (states[index] !== 'dangling' && dependent.namespace !== '') continue;
+      const served = resourceOfKind(dependent.cluster, owner.apiVersion, owner.kind);
+      if (served?.namespaced !== true || served.isVirtual === true) continue;
+      await invalidOwners.report({ dependent, owner, resource: served.resource });
+      return;
     }
   }
 

@@ -72,3 +72,106 @@ test('an owner whose kind is virtual keeps its dependents, and references to own
     await controller.stop();
   }
 });
+
+test('a solid owner does not block an owner that waits for its dependents', async () => {
+  const api = new FakeApi();
+  const clock = new FakeClock();
+  const controller = garbageCollector({
+    informers: api.informers,
+    client: api.client,
+    clock,
+    logger: silentLogger,
+    resourceOfKind: () => ({ resource: configMaps, namespaced: true }),
+  });
+  await controller.start();
+  try {
+    const owner = (name: string, more: object = {}): object => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      name,
+      uid: `uid-of-${name}`,
+      ...more,
+    });
+    const deletion = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['foregroundDeletion'] };
+    const solid = owner('solid');
+    api.put(configMaps, cluster, configMap('solid', {}));
+    api.put(configMaps, cluster, configMap('waiting', {}));
+    api.put(
+      configMaps,
+      cluster,
+      configMap('dependent', { ownerReferences: [owner('waiting', { blockOwnerDeletion: true }), solid] }),
+    );
+    await advanceUntilIdle(clock, 1000, [controller]);
+    api.put(configMaps, cluster, configMap('waiting', deletion));
+    await advanceUntilIdle(clock, 1000, [controller]);
+    const get = (name: string) => api.all(configMaps, cluster).find(({ metadata }) => metadata.name === name);
+    expect(get('dependent')?.metadata.ownerReferences).toEqual([solid]);
+    expect(get('waiting')?.metadata.finalizers ?? []).toEqual([]);
+  } finally {
+    await controller.stop();
+  }
+});
+
+test('a reference to an owner in another namespace is reported, and the object collected', async () => {
+  const api = new FakeApi();
+  const clock = new FakeClock();
+  const nodes: GroupVersionResource = { group: 'example.com', version: 'v1', resource: 'nodes' };
+  const events: GroupVersionResource = { group: '', version: 'v1', resource: 'events' };
+  const controller = garbageCollector({
+    informers: api.informers,
+    client: api.client,
+    clock,
+    logger: silentLogger,
+    resourceOfKind: (_cluster, _apiVersion, kind) =>
+      kind === 'Node' ? { resource: nodes, namespaced: false } : { resource: configMaps, namespaced: true },
+  });
+  await controller.start();
+  try {
+    const owner = (name: string): object => ({ apiVersion: 'v1', kind: 'ConfigMap', name, uid: `uid-of-${name}` });
+    const put = (name: string, metadata: object): void => void api.put(configMaps, cluster, configMap(name, metadata));
+    put('elsewhere', { namespace: 'other' });
+    put('across', { ownerReferences: [owner('elsewhere')] });
+    put('of-nobody', { ownerReferences: [owner('nobody')] });
+    put('owner', {});
+    put('child', { ownerReferences: [owner('owner')] });
+    api.put(nodes, cluster, {
+      apiVersion: 'example.com/v1',
+      kind: 'Node',
+      metadata: { name: 'wide', uid: 'uid-of-wide', ownerReferences: [owner('owner')] },
+    } as KubeObject);
+    await advanceUntilIdle(clock, 1000, [controller]);
+    await api.client.delete(configMaps, { cluster, namespace: 'default', name: 'owner' });
+    await advanceUntilIdle(clock, 1000, [controller]);
+    expect(api.all(configMaps, cluster).map(({ metadata }) => metadata.name)).toEqual(['elsewhere']);
+    expect(api.all(nodes, cluster)).toHaveLength(1);
+    expect(
+      api
+        .all(events, cluster)
+        .map(({ metadata, ...event }) => [
+          metadata.namespace,
+          event['type'],
+          event['reason'],
+          event['message'],
+          (event['involvedObject'] as { name: string }).name,
+        ])
+        .toSorted((a, b) => (String(a.at(-1)) < String(b.at(-1)) ? -1 : 1)),
+    ).toEqual([
+      [
+        'default',
+        'Warning',
+        'OwnerRefInvalidNamespace',
+        'ownerRef [v1/ConfigMap, namespace: default, name: elsewhere, uid: uid-of-elsewhere] does not exist in namespace "default"',
+        'across',
+      ],
+      [
+        'default',
+        'Warning',
+        'OwnerRefInvalidNamespace',
+        'ownerRef [v1/ConfigMap, namespace: , name: owner, uid: uid-of-owner] does not exist in namespace ""',
+        'wide',
+      ],
+    ]);
+  } finally {
+    await controller.stop();
+  }
+});

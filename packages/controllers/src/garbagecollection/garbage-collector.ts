@@ -2,6 +2,7 @@ import { foregroundFinalizer, orphanFinalizer, type DeepReadonly } from '@multip
 import type { ObjectMetadataRecord } from '@multiplane/client';
 import { Controller } from '../runtime/controller.ts';
 import { DependentsIndex } from './dependents-index.ts';
+import { InvalidOwnerEvents } from './invalid-owner-events.ts';
 import { GarbageCollectorReconciler, type GarbageCollectorModules } from './garbage-collector-reconcile.ts';
 
 /** Kinds that are never collected: they are numerous, short-lived and have no owners. */
@@ -26,9 +27,11 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
   const index = new DependentsIndex();
   const controller: Controller = new Controller({ name: 'garbage-collector', workers: 8, reconcile }, modules);
   const enqueue = (key: string): void => controller.queue.add(key);
+  const invalidOwners = new InvalidOwnerEvents(modules);
   const reconciler = new GarbageCollectorReconciler({
     ...modules,
     index,
+    invalidOwners,
     enqueueDependent: (record) => enqueue(dependentKey(record)),
   });
   let hasSynced = false;
@@ -48,12 +51,16 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
       if (owners.length > 0 && !haveSameOwners(record, old)) enqueue(dependentKey(record));
       // A dependent that no longer blocks its owner, or is being deleted, may unblock it.
       if (owners.length > 0 && old !== undefined) enqueueWaitingOwners(record);
+      // One that has lost its reference to an owner no longer blocks it either.
+      if (old !== undefined && !haveSameOwners(record, old)) enqueueWaitingOwners(old);
     },
     deleted(old) {
       if (!index.hasAnyOf(old.cluster)) return;
       if (ignoredResources.has(old.resource.resource)) return;
       index.delete(old);
-      for (const dependent of index.dependentsOf(old.cluster, old.uid)) enqueue(dependentKey(dependent));
+      const dependents = index.dependentsOf(old.cluster, old.uid);
+      if (dependents.length > 0) invalidOwners.ownerDeleted(old.cluster, old.uid);
+      for (const dependent of dependents) enqueue(dependentKey(dependent));
       if (!old.isIndependent) enqueueWaitingOwners(old);
     },
     synced() {
