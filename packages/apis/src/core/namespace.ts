@@ -78,7 +78,11 @@ export function namespaces(): ResourceDefinition {
         validateUpdate: (_context, object) => phaseErrors(object),
       }),
     },
-    fieldSelectors: { 'status.phase': (object) => textAt(object, 'status', 'phase') },
+    fieldSelectors: {
+      'status.phase': (object) => textAt(object, 'status', 'phase'),
+      // Kept upstream for clients of its first versions.
+      name: (object) => object.metadata.name ?? '',
+    },
     table: nameAgeTable([column('Status', { description: 'Active or Terminating.' })], (object) => [
       textAt(object, 'status', 'phase'),
     ]),

@@ -9,6 +9,7 @@ import {
   validateObjectMetaUpdate,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, Strategy, StrategyContext } from '@multiplane/apis';
+import { storedKindOf } from '../registry/definitions/group-resource.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
 import { yieldIfSliceExceeded } from '../time-slices.ts';
 import { checkKind, setCluster, unsetCluster } from './object-metadata.ts';
@@ -38,7 +39,7 @@ export async function beforeUpdate(
     ...(await strategy.validateUpdate(context, object, old)),
   ];
   if (errors.length > 0)
-    throw statusErrors.invalid({ group: definition.group, kind: object.kind }, request.name, errors);
+    throw statusErrors.invalid(storedKindOf(definition, object.kind), request.name, errors);
   await yieldIfSliceExceeded(bytes);
   for (const text of strategy.warnings(context, object, old)) request.warn(text);
   strategy.canonicalize(object);

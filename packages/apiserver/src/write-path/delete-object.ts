@@ -8,11 +8,11 @@ import {
   orphanFinalizer,
   statusErrors,
 } from '@multiplane/apimachinery';
-import type { ResourceDefinition } from '@multiplane/apis';
+import type { ResourceDefinition, Strategy } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
 import { metadataTime } from '../registry/codec/metadata-time.ts';
 import { encodeForStorage } from '../registry/codec/object-codec.ts';
-import { groupResourceOf } from '../registry/definitions/group-resource.ts';
+import { storedResourceOf } from '../registry/definitions/group-resource.ts';
 import { keyOf } from '../registry/store/object-key.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
 import { admissionAttributes } from './admission-attributes.ts';
@@ -44,7 +44,7 @@ export async function deleteObject(
 ): Promise<DeleteOutcome> {
   const key = keyOf(request.definition, request);
   return guaranteedUpdate(key, request, modules, (existing) => {
-    if (existing === undefined) throw statusErrors.notFound(groupResourceOf(request.definition), request.name);
+    if (existing === undefined) throw statusErrors.notFound(storedResourceOf(request.definition), request.name);
     return attempt(modules, request, key, existing, options);
   });
 }
@@ -61,6 +61,9 @@ async function attempt(
   if (canRemoveDirectly(modules, request, existing, options)) return removeDirectly(modules, request, key, existing);
   const old = await modules.reader.read(definition, existing, request);
   checkPreconditions(request, old, options);
+  // A namespace that is terminating is left alone until its content is gone.
+  if (old.metadata.deletionTimestamp !== undefined && strategy.isHeld?.(old) === true)
+    return { object: old, removed: false, unchanged: true };
   const attributes = admissionAttributes(request, 'DELETE', request.name, undefined, old);
   await modules.admission.admit(attributes);
   await modules.admission.validate(attributes);
@@ -71,7 +74,7 @@ async function attempt(
     metadata.deletionTimestamp === undefined
       ? [...(metadata.finalizers ?? []), ...(strategy.finalizersOfDeletion?.(object) ?? [])]
       : (metadata.finalizers ?? []);
-  const finalizers = finalizersAfter(strategy.garbageCollected, held, options);
+  const finalizers = finalizersAfter(strategy, held, options);
   let changed = !sameSet(finalizers, metadata.finalizers ?? []);
   if (changed) {
     if (finalizers.length === 0) delete metadata.finalizers;
@@ -207,8 +210,13 @@ function checkPreconditions(
   options: DeleteObjectOptions,
 ): void {
   const { uid, resourceVersion } = options.preconditions ?? {};
+  const { definition } = request;
+  if (definition.strategy.beginDeletion !== undefined) {
+    checkMarkedPreconditions(request, object, options);
+    return;
+  }
   // Kubernetes names the kind here, where every other conflict names the resource.
-  const subject = { group: request.definition.group, resource: request.definition.kind };
+  const subject = { group: storedResourceOf(definition).group, resource: definition.kind };
   if (uid !== undefined && uid !== object.metadata.uid) {
     throw statusErrors.conflict(
       subject,
@@ -225,19 +233,38 @@ function checkPreconditions(
   }
 }
 
+/** Kinds that are always marked before they go (Namespace, CRD) have preconditions with texts of their own. */
+function checkMarkedPreconditions(
+  { definition, name }: WriteRequest,
+  { metadata }: DeepReadonly<KubeObject>,
+  { preconditions: { uid, resourceVersion } = {} }: DeleteObjectOptions,
+): void {
+  const fail = (field: string, wanted: string, found: string | undefined): never => {
+    throw statusErrors.conflict(
+      storedResourceOf(definition),
+      name,
+      `Precondition failed: ${field} in precondition: ${wanted}, ${field} in object meta: ${found}`,
+    );
+  };
+  if (uid !== undefined && uid !== metadata.uid) fail('UID', uid, metadata.uid);
+  if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion)
+    fail('ResourceVersion', resourceVersion, metadata.resourceVersion);
+}
+
 /** The finalizers, with those of the garbage collector set by the options, else kept as they are. */
 function finalizersAfter(
-  garbageCollected: boolean,
+  strategy: Strategy,
   finalizers: readonly string[],
   options: DeleteObjectOptions,
 ): string[] {
-  if (!garbageCollected) return [...finalizers];
+  if (!strategy.garbageCollected) return [...finalizers];
   const { orphanDependents, propagationPolicy } = options;
   let orphan = finalizers.includes(orphanFinalizer);
   let foreground = finalizers.includes(foregroundFinalizer);
   if (orphanDependents !== undefined) {
     orphan = orphanDependents;
-    foreground = false;
+    // Of namespaces alone (pkg/registry/core/namespace/storage of Kubernetes).
+    foreground = strategy.isHeld !== undefined && !orphanDependents;
   } else if (propagationPolicy !== undefined) {
     orphan = propagationPolicy === 'Orphan';
     foreground = propagationPolicy === 'Foreground';

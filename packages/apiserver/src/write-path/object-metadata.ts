@@ -12,6 +12,7 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import { storedKindOf } from '../registry/definitions/group-resource.ts';
 import type { WriteRequest } from './write-request.ts';
 
 /** Removes the annotation `kcp.io/cluster` before validation: the size limit applies to the client's annotations only. */
@@ -78,5 +79,5 @@ export function checkKind(definition: ResourceDefinition, object: KubeObject): v
   if (object.kind !== definition.kind)
     errors.push(fieldErrors.invalid('kind', object.kind ?? '', `must be ${definition.kind}`));
   if (errors.length > 0)
-    throw statusErrors.invalid({ group: definition.group, kind: object.kind }, object.metadata.name ?? '', errors);
+    throw statusErrors.invalid(storedKindOf(definition, object.kind), object.metadata.name ?? '', errors);
 }

@@ -12,7 +12,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { CacheEntry } from '@multiplane/storage';
 import { storedBytes } from '../registry/codec/stored-bytes.ts';
-import { groupResourceOf } from '../registry/definitions/group-resource.ts';
+import { storedKindOf, storedResourceOf } from '../registry/definitions/group-resource.ts';
 import { keyOf } from '../registry/store/object-key.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
 import { modifiedText } from '../registry/store/storage-status.ts';
@@ -80,12 +80,12 @@ async function attempt(
   const object = await propose(modules, request, decode, old, bytes, options);
   const version = parsedVersion(object);
   if (version === 0 && !strategyOf(request).allowUnconditionalUpdate) {
-    throw statusErrors.invalid({ group: definition.group, kind: definition.resource }, name, [
+    throw statusErrors.invalid(storedKindOf(definition, definition.resource), name, [
       fieldErrors.invalid('metadata.resourceVersion', 0, 'must be specified for an update'),
     ]);
   }
   if (version !== 0 && version !== existing.revision)
-    throw statusErrors.conflict(groupResourceOf(definition), name, modifiedText);
+    throw statusErrors.conflict(storedResourceOf(definition), name, modifiedText);
 
   await yieldIfSliceExceeded(bytes);
   await beforeUpdate(modules, request, object, old, bytes);
@@ -125,7 +125,7 @@ async function createMissing(
 ): Promise<WriteResult> {
   const { definition, name, subresource } = request;
   if (options.forceCreate !== true && (subresource !== '' || !strategyOf(request).allowCreateOnUpdate)) {
-    throw statusErrors.notFound(groupResourceOf(definition), name);
+    throw statusErrors.notFound(storedResourceOf(definition), name);
   }
   const object = await propose(modules, request, decode, undefined, options.bytes ?? 0, options);
   parsedVersion(object);
@@ -148,7 +148,7 @@ function checkExpectedUid(
   const uid = old?.metadata.uid ?? '';
   if (expected === '' || expected === uid) return;
   throw statusErrors.conflict(
-    groupResourceOf(definition),
+    storedResourceOf(definition),
     name,
     `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${expected}, UID in object meta: ${uid}`,
   );

@@ -11,5 +11,6 @@ export interface ExpectedKind {
 
 /** The Go package of a group's internal types, which appears in messages of Kubernetes: `core`, `rbac`, `apiextensions`. */
 export function internalPackage(group: string): string {
-  return group === '' ? 'core' : (group.split('.')[0] as string);
+  // Events of events.k8s.io have the internal type of the core group.
+  return group === 'events.k8s.io' || group === '' ? 'core' : (group.split('.')[0] as string);
 }
