@@ -1,4 +1,4 @@
-import type { GroupVersionKind, KubeObject } from '@multiplane/apimachinery';
+import { asJson, type GroupVersionKind, type KubeObject } from '@multiplane/apimachinery';
 import type {
   FieldSelectorLabels,
   ResourceDefinition,
@@ -9,6 +9,8 @@ import type {
   VersionConverter,
 } from './resource-definition.ts';
 import { BuiltInSchema } from './schemas/built-in-schema.ts';
+import { dropEmptyLists } from './schemas/typed-decoding.ts';
+import { shapeOf } from './schemas/typed-shape.ts';
 import type { TableConvertor } from './table-convertor.ts';
 import { createdAtTable } from './tables/columns.ts';
 
@@ -52,6 +54,17 @@ export function builtInStorage(gvk: GroupVersionKind, resource: string): Resourc
 
 /** The definition of a built-in kind. */
 export function builtInKind(kind: BuiltInKind): ResourceDefinition {
+  const stored = (strategy: Strategy): Strategy => ({
+    ...strategy,
+    canonicalize: (object) => {
+      strategy.canonicalize(object);
+      dropEmptyLists(asJson(object), shapeOf(kind.component));
+    },
+  });
+  const subresources = Object.entries(kind.subresources ?? {}).map(([name, part]): [string, Subresource] => [
+    name,
+    part.type === 'object' ? { ...part, strategy: stored(part.strategy) } : part,
+  ]);
   return {
     group: kind.group,
     version: kind.version,
@@ -65,8 +78,8 @@ export function builtInKind(kind: BuiltInKind): ResourceDefinition {
     verbs: kind.verbs ?? allVerbs,
     origin: 'built-in',
     schema: new BuiltInSchema({ component: kind.component, defaults: kind.defaults }),
-    strategy: kind.strategy,
-    subresources: kind.subresources ?? {},
+    strategy: stored(kind.strategy),
+    subresources: Object.fromEntries(subresources),
     tableConvertor: kind.table ?? createdAtTable,
     fieldSelectors: kind.fieldSelectors ?? {},
     storage: kind.storage === null ? undefined : (kind.storage ?? builtInStorage(kind, kind.resource)),

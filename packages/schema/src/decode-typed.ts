@@ -8,7 +8,6 @@ import {
   type JsonObject,
   type StatusError,
 } from '@multiplane/apimachinery';
-import { renderPath } from './prune.ts';
 import { typeBitsOf } from './schema-compiler.ts';
 import { ARRAY, BOOLEAN, INTEGER, NUMBER, OBJECT, STRING, type SchemaNode } from './schema-node.ts';
 
@@ -34,11 +33,13 @@ export function typedProblem(object: JsonObject, node: SchemaNode): string | und
 }
 
 class TypedDecoder {
-  readonly #root: JsonObject;
-  readonly #path: (string | number)[] = [];
+  /** Names of fields only: Go's decoder prints neither positions in lists nor keys of maps. */
+  readonly #path: string[] = [];
+  /** Name of the Go struct that has the field being decoded. */
+  #struct: string;
 
   constructor(root: JsonObject) {
-    this.#root = root;
+    this.#struct = textOf(root['kind'], 'object');
   }
 
   /** Returns the value, or what stands for it. */
@@ -66,6 +67,8 @@ class TypedDecoder {
   }
 
   #decodeFields(object: JsonObject, node: SchemaNode): void {
+    const outer = this.#struct;
+    if (node.definition !== '') this.#struct = node.definition.slice(node.definition.lastIndexOf('.') + 1);
     for (const name of Object.keys(object)) {
       const property = node.properties?.get(name);
       const schema = property ?? node.additional;
@@ -75,22 +78,21 @@ class TypedDecoder {
         delete object[name];
         continue;
       }
-      this.#path.push(name);
+      if (property !== undefined) this.#path.push(name);
       const decoded = this.decode(child, schema);
-      this.#path.pop();
+      if (property !== undefined) this.#path.pop();
       if (decoded !== child) setOwn(object, name, decoded);
     }
+    this.#struct = outer;
   }
 
   #decodeItems(list: Json[], node: SchemaNode): void {
     const items = node.items;
     if (items === undefined) return;
     for (let index = 0; index < list.length; index++) {
-      this.#path.push(index);
       const item = list[index] as Json;
       const decoded = this.decode(item, items);
       if (decoded !== item) list[index] = decoded;
-      this.#path.pop();
     }
   }
 
@@ -103,7 +105,7 @@ class TypedDecoder {
   #checkText(value: string, node: SchemaNode): void {
     const format = node.format?.name;
     if (format === 'date-time' && node.format?.check?.(value) !== true) {
-      throw this.#failure(goTimeError(value));
+      throw this.#failure(goTimeError(value, node.definition.endsWith('.MicroTime')));
     }
     if (format === 'byte') {
       const bad = illegalBase64(value);
@@ -112,9 +114,8 @@ class TypedDecoder {
   }
 
   #misfit(value: Json, expected: string, found = jsonType(value)): StatusError {
-    const field = renderPath(this.#path);
-    const kind = textOf(this.#root['kind'], 'object');
-    return this.#failure(`json: cannot unmarshal ${found} into Go struct field ${kind}.${field} of type ${expected}`);
+    const field = `${this.#struct}.${this.#path.join('.')}`;
+    return this.#failure(`json: cannot unmarshal ${found} into Go struct field ${field} of type ${expected}`);
   }
 
   /** The caller adds which kind the body could not be decoded as. */
@@ -152,6 +153,8 @@ function jsonType(value: Json): string {
 }
 
 function goType(node: SchemaNode): string {
+  // Times decode themselves, from a text.
+  if (node.format?.name === 'date-time') return 'string';
   if (node.definition !== '') {
     const [version, name] = node.definition.split('.').slice(-2);
     return `${version}.${name}`;

@@ -37,7 +37,7 @@ export function validatingAdmissionPolicies(): ResourceDefinition {
     defaults: fillPolicyDefaults,
     strategy: {
       ...base,
-      prepareForCreate: (_context, object) => void delete object['status'],
+      prepareForCreate: (_context, object) => void (object['status'] = {}),
       prepareForUpdate: (_context, object, old) => keepField(object, old, 'status'),
     },
     subresources: {

@@ -80,8 +80,6 @@ export function namespaces(): ResourceDefinition {
     },
     fieldSelectors: {
       'status.phase': (object) => textAt(object, 'status', 'phase'),
-      // Kept upstream for clients of its first versions.
-      name: (object) => object.metadata.name ?? '',
     },
     table: nameAgeTable([column('Status', { description: 'Active or Terminating.' })], (object) => [
       textAt(object, 'status', 'phase'),

@@ -68,6 +68,8 @@ const fixedFields = [
   'firstTimestamp',
   'lastTimestamp',
   'count',
+  // Listed twice by Kubernetes too.
+  'reason',
   'type',
   'eventTime',
   'action',

@@ -99,7 +99,7 @@ function flowControlKind(kind: string, resource: string, own: FlowControlKind): 
     ...(own.table === undefined ? {} : { table: own.table }),
     strategy: {
       ...base,
-      prepareForCreate: (_context, object) => void delete object['status'],
+      prepareForCreate: (_context, object) => void (object['status'] = {}),
       prepareForUpdate: (_context, object, old) => keepField(object, old, 'status'),
     },
     subresources: {

@@ -72,7 +72,9 @@ function normalizeStruct(object: JsonObject, fields: ReadonlyMap<string, Field>)
       continue;
     }
     const normalized = normalizeTyped(value, shape);
-    if (field.dropZero && isZero(normalized)) delete object[key];
+    // Such a list is empty until the object is stored: managed fields name it.
+    if (field.zero === null && Array.isArray(normalized)) object[key] = normalized;
+    else if (field.dropZero && isZero(normalized)) delete object[key];
     else if (normalized !== value) object[key] = normalized;
   }
 }
@@ -184,6 +186,22 @@ export function fillZeros(value: Json, shape: Shape): void {
       }
       return;
     default:
+  }
+}
+
+/** In place: empty lists become null where they are stored as protobuf upstream, which knows no empty list. */
+export function dropEmptyLists(value: Json, shape: Shape): void {
+  if (Array.isArray(value)) {
+    if (shape.type === 'list') for (const item of value) dropEmptyLists(item, shape.item());
+  } else if (isJsonObject(value)) {
+    if (shape.type === 'map') for (const key of Object.keys(value)) dropEmptyLists(value[key] as Json, shape.item());
+    if (shape.type !== 'struct') return;
+    for (const { name, zero, inner } of zerosOf(shape)) {
+      const member = value[name];
+      if (typeof member !== 'object' || member === null) continue;
+      if (zero === null && Array.isArray(member) && member.length === 0) value[name] = null;
+      else if (inner !== undefined) dropEmptyLists(member, inner);
+    }
   }
 }
 

@@ -115,13 +115,6 @@ const nullWhenEmpty = new Set([
   'rbac.v1.Role.rules',
 ]);
 
-/** Structures that are left out when nothing is in them, although they are no pointers. */
-const omittedWhenEmpty = new Set([
-  'admissionregistration.v1.ValidatingAdmissionPolicy.status',
-  'flowcontrol.v1.FlowSchema.status',
-  'flowcontrol.v1.PriorityLevelConfiguration.status',
-]);
-
 /** Fields whose published default is their zero value, which is left out all the same. */
 const omittedDefaults = new Set(['core.v1.LocalObjectReference.name']);
 
@@ -189,7 +182,7 @@ function fieldsOf(name: string, properties: JsonObject): ReadonlyMap<string, Fie
   for (const [field, property] of Object.entries(properties)) {
     if (!isJsonObject(property)) continue;
     const key = `${shortName(name)}.${field}`;
-    const omitted = omittedWhenEmpty.has(key) || omittedDefaults.has(key);
+    const omitted = omittedDefaults.has(key);
     const zero = nullWhenEmpty.has(key) ? null : omitted ? undefined : property['default'];
     const shape = lazily(() => shapeOfSchema(property, name));
     fields.set(field, { shape, zero, dropZero: dropsZero(key, property) });
@@ -199,7 +192,7 @@ function fieldsOf(name: string, properties: JsonObject): ReadonlyMap<string, Fie
 
 /** Empty texts, lists and maps are absent fields, zeros and false only where they are no pointers. */
 function dropsZero(key: string, property: JsonObject): boolean {
-  if (omittedWhenEmpty.has(key) || omittedDefaults.has(key) || nullWhenEmpty.has(key)) return true;
+  if (omittedDefaults.has(key) || nullWhenEmpty.has(key)) return true;
   if (property['default'] !== undefined) return false;
   switch (property['type']) {
     case 'string':

@@ -8,7 +8,7 @@ import { type UpdateOptions, updateObject } from '../write-path/update-object.ts
 import type { WriteRequest } from '../write-path/write-request.ts';
 import type { WriteResult } from '../write-path/write-result.ts';
 import { MetadataTimes } from './codec/metadata-time.ts';
-import { storedResourceOf } from './definitions/group-resource.ts';
+import { groupResourceOf } from './definitions/group-resource.ts';
 import type { ResourceResolver } from './definitions/resource-resolver.ts';
 import { FieldManager } from './managed-fields/field-manager.ts';
 import { waitForRevision } from './store/cache-freshness.ts';
@@ -63,7 +63,7 @@ export class ObjectStore {
   #present(definition: ResourceDefinition, location: ObjectLocation): CacheEntry {
     const { cache } = this.modules;
     const entry = cache.peek(keyOf(definition, location));
-    if (entry === undefined) throw statusErrors.notFound(storedResourceOf(definition), location.name);
+    if (entry === undefined) throw statusErrors.notFound(groupResourceOf(definition), location.name);
     return entry;
   }
 

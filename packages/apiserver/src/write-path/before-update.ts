@@ -38,8 +38,7 @@ export async function beforeUpdate(
     ...metadataErrors,
     ...(await strategy.validateUpdate(context, object, old)),
   ];
-  if (errors.length > 0)
-    throw statusErrors.invalid(storedKindOf(definition, object.kind), request.name, errors);
+  if (errors.length > 0) throw statusErrors.invalid(storedKindOf(definition, object.kind), request.name, errors);
   await yieldIfSliceExceeded(bytes);
   for (const text of strategy.warnings(context, object, old)) request.warn(text);
   strategy.canonicalize(object);

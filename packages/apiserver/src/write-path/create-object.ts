@@ -12,7 +12,7 @@ import {
 import type { ResourceDefinition } from '@multiplane/apis';
 import { type StoredValue, isStorageError } from '@multiplane/storage';
 import { storedBytes } from '../registry/codec/stored-bytes.ts';
-import { storedKindOf, storedResourceOf } from '../registry/definitions/group-resource.ts';
+import { storedKindOf, groupResourceOf } from '../registry/definitions/group-resource.ts';
 import { currentState } from '../registry/store/current-state.ts';
 import { keyOf } from '../registry/store/object-key.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
@@ -91,8 +91,7 @@ export async function insertObject(
   appendErrors(errors, found instanceof Promise ? await found : found);
   // Many errors make a large response.
   if (isLarge(size)) await yieldIfSliceExceeded(size);
-  if (errors.length > 0)
-    throw statusErrors.invalid(storedKindOf(definition, object.kind), metadata.name ?? '', errors);
+  if (errors.length > 0) throw statusErrors.invalid(storedKindOf(definition, object.kind), metadata.name ?? '', errors);
   for (const text of strategy.warnings(context, object, undefined)) request.warn(text);
   strategy.canonicalize(object);
   setCluster(metadata, request.cluster);
@@ -178,7 +177,7 @@ function alreadyExists(
   name: string,
   existing: StoredValue | undefined,
 ): StatusError {
-  const error = statusErrors.alreadyExists(storedResourceOf(request.definition), name);
+  const error = statusErrors.alreadyExists(groupResourceOf(request.definition), name);
   if (existing === undefined || modules.decoded.get(existing).metadata.deletionTimestamp === undefined) return error;
   return new StatusError({
     code: error.code,

@@ -12,7 +12,7 @@ import type { ResourceDefinition, Strategy } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
 import { metadataTime } from '../registry/codec/metadata-time.ts';
 import { encodeForStorage } from '../registry/codec/object-codec.ts';
-import { storedResourceOf } from '../registry/definitions/group-resource.ts';
+import { groupResourceOf } from '../registry/definitions/group-resource.ts';
 import { keyOf } from '../registry/store/object-key.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
 import { admissionAttributes } from './admission-attributes.ts';
@@ -44,7 +44,7 @@ export async function deleteObject(
 ): Promise<DeleteOutcome> {
   const key = keyOf(request.definition, request);
   return guaranteedUpdate(key, request, modules, (existing) => {
-    if (existing === undefined) throw statusErrors.notFound(storedResourceOf(request.definition), request.name);
+    if (existing === undefined) throw statusErrors.notFound(groupResourceOf(request.definition), request.name);
     return attempt(modules, request, key, existing, options);
   });
 }
@@ -216,7 +216,7 @@ function checkPreconditions(
     return;
   }
   // Kubernetes names the kind here, where every other conflict names the resource.
-  const subject = { group: storedResourceOf(definition).group, resource: definition.kind };
+  const subject = { group: groupResourceOf(definition).group, resource: definition.kind };
   if (uid !== undefined && uid !== object.metadata.uid) {
     throw statusErrors.conflict(
       subject,
@@ -241,7 +241,7 @@ function checkMarkedPreconditions(
 ): void {
   const fail = (field: string, wanted: string, found: string | undefined): never => {
     throw statusErrors.conflict(
-      storedResourceOf(definition),
+      groupResourceOf(definition),
       name,
       `Precondition failed: ${field} in precondition: ${wanted}, ${field} in object meta: ${found}`,
     );
@@ -252,11 +252,7 @@ function checkMarkedPreconditions(
 }
 
 /** The finalizers, with those of the garbage collector set by the options, else kept as they are. */
-function finalizersAfter(
-  strategy: Strategy,
-  finalizers: readonly string[],
-  options: DeleteObjectOptions,
-): string[] {
+function finalizersAfter(strategy: Strategy, finalizers: readonly string[], options: DeleteObjectOptions): string[] {
   if (!strategy.garbageCollected) return [...finalizers];
   const { orphanDependents, propagationPolicy } = options;
   let orphan = finalizers.includes(orphanFinalizer);

@@ -12,7 +12,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { CacheEntry } from '@multiplane/storage';
 import { storedBytes } from '../registry/codec/stored-bytes.ts';
-import { storedKindOf, storedResourceOf } from '../registry/definitions/group-resource.ts';
+import { storedKindOf, groupResourceOf } from '../registry/definitions/group-resource.ts';
 import { keyOf } from '../registry/store/object-key.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
 import { modifiedText } from '../registry/store/storage-status.ts';
@@ -73,6 +73,7 @@ async function attempt(
       : reader.needsWebhook(definition, existing)
         ? await reader.read(definition, existing, request)
         : reader.object(definition, existing);
+  if (old === undefined) checkMayCreate(request, options);
   checkExpectedUid(request, key, old, options.expectedUid ?? '');
   if (existing === undefined || old === undefined) return createMissing(modules, request, decode, options);
 
@@ -85,7 +86,7 @@ async function attempt(
     ]);
   }
   if (version !== 0 && version !== existing.revision)
-    throw statusErrors.conflict(storedResourceOf(definition), name, modifiedText);
+    throw statusErrors.conflict(groupResourceOf(definition), name, modifiedText);
 
   await yieldIfSliceExceeded(bytes);
   await beforeUpdate(modules, request, object, old, bytes);
@@ -117,16 +118,18 @@ async function propose(
 }
 
 /** An update of a missing object creates it where the kind or the caller allows that, else it throws NotFound. */
+function checkMayCreate(request: WriteRequest, { forceCreate }: UpdateOptions): void {
+  const { definition, name, subresource } = request;
+  if (forceCreate === true || (subresource === '' && strategyOf(request).allowCreateOnUpdate)) return;
+  throw statusErrors.notFound(groupResourceOf(definition), name);
+}
+
 async function createMissing(
   modules: ObjectStoreModules,
   request: WriteRequest,
   decode: DecodeStep,
   options: UpdateOptions,
 ): Promise<WriteResult> {
-  const { definition, name, subresource } = request;
-  if (options.forceCreate !== true && (subresource !== '' || !strategyOf(request).allowCreateOnUpdate)) {
-    throw statusErrors.notFound(storedResourceOf(definition), name);
-  }
   const object = await propose(modules, request, decode, undefined, options.bytes ?? 0, options);
   parsedVersion(object);
   delete object.metadata.resourceVersion;
@@ -148,7 +151,7 @@ function checkExpectedUid(
   const uid = old?.metadata.uid ?? '';
   if (expected === '' || expected === uid) return;
   throw statusErrors.conflict(
-    storedResourceOf(definition),
+    groupResourceOf(definition),
     name,
     `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${expected}, UID in object meta: ${uid}`,
   );

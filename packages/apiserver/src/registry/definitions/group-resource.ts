@@ -1,4 +1,4 @@
-import type { GroupKind, GroupResource } from '@multiplane/apimachinery';
+import type { GroupResource, GroupVersionKind } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 
 export function groupResourceOf(definition: ResourceDefinition): GroupResource {
@@ -6,14 +6,9 @@ export function groupResourceOf(definition: ResourceDefinition): GroupResource {
 }
 
 /**
- * The resource in errors of the registry: its group is that of the stored kind. It differs for events.k8s.io, whose objects
- * are events of the core group (pkg/registry/core/event/storage of Kubernetes).
+ * The kind in errors of validation: its group is that of the stored kind. It differs for events.k8s.io, whose objects are
+ * events of the core group (pkg/registry/core/event/storage of Kubernetes).
  */
-export function storedResourceOf(definition: ResourceDefinition): GroupResource {
-  return { group: definition.storage?.group ?? definition.group, resource: definition.resource };
-}
-
-/** {@link storedResourceOf} for errors that name a kind. */
-export function storedKindOf(definition: ResourceDefinition, kind: string): GroupKind {
+export function storedKindOf(definition: ResourceDefinition, kind: string): Pick<GroupVersionKind, 'group' | 'kind'> {
   return { group: definition.storage?.group ?? definition.group, kind };
 }

@@ -1,7 +1,7 @@
 import { statusErrors } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { type ObjectLocation, objectKey } from '@multiplane/storage';
-import { groupResourceOf, storedResourceOf } from '../definitions/group-resource.ts';
+import { groupResourceOf } from '../definitions/group-resource.ts';
 
 /** Storage key of an object. Throws NotFound for names that cannot be a segment of a key, 405 for kinds without storage. */
 export function keyOf(definition: ResourceDefinition, location: ObjectLocation): string {
@@ -17,7 +17,7 @@ export function keyOf(definition: ResourceDefinition, location: ObjectLocation):
     namespace === '.' ||
     namespace === '..'
   ) {
-    throw statusErrors.notFound(storedResourceOf(definition), name);
+    throw statusErrors.notFound(groupResourceOf(definition), name);
   }
   return objectKey(storage.prefix, location);
 }

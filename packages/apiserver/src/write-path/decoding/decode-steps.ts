@@ -1,5 +1,5 @@
 import { type KubeObject, type WriteOptions, statusErrors } from '@multiplane/apimachinery';
-import { storedResourceOf } from '../../registry/definitions/group-resource.ts';
+import { groupResourceOf } from '../../registry/definitions/group-resource.ts';
 import type { FieldManager } from '../../registry/managed-fields/field-manager.ts';
 import type { DecodeStep } from '../decode-step.ts';
 import { dropDuplicateOwners } from '../object-metadata.ts';
@@ -34,7 +34,7 @@ export function patchStep(
   let remaining = validation;
   return async (current, bytes) => {
     const { definition } = write;
-    if (current === undefined) throw statusErrors.notFound(storedResourceOf(definition), write.name);
+    if (current === undefined) throw statusErrors.notFound(groupResourceOf(definition), write.name);
     const target = { decoder, expected: definition, validation: remaining, warnings: write };
     const object = await applyPatch(target, patch, current, bytes);
     if (remaining === 'Warn') remaining = 'Ignore';
