@@ -59,18 +59,18 @@ describe('typed decoding', () => {
   };
   test.each<[unknown, string]>([
     ['x', 'json: cannot unmarshal string into Go struct field Thing.spec of type v1.ThingSpec'],
-    [{ name: 5 }, 'json: cannot unmarshal number into Go struct field Thing.spec.name of type string'],
-    [{ replicas: 'x' }, 'json: cannot unmarshal string into Go struct field Thing.spec.replicas of type int32'],
-    [{ replicas: 1.5 }, 'json: cannot unmarshal number 1.5 into Go struct field Thing.spec.replicas of type int32'],
+    [{ name: 5 }, 'json: cannot unmarshal number into Go struct field ThingSpec.spec.name of type string'],
+    [{ replicas: 'x' }, 'json: cannot unmarshal string into Go struct field ThingSpec.spec.replicas of type int32'],
+    [{ replicas: 1.5 }, 'json: cannot unmarshal number 1.5 into Go struct field ThingSpec.spec.replicas of type int32'],
     [
       { replicas: 3000000000 },
-      'json: cannot unmarshal number 3000000000 into Go struct field Thing.spec.replicas of type int32',
+      'json: cannot unmarshal number 3000000000 into Go struct field ThingSpec.spec.replicas of type int32',
     ],
-    [{ on: 'true' }, 'json: cannot unmarshal string into Go struct field Thing.spec.on of type bool'],
-    [{ ports: {} }, 'json: cannot unmarshal object into Go struct field Thing.spec.ports of type []v1.Port'],
+    [{ on: 'true' }, 'json: cannot unmarshal string into Go struct field ThingSpec.spec.on of type bool'],
+    [{ ports: {} }, 'json: cannot unmarshal object into Go struct field ThingSpec.spec.ports of type []v1.Port'],
     [
       { ports: [{ port: true }] },
-      'json: cannot unmarshal bool into Go struct field Thing.spec.ports[0].port of type int32',
+      'json: cannot unmarshal bool into Go struct field Port.spec.ports.port of type int32',
     ],
     [{ data: { a: '!' } }, 'illegal base64 data at input byte 0'],
     [{ data: { a: 'YQ=' } }, 'illegal base64 data at input byte 3'],
@@ -78,11 +78,11 @@ describe('typed decoding', () => {
     [{ since: 'today' }, 'parsing time "today" as "2006-01-02T15:04:05Z07:00": cannot parse "today" as "2006"'],
     [{ target: 5 }, ''],
     [{ target: 'http' }, ''],
-    [{ target: [] }, 'json: cannot unmarshal array into Go struct field Thing.spec.target of type intstr.IntOrString'],
+    [{ target: [] }, 'json: cannot unmarshal array into Go struct field ThingSpec.spec.target of type intstr.IntOrString'],
     [{ raw: { any: [1] } }, ''],
     [
       { child: { child: { name: 1 } } },
-      'json: cannot unmarshal number into Go struct field Thing.spec.child.child.name of type string',
+      'json: cannot unmarshal number into Go struct field ThingSpec.spec.child.child.name of type string',
     ],
   ])('%j', (spec, expected) => expect(decode(spec)).toBe(expected));
 

@@ -252,3 +252,21 @@ test('a hash names the content', () => {
   expect(custom({ a: { type: 'string' } }).hash).toBe(one.hash);
   expect(custom({ a: { type: 'integer' } }).hash).not.toBe(one.hash);
 });
+
+test('a number that is no integer is one error where a text fits as well; embedded resources lack their kind', () => {
+  const schema = compileSchema(
+    {
+      type: 'object',
+      properties: {
+        port: { 'x-kubernetes-int-or-string': true },
+        embedded: { type: 'object', 'x-kubernetes-embedded-resource': true },
+      },
+    },
+    { origin: 'custom' },
+  );
+  expect(schema.validate({ port: 1.5, embedded: {} }).map(fieldErrorText)).toEqual([
+    'port: Invalid value: "number": port in body must be of type integer,string: "number"',
+    'embedded.apiVersion: Required value',
+    'embedded.kind: Required value',
+  ]);
+});

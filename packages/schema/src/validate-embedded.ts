@@ -43,7 +43,7 @@ function validateTypeMeta(object: JsonObject, path: FieldPath, errors: FieldErro
   for (const field of ['apiVersion', 'kind']) {
     const value = getOwn(object, field);
     const where = path.child(field);
-    if (value === undefined) errors.push(fieldErrors.required(where, 'must not be empty'));
+    if (value === undefined) errors.push(fieldErrors.required(where));
     else if (typeof value !== 'string') errors.push(fieldErrors.invalid(where, value, 'must be a string'));
     else if (value === '') errors.push(fieldErrors.invalid(where, value, 'must not be empty'));
     else if (field === 'kind') validateKind(value, where, errors);

@@ -250,6 +250,8 @@ export class ValueValidator {
 
   /** The number must fit the integer type that the schema names, whatever else is wrong with it. */
   #checkRange(value: number | bigint, type: number, node: SchemaNode): void {
+    // A text fits as well: the schema names no single type.
+    if (node.types === (INTEGER | STRING)) return;
     if ((node.types & INTEGER) !== 0) {
       const format = node.format?.name;
       if (format === 'int32' ? type === INTEGER && value >= -2147483648 && value <= 2147483647 : wholeNumber(value))

@@ -33,7 +33,7 @@ describe('decoding', () => {
 
   test('writes what a typed server always writes', () => {
     expect(shaped('Role', {}, 'rbac.authorization.k8s.io')).toEqual({ rules: null });
-    expect(shaped('Role', { rules: [] }, 'rbac.authorization.k8s.io')).toEqual({ rules: null });
+    expect(shaped('Role', { rules: [] }, 'rbac.authorization.k8s.io')).toEqual({ rules: [] });
     expect(shaped('Event', { involvedObject: { name: 'x' } })).toEqual({
       involvedObject: { name: 'x' },
       source: {},
@@ -179,7 +179,7 @@ describe('defaults of types', () => {
       group: 'g.example.com',
       scope: 'Cluster',
       names: { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' },
-      versions: null,
+      versions: [],
       conversion: { strategy: 'None' },
     });
   });
@@ -188,6 +188,7 @@ describe('defaults of types', () => {
     const group = 'flowcontrol.apiserver.k8s.io';
     expect(shaped('FlowSchema', { spec: { priorityLevelConfiguration: { name: 'x' } } }, group)).toEqual({
       spec: { priorityLevelConfiguration: { name: 'x' }, matchingPrecedence: 1000 },
+      status: {},
     });
     const limited = { limitResponse: { type: 'Queue', queuing: { queues: 10 } } };
     expect(shaped('PriorityLevelConfiguration', { spec: { type: 'Limited', limited } }, group)).toEqual({
@@ -199,6 +200,7 @@ describe('defaults of types', () => {
           limitResponse: { type: 'Queue', queuing: { queues: 10, handSize: 8, queueLengthLimit: 50 } },
         },
       },
+      status: {},
     });
   });
 });
