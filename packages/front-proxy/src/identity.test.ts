@@ -142,16 +142,17 @@ describe('identity', () => {
       expect(identityOf(echoOf(await proxy.ask('/clusters/root/api', mounts)))).toEqual({});
     });
 
-    test('impersonation is forwarded, except for warrants and other extra fields of kcp', async () => {
+    test('impersonation is forwarded, except for extra fields of kcp other than scopes and warrants', async () => {
       const identity = await proxy.identity('alice');
       const ask = async (headers: Record<string, string>) => proxy.ask('/clusters/root/api', { ...identity, headers });
       const plain = {
         'impersonate-user': 'bob',
         'impersonate-extra-team': 'x',
         'impersonate-extra-authentication.kcp.io%2fscopes': 'cluster:org1',
+        'impersonate-extra-authorization.kcp.io%2fwarrant': '{"user":"carol"}',
       };
       expect(identityOf(echoOf(await ask(plain)))).toMatchObject(plain);
-      for (const key of ['authorization.kcp.io%2Fwarrant', 'Authentication.KCP.io%2fcluster-name', 'x.kcp.io']) {
+      for (const key of ['Authentication.KCP.io%2fcluster-name', 'x.kcp.io']) {
         const answer = await ask({ ...plain, [`Impersonate-Extra-${key}`]: 'x' });
         expect([answer.status, answer.body.toString()]).toEqual([403, expect.stringContaining('impersonation is not')]);
       }

@@ -1,18 +1,20 @@
 import { mastersGroup, statusErrors, type UserInfo } from '@multiplane/apimachinery';
-import { type Headers, scopesExtra } from '@multiplane/generic-server';
+import { type Headers, scopesExtra, warrantExtra } from '@multiplane/generic-server';
 
 const extraPrefix = 'impersonate-extra-';
 const reservedKey = 'kcp.io';
+/** The shard limits both to the workspace of the request. */
+const allowedKeys: ReadonlySet<string> = new Set([scopesExtra, warrantExtra]);
 
 /**
- * Rejects impersonated extra fields of kcp, such as warrants, unless the upstream user is in `system:masters` (kcp#4226).
- * Scopes are forwarded, because they only restrict. The shard checks them as well; it also checks all other impersonation headers. Throws a StatusError 403.
+ * Rejects impersonated extra fields of kcp other than scopes and warrants, unless the upstream user is in `system:masters`
+ * (kcp#4226). The shard checks them as well; it also checks all other impersonation headers. Throws a StatusError 403.
  */
 export function checkImpersonation(user: UserInfo, headers: Headers): void {
   for (const name in headers) {
     if (!name.startsWith(extraPrefix) || headers[name] === undefined) continue;
     const key = keyOf(name);
-    if (key === scopesExtra || !key.includes(reservedKey) || user.groups.includes(mastersGroup)) continue;
+    if (allowedKeys.has(key) || !key.includes(reservedKey) || user.groups.includes(mastersGroup)) continue;
     throw statusErrors.forbidden({ group: '', resource: '' }, '', 'impersonation is not allowed for the requestor');
   }
 }

@@ -6,6 +6,7 @@ import {
   type UserInfo,
 } from '@multiplane/apimachinery';
 import type { AuthorizationAttributes, Authorizer } from '../authorization/authorizer.ts';
+import { maxWarrantDepth, parseWarrant, warrantExtra } from '../authorization/warrants.ts';
 import type { Headers } from '../server/exchange.ts';
 import type { Filter, RequestContext } from '../request/request-context.ts';
 
@@ -130,7 +131,8 @@ interface Permission {
   readonly name: string;
 }
 
-function* permissions({ user, namedGroups }: Impersonation): IterableIterator<Permission> {
+/** What the requester needs: the right to impersonate the user, and each user of whom it brings a warrant. */
+function* permissions({ user, namedGroups }: Impersonation, depth = 0): IterableIterator<Permission> {
   const account = serviceAccountOf(user.name);
   yield account === undefined
     ? { group: '', resource: 'users', subresource: '', namespace: '', name: user.name }
@@ -141,6 +143,11 @@ function* permissions({ user, namedGroups }: Impersonation): IterableIterator<Pe
   for (const key of Object.keys(user.extra)) {
     for (const name of user.extra[key] ?? [])
       yield { group: 'authentication.k8s.io', resource: 'userextras', subresource: key, namespace: '', name };
+  }
+  if (depth === maxWarrantDepth) return;
+  for (const text of user.extra[warrantExtra] ?? []) {
+    const warrant = parseWarrant(text);
+    if (warrant !== undefined) yield* permissions({ user: warrant, namedGroups: warrant.groups }, depth + 1);
   }
 }
 

@@ -31,7 +31,7 @@ describe('impersonation in a workspace', () => {
     expect(() => impersonationPolicy(context, admin, user('x', ['system:masters']))).toThrow(refused);
   });
 
-  test.each(['authorization.kcp.io/warrant', 'authentication.kcp.io/cluster-name'])(
+  test.each(['authentication.kcp.io/cluster-name', 'experimental.authorization.kcp.io/warrant'])(
     '%s cannot be brought along',
     (key) => {
       expect(() => impersonationPolicy(context, user('tenant'), user('x', [], { [key]: ['anything'] }))).toThrow(
@@ -39,6 +39,35 @@ describe('impersonation in a workspace', () => {
       );
     },
   );
+
+  describe('warrants', () => {
+    const warrant = 'authorization.kcp.io/warrant';
+    const scopes = 'authentication.kcp.io/scopes';
+    const impersonate = (value: object, where: RequestContext = context): UserInfo =>
+      impersonationPolicy(where, user('tenant'), user('x', [], { [warrant]: [JSON.stringify(value)] }));
+
+    test('are limited to the workspace, at every depth', () => {
+      const inner = JSON.stringify({ user: 'z' });
+      const { extra } = impersonate({ user: 'y', groups: ['g'], extra: { [warrant]: [inner] } });
+      const outer = JSON.parse(extra[warrant]?.[0] ?? '') as { user: string; extra: Record<string, string[]> };
+      expect(outer).toMatchObject({ user: 'y', groups: ['g'], extra: { [scopes]: ['cluster:here'] } });
+      expect(JSON.parse(outer.extra[warrant]?.[0] ?? '')).toEqual({ user: 'z', extra: { [scopes]: ['cluster:here'] } });
+    });
+
+    test.each([
+      { user: 'y', groups: ['system:masters'] },
+      { user: 'y', groups: ['system:kcp:admin'] },
+      { user: 'y', extra: { 'authentication.kcp.io/cluster-name': ['other'] } },
+      { user: 'y', extra: { [warrant]: [JSON.stringify({ user: 'z', groups: ['system:masters'] })] } },
+    ])('cannot carry more than the requester may impersonate: %j', (value) => {
+      expect(() => impersonate(value)).toThrow(refused);
+    });
+
+    test('are refused over all logical clusters, and dropped if they cannot be read', () => {
+      expect(() => impersonate({ user: 'y' }, { info: { cluster: '*' } } as RequestContext)).toThrow(refused);
+      expect(impersonate({ user: 'system:serviceaccount:ns:name' }).extra[warrant]).toEqual([]);
+    });
+  });
 
   test('scopes the impersonated user to the workspace and to the scopes of the requester', () => {
     const { extra } = impersonationPolicy(

@@ -1,5 +1,12 @@
-import { mastersGroup, statusErrors, type UserInfo } from '@multiplane/apimachinery';
-import { type ImpersonationPolicy, scopesExtra } from '@multiplane/generic-server';
+import { mastersGroup, statusErrors, type LogicalClusterName, type UserInfo } from '@multiplane/apimachinery';
+import {
+  type ImpersonationPolicy,
+  maxWarrantDepth,
+  parseWarrant,
+  scopesExtra,
+  warrantExtra,
+  warrantText,
+} from '@multiplane/generic-server';
 
 /** Groups with rights in all workspaces; impersonation cannot add them. */
 const specialGroups = new Set([
@@ -12,24 +19,51 @@ const specialGroups = new Set([
 
 /**
  * Restricts impersonation (kcp `pkg/server/filters/impersonation.go`). The admin of a workspace has all verbs in it, including
- * `impersonate`, so RBAC alone would allow impersonating `system:masters` (GHSA-c7xh-gjv4-4jgv) or forging warrants (kcp#4226).
- * Therefore a requester can only impersonate privileged groups that it is a member of, cannot set extra fields under kcp.io
- * other than scopes, which only restrict, and the impersonated user is scoped to the workspace. Members of `system:masters` are not restricted.
+ * `impersonate`, so RBAC alone would allow impersonating `system:masters` (GHSA-c7xh-gjv4-4jgv) or forging rights in other
+ * workspaces (kcp#4226). Therefore a requester can only impersonate privileged groups that it is a member of, cannot set extra
+ * fields under kcp.io other than scopes, which only restrict, and warrants, and the impersonated user is scoped to the
+ * workspace. The same holds for the user of a warrant, at every depth. Members of `system:masters` are not restricted.
  */
 export const impersonationPolicy: ImpersonationPolicy = (context, requester, wanted): UserInfo => {
   if (requester.groups.includes(mastersGroup)) return wanted;
-  const forged = Object.keys(wanted.extra).some((key) => key !== scopesExtra && key.includes('kcp.io'));
-  const raised = wanted.groups.some((group) => specialGroups.has(group) && !requester.groups.includes(group));
-  if (
-    forged ||
-    raised ||
-    wanted.groups.some((group) => /^system:kcp:(initializer|terminator|apiexport|apiexport-scope):/.test(group))
-  ) {
+  const { cluster } = context.info;
+  return restricted(requester, wanted, cluster === '*' ? undefined : cluster, 0);
+};
+
+function restricted(
+  requester: UserInfo,
+  wanted: UserInfo,
+  cluster: LogicalClusterName | undefined,
+  depth: number,
+): UserInfo {
+  const warrants = wanted.extra[warrantExtra] ?? [];
+  const forged = Object.keys(wanted.extra).some(
+    (key) => key !== scopesExtra && key !== warrantExtra && key.includes('kcp.io'),
+  );
+  const raised = wanted.groups.some(
+    (group) =>
+      (specialGroups.has(group) && !requester.groups.includes(group)) ||
+      /^system:kcp:(initializer|terminator|apiexport|apiexport-scope):/.test(group),
+  );
+  // Without a workspace there is nothing that a warrant could be limited to.
+  const unlimited = warrants.length > 0 && (cluster === undefined || depth === maxWarrantDepth);
+  if (forged || raised || unlimited) {
     throw statusErrors.forbidden({ group: '', resource: '' }, '', 'impersonation is not allowed for the requestor');
   }
-  const { cluster } = context.info;
-  if (cluster === undefined || cluster === '*') return wanted;
+  if (cluster === undefined) return wanted;
   // All values of the scopes extra apply, so those of the requester and of the headers restrict the impersonated user.
-  const scopes = [...(requester.extra[scopesExtra] ?? []), ...(wanted.extra[scopesExtra] ?? []), `cluster:${cluster}`];
-  return { ...wanted, extra: { ...wanted.extra, [scopesExtra]: scopes } };
-};
+  const extra: Record<string, readonly string[]> = {
+    ...wanted.extra,
+    [scopesExtra]: [
+      ...(requester.extra[scopesExtra] ?? []),
+      ...(wanted.extra[scopesExtra] ?? []),
+      `cluster:${cluster}`,
+    ],
+  };
+  if (warrants.length > 0) {
+    // Authorizers ignore warrants that cannot be read; so they are left out.
+    const users = warrants.map(parseWarrant).filter((user) => user !== undefined);
+    extra[warrantExtra] = users.map((user) => warrantText(restricted(requester, user, cluster, depth + 1)));
+  }
+  return { ...wanted, extra };
+}
