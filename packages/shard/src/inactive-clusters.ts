@@ -20,8 +20,8 @@ class InactiveError extends Error {
 
 /**
  * Rejects requests to logical clusters that are marked inactive before authentication, and ends their watches (kcp
- * `pkg/server/filters/inactivelogicalcluster.go`). Wildcard watches continue; kcp ends those as well, including
- * the watches of its own controllers. Watches in a deleted logical cluster also end.
+ * `pkg/server/filters/inactivelogicalcluster.go`). Wildcard watches end as well, so that their clients list again without the
+ * cluster; informers in this process follow the cache and continue. Watches in a deleted logical cluster also end.
  */
 export class InactiveClusters {
   readonly #clusters: LogicalClusterIndex;
@@ -35,7 +35,8 @@ export class InactiveClusters {
     informers.informer<LogicalCluster>(logicalClusters).addHandlers({
       updated: (object, old, { cluster }) => {
         if (!isMarkedInactive(object) || isMarkedInactive(old)) return;
-        draining.end(cluster, (info) => !isExempt(info), new InactiveError(cluster));
+        for (const ended of [cluster, '*'] as const)
+          draining.end(ended, (info) => !isExempt(info), new InactiveError(cluster));
       },
       deleted: (_old, { cluster }) => draining.end(cluster, (info) => !isExempt(info), new DeletedError(cluster)),
       onlyInvalidates: true,

@@ -34,6 +34,7 @@ beforeAll(async () => {
   await new Promise((resolve) => webhook.once('listening', resolve));
   const { port } = webhook.address() as AddressInfo;
   writeFileSync(folder.join('policy.yaml'), policy);
+  writeFileSync(folder.join('tokens.csv'), 'kcp-admin,kcp-admin,1,system:kcp:admin\n');
   writeFileSync(
     folder.join('webhook.yaml'),
     JSON.stringify({
@@ -51,6 +52,7 @@ beforeAll(async () => {
     `--audit-log-path=${folder.join('audit.log')}`,
     `--audit-webhook-config-file=${folder.join('webhook.yaml')}`,
     '--audit-webhook-batch-max-size=1',
+    `--token-auth-file=${folder.join('tokens.csv')}`,
   ]);
 }, 120_000);
 
@@ -122,6 +124,19 @@ describe('the audit log of a shard', () => {
         'request.auth.kcp.io/02-content-reason': 'no verb=access permission on /',
       },
     });
+  });
+
+  test('names the decision of every link of the authorization chain', async () => {
+    const path = '/clusters/root/api/v1/namespaces/default/secrets';
+    expect(await fetchAnonymously(path, 'Bearer kcp-admin')).toBe(200);
+    const ofLinks = (event: AuditEvent): boolean => event.requestURI === path && event.stage === 'ResponseComplete';
+    await eventually(() => expect(events().some(ofLinks)).toBe(true));
+    const { annotations = {} } = events().find(ofLinks) ?? {};
+    const links = ['01-requiredgroups', '02-content', '03-systemcrd', '04-maxpermissionpolicy', '05-bootstrap'];
+    expect(links.map((link) => annotations[`request.auth.kcp.io/${link}-decision`])).toEqual(
+      links.map(() => 'Allowed'),
+    );
+    expect(annotations['request.auth.kcp.io/05-bootstrap-reason']).toMatch(/^bootstrap policy: RBAC: allowed by /);
   });
 
   test('logs requests with invalid credentials', async () => {

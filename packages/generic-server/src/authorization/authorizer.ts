@@ -28,6 +28,8 @@ export interface AuthorizationResult {
   readonly reason: string;
   /** An error during the evaluation; `allow` is valid nevertheless. */
   readonly error?: Error | undefined;
+  /** Of RBAC: a binding of the bootstrap policy allows the request. */
+  readonly isBootstrapPolicy?: boolean | undefined;
 }
 
 /** In a chain of authorizers the first opinion wins; without an opinion the request is refused. */

@@ -25,6 +25,8 @@ const noRules: readonly never[] = [];
 
 interface GrantedRule {
   readonly rule: DeepReadonly<PolicyRule>;
+  /** The logical cluster of the binding. */
+  readonly source: LogicalClusterName;
   readonly grant: Grant;
 }
 
@@ -97,8 +99,15 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
 
   #decide(attributes: AuthorizationAttributes, cluster: LogicalClusterName): AuthorizationResult {
     const failures: string[] = [];
-    for (const { rule, grant } of this.#grantedRules(attributes.user, cluster, attributes.namespace, failures)) {
-      if (ruleAllows(rule, attributes)) return { decision: 'allow', reason: `RBAC: allowed by ${grantText(grant)}` };
+    for (const { rule, source, grant } of this.#grantedRules(
+      attributes.user,
+      cluster,
+      attributes.namespace,
+      failures,
+    )) {
+      if (!ruleAllows(rule, attributes)) continue;
+      const isBootstrapPolicy = source === this.#bootstrapCluster;
+      return { decision: 'allow', reason: `RBAC: allowed by ${grantText(grant)}`, isBootstrapPolicy };
     }
     return {
       decision: 'noOpinion',
@@ -168,7 +177,7 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
       failures.push(`${kind.toLowerCase()}.rbac.authorization.k8s.io "${name}" not found`);
       return;
     }
-    for (const rule of rules) yield { rule, grant };
+    for (const rule of rules) yield { rule, source, grant };
   }
 
   /** Rules of a role that a binding in `cluster` references. ClusterRoles of the bootstrap cluster can be bound everywhere. */

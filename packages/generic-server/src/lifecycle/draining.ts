@@ -45,8 +45,8 @@ export class Draining {
     }
   }
 
-  /** Ends matching long-running requests of a logical cluster with a complete response. */
-  end(cluster: LogicalClusterName, matches: (info: RequestInfo) => boolean, reason: Error): void {
+  /** Ends matching long-running requests of a logical cluster, or over all of them, with a complete response. */
+  end(cluster: LogicalClusterName | '*', matches: (info: RequestInfo) => boolean, reason: Error): void {
     for (const context of this.#byCluster.get(cluster) ?? []) if (matches(context.info)) context.cancel(reason);
   }
 

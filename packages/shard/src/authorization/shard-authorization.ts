@@ -32,6 +32,7 @@ import {
   type MaximalPermissionPolicyModules,
 } from './maximal-permission-policy.ts';
 import { parameterRules, type ParameterRules } from './parameter-rules.ts';
+import { RbacLinks } from './rbac-links.ts';
 import { RequiredGroupsAuthorizer } from './required-groups.ts';
 import { ShardLevelAuthorizer } from './shard-level.ts';
 import { SystemCrdAuthorizer } from './system-crd-authorizer.ts';
@@ -192,7 +193,7 @@ function chain(
     },
   );
   const step = (key: string, delegate: Authorizer): Authorizer => new AuditLoggingAuthorizer({ key }, { delegate });
-  const local = step('05-local', rbac);
+  const local = new RbacLinks({ delegate: rbac });
   const maximal = step(
     '04-maxpermissionpolicy',
     new MaximalPermissionPolicyAuthorizer({ ...policies, delegate: local }),
