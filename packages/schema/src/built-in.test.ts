@@ -78,7 +78,10 @@ describe('typed decoding', () => {
     [{ since: 'today' }, 'parsing time "today" as "2006-01-02T15:04:05Z07:00": cannot parse "today" as "2006"'],
     [{ target: 5 }, ''],
     [{ target: 'http' }, ''],
-    [{ target: [] }, 'json: cannot unmarshal array into Go struct field ThingSpec.spec.target of type intstr.IntOrString'],
+    [
+      { target: [] },
+      'json: cannot unmarshal array into Go struct field ThingSpec.spec.target of type intstr.IntOrString',
+    ],
     [{ raw: { any: [1] } }, ''],
     [
       { child: { child: { name: 1 } } },

@@ -20,6 +20,7 @@ export {
   type OpenAPIResource,
   type OpenAPISubresource,
 } from './openapi/openapi-resource.ts';
+export { addGroupPath } from './openapi/resource-paths.ts';
 export { buildOpenAPIv3, componentsOf, openAPIDocument } from './openapi/openapi-v3.ts';
 export { PathTexts, type EncodedPaths } from './openapi/path-texts.ts';
 export { buildOpenAPIv2 } from './openapi/openapi-v2.ts';

@@ -115,6 +115,33 @@ describe('token issuers of a workspace type', () => {
     for (const cluster of [other, 'root', 'system:admin']) expect((await ask(token, cluster))[0]).toBe(401);
   });
 
+  test('are known to a TokenReview in a workspace of the type, as users of this workspace', async () => {
+    const token = issuer.token({ aud, sub: 'ann', groups: ['team'] });
+    const review = { group: 'authentication.k8s.io', version: 'v1', resource: 'tokenreviews' };
+    const inCluster = async (cluster: LogicalClusterName): Promise<JsonObject> => {
+      const { status } = await shard.client.create(review, cluster, {
+        apiVersion: 'authentication.k8s.io/v1',
+        kind: 'TokenReview',
+        metadata: {},
+        spec: { token, audiences: [apiAudience] },
+      });
+      return status as JsonObject;
+    };
+    expect(await inCluster(ours)).toMatchObject({
+      authenticated: true,
+      audiences: [apiAudience],
+      user: {
+        username: 'ann',
+        groups: ['team', 'system:authenticated'],
+        extra: {
+          'authentication.kcp.io/scopes': [`cluster:${ours}`],
+          'authentication.kcp.io/cluster-name': [ours],
+        },
+      },
+    });
+    expect(await inCluster(other)).not.toHaveProperty('authenticated');
+  });
+
   test('cannot assert system users, and need an audience of this server', async () => {
     for (const claims of [
       { aud, sub: 'system:admin' },

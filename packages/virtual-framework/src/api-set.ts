@@ -83,7 +83,7 @@ export function apiSetHandler(
   const servedApisOf = (context: object): ApiSet | undefined => sets.get(context);
   const discovery: Handler = discoveryHandler({}, { servedApisOf });
   const openapi: Handler = openapiHandler(
-    { version: options.version, ...openapiCacheLimits },
+    { version: options.version, isVirtual: true, ...openapiCacheLimits },
     { servedApisOf, clock: modules.clock },
   );
   return async ({ context }, set) => {

@@ -89,6 +89,38 @@ describe('OpenAPI v3', () => {
     });
   });
 
+  test('groups of Kubernetes have a document; in a virtual workspace each group has, and no issuer of tokens', async () => {
+    const paths = async (): Promise<string[]> => {
+      const { body } = await ask('/clusters/a/openapi/v3');
+      return Object.keys((JSON.parse(body) as { paths: object }).paths);
+    };
+    const native = ['apis/rbac.authorization.k8s.io', '.well-known/openid-configuration', 'openid/v1/jwks'];
+    expect(await paths()).toEqual(expect.arrayContaining(native));
+    expect(await paths()).not.toContain('apis/g.example.com');
+    const group = JSON.parse(
+      (await ask(`/clusters/a${await urlOf('a', 'apis/rbac.authorization.k8s.io')}`)).body,
+    ) as Document;
+    expect(group.paths['/apis/rbac.authorization.k8s.io/']).toMatchObject({
+      get: { operationId: 'getRbacAuthorizationAPIGroup', tags: ['rbacAuthorization'] },
+    });
+
+    const virtual = openapiHandler(
+      { version: 'v1.36.0', isVirtual: true },
+      {
+        resolver: {
+          resolve: () => undefined,
+          list: () => [widget],
+          discoveryHash: () => 'virtual',
+          isBuiltInGroup: () => false,
+        },
+      },
+    );
+    const exchange = new MemoryExchange('GET', '/clusters/a/openapi/v3', {});
+    await virtual(memoryContext(exchange));
+    const index = (JSON.parse(exchange.body) as { paths: object }).paths;
+    expect(Object.keys(index)).toEqual(['api', 'apis', 'apis/g.example.com', 'apis/g.example.com/v1', 'version']);
+  });
+
   test('every document of the index is served by its hash and has no dangling references', async () => {
     const { paths } = JSON.parse((await ask('/clusters/a/openapi/v3')).body) as {
       paths: Record<string, { serverRelativeURL: string }>;

@@ -19,11 +19,13 @@ import { DocumentBuilder } from './document-builder.ts';
 import { OpenAPIGroupVersions, prepareHashes } from './openapi-group-versions.ts';
 import { openapiV2ProtobufTypes } from './protobuf-document.ts';
 import { openapiV3ProtobufTypes } from './protobuf-document-v3.ts';
-import { staticDocuments, type StaticDocument } from './static-documents.ts';
+import { groupDocument, staticDocuments, type StaticDocument } from './static-documents.ts';
 
 export interface OpenAPIOptions {
   /** `info.version` of the documents: the server's git version. */
   readonly version: string;
+  /** Of a virtual workspace: it issues no tokens, and every group has a document; on a shard those of Kubernetes have one. */
+  readonly isVirtual?: boolean | undefined;
   /** Limit of cached documents, in bytes. */
   readonly cachedBytes?: number | undefined;
   /** Limit of cached indexes, in definitions. */
@@ -44,6 +46,7 @@ interface Entry {
 const jsonType = 'application/json';
 const yearMilliseconds = 365 * 24 * 60 * 60 * 1000;
 const indexPath = '/openapi/v3';
+const maxGroupDocuments = 256;
 
 /**
  * `/openapi/v3`, its documents and `/openapi/v2`, for one logical cluster. The index names each document by the hash of
@@ -63,13 +66,17 @@ class OpenAPIServer {
   readonly #documents: WeightedCache<Entry>;
   readonly #builder: DocumentBuilder;
   readonly #statics: ReadonlyMap<string, StaticDocument>;
+  readonly #isVirtual: boolean;
+  /** By group. Tenants choose the groups of virtual workspaces. */
+  readonly #ofGroups = new WeightedCache<StaticDocument>(maxGroupDocuments, () => 1);
 
   constructor(options: OpenAPIOptions, modules: OpenAPIModules) {
     const { clock = systemClock } = modules;
     this.#servedApisOf = 'servedApisOf' in modules ? modules.servedApisOf : clusterServedApis(modules.resolver);
     this.#clock = clock;
     this.#definitions = { resolve: resolveComponent, version: options.version };
-    this.#statics = staticDocuments(this.#definitions);
+    this.#isVirtual = options.isVirtual === true;
+    this.#statics = staticDocuments(this.#definitions, !this.#isVirtual);
     this.#groupVersions = new WeightedCache(options.cachedDefinitions ?? 16_384, (groupVersions) => groupVersions.size);
     this.#documents = new WeightedCache(options.cachedBytes ?? 24 * 1024 * 1024, (entry) => entry.bytes);
     this.#builder = new DocumentBuilder({}, { definitions: this.#definitions });
@@ -108,7 +115,8 @@ class OpenAPIServer {
   async #respondV3(context: RequestContext, groupVersions: OpenAPIGroupVersions, path: string): Promise<void> {
     const { exchange, info } = context;
     const group = groupVersions.groups.get(path);
-    const hash = group?.hash ?? this.#statics.get(path)?.hash;
+    const fixed = this.#statics.get(path) ?? this.#groupDocuments(groupVersions).get(path)?.();
+    const hash = group?.hash ?? fixed?.hash;
     if (hash === undefined) {
       exchange.respond(404, '');
       return;
@@ -133,7 +141,7 @@ class OpenAPIServer {
     const build = (): Promise<Buffer> => {
       if (group !== undefined)
         return isJson ? this.#builder.v3(group.definitions) : this.#builder.v3Protobuf(group.definitions);
-      const { bytes, protobuf } = this.#statics.get(path) as StaticDocument;
+      const { bytes, protobuf } = fixed as StaticDocument;
       return Promise.resolve(isJson ? bytes : protobuf);
     };
     // Both forms have the ETag of the JSON form, by which the index names the document.
@@ -159,13 +167,26 @@ class OpenAPIServer {
 
   #respondIndex(exchange: Exchange, groupVersions: OpenAPIGroupVersions): void {
     if (respondNotModified(exchange, hashOf(`index ${groupVersions.hash}`), groupVersions)) return;
-    const documents = [...groupVersions.groups, ...this.#statics].sort(([a], [b]) => (a < b ? -1 : 1));
+    const ofGroups = [...this.#groupDocuments(groupVersions)].map(([path, make]) => [path, make()] as const);
+    const documents = [...groupVersions.groups, ...this.#statics, ...ofGroups].sort(([a], [b]) => (a < b ? -1 : 1));
     const paths = Object.fromEntries(
       documents.map(([path, { hash }]) => [path, { serverRelativeURL: `${indexPath}/${path}?hash=${hash}` }]),
     );
     // Kubernetes sets no content type for the index, so its server detects text/plain; clients ignore it.
     exchange.setHeader('content-type', 'text/plain; charset=utf-8');
     exchange.respond(200, JSON.stringify({ paths }));
+  }
+
+  /** The documents of groups (`apis/apps`), by path. Kubernetes has none for groups of definitions, as which kcp serves its own. */
+  #groupDocuments({ groups }: OpenAPIGroupVersions): ReadonlyMap<string, () => StaticDocument> {
+    const documents = new Map<string, () => StaticDocument>();
+    for (const { group, definitions } of groups.values()) {
+      const isNative = definitions.some(({ origin }) => origin === 'built-in') && !group.endsWith('kcp.io');
+      if (group === '' || !(this.#isVirtual || isNative)) continue;
+      const make = (): StaticDocument => this.#ofGroups.get(group, () => groupDocument(group, this.#definitions));
+      documents.set(`apis/${group}`, make);
+    }
+    return documents;
   }
 
   async #respondDocument(

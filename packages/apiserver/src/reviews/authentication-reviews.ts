@@ -1,4 +1,4 @@
-import { statusErrors, type UserInfo } from '@multiplane/apimachinery';
+import { statusErrors, type LogicalClusterName, type UserInfo } from '@multiplane/apimachinery';
 import { type TokenAuthenticator, withAuthenticatedGroup } from '@multiplane/generic-server';
 import type { CreateHandler } from '../endpoints/create-handler.ts';
 
@@ -29,9 +29,12 @@ export const selfSubjectReview: CreateHandler = async ({ context, object }) => (
  */
 export function tokenReview(
   options: { readonly audiences: readonly string[] },
-  modules: { readonly tokens: TokenAuthenticator },
+  modules: {
+    /** The tokens that hold in a logical cluster. */
+    readonly tokensIn: (cluster: LogicalClusterName) => TokenAuthenticator;
+  },
 ): CreateHandler {
-  return async ({ object }) => {
+  return async ({ object, cluster }) => {
     const spec = (object['spec'] ?? {}) as { token?: string; audiences?: string[] };
     if (spec.token === undefined || spec.token === '')
       throw statusErrors.badRequest('token is required for TokenReview in authentication');
@@ -39,7 +42,7 @@ export function tokenReview(
     const audiences = wanted.length === 0 ? options.audiences : wanted;
     const withStatus = (status: Record<string, unknown>) => ({ ...object, status });
     try {
-      const response = await modules.tokens.authenticateToken(spec.token, audiences);
+      const response = await modules.tokensIn(cluster).authenticateToken(spec.token, audiences);
       if (response === undefined) return withStatus({ user: {}, error: 'invalid bearer token' });
       const accepted = response.audiences ?? audiences;
       return withStatus({

@@ -1,3 +1,4 @@
+import type { LogicalClusterName } from '@multiplane/apimachinery';
 import type {
   Authorizer,
   RuleResolver,
@@ -22,12 +23,12 @@ export function reviewHandlers(
   modules: {
     readonly authorizer: Authorizer;
     readonly rules: RuleResolver;
-    readonly tokens: TokenAuthenticator;
+    readonly tokensIn: (cluster: LogicalClusterName) => TokenAuthenticator;
     readonly serviceAccountTokens: ServiceAccountTokens;
     readonly serviceAccounts: ServiceAccountGetter;
   },
 ): CreateHandlers {
-  const { authorizer, rules, tokens } = modules;
+  const { authorizer, rules, tokensIn } = modules;
   const subject = subjectAccessReview({ authorizer });
   return new Map([
     ['authorization.k8s.io/subjectaccessreviews', subject],
@@ -35,7 +36,7 @@ export function reviewHandlers(
     ['authorization.k8s.io/selfsubjectaccessreviews', selfSubjectAccessReview({ authorizer })],
     ['authorization.k8s.io/selfsubjectrulesreviews', selfSubjectRulesReview({ rules })],
     ['authentication.k8s.io/selfsubjectreviews', selfSubjectReview],
-    ['authentication.k8s.io/tokenreviews', tokenReview({ audiences: options.audiences }, { tokens })],
+    ['authentication.k8s.io/tokenreviews', tokenReview({ audiences: options.audiences }, { tokensIn })],
     [
       '/serviceaccounts/token',
       tokenRequest(

@@ -48,10 +48,11 @@ function operationGroup({ group, version }: GroupVersion): string {
   return name.split(/[.-]/).map(capitalized).join('') + capitalized(version);
 }
 
-/** The tag of a group version: `core_v1`, `exampleCom_v1`. */
+/** The tag of a group version, or of a group if there is no version: `core_v1`, `exampleCom_v1`, `apps`. */
 function operationTag({ group, version }: GroupVersion): string {
   const camel = operationGroup({ group, version: '' });
-  return `${camel.charAt(0).toLowerCase()}${camel.slice(1)}_${version}`;
+  const name = `${camel.charAt(0).toLowerCase()}${camel.slice(1)}`;
+  return version === '' ? name : `${name}_${version}`;
 }
 
 interface Operation {
@@ -111,6 +112,22 @@ export function addGroupVersionPath(
         '401': { description: 'Unauthorized' },
       },
       tags: [tag],
+    },
+  };
+}
+
+/** The path of a group: the versions in which it is served. */
+export function addGroupPath(group: string, paths: JsonObject): void {
+  const types = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
+  paths[`/apis/${group}/`] = {
+    get: {
+      description: 'Read the versions of this group.',
+      operationId: `get${operationGroup({ group, version: '' })}APIGroup`,
+      responses: {
+        '200': { description: 'OK', content: contentOf(types, metaReference('APIGroup')) },
+        '401': { description: 'Unauthorized' },
+      },
+      tags: [operationTag({ group, version: '' })],
     },
   };
 }

@@ -29,6 +29,8 @@ export interface ShardAuthentication {
   /** {@link authenticator}, and for requests to a workspace also the token issuers of its type. */
   readonly requests: RequestAuthenticator;
   readonly tokens: TokenAuthenticator;
+  /** Tokens that hold in a workspace: {@link tokens}, and those of the issuers of its type. */
+  readonly tokensIn: (cluster: LogicalClusterName) => TokenAuthenticator;
   readonly serviceAccountTokens: ServiceAccountTokens;
   readonly serviceAccounts: ServiceAccountGetter;
   /** Undefined without the battery `admin`. */
@@ -97,6 +99,10 @@ export function shardAuthentication(options: ShardOptions, modules: Modules): Sh
         ? authenticator
         : new UnionAuthenticator({ anonymous }, { authenticators: [...authenticators, workspaceAuthentication] }),
     tokens,
+    tokensIn: (cluster) => {
+      const issued = workspaceAuthentication?.tokensOf(cluster);
+      return issued === undefined ? tokens : new UnionTokenAuthenticator({ authenticators: [tokens, issued] });
+    },
     serviceAccountTokens,
     serviceAccounts,
     admin,

@@ -88,15 +88,24 @@ export class WorkspaceAuthentication implements RequestAuthenticator {
   /** Returns undefined if the workspace has no issuers; throws for a token that none of them accepts. */
   async authenticate(exchange: Exchange, info: RequestInfo): Promise<AuthenticationResponse | undefined> {
     const { cluster } = info;
-    if (cluster === undefined || cluster === '*') return undefined;
+    const tokens = cluster === undefined || cluster === '*' ? undefined : this.tokensOf(cluster);
+    if (tokens === undefined) return undefined;
+    const bearer = new BearerTokenAuthenticator({ audiences: this.#options.audiences }, { tokens });
+    return bearer.authenticate(exchange);
+  }
+
+  /** Authenticates the tokens of a workspace's issuers, as users of this workspace; undefined if it has none. */
+  tokensOf(cluster: LogicalClusterName): TokenAuthenticator | undefined {
     const authenticators = this.#authenticatorsOf(cluster);
     if (authenticators.length === 0) return undefined;
-    const bearer = new BearerTokenAuthenticator(
-      { audiences: this.#options.audiences },
-      { tokens: new IssuerRoutingAuthenticator({ current: () => authenticators }) },
-    );
-    const response = await bearer.authenticate(exchange);
-    return response === undefined ? undefined : { ...response, user: workspaceIssuedIdentity(response.user, cluster) };
+    const tokens = new IssuerRoutingAuthenticator({ current: () => authenticators });
+    return {
+      authenticateToken: async (token, audiences) => {
+        const response = await tokens.authenticateToken(token, audiences);
+        if (response === undefined) return undefined;
+        return { ...response, user: workspaceIssuedIdentity(response.user, cluster) };
+      },
+    };
   }
 
   close(): void {

@@ -133,7 +133,7 @@ function resourceEndpoints(options: ShardOptions, modules: Modules): Handler {
       {
         authorizer: authorization.reviews,
         rules: authorization.rules,
-        tokens: authentication.tokens,
+        tokensIn: authentication.tokensIn,
         serviceAccountTokens: authentication.serviceAccountTokens,
         serviceAccounts: authentication.serviceAccounts,
       },
