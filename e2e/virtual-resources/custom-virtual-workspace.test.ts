@@ -218,6 +218,16 @@ describe('a virtual workspace of the provider', () => {
     expect((await shared.requests.send({ path: `${quotesOf('far')}/of-near` })).status).toBe(404);
   });
 
+  test('is in the APIExport virtual workspace of the provider, for one consumer and for all of a shard', async () => {
+    const base = `/services/apiexport/${shared.clusters.get('provider') ?? ''}/quotes/clusters`;
+    const near = shared.clusters.get('near') ?? '';
+    const path = (cluster: string): string => `${base}/${cluster}/apis/${quoteGroup}/v1/quotes`;
+    await eventually(async () => expect(names(await shared.get(path(near)))).toEqual(['of-near', 'small']), patient);
+    const all = (await shared.get(path('*'))) as unknown as { items: KubeObject[] };
+    const ofNear = all.items.filter(({ metadata }) => metadata.annotations?.['kcp.io/cluster'] === near);
+    expect(ofNear.map(({ metadata }) => metadata.name)).toEqual(['of-near', 'small']);
+  }, 60_000);
+
   test('is described by discovery, both forms alike, and by kubectl explain', async () => {
     const plain = await shared.get(`/clusters/root:far/apis/${quoteGroup}/v1`);
     const [entry] = field(plain, 'resources') as { name: string; verbs: string[] }[];

@@ -22,7 +22,11 @@ test.each<[string, Json | undefined, string[]]>([
   ['matchLabels', { matchLabels: { visibility: 'Public', size: 'small' } }, ['publicSmall']],
   ['In', { matchExpressions: [inSizes] }, ['publicLarge']],
   ['NotIn', { matchExpressions: [{ ...inSizes, operator: 'NotIn' }] }, ['publicSmall', 'privateSmall', 'plain']],
-  ['Exists', { matchExpressions: [{ key: 'size', operator: 'Exists' }] }, ['publicSmall', 'publicLarge', 'privateSmall']],
+  [
+    'Exists',
+    { matchExpressions: [{ key: 'size', operator: 'Exists' }] },
+    ['publicSmall', 'publicLarge', 'privateSmall'],
+  ],
   ['DoesNotExist', { matchExpressions: [{ key: 'size', operator: 'DoesNotExist' }] }, ['plain']],
   ['both members', { matchLabels: { visibility: 'Public' }, matchExpressions: [inSizes] }, ['publicLarge']],
   ['a map with expressions', { visibility: 'Public', matchExpressions: [inSizes] }, ['publicLarge']],
@@ -30,9 +34,13 @@ test.each<[string, Json | undefined, string[]]>([
   expect(selected(labelSelector)).toEqual(wanted);
 });
 
-test.each<[string, Json]>([
-  ['an unknown operator', { matchExpressions: [{ key: 'size', operator: 'Like', values: ['x'] }] }],
-  ['In without values', { matchExpressions: [{ key: 'size', operator: 'In' }] }],
-])('%s is refused', (_what, labelSelector) => {
-  expect(() => selected(labelSelector)).toThrow();
+test.each<[string, Json, string]>([
+  [
+    'an unknown operator',
+    { matchExpressions: [{ key: 'size', operator: 'Like', values: ['x'] }] },
+    'is not a valid label selector operator',
+  ],
+  ['In without values', { matchExpressions: [{ key: 'size', operator: 'In' }] }, "values set can't be empty"],
+])('%s is refused', (_what, labelSelector, message) => {
+  expect(() => selected(labelSelector)).toThrow(message);
 });

@@ -23,7 +23,7 @@ const cached: CachedResource = {
   },
   spec: { group: 'example.io', version: 'v1', resource: 'flavors' },
   status: { identityHash: 'hash' },
-} as CachedResource;
+};
 const served = { name: 'v1', served: true, storage: true, schema: {} };
 const schema = (spec: object = {}): APIResourceSchema =>
   ({
@@ -48,12 +48,18 @@ test('a schema of the cached resource fits', () => {
 test('a cached resource whose kind and identity are not known yet fits every kind', () => {
   const { metadata, status: _status, ...rest } = cached;
   const unknown = { ...rest, metadata: { name: metadata.name ?? '' } } as CachedResource;
-  expect(virtualStorageProblem(exported, schema({ names: { plural: 'flavors', kind: 'Other' } }), unknown)).toBeUndefined();
+  expect(
+    virtualStorageProblem(exported, schema({ names: { plural: 'flavors', kind: 'Other' } }), unknown),
+  ).toBeUndefined();
 });
 
 test.each([
   ['no schema', undefined, 'not found'],
-  ['another group', schema({ group: 'example.com' }), 'is of flavors.example.com, but CachedResource published caches flavors.example.io'],
+  [
+    'another group',
+    schema({ group: 'example.com' }),
+    'is of flavors.example.com, but CachedResource published caches flavors.example.io',
+  ],
   [
     'another plural',
     schema({ names: { plural: 'tastes', kind: 'Flavor' } }),

@@ -3,13 +3,12 @@ import { fieldErrorText } from '@multiplane/apimachinery';
 import type { APIExport } from '@multiplane/apis';
 import { virtualStorageErrors } from './virtual-storage-rules.ts';
 
-const exportOf = (storage: object): APIExport =>
-  ({
-    apiVersion: 'apis.kcp.io/v1alpha2',
-    kind: 'APIExport',
-    metadata: { name: 'cloud' },
-    spec: { resources: [{ name: 'flavors', group: 'example.io', schema: 'v1.flavors.example.io', storage }] },
-  }) as unknown as APIExport;
+const exportOf = (storage: object): APIExport => ({
+  apiVersion: 'apis.kcp.io/v1alpha2',
+  kind: 'APIExport',
+  metadata: { name: 'cloud' },
+  spec: { resources: [{ name: 'flavors', group: 'example.io', schema: 'v1.flavors.example.io', storage }] },
+});
 const virtual = (reference: object = {}): APIExport =>
   exportOf({
     virtual: {
@@ -28,14 +27,16 @@ describe('storage.virtual of an APIExport', () => {
     expect(errors(virtual({ apiGroup: 'notk8s.io', kind: 'FlavorSlice' }))).toEqual([]);
   });
 
-  test.each([['', 'ConfigMap'], ['apps.k8s.io', 'Slice'], ['x.kubernetes.io', 'Slice'], ['apis.kcp.io', 'APIExportEndpointSlice']])(
-    'may not refer to kinds of the system: group "%s"',
-    (apiGroup, kind) => {
-      expect(errors(virtual({ apiGroup, kind }))).toEqual([
-        expect.stringContaining('the kinds of this group are reserved for the system'),
-      ]);
-    },
-  );
+  test.each([
+    ['', 'ConfigMap'],
+    ['apps.k8s.io', 'Slice'],
+    ['x.kubernetes.io', 'Slice'],
+    ['apis.kcp.io', 'APIExportEndpointSlice'],
+  ])('may not refer to kinds of the system: group "%s"', (apiGroup, kind) => {
+    expect(errors(virtual({ apiGroup, kind }))).toEqual([
+      expect.stringContaining('the kinds of this group are reserved for the system'),
+    ]);
+  });
 
   test('may not refer to other kinds of cache.kcp.io', () => {
     expect(errors(virtual({ kind: 'CachedResource' }))).toEqual([
