@@ -5,6 +5,7 @@ import { claimsCommand } from './claims-command.ts';
 import { crdSnapshotCommand } from './crd-snapshot-command.ts';
 import { quickstartCommand } from './quickstart-command.ts';
 import type { ErrorPrefix } from './run-plugin.ts';
+import { scopesCommand } from './scopes-command.ts';
 import { workspaceCommand } from './workspace-command.ts';
 
 const workspaceNames = ['workspace', 'ws', 'workspaces'] as const;
@@ -18,6 +19,7 @@ export function kcpCommand(): Command {
     .addCommand(workspaceCommand(name).aliases(aliases))
     .addCommand(bindCommand())
     .addCommand(claimsCommand())
+    .addCommand(scopesCommand())
     .addCommand(group('crd', 'CustomResourceDefinitions').addCommand(crdSnapshotCommand()))
     .addCommand(quickstartCommand());
   return command.action(() => command.outputHelp());

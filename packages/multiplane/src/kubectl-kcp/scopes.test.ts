@@ -1,0 +1,41 @@
+import { expect, test } from '@jest/globals';
+import { scopeRows, type ScopeSlice, type ShownScope } from './scopes.ts';
+
+const apiVersion = 'scopes.multiplane.dev/v1alpha1';
+const scope = (name: string, path: string | undefined, status: ShownScope['status']): ShownScope => ({
+  apiVersion,
+  kind: 'APIExportScope',
+  metadata: { name },
+  spec: {
+    export: { name: 'market', ...(path === undefined ? {} : { path }) },
+    selector: { matchLabels: { provider: name } },
+    assignment: 'Consumer',
+    transfer: 'Forbidden',
+  },
+  ...(status === undefined ? {} : { status }),
+});
+const condition = (type: string, reason?: string) => ({
+  type,
+  status: reason === undefined ? 'True' : 'False',
+  ...(reason === undefined ? {} : { reason }),
+});
+const slice = (name: string, urls: readonly string[]): ScopeSlice => ({
+  apiVersion,
+  kind: 'APIExportScopeEndpointSlice',
+  metadata: { name: `of-${name}` },
+  spec: { scope: { name } },
+  status: { endpoints: urls.map((url) => ({ url })) },
+});
+
+test('scopes are shown with their label, the reason why one is not usable, and the number of distinct endpoints', () => {
+  const scopes = [
+    scope('a', undefined, { conditions: [condition('ExportValid'), condition('EndpointsReady')] }),
+    scope('b', 'root:x', { conditions: [condition('ExportValid', 'APIExportNotFound')] }),
+    scope('c', undefined, undefined),
+  ];
+  expect(scopeRows(scopes, [slice('a', ['u1', 'u2']), slice('a', ['u1']), slice('b', [])])).toEqual([
+    ['a', 'market', 'provider=a', 'Consumer', 'Forbidden', 'Ready', '2'],
+    ['b', 'root:x:market', 'provider=b', 'Consumer', 'Forbidden', 'APIExportNotFound', '0'],
+    ['c', 'market', 'provider=c', 'Consumer', 'Forbidden', 'Pending', '0'],
+  ]);
+});
