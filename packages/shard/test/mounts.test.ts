@@ -114,7 +114,7 @@ describe('mounted workspaces', () => {
       shard.client.create(gates, root, {
         apiVersion: 'example.dev/v1',
         kind: 'Gate',
-        metadata: { name, annotations: { 'experimental.tenancy.kcp.io/is-mount': 'true' } },
+        metadata: { name },
         status,
       }),
     );

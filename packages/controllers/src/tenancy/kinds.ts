@@ -36,8 +36,6 @@ export const requiredGroupsAnnotation = 'authorization.kcp.io/required-groups';
 export const chosenClusterAnnotation = 'internal.tenancy.kcp.io/cluster';
 export const typeAnnotation = 'internal.tenancy.kcp.io/type';
 export const ownerAnnotation = 'experimental.tenancy.kcp.io/owner';
-/** `true` on an object that a mounted workspace may refer to. */
-export const isMountAnnotation = 'experimental.tenancy.kcp.io/is-mount';
 export const phaseLabel = 'tenancy.kcp.io/phase';
 /** On a LogicalCluster with `status.terminators`. */
 export const terminatorsFinalizer = 'kcp.io/has-terminators';

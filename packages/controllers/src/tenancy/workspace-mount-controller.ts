@@ -11,7 +11,7 @@ import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { withChanges, updateStatus } from '../runtime/object-writes.ts';
 import { setKcpCondition, type NewKcpCondition } from '../runtime/kcp-conditions.ts';
-import { isMountAnnotation, phaseLabel, workspaces, type Phase, type Workspace } from './kinds.ts';
+import { phaseLabel, workspaces, type Phase, type Workspace } from './kinds.ts';
 
 interface WorkspaceMountModules extends ControllerModules {
   /** The resource that serves a kind in a logical cluster; undefined if none does. */
@@ -29,11 +29,11 @@ const kindRecheckMs = 10_000;
 
 /**
  * Mounted Workspaces (kcp: pkg/reconciler/tenancy/workspacemounts): `spec.mount.ref` refers to an object in the same
- * logical cluster that is annotated as a mount. Its `status.URL` becomes the URL of the Workspace, and its `status.phase`
+ * logical cluster, of any kind. Its `status.URL` becomes the URL of the Workspace, and its `status.phase`
  * decides whether the Workspace is Ready.
  *
- * Mount objects may be of any kind. The metadata informer reports changes of annotated objects of all kinds, and an index
- * finds the Workspaces that refer to them; nothing is watched per Workspace or kind.
+ * The metadata informer reports changes of all objects, and an index finds the Workspaces that refer to them; nothing is
+ * watched per Workspace or kind.
  */
 export function workspaceMountController(modules: WorkspaceMountModules): Controller {
   const { informers, client, clock, resourceOfKind } = modules;
@@ -72,9 +72,8 @@ export function workspaceMountController(modules: WorkspaceMountModules): Contro
     readonly namespace: string;
     readonly name: string;
     readonly resource: GroupVersionResource;
-    readonly metadata: DeepReadonly<KubeObject['metadata']>;
   }): void => {
-    if (byReference.size === 0 || record.metadata.annotations?.[isMountAnnotation] !== 'true') return;
+    if (byReference.size === 0) return;
     const { group } = record.resource;
     const ref = mountKey(record.cluster, group, record.kind, record.namespace, record.name);
     for (const key of byReference.get(ref) ?? []) controller.queue.add(key);
@@ -107,8 +106,7 @@ export function workspaceMountController(modules: WorkspaceMountModules): Contro
   ): Promise<KubeObject | undefined> {
     try {
       const reference = { cluster, namespace: ref.namespace ?? '', name: ref.name ?? '' };
-      const object = await client.get(resource, reference);
-      return object.metadata.annotations?.[isMountAnnotation] === 'true' ? object : undefined;
+      return await client.get(resource, reference);
     } catch (error) {
       if (isStatusError(error, 'NotFound')) return undefined;
       throw error;
