@@ -16,12 +16,12 @@ const definition = (origin: 'built-in' | 'custom', group: string, resource: stri
 });
 const configMaps = definition('built-in', '', 'configmaps');
 
-function setUp(): {
+function setUp(options: { readonly readsFromCache?: boolean } = {}): {
   registry: MetricsRegistry;
   count: (method: string, url: string, what?: ServedResource, headers?: Exchange['headers']) => void;
 } {
   const registry = new MetricsRegistry();
-  const metrics = new RequestMetrics(registry);
+  const metrics = new RequestMetrics(registry, options);
   return {
     registry,
     count: (method, url, what, headers = {}) => {
@@ -90,6 +90,16 @@ test('watches have no durations', async () => {
   expect(text).toContain(
     'apiserver_response_sizes_sum{verb="LIST",group="",version="v1",resource="configmaps",subresource="",scope="cluster",component="apiserver"} 10\n',
   );
+});
+
+test('lists that the watch cache answers are counted by resource', async () => {
+  const { registry, count } = setUp({ readsFromCache: true });
+  for (const scope of ['/api/v1', '/api/v1/namespaces/n', '/api/v1/namespaces/n'])
+    count('GET', `${scope}/configmaps`, configMaps);
+  count('GET', '/api/v1/namespaces/n/configmaps/one', configMaps);
+  count('GET', '/apis/g.example.com/v1/notes', { ...definition('custom', 'g.example.com', 'notes'), virtual: {} });
+  const lines = (await registry.render()).split('\n').filter((line) => line.startsWith('apiserver_cache_list_total'));
+  expect(lines).toEqual(['apiserver_cache_list_total{group="",resource="configmaps",index=""} 3']);
 });
 
 test('the number of series does not grow with the resources of tenants', async () => {

@@ -108,6 +108,7 @@ class TargetSeries {
 /** The request metrics of kube-apiserver. No label value can be chosen by an unauthenticated client. */
 export class RequestMetrics {
   readonly #metrics: TargetMetrics;
+  readonly #cacheLists: Counter<'group' | 'resource' | 'index'> | undefined;
   readonly #terminations: Counter<TargetLabel | 'code'>;
   readonly #aborts: Counter<TargetLabel>;
   readonly #longRunning: Gauge<TargetLabel>;
@@ -123,7 +124,15 @@ export class RequestMetrics {
   /** Written by the max-in-flight filter, read when metrics are collected. */
   readonly inFlight: InFlight = { readOnly: 0, mutating: 0 };
 
-  constructor(registry: MetricsRegistry) {
+  /** `readsFromCache`: lists of this server are answered by its watch cache, and counted. */
+  constructor(registry: MetricsRegistry, options: { readonly readsFromCache?: boolean } = {}) {
+    if (options.readsFromCache === true) {
+      this.#cacheLists = registry.counter({
+        name: 'apiserver_cache_list_total',
+        help: 'Lists that the watch cache answered.',
+        labels: { group: targetLabels.group, resource: targetLabels.resource, index: [''] },
+      });
+    }
     this.#metrics = {
       total: registry.counter({
         name: 'apiserver_request_total',
@@ -211,6 +220,12 @@ export class RequestMetrics {
   ): void {
     const series = this.#series(exchange, info, definition);
     series.code(status).add(1);
+    if (this.#cacheLists !== undefined && series.labels.verb === 'LIST' && status === 200) {
+      const { group, resource } = series.labels;
+      // Lists of virtual resources are answered elsewhere.
+      if (definition !== undefined && definition.virtual === undefined)
+        this.#cacheLists.add(1, { group, resource, index: '' });
+    }
     // Clients choose the duration of a watch.
     if (series.labels.verb === 'WATCH') return;
     series.duration.observe(milliseconds / 1000);

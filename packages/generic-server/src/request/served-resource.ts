@@ -5,6 +5,8 @@ export interface ServedResource {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
+  /** Present: another endpoint serves the objects. */
+  readonly virtual?: object | undefined;
   /** Subresources by name. */
   readonly subresources: Readonly<Record<string, unknown>>;
 }

@@ -53,6 +53,6 @@ export async function openInfrastructure(
     storage,
     health: new HealthChecks(),
     registry,
-    metrics: new RequestMetrics(registry),
+    metrics: new RequestMetrics(registry, { readsFromCache: true }),
   };
 }
