@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { mergeKubeconfig, type Kubeconfig } from '@multiplane/client';
 import { writeFileAtomic } from '@multiplane/component-base';
+import type { ShardUrls } from '../sharding/shard-urls.ts';
 import { kcpAdminName, plainUserName, shardAdminName } from './admin-tokens.ts';
 
 interface AdminKubeconfigOptions {
@@ -13,6 +14,18 @@ interface AdminKubeconfigOptions {
   readonly kcpAdminToken: string;
   /** Adds the context `user`. */
   readonly userToken?: string | undefined;
+}
+
+/**
+ * Where the admin kubeconfig points to. A shard without others is reached at its external URL, for example through a
+ * published port. The external URL of other shards is that of a front-proxy, which does not know the tokens of this
+ * kubeconfig: they are valid at the shard alone.
+ */
+export function adminServer(
+  { cacheKubeconfig }: { readonly cacheKubeconfig?: string | undefined },
+  { baseURL, externalURL }: Pick<ShardUrls, 'baseURL' | 'externalURL'>,
+): string {
+  return cacheKubeconfig === undefined ? externalURL : baseURL;
 }
 
 /** kcp's contexts: `root` (current), `base`, `system:admin`, `shard-base`, and `user` with the battery of that name. */

@@ -25,13 +25,22 @@ const writeKubeconfig = (tokens: ReturnType<typeof adminTokens>): Promise<void> 
     ...tokens,
   });
 
-test('shard-admin keeps its token over restarts, kcp-admin does not', async () => {
-  const first = start();
+test('all tokens survive restarts, differ from each other, and are new once the hash and the kubeconfig are removed', async () => {
+  const options = { ...files(), withUser: true };
+  const startWithUser = () => adminTokens(options, { tokens: new StaticTokenAuthenticator() });
+  const tokensOf = ({ shardAdminToken, kcpAdminToken, userToken }: ReturnType<typeof adminTokens>) => [
+    shardAdminToken,
+    kcpAdminToken,
+    userToken,
+  ];
+  const first = startWithUser();
   await writeKubeconfig(first);
   await first.storeHash();
-  const second = start();
-  expect(second.shardAdminToken).toBe(first.shardAdminToken);
-  expect(second.kcpAdminToken).not.toBe(first.kcpAdminToken);
+  expect(new Set(tokensOf(first)).size).toBe(3);
+  for (const token of tokensOf(first)) expect(token).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+  expect(tokensOf(startWithUser())).toEqual(tokensOf(first));
+  for (const file of [options.hashFile, options.kubeconfigFile]) await rm(file);
+  expect(tokensOf(startWithUser()).filter((token) => tokensOf(first).includes(token))).toEqual([]);
 });
 
 test('a restart keeps the current context of the kubeconfig', async () => {

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash, createHmac, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { mastersGroup, type UserInfo } from '@multiplane/apimachinery';
 import { readKubeconfig } from '@multiplane/client';
@@ -31,8 +31,9 @@ export interface AdminTokens {
 }
 
 /**
- * Creates the tokens of the built-in users (kcp `pkg/server/options/authentication.go`). `kcp-admin` and `user` get a new token
- * on every start; the token of `shard-admin` survives restarts in the kubeconfig, and its hash is stored separately.
+ * Creates the tokens of the built-in users (kcp `pkg/server/options/authentication.go`). The token of `shard-admin` survives
+ * restarts in the kubeconfig, and its hash is stored separately. Those of `kcp-admin` and `user` are derived from it, so
+ * that a copy of the kubeconfig stays valid (docs/compatibility.md, "Authentication and authorization"); they do not disclose it.
  * Throws an Error that names the file to remove if hash and kubeconfig do not match.
  */
 export function adminTokens(
@@ -40,10 +41,10 @@ export function adminTokens(
   modules: { readonly tokens: StaticTokenAuthenticator },
 ): AdminTokens {
   const shardAdminToken = persistentToken(options);
-  const kcpAdminToken = randomUUID();
+  const kcpAdminToken = derivedToken(shardAdminToken, kcpAdminName);
   modules.tokens.add(shardAdminToken, user(shardAdminName, mastersGroup));
   modules.tokens.add(kcpAdminToken, user(kcpAdminName, kcpAdminGroup));
-  const userToken = options.withUser === true ? randomUUID() : undefined;
+  const userToken = options.withUser === true ? derivedToken(shardAdminToken, plainUserName) : undefined;
   if (userToken !== undefined) modules.tokens.add(userToken, user(plainUserName));
   const storeHash = (): Promise<void> => writeFileAtomic(options.hashFile, sha256(shardAdminToken), 0o600);
   return { shardAdminToken, kcpAdminToken, userToken, storeHash };
@@ -51,6 +52,12 @@ export function adminTokens(
 
 const user = (name: string, ...groups: string[]): UserInfo => ({ name, uid: randomUUID(), groups, extra: {} });
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();
+/** 128 bits in the form of a UUID, as the other token. */
+const derivedToken = (token: string, name: string): string =>
+  createHmac('sha256', token)
+    .update(name)
+    .digest('hex')
+    .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');
 
 function persistentToken({ hashFile, kubeconfigFile }: AdminTokenOptions): string {
   if (!existsSync(hashFile)) return randomUUID();

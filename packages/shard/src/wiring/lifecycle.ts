@@ -1,7 +1,7 @@
 import { EventLoopMonitor, Lifecycle, untilAborted, type Runnable } from '@multiplane/component-base';
 import { ShardRegistration } from '@multiplane/controllers';
 import { defaultHttpServerOptions, HttpServer, type BaseExchange } from '@multiplane/generic-server';
-import { writeAdminKubeconfig } from '../authentication/admin-kubeconfig.ts';
+import { adminServer, writeAdminKubeconfig } from '../authentication/admin-kubeconfig.ts';
 import { bootstrapShard } from '../bootstrap/bootstrap-shard.ts';
 import type { ShardOptions } from '../options.ts';
 import type { ShardClients } from '../sharding/shard-clients.ts';
@@ -128,7 +128,8 @@ function servingRunnable(options: ShardOptions, modules: Modules & { readonly li
       cached.loadValues();
       const { admin } = authentication;
       if (admin === undefined) return;
-      await writeAdminKubeconfig({ file: options.kubeconfigPath, server: urls().baseURL, ca: rootCa(), ...admin });
+      const server = adminServer(options, urls());
+      await writeAdminKubeconfig({ file: options.kubeconfigPath, server, ca: rootCa(), ...admin });
       await admin.storeHash();
     },
     stop: async () => {
