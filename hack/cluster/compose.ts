@@ -16,8 +16,14 @@ const images = {
   prometheus: 'prom/prometheus:v3.3.1',
   grafana: 'grafana/grafana:12.0.0',
 } as const;
-/** Upper bound of the start; a server that is ready earlier becomes healthy earlier. */
-const longestStart = '300s';
+/** `start_period` bounds the start; a server that is ready earlier becomes healthy earlier, and dependants start at once. */
+const healthTiming = {
+  interval: '5s',
+  timeout: '5s',
+  retries: 6,
+  start_period: '300s',
+  start_interval: '1s',
+} as const;
 const externalUrl = 'https://${MULTIPLANE_HOSTNAME:-localhost}:${MULTIPLANE_PORT:-6443}';
 const shards = ['root', 'shard-1'];
 
@@ -69,8 +75,7 @@ const part = (subpath: string, target: string, readOnly = false): object => ({
 
 /** The health check as a command inside the container: the images bring different tools. */
 function healthCheck({ program, port, health }: ClusterProcess): object {
-  const timing = { interval: '5s', timeout: '5s', retries: 6, start_period: longestStart };
-  if (program === 'nats-server') return { test: ['CMD', 'wget', '-q', '-O', '/dev/null', health.url], ...timing };
+  if (program === 'nats-server') return { test: ['CMD', 'wget', '-q', '-O', '/dev/null', health.url], ...healthTiming };
   if (program === 'etcd') {
     const tls = [
       '--cacert=/pki/storage-ca.crt',
@@ -79,14 +84,17 @@ function healthCheck({ program, port, health }: ClusterProcess): object {
     ];
     return {
       test: ['CMD', 'etcdctl', `--endpoints=https://127.0.0.1:${port}`, ...tls, 'endpoint', 'health'],
-      ...timing,
+      ...healthTiming,
     };
   }
-  return { test: askReady(health.url), ...timing };
+  return { test: askReady(health.url, '/pki/serving-ca.crt'), ...healthTiming };
 }
 
-const askReady = (url: string): string[] => [
+/** The authority is named for this command alone: on the first start the server makes it, and Node warns of a missing one. */
+const askReady = (url: string, authority: string): string[] => [
   'CMD',
+  'env',
+  `NODE_EXTRA_CA_CERTS=${authority}`,
   '/opt/multiplane/hack/node',
   '-e',
   `fetch('${url}').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))`,
@@ -113,7 +121,6 @@ function service(each: ClusterProcess): object {
         ? [{ type: 'bind', source: './config', target: '/etc/multiplane', read_only: true }]
         : []),
     ],
-    ...(isOurs ? { environment: { NODE_EXTRA_CA_CERTS: '/pki/serving-ca.crt' } } : {}),
     healthcheck: healthCheck(each),
     depends_on: {
       prepare: { condition: 'service_completed_successfully' },
@@ -149,19 +156,15 @@ const single = {
     '--root-directory=/data',
     '--external-hostname=${MULTIPLANE_HOSTNAME:-localhost}',
     `--shard-external-url=${externalUrl}`,
+    // Served by the same process at the same port.
+    `--shard-virtual-workspace-url=${externalUrl}`,
     '--logging-format=json',
   ],
   ...hardened,
   stop_grace_period: '40s',
   ports: ['${MULTIPLANE_BIND:-127.0.0.1}:${MULTIPLANE_PORT:-6443}:6443'],
   volumes: [{ type: 'volume', source: 'single', target: '/data' }],
-  environment: { NODE_EXTRA_CA_CERTS: '/data/ca.crt' },
-  healthcheck: {
-    test: askReady('https://localhost:6443/readyz'),
-    interval: '5s',
-    timeout: '5s',
-    start_period: longestStart,
-  },
+  healthcheck: { test: askReady('https://localhost:6443/readyz', '/data/ca.crt'), ...healthTiming },
 };
 
 /** Scrapes every process in the name of the group that Kubernetes lets read metrics, and nothing else. */
