@@ -1,4 +1,4 @@
-// Two projects for all tests. Workspace packages resolve to their sources through the `multiplane-source` export
+// Three projects for all tests. Workspace packages resolve to their sources through the `multiplane-source` export
 // condition, so no build is needed before a test; only the end-to-end suites run the built command.
 // Run through hack/test, or: NODE_OPTIONS=--experimental-vm-modules hack/node node_modules/jest/bin/jest.js <path>
 // (--selectProjects all-in-one leaves out what runs a second time on a sharded control plane).
@@ -27,6 +27,7 @@ export default {
       displayName: 'all-in-one',
       roots: ['<rootDir>/packages', '<rootDir>/e2e', '<rootDir>/hack'],
       testMatch: ['**/*.test.ts'],
+      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/e2e/containers/'],
     },
     {
       ...common,
@@ -37,6 +38,13 @@ export default {
       ),
       testMatch: ['**/*.test.ts'],
       setupFiles: ['<rootDir>/e2e/harness/on-sharded.ts'],
+    },
+    {
+      ...common,
+      // One suite after the other: each runs a whole control plane in containers, of one store of images.
+      displayName: 'containers',
+      roots: ['<rootDir>/e2e/containers'],
+      testMatch: ['**/*.test.ts'],
     },
   ],
   // Of the whole run: jest does not read it from a project.
