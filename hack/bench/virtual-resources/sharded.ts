@@ -42,6 +42,8 @@ const newConsumers = { count: 200, perSecond: 20, warmUp: 20 };
 const writes = { count: 500, perSecond: 50 };
 /** Objects of which a consumer reads a page while memory is measured. */
 const page = 500;
+/** At the memory of a process: what a request has just left goes with one of the next collections. */
+const looks = 3;
 
 export async function measureSharded(): Promise<void> {
   // All processes of the control plane collect garbage on a signal.
@@ -243,15 +245,16 @@ class ShardedBench {
     const before = await this.#held();
     await many(consumers, clients, (n) => read(clusters[n] as string, page));
     const after = await this.#held();
-    const copy = images * imageBytes;
+    // In the shard of the provider, the cache server, and the virtual workspaces of the consumers' shard.
+    const copies = 3 * images * imageBytes;
     const grown = [...after].map(([name, bytes]) => ({ name, bytes: bytes - (before.get(name) ?? 0) }));
     const more = grown.reduce((sum, { bytes }) => sum + bytes, 0);
     report({
       name: 'memory of 10,000 cached objects of 1 KiB for 1,000 consumers, beyond one copy per process',
-      value: (Math.max(0, more) / copy) * 100,
+      value: (Math.max(0, more) / copies) * 100,
       unit: '%',
       target: { atMost: 5 },
-      note: `of one copy; what heaps and buffers hold once each consumer has read a page of ${page}, beyond what they held when each had read one object: ${grown.map(({ name, bytes }) => `${name} ${(bytes / 1024).toFixed(0)} KiB`).join(', ')}`,
+      note: `of the copies, of which three processes hold one; what heaps and buffers hold once each consumer has read a page of ${page}, beyond what they held when each had read one object: ${grown.map(({ name, bytes }) => `${name} ${(bytes / 1024).toFixed(0)} KiB`).join(', ')}`,
     });
   }
 
@@ -260,13 +263,19 @@ class ShardedBench {
     const all = new Map<string, number>();
     for (const [name, { pid }] of this.#processes()) {
       if (/^(etcd|nats)/.test(name)) continue;
-      rmSync(this.#memoryFile, { force: true });
-      process.kill(pid as number, 'SIGUSR2');
-      const look = (): number => (JSON.parse(readFileSync(this.#memoryFile, 'utf8')) as { held: number }).held;
-      await eventually(() => void look(), { timeout: 60_000 });
-      all.set(name, look());
+      let least = Number.POSITIVE_INFINITY;
+      for (let look = 0; look < looks; look++) least = Math.min(least, await this.#heldBy(pid as number));
+      all.set(name, least);
     }
     return all;
+  }
+
+  async #heldBy(pid: number): Promise<number> {
+    rmSync(this.#memoryFile, { force: true });
+    process.kill(pid, 'SIGUSR2');
+    const read = (): number => (JSON.parse(readFileSync(this.#memoryFile, 'utf8')) as { held: number }).held;
+    await eventually(() => void read(), { timeout: 60_000 });
+    return read();
   }
 
   #usage(): Usage {
