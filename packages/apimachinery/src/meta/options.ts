@@ -223,7 +223,7 @@ export function decodeDeleteOptions(body: Json): DeleteOptions {
   if (kind !== '' && kind !== 'DeleteOptions') {
     const version = field(body['apiVersion'], '.apiVersion of type string', isString) ?? '';
     throw statusErrors.badRequest(
-      `no kind ${quote(kind)} is registered for version ${quote(version)} in scheme "multiplane"`,
+      `no kind ${quote(kind)} is registered for version ${quote(version === '' ? 'meta.k8s.io/v1' : version)} in scheme "multiplane"`,
     );
   }
   const dryRun = field(body['dryRun'], 'DeleteOptions.dryRun of type []string', isStringList) ?? [];

@@ -7,6 +7,7 @@ import {
   decodeDeleteOptions,
   decodeDeleteQuery,
   decodeListOptions,
+  isJsonObject,
   isStatusError,
   parseJson,
   readProtobufEnvelope,
@@ -25,6 +26,7 @@ import { nameOfKey, namespaceOfKey } from '../registry/store/selection.ts';
 import { checkListTransform, respondObject } from './response/object-response.ts';
 import { HttpWriteRequest, type ResourceRequest } from './resource-request.ts';
 import { scanScope } from '../registry/store/scan-scope.ts';
+import { notAnObject } from '../write-path/decoding/decoding-errors.ts';
 import { bodyFormat, maxBodyBytes } from '../write-path/decoding/request-body.ts';
 
 export interface DeleteModules {
@@ -47,6 +49,7 @@ async function readDeleteOptions(decoder: BodyDecoder, context: RequestContext):
   } catch (error) {
     throw statusErrors.badRequest(`couldn't get version/kind; json parse error: ${(error as Error).message}`, error);
   }
+  if (value !== null && !isJsonObject(value)) throw statusErrors.badRequest(notAnObject(value));
   return decodeDeleteOptions(value);
 }
 

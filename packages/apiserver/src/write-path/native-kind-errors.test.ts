@@ -110,3 +110,19 @@ test('an empty list of rules is owned by its writer and stored as null', async (
   expect(role['rules']).toBeNull();
   expect((role['metadata'] as JsonObject)['managedFields']).toMatchObject([{ fieldsV1: { 'f:rules': {} } }]);
 });
+
+test('bodies of DELETE that are no options, and an apply without a name in another namespace', async () => {
+  const path = '/api/v1/namespaces/default/configmaps/z';
+  const message = async (method: string, body: unknown, headers?: Record<string, string>): Promise<unknown> =>
+    (await pipeline.ask(method, `${path}?fieldManager=m`, body, headers)).body['message'];
+  expect(await message('DELETE', { kind: 'Foo' })).toMatch(
+    /^no kind "Foo" is registered for version "meta.k8s.io\/v1"/,
+  );
+  expect(await message('DELETE', [])).toMatch(
+    /^couldn't get version\/kind; json parse error: json: cannot unmarshal array/,
+  );
+  const configMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'q' } };
+  expect(await message('PATCH', configMap, { 'content-type': 'application/apply-patch+yaml' })).toBe(
+    'the namespace of the provided object does not match the namespace sent on the request',
+  );
+});

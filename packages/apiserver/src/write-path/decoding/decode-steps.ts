@@ -57,8 +57,9 @@ export function applyStep(
     const sized = { ...document, bytes };
     const object = await applyDocument(fields, write, write.definition, sized, current, { force, fieldValidation });
     if (fieldValidation === 'Warn') fieldValidation = 'Ignore';
-    checkName(write, object);
+    // In this order, unlike the other patches.
     checkNamespace(write, object);
+    checkName(write, object);
     dropDuplicateOwners(object, write, 'request');
     return object;
   };
