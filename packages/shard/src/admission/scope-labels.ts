@@ -131,8 +131,10 @@ export class ScopeLabels implements AdmissionPlugin {
   #through(attributes: AdmissionAttributes): IndexedScope | undefined {
     const { user, cluster } = attributes;
     if (user.extra[warrantExtra] === undefined) return undefined;
-    for (const { groups } of effectiveUsers(user, cluster))
-      for (const group of groups) {
+    for (const warranted of effectiveUsers(user, cluster)) {
+      // The groups of the caller itself come from its credentials: only those of a warrant are the system's.
+      if (warranted === user) continue;
+      for (const group of warranted.groups) {
         const reference = scopeOfGroup(group);
         if (reference === undefined) continue;
         const scope = this.#modules.scopes.get(reference.cluster, reference.name);
@@ -140,6 +142,7 @@ export class ScopeLabels implements AdmissionPlugin {
           throw admissionForbidden(attributes, `APIExportScope ${quote(reference.name)} is not in force`);
         return scope;
       }
+    }
     return undefined;
   }
 
