@@ -8,6 +8,7 @@ import {
   type JsonObject,
   type StatusError,
 } from '@multiplane/apimachinery';
+import { goTypeName } from './go-type-names.ts';
 import { typeBitsOf } from './schema-compiler.ts';
 import { ARRAY, BOOLEAN, INTEGER, NUMBER, OBJECT, STRING, type SchemaNode } from './schema-node.ts';
 
@@ -115,7 +116,8 @@ class TypedDecoder {
 
   #misfit(value: Json, expected: string, found = jsonType(value)): StatusError {
     const field = `${this.#struct}.${this.#path.join('.')}`;
-    return this.#failure(`json: cannot unmarshal ${found} into Go struct field ${field} of type ${expected}`);
+    const type = goTypeName(this.#struct, this.#path.at(-1) ?? '', expected);
+    return this.#failure(`json: cannot unmarshal ${found} into Go struct field ${field} of type ${type}`);
   }
 
   /** The caller adds which kind the body could not be decoded as. */

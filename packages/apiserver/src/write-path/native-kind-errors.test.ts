@@ -81,6 +81,15 @@ test('a field of the wrong type is named as by a decoder of Go: the innermost st
   expect(await message(leases, { metadata: { name: 'a' }, spec: { leaseDurationSeconds: 'x' } })).toBe(
     `${head}json: cannot unmarshal string into Go struct field LeaseSpec.spec.leaseDurationSeconds of type int32`,
   );
+  expect(await message('/api/v1/namespaces/default/resourcequotas', { spec: { scopes: 'x' } })).toMatch(
+    /into Go struct field ResourceQuotaSpec.spec.scopes of type \[\]v1.ResourceQuotaScope$/,
+  );
+  expect(await message('/api/v1/namespaces/default/resourcequotas', { spec: { hard: 'x' } })).toMatch(
+    /into Go struct field ResourceQuotaSpec.spec.hard of type v1.ResourceList$/,
+  );
+  expect(await message('/api/v1/namespaces/default/configmaps', { metadata: { uid: 5 } })).toMatch(
+    /into Go struct field ObjectMeta.metadata.uid of type types.UID$/,
+  );
   expect(await message(leases, { metadata: { name: 'a' }, spec: { renewTime: 5 } })).toBe(
     `${head}json: cannot unmarshal number into Go struct field LeaseSpec.spec.renewTime of type string`,
   );
