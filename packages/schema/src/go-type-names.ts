@@ -12,6 +12,15 @@ const names: ReadonlyMap<string, readonly [schema: string, name: string]> = new 
   ['ObjectReference.uid', uid],
   ['Secret.type', text('v1.SecretType')],
   ['LeaseSpec.strategy', text('v1.CoordinatedLeaseStrategy')],
+  ...['default', 'defaultRequest', 'max', 'maxLimitRequestRatio', 'min'].map(
+    (field) => [`LimitRangeItem.${field}`, resourceList] as const,
+  ),
+  ['LimitRangeItem.type', text('v1.LimitType')],
+  ...['MutatingWebhook', 'ValidatingWebhook'].flatMap((webhook) => [
+    [`${webhook}.failurePolicy`, text('v1.FailurePolicyType')] as const,
+    [`${webhook}.matchPolicy`, text('v1.MatchPolicyType')] as const,
+    [`${webhook}.sideEffects`, text('v1.SideEffectClass')] as const,
+  ]),
   ['ResourceQuotaSpec.hard', resourceList],
   ['ResourceQuotaSpec.scopes', text('v1.ResourceQuotaScope')],
   ['ResourceQuotaStatus.hard', resourceList],

@@ -87,6 +87,14 @@ test('a field of the wrong type is named as by a decoder of Go: the innermost st
   expect(await message('/api/v1/namespaces/default/resourcequotas', { spec: { hard: 'x' } })).toMatch(
     /into Go struct field ResourceQuotaSpec.spec.hard of type v1.ResourceList$/,
   );
+  expect(
+    await message('/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', {
+      webhooks: [{ sideEffects: 5 }],
+    }),
+  ).toMatch(/into Go struct field ValidatingWebhook.webhooks.sideEffects of type v1.SideEffectClass$/);
+  expect(await message('/api/v1/namespaces/default/limitranges', { spec: { limits: [{ max: 'x' }] } })).toMatch(
+    /into Go struct field LimitRangeItem.spec.limits.max of type v1.ResourceList$/,
+  );
   expect(await message('/api/v1/namespaces/default/configmaps', { metadata: { uid: 5 } })).toMatch(
     /into Go struct field ObjectMeta.metadata.uid of type types.UID$/,
   );
