@@ -65,9 +65,23 @@ describe('comparison', () => {
       '```yaml differences\n- request: ^GET /version\n  at: ^/body/message$\n  subject: ^mine$\n  reason: own words\n```\n',
     );
     const difference = { at: '/body/message', reference: 'theirs', subject: 'mine' };
-    expect(list.has({ path: '/version' }, difference)).toBe(true);
-    expect(list.has({ path: '/api' }, difference)).toBe(false);
-    expect(list.has({ path: '/version' }, { ...difference, subject: 'other' })).toBe(false);
+    const another = { at: '/status', reference: 200, subject: 201 };
+    expect(list.unexplained({ path: '/version' }, [difference, another])).toEqual([another]);
+    expect(list.unexplained({ path: '/api' }, [difference])).toEqual([difference]);
+    const other = { ...difference, subject: 'other' };
+    expect(list.unexplained({ path: '/version' }, [other])).toEqual([other]);
+  });
+
+  test('an entry may excuse the whole answer', () => {
+    const list = new DeliberateDifferences(
+      '```yaml differences\n- at: ^/status$\n  subject: ^400$\n  whole: true\n  reason: refused earlier\n```\n',
+    );
+    const differences = [
+      { at: '/status', reference: 200, subject: 400 },
+      { at: '/body', reference: {}, subject: '' },
+    ];
+    expect(list.unexplained({ path: '/a' }, differences)).toEqual([]);
+    expect(list.unexplained({ path: '/a' }, differences.slice(1))).toHaveLength(1);
   });
 
   test('the list in docs/compatibility.md can be read, and an entry without a reason cannot', () => {

@@ -12,6 +12,8 @@ interface Entry {
   readonly at?: RegExp;
   readonly reference?: RegExp;
   readonly subject?: RegExp;
+  /** One place that matches excuses the whole answer: the others follow from it. */
+  readonly whole: boolean;
 }
 
 const patterns = ['request', 'at', 'reference', 'subject'] as const;
@@ -25,9 +27,16 @@ export class DeliberateDifferences {
     this.#entries = ((parseYaml(block) ?? []) as Record<string, string>[]).map(entryOf);
   }
 
-  has(request: Step, difference: Difference): boolean {
+  /** What of the differences of one answer is not deliberate. */
+  unexplained(request: Step, differences: readonly Difference[]): Difference[] {
+    const excusing = differences.map((difference) => this.#entriesFor(request, difference));
+    if (excusing.flat().some(({ whole }) => whole)) return [];
+    return differences.filter((_, index) => excusing[index]?.length === 0);
+  }
+
+  #entriesFor(request: Step, difference: Difference): readonly Entry[] {
     const line = `${request.method ?? 'GET'} ${request.path}`;
-    return this.#entries.some(
+    return this.#entries.filter(
       (entry) =>
         (entry.request?.test(line) ?? true) &&
         (entry.at?.test(difference.at) ?? true) &&
@@ -40,10 +49,15 @@ export class DeliberateDifferences {
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
 
 function entryOf(fields: Record<string, string>, index: number): Entry {
-  const unknown = Object.keys(fields).filter((key) => key !== 'reason' && !patterns.includes(key as 'at'));
+  const unknown = Object.keys(fields).filter(
+    (key) => !['reason', 'whole'].includes(key) && !patterns.includes(key as 'at'),
+  );
   if (fields['reason'] === undefined || unknown.length > 0 || Object.keys(fields).length < 2)
     throw new Error(`entry ${index} of the deliberate differences needs a reason and patterns: ${patterns.join(', ')}`);
-  return Object.fromEntries(
-    patterns.flatMap((name) => (fields[name] === undefined ? [] : [[name, new RegExp(fields[name])]])),
-  );
+  return {
+    whole: String(fields['whole']) === 'true',
+    ...Object.fromEntries(
+      patterns.flatMap((name) => (fields[name] === undefined ? [] : [[name, new RegExp(fields[name])]])),
+    ),
+  };
 }

@@ -177,11 +177,11 @@ const subject = (random: Random): Body =>
       3,
       () => ({
         kind: 'User',
-        name: text(random),
+        name: random.pick(['', 'jane', 'ü and 😀', 'two\nlines', '{{run}}']),
         ...random.optional(0.6, { apiGroup: () => 'rbac.authorization.k8s.io' }),
       }),
     ],
-    [2, () => ({ kind: 'Group', name: 'system:authenticated', apiGroup: 'rbac.authorization.k8s.io' })],
+    [2, () => ({ kind: 'Group', name: 'example-group', apiGroup: 'rbac.authorization.k8s.io' })],
     [
       3,
       () => ({
@@ -280,8 +280,9 @@ export function metadata(random: Random, name: string): Body {
       finalizers: () => random.list(2, () => random.pick(['example.com/a', 'example.com/b', 'orphan', 'x'])),
       ownerReferences: () =>
         random.list(2, () => ({
-          apiVersion: 'v1',
-          kind: 'ConfigMap',
+          // Of a kind that is not served: a garbage collector leaves the object alone.
+          apiVersion: 'example.com/v1',
+          kind: 'None',
           name: 'owner',
           uid: '12345678-1234-1234-1234-123456789abc',
           ...random.optional(0.3, {

@@ -22,6 +22,7 @@ Usage: hack/conformance/run [compare | record] [flags]
   --steps N            steps of each topic and seed (200)
   --topic NAME         only this topic; may be repeated: ${topics.map(({ name }) => name).join(', ')}
   --scenario NAME      only this scenario, as a report names it: <topic>/<seed>/<number>
+  --minutes N          start no further scenario after so many minutes
   --parallel N         scenarios at the same time (4)
   --classes N          classes of differences to print, the most frequent first (20)
   --shrink N           plays to find the smallest scenario of a printed class (60; 0: print it as generated)
@@ -45,6 +46,7 @@ const { values, positionals } = parseArgs({
     steps: { type: 'string', default: '200' },
     topic: { type: 'string', multiple: true },
     scenario: { type: 'string' },
+    minutes: { type: 'string', default: '1000' },
     parallel: { type: 'string', default: '4' },
     classes: { type: 'string', default: '20' },
     shrink: { type: 'string', default: '60' },
@@ -120,8 +122,9 @@ async function main(): Promise<number> {
   const deliberate = new DeliberateDifferences();
   const report = new Report();
   const recording = new Recording(Number(values.most));
+  const deadline = Date.now() + Number(values.minutes) * 60_000;
   await mapConcurrently(chosenScenarios(), Number(values.parallel), async (scenario) => {
-    if (isRecording && recording.isFull(scenario.topic)) return;
+    if (Date.now() > deadline || (isRecording && recording.isFull(scenario.topic))) return;
     const comparison = await playOnBoth(scenario, servers, deliberate);
     // A second look costs two more plays, so only what differs or is recorded gets one.
     const isClean = comparison.different.length === 0;
@@ -134,11 +137,11 @@ async function main(): Promise<number> {
     recording.write(values.out ?? 'e2e/conformance/recorded');
     console.log(`${recording.count} scenarios recorded`);
   }
+  console.log(report.figures());
   for (const { name, count, example } of report.classes().slice(0, Number(values.classes))) {
     console.log(`\n${count}× ${name}`);
     console.log(printed(await smallest(example, servers, deliberate)));
   }
-  console.log(`\n${report.figures()}`);
   servers.reference.close();
   servers.subject.close();
   return report.differences > 0 && !isRecording ? 1 : 0;

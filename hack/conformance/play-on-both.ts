@@ -1,5 +1,4 @@
 import { observeScenario, type Observation } from '../../e2e/conformance/observe-scenario.ts';
-import { runName } from '../../e2e/conformance/run-name.ts';
 import type { Scenario, Step } from '../../e2e/conformance/scenario.ts';
 import type { ScenarioTransport } from '../../e2e/conformance/transport.ts';
 import type { DeliberateDifferences } from './deliberate-differences.ts';
@@ -29,8 +28,13 @@ export interface Comparison {
 
 const timeoutSeconds = 5;
 
-export const observe = (scenario: Scenario, transport: ScenarioTransport): Promise<Observation[]> =>
-  observeScenario(scenario, { timeoutSeconds, run: runName(scenario.name), observeFailures: true }, transport);
+const started = Math.floor(Date.now() / 1000) * 1000;
+let plays = 0;
+/** Never used before, on servers that an earlier run has used either. */
+const freshRun = (): string => `r${(started + plays++).toString(36)}`;
+
+const observe = (scenario: Scenario, run: string, transport: ScenarioTransport): Promise<Observation[]> =>
+  observeScenario(scenario, { timeoutSeconds, run, observeFailures: true }, transport);
 
 /** Plays a scenario on both servers at the same time, under names of its own, and compares step by step. */
 export async function playOnBoth(
@@ -38,7 +42,8 @@ export async function playOnBoth(
   { reference, subject }: Servers,
   deliberate: DeliberateDifferences,
 ): Promise<Comparison> {
-  const [expected, seen] = await Promise.all([observe(scenario, reference), observe(scenario, subject)]);
+  const run = freshRun();
+  const [expected, seen] = await Promise.all([observe(scenario, run, reference), observe(scenario, run, subject)]);
   const different: StepDifference[] = [];
   let excused = 0;
   for (const [index, observation] of expected.entries()) {
@@ -46,7 +51,7 @@ export async function playOnBoth(
     if (other === undefined) break;
     const all = differencesOf(observation.seen, other.seen);
     const step = scenario.steps[observation.step] as Step;
-    const differences = all.filter((difference) => !deliberate.has(step, difference));
+    const differences = deliberate.unexplained(step, all);
     if (differences.length > 0)
       different.push({
         step: observation.step,
@@ -61,7 +66,10 @@ export async function playOnBoth(
 
 /** Steps whose answers differ between two plays on the reference itself: their differences prove nothing. */
 export async function unstableSteps(scenario: Scenario, { reference }: Servers): Promise<ReadonlySet<number>> {
-  const [first, second] = await Promise.all([observe(scenario, reference), observe(scenario, reference)]);
+  const [first, second] = await Promise.all([
+    observe(scenario, freshRun(), reference),
+    observe(scenario, freshRun(), reference),
+  ]);
   return new Set(
     first
       .filter(({ seen }, index) => differencesOf(seen, second[index]?.seen ?? { status: 0 }).length > 0)

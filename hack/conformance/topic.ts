@@ -1,4 +1,5 @@
 import type { Scenario, Step } from '../../e2e/conformance/scenario.ts';
+import { collectionPath, kinds } from './kinds.ts';
 import type { Random } from './random.ts';
 
 /** One subject of the generated scenarios. */
@@ -24,6 +25,8 @@ export function scenarioOf(topic: Topic, name: string, random: Random): Scenario
   return { name, topic: topic.name, revisions: true, steps: [...steps, ...afterwards(steps)] };
 }
 
+const collections: ReadonlySet<string> = new Set(kinds.map(collectionPath));
+
 /** Reads of what the steps wrote: a difference that no answer showed is in the store. */
 function afterwards(steps: readonly Step[]): Step[] {
   const written = steps.flatMap(({ method = 'GET', path, body, until }) => {
@@ -35,7 +38,7 @@ function afterwards(steps: readonly Step[]): Step[] {
     return typeof name === 'string' && /^[a-z][\w.{}-]*$/.test(name) ? [`${plain}/${name}`] : [];
   });
   return [...new Set(written)]
-    .filter((path) => path !== namespacePath && !/reviews?(\/|$)|\/token$/.test(path))
+    .filter((path) => path !== namespacePath && !collections.has(path) && !/reviews?(\/|$)|\/token$/.test(path))
     .slice(0, 4)
     .map((path) => ({ path }));
 }

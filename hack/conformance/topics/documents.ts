@@ -55,8 +55,8 @@ function request(random: Random): Step {
         headers,
       }),
     ],
-    [1, () => ({ path: `/api/v1/namespaces/${encodeURIComponent(oddString(random))}` })],
-    [1, () => ({ path: `/api/v1/${encodeURIComponent(oddString(random))}` })],
+    [1, () => ({ path: `/api/v1/namespaces/${encodeURIComponent(oddString(random) || 'x')}` })],
+    [1, () => ({ path: `/api/v1/${encodeURIComponent(oddString(random) || 'x')}` })],
     [
       1,
       () => ({

@@ -14,6 +14,7 @@ export function defaultStrategy(overrides: Partial<Strategy> = {}): Strategy {
     returnsDeletedObject: false,
     managesGeneration: false,
     garbageCollected: true,
+    metadataChecks: { standardFinalizers: true, onUpdate: ['object', 'update'] },
     prepareForCreate: nothing,
     validate: none,
     prepareForUpdate: nothing,

@@ -55,6 +55,14 @@ export interface StrategyContext {
   readonly keepsStatus?: boolean | undefined;
 }
 
+/** The calls of ValidateObjectMeta and ValidateObjectMetaUpdate in a kind's validation (upstream's pkg/apis/<group>/validation). */
+export interface MetadataChecks {
+  /** Unqualified finalizers must be Kubernetes' own, as the variant of pkg/apis/core demands. */
+  readonly standardFinalizers: boolean;
+  /** Errors of these checks are listed again after those of the registry. */
+  readonly onUpdate: readonly ('object' | 'update')[];
+}
+
 /**
  * What a kind does differently from every other, hook by hook, in the order in which the registry calls them
  * (`registry/rest` strategies of Kubernetes). Hooks change the object in place. Metadata is the registry's business.
@@ -72,6 +80,8 @@ export interface Strategy {
   readonly managesGeneration: boolean;
   /** False for events: a delete never adds garbage-collection finalizers. */
   readonly garbageCollected: boolean;
+  /** What the kind's own validation asks of metadata, beyond what the registry checks of every kind. */
+  readonly metadataChecks: MetadataChecks;
   /** Cached objects: finalizers belong to the original, a delete removes the cached object immediately. */
   readonly ignoresFinalizers?: boolean | undefined;
   /** A new object that brings its uid, generation and creation time along, as a copy does; absent: none does. */

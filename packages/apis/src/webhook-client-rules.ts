@@ -1,5 +1,6 @@
 import {
   fieldErrors,
+  quote,
   splitUrl,
   validateDns1123Subdomain,
   type FieldError,
@@ -14,7 +15,8 @@ const desired = '; desired format: https://host[/path]';
 export function webhookUrlErrors(text: string, path: FieldPath): FieldError[] {
   const parts = splitUrl(text);
   if (parts === undefined) {
-    return [fieldErrors.required(path, `url must be a valid URL: parse "${text}": invalid URL${desired}`)];
+    const why = text.startsWith(':') ? 'missing protocol scheme' : 'invalid URL';
+    return [fieldErrors.required(path, `url must be a valid URL: parse ${quote(text)}: ${why}${desired}`)];
   }
   const errors: FieldError[] = [];
   const wrong = (value: string, detail: string): void => void errors.push(fieldErrors.invalid(path, value, detail));

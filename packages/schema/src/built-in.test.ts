@@ -47,6 +47,8 @@ const compile = createSchemaCompiler({ origin: 'built-in', resolve });
 const schema = compile(components['x.v1.Thing'] as JsonObject);
 const thing = (spec: JsonObject): JsonObject => ({ apiVersion: 'x/v1', kind: 'Thing', metadata: { name: 'a' }, spec });
 
+const quantityMessage = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
 describe('typed decoding', () => {
   const decode = (spec: unknown): string => {
     try {
@@ -72,6 +74,11 @@ describe('typed decoding', () => {
       { ports: [{ port: true }] },
       'json: cannot unmarshal bool into Go struct field Port.spec.ports.port of type int32',
     ],
+    [{ limits: { cpu: 'x' } }, quantityMessage],
+    [{ limits: { cpu: [] } }, quantityMessage],
+    // A value that its type decodes itself ends decoding; other misfits wait for the end.
+    [{ name: 5, limits: { cpu: 'x' } }, quantityMessage],
+    [{ name: 5, on: 'x' }, 'json: cannot unmarshal number into Go struct field ThingSpec.spec.name of type string'],
     [{ data: { a: '!' } }, 'illegal base64 data at input byte 0'],
     [{ data: { a: 'YQ=' } }, 'illegal base64 data at input byte 3'],
     [{ data: { a: 'YQ==' } }, ''],

@@ -3,6 +3,8 @@ import {
   isJsonObject,
   isStatusError,
   setOwn,
+  Quantity,
+  QuantityError,
   statusErrors,
   type Json,
   type JsonObject,
@@ -15,17 +17,19 @@ import { ARRAY, BOOLEAN, INTEGER, NUMBER, OBJECT, STRING, type SchemaNode } from
 /**
  * Checks that an object of a built-in kind has the JSON types that its fields demand, as decoding into a typed object
  * would; names match with their case, unknown fields are skipped. In place: null makes a field absent, and an
- * item or value of a map the zero of its type; a quantity given as a number becomes a text. Throws a StatusError 400
- * at the first misfit.
+ * item or value of a map the zero of its type; a quantity given as a number becomes a text. Throws a StatusError 400.
+ *
+ * Of several errors it reports the one that Go's decoder (sigs.k8s.io/json) reports: a value that its type decodes itself,
+ * such as a time or a quantity, ends decoding; of all other misfits the first is reported at the end.
  */
 export function decodeTyped(object: JsonObject, node: SchemaNode): void {
-  new TypedDecoder(object).decode(object, node);
+  new TypedDecoder(object).decodeWhole(object, node);
 }
 
 /** What is wrong with the types of an object that is part of another; undefined: nothing. Changes the object as decoding does. */
 export function typedProblem(object: JsonObject, node: SchemaNode): string | undefined {
   try {
-    new TypedDecoder(object).decode(object, node);
+    new TypedDecoder(object).decodeWhole(object, node);
     return undefined;
   } catch (error) {
     if (!isStatusError(error)) throw error;
@@ -34,22 +38,26 @@ export function typedProblem(object: JsonObject, node: SchemaNode): string | und
 }
 
 class TypedDecoder {
-  /** Names of fields only: Go's decoder prints neither positions in lists nor keys of maps. */
+  /** Names of the fields from the root down. Items of lists and keys of maps have none, as in Go's messages. */
   readonly #path: string[] = [];
-  /** Name of the Go struct that has the field being decoded. */
+  /** Go's type of the struct that holds the value which is decoded. */
   #struct: string;
+  #firstMisfit: StatusError | undefined;
 
   constructor(root: JsonObject) {
     this.#struct = textOf(root['kind'], 'object');
+  }
+
+  decodeWhole(object: JsonObject, node: SchemaNode): void {
+    this.decode(object, node);
+    if (this.#firstMisfit !== undefined) throw this.#firstMisfit;
   }
 
   /** Returns the value, or what stands for it. */
   decode(value: Json, node: SchemaNode): Json {
     if (value === null) return zeroOf(node);
     if (isQuantity(node)) {
-      if (typeof value === 'number' || typeof value === 'bigint') return String(value);
-      if (typeof value !== 'string') throw this.#misfit(value, 'resource.Quantity');
-      return value;
+      return this.#quantity(value);
     }
     if (node.types === 0) {
       // Without a type there is still structure to follow where the document gives some.
@@ -58,7 +66,11 @@ class TypedDecoder {
     }
     const type = typeBitsOf(value);
     if ((node.types & type) === 0 && !(type === INTEGER && (node.types & NUMBER) !== 0)) {
-      throw this.#misfit(value, goType(node));
+      const misfit = this.#misfit(value, goType(node));
+      // A time decodes itself, so that its failure ends decoding.
+      if (node.format?.name === 'date-time') throw misfit;
+      this.#save(misfit);
+      return value;
     }
     if (type === OBJECT) this.#decodeFields(value as JsonObject, node);
     else if (type === ARRAY) this.#decodeItems(value as Json[], node);
@@ -69,7 +81,8 @@ class TypedDecoder {
 
   #decodeFields(object: JsonObject, node: SchemaNode): void {
     const outer = this.#struct;
-    if (node.definition !== '') this.#struct = node.definition.slice(node.definition.lastIndexOf('.') + 1);
+    if (node.definition !== '' && this.#path.length > 0)
+      this.#struct = node.definition.slice(node.definition.lastIndexOf('.') + 1);
     for (const name of Object.keys(object)) {
       const property = node.properties?.get(name);
       const schema = property ?? node.additional;
@@ -99,18 +112,18 @@ class TypedDecoder {
 
   #checkRange(value: number | bigint, node: SchemaNode): void {
     if (node.format?.name === 'int32' && (value < -2147483648 || value > 2147483647)) {
-      throw this.#misfit(value, 'int32', `number ${value}`);
+      this.#save(this.#misfit(value, 'int32', `number ${value}`));
     }
   }
 
   #checkText(value: string, node: SchemaNode): void {
     const format = node.format?.name;
     if (format === 'date-time' && node.format?.check?.(value) !== true) {
-      throw this.#failure(goTimeError(value, node.definition.endsWith('.MicroTime')));
+      throw this.#failure(goTimeError(value));
     }
     if (format === 'byte') {
       const bad = illegalBase64(value);
-      if (bad !== undefined) throw this.#failure(`illegal base64 data at input byte ${bad}`);
+      if (bad !== undefined) this.#save(this.#failure(`illegal base64 data at input byte ${bad}`));
     }
   }
 
@@ -118,6 +131,21 @@ class TypedDecoder {
     const field = `${this.#struct}.${this.#path.join('.')}`;
     const type = goTypeName(this.#struct, this.#path.at(-1) ?? '', expected);
     return this.#failure(`json: cannot unmarshal ${found} into Go struct field ${field} of type ${type}`);
+  }
+
+  #quantity(value: Json): string {
+    const text = typeof value === 'object' ? '' : String(value);
+    try {
+      Quantity.parse(text.trim());
+      return text;
+    } catch (error) {
+      if (!(error instanceof QuantityError)) throw error;
+      throw this.#failure(error.message);
+    }
+  }
+
+  #save(error: StatusError): void {
+    this.#firstMisfit ??= error;
   }
 
   /** The caller adds which kind the body could not be decoded as. */
@@ -155,8 +183,6 @@ function jsonType(value: Json): string {
 }
 
 function goType(node: SchemaNode): string {
-  // Times decode themselves, from a text.
-  if (node.format?.name === 'date-time') return 'string';
   if (node.definition !== '') {
     const [version, name] = node.definition.split('.').slice(-2);
     return `${version}.${name}`;

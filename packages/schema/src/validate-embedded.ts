@@ -77,7 +77,6 @@ function validateMetadata(metadata: Json, where: FieldPath, errors: FieldError[]
         namespaced: meta.namespace !== undefined && meta.namespace !== '',
         validateName: validatePathSegmentName,
         path: where,
-        origin: 'custom',
       },
     ),
   );

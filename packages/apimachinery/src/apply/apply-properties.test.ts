@@ -17,9 +17,9 @@ const ports = fc.uniqueArray(
     { port: fc.constantFrom(1, 2, 3), protocol: fc.constantFrom('TCP', 'UDP'), note: word },
     { requiredKeys: ['port'] },
   ),
-  { selector: ({ port, protocol }) => `${port}/${protocol ?? 'TCP'}`, maxLength: 4 },
+  { selector: ({ port, protocol }) => `${port}/${protocol ?? 'TCP'}`, minLength: 1, maxLength: 4 },
 );
-/** Configurations that fit the schema. */
+/** Configurations that fit the schema. No list of items is empty: an empty one owns nothing, so that an apply may take it away. */
 const config: fc.Arbitrary<JsonObject> = fc.record(
   {
     name: word,
@@ -34,7 +34,7 @@ const config: fc.Arbitrary<JsonObject> = fc.record(
     labels: fc.dictionary(word, word, { maxKeys: 3 }),
     whole: fc.dictionary(word, word, { maxKeys: 3 }),
     plain: fc.array(word, { maxLength: 3 }),
-    tags: fc.uniqueArray(word, { maxLength: 3 }),
+    tags: fc.uniqueArray(word, { minLength: 1, maxLength: 3 }),
     ports,
     inner: fc.record({ a: word, b: word, deep: fc.record({ c: word }, { requiredKeys: [] }) }, { requiredKeys: [] }),
   },

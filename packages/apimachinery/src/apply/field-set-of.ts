@@ -6,7 +6,7 @@ import { type ListType, type MapType, type TypedSchema, fieldSchema, formOf } fr
 
 /**
  * The fields that an object names: its leaves, items of keyed lists and sets, and members of free maps. A
- * structure is named by what it holds, or by itself where it is empty or null.
+ * structure is named by what it holds, or by itself where it is null or an empty map.
  */
 export function fieldSetOf(value: DeepReadonly<JsonObject>, schema: TypedSchema, elements?: ListElements): FieldSet {
   return nodeOf(value as JsonObject, schema, { elements });
@@ -78,10 +78,9 @@ function wideMap(
   return children;
 }
 
-/** Null or without content: then the field itself is what is said. */
+/** Null or an empty map: then the field itself is what is said. An empty list says nothing (upstream's ToFieldSet). */
 function isBare(value: Json): boolean {
-  if (typeof value !== 'object') return false;
-  return value === null || (Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0);
+  return value === null || (isJsonObject(value) && Object.keys(value).length === 0);
 }
 
 function listNode(value: Json, list: ListType, context: WalkContext): FieldSet {

@@ -44,7 +44,11 @@ export function decodeContinueToken(token: string, prefix: string): ContinueToke
 }
 
 function decodeFields(token: string): { v: string; rv: number; start: string } {
-  const illegal = base64Url.test(token) ? (token.length % 4 === 1 ? token.length : -1) : token.search(/[^A-Za-z0-9_-]/);
+  const illegal = base64Url.test(token)
+    ? token.length % 4 === 1
+      ? token.length - 1
+      : -1
+    : token.search(/[^A-Za-z0-9_-]/);
   if (illegal >= 0) throw invalid(`illegal base64 data at input byte ${illegal}`);
   let json: Json;
   try {

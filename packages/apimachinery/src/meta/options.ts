@@ -75,8 +75,7 @@ function decode<T>(decoder: () => T): T {
   }
 }
 
-const optionalInteger = (text: string | null): number | undefined =>
-  text === null || text === '' ? undefined : parseInt64(text);
+const optionalInteger = (text: string | null): number | undefined => (text === null ? undefined : parseInt64(text));
 
 /**
  * Options of a list or watch. Throws StatusError 400 for what cannot be read, 422 for what contradicts itself.
@@ -226,7 +225,9 @@ export function decodeDeleteOptions(body: Json): DeleteOptions {
       `no kind ${quote(kind)} is registered for version ${quote(version === '' ? 'meta.k8s.io/v1' : version)} in scheme "multiplane"`,
     );
   }
-  const dryRun = field(body['dryRun'], 'DeleteOptions.dryRun of type []string', isStringList) ?? [];
+  const dryRun = (field(body['dryRun'], 'DeleteOptions.dryRun of type []string', Array.isArray) ?? []).map(
+    (each: Json) => field(each, 'DeleteOptions.dryRun of type string', isString) ?? '',
+  );
   const preconditions = field(
     body['preconditions'],
     'DeleteOptions.preconditions of type v1.Preconditions',
@@ -234,7 +235,7 @@ export function decodeDeleteOptions(body: Json): DeleteOptions {
   );
   return checkDeleteOptions(
     dryRun,
-    field(body['propagationPolicy'], 'DeleteOptions.propagationPolicy of type string', isString),
+    field(body['propagationPolicy'], 'DeleteOptions.propagationPolicy of type v1.DeletionPropagation', isString),
     {
       gracePeriodSeconds: field(
         body['gracePeriodSeconds'],
@@ -257,7 +258,6 @@ export function decodeDeleteOptions(body: Json): DeleteOptions {
 const isString = (value: Json): value is string => typeof value === 'string';
 const isBoolean = (value: Json): value is boolean => typeof value === 'boolean';
 const isInteger = (value: Json): value is number => Number.isInteger(value);
-const isStringList = (value: Json): value is string[] => Array.isArray(value) && value.every(isString);
 
 function field<T extends Json>(value: Json | undefined, what: string, is: (value: Json) => value is T): T | undefined {
   if (value === undefined || value === null) return undefined;

@@ -7,8 +7,10 @@ import { validateObjectMeta, validateObjectMetaUpdate } from './object-meta-vali
 import { statusErrors } from '../errors/status-error.ts';
 import { dedupOwnerReferences, duplicateOwnersWarning } from './owner-references.ts';
 
-const create = (meta: ObjectMeta, origin: 'built-in' | 'custom' = 'built-in'): string[] =>
-  validateObjectMeta(meta, { namespaced: true, validateName: validateDns1123Subdomain, origin }).map(fieldErrorText);
+const create = (meta: ObjectMeta, standardFinalizers = true): string[] =>
+  validateObjectMeta(meta, { namespaced: true, validateName: validateDns1123Subdomain, standardFinalizers }).map(
+    fieldErrorText,
+  );
 const good: ObjectMeta = { name: 'a', namespace: 'n' };
 const owner: OwnerReference = { apiVersion: 'v1', kind: 'ConfigMap', name: 'o', uid: 'u' };
 
@@ -64,7 +66,7 @@ describe('metadata of a create', () => {
     expect(create({ ...good, finalizers: ['plain'] })).toEqual([
       `metadata.finalizers[0]: Invalid value: "plain": ${standard}`,
     ]);
-    expect(create({ ...good, finalizers: ['plain'] }, 'custom')).toEqual([]);
+    expect(create({ ...good, finalizers: ['plain'] }, false)).toEqual([]);
     expect(create({ ...good, finalizers: [''] })).toEqual([
       'metadata.finalizers: Invalid value: "": name part must be non-empty',
       expect.stringMatching(/^metadata.finalizers: Invalid value: "": name part must consist of/),
@@ -167,10 +169,7 @@ test('repeated owners are dropped and named', () => {
 
 test('a hundred thousand errors are refused, and the first ones are reported', () => {
   const labels = Object.fromEntries(Array.from({ length: 150_000 }, (_, index) => [`-${index}`, '-']));
-  const errors = validateObjectMeta(
-    { name: 'a', labels },
-    { namespaced: false, validateName: () => [], origin: 'custom' },
-  );
+  const errors = validateObjectMeta({ name: 'a', labels }, { namespaced: false, validateName: () => [] });
   expect(errors.length).toBe(300_000);
   const { message, details } = statusErrors.invalid({ group: '', kind: 'ConfigMap' }, 'a', errors);
   expect(details?.causes?.length).toBe(1000);

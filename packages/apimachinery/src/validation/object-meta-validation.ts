@@ -12,8 +12,8 @@ export interface ObjectMetaRules {
   readonly validateName: (name: string) => string[];
   /** Default `metadata`. */
   readonly path?: FieldPath | undefined;
-  /** Built-in kinds take unqualified finalizers only from Kubernetes' own list. */
-  readonly origin?: 'built-in' | 'custom' | undefined;
+  /** Unqualified finalizers must be on Kubernetes' own list (ValidateObjectMeta of pkg/apis/core). */
+  readonly standardFinalizers?: boolean;
 }
 
 const maxAnnotationBytes = 256 * 1024;
@@ -48,7 +48,7 @@ export function validateObjectMeta(meta: DeepReadonly<ObjectMeta>, rules: Object
     appendErrors(errors, validateFinalizers(meta.finalizers, path.child('finalizers')));
   if (meta.managedFields !== undefined)
     appendErrors(errors, validateManagedFields(meta.managedFields as Json[], path.child('managedFields')));
-  if (rules.origin === 'built-in' && meta.finalizers !== undefined) {
+  if (rules.standardFinalizers === true && meta.finalizers !== undefined) {
     appendErrors(errors, validateStandardFinalizers(meta.finalizers, path.child('finalizers')));
   }
   return errors;

@@ -12,7 +12,7 @@ const url = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#
 /** Splits a URL like Go's `net/url.Parse`, as far as validation needs it. Returns undefined if the text is not a URL. */
 export function splitUrl(text: string): UrlParts | undefined {
   // eslint-disable-next-line no-control-regex -- a URL contains no control characters
-  if (/[\u0000-\u0020\u007f]/.test(text)) return undefined;
+  if (/[\u0000-\u0020\u007f]/.test(text) || text.startsWith(':')) return undefined;
   const match = url.exec(text);
   if (match === null) return undefined;
   const [, scheme = '', authority = '', , query = '', fragment = ''] = match;

@@ -87,7 +87,7 @@ export interface AdmissionNames {
   /** The policy has a kind of parameters. */
   readonly params: boolean;
   readonly authorizer: boolean;
-  /** Of the policy, by name. */
+  /** Of the policy, by name; undefined: the place has none, not even an empty `variables`. */
   readonly variables?: ReadonlyMap<string, CelType> | undefined;
   /** Configurations and patches may be made. */
   readonly patches?: boolean | undefined;
@@ -108,9 +108,7 @@ export function admissionEnvironment(names: AdmissionNames): CelEnvironment {
       namespaceObject: namespaceType.type,
       ...(names.params ? { params: celTypes.dynType } : {}),
       ...(names.authorizer ? { authorizer: authorizerType, 'authorizer.requestResource': resourceCheckType } : {}),
-      ...(variables === undefined || variables.size === 0
-        ? {}
-        : { variables: celTypes.structType('kubernetes.variables', variables) }),
+      ...(variables === undefined ? {} : { variables: celTypes.structType('kubernetes.variables', variables) }),
     },
     ...(names.patches === true ? { structs: patchStructs } : {}),
   });

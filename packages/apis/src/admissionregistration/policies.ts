@@ -74,7 +74,10 @@ export const validatingAdmissionPolicyBindings = (): ResourceDefinition =>
   ]);
 
 export const mutatingAdmissionPolicyBindings = (): ResourceDefinition =>
-  bindings('MutatingAdmissionPolicyBinding', 'mutatingadmissionpolicybindings', bindingErrors);
+  bindings('MutatingAdmissionPolicyBinding', 'mutatingadmissionpolicybindings', (object) => [
+    ...bindingErrors(object),
+    ...mutatingOperationErrors(object, 'matchResources'),
+  ]);
 
 function bindings(kind: string, resource: string, validate: (object: KubeObject) => FieldError[]): ResourceDefinition {
   return policyKind(kind, resource, {
@@ -110,6 +113,7 @@ const policyStrategy = (validate: (object: KubeObject) => FieldError[]): Strateg
   const checked = (context: StrategyContext, object: KubeObject): FieldError[] | Promise<FieldError[]> =>
     expressionsChecked(context, object, validate);
   return defaultStrategy({
+    metadataChecks: { standardFinalizers: false, onUpdate: ['object'] },
     allowUnconditionalUpdate: false,
     managesGeneration: true,
     validate: checked,
@@ -182,15 +186,7 @@ function mutatingPolicyErrors(object: KubeObject): FieldError[] {
   const limits = expressionLimitErrors(object, spec);
   if (limits.length > 0) return limits;
   const errors = commonErrors(object);
-  const allowed = ['*', 'CONNECT', 'CREATE', 'UPDATE'];
-  for (const rule of listAt(object, 'spec', 'matchConstraints', 'resourceRules')) {
-    for (const operation of textsAt(rule, 'operations')) {
-      if (operation === 'DELETE') {
-        const path = spec.child('matchConstraints', 'resourceRules', 'operations');
-        errors.push(fieldErrors.notSupported(path, operation, allowed));
-      }
-    }
-  }
+  errors.push(...mutatingOperationErrors(object, 'matchConstraints'));
   const compiled = compilePolicy(object);
   errors.push(...conditionErrors(object, compiled));
   const mutations = listAt(object, 'spec', 'mutations');
@@ -203,6 +199,16 @@ function mutatingPolicyErrors(object: KubeObject): FieldError[] {
   const reinvocation = textAt(object, 'spec', 'reinvocationPolicy');
   errors.push(...choiceErrors(reinvocation, spec.child('reinvocationPolicy'), ['IfNeeded', 'Never']));
   return errors;
+}
+
+/** Only requests that write an object can be mutated. */
+function mutatingOperationErrors(object: KubeObject, field: 'matchConstraints' | 'matchResources'): FieldError[] {
+  const allowed = ['*', 'CONNECT', 'CREATE', 'UPDATE'];
+  const path = spec.child(field, 'resourceRules', 'operations');
+  return listAt(object, 'spec', field, 'resourceRules')
+    .flatMap((rule) => textsAt(rule, 'operations'))
+    .filter((operation) => !allowed.includes(operation))
+    .map((operation) => fieldErrors.notSupported(path, operation, allowed));
 }
 
 function bindingErrors(object: KubeObject): FieldError[] {

@@ -76,20 +76,25 @@ export function compileVariables(
   return own;
 }
 
-/** The names that a policy's expressions may use beside its variables. */
+/** The names that a policy's expressions may use beside its variables; without `variables`, match conditions. */
 export function policyEnvironment(
-  variables: readonly NamedExpression[],
+  variables: readonly NamedExpression[] | undefined,
   names: Omit<AdmissionNames, 'variables'>,
 ): () => CelEnvironment {
   let environment: CelEnvironment | undefined;
-  return () => (environment ??= admissionEnvironment({ ...names, variables: new VariableTypes(variables) }));
+  return () =>
+    (environment ??= admissionEnvironment({
+      ...names,
+      variables: variables === undefined ? undefined : new VariableTypes(variables),
+    }));
 }
 
 /** `matchConditions` of a webhook or policy. */
 export const compileMatchConditions = (
   conditions: readonly Json[],
   names: { readonly params: boolean; readonly object?: CelType | undefined },
-): NamedExpression[] => named(conditions, policyEnvironment([], { ...names, authorizer: true }), 'expression', bool);
+): NamedExpression[] =>
+  named(conditions, policyEnvironment(undefined, { ...names, authorizer: true }), 'expression', bool);
 
 /** All expressions of a policy of either kind. `object`: the type of what it is about, if known. */
 export function compilePolicy(policy: DeepReadonly<KubeObject>, object?: CelType): PolicyExpressions {

@@ -90,7 +90,7 @@ export function variableErrors(
     const name = textAt(variable, 'name');
     if (name.trim() === '') errors.push(fieldErrors.required(where.child('name'), 'name is not specified'));
     else if (!identifier.test(name) || reserved.has(name)) {
-      errors.push(fieldErrors.invalid(where.child('name'), name, 'name is not a valid CEL identifier'));
+      errors.push(fieldErrors.invalid(where.child('name'), name, 'must be a valid CEL identifier'));
     }
     if (textAt(variable, 'expression').trim() === '') {
       errors.push(fieldErrors.required(where.child('expression'), 'expression is not specified'));
@@ -227,7 +227,9 @@ export function mutationErrors(
   const type = textAt(mutation, 'patchType');
   const errors = choiceErrors(type, path.child('patchType'), Object.keys(patchTypes));
   if (errors.length > 0) return errors;
-  for (const [patchType, field] of Object.entries(patchTypes)) {
+  // What the type demands comes first, then what it excludes.
+  const fields = Object.entries(patchTypes).sort(([one]) => (one === type ? -1 : 1));
+  for (const [patchType, field] of fields) {
     const patch = objectAt(mutation, field);
     const where = path.child(field);
     if (patchType !== type) {
@@ -238,7 +240,7 @@ export function mutationErrors(
     } else if (patch === undefined) {
       errors.push(fieldErrors.required(where, `must be specified when patchType is ${type}`));
     } else if (textAt(patch, 'expression').trim() === '') {
-      errors.push(fieldErrors.required(where.child('expression'), 'expression is not specified'));
+      errors.push(fieldErrors.required(where.child('expression')));
     } else errors.push(...expressionErrors(compiled?.expression, where.child('expression')));
   }
   return errors;

@@ -41,6 +41,7 @@ function webhookConfigurations(type: 'Mutating' | 'Validating'): ResourceDefinit
       for (const webhook of listAt(object, 'webhooks')) if (isJsonObject(webhook)) fillDefaults(webhook, type);
     },
     strategy: defaultStrategy({
+      metadataChecks: { standardFinalizers: false, onUpdate: ['object'] },
       allowUnconditionalUpdate: false,
       managesGeneration: true,
       validate: (context, object) => expressionsChecked(context, object, validateWebhooks),
@@ -114,8 +115,8 @@ function webhookErrors(webhook: Json, path: FieldPath): FieldError[] {
   for (const field of ['namespaceSelector', 'objectSelector']) {
     errors.push(...labelSelectorErrors(at(webhook, field), path.child(field)));
   }
-  errors.push(...webhookClientErrors(at(webhook, 'clientConfig'), path.child('clientConfig')));
   oneOf('reinvocationPolicy', ['IfNeeded', 'Never']);
+  errors.push(...webhookClientErrors(at(webhook, 'clientConfig'), path.child('clientConfig')));
   const conditions = listAt(webhook, 'matchConditions');
   const compiled = compileMatchConditions(conditions, { params: false });
   errors.push(...matchConditionErrors(conditions, compiled, path.child('matchConditions')));

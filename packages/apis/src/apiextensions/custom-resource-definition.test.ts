@@ -53,7 +53,7 @@ function refusals(definition: ResourceDefinition, body: string, cluster = contex
       namespaced: definition.namespaced,
       validateName: (name) => definition.strategy.validateName(name),
       path: FieldPath.of('metadata'),
-      origin: 'built-in',
+      standardFinalizers: definition.strategy.metadataChecks.standardFinalizers,
     }),
     ...foundErrors(definition.strategy.validate({ ...context, cluster }, object)),
   ];

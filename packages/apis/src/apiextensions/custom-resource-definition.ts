@@ -35,6 +35,7 @@ export const customResourceCleanupFinalizer = 'customresourcecleanup.apiextensio
 
 export function customResourceDefinitions(): ResourceDefinition {
   const base: Strategy = defaultStrategy({
+    metadataChecks: { standardFinalizers: false, onUpdate: ['update'] },
     allowUnconditionalUpdate: false,
     managesGeneration: true,
     beginDeletion: (context, object) => markTerminating(object, context.now()),

@@ -97,6 +97,7 @@ export function customResourceStrategy({
 }: CustomResourceRules): Strategy {
   const check = new SchemaCheck(schema);
   return defaultStrategy({
+    metadataChecks: { standardFinalizers: false, onUpdate: ['update'] },
     ...(validateName === undefined ? {} : { validateName }),
     ...(finalizersOfDeletion === undefined ? {} : { finalizersOfDeletion }),
     allowUnconditionalUpdate: false,
@@ -119,6 +120,7 @@ export function customResourceStrategy({
 export function customResourceStatusStrategy({ schema, scale }: CustomResourceRules): Strategy {
   const check = new SchemaCheck(schema);
   return defaultStrategy({
+    metadataChecks: { standardFinalizers: false, onUpdate: ['update'] },
     allowUnconditionalUpdate: false,
     managesGeneration: true,
     prepareForUpdate: (_context, object, old) => {

@@ -15,6 +15,7 @@ export function leases(): ResourceDefinition {
     namespaced: true,
     component: 'io.k8s.api.coordination.v1.Lease',
     strategy: defaultStrategy({
+      metadataChecks: { standardFinalizers: false, onUpdate: ['update'] },
       allowCreateOnUpdate: true,
       allowUnconditionalUpdate: false,
       prepareForCreate: (_context, object) => dropCoordination(object),

@@ -24,6 +24,7 @@ export function configMaps(): ResourceDefinition {
     namespaced: true,
     component: 'io.k8s.api.core.v1.ConfigMap',
     strategy: defaultStrategy({
+      metadataChecks: { standardFinalizers: true, onUpdate: ['update', 'object'] },
       validate: (_context, object) => validateConfigMap(object),
       validateUpdate: (_context, object, old) => [...validateUpdate(object, old), ...validateConfigMap(object)],
     }),

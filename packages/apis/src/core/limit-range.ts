@@ -36,6 +36,7 @@ export function limitRanges(): ResourceDefinition {
       }
     },
     strategy: defaultStrategy({
+      metadataChecks: { standardFinalizers: true, onUpdate: ['object'] },
       allowCreateOnUpdate: true,
       prepareForCreate: (_context, object) => {
         const { metadata } = object;

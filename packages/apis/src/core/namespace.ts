@@ -23,6 +23,7 @@ const standardFinalizers = new Set([namespaceContentFinalizer, 'orphan', 'foregr
 /** `spec.finalizers` changes through `finalize` alone, the phase through `status`. */
 export function namespaces(): ResourceDefinition {
   const base = defaultStrategy({
+    metadataChecks: { standardFinalizers: true, onUpdate: ['update'] },
     validateName: labelName,
     returnsDeletedObject: true,
     canonicalize: forceNameLabel,

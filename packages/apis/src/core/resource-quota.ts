@@ -17,7 +17,10 @@ import { isIntegerName, quotaNameErrors } from './resource-names.ts';
 
 /** What is used is written through `status`. */
 export function resourceQuotas(): ResourceDefinition {
-  const base = defaultStrategy({ returnsDeletedObject: true });
+  const base = defaultStrategy({
+    returnsDeletedObject: true,
+    metadataChecks: { standardFinalizers: true, onUpdate: ['update'] },
+  });
   return builtInKind({
     group: '',
     version: 'v1',

@@ -45,6 +45,7 @@ export function secrets(): ResourceDefinition {
       if (textAt(object, 'type') === '') object['type'] = secretTypes.opaque;
     },
     strategy: defaultStrategy({
+      metadataChecks: { standardFinalizers: true, onUpdate: ['update', 'object'] },
       validate: (_context, object) => validateSecret(object),
       validateUpdate: (_context, object, old) => [...validateUpdate(object, old), ...validateSecret(object)],
       warnings: (_context, object) => {

@@ -16,6 +16,7 @@ export function serviceAccounts(): ResourceDefinition {
     namespaced: true,
     component: 'io.k8s.api.core.v1.ServiceAccount',
     strategy: defaultStrategy({
+      metadataChecks: { standardFinalizers: true, onUpdate: ['update', 'object'] },
       returnsDeletedObject: true,
       prepareForCreate: (_context, object) => keepSecretNames(object),
       prepareForUpdate: (_context, object) => keepSecretNames(object),

@@ -35,6 +35,6 @@ export function beforeCreate(
   return validateObjectMeta(metadata, {
     namespaced: definition.namespaced,
     validateName: (name) => strategy.validateName(name),
-    origin: definition.origin,
+    standardFinalizers: strategy.metadataChecks.standardFinalizers,
   });
 }

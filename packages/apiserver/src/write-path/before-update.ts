@@ -4,9 +4,11 @@ import {
   type KubeObject,
   asJson,
   deepEqual,
+  FieldPath,
   statusErrors,
   validateObjectMeta,
   validateObjectMetaUpdate,
+  validateStandardFinalizers,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, Strategy, StrategyContext } from '@multiplane/apis';
 import { storedKindOf } from '../registry/definitions/group-resource.ts';
@@ -32,12 +34,7 @@ export async function beforeUpdate(
   const context = strategyContext(request, () => new Date(modules.clock.now()), modules.slowly);
   const metadataErrors = prepare(request, strategy, context, object, old);
   await yieldIfSliceExceeded(bytes);
-  const errors = [
-    ...metadataErrors,
-    // Kubernetes validates metadata in BeforeUpdate and again in the kind's own validation: each cause is listed twice.
-    ...metadataErrors,
-    ...(await strategy.validateUpdate(context, object, old)),
-  ];
+  const errors = [...metadataErrors, ...(await strategy.validateUpdate(context, object, old))];
   if (errors.length > 0) throw statusErrors.invalid(storedKindOf(definition, object.kind), request.name, errors);
   await yieldIfSliceExceeded(bytes);
   for (const text of strategy.warnings(context, object, old)) request.warn(text);
@@ -71,14 +68,20 @@ function prepare(
   }
   if (strategy.managesGeneration && specChanged(definition, object, old))
     metadata.generation = (oldMetadata.generation ?? 0) + 1;
-  return [
-    ...validateObjectMeta(metadata, {
-      namespaced: definition.namespaced,
-      validateName: (text) => strategy.validateName(text),
-      origin: definition.origin,
-    }),
-    ...validateObjectMetaUpdate(metadata, oldMetadata),
-  ];
+  const { standardFinalizers, onUpdate } = strategy.metadataChecks;
+  const rules = { namespaced: definition.namespaced, validateName: (text: string) => strategy.validateName(text) };
+  const updateErrors = validateObjectMetaUpdate(metadata, oldMetadata);
+  const registryErrors = [...validateObjectMeta(metadata, rules), ...updateErrors];
+  // Kubernetes validates metadata in BeforeUpdate and again in the kind's own validation: a cause is listed repeatedly.
+  const finalizerErrors = standardFinalizers
+    ? validateStandardFinalizers(metadata.finalizers ?? [], FieldPath.of('metadata').child('finalizers'))
+    : [];
+  for (const check of onUpdate)
+    registryErrors.push(
+      ...(check === 'update' ? updateErrors : validateObjectMeta(metadata, rules)),
+      ...finalizerErrors,
+    );
+  return registryErrors;
 }
 
 function copyField(

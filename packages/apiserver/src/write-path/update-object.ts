@@ -12,7 +12,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { CacheEntry } from '@multiplane/storage';
 import { storedBytes } from '../registry/codec/stored-bytes.ts';
-import { storedKindOf, groupResourceOf } from '../registry/definitions/group-resource.ts';
+import { groupResourceOf } from '../registry/definitions/group-resource.ts';
 import { keyOf } from '../registry/store/object-key.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
 import { modifiedText } from '../registry/store/storage-status.ts';
@@ -73,6 +73,7 @@ async function attempt(
       : reader.needsWebhook(definition, existing)
         ? await reader.read(definition, existing, request)
         : reader.object(definition, existing);
+  // As in etcd3's GuaranteedUpdate, the precondition is asked of a missing object only where the write may create it.
   if (old === undefined) checkMayCreate(request, options);
   checkExpectedUid(request, key, old, options.expectedUid ?? '');
   if (existing === undefined || old === undefined) return createMissing(modules, request, decode, options);
@@ -81,7 +82,7 @@ async function attempt(
   const object = await propose(modules, request, decode, old, bytes, options);
   const version = parsedVersion(object);
   if (version === 0 && !strategyOf(request).allowUnconditionalUpdate) {
-    throw statusErrors.invalid(storedKindOf(definition, definition.resource), name, [
+    throw statusErrors.invalid({ group: definition.group, kind: definition.resource }, name, [
       fieldErrors.invalid('metadata.resourceVersion', 0, 'must be specified for an update'),
     ]);
   }
@@ -117,13 +118,14 @@ async function propose(
   return object;
 }
 
-/** An update of a missing object creates it where the kind or the caller allows that, else it throws NotFound. */
+/** Throws NotFound for an update of a missing object unless the kind or the caller allows to create it. */
 function checkMayCreate(request: WriteRequest, { forceCreate }: UpdateOptions): void {
   const { definition, name, subresource } = request;
-  if (forceCreate === true || (subresource === '' && strategyOf(request).allowCreateOnUpdate)) return;
-  throw statusErrors.notFound(groupResourceOf(definition), name);
+  if (forceCreate !== true && (subresource !== '' || !strategyOf(request).allowCreateOnUpdate))
+    throw statusErrors.notFound(groupResourceOf(definition), name);
 }
 
+/** An update of a missing object creates it. */
 async function createMissing(
   modules: ObjectStoreModules,
   request: WriteRequest,

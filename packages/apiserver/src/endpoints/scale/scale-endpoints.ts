@@ -100,7 +100,7 @@ async function applyScaleEndpoint(
   const document = await readApplyDocument(modules.decoder, context);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   await writeScale(modules, write, request, part, negotiated, async (_current, live, fields) => {
-    const scaleWrite = { ...fields.write, warn: (text: string) => write.warn(text) };
+    const scaleWrite = { ...fields.write, name: write.name, warn: (text: string) => write.warn(text) };
     const scale = await applyDocument(modules.store.modules.fields, scaleWrite, scaleKind, document, live, options);
     checkName(request, scale);
     checkNamespace(request, scale);

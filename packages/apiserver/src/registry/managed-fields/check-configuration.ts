@@ -26,11 +26,29 @@ export function typedFailure(
   definition: FieldManagerKind,
   why: string,
 ): Error {
+  return statusErrors.untyped(`failed to create typed ${what} object (${identityText(object, definition)}): ${why}`);
+}
+
+/** An untyped 500, as Kubernetes returns: a value of the merged object cannot be decoded as its type, such as a time. */
+export function conversionFailure(
+  config: DeepReadonly<JsonObject>,
+  kind: Pick<FieldManagerKind, 'group' | 'version' | 'kind'>,
+  why: string,
+): Error {
+  const target = kindText(apiVersionOf(kind), kind.kind);
+  return statusErrors.untyped(
+    `failed to convert new object (${identityText(config, kind)}) to proper version: unable to convert unstructured object to ${target}: ${why}`,
+  );
+}
+
+/** Namespace, name and kind of an object, as far as it says them. */
+function identityText(
+  object: DeepReadonly<JsonObject>,
+  kind: Pick<FieldManagerKind, 'group' | 'version' | 'kind'>,
+): string {
   const metadata = getOwn(object, 'metadata') ?? null;
   const part = (field: string): string => (isJsonObject(metadata) ? textOf(metadata, field) : '');
-  return statusErrors.untyped(
-    `failed to create typed ${what} object (${part('namespace')}/${part('name')}; ${kindText(apiVersionOf(definition), definition.kind)}): ${why}`,
-  );
+  return `${part('namespace')}/${part('name')}; ${kindText(apiVersionOf(kind), kind.kind)}`;
 }
 
 /** A kind with its version as Go prints it: `apps/v1, Kind=Deployment`, `/v1, Kind=Secret`. */

@@ -6,8 +6,10 @@ import {
   asJson,
   getOwn,
   isJsonObject,
+  isStatusError,
   statusErrors,
 } from '@multiplane/apimachinery';
+import { conversionFailure } from '../../registry/managed-fields/check-configuration.ts';
 import type { FieldManagerRequest } from '../../registry/managed-fields/field-manager-request.ts';
 import type { FieldManager } from '../../registry/managed-fields/field-manager.ts';
 import type { RequestContext } from '@multiplane/generic-server';
@@ -46,7 +48,8 @@ export async function readApplyDocument(
     }
     result = { config: value ?? {}, duplicates, bytes: body.length };
   } catch (error) {
-    throw statusErrors.badRequest(`error decoding YAML: ${(error as Error).message}`, error);
+    const prefix = error instanceof TypeError ? '' : 'error converting YAML to JSON: ';
+    throw statusErrors.badRequest(`error decoding YAML: ${prefix}${(error as Error).message}`, error);
   }
   await yieldIfSliceExceeded(body.length);
   return result;
@@ -58,7 +61,7 @@ export async function readApplyDocument(
  */
 export async function applyDocument(
   fields: FieldManager,
-  write: FieldManagerRequest & { warn(text: string): void },
+  write: FieldManagerRequest & { readonly name: string; warn(text: string): void },
   expected: ExpectedKind,
   document: ApplyDocument,
   current: DeepReadonly<KubeObject> | undefined,
@@ -73,11 +76,11 @@ export async function applyDocument(
   try {
     await inTimeSlices(shapeIncrementally(asJson(object), expected, { keepNulls: true }), bytes);
   } catch (error) {
-    if (!(error instanceof UnmarshalError)) throw error;
-    throw statusErrors.untyped(error.message);
+    if (!(error instanceof UnmarshalError || isStatusError(error, 'BadRequest'))) throw error;
+    throw conversionFailure(config, expected, error.message);
   }
   await yieldIfSliceExceeded(bytes);
-  if (current === undefined) checkNoUid(write, object);
+  if (current === undefined) checkNoUid(write, object, write.name);
   if (managedFields.length > 0) object.metadata.managedFields = managedFields;
   return object;
 }
@@ -97,12 +100,12 @@ function reportDuplicates(
 }
 
 /** Throws 409 for an apply with a uid to an object that does not exist. */
-function checkNoUid({ definition }: FieldManagerRequest, { metadata }: KubeObject): void {
+function checkNoUid({ definition }: FieldManagerRequest, { metadata }: KubeObject, name: string): void {
   const uid = getOwn(metadata as JsonObject, 'uid');
   if (typeof uid !== 'string' || uid === '') return;
   throw statusErrors.conflict(
     { group: definition.group, resource: definition.resource },
-    metadata.name ?? '',
+    name,
     `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
   );
 }
