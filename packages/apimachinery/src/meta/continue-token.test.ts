@@ -20,7 +20,8 @@ describe('continue tokens', () => {
   });
 
   test.each([
-    ['x', 'illegal base64 data at input byte 1'],
+    ['x', 'illegal base64 data at input byte 0'],
+    ['undefined', 'illegal base64 data at input byte 8'],
     ['==', 'illegal base64 data at input byte 0'],
     ['a+b', 'illegal base64 data at input byte 1'],
     [raw('{'), 'unexpected end of JSON input'],
