@@ -37,6 +37,8 @@ export default {
         (suite) => `<rootDir>/e2e/${suite}`,
       ),
       testMatch: ['**/*.test.ts'],
+      // About resources and not about servers: once is enough, and this is by far the suite with the most requests.
+      testPathIgnorePatterns: ['/node_modules/', '/e2e/conformance/recorded\\.test\\.ts$'],
       setupFiles: ['<rootDir>/e2e/harness/on-sharded.ts'],
     },
     {

@@ -119,7 +119,7 @@ class TypedDecoder {
   #checkText(value: string, node: SchemaNode): void {
     const format = node.format?.name;
     if (format === 'date-time' && node.format?.check?.(value) !== true) {
-      throw this.#failure(goTimeError(value));
+      throw this.#failure(goTimeError(value, node.definition.endsWith('.MicroTime')));
     }
     if (format === 'byte') {
       const bad = illegalBase64(value);
@@ -183,6 +183,8 @@ function jsonType(value: Json): string {
 }
 
 function goType(node: SchemaNode): string {
+  // Times decode themselves, from a text.
+  if (node.format?.name === 'date-time') return 'string';
   if (node.definition !== '') {
     const [version, name] = node.definition.split('.').slice(-2);
     return `${version}.${name}`;

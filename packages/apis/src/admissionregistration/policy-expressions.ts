@@ -105,8 +105,10 @@ export function compilePolicy(policy: DeepReadonly<KubeObject>, object?: CelType
     source: textAt(variable, 'expression'),
   }));
   const variables = compileVariables(sources, { params, patches, object });
-  const environment = policyEnvironment(variables, { params, authorizer: true, patches, object });
-  const ofMessages = policyEnvironment(variables, { params, authorizer: false, object });
+  // A validating policy without variables has no `variables`; a mutating one has it in any case.
+  const declared = variables.length > 0 || patches ? variables : undefined;
+  const environment = policyEnvironment(declared, { params, authorizer: true, patches, object });
+  const ofMessages = policyEnvironment(declared, { params, authorizer: false, object });
   return {
     matchConditions: compileMatchConditions(listAt(policy, 'spec', 'matchConditions'), { params, object }),
     variables,

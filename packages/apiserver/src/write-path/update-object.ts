@@ -12,7 +12,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { CacheEntry } from '@multiplane/storage';
 import { storedBytes } from '../registry/codec/stored-bytes.ts';
-import { groupResourceOf } from '../registry/definitions/group-resource.ts';
+import { storedKindOf, groupResourceOf } from '../registry/definitions/group-resource.ts';
 import { keyOf } from '../registry/store/object-key.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
 import { modifiedText } from '../registry/store/storage-status.ts';
@@ -82,7 +82,7 @@ async function attempt(
   const object = await propose(modules, request, decode, old, bytes, options);
   const version = parsedVersion(object);
   if (version === 0 && !strategyOf(request).allowUnconditionalUpdate) {
-    throw statusErrors.invalid({ group: definition.group, kind: definition.resource }, name, [
+    throw statusErrors.invalid(storedKindOf(definition, definition.resource), name, [
       fieldErrors.invalid('metadata.resourceVersion', 0, 'must be specified for an update'),
     ]);
   }
