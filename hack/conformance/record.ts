@@ -22,6 +22,8 @@ export class Recording {
 
   add(scenario: Scenario, answers: readonly Observation[]): boolean {
     const features = answers.map((answer) => featureOf(scenario, answer));
+    // When an old revision is compacted is up to the server, and to how long it runs.
+    if (answers.some(({ seen }) => seen.status === 410)) return false;
     if (features.filter((feature) => !this.#shown.has(feature)).length === 0) return false;
     for (const feature of features) this.#shown.add(feature);
     const seen = new Map(answers.map(({ step, seen }) => [step, seen]));
