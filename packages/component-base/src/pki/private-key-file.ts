@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { statSync } from 'node:fs';
 
-/** Bits that nobody but the owner and, for reading, its group needs: Kubernetes mounts Secrets with mode 0440. */
+/** Bits for others than the owner and, for reading, its group: Kubernetes mounts Secrets with mode 0440. */
 const exposingBits = 0o027;
 /** PEM, or the base64 of it in a kubeconfig. */
 const privateKey = /-----BEGIN [A-Z ]*PRIVATE KEY-----|["']?client-key-data["']?:/;

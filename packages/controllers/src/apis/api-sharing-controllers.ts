@@ -4,7 +4,6 @@ import type { CachedResourceSliceModules } from '../cache/cached-resource-slice-
 import { cachedResourceSliceUrlController } from '../cache/cached-resource-slice-url-controller.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { scopeControllers } from '../scopes/scope-controllers.ts';
-import type { ScopeSliceUrlModules } from '../scopes/scope-slice-url-reconcile.ts';
 import { apiBindingController, type APIBindingControllerModules } from './api-binding-controller.ts';
 import { apiBindingDeletionController } from './api-binding-deletion-controller.ts';
 import { apiConversionController } from './api-conversion-controller.ts';
@@ -23,11 +22,7 @@ import type { VirtualStorageModules } from './virtual-storage-reconcile.ts';
 export function apiSharingControllers(
   options: { readonly shardName: string },
   modules: Omit<
-    SliceUrlModules &
-      APIBindingControllerModules &
-      CachedResourceSliceModules &
-      ScopeSliceUrlModules &
-      VirtualStorageModules,
+    SliceUrlModules & APIBindingControllerModules & CachedResourceSliceModules & VirtualStorageModules,
     'byExport'
   >,
 ): Controller[] {

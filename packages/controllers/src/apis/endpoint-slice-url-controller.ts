@@ -28,7 +28,7 @@ export function endpointSliceUrlController(
         }
       },
       slicesOf: (object, reference) => byExport.of(object, reference),
-      urlOf: (base, _reference, exports) => {
+      urlOf: (base, _slice, _reference, exports) => {
         const [object] = exports;
         if (object === undefined) throw new TypeError('an APIExportEndpointSlice has an APIExport');
         const { cluster, name } = referenceOfExport(object);

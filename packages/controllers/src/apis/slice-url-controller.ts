@@ -34,7 +34,12 @@ export interface SliceUrlOptions<T extends PublishedSlice> {
   /** Keys of the slices that {@link exportsOf} may find the APIExport for. */
   readonly slicesOf: (object: DeepReadonly<APIExport>, reference: ObjectReference) => Iterable<string>;
   /** The URL of a slice with APIExports, below the virtual workspace URL `base` of a shard. */
-  readonly urlOf: (base: string, reference: ObjectReference, exports: readonly DeepReadonly<APIExport>[]) => string;
+  readonly urlOf: (
+    base: string,
+    slice: DeepReadonly<T>,
+    reference: ObjectReference,
+    exports: readonly DeepReadonly<APIExport>[],
+  ) => string;
 }
 
 export interface SliceUrlModules extends ControllerModules {
@@ -160,7 +165,7 @@ class SliceUrlPublisher<T extends PublishedSlice> {
     const base = shard?.spec.virtualWorkspaceURL ?? '';
     const exports = exportsOf(slice, reference);
     if (exports.length === 0 || shard === undefined || base === '') return;
-    const url = urlOf(base, reference, exports);
+    const url = urlOf(base, slice, reference, exports);
     const isListed = endpoints.some((endpoint) => endpoint.url === url);
     const hasConsumers = exports.some((object) => byExport.of(object, referenceOfExport(object)).size > 0);
     if (!hasConsumers) {

@@ -28,7 +28,7 @@ export function cachedResourceSliceUrlController(
             ? [keyOf({ cluster, namespace: '', name: virtual.reference.name })]
             : [];
         }),
-      urlOf: (base, { cluster, name }) => `${base.replace(/\/+$/, '')}/services/replication/${cluster}/${name}`,
+      urlOf: (base, _slice, { cluster, name }) => `${base.replace(/\/+$/, '')}/services/replication/${cluster}/${name}`,
     },
     modules,
   );

@@ -3,10 +3,10 @@ import { scopeController } from './scope-controller.ts';
 import { scopeSetController } from './scope-set-controller.ts';
 import { scopeSliceController } from './scope-slice-controller.ts';
 import { scopeSliceUrlController } from './scope-slice-url-controller.ts';
-import type { ScopeSliceUrlModules } from './scope-slice-url-reconcile.ts';
+import type { SliceUrlModules } from '../apis/slice-url-controller.ts';
 
 /** The controllers of the kinds of `scopes.multiplane.dev`. */
-export function scopeControllers(options: { readonly shardName: string }, modules: ScopeSliceUrlModules): Controller[] {
+export function scopeControllers(options: { readonly shardName: string }, modules: SliceUrlModules): Controller[] {
   return [
     scopeController(modules),
     scopeSetController(modules),

@@ -7,8 +7,8 @@ import {
 } from '@multiplane/storage';
 
 /**
- * What the subscribers of a cache missed while it loaded again, as events in the order of their revisions. Deletions, whose
- * revisions nobody knows any more, come last, at the revision of the new state.
+ * What the subscribers of a cache missed while it loaded again, as events in the order of their revisions. Deletions, whose own
+ * revisions are lost, come last, at the revision of the new state.
  *
  * Subscribers of one scope miss the same changes, and all of them ask in the same turn of the event loop: the states are
  * compared once per scope.
