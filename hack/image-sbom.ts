@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 interface Component {
   readonly type: string;
@@ -22,6 +22,7 @@ interface Manifest {
   readonly version: string;
   /** Old packages have an object here. */
   readonly license?: unknown;
+  readonly dependencies?: Readonly<Record<string, string>>;
 }
 
 interface Bom {
@@ -65,7 +66,26 @@ const node = `pkg:generic/node@${version}`;
 const components = [...packages, { type: 'platform', name: 'node', version, purl: node, 'bom-ref': node }];
 const refs = new Set([bom.metadata.component['bom-ref'], ...components.map((component) => component['bom-ref'])]);
 bom.components = components.sort((a, b) => (a['bom-ref'] < b['bom-ref'] ? -1 : 1));
-bom.dependencies = bom.dependencies
+// pnpm 12.21 leaves out what some packages of the workspace depend on, from run to run others.
+const ownDependencies = new Map(
+  globSync('packages/*/package.json', { cwd: folder }).map((path) => {
+    const { name, version, dependencies = {} } = JSON.parse(readFileSync(join(folder, path), 'utf8')) as Manifest;
+    const dependsOn = Object.keys(dependencies).map((dependency) => {
+      const file = join(folder, dirname(path), 'node_modules', dependency, 'package.json');
+      const found = JSON.parse(readFileSync(file, 'utf8')) as Manifest;
+      return refOf(found);
+    });
+    return [refOf({ name, version }), dependsOn] as const;
+  }),
+);
+function refOf({ name, version }: Pick<Manifest, 'name' | 'version'>): string {
+  if (name === '@multiplane/multiplane') return bom.metadata.component['bom-ref'];
+  return `pkg:npm/${name.replace('@', '%40')}@${version}`;
+}
+bom.dependencies = [
+  ...[...ownDependencies].map(([ref, dependsOn]) => ({ ref, dependsOn })),
+  ...bom.dependencies.filter(({ ref }) => !ownDependencies.has(ref)),
+]
   .filter(({ ref }) => refs.has(ref))
   .map(({ ref, dependsOn = [] }) => ({ ref, dependsOn: dependsOn.filter((other) => refs.has(other)).sort() }))
   .sort((a, b) => (a.ref < b.ref ? -1 : 1));
