@@ -38,7 +38,7 @@ export interface ExportedApis {
   offeredSchema(api: BoundApi): string | undefined;
   /** How an export provides a bound resource without storing it; undefined for stored resources. Cheap. */
   virtualStorage(api: BoundApi): VirtualStorage | undefined;
-  /** The same for a resource of an identity, whoever binds it. */
+  /** The same for a resource of an identity, in any binding. */
   virtualStorageOf(identity: string, group: string, resource: string): VirtualStorage | undefined;
   /** Changes with every change of an export or schema. */
   readonly state: number;

@@ -55,7 +55,7 @@ const finalizers = fc.record({
 });
 const rare = fc.constantFrom({ type: 'forge' as const }, { type: 'touch' as const });
 
-/** Mostly what makes progress: finalizers by whoever has the object, and labels by who may assign. */
+/** Mostly what makes progress: finalizers by the scope that has the object, labels by users who may assign. */
 const operations: fc.Arbitrary<Operation[]> = fc.array(
   fc
     .oneof(

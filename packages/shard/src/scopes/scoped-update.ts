@@ -42,7 +42,7 @@ export class ScopeRuleError extends Error {
  *
  *  1. finalizers[K] loses those that the write removes. A write through scope K=v adds those that it adds; while a transfer is
  *     pending, it may not add any, else the transfer might never end.
- *  2. The label is absent and the write sets it: assignment. Whoever may `assign` the scope may, and everybody if the scope is of
+ *  2. The label is absent and the write sets it: assignment. Users with the verb `assign` may, and every user if the scope is of
  *     assignment Consumer and younger than the object. The label is set and the write removes it: refused.
  *  3. The label changes from a to b: a transfer is requested. The requester needs `assign` on both scopes, and both must allow
  *     transfers. finalizers[K] is empty: the label changes in this write. Else the label keeps a, and transfer[K] is written.

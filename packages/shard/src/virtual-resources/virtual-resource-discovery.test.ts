@@ -82,7 +82,7 @@ describe('the verbs of a virtual resource', () => {
     await clock.advance(10_000);
     expect(await verbs()).toBe('get list (last known)');
     await clock.advance(1_000);
-    // The next read hangs; nobody waits for it.
+    // The next read hangs, and no request waits for it.
     const hanging = Promise.withResolvers<JsonObject>();
     answer = () => hanging.promise;
     expect(await verbs()).toBe('get list (last known)');

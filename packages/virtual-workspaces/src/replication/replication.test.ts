@@ -162,7 +162,7 @@ describe('a watch of a virtual resource', () => {
     await eventually(async () => expect(eventsOf(watch).slice(2)).toEqual(['ADDED b']));
   });
 
-  test('resumes after a revision, and is told by 410 to list again where the history is gone', async () => {
+  test('resumes after a revision, and gets 410 where the history is gone', async () => {
     const first = await put('a');
     await put('b');
     const watch = shard.open(`${base}?watch=true&resourceVersion=${first}`);
