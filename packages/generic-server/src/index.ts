@@ -41,7 +41,11 @@ export * from './authentication/token-cluster.ts';
 export { externalTokenOptionTable } from './authentication/external-token-options.ts';
 export * from './authentication/union-authenticator.ts';
 export * from './authentication/x509-authenticator.ts';
-export { AnonymizingAuthorizer, AuditLoggingAuthorizer } from './authorization/authorizer-decorators.ts';
+export {
+  annotateDecision,
+  AnonymizingAuthorizer,
+  AuditLoggingAuthorizer,
+} from './authorization/authorizer-decorators.ts';
 export { alwaysAllowPathsOptionTable } from './authorization/always-allow-paths-options.ts';
 export * from './authorization/authorizer.ts';
 export { bindingUserPrefix, prefixUser } from './authorization/prefix-user.ts';

@@ -2,7 +2,17 @@ import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from '.
 
 const decisionTexts = { allow: 'Allowed', deny: 'Denied', noOpinion: 'NoOpinion' } as const;
 
-/** Adds the decision and reason of an authorizer to the audit event, as kcp's decorator does. */
+/** Adds the decision and the reason of a link of the authorization chain to the audit event, as kcp's decorator does. */
+export function annotateDecision(
+  annotate: NonNullable<AuthorizationAttributes['annotate']>,
+  key: string,
+  { decision, error, reason }: AuthorizationResult,
+): void {
+  annotate(`${key}-decision`, decisionTexts[decision]);
+  annotate(`${key}-reason`, error === undefined ? reason : `reason: ${reason}, error: ${error.message}`);
+}
+
+/** Adds the decision and reason of an authorizer to the audit event. */
 export class AuditLoggingAuthorizer implements Authorizer {
   readonly #key: string;
   readonly #delegate: Authorizer;
@@ -22,9 +32,7 @@ export class AuditLoggingAuthorizer implements Authorizer {
     annotate: NonNullable<AuthorizationAttributes['annotate']>,
   ): Promise<AuthorizationResult> {
     const result = await this.#delegate.authorize(attributes);
-    const { decision, error, reason } = result;
-    annotate(`${this.#key}-decision`, decisionTexts[decision]);
-    annotate(`${this.#key}-reason`, error === undefined ? reason : `reason: ${reason}, error: ${error.message}`);
+    annotateDecision(annotate, this.#key, result);
     return result;
   }
 }

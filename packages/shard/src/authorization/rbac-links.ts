@@ -1,4 +1,9 @@
-import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from '@multiplane/generic-server';
+import {
+  annotateDecision,
+  type AuthorizationAttributes,
+  type AuthorizationResult,
+  type Authorizer,
+} from '@multiplane/generic-server';
 
 /**
  * RBAC as the links `05-bootstrap` and `05-local` of kcp's chain (`pkg/server/options/authorization.go`): the audit event names
@@ -22,12 +27,11 @@ export class RbacLinks implements Authorizer {
     annotate: NonNullable<AuthorizationAttributes['annotate']>,
   ): Promise<AuthorizationResult> {
     const result = await this.#delegate.authorize(attributes);
-    const { decision, reason, isBootstrapPolicy = false } = result;
+    const { reason, isBootstrapPolicy = false } = result;
     annotate('05-bootstrap-decision', isBootstrapPolicy ? 'Allowed' : 'NoOpinion');
     annotate('05-bootstrap-reason', `bootstrap policy: ${isBootstrapPolicy ? reason : ''}`);
     if (isBootstrapPolicy) return result;
-    annotate('05-local-decision', decision === 'allow' ? 'Allowed' : 'NoOpinion');
-    annotate('05-local-reason', reason);
+    annotateDecision(annotate, '05-local', result);
     return result;
   }
 }
