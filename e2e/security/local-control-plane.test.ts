@@ -19,7 +19,7 @@ const listens = (host: string, port: number): Promise<boolean> =>
     });
   });
 
-test('`make up` listens on 127.0.0.1 and on no other address, unless it is told to', async () => {
+test('`make up` listens on 127.0.0.1 and on no other address, unless a flag names one', async () => {
   const folder = await TempDir.create('make-up');
   const env = { ...process.env, MULTIPLANE_ROOT_DIRECTORY: folder.join('root') };
   const script = (name: string, ...args: string[]): Promise<unknown> =>

@@ -119,7 +119,7 @@ function quoteWorkspace(quotes: Quotes, serve: ApiSetHandler, log: (line: string
   };
 }
 
-/** Whoever comes through a shard was authorized there, in the consumer's workspace; nobody else is authenticated. */
+/** The shard authorizes callers in the consumer's workspace and names them; other requests are not authenticated. */
 async function authorizeQuotes({ user }: VirtualAttributes): Promise<AuthorizationResult> {
   return user.name === 'system:anonymous'
     ? { decision: 'deny', reason: 'only shards may send requests' }

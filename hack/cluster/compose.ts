@@ -16,7 +16,7 @@ const images = {
   prometheus: 'prom/prometheus:v3.3.1',
   grafana: 'grafana/grafana:12.0.0',
 } as const;
-/** `start_period` bounds the start; a server that is ready earlier becomes healthy earlier, and dependants start at once. */
+/** `start_period` bounds the start; a server that is ready earlier becomes healthy earlier, and dependants start then. */
 const healthTiming = {
   interval: '5s',
   timeout: '5s',

@@ -110,7 +110,7 @@ describe.each(names)('release %s', (release) => {
         (projected?.sources ?? []).flatMap(({ secret }) => secret?.name ?? []),
       ),
     );
-    // Nobody mounts the authority of etcd and NATS where both are outside: it still signs the client certificate for them.
+    // No pod mounts the authority of etcd and NATS where both are outside: it still signs the client certificate for them.
     const further = ['kcp-admin', 'metrics-reader', 'storage-ca'].map((name) => `mp-multiplane-${name}`);
     expect([...new Set(asked)].toSorted()).toEqual([...new Set([...mounted, ...further])].toSorted());
     expect(mounted.length).toBeGreaterThan(10);

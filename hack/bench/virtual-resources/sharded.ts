@@ -239,7 +239,7 @@ class ShardedBench {
     await bindAll(transport, clusters, provider, 'compute', 'images');
     const read = (consumer: string, limit: number): Promise<unknown> =>
       until(() => isServed(transport, `${objectsPath(consumer, 'images')}?limit=${limit}`));
-    // What requests leave whatever they read (decisions about access, of each consumer) and whoever sends them (code).
+    // Requests leave this behind for any resource (access decisions of each consumer) and any client (compiled code).
     await many(consumers, clients, () => read(clusters[0] as string, page));
     await many(consumers, clients, (n) => read(clusters[n] as string, 1));
     const before = await this.#held();

@@ -146,7 +146,7 @@ export const policies: Topic = {
           },
         },
       },
-      // Policies reach the admission chain through informers, on the reference within two seconds.
+      // Policies reach the admission chain through informers, in kube-apiserver within two seconds.
       { pause: 2500, path: '' },
     ];
     for (let count = 5 + random.int(5); count > 0; count--) {
