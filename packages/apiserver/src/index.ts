@@ -47,6 +47,7 @@ export {
 } from './endpoints/response/table-writer.ts';
 export { errorFrame } from './endpoints/watch/watch-frames.ts';
 export { locateResource } from './endpoints/locate-resource.ts';
+export { checkRequiredLabels, requiredLabelsParameter } from './endpoints/required-labels.ts';
 export type { ResourceRequest } from './endpoints/resource-request.ts';
 export * from './openapi/openapi-handler.ts';
 export { definitionHash } from './openapi/openapi-group-versions.ts';

@@ -131,22 +131,27 @@ describe('ForwardedResource', () => {
     expect(shard.requests).toEqual([]);
   });
 
-  test('returns an object that matches, and 404 for others', async () => {
-    const shown = await send(new TestShard(stored()), {});
+  test('reads an object once, with the labels that it must have, in every media type', async () => {
+    const shard = new TestShard(stored());
+    const shown = await send(shard, {});
     expect([shown.status, (JSON.parse(shown.body) as JsonObject)['kind']]).toEqual([200, 'LogicalCluster']);
-    const hidden = await send(new TestShard(stored({ wanted: 'no' })), {});
+    const table = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+    // The client's own value is replaced.
+    await send(shard, { url: `${objectUrl}?requiredLabels=x&resourceVersion=0`, headers: { accept: table } });
+    expect(shard.requests.map(decodeURIComponent)).toEqual([
+      `GET ${objectUrl}?requiredLabels=wanted=yes`,
+      `GET ${objectUrl}?requiredLabels=wanted=yes&resourceVersion=0`,
+    ]);
+  });
+
+  test('hides objects by a rule that is no selector', async () => {
+    const shard = new TestShard(stored());
+    const hidden = await send(shard, {}, { isVisible: () => false });
     expect([hidden.status, JSON.parse(hidden.body)]).toMatchObject([
       404,
       { message: 'logicalclusters.core.kcp.io "cluster" not found' },
     ]);
-    const other = await send(new TestShard(stored()), {}, { isVisible: () => false });
-    expect(other.status).toBe(404);
-  });
-
-  test('forwards reads of other media types to the shard', async () => {
-    const shard = new TestShard(stored());
-    await send(shard, { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' } });
-    expect(shard.requests).toEqual([`GET ${objectUrl}`, `GET ${objectUrl}`]);
+    expect(shard.requests).toEqual([`GET ${objectUrl}`]);
   });
 
   test('forwards as the upstream user', async () => {

@@ -11,13 +11,8 @@ import {
   type UserInfo,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import type { ResourceRequest } from '@multiplane/apiserver';
-import {
-  CancellableExchange,
-  writeBytes,
-  type BufferedRequest,
-  type BufferedResponse,
-} from '@multiplane/generic-server';
+import { requiredLabelsParameter, type ResourceRequest } from '@multiplane/apiserver';
+import { CancellableExchange, type BufferedRequest, type BufferedResponse } from '@multiplane/generic-server';
 import type { ServedResource } from './api-set.ts';
 import { isApplyRequest, forwardWrite, type UpdateRule } from './forwarded-write.ts';
 import { responseObject, sendRequest as send, type UpstreamRequest, type ShardConnection } from './shard-connection.ts';
@@ -63,8 +58,8 @@ const maxBodyBytes = 3 * 1024 * 1024;
  *
  * - LIST and WATCH add the label selector; the shard's bytes are streamed unchanged. A request for one name becomes a
  *   field selector, because a read by path would ignore the label selector.
- * - Where a selector applies, reads and writes by name fetch the object first; an object that does not match is
- *   reported as not found.
+ * - Where a selector applies, a read by name carries it as `requiredLabels`: the shard checks the state that it returns. Writes
+ *   by name, and reads under `isVisible`, fetch the object first. An object that does not match is reported as not found.
  * - An update under rules is sent with `dryRun` first, so that the rule sees the object that would be stored, whatever
  *   the patch type; the write itself is then conditional on the resource version that the rule saw.
  */
@@ -99,15 +94,11 @@ export class ForwardedResource implements ServedResource {
     if (verb === 'create') return this.#create(request, rules);
     if (verb === 'update' || verb === 'patch') return this.#update(request, rules);
     if (this.#isUnrestricted(request) && rules === undefined) return this.#forward(request, context.info.query);
-    const response = await this.#fetch(request);
-    const object = responseObject(response);
-    if (verb === 'delete') rules?.validate(object);
-    this.#requireVisible(request, object);
-    if (verb === 'get' && request.subresource === '' && acceptsPlainJson(context.exchange.headers['accept'])) {
-      writeBytes(context, 200, 'application/json', response.body);
-      return;
+    if (verb !== 'get' || this.#options.isVisible !== undefined) {
+      const object = await this.#fetchVisible(request);
+      if (verb === 'delete') rules?.validate(object);
     }
-    await this.#forward(request, context.info.query);
+    await this.#forward(request, verb === 'get' ? this.#readQueryOf(request) : context.info.query);
   }
 
   async #create(request: ResourceRequest, rules: WriteRules | undefined): Promise<void> {
@@ -267,6 +258,14 @@ export class ForwardedResource implements ServedResource {
     return query;
   }
 
+  /** The client's query of a read by name with the label selector. */
+  #readQueryOf(request: ResourceRequest): URLSearchParams {
+    const query = new URLSearchParams(request.context.info.query);
+    const labelSelector = this.#selectorOf(request);
+    if (labelSelector !== undefined) query.set(requiredLabelsParameter, labelSelector);
+    return query;
+  }
+
   #upstreamRequest(request: ResourceRequest, query: URLSearchParams, subresource: string): UpstreamRequest {
     const { group, version, resource } = this.definition;
     const { upstreamUser, upstreamResource = resource } = this.#options;
@@ -309,8 +308,3 @@ const userAgentOf = ({ context: { exchange } }: ResourceRequest): { 'user-agent'
 });
 const firstValue = (value: string | readonly string[] | undefined): string | undefined =>
   typeof value === 'string' ? value : value?.[0];
-
-/** Whether the client accepts the JSON that was fetched. */
-function acceptsPlainJson(accept: string | readonly string[] | undefined): boolean {
-  return accept === undefined || accept === '*/*' || accept === 'application/json';
-}

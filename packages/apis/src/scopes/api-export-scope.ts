@@ -14,8 +14,12 @@ export const skipScopeSliceAnnotation = 'apiexportscopes.scopes.multiplane.dev/s
 export const transferAnnotation = 'scopes.multiplane.dev/transfer';
 /** On an object: the finalizers that were added through its scope, by label key, as JSON. Written by the server only. */
 export const scopeFinalizersAnnotation = 'scopes.multiplane.dev/finalizers';
+/** On an object: conditions about its scope, as JSON: `TransferPending`, for people and tools. Written by the server only. */
+export const scopeConditionsAnnotation = 'scopes.multiplane.dev/conditions';
 /** In an update that changes the label after the deadline: move the object now. Never stored. */
 export const forceTransferAnnotation = 'scopes.multiplane.dev/force-transfer';
+/** In an update while a transfer is pending: the object stays in its scope. Never stored. */
+export const cancelTransferAnnotation = 'scopes.multiplane.dev/cancel-transfer';
 
 /** What a scope and the template of a set have in common. */
 export interface ScopePolicy {

@@ -7,6 +7,7 @@ import { cutPage, preparedPage, startList } from './list/list-page.ts';
 import { writeList } from './list/list-writer.ts';
 import { completed } from './response/completed.ts';
 import { checkListTransform, checkObjectTransform, respondObject } from './response/object-response.ts';
+import { requiredLabelsParameter, withRequiredLabels } from './required-labels.ts';
 import type { ResourceRequest } from './resource-request.ts';
 import { scanScope } from '../registry/store/scan-scope.ts';
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
@@ -18,7 +19,7 @@ export interface ReadModules {
   readonly now: () => Date;
 }
 
-/** The object of a request, at least as new as its `resourceVersion`. */
+/** The object of a request, at least as new as its `resourceVersion`, with the labels that the request requires. */
 export function readEntry({ store }: ReadModules, request: ResourceRequest): CacheEntry | Promise<CacheEntry> {
   const { context, definition, namespace, name } = request;
   const text = context.info.query.get('resourceVersion') ?? '';
@@ -29,7 +30,11 @@ export function readEntry({ store }: ReadModules, request: ResourceRequest): Cac
     if (error instanceof ResourceVersionError) throw statusErrors.untyped(error.message);
     throw error;
   }
-  return store.get(definition, { cluster: request.cluster as LogicalClusterName, namespace, name }, minRevision);
+  const entry = store.get(definition, { cluster: request.cluster as LogicalClusterName, namespace, name }, minRevision);
+  if (!context.info.query.has(requiredLabelsParameter)) return entry;
+  return entry instanceof Promise
+    ? entry.then((present) => withRequiredLabels(request, present))
+    : withRequiredLabels(request, entry);
 }
 
 /** GET of an object, or of a subresource that returns the whole object. Responds synchronously if no step is asynchronous. */

@@ -2,6 +2,7 @@ import { quote, statusErrors, type DeepReadonly, type KubeObject } from '@multip
 import { admissionForbidden, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
 import {
   apiExportScopes,
+  scopeConditionsAnnotation,
   scopeFinalizersAnnotation,
   scopeOfGroup,
   transferAnnotation,
@@ -12,7 +13,7 @@ import { warrantExtra, type Authorizer } from '@multiplane/generic-server';
 import { effectiveUsers } from '../authorization/effective-users.ts';
 import type { IndexedScope, ScopeIndex, ScopesByLabel } from '../scopes/scope-index.ts';
 import { writeRecords } from '../scopes/scope-records.ts';
-import { admitScopedUpdate, ScopeRuleError, takeForceAnnotation } from '../scopes/scoped-update.ts';
+import { admitScopedUpdate, ScopeRuleError, takeRequests } from '../scopes/scoped-update.ts';
 
 export interface ScopeLabelsModules {
   /** Scopes of all shards. */
@@ -72,7 +73,7 @@ export class ScopeLabels implements AdmissionPlugin {
     through: IndexedScope | undefined,
   ): Promise<void> {
     const { metadata } = object;
-    takeForceAnnotation(metadata);
+    takeRequests(metadata);
     if (through !== undefined) {
       metadata.labels = { [through.key]: through.value, ...metadata.labels };
       requireLabel(attributes, object, through);
@@ -167,9 +168,9 @@ const noScopes: ScopesByLabel = new Map();
 
 /** Clients never write the records, also while there are no scopes: a later scope would trust them. */
 const hasRecords = ({ bound }: ResourceDefinition, { metadata: { annotations } }: KubeObject): boolean =>
-  bound !== undefined &&
-  annotations !== undefined &&
-  (annotations[transferAnnotation] !== undefined || annotations[scopeFinalizersAnnotation] !== undefined);
+  bound !== undefined && annotations !== undefined && recordAnnotations.some((name) => annotations[name] !== undefined);
+
+const recordAnnotations = [transferAnnotation, scopeFinalizersAnnotation, scopeConditionsAnnotation];
 
 function requireInScope(
   { definition, name }: AdmissionAttributes,

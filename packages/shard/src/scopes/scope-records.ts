@@ -1,5 +1,5 @@
 import { isJsonObject, parseJson, type DeepReadonly, type ObjectMeta } from '@multiplane/apimachinery';
-import { scopeFinalizersAnnotation, transferAnnotation } from '@multiplane/apis';
+import { scopeConditionsAnnotation, scopeFinalizersAnnotation, transferAnnotation } from '@multiplane/apis';
 
 /** A requested transfer that waits for finalizers. Times are in RFC 3339. */
 export interface PendingTransfer {
@@ -32,6 +32,7 @@ export function writeRecords(metadata: Pick<ObjectMeta, 'annotations'>, records:
   const texts: readonly (readonly [string, string | undefined])[] = [
     [transferAnnotation, textOf(records.transfers)],
     [scopeFinalizersAnnotation, textOf(records.finalizers)],
+    [scopeConditionsAnnotation, conditionsText(records)],
   ];
   if (texts.every(([name, text]) => metadata.annotations?.[name] === text)) return;
   const annotations = { ...metadata.annotations };
@@ -45,6 +46,27 @@ export function writeRecords(metadata: Pick<ObjectMeta, 'annotations'>, records:
 
 const textOf = (map: ReadonlyMap<string, unknown>): string | undefined =>
   map.size === 0 ? undefined : JSON.stringify(Object.fromEntries(map));
+
+/** Finalizers that a message names; the record has all of them. */
+const maxNamedFinalizers = 5;
+
+/** One condition `TransferPending` per pending transfer; undefined if there is none. Only fields of the records: no clock. */
+function conditionsText({ transfers, finalizers }: ScopeRecords): string | undefined {
+  if (transfers.size === 0) return undefined;
+  const conditions = Array.from(transfers, ([key, { from, to, requestedAt, deadline }]) => {
+    const owned = finalizers.get(key) ?? [];
+    const more = owned.length > maxNamedFinalizers ? ` and ${owned.length - maxNamedFinalizers} more` : '';
+    const names = `${owned.slice(0, maxNamedFinalizers).join(', ')}${more}`;
+    return {
+      type: 'TransferPending',
+      status: 'True',
+      reason: 'WaitingForFinalizers',
+      message: `moves from ${key}=${from} to ${key}=${to} when these finalizers are removed: ${names}; may be forced after ${deadline}`,
+      lastTransitionTime: requestedAt,
+    };
+  });
+  return JSON.stringify(conditions);
+}
 
 function entriesOf(metadata: Metadata | undefined, annotation: string): [string, unknown][] {
   const text = metadata?.annotations?.[annotation];

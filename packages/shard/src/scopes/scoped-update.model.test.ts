@@ -1,6 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { deepEqual, type LogicalClusterName } from '@multiplane/apimachinery';
-import { transferAnnotation, type APIExportScope } from '@multiplane/apis';
+import {
+  cancelTransferAnnotation as cancel,
+  forceTransferAnnotation as force,
+  scopeConditionsAnnotation,
+  transferAnnotation,
+  type APIExportScope,
+} from '@multiplane/apis';
 import fc from 'fast-check';
 import type { IndexedScope, ScopesByLabel } from './scope-index.ts';
 import { admitScopedUpdate, ScopeRuleError, type ScopedMetadata } from './scoped-update.ts';
@@ -8,7 +14,6 @@ import { admitScopedUpdate, ScopeRuleError, type ScopedMetadata } from './scoped
 const key = 'provider';
 const values = ['a', 'b', 'c'] as const;
 type Value = (typeof values)[number];
-const force = 'scopes.multiplane.dev/force-transfer';
 const deadlineMs = 10_000;
 
 const scopeOf = (value: string): IndexedScope => ({
@@ -37,6 +42,7 @@ interface Operation {
   readonly what:
     | { readonly type: 'label'; readonly to: Value | 'unknown' | undefined; readonly force: boolean }
     | { readonly type: 'finalizers'; readonly add: readonly string[]; readonly remove: readonly string[] }
+    | { readonly type: 'cancel' }
     | { readonly type: 'forge' }
     | { readonly type: 'touch' };
   readonly lag: boolean;
@@ -61,6 +67,13 @@ const operations: fc.Arbitrary<Operation[]> = fc.array(
     .oneof(
       { weight: 3, arbitrary: fc.record({ by: fc.constant('holder' as const), what: finalizers }) },
       { weight: 3, arbitrary: fc.record({ by: fc.constant('assigner' as const), what: label }) },
+      {
+        weight: 1,
+        arbitrary: fc.record({
+          by: fc.constantFrom('assigner' as const, 'holder' as const, 'consumer' as const),
+          what: fc.constant({ type: 'cancel' as const }),
+        }),
+      },
       {
         weight: 2,
         arbitrary: fc.record({
@@ -143,10 +156,12 @@ function proposed(old: ScopedMetadata, what: Operation['what']): ScopedMetadata 
   } else if (what.type === 'finalizers') {
     const kept = (metadata.finalizers ?? []).filter((name) => !what.remove.includes(name));
     metadata.finalizers = [...new Set([...kept, ...what.add])];
+  } else if (what.type === 'cancel') {
+    metadata.annotations = { ...metadata.annotations, [cancel]: 'true' };
   } else if (what.type === 'forge') {
     const past = '2020-01-01T00:00:00Z';
     const forged = { [key]: { from: 'a', to: 'c', requestedAt: past, deadline: past } };
-    metadata.annotations = { [transferAnnotation]: JSON.stringify(forged) };
+    metadata.annotations = { [transferAnnotation]: JSON.stringify(forged), [scopeConditionsAnnotation]: '[]' };
   } else metadata.annotations = { ...metadata.annotations, touched: String(Math.random()) };
   return metadata;
 }
@@ -195,6 +210,7 @@ test('an object is in exactly one scope at every revision, and moves only as the
         // A provider writes only what is in its scope.
         if (values.some((value) => value === operation.by)) expect(from).toBe(operation.by);
         checkMove(model, operation, before, after);
+        checkMarks(operation, before, after);
         if (from !== to) model.owned = new Set();
         else {
           const kept = [...model.owned].filter((name) => after.finalizers?.includes(name) === true);
@@ -241,4 +257,18 @@ function checkMove(model: Model, { by, what }: Operation, before: ScopedMetadata
     // Released: the pending transfer names the new scope.
     expect(transfer).toMatchObject({ from, to });
   }
+}
+
+/** The marks of a pending transfer: the condition is there exactly while it is pending, and only two writes end it. */
+function checkMarks({ by, what }: Operation, before: ScopedMetadata, after: ScopedMetadata): void {
+  for (const annotation of [force, cancel]) expect(after.annotations ?? {}).not.toHaveProperty([annotation]);
+  const pending = after.annotations?.[transferAnnotation];
+  const condition = after.annotations?.[scopeConditionsAnnotation];
+  expect(condition === undefined).toBe(pending === undefined);
+  if (condition !== undefined)
+    expect(JSON.parse(condition)).toMatchObject([{ type: 'TransferPending', status: 'True' }]);
+  const hasEnded = before.annotations?.[transferAnnotation] !== undefined && pending === undefined;
+  if (!hasEnded || before.labels?.[key] !== after.labels?.[key]) return;
+  // It ended without a move: a user who may assign cancelled it.
+  expect({ by, type: what.type }).toEqual({ by: 'assigner', type: 'cancel' });
 }

@@ -1,5 +1,5 @@
 import { formatTime, quote, type DeepReadonly, type ObjectMeta } from '@multiplane/apimachinery';
-import { forceTransferAnnotation } from '@multiplane/apis';
+import { cancelTransferAnnotation, forceTransferAnnotation } from '@multiplane/apis';
 import type { IndexedScope, ScopesByLabel } from './scope-index.ts';
 import { readRecords, writeRecords, type ScopeRecords } from './scope-records.ts';
 
@@ -51,6 +51,11 @@ export class ScopeRuleError extends Error {
  *  4. The label does not change, transfer[K] is pending and finalizers[K] is empty after step 1: the label changes to `to` in
  *     this write, which is the one that removes the last finalizer. If scope `to` is no longer in force, the transfer ends
  *     without a move.
+ *  5. With the annotation `cancel-transfer`, by a user with `assign` on both scopes: transfer[K] ends without a move. It wins
+ *     over step 4; a write that also changes the label is refused. Where no transfer is pending it is refused, so that the
+ *     caller learns that the object may have moved already.
+ *
+ * While transfer[K] is pending, the annotation `conditions` says so for people; like the others it is written by this code only.
  *
  * Invariants: an object has at most one value of K, hence it is in at most one scope at every revision. The write that ends the
  * old scope's access is the one that begins the new scope's, so watchers see DELETED and ADDED at one revision. A write
@@ -61,7 +66,9 @@ export class ScopeRuleError extends Error {
 export async function admitScopedUpdate(update: ScopedUpdate): Promise<void> {
   const { scopes, old, metadata } = update;
   const records = readRecords(old);
-  const isForced = takeForceAnnotation(metadata);
+  const isForced = takeRequest(forceTransferAnnotation, metadata, old);
+  const isCancelled = takeRequest(cancelTransferAnnotation, metadata, old) && !update.isSubresource;
+  if (isCancelled) await cancelTransfers(update, records);
   for (const [key, byValue] of scopes) {
     if (update.isSubresource) restoreLabel(update, key);
     else await admitKey(update, key, byValue, records, isForced);
@@ -71,6 +78,26 @@ export async function admitScopedUpdate(update: ScopedUpdate): Promise<void> {
     for (const key of map.keys()) if (!scopes.has(key)) map.delete(key);
   writeRecords(metadata, records);
 }
+
+/** Step 5. */
+async function cancelTransfers(
+  { scopes, old, metadata, mayAssign }: ScopedUpdate,
+  records: ScopeRecords,
+): Promise<void> {
+  const pending = Array.from(records.transfers).filter(([key]) => scopes.has(key));
+  if (pending.length === 0) throw new ScopeRuleError('the object has no pending transfer that could be cancelled');
+  for (const [key, { from, to }] of pending) {
+    if (metadata.labels?.[key] !== old.labels?.[key])
+      throw new ScopeRuleError(`label ${quote(key)} cannot be changed by the write that cancels its transfer`);
+    await requireAssign(key, scopesOfValues(scopes.get(key), [from, to]), mayAssign);
+    records.transfers.delete(key);
+  }
+}
+
+const scopesOfValues = (
+  byValue: ReadonlyMap<string, IndexedScope> | undefined,
+  values: readonly string[],
+): IndexedScope[] => values.flatMap((value) => byValue?.get(value) ?? []);
 
 async function admitKey(
   update: ScopedUpdate,
@@ -185,14 +212,22 @@ async function requireTransferable(
   scopes: readonly IndexedScope[],
 ): Promise<void> {
   // The right first: who has none learns nothing about the scopes.
+  await requireAssign(key, scopes, mayAssign);
+  for (const { name, object } of scopes)
+    if (object.spec?.transfer !== 'WhenFinalizersGone')
+      throw new ScopeRuleError(`APIExportScope ${quote(name)} does not allow transfers`);
+}
+
+async function requireAssign(
+  key: string,
+  scopes: readonly IndexedScope[],
+  mayAssign: ScopedUpdate['mayAssign'],
+): Promise<void> {
   for (const scope of scopes)
     if (!(await mayAssign(scope)))
       throw new ScopeRuleError(
         `label ${quote(key)} is protected: a change needs the verb "assign" on the APIExportScopes of both values`,
       );
-  for (const { name, object } of scopes)
-    if (object.spec?.transfer !== 'WhenFinalizersGone')
-      throw new ScopeRuleError(`APIExportScope ${quote(name)} does not allow transfers`);
 }
 
 const unknownScope = (key: string, value: string): ScopeRuleError =>
@@ -205,11 +240,19 @@ function restoreLabel({ old, metadata }: ScopedUpdate, key: string): void {
   metadata.labels = before === undefined ? others : { ...others, [key]: before };
 }
 
-/** Removes the annotation, which is never stored; returns whether it was set. */
-export function takeForceAnnotation(metadata: ScopedMetadata): boolean {
-  const { [forceTransferAnnotation]: value, ...annotations } = metadata.annotations ?? {};
+/** Removes the annotations by which a client asks for something; they are never stored. */
+export function takeRequests(metadata: ScopedMetadata): void {
+  for (const annotation of [forceTransferAnnotation, cancelTransferAnnotation]) takeRequest(annotation, metadata, {});
+}
+
+/**
+ * Removes such an annotation; returns whether this write asks for it. An annotation that the stored object has was written
+ * before the resource had scopes: it asks for nothing.
+ */
+function takeRequest(annotation: string, metadata: ScopedMetadata, old: DeepReadonly<ScopedMetadata>): boolean {
+  const { [annotation]: value, ...annotations } = metadata.annotations ?? {};
   if (value === undefined) return false;
   if (Object.keys(annotations).length > 0) metadata.annotations = annotations;
   else delete metadata.annotations;
-  return value === 'true';
+  return value === 'true' && old.annotations?.[annotation] !== value;
 }

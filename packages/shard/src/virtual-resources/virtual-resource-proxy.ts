@@ -1,11 +1,29 @@
-import { groupResourceText, statusErrors, type StatusError } from '@multiplane/apimachinery';
+import { groupResourceText, parseJson, statusErrors, type StatusError } from '@multiplane/apimachinery';
 import type { VirtualStorage } from '@multiplane/apis';
-import type { ResourceRequest, ResourceResolver } from '@multiplane/apiserver';
-import { CancellableExchange, isLongRunning, type Exchange, type RequestContext } from '@multiplane/generic-server';
+import {
+  checkRequiredLabels,
+  requiredLabelsParameter,
+  type ResourceRequest,
+  type ResourceResolver,
+} from '@multiplane/apiserver';
+import { statusErrorOfResponse } from '@multiplane/client';
+import {
+  BufferedExchange,
+  CancellableExchange,
+  isLongRunning,
+  type Exchange,
+  type RequestContext,
+} from '@multiplane/generic-server';
 import { UpstreamError } from '@multiplane/reverse-proxy';
 import type { EndpointUrls } from './endpoint-urls.ts';
 import type { VirtualResourceBackends } from './virtual-resource-backends.ts';
 import type { VirtualResourceEndpoints } from './virtual-resource-endpoints.ts';
+
+interface Target {
+  readonly endpoints: EndpointUrls;
+  readonly path: string;
+  readonly virtual: VirtualStorage;
+}
 
 export interface VirtualResourceProxyModules {
   readonly endpoints: Pick<VirtualResourceEndpoints, 'of'>;
@@ -29,12 +47,15 @@ export class VirtualResourceProxy {
     this.#modules = modules;
   }
 
-  async handle({ context, definition, cluster }: ResourceRequest, virtual: VirtualStorage): Promise<void> {
+  async handle(request: ResourceRequest, virtual: VirtualStorage): Promise<void> {
+    const { context, definition, cluster } = request;
     const { exchange, info } = context;
     const endpoints = this.#modules.endpoints.of(info, virtual);
     const query = exchange.url.indexOf('?');
     const resourcePath = withoutIdentity(info.path, definition.resource);
     const path = `/clusters/${cluster}${resourcePath}${query < 0 ? '' : exchange.url.slice(query)}`;
+    if (info.verb === 'get' && info.query.has(requiredLabelsParameter))
+      await this.#requireLabels(request, { endpoints, path, virtual });
     if (!isLongRunning(info)) return this.#forward(context, exchange, { endpoints, path, virtual });
     // A watch ends properly when its binding or definition goes, as one of a stored resource does.
     const replaced = new AbortController();
@@ -51,11 +72,19 @@ export class VirtualResourceProxy {
     }
   }
 
-  async #forward(
-    context: RequestContext,
-    exchange: Exchange,
-    target: { readonly endpoints: EndpointUrls; readonly path: string; readonly virtual: VirtualStorage },
-  ): Promise<void> {
+  /** The virtual workspace may be a foreign program, which ignores the parameter: the object is read once more. */
+  async #requireLabels(request: ResourceRequest, target: Target): Promise<void> {
+    const { context } = request;
+    const headers = { accept: 'application/json' };
+    const read = new BufferedExchange(context.exchange, target.path, { method: 'GET', headers });
+    await this.#forward(context, read, target);
+    const { status, body } = await read.response();
+    if (status !== 200) throw statusErrorOfResponse(status, body.toString());
+    const { metadata } = parseJson(body.toString()) as { metadata?: { labels?: Record<string, string> } };
+    checkRequiredLabels(request, () => metadata?.labels ?? {});
+  }
+
+  async #forward(context: RequestContext, exchange: Exchange, target: Target): Promise<void> {
     const { info, user } = context;
     const { endpoints, path, virtual } = target;
     try {
