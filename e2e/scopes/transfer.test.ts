@@ -1,18 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
-import {
-  clusterObject,
-  eventsOf,
-  labelKey,
-  Marketplace,
-  mustSucceed,
-  objectOf,
-  summary,
-  type Cluster,
-} from './marketplace.ts';
+import { eventsOf, labelKey, Marketplace, mustSucceed, objectOf, type Cluster } from './marketplace.ts';
 
 const transfer = 'scopes.multiplane.dev/transfer';
-const record = 'scopes.multiplane.dev/finalizers';
+const conditions = 'scopes.multiplane.dev/conditions';
+const cancel = 'scopes.multiplane.dev/cancel-transfer';
 const force = 'scopes.multiplane.dev/force-transfer';
 const finalizer = 'a.example/cleanup';
 
@@ -38,41 +30,6 @@ async function held(consumer: string, name: string): Promise<void> {
 }
 
 describe.each(['near', 'far'])('with the consumer %s', (consumer) => {
-  test('an object with a finalizer of the old provider stays until the finalizer is gone, then moves', async () => {
-    const name = `held-${consumer}`;
-    await held(consumer, name);
-    expect((await current(consumer, name)).metadata.annotations?.[record]).toBe(
-      JSON.stringify({ [labelKey]: [finalizer] }),
-    );
-    const [a, b] = [await market.watch('a', consumer), await market.watch('b', consumer)];
-    const pending = objectOf(await market.move(consumer, name, 'b'));
-    expect(scopeOf(pending)).toBe('a');
-    expect(JSON.parse(pending.metadata.annotations?.[transfer] ?? '')).toMatchObject({
-      [labelKey]: { from: 'a', to: 'b' },
-    });
-    // The old provider still has it, the new one does not.
-    mustSucceed(await market.patch(market.in('a', consumer, name), { spec: { size: 5 } }, 'user-1'));
-    expect((await market.patch(market.in('b', consumer, name), { spec: { size: 6 } }, 'user-2')).status).toBe(404);
-    const more = { metadata: { finalizers: [finalizer, 'a.example/more'] } };
-    const refused = await market.patch(market.in('a', consumer, name), more, 'user-1');
-    expect([refused.status, refused.json['message']]).toEqual([403, expect.stringContaining('waits for its transfer')]);
-    // The write that removes the last finalizer moves it.
-    const released = await market.patch(market.in('a', consumer, name), { metadata: { finalizers: null } }, 'user-1');
-    const moved = objectOf(released);
-    expect(scopeOf(moved)).toBe('b');
-    expect(moved.metadata.annotations ?? {}).not.toHaveProperty(transfer);
-    expect(moved.metadata.annotations ?? {}).not.toHaveProperty(record);
-    expect((await market.get('a', consumer, name)).status).toBe(404);
-    expect(objectOf(await market.get('b', consumer, name)).spec).toEqual({ size: 5 });
-    const last = `${name} ${moved.metadata.resourceVersion}`;
-    await eventually(async () => {
-      expect(summary(await eventsOf(a, 1))).toContain(`DELETED ${last}`);
-      expect(summary(await eventsOf(b, 1))).toContain(`ADDED ${last}`);
-    });
-    a.close();
-    b.close();
-  });
-
   test('a delete reaches the provider whose finalizer is on the object, also while a transfer is pending', async () => {
     const name = `dying-${consumer}`;
     await held(consumer, name);
@@ -87,58 +44,6 @@ describe.each(['near', 'far'])('with the consumer %s', (consumer) => {
     expect(events.map(({ type }) => type)).toEqual(['ADDED', 'DELETED']);
     watch.close();
     expect((await market.get('b', consumer, name)).status).toBe(404);
-  });
-
-  test('no write by the consumer or a provider moves an object out of its scope', async () => {
-    const name = `kept-${consumer}`;
-    mustSucceed(await market.create(consumer, name, { [labelKey]: 'a' }));
-    const own = market.own(consumer, name);
-    const through = market.in('a', consumer, name);
-    const object = await current(consumer, name);
-    const { requests } = market.shared;
-    const elsewhere = clusterObject(name, { labels: { [labelKey]: 'b' } });
-    const apply = { 'content-type': 'application/apply-patch+yaml' };
-    for (const [as, path] of [
-      ['user-3', own],
-      ['user-1', through],
-    ] as const) {
-      for (const labels of [{ [labelKey]: 'b' }, { [labelKey]: null }, { [labelKey]: 'unknown' }, null]) {
-        const { status, json } = await market.patch(path, { metadata: { labels } }, as);
-        expect({ as, labels, status, json }).toMatchObject({ as, labels, status: 403 });
-      }
-      const put = await requests.send({
-        as,
-        method: 'PUT',
-        path,
-        body: { ...object, metadata: { ...object.metadata, labels: { [labelKey]: 'b' } } },
-      });
-      expect(put.status).toBe(403);
-      const applied = await requests.send({
-        as,
-        method: 'PATCH',
-        path: `${path}?fieldManager=m&force=true`,
-        headers: apply,
-        body: elsewhere,
-      });
-      expect(applied.status).toBe(403);
-      // A write of the status has no effect on labels.
-      const status = { metadata: { labels: { [labelKey]: 'b' } }, status: { phase: 'Up' } };
-      mustSucceed(await market.patch(`${path}/status`, status, as));
-    }
-    // The records are written by the server only.
-    const forged = {
-      [labelKey]: { from: 'a', to: 'b', requestedAt: '2020-01-01T00:00:00Z', deadline: '2020-01-01T00:00:00Z' },
-    };
-    const annotations = { [transfer]: JSON.stringify(forged), [force]: 'true' };
-    for (const [as, path] of [
-      ['user-3', own],
-      ['user-1', through],
-    ] as const)
-      mustSucceed(await market.patch(path, { metadata: { annotations } }, as));
-    const after = await current(consumer, name);
-    expect(scopeOf(after)).toBe('a');
-    expect(after.metadata.annotations).not.toHaveProperty(transfer);
-    expect(after.metadata.annotations).not.toHaveProperty(force);
   });
 
   test('a label is set once: by the consumer at creation, later by those who may assign', async () => {
@@ -182,6 +87,32 @@ describe.each(['near', 'far'])('with the consumer %s', (consumer) => {
     expect(scopeOf(forced)).toBe('b');
     expect(forced.metadata.finalizers).toEqual([other]);
     expect(forced.metadata.annotations ?? {}).toEqual(expect.not.objectContaining({ [force]: 'true' }));
+  });
+
+  test('a pending transfer can be cancelled by those who may assign both scopes, and the object stays', async () => {
+    const name = `cancelled-${consumer}`;
+    await held(consumer, name);
+    const own = market.own(consumer, name);
+    const ask = (path: string, as: string) =>
+      market.patch(path, { metadata: { annotations: { [cancel]: 'true' } } }, as);
+    const none = await ask(own, 'masters');
+    expect([none.status, none.json['message']]).toEqual([403, expect.stringContaining('no pending transfer')]);
+    expect(scopeOf(objectOf(await market.move(consumer, name, 'b')))).toBe('a');
+    // To set the label back is no change: the label still has its value.
+    expect(objectOf(await market.move(consumer, name, 'a')).metadata.annotations).toHaveProperty([transfer]);
+    for (const [path, as] of [
+      [own, 'user-3'],
+      [market.in('a', consumer, name), 'user-1'],
+    ] as const)
+      expect((await ask(path, as)).json['message']).toContain('needs the verb "assign"');
+    const stays = objectOf(await ask(own, 'masters'));
+    for (const annotation of [transfer, conditions, cancel])
+      expect(stays.metadata.annotations ?? {}).not.toHaveProperty([annotation]);
+    // The provider goes on as before: with more finalizers, and without a move when they are removed.
+    const through = market.in('a', consumer, name);
+    mustSucceed(await market.patch(through, { metadata: { finalizers: [finalizer, 'a.example/more'] } }, 'user-1'));
+    mustSucceed(await market.patch(through, { metadata: { finalizers: null } }, 'user-1'));
+    expect(scopeOf(await current(consumer, name))).toBe('a');
   });
 
   test('a transfer cannot be forced before its deadline', async () => {
