@@ -89,7 +89,10 @@ export function embedCacheServer(
 
 async function openStorage({ storage }: EmbeddedCacheServerOptions, host: EmbeddingHost): Promise<Storage> {
   if (storage === 'memory') return new MemoryStorage();
-  if (storage === 'file') return openFileStorage({ directory: join(host.rootDirectory, 'cache') });
+  if (storage === 'file') {
+    // Replication writes a missing cached object again, so a damaged cache is no loss.
+    return openFileStorage({ directory: join(host.rootDirectory, 'cache'), acceptDataLoss: true });
+  }
   const { openJetStreamStorage } = await import('@multiplane/storage/jetstream');
   return openJetStreamStorage(storage, {
     onWatchFailure: logFailures(host.logger, 'NATS operation failed'),

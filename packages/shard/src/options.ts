@@ -102,6 +102,12 @@ const storage = {
   'etcd-cafile': { type: 'text', description: 'CA of the etcd servers.' },
   'etcd-certfile': { type: 'text', description: 'Client certificate for etcd.' },
   'etcd-keyfile': { type: 'text', description: 'Key of the client certificate for etcd.' },
+  'accept-data-loss': {
+    type: 'boolean',
+    default: false,
+    description:
+      'Start the embedded store although acknowledged data is missing or unreadable; what is given up is logged. For one start.',
+  },
   'event-ttl': { type: 'duration', default: '1h', min: '1s', max: '8760h', description: 'Retention of events.' },
 } as const satisfies OptionTable;
 

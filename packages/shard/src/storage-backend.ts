@@ -7,23 +7,30 @@ import {
   parseCertificates,
   type CertificateWatcher,
   type Logger,
+  type MetricsRegistry,
   type ReadText,
   type Watched,
 } from '@multiplane/component-base';
 import { MemoryStorage, openFileStorage, type Storage } from '@multiplane/storage';
 import type { EtcdTls } from '@multiplane/storage/etcd';
 import type { ShardOptions } from './options.ts';
+import { reportRecovery } from './report-recovery.ts';
 
 /** Opens the storage backend of the flags. Throws OptionError for unusable flags. */
 export async function openStorageBackend(
   options: ShardOptions,
-  { certificates, logger }: { readonly certificates: CertificateWatcher; readonly logger: Logger },
+  modules: { readonly certificates: CertificateWatcher; readonly logger: Logger; readonly registry: MetricsRegistry },
 ): Promise<Storage> {
+  const { certificates, logger } = modules;
   switch (options.storageBackend) {
     case 'memory':
       return new MemoryStorage();
-    case 'file':
-      return openFileStorage({ directory: join(options.rootDirectory, 'data') });
+    case 'file': {
+      const { acceptDataLoss } = options;
+      const store = await openFileStorage({ directory: join(options.rootDirectory, 'data'), acceptDataLoss });
+      reportRecovery(store.recoveryReport, modules);
+      return store;
+    }
     case 'etcd': {
       const { openEtcdStorage } = await import('@multiplane/storage/etcd');
       return openEtcdStorage(

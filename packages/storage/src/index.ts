@@ -14,5 +14,6 @@ export { openWatchCache, type WatchCacheModules, type WatchCacheOptions } from '
 export type { BackedWatchCache, WatchCacheStatistics } from './cacher/watch-cache.ts';
 export type { WatchFailureModules } from './watch-failure-reporter.ts';
 export { type NatsOptionValues, type NatsTarget, natsOptions, natsTargetOf } from './nats-options.ts';
-export { FileStorage } from './file/file-storage.ts';
+export { checkFileStore, type StoreCheck } from './file/check-file-store.ts';
+export { FileStorage, type RecoveryReport } from './file/file-storage.ts';
 export { type FileStorageOptions, openFileStorage } from './file/open-file-storage.ts';

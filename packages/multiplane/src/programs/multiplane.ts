@@ -36,6 +36,11 @@ const program: Program = {
       load: async () => (await import('../commands/virtual-workspaces.ts')).virtualWorkspacesCommand(process.env),
     },
     {
+      name: 'store',
+      summary: 'Check, repair or defragment the embedded store of a stopped shard.',
+      load: async () => (await import('../commands/store.ts')).storeCommand(process.env),
+    },
+    {
       name: 'pki',
       summary: 'Issue the certificates of a sharded installation.',
       load: async () => (await import('../commands/pki.ts')).pkiCommand(process.env),

@@ -38,11 +38,11 @@ export async function openInfrastructure(
   const clock = systemClock;
   await mkdir(options.rootDirectory, { recursive: true, mode: 0o700 });
   const certificates = new CertificateWatcher({}, { clock, logger });
+  const registry = new MetricsRegistry();
   const [files, storage] = await Promise.all([
     prepareServingFiles(options, { watcher: certificates }),
-    openStorageBackend(options, { certificates, logger }),
+    openStorageBackend(options, { certificates, logger, registry }),
   ]);
-  const registry = new MetricsRegistry();
   return {
     clock,
     logger,

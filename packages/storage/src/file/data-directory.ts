@@ -11,6 +11,10 @@ export const unfinishedSuffix = '.new';
 /** The key index snapshot (key-index-snapshot.ts). */
 export const keyIndexFileName = 'keys';
 export const lockName = 'lock';
+/** The acknowledged end of the log (acknowledged-end.ts). */
+export const acknowledgedEndName = 'end';
+/** Damaged records that recovery left out (quarantine.ts). */
+export const quarantineName = 'quarantine';
 
 export interface DirectoryContent {
   /** Number of the newest base. */

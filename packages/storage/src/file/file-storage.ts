@@ -14,12 +14,14 @@ import type {
 } from '../interface.ts';
 import { readBulk } from './bulk-reader.ts';
 import { lazyStateOf } from './lazy-state.ts';
+import type { EndRecorder } from './acknowledged-end.ts';
 import { EventBuffer } from './event-buffer.ts';
 import { ExpiryTimer } from './expiry-timer.ts';
 import type { DirectoryLock } from './directory-lock.ts';
 import { retainedBytes, HistoryTrimmer } from './history-trimmer.ts';
 import { KeyIndexWriter } from './key-index-writer.ts';
 import { LogWriter } from './log-writer.ts';
+import type { QuarantinedRecord } from './quarantine.ts';
 import { SegmentCompactor } from './segment-compactor.ts';
 import { readRange } from './range-reader.ts';
 import { recordHeaderBytes, maxKeyBytes } from './record.ts';
@@ -42,13 +44,25 @@ export interface FileStorageSettings {
   readonly replayedBytes: number | undefined;
   /** Number of the last write in the segments. */
   readonly write: number;
-  /** The repair that recovery made; for the log. */
-  readonly repairReport: string | undefined;
+  readonly recoveryReport: RecoveryReport;
+}
+
+/** What recovery found besides intact records. */
+export interface RecoveryReport {
+  /** Set when the unfinished last write was truncated; no acknowledged data is affected. */
+  readonly truncated: string | undefined;
+  /** Damaged records of this start: their keys are absent, unless superseded. */
+  readonly quarantined: readonly QuarantinedRecord[];
+  /** Records in the folder `quarantine`, those of earlier starts included. */
+  readonly quarantinedTotal: number;
+  /** Data loss that `acceptDataLoss` accepted; a sentence each. */
+  readonly losses: readonly string[];
 }
 
 export interface FileStorageModules {
   readonly lock: DirectoryLock;
   readonly state: StoreState;
+  readonly end: EndRecorder;
 }
 
 /** Maximum number of events in one batch: from memory, and from segments. */
@@ -63,13 +77,14 @@ const nothing = Buffer.alloc(0);
  *   read      keys and the positions of values are in memory ({@link StoreState}), values in append-only segments
  *   watch     from {@link EventBuffer}, and from the history in the segments for watches that lag behind it
  *   history   {@link HistoryTrimmer} drops old changes; {@link SegmentCompactor} reclaims the disk space of dead records
+ *   end       {@link EndRecorder} records how far the log was acknowledged, so that a shortened log is detected
  *   recovery  `openFileStorage` replays the segments, or only their tail after the snapshot of {@link KeyIndexWriter}
  */
 export class FileStorage implements LocalRevisionStorage, BulkReadStorage, LazyReadStorage {
-  /** A sentence for the log when recovery repaired the segments. */
-  readonly repairReport: string | undefined;
+  readonly recoveryReport: RecoveryReport;
   readonly #settings: FileStorageSettings;
   readonly #lock: DirectoryLock;
+  readonly #end: EndRecorder;
   readonly #state: StoreState;
   readonly #values: ValueReader;
   readonly #writer: LogWriter;
@@ -81,17 +96,18 @@ export class FileStorage implements LocalRevisionStorage, BulkReadStorage, LazyR
   readonly #closed = new AbortController();
   #closing: Promise<void> | undefined;
 
-  constructor(settings: FileStorageSettings, { lock, state }: FileStorageModules) {
+  constructor(settings: FileStorageSettings, { lock, state, end }: FileStorageModules) {
     const { directory, salt, write, now } = settings;
-    this.repairReport = settings.repairReport;
+    this.recoveryReport = settings.recoveryReport;
     this.#settings = settings;
     this.#lock = lock;
+    this.#end = end;
     this.#state = state;
     this.#values = new ValueReader(salt, () => this.#keyIndexWriter.reportDamage());
     this.#eventBuffer = new EventBuffer(state.revision, settings.eventBufferBytes);
     const diskSpace = new DiskSpaceGuard(directory, settings.reserveBytes);
     const publish = (events: readonly StorageEvent[]): void => this.#publish(events);
-    this.#writer = new LogWriter({ directory, salt, write, publish }, { state, diskSpace });
+    this.#writer = new LogWriter({ directory, salt, write, publish }, { state, diskSpace, end });
     const onCompacted = (): void => this.#keyIndexWriter.invalidate();
     this.#compactor = new SegmentCompactor(
       { directory, salt, onCompacted },
@@ -187,6 +203,15 @@ export class FileStorage implements LocalRevisionStorage, BulkReadStorage, LazyR
     await this.#trimmer.compact(revision);
   }
 
+  /** Drops the history and rewrites the live records without gaps; returns the bytes on disk before and after. */
+  async defragment(): Promise<{ readonly before: number; readonly after: number }> {
+    this.#assertOpen();
+    const before = this.#state.size().total;
+    await this.#trimmer.compact(this.#state.revision);
+    await this.#compactor.compactAll();
+    return { before, after: this.#state.size().total };
+  }
+
   async check(): Promise<void> {
     this.#assertOpen();
     await this.#writer.check();
@@ -207,6 +232,7 @@ export class FileStorage implements LocalRevisionStorage, BulkReadStorage, LazyR
     ]);
     await this.#writer.close();
     await this.#keyIndexWriter.finish();
+    await this.#end.close();
     await Promise.all(this.#state.segments.map((segment) => segment.retire(false)));
     this.#lock.release();
   }

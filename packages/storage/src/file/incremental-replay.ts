@@ -25,6 +25,10 @@ export class IncrementalReplay implements RecordReplay {
     if (expiresAt !== undefined) this.#state.expiring.push({ key, at: expiresAt });
   }
 
+  lose(): void {
+    throw new TypeError('damage is only judged by a full replay');
+  }
+
   advanceTo(): void {
     throw new TypeError('a base is only replayed completely');
   }

@@ -7,6 +7,7 @@ import { OutcomeUnknownError, type StorageError, StorageFullError, StorageUnavai
 import type { StorageEvent } from '../interface.ts';
 import { encodeFileHeader, fileHeaderBytes } from './file-header.ts';
 import { logName, sync, unfinishedSuffix } from './data-directory.ts';
+import type { EndRecorder } from './acknowledged-end.ts';
 import type { DiskSpaceGuard } from './disk-space-guard.ts';
 import { durable, Segment } from './segment.ts';
 import type { StoreState } from './store-state.ts';
@@ -24,6 +25,7 @@ export interface LogWriterOptions {
 export interface LogWriterModules {
   readonly state: StoreState;
   readonly diskSpace: DiskSpaceGuard;
+  readonly end: EndRecorder;
 }
 
 /** Limits of one write: they bound the time on the event loop and the latency of its first writer. */
@@ -46,12 +48,14 @@ interface CompactionRequest {
  *
  *   failed write   is truncated, and its revisions are assigned again; only one write is undecided at any time
  *   failed undo    the content of the disk is unknown: the outcome of the write is unknown, and all later writes are refused
+ *   acknowledged   the end of the log is recorded after each write, before it is published (acknowledged-end.ts)
  *   between writes compaction records, log rotation and consistent reads of the state run exclusively
  */
 export class LogWriter {
   readonly #options: LogWriterOptions;
   readonly #state: StoreState;
   readonly #diskSpace: DiskSpaceGuard;
+  readonly #end: EndRecorder;
   #write: number;
   #operations: Operation[] = [];
   #compactions: CompactionRequest[] = [];
@@ -61,11 +65,12 @@ export class LogWriter {
   #failure: { readonly error: StorageError; readonly until: number } | undefined;
   #broken: StorageError | undefined;
 
-  constructor(options: LogWriterOptions, { state, diskSpace }: LogWriterModules) {
+  constructor(options: LogWriterOptions, { state, diskSpace, end }: LogWriterModules) {
     this.#options = options;
     this.#write = options.write;
     this.#state = state;
     this.#diskSpace = diskSpace;
+    this.#end = end;
   }
 
   submit(operation: Operation): void {
@@ -169,6 +174,8 @@ export class LogWriter {
         return;
       }
       this.#failure = undefined;
+      const { id, size } = this.#state.active;
+      this.#end.record(id, size, this.#write, plan.revision);
       this.#options.publish(plan.apply(this.#state.active, offset));
     }
     plan.settle();

@@ -3,9 +3,11 @@ import { randomInt } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { isStorageError, StorageUnusableError } from '../errors.ts';
 import { FileStorage } from './file-storage.ts';
+import { EndRecorder } from './acknowledged-end.ts';
 import { sync } from './data-directory.ts';
 import { DirectoryLock } from './directory-lock.ts';
 import { createLog } from './log-writer.ts';
+import { quarantinedCount } from './quarantine.ts';
 import { recover } from './recovery.ts';
 
 export interface FileStorageOptions {
@@ -25,6 +27,10 @@ export interface FileStorageOptions {
   readonly reserveBytes?: number | undefined;
   /** Recovery replays smaller stores completely; larger stores have a key index snapshot. 32 MiB. */
   readonly minIndexSnapshotBytes?: number | undefined;
+  /** Open the store although acknowledged data is missing; {@link FileStorage.recoveryReport} says what. */
+  readonly acceptDataLoss?: boolean | undefined;
+  /** Called during recovery with the bytes that were read so far and their total. */
+  readonly onProgress?: ((done: number, total: number) => void) | undefined;
 }
 
 /**
@@ -49,17 +55,13 @@ export async function openFileStorage(options: FileStorageOptions): Promise<File
 }
 
 async function open(options: FileStorageOptions, lock: DirectoryLock): Promise<FileStorage> {
-  const { directory, minIndexSnapshotBytes = 32 << 20 } = options;
-  const {
-    state,
-    salt: found,
-    write,
-    repairReport,
-    replayedBytes,
-  } = await recover({ directory, minIndexSnapshotBytes });
-  const salt = found ?? randomInt(2 ** 32);
-  if (state.segments.at(-1)?.path.endsWith('.log') !== true) {
-    const id = (state.segments.at(-1)?.id ?? 0) + 1;
+  const { directory, minIndexSnapshotBytes = 32 << 20, acceptDataLoss, onProgress } = options;
+  const recovered = await recover({ directory, minIndexSnapshotBytes, acceptDataLoss, onProgress });
+  const { state, write, replayedBytes, losses } = recovered;
+  const salt = recovered.salt ?? randomInt(2 ** 32);
+  // Also after a loss: the revisions continue after the lost ones, in a log that says so.
+  if (state.segments.at(-1)?.path.endsWith('.log') !== true || losses.length > 0) {
+    const id = Math.max(state.segments.at(-1)?.id ?? 0, recovered.lastSegment) + 1;
     state.segments.push(await createLog({ directory, salt }, id, state.revision));
     // Syncs the name of the directory too; without it the content is lost.
     await sync(dirname(resolve(directory)));
@@ -68,9 +70,14 @@ async function open(options: FileStorageOptions, lock: DirectoryLock): Promise<F
     directory,
     salt,
     write,
-    repairReport,
     replayedBytes,
     minIndexSnapshotBytes,
+    recoveryReport: {
+      truncated: recovered.repairReport,
+      quarantined: recovered.quarantined,
+      losses,
+      quarantinedTotal: await quarantinedCount(directory),
+    },
     now: options.now ?? Date.now,
     historyMs: options.historyMs ?? 5 * 60_000,
     historyBytes: options.historyBytes ?? 64 << 20,
@@ -78,5 +85,16 @@ async function open(options: FileStorageOptions, lock: DirectoryLock): Promise<F
     maxValueBytes: options.maxValueBytes ?? 1.5 * 2 ** 20,
     reserveBytes: options.reserveBytes ?? 4 << 20,
   };
-  return new FileStorage(settings, { lock, state });
+  const { active } = state;
+  const end = new EndRecorder(directory, {
+    salt,
+    segment: active.id,
+    offset: active.size,
+    write,
+    revision: state.revision,
+  });
+  const store = new FileStorage(settings, { lock, state, end });
+  // The base that is written here has no gap, so that the next start needs no acceptance.
+  if (losses.length > 0) await store.defragment();
+  return store;
 }

@@ -2,7 +2,7 @@ import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { OrderedView } from '../ordered-tree.ts';
-import { StorageUnavailableError } from '../errors.ts';
+import { StorageFullError, StorageUnavailableError } from '../errors.ts';
 import { encodeFileHeader, fileHeaderBytes } from './file-header.ts';
 import { baseName, sync, unfinishedSuffix } from './data-directory.ts';
 import { type LogWriter, writeAll } from './log-writer.ts';
@@ -74,6 +74,17 @@ export class SegmentCompactor {
     if (this.#closed || total - live < slackBytes || total - live < part * total) return;
     // Old and new segments exist side by side.
     if (this.#diskSpace.freeBytes() < live + slackBytes) return;
+    await this.#run();
+  }
+
+  /** Compacts, however little garbage there is. Throws StorageFullError when there is no space for a copy. */
+  async compactAll(): Promise<void> {
+    while (this.#running !== undefined) await this.#running.catch(() => undefined);
+    if (this.#diskSpace.freeBytes() < this.#state.size().live + slackBytes) throw new StorageFullError();
+    await this.#run();
+  }
+
+  async #run(): Promise<void> {
     this.#running = this.#compact();
     try {
       await this.#running;

@@ -53,6 +53,11 @@ export class WriteBatch {
     return this.#records.length === 0;
   }
 
+  /** The revision of the last record. */
+  get revision(): number {
+    return this.#revision;
+  }
+
   decide(operation: Operation): void {
     const { kind, key, value } = operation;
     const before = this.#keys.get(key) ?? this.#state.index.get(key) ?? absent;

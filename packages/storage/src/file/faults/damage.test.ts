@@ -58,13 +58,13 @@ async function expectStore(keys: number): Promise<string | undefined> {
   for (let i = 0; i < keys; i++) expect((await store.get(key(i)))?.value.equals(value(i))).toBe(true);
   expect(await eventsUpTo(store, '/', 1, revision)).toHaveLength(keys);
   expect(await store.create(key(keys), value(keys))).toBe(revision + 1);
-  const { repairReport } = store;
+  const { truncated } = store.recoveryReport;
   await store.close();
   const again = await openFileStorage({ directory: tempDir.path });
-  expect(again.repairReport).toBeUndefined();
+  expect(again.recoveryReport.truncated).toBeUndefined();
   expect((await again.list('/registry/core/')).items).toHaveLength(keys + 1);
   await again.close();
-  return repairReport;
+  return truncated;
 }
 
 /** The error of opening the store, which is repeatable and changes nothing. */
@@ -111,6 +111,8 @@ describe('torn and damaged files', () => {
     const whole = readFileSync(log);
     const record = (whole.length - 64) / 4;
     for (const kept of [1, 17, 35, 36, 60, 500, record - 1]) {
+      // As after a power loss: the end on disk may lag behind the log, or was not there yet.
+      unlinkSync(tempDir.join('end'));
       writeFileSync(log, whole.subarray(0, whole.length - record + kept));
       expect(await expectStore(3)).toContain('its last write was not finished');
       writeFileSync(log, whole);
@@ -126,13 +128,15 @@ describe('torn and damaged files', () => {
     const record = (statSync(log).size - 64) / 7;
     // As after a power loss while the pages of one write were written in any order.
     overwrite(log, 64 + 4 * record + 100, Buffer.alloc(record));
+    unlinkSync(tempDir.join('end'));
     expect(await expectStore(4)).toContain('its last write was not finished');
   });
 
-  test('a flipped bit in acknowledged data that is followed by other writes is refused, not truncated', async () => {
+  test('a damaged header in acknowledged data is refused, not truncated: the key is unknown', async () => {
     const log = await fill(10);
-    flip(log, Math.floor(statSync(log).size / 2));
-    expect(await refusal()).toMatch(/damaged.*restore the directory from a backup/);
+    const record = (statSync(log).size - 64) / 10;
+    overwrite(log, 64 + 5 * record, Buffer.alloc(100));
+    expect(await refusal()).toMatch(/whose keys are not readable.*restore the directory from a backup/);
   });
 
   test('a missing log between others is detected', async () => {
@@ -156,11 +160,11 @@ describe('torn and damaged files', () => {
     expect(await refusal()).toMatch(/damaged/);
   });
 
-  test.each(['a changed bit', 'a missing end', 'a damaged header'])('a base with %s is refused', async (what) => {
+  test.each(['a missing end', 'a damaged header'])('a base with %s is refused', async (what) => {
     const { base } = await fillBase();
     const { size } = statSync(base);
     if (what === 'a missing end') truncateSync(base, size - 1);
-    else flip(base, what === 'a changed bit' ? size - 100 : 20);
+    else flip(base, 20);
     expect(await refusal()).toMatch(/\.base is damaged/);
   });
 

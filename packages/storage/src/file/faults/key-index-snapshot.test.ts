@@ -9,6 +9,7 @@ import {
   rmSync,
   statSync,
   truncateSync,
+  unlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -254,6 +255,7 @@ describe('an invalid key index snapshot', () => {
     await store.close();
     // As in a backup of the segments that was taken earlier.
     truncateSync(log, size);
+    unlinkSync(tempDir.join('end'));
     expect(await replayedBytesOf()).toBeUndefined();
     await expectContent(before);
   });
@@ -266,7 +268,7 @@ describe('an invalid key index snapshot', () => {
     await expectContent(content);
   });
 
-  test('after it an unfinished write is truncated; damage before a complete write is refused', async () => {
+  test('after it an unfinished write is truncated; damage before a complete write is quarantined', async () => {
     await fill();
     copyFileSync(keys(), tempDir.join('old'));
     const store = await openStore();
@@ -278,15 +280,18 @@ describe('an invalid key index snapshot', () => {
     const log = tempDir.join('00000001.log');
     const whole = readFileSync(log);
     truncateSync(log, whole.length - 10);
+    unlinkSync(tempDir.join('end'));
     copyFileSync(tempDir.join('old'), keys());
     const torn = await openStore();
-    expect(torn.repairReport).toContain('its last write was not finished');
+    expect(torn.recoveryReport.truncated).toContain('its last write was not finished');
     expect(await contentOf(torn)).toEqual(content);
     await torn.close();
     whole[(await sizeAt(before.revision)) + 200] = 0xff;
     writeFileSync(log, whole);
     copyFileSync(tempDir.join('old'), keys());
-    expect(await codeOf(openStore())).toBe('Unusable');
+    const damaged = await openStore();
+    expect(damaged.recoveryReport.quarantined.map(({ key }) => key)).toEqual(['/last']);
+    await damaged.close();
   });
 });
 
