@@ -56,7 +56,7 @@ export { CacheSubscription } from './informers/cache-subscription.ts';
 export { identitySegments } from './informers/identity-segments.ts';
 export * from './loopback/loopback-client.ts';
 export { loopbackUser } from './loopback/loopback-user.ts';
-export { labelsOf } from './registry/store/entry-metadata.ts';
+export { labelOf, labelsOf } from './registry/store/entry-metadata.ts';
 export * from './admission/resource-quota.ts';
 export * from './admission/certificate-plugins.ts';
 export * from './admission/terminating-definition.ts';

@@ -7,6 +7,7 @@ export * from './errors.ts';
 export * from './keys.ts';
 export * from './cache-keys.ts';
 export * from './watch-cache-interface.ts';
+export * from './cache-indexes.ts';
 export { compareKeys, lowerBound } from './key-order.ts';
 export { mergedEntries } from './merged-entries.ts';
 export { MemoryStorage, type MemoryStorageOptions } from './memory/memory-storage.ts';

@@ -1,3 +1,4 @@
+import type { CacheIndexes, ValueRequirement } from './cache-indexes.ts';
 import type { Storage, StoredValue } from './interface.ts';
 
 /**
@@ -27,6 +28,8 @@ export interface CacheEvent {
 /** An immutable state of one range at one revision. */
 export interface CacheSnapshot {
   readonly revision: number;
+  /** True if it has only the entries that meet the requirement that it was requested with. */
+  readonly isNarrowed?: boolean | undefined;
   /** Entries in key order from `from` (inclusive), at most `limit`. */
   entries(from: string | undefined, limit: number): readonly CacheEntry[];
   /** Keys at or after `from`. */
@@ -38,6 +41,11 @@ export interface SubscribeOptions {
   readonly scope: string;
   /** Delivers events with a revision > `after`. {@link WatchCache.subscribe} throws CompactedError below the window. */
   readonly after: number;
+  /**
+   * Only events before or after which the object meets this are of interest. If an index has them, others are not delivered;
+   * without an index they are.
+   */
+  readonly where?: ValueRequirement | undefined;
   /** Called in order, synchronously, on the dispatch path: must neither block nor throw. */
   readonly onEvent: (event: CacheEvent) => void;
   /**
@@ -85,8 +93,14 @@ export interface WatchCache extends Storage {
   /** Resolves when the cache has reached `revision`; throws FutureRevisionError after `timeoutMs`. */
   waitFor(revision: number, timeoutMs: number): Promise<void>;
 
-  /** The range at the current revision, or at an older one of the window (throws CompactedError before it). */
-  snapshot(prefix: string, revision?: number): CacheSnapshot;
+  /** Equality indexes; absent: the cache has none. */
+  readonly indexes?: CacheIndexes | undefined;
+
+  /**
+   * The range at the current revision, or at an older one of the window (throws CompactedError before it). With a
+   * requirement and a built index for it, the snapshot is narrowed to the entries that meet it.
+   */
+  snapshot(prefix: string, revision?: number, where?: ValueRequirement): CacheSnapshot;
 
   /**
    * The current entries below a prefix in key order, from a key (inclusive), at most `limit`. Unlike {@link snapshot} it

@@ -131,9 +131,9 @@ export async function deleteCollectionEndpoint(
   const deleteOptions = await readDeleteOptions(modules.decoder, context);
   const { cache, reader } = modules.store.modules;
   const view = viewFor(definition, context.signal, reader);
-  const scope = scanScope(definition, cluster, namespace, options, view ?? reader);
+  const scope = scanScope(definition, cluster, namespace, options, view ?? reader, cache.indexes);
   const start = await startList(cache, scope, options);
-  const page = await cutPage(start, scope.prefix, scope.selection, yieldToEventLoop, view);
+  const page = await cutPage(start, scope.prefix, yieldToEventLoop, view);
   const matched: CacheEntry[] = [];
   for (const piece of page.pieces) for (const entry of piece) matched.push(entry);
   await view?.prepare(matched);

@@ -97,10 +97,10 @@ export async function listEndpoint(
   checkListTransform(definition, negotiated, context);
   const { cache, reader } = modules.store.modules;
   const view = viewFor(definition, context.signal, reader);
-  const scope = scanScope(definition, request.cluster, request.namespace, options, view ?? reader);
+  const scope = scanScope(definition, request.cluster, request.namespace, options, view ?? reader, cache.indexes);
   requireLoadedCache(cache);
   const start = await startList(cache, scope, options);
-  const page = await cutPage(start, scope.prefix, scope.selection, yieldToEventLoop, view);
+  const page = await cutPage(start, scope.prefix, yieldToEventLoop, view);
   await writeList({
     context,
     definition,

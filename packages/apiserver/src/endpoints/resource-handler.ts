@@ -162,7 +162,7 @@ async function watchEndpoint(
   checkObjectTransform(definition, negotiated, context);
   const { cache, reader } = modules.store.modules;
   const view = viewFor(definition, context.signal, reader);
-  const scope = scanScope(definition, cluster, namespace, options, view ?? reader);
+  const scope = scanScope(definition, cluster, namespace, options, view ?? reader, cache.indexes);
   await watchObjects(
     { cache, reader, hub: modules.hub, clock: modules.clock, random: modules.random },
     {

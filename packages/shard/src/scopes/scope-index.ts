@@ -7,13 +7,24 @@ import {
   type APIExportScope,
   type ScopeInForce,
 } from '@multiplane/apis';
+import { labelOf } from '@multiplane/apiserver';
 import type { InformerSource, ObjectReference } from '@multiplane/client';
+import { customResourcePrefix, type CacheIndexes } from '@multiplane/storage';
 
 /** A scope in force. */
 export interface IndexedScope extends ScopeInForce {
   readonly cluster: LogicalClusterName;
   readonly name: string;
   readonly object: DeepReadonly<APIExportScope>;
+}
+
+/** The scopes of the exports with one identity. */
+interface IdentityScopes {
+  readonly scopes: Set<IndexedScope>;
+  /** Number of scopes of each label key. */
+  readonly keys: Map<string, number>;
+  /** By group and resource, as far as they were requested. */
+  resources: Map<string, ScopesByLabel>;
 }
 
 /** The scopes of one resource by label key, then by label value. */
@@ -24,16 +35,22 @@ const noScopes: ScopesByLabel = new Map();
 /**
  * The APIExportScopes in force, of all shards, by the identity of their export. Admission reads it for every write of a bound
  * resource: for an export without scopes that is one map lookup. The scopes of a resource are computed on first use after a
- * change of a scope of the same identity.
+ * change of a scope of the same identity; a change of its status alone is none.
+ *
+ * While an identity has scopes with a label key, the watch cache has an index of its objects by this label, so that lists and
+ * watches of a scope read its own objects and events only.
  */
 export class ScopeIndex {
   readonly #byReference = new Map<string, IndexedScope>();
-  readonly #byIdentity = new Map<
-    string,
-    { readonly scopes: Set<IndexedScope>; resources: Map<string, ScopesByLabel> }
-  >();
+  readonly #byIdentity = new Map<string, IdentityScopes>();
+  readonly #indexes: CacheIndexes | undefined;
 
-  constructor(modules: { readonly informers: InformerSource }) {
+  constructor(modules: {
+    readonly informers: InformerSource;
+    /** Of the watch cache of this shard. */
+    readonly indexes: CacheIndexes | undefined;
+  }) {
+    this.#indexes = modules.indexes;
     modules.informers.informer<APIExportScope>(apiExportScopes).addHandlers({
       added: (object, reference) => this.#set(object, reference),
       updated: (object, _old, reference) => this.#set(object, reference),
@@ -55,6 +72,15 @@ export class ScopeIndex {
     return scopes;
   }
 
+  /**
+   * Objects of a resource on this shard with a label value, in all logical clusters; undefined while they are not counted: the
+   * identity has no scope with this key, or the objects are being indexed.
+   */
+  count(identity: string, { group, resource }: GroupResource, key: string, value: string): number | undefined {
+    const prefix = customResourcePrefix(group, resource, identity);
+    return this.#indexes?.find(prefix, key)?.count(value, prefix);
+  }
+
   /** A scope in force with the same export, label and at least one common resource. */
   overlapping(
     scope: DeepReadonly<APIExportScope>,
@@ -73,18 +99,24 @@ export class ScopeIndex {
   }
 
   #set(object: DeepReadonly<APIExportScope>, reference: ObjectReference): void {
-    this.#delete(reference);
     const inForce = object.metadata.deletionTimestamp === undefined ? scopeInForce(object) : undefined;
+    const key = keyOf(reference.cluster, reference.name);
+    const known = this.#byReference.get(key);
+    if (known !== undefined && inForce !== undefined && isSameScope(known, { ...inForce, object })) return;
+    this.#delete(reference);
     if (inForce === undefined) return;
     const scope = { ...inForce, cluster: reference.cluster, name: reference.name, object };
-    this.#byReference.set(keyOf(reference.cluster, reference.name), scope);
-    const entry = this.#byIdentity.get(scope.identityHash);
+    this.#byReference.set(key, scope);
+    const identity = scope.identityHash;
+    let entry = this.#byIdentity.get(identity);
     if (entry === undefined)
-      this.#byIdentity.set(scope.identityHash, { scopes: new Set([scope]), resources: new Map() });
-    else {
-      entry.scopes.add(scope);
-      entry.resources = new Map();
-    }
+      this.#byIdentity.set(identity, (entry = { scopes: new Set(), keys: new Map(), resources: new Map() }));
+    entry.scopes.add(scope);
+    entry.resources = new Map();
+    const sameKey = entry.keys.get(scope.key) ?? 0;
+    entry.keys.set(scope.key, sameKey + 1);
+    if (sameKey === 0)
+      this.#indexes?.add({ identity, name: scope.key, valueOf: (stored) => labelOf(stored, scope.key) });
   }
 
   #delete({ cluster, name }: ObjectReference): void {
@@ -93,10 +125,31 @@ export class ScopeIndex {
     if (scope === undefined) return;
     this.#byReference.delete(key);
     const entry = this.#byIdentity.get(scope.identityHash);
-    entry?.scopes.delete(scope);
-    if (entry?.scopes.size === 0) this.#byIdentity.delete(scope.identityHash);
-    else if (entry !== undefined) entry.resources = new Map();
+    if (entry === undefined) return;
+    entry.scopes.delete(scope);
+    entry.resources = new Map();
+    const sameKey = (entry.keys.get(scope.key) ?? 1) - 1;
+    if (sameKey > 0) entry.keys.set(scope.key, sameKey);
+    else {
+      entry.keys.delete(scope.key);
+      this.#indexes?.remove(scope.identityHash, scope.key);
+    }
+    if (entry.scopes.size === 0) this.#byIdentity.delete(scope.identityHash);
   }
+}
+
+/** True if an update changed nothing that the index or admission reads. */
+function isSameScope(a: ScopeInForce & Pick<IndexedScope, 'object'>, b: typeof a): boolean {
+  return (
+    a.object.metadata.uid === b.object.metadata.uid &&
+    a.object.metadata.generation !== undefined &&
+    a.object.metadata.generation === b.object.metadata.generation &&
+    a.exportCluster === b.exportCluster &&
+    a.exportName === b.exportName &&
+    a.identityHash === b.identityHash &&
+    a.key === b.key &&
+    a.value === b.value
+  );
 }
 
 const keyOf = (cluster: string, name: string): string => `${cluster}/${name}`;

@@ -79,7 +79,7 @@ export function admissionPlugins(modules: AdmissionModules): readonly AdmissionP
   const { clock, claimLabels } = modules;
   const configured = webhooksAndPolicies(modules);
   const binders = { authorizer: authorization.reviews, exports };
-  const scopes = new ScopeIndex({ informers: modules.globalInformers });
+  const scopes = new ScopeIndex({ informers: modules.globalInformers, indexes: cache.indexes });
   return [
     new AwaitIndexes({
       local: localInformers,

@@ -12,7 +12,9 @@ const valueOf = (i: number, version: number): Buffer => Buffer.alloc(valueSize, 
 
 test('under churn memory stays near the live bytes, and values in contents and snapshots do not change', () => {
   const slabs = new ValueSlabs();
-  const window = new EventWindow({ maxBytes: 8 * mib, minAgeSeconds: 300 }, (entry) => slabs.release(entry));
+  const window = new EventWindow({ maxBytes: 8 * mib, minAgeSeconds: 300 }, ({ previous }) => {
+    if (previous !== undefined) slabs.release(previous);
+  });
   const contents = new CacheContents(window, slabs);
   const count = 20_000;
   const versions = Array.from({ length: count }, () => 0);

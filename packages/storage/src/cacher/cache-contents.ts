@@ -4,35 +4,24 @@ import type { StoredValue } from '../interface.ts';
 import { OrderedTree, type OrderedView } from '../ordered-tree.ts';
 import type { CacheSnapshot } from '../watch-cache-interface.ts';
 import { CachedEntry } from './cached-entry.ts';
-import type { CachedEvent } from './cached-event.ts';
 import type { EventWindow } from './event-window.ts';
 import { LazyValues } from './lazy-values.ts';
 import type { LoadedContent } from './loaded-content.ts';
+import { PinnedViews } from './pinned-views.ts';
 import { RangeSnapshot } from './range-snapshot.ts';
 import { inScope } from './scope.ts';
 import { notLoaded, type ValueSlabs } from './value-slabs.ts';
 
-/** Snapshots of older revisions that are kept for the next page of a list. */
-const maxPins = 64;
 /** Entries in the lookup cache. */
 const maxRecent = 4096;
 /** Values examined per write during slab compaction: more than a write wastes at the usual density. */
 const valuesPerCompactionStep = 16;
 
-interface Pin {
-  readonly revision: number;
-  /** The view is valid for this scope only, because only its events were reverted; '': for everything. */
-  readonly scope: string;
-  readonly view: OrderedView<CachedEntry>;
-}
-
 /**
  * The objects of the cache at its current revision, and at any revision of the event window.
  *
- * The current state is an {@link OrderedTree}; a snapshot of it freezes the tree, which costs nothing. A snapshot of an
- * older revision starts from the nearest pinned snapshot that is not older and reverts the events in between. Paged lists
- * find their pin and revert nothing. Pins are evicted in LRU order and when the event window has moved past them, so the
- * memory that they retain is bounded by the window.
+ * The current state is an {@link OrderedTree}; a snapshot of it freezes the tree, which costs nothing. {@link PinnedViews}
+ * has snapshots of older revisions.
  *
  * Every request looks up the same few keys (its logical cluster, its namespace, the roles of its user). `#recent` finds
  * them by hash instead of a dozen comparisons of long strings (CREATE and GET of hack/bench/api.bench.ts); every change of
@@ -44,8 +33,7 @@ export class CacheContents {
   #tree = new OrderedTree<CachedEntry>();
   /** Lookup cache in front of the tree; cleared when it is full. */
   readonly #recent = new Map<string, CachedEntry>();
-  /** By revision and scope, least recently used first. */
-  readonly #pins = new Map<string, Pin>();
+  readonly #views = new PinnedViews();
   #valueBytes = 0;
   /** Entries of the tree may have no value yet ({@link LazyValues}); entries outside of it always have one. */
   #hasLazyValues = false;
@@ -69,7 +57,7 @@ export class CacheContents {
   }
 
   get pins(): number {
-    return this.#pins.size;
+    return this.#views.size;
   }
 
   get(key: string): CachedEntry | undefined {
@@ -138,17 +126,22 @@ export class CacheContents {
     this.#tree = tree;
     this.#recent.clear();
     this.#valueBytes = valueBytes;
-    this.#pins.clear();
+    this.#views.clear();
     for (const entry of dropped) loadValue(entry);
     this.discard(dropped);
   }
 
   /** The scope at `revision`; `now` is the revision of the cache. Throws CompactedError, FutureRevisionError. */
   snapshot(scope: string, revision: number, now: number): CacheSnapshot {
+    this.checkRevision(revision, now);
+    return new RangeSnapshot(scope, revision, this.#viewAt(scope, revision, now));
+  }
+
+  /** Throws CompactedError for a revision before the window, FutureRevisionError after `now`. */
+  checkRevision(revision: number, now: number): void {
     if (revision > now) throw new FutureRevisionError(revision, now);
     const oldest = this.#window.oldestRevision;
     if (revision < oldest) throw new CompactedError(revision, oldest);
-    return new RangeSnapshot(scope, revision, this.#viewAt(scope, revision, now));
   }
 
   /** The current state; it stays readable after {@link replaceAll}. */
@@ -159,52 +152,26 @@ export class CacheContents {
 
   /** Evicts the pins that are older than the event window. */
   dropOldPins(): void {
-    const oldest = this.#window.oldestRevision;
-    for (const [id, pin] of this.#pins) if (pin.revision < oldest) this.#pins.delete(id);
+    this.#views.dropBefore(this.#window.oldestRevision);
   }
 
   #viewAt(scope: string, revision: number, now: number): OrderedView<CachedEntry> {
-    let nearest: Pin | undefined;
-    for (const pin of this.#pins.values()) {
-      const usable = pin.revision >= revision && (pin.scope === '' || inScope(pin.scope, scope));
-      if (usable && (nearest === undefined || pin.revision < nearest.revision)) nearest = pin;
-    }
-    if (nearest?.revision === revision) return this.#pin(nearest).view;
-    if (revision === now) return this.#pin({ revision, scope: '', view: this.#tree.freeze() }).view;
-    const base = nearest ?? { revision: now, view: this.#tree.freeze() };
-    const reverted = this.#window.since(scope, revision, base.revision);
-    if (reverted.length === 0 && nearest !== undefined) return this.#pin(nearest).view;
-    return this.#pin({ revision, scope, view: revert(base.view, reverted) }).view;
-  }
-
-  #pin(pin: Pin): Pin {
-    const id = `${pin.revision} ${pin.scope}`;
-    this.#pins.delete(id);
-    this.#pins.set(id, pin);
-    if (this.#pins.size > maxPins) {
-      for (const oldest of this.#pins.keys()) {
-        this.#pins.delete(oldest);
-        break;
-      }
-    }
-    return pin;
+    return this.#views.viewAt(
+      {
+        scope,
+        // A view of everything serves all scopes.
+        currentScope: '',
+        now,
+        covers: (other) => other === '' || inScope(other, scope),
+        freeze: () => this.#tree.freeze(),
+        since: (after, upTo) => this.#window.since(scope, after, upTo),
+      },
+      revision,
+    );
   }
 }
 
 /** Brings the value of an entry into memory. Throws StorageUnavailableError. */
 function loadValue(entry: CachedEntry | undefined): void {
   if (entry?.offset === notLoaded) void entry.value;
-}
-
-/** The state before the events, which are sorted oldest first: of each key the entry that its first event replaced. */
-function revert(view: OrderedView<CachedEntry>, events: readonly CachedEvent[]): OrderedView<CachedEntry> {
-  const tree = view.thaw();
-  const done = new Set<string>();
-  for (const { key, previous } of events) {
-    if (done.has(key)) continue;
-    done.add(key);
-    if (previous === undefined) tree.delete(key);
-    else tree.set(previous);
-  }
-  return tree.freeze();
 }

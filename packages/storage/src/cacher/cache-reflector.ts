@@ -1,17 +1,20 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { type Clock, untilAborted } from '@multiplane/component-base';
+import type { ValueRequirement } from '../cache-indexes.ts';
 import { localRevisionOf } from '../capabilities/local-revision.ts';
 import { supportsStreamingList } from '../capabilities/streaming-list.ts';
 import { CompactedError, StorageUnavailableError, isStorageError } from '../errors.ts';
 import type { Storage, StorageEvent, WatchBatch } from '../interface.ts';
 import type { CacheSnapshot, SubscribeOptions } from '../watch-cache-interface.ts';
 import { CacheContents } from './cache-contents.ts';
+import type { CachedEntry } from './cached-entry.ts';
 import type { CachedEvent } from './cached-event.ts';
 import { loadContent } from './content-loader.ts';
 import { EventWindow, type EventWindowOptions } from './event-window.ts';
 import type { LoadedContent } from './loaded-content.ts';
 import { RevisionWaiters } from './revision-waiters.ts';
 import type { LazyValues } from './lazy-values.ts';
+import { ValueIndexes } from './value-indexes.ts';
 import { ValueSlabs } from './value-slabs.ts';
 import { Subscription, SubscriptionIndex } from './subscription-index.ts';
 
@@ -44,7 +47,7 @@ const timeSliceMs = 5;
  *            resourceVersion or continue token from before the restart can resume. A store with lazy reads fills the
  *            window from its history instead and loads the values later, or on access (LazyValues).
  *   watch    one watch of the whole prefix after R. Each revision is a unit, applied without yielding:
- *            1. apply its events to the contents and append them to the window
+ *            1. apply its events to the contents, append them to the window, and update the indexes
  *            2. set `revision`
  *            3. dispatch its events to the subscriptions, in order
  *            4. trim the window
@@ -65,6 +68,7 @@ export class CacheReflector {
   readonly window: EventWindow;
   readonly waiters: RevisionWaiters;
   readonly subscriptions: SubscriptionIndex;
+  readonly indexes: ValueIndexes;
   readonly #options: CacheReflectorOptions;
   readonly #modules: CacheReflectorModules;
   readonly #abort = new AbortController();
@@ -88,10 +92,23 @@ export class CacheReflector {
     this.#options = options;
     this.#modules = modules;
     const slabs = new ValueSlabs();
-    this.window = new EventWindow(options, (entry) => slabs.release(entry));
+    this.window = new EventWindow(options, (event) => {
+      if (event.previous !== undefined) slabs.release(event.previous);
+      this.indexes.evict(event);
+    });
     this.contents = new CacheContents(this.window, slabs);
     this.waiters = new RevisionWaiters(modules.clock);
-    this.subscriptions = new SubscriptionIndex((subscription, error) => this.#endFailed(subscription, error));
+    const onSubscriberFailure = (subscription: Subscription, error: unknown): void =>
+      this.#endFailed(subscription, error);
+    this.subscriptions = new SubscriptionIndex(onSubscriberFailure);
+    this.indexes = new ValueIndexes({
+      contents: this.contents,
+      window: this.window,
+      subscriptions: this.subscriptions,
+      loaded: () => Promise.all([this.loaded, this.valuesLoaded]),
+      onFailure: (error, what) => this.#modules.onError(error, what, 1),
+      onSubscriberFailure,
+    });
     // Prevents unhandled rejections when no caller waits.
     this.#loaded.promise.catch(() => undefined);
     this.#valuesLoaded.promise.catch(() => undefined);
@@ -131,14 +148,35 @@ export class CacheReflector {
   subscribe(options: SubscribeOptions): () => void {
     if (this.closed) throw closedError();
     if (!this.#hasContent) throw new StorageUnavailableError('the watch cache is not loaded yet');
-    const replay = this.window.since(options.scope, options.after);
+    const replay = this.#missedEvents(options);
     const subscription = new Subscription(options, this.window.nextSequence);
-    this.subscriptions.add(subscription);
+    if (!this.indexes.subscribe(subscription)) this.subscriptions.add(subscription);
     for (const event of replay) {
       if (!subscription.active) break;
-      this.subscriptions.deliver(subscription, event);
+      subscription.home?.deliver(subscription, event);
     }
-    return () => this.subscriptions.remove(subscription);
+    return () => subscription.home?.remove(subscription);
+  }
+
+  #missedEvents({ scope, after, where }: SubscribeOptions): CachedEvent[] {
+    const { oldestRevision } = this.window;
+    if (after < oldestRevision) throw new CompactedError(after, oldestRevision);
+    const indexed = where && this.indexes.since(scope, where, after);
+    return indexed ?? this.window.since(scope, after);
+  }
+
+  /** A scope at a revision of the window. Throws CompactedError, FutureRevisionError. */
+  snapshot(scope: string, revision: number, where?: ValueRequirement): CacheSnapshot {
+    const now = this.#revision;
+    this.contents.checkRevision(revision, now);
+    const indexed = where && this.indexes.snapshot(scope, where, revision, now);
+    return indexed ?? this.contents.snapshot(scope, revision, now);
+  }
+
+  /** Evicts snapshots that are older than the event window. */
+  dropOldPins(): void {
+    this.contents.dropOldPins();
+    this.indexes.dropOldPins();
   }
 
   /** Loads again: the contents do not match the store any more. */
@@ -154,6 +192,7 @@ export class CacheReflector {
       this.#abort.abort(error);
       this.#watching.abort(error);
       this.#ready = false;
+      this.indexes.close();
       this.#loaded.reject(error);
       this.#valuesLoaded.reject(error);
       this.waiters.failAll(error);
@@ -214,6 +253,7 @@ export class CacheReflector {
     const before = this.#hasContent ? this.contents.freeze(this.#revision) : undefined;
     this.contents.replaceAll(content);
     this.#resetWindow(content);
+    this.indexes.reset();
     this.#revision = content.revision;
     if (this.#hasContent) this.#target = content.revision;
     this.#loadingValues ??= this.#loadValues(content.lazyValues);
@@ -314,9 +354,10 @@ export class CacheReflector {
     }
     if (revision > this.#revision) this.#revision = revision;
     for (const change of changes) this.subscriptions.dispatch(change);
+    this.indexes.dispatch();
     const oldest = this.window.oldestRevision;
     this.window.trim(second);
-    if (this.window.oldestRevision !== oldest) this.contents.dropOldPins();
+    if (this.window.oldestRevision !== oldest) this.dropOldPins();
     return next;
   }
 
@@ -334,16 +375,29 @@ export class CacheReflector {
     if (known !== undefined && known.revision < (createRevision as number))
       this.#remove(key, revision, second, changes);
     const entry = this.contents.createEntry({ key, value, revision });
-    changes.push(this.window.append(entry, this.contents.put(entry), revision, second));
+    this.#append(entry, this.contents.put(entry), revision, second, changes);
   }
 
   #remove(key: string, revision: number, second: number, changes: CachedEvent[]): void {
     const removed = this.contents.remove(key);
-    if (removed !== undefined) changes.push(this.window.append(undefined, removed, revision, second));
+    if (removed !== undefined) this.#append(undefined, removed, revision, second, changes);
+  }
+
+  #append(
+    current: CachedEntry | undefined,
+    previous: CachedEntry | undefined,
+    revision: number,
+    second: number,
+    changes: CachedEvent[],
+  ): void {
+    const event = this.window.append(current, previous, revision, second);
+    this.indexes.apply(event);
+    changes.push(event);
   }
 
   #endAll(reason: Error, before?: (scope: string) => CacheSnapshot): void {
-    for (const subscription of this.subscriptions.clear()) this.#end(subscription, reason, before);
+    const all = [...this.subscriptions.clear(), ...this.indexes.clear()];
+    for (const subscription of all) this.#end(subscription, reason, before);
   }
 
   #endFailed(subscription: Subscription, error: unknown): void {

@@ -9,7 +9,9 @@ const secrets = '/registry/core/secrets/';
 
 function makeWindow(maxBytes = 10_000_000): { window: EventWindow; forgotten: CachedEntry[] } {
   const forgotten: CachedEntry[] = [];
-  const window = new EventWindow({ maxBytes, minAgeSeconds: 300 }, (entry) => forgotten.push(entry));
+  const window = new EventWindow({ maxBytes, minAgeSeconds: 300 }, ({ previous }) => {
+    if (previous !== undefined) forgotten.push(previous);
+  });
   window.reset(10, new Map());
   return { window, forgotten };
 }

@@ -36,7 +36,7 @@ interface ResourceRecord {
  */
 export class EventWindow {
   readonly #options: EventWindowOptions;
-  readonly #onEvicted: (entry: CachedEntry) => void;
+  readonly #onEvicted: (event: CachedEvent) => void;
   readonly #frames = new FrameBudget();
   readonly #resources = new Map<string, ResourceRecord>();
   #events: (CachedEvent | undefined)[] = [];
@@ -46,8 +46,8 @@ export class EventWindow {
   #bytes = 0;
   #oldestRevision = 0;
 
-  /** `onEvicted` receives each replaced or removed entry when its event is evicted. */
-  constructor(options: EventWindowOptions, onEvicted: (entry: CachedEntry) => void) {
+  /** `onEvicted` receives each evicted event, oldest first: the entry that it replaced is no longer needed. */
+  constructor(options: EventWindowOptions, onEvicted: (event: CachedEvent) => void) {
     this.#options = options;
     this.#onEvicted = onEvicted;
   }
@@ -86,8 +86,8 @@ export class EventWindow {
   /** Evicts everything: the contents were loaded at `revision` with these numbers of keys per resource. */
   reset(revision: number, resources: ReadonlyMap<string, number>): void {
     for (let i = this.#head; i < this.#events.length; i++) {
-      const previous = this.#events[i]?.previous;
-      if (previous !== undefined) this.#onEvicted(previous);
+      const event = this.#events[i];
+      if (event !== undefined) this.#onEvicted(event);
     }
     this.#base = this.nextSequence;
     this.#events = [];
@@ -199,7 +199,7 @@ export class EventWindow {
     this.#events[this.#head++] = undefined;
     this.#bytes -= event.bytes;
     this.#oldestRevision = event.revision;
-    if (event.previous !== undefined) this.#onEvicted(event.previous);
+    this.#onEvicted(event);
     const resource = resourcePrefixOf(event.key) ?? event.key;
     const record = this.#resources.get(resource);
     if (record?.latest === event.sequence) {

@@ -6,13 +6,15 @@ import { scopeEnd } from './scope.ts';
 /** One scope of a frozen state of the cache. */
 export class RangeSnapshot implements CacheSnapshot {
   readonly revision: number;
+  readonly isNarrowed: boolean;
   readonly #scope: string;
   readonly #end: string | undefined;
   readonly #view: OrderedView<CacheEntry>;
   #endRank: number | undefined;
 
-  constructor(scope: string, revision: number, view: OrderedView<CacheEntry>) {
+  constructor(scope: string, revision: number, view: OrderedView<CacheEntry>, isNarrowed = false) {
     this.revision = revision;
+    this.isNarrowed = isNarrowed;
     this.#scope = scope;
     this.#end = scopeEnd(scope);
     this.#view = view;

@@ -19,3 +19,18 @@ export function resourcePrefixOf(key: string): string | undefined {
   }
   return key.slice(0, slash + 1);
 }
+
+/**
+ * The segment after the resource of a key or scope: an identity, `customresources`, or the logical cluster of a built-in
+ * kind. Undefined when it has fewer segments.
+ */
+export function identityOf(key: string): string | undefined {
+  let start = 0;
+  for (let i = 0; i < 4; i++) {
+    const slash = key.indexOf('/', start);
+    if (slash < 0) return undefined;
+    start = slash + 1;
+  }
+  const end = key.indexOf('/', start);
+  return end < 0 ? undefined : key.slice(start, end);
+}

@@ -7,6 +7,8 @@ export class Subscription {
   /** Sequence number of the first event to dispatch; earlier events were replayed or are not requested. */
   readonly from: number;
   active = true;
+  /** Where it is registered. */
+  home: SubscriptionIndex | undefined = undefined;
 
   constructor(options: SubscribeOptions, from: number) {
     this.options = options;
@@ -26,10 +28,13 @@ export class SubscriptionIndex {
   /** `#depths[n]`: number of prefix scopes with n slashes. */
   readonly #depths: number[] = [];
   readonly #onFailure: (subscription: Subscription, error: unknown) => void;
+  readonly #onEmpty: (() => void) | undefined;
   #size = 0;
 
-  constructor(onFailure: (subscription: Subscription, error: unknown) => void) {
+  /** `onEmpty` is called when the last subscription is removed. */
+  constructor(onFailure: (subscription: Subscription, error: unknown) => void, onEmpty?: () => void) {
     this.#onFailure = onFailure;
+    this.#onEmpty = onEmpty;
   }
 
   get size(): number {
@@ -39,6 +44,7 @@ export class SubscriptionIndex {
   add(subscription: Subscription): void {
     const { scope } = subscription.options;
     const members = this.#scopes.get(scope);
+    subscription.home = this;
     this.#size++;
     if (members !== undefined) {
       members.add(subscription);
@@ -52,13 +58,16 @@ export class SubscriptionIndex {
   remove(subscription: Subscription): void {
     if (!subscription.active) return;
     subscription.active = false;
-    const { scope } = subscription.options;
-    const members = this.#scopes.get(scope);
-    if (members?.delete(subscription) !== true) return;
-    this.#size--;
-    if (members.size > 0) return;
-    this.#scopes.delete(scope);
-    this.#count(scope, -1);
+    this.#delete(subscription);
+  }
+
+  /** Removes and returns the subscriptions that match, without ending them. */
+  take(matches: (options: SubscribeOptions) => boolean): Subscription[] {
+    const taken: Subscription[] = [];
+    for (const members of this.#scopes.values())
+      for (const subscription of members) if (matches(subscription.options)) taken.push(subscription);
+    for (const subscription of taken) this.#delete(subscription);
+    return taken;
   }
 
   dispatch(event: CachedEvent): void {
@@ -75,9 +84,8 @@ export class SubscriptionIndex {
 
   /** Removes and returns all subscriptions. */
   clear(): Subscription[] {
-    const all: Subscription[] = [];
-    for (const members of this.#scopes.values()) for (const subscription of members) all.push(subscription);
-    for (const subscription of all) this.remove(subscription);
+    const all = this.take(() => true);
+    for (const subscription of all) subscription.active = false;
     return all;
   }
 
@@ -98,6 +106,18 @@ export class SubscriptionIndex {
       if (event.sequence < subscription.from || event.revision <= subscription.options.after) continue;
       this.deliver(subscription, event);
     }
+  }
+
+  #delete(subscription: Subscription): void {
+    const { scope } = subscription.options;
+    const members = this.#scopes.get(scope);
+    if (members?.delete(subscription) !== true) return;
+    this.#size--;
+    if (members.size === 0) {
+      this.#scopes.delete(scope);
+      this.#count(scope, -1);
+    }
+    if (this.#size === 0) this.#onEmpty?.();
   }
 
   #count(scope: string, change: number): void {

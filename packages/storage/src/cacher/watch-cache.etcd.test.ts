@@ -1,10 +1,10 @@
 import { systemClock } from '@multiplane/component-base';
 import { EtcdServer, TcpProxy, eventually } from '@multiplane/testing';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { cacheIndexConformance } from '../../test/conformance/indexes.ts';
 import { storageConformance } from '../../test/conformance/index.ts';
 import type { EtcdStorage } from '../etcd/etcd-storage.ts';
 import { openEtcdStorage } from '../etcd/open-etcd-storage.ts';
-import type { Storage } from '../interface.ts';
 import { openWatchCache } from './open-watch-cache.ts';
 import type { BackedWatchCache } from './watch-cache.ts';
 
@@ -18,13 +18,14 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-async function openCache(): Promise<Storage> {
+async function openCache(): Promise<BackedWatchCache> {
   const storage = await openEtcdStorage({ endpoints: [server.endpoint], prefix: `/store-${stores++}` });
   const cache = openWatchCache({}, { storage, clock: systemClock, onError: () => undefined });
   await cache.ready;
   return cache;
 }
 
+cacheIndexConformance('over etcd', openCache);
 storageConformance('watch cache over etcd', openCache, { modelRuns: 20 });
 
 describe('watch cache over a failing etcd', () => {

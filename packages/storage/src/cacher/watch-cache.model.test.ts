@@ -1,6 +1,7 @@
 /* oxlint-disable jest/no-standalone-expect, jest/expect-expect -- the class that plays the history expects */
 import { expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
+import type { CacheIndexDefinition, ValueRequirement } from '../cache-indexes.ts';
 import { CompactedError, StorageUnavailableError, isStorageError } from '../errors.ts';
 import { compareKeys } from '../key-order.ts';
 import type { CacheSnapshot } from '../watch-cache-interface.ts';
@@ -24,7 +25,13 @@ const scopes = ['/registry/', '/registry/core/', '/registry/core/maps/', '/regis
 type Step =
   | { readonly do: 'write'; readonly key: string; readonly size: number; readonly burst: number }
   | { readonly do: 'delete'; readonly key: string }
-  | { readonly do: 'snapshot' | 'subscribe'; readonly scope: string; readonly age: number }
+  | {
+      readonly do: 'snapshot' | 'subscribe';
+      readonly scope: string;
+      readonly age: number;
+      readonly digit: string | undefined;
+    }
+  | { readonly do: 'index' | 'drop' }
   | { readonly do: 'unsubscribe'; readonly index: number }
   | { readonly do: 'compact'; readonly age: number }
   | { readonly do: 'interrupt' | 'lose' };
@@ -48,10 +55,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       do: fc.constantFrom('snapshot' as const, 'subscribe' as const),
       scope: fc.constantFrom(...scopes),
       age,
+      digit: fc.option(fc.constantFrom('0', '1', '2'), { nil: undefined }),
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('unsubscribe' as const), index: fc.nat({ max: 9 }) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('compact' as const), age }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('index' as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('drop' as const) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('interrupt' as const, 'lose' as const) }) },
 );
 
@@ -61,8 +71,19 @@ interface Change {
   readonly revision: number;
 }
 
+/** Texts begin with a digit, by which the objects of two identities are indexed. */
+const digitOf = (text: string | undefined): string | undefined => text?.[0];
+const whereDigit = (digit: string | undefined): ValueRequirement | undefined =>
+  digit === undefined ? undefined : { name: 'digit', value: digit };
+const digitIndex = (identity: string): CacheIndexDefinition => ({
+  identity,
+  name: 'digit',
+  valueOf: ({ value }) => digitOf(value.toString()),
+});
+
 interface Subscriber {
   readonly scope: string;
+  readonly digit: string | undefined;
   readonly after: number;
   readonly events: Change[];
   /** The last revision that it may assume. */
@@ -76,7 +97,7 @@ class Play {
   readonly clock = new FakeClock();
   readonly cache: BackedWatchCache;
   readonly changes: Change[] = [];
-  readonly snapshots: { scope: string; snapshot: CacheSnapshot }[] = [];
+  readonly snapshots: { scope: string; digit: string | undefined; snapshot: CacheSnapshot }[] = [];
   readonly subscribers: Subscriber[] = [];
 
   constructor(windowBytes: number) {
@@ -86,11 +107,12 @@ class Play {
     );
   }
 
-  stateAt(revision: number, scope: string): string[] {
+  stateAt(revision: number, scope: string, digit?: string): string[] {
     const state = new Map<string, string>();
     for (const change of this.changes) {
       if (change.revision > revision || !inScope(scope, change.key)) continue;
-      if (change.text === undefined) state.delete(change.key);
+      if (change.text === undefined || (digit !== undefined && digitOf(change.text) !== digit))
+        state.delete(change.key);
       else state.set(change.key, `${change.key}@${change.revision}=${change.text}`);
     }
     return [...state].sort(([a], [b]) => compareKeys(a, b)).map(([, text]) => text);
@@ -117,9 +139,13 @@ class Play {
         const present = cache.listCurrent(step.scope).map(({ key, revision: at }) => ({ key, at }));
         const now = cache.snapshot(step.scope).entries(undefined, Infinity);
         expect(present).toEqual(now.map(({ key, revision: at }) => ({ key, at })));
-        this.snapshots.push({ scope: step.scope, snapshot: cache.snapshot(step.scope, revision) });
+        const { scope, digit } = step;
+        this.snapshots.push({ scope, digit, snapshot: cache.snapshot(scope, revision, whereDigit(digit)) });
       });
-    else if (step.do === 'subscribe') this.#inWindow(step.age, (revision) => this.#subscribe(step.scope, revision));
+    else if (step.do === 'subscribe')
+      this.#inWindow(step.age, (revision) => this.#subscribe(step.scope, revision, step.digit));
+    else if (step.do === 'index') for (const identity of ['a', 'b']) cache.indexes.add(digitIndex(identity));
+    else if (step.do === 'drop') cache.indexes.remove('a', 'digit');
     else if (step.do === 'unsubscribe') this.#unsubscribe(this.subscribers[step.index]);
     else if (step.do === 'compact') await cache.compact(Math.max(1, cache.revision - step.age));
     else if (step.do === 'interrupt') backend.breakWatches(new StorageUnavailableError('interrupted'));
@@ -138,20 +164,26 @@ class Play {
     }
   }
 
-  #subscribe(scope: string, after: number): void {
-    const subscriber: Subscriber = { scope, after, events: [], until: Infinity, stop: () => undefined };
+  #subscribe(scope: string, after: number, digit: string | undefined): void {
+    const subscriber: Subscriber = { scope, digit, after, events: [], until: Infinity, stop: () => undefined };
     subscriber.stop = this.cache.subscribe({
       scope,
       after,
+      where: whereDigit(digit),
       onEvent: ({ current, previous, revision }) => {
         const key = (current ?? previous)?.key ?? '';
         const text = previous?.value.toString();
         const before = this.changes.findLast((change) => change.key === key && change.revision < revision);
         // The object before the change is right too.
         expect(text).toBe(before?.text);
-        subscriber.events.push({ key, text: current?.value.toString(), revision });
+        const now = current?.value.toString();
+        // Without an index, events of all values arrive.
+        if (digit !== undefined && digitOf(text) !== digit && digitOf(now) !== digit) return;
+        subscriber.events.push({ key, text: now, revision });
       },
-      onEnd: () => (subscriber.until = subscriber.events.at(-1)?.revision ?? after),
+      // When the cache loads again, the revision up to which events were delivered.
+      onEnd: (_reason, before) =>
+        (subscriber.until = Math.min(subscriber.until, before?.revision ?? this.cache.revision)),
     });
     this.subscribers.push(subscriber);
   }
@@ -162,16 +194,53 @@ class Play {
     subscriber.until = Math.min(subscriber.until, this.cache.revision);
   }
 
-  compare(): void {
-    for (const { scope, snapshot } of this.snapshots) {
-      const expected = this.stateAt(snapshot.revision, scope);
-      const entries = snapshot.entries(undefined, Infinity);
-      expect(entries.map((entry) => `${entry.key}@${entry.revision}=${entry.value.toString()}`)).toEqual(expected);
-      expect(snapshot.countFrom(scope)).toBe(expected.length);
+  #touches({ key, text, revision }: Change, digit: string | undefined): boolean {
+    const before = this.changes.findLast((change) => change.key === key && change.revision < revision);
+    return digit === undefined || digitOf(text) === digit || digitOf(before?.text) === digit;
+  }
+
+  /** With indexes that are built, all kinds of readers once more. */
+  async readIndexed(): Promise<void> {
+    const { cache } = this;
+    for (const identity of ['a', 'b']) {
+      cache.indexes.add(digitIndex(identity));
+      await cache.indexes.find(`/registry/core/maps/${identity}/`, 'digit')?.built;
     }
-    for (const { scope, after, until, events } of this.subscribers) {
+    for (const digit of ['0', '1', '2'])
+      for (const scope of ['/registry/core/maps/a/', '/registry/core/maps/b/', '/registry/core/maps/a/1'])
+        for (const age of [0, 3, 10, 25])
+          this.#inWindow(age, (revision) => {
+            const snapshot = cache.snapshot(scope, revision, whereDigit(digit));
+            expect(snapshot.isNarrowed).toBe(true);
+            this.snapshots.push({ scope, digit, snapshot });
+            this.#subscribe(scope, revision, digit);
+            const count = cache.indexes.find(scope, 'digit')?.count(digit, scope);
+            if (scope.endsWith('/')) expect(count).toBe(this.stateAt(cache.revision, scope, digit).length);
+          });
+    expect(cache.statistics.indexedObjects).toBe(
+      cache
+        .snapshot('/registry/')
+        .entries(undefined, Infinity)
+        .filter(({ key }) => /\/(a|b)\//.test(key)).length,
+    );
+  }
+
+  compare(): void {
+    for (const { scope, digit, snapshot } of this.snapshots) {
+      const expected = this.stateAt(snapshot.revision, scope, digit);
+      const isFiltered = digit === undefined || snapshot.isNarrowed === true;
+      const entries = snapshot
+        .entries(undefined, Infinity)
+        .filter(({ value }) => isFiltered || digitOf(value.toString()) === digit);
+      expect(entries.map((entry) => `${entry.key}@${entry.revision}=${entry.value.toString()}`)).toEqual(expected);
+      if (isFiltered) expect(snapshot.countFrom(scope)).toBe(expected.length);
+    }
+    for (const { scope, digit, after, until, events } of this.subscribers) {
       const entitled = (change: Change): boolean =>
-        change.revision > after && change.revision <= until && inScope(scope, change.key);
+        change.revision > after &&
+        change.revision <= until &&
+        inScope(scope, change.key) &&
+        this.#touches(change, digit);
       expect(events).toEqual(this.changes.filter(entitled));
     }
     expect(this.cache.statistics.valueBytes).toBe(
@@ -198,7 +267,12 @@ test('random writes, snapshots, subscriptions, compactions and outages: all read
             if (waits[i] === true) await play.cache.waitFor(play.changes.at(-1)?.revision ?? 0, Infinity);
           }
           await play.cache.waitFor(play.changes.at(-1)?.revision ?? 0, Infinity);
-          play.snapshots.push({ scope: '/registry/', snapshot: play.cache.snapshot('/registry/') });
+          play.snapshots.push({
+            scope: '/registry/',
+            digit: undefined,
+            snapshot: play.cache.snapshot('/registry/'),
+          });
+          await play.readIndexed();
           play.compare();
         } finally {
           await play.cache.close();

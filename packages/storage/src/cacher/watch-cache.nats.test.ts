@@ -2,8 +2,10 @@ import { systemClock } from '@multiplane/component-base';
 import { NatsServer } from '@multiplane/testing';
 import { afterAll, beforeAll } from '@jest/globals';
 import { storageConformance } from '../../test/conformance/index.ts';
+import { cacheIndexConformance } from '../../test/conformance/indexes.ts';
 import { openJetStreamStorage } from '../jetstream/open-jetstream-storage.ts';
 import { openWatchCache } from './open-watch-cache.ts';
+import type { BackedWatchCache } from './watch-cache.ts';
 
 let server: NatsServer;
 let stores = 0;
@@ -14,14 +16,17 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-storageConformance(
-  'watch cache over jetstream',
-  async () => {
-    const name = `store-${stores++}`;
-    const storage = await openJetStreamStorage({ servers: [server.url], stream: name, subjectPrefix: name });
-    const cache = openWatchCache({}, { storage, clock: systemClock, onError: () => undefined });
-    await cache.ready;
-    return cache;
-  },
-  { modelRuns: 15, without: { history: 'most', expiry: true, freeCompaction: true } },
-);
+async function openCache(): Promise<BackedWatchCache> {
+  const name = `store-${stores++}`;
+  const storage = await openJetStreamStorage({ servers: [server.url], stream: name, subjectPrefix: name });
+  const cache = openWatchCache({}, { storage, clock: systemClock, onError: () => undefined });
+  await cache.ready;
+  return cache;
+}
+
+cacheIndexConformance('over jetstream', openCache);
+
+storageConformance('watch cache over jetstream', openCache, {
+  modelRuns: 15,
+  without: { history: 'most', expiry: true, freeCompaction: true },
+});

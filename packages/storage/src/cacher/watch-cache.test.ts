@@ -1,9 +1,12 @@
+import { afterAll } from '@jest/globals';
 import { systemClock } from '@multiplane/component-base';
 import { TempDir } from '@multiplane/testing';
 import { storageConformance } from '../../test/conformance/index.ts';
 import { openFileStorage } from '../file/open-file-storage.ts';
+import { cacheIndexConformance } from '../../test/conformance/indexes.ts';
 import type { Storage } from '../interface.ts';
 import { MemoryStorage } from '../memory/memory-storage.ts';
+import type { BackedWatchCache } from './watch-cache.ts';
 import { openWatchCache } from './open-watch-cache.ts';
 import { ScriptedBackend } from '../../test/cacher/scripted-backend.ts';
 
@@ -33,3 +36,22 @@ storageConformance(
   },
   { modelRuns: 20 },
 );
+
+const withoutReports = async (storage: Storage): Promise<BackedWatchCache> => {
+  const cache = openWatchCache({}, { storage, clock: systemClock, onError: () => undefined });
+  await cache.ready;
+  return cache;
+};
+
+cacheIndexConformance('over memory', () => withoutReports(new MemoryStorage()));
+cacheIndexConformance('over a store with other writers', () => withoutReports(new ScriptedBackend()));
+
+let folder: TempDir | undefined;
+afterAll(async () => {
+  await folder?.remove();
+});
+let stores = 0;
+cacheIndexConformance('over file', async () => {
+  folder ??= await TempDir.create('watch-cache');
+  return await withoutReports(await openFileStorage({ directory: `${folder.path}/${stores++}` }));
+});

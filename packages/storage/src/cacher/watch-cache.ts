@@ -1,3 +1,4 @@
+import type { CacheIndexes, ValueRequirement } from '../cache-indexes.ts';
 import { localRevisionOf } from '../capabilities/local-revision.ts';
 import { CompactedError, FutureRevisionError, StorageUnavailableError, isStorageError } from '../errors.ts';
 import type {
@@ -35,6 +36,11 @@ export interface WatchCacheStatistics {
   readonly pinnedSnapshots: number;
   /** Readers that wait until the cache reaches a revision. */
   readonly waiters: number;
+  readonly indexes: number;
+  /** Over all indexes: objects, events of the window, and values. */
+  readonly indexedObjects: number;
+  readonly indexedEvents: number;
+  readonly indexedValues: number;
 }
 
 /**
@@ -43,6 +49,7 @@ export interface WatchCacheStatistics {
  *   CacheReflector   loads the store, watches it, applies and dispatches events; describes the algorithm
  *   CacheContents    the current state and snapshots of older revisions (copy-on-write OrderedTree, values in ValueSlabs)
  *   EventWindow      the latest events, for resumed watches and snapshots of older revisions
+ *   ValueIndexes     objects and events by a value, for readers of a few of many objects
  *   FreshRevision    the revision that a consistent read must wait for
  *
  *   writes           go to the backend, which alone acknowledges them. With a local revision the promise resolves when the
@@ -113,7 +120,8 @@ export class BackedWatchCache implements WatchCache {
   }
 
   get statistics(): WatchCacheStatistics {
-    const { contents, window, subscriptions, waiters } = this.#reflector;
+    const { contents, window, subscriptions, waiters, indexes } = this.#reflector;
+    const indexed = indexes.statistics;
     return {
       objects: contents.size,
       valueBytes: contents.valueBytes,
@@ -121,9 +129,13 @@ export class BackedWatchCache implements WatchCache {
       windowEvents: window.length,
       windowBytes: window.bytes,
       frameBytes: window.frameBytes,
-      subscriptions: subscriptions.size,
+      subscriptions: subscriptions.size + indexed.subscriptions,
       pinnedSnapshots: contents.pins,
       waiters: waiters.size,
+      indexes: indexes.size,
+      indexedObjects: indexed.entries,
+      indexedEvents: indexed.events,
+      indexedValues: indexed.values,
     };
   }
 
@@ -147,10 +159,14 @@ export class BackedWatchCache implements WatchCache {
     await reflector.waiters.wait(revision, timeoutMs, () => new FutureRevisionError(revision, reflector.revision));
   }
 
-  snapshot(prefix: string, revision = this.revision): CacheSnapshot {
+  get indexes(): CacheIndexes {
+    return this.#reflector.indexes;
+  }
+
+  snapshot(prefix: string, revision = this.revision, where?: ValueRequirement): CacheSnapshot {
     // An empty snapshot would mean that there are no objects.
     if (!this.#reflector.hasContent) throw new StorageUnavailableError('the watch cache is not loaded yet');
-    return this.#reflector.contents.snapshot(prefix, revision, this.revision);
+    return this.#reflector.snapshot(prefix, revision, where);
   }
 
   listCurrent(prefix: string, from = prefix, limit?: number): readonly CacheEntry[] {
@@ -216,7 +232,7 @@ export class BackedWatchCache implements WatchCache {
     if (this.#usable) await this.waitFor(revision, this.#options.timeoutMs).catch(() => undefined);
     // Not beyond the revision of the cache: a subscription must be able to start at it.
     this.#reflector.window.compact(Math.min(revision, this.revision));
-    this.#reflector.contents.dropOldPins();
+    this.#reflector.dropOldPins();
   }
 
   check(): Promise<void> {

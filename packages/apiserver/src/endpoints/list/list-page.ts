@@ -21,6 +21,8 @@ export interface ListStart {
   readonly from: string | undefined;
   /** 0: no limit. */
   readonly limit: number;
+  /** Selects the objects of the snapshot. */
+  readonly selection: Selection | undefined;
 }
 
 const tooOldText = 'The resourceVersion for the provided list is too old.';
@@ -34,8 +36,19 @@ const inconsistentRevision = -1;
  * for a revision that the cache has not reached. Throws 400, 410, 504.
  */
 export async function startList(cache: WatchCache, scope: ScanScope, options: ListOptions): Promise<ListStart> {
+  const { indexed } = scope;
+  // Scanning all objects instead would take this request alone as long as building the index for all requests.
+  if (indexed?.index.isBuilt === false) await indexed.index.built;
+  const position = await startAt(cache, scope, options);
+  const isNarrowed = position.snapshot.isNarrowed === true && indexed !== undefined;
+  return { ...position, selection: isNarrowed ? indexed.selection : scope.selection };
+}
+
+type ListPosition = Omit<ListStart, 'selection'>;
+
+async function startAt(cache: WatchCache, scope: ScanScope, options: ListOptions): Promise<ListPosition> {
   const { limit } = options;
-  if (options.continue !== '') return continueList(cache, scope.prefix, options);
+  if (options.continue !== '') return continueList(cache, scope, options);
   const wanted = revisionOf(options.resourceVersion);
   if (options.resourceVersion === '') {
     await cache.freshRevision();
@@ -45,10 +58,14 @@ export async function startList(cache: WatchCache, scope: ScanScope, options: Li
   if (wanted === 0) return { snapshot: scope.snapshot(cache), from: undefined, limit: 0 };
   await waitForRevision(cache, wanted);
   const exact = options.resourceVersionMatch === 'Exact' || (options.resourceVersionMatch === '' && limit > 0);
-  return { snapshot: exact ? snapshotAt(cache, scope.prefix, wanted) : scope.snapshot(cache), from: undefined, limit };
+  return { snapshot: exact ? snapshotAt(cache, scope, wanted) : scope.snapshot(cache), from: undefined, limit };
 }
 
-async function continueList(cache: WatchCache, prefix: string, options: ListOptions): Promise<ListStart> {
+async function continueList(
+  cache: WatchCache,
+  { prefix, indexed }: ScanScope,
+  options: ListOptions,
+): Promise<ListPosition> {
   const token = decodeContinueToken(options.continue, prefix);
   if (options.resourceVersion !== '' && options.resourceVersion !== '0') {
     throw statusErrors.badRequest('specifying resource version is not allowed when using continue');
@@ -56,20 +73,20 @@ async function continueList(cache: WatchCache, prefix: string, options: ListOpti
   const start = { from: token.from, limit: options.limit };
   if (token.revision === inconsistentRevision) {
     await cache.freshRevision();
-    return { ...start, snapshot: cache.snapshot(prefix) };
+    return { ...start, snapshot: cache.snapshot(prefix, undefined, indexed?.where) };
   }
   await waitForRevision(cache, token.revision);
   try {
-    return { ...start, snapshot: cache.snapshot(prefix, token.revision) };
+    return { ...start, snapshot: cache.snapshot(prefix, token.revision, indexed?.where) };
   } catch (error) {
     if (!isStorageError(error, 'Compacted')) throw error;
     throw statusErrors.expired(inconsistentText, encodeContinueTokenFrom(token.from, prefix, inconsistentRevision));
   }
 }
 
-function snapshotAt(cache: WatchCache, prefix: string, revision: number): CacheSnapshot {
+function snapshotAt(cache: WatchCache, { prefix, indexed }: ScanScope, revision: number): CacheSnapshot {
   try {
-    return cache.snapshot(prefix, revision);
+    return cache.snapshot(prefix, revision, indexed?.where);
   } catch (error) {
     if (isStorageError(error, 'Compacted')) throw statusErrors.expired(tooOldText);
     throw error;
@@ -107,10 +124,10 @@ export interface ListPage {
 export async function cutPage(
   start: ListStart,
   prefix: string,
-  selection: Selection | undefined,
   pause: () => Promise<void>,
   view?: ObjectView,
 ): Promise<ListPage> {
+  const { selection } = start;
   if (view !== undefined && selection !== undefined) return cutPreparedPage(start, prefix, selection, view);
   const { snapshot, limit } = start;
   if (limit === 0) return { pieces: everyPiece(start, selection), continue: '', remaining: undefined };
@@ -126,8 +143,8 @@ export async function cutPage(
       return {
         pieces: onePiece(page),
         continue: encodeContinueToken((page.at(-1) as CacheEntry).key, prefix, snapshot.revision),
-        // With a selection the number of remaining objects is unknown.
-        remaining: selection === undefined ? snapshot.countFrom(entry.key) : undefined,
+        // With a selection Kubernetes does not count, also where an index could.
+        remaining: selection === undefined && snapshot.isNarrowed !== true ? snapshot.countFrom(entry.key) : undefined,
       };
     }
     await pause();

@@ -93,6 +93,8 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
   const ends: (() => void)[] = [];
   try {
     let after = revision;
+    const { indexed } = request.scope;
+    if (indexed?.index.isBuilt === false) await indexed.index.built;
     if (options.sendInitialEvents === true) {
       after = await sendInitialEvents(modules, request, frames, revision);
     } else if (options.resourceVersion === '') {
@@ -123,6 +125,7 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
     unsubscribe = cache.subscribe({
       scope: request.scope.scope,
       after,
+      where: indexed?.where,
       onEvent: converted?.onEvent ?? running.onEvent,
       onEnd: () => running.end(),
     });
@@ -199,6 +202,8 @@ async function sendInitialEvents(
   if (options.resourceVersion === '') await cache.freshRevision();
   else if (revision > 0) await waitForRevision(cache, revision);
   const snapshot = scope.snapshot(cache);
+  const selection =
+    snapshot.isNarrowed === true && scope.indexed !== undefined ? scope.indexed.selection : scope.selectionInScope;
   let from: string | undefined;
   const slices = timeSlices();
   let lines: Buffer[] = [];
@@ -217,7 +222,7 @@ async function sendInitialEvents(
     await request.view?.prepare(entries);
     try {
       for (const entry of entries) {
-        if (scope.selectionInScope?.(entry) === false) continue;
+        if (selection?.(entry) === false) continue;
         const frame = frames.initial(entry);
         lines.push(frame);
         bytes += frame.length;

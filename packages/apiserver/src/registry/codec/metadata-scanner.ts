@@ -18,22 +18,36 @@ export interface ScannedMetadata {
   finalizers?: readonly string[];
 }
 
-const wanted = new Set(['labels', 'deletionTimestamp', 'ownerReferences', 'finalizers']);
+const wanted: ReadonlySet<string> = new Set(['labels', 'deletionTimestamp', 'ownerReferences', 'finalizers']);
 
 /**
  * Reads some fields of metadata without parsing the object: walks the members of `metadata` after the uid (see
  * stored-layout.ts) and parses only the wanted ones. Takes about a microsecond.
  */
 export function scanMetadata(stored: Buffer): ScannedMetadata {
+  return scanMembers(stored, wanted);
+}
+
+/** Reads only the labels, as {@link scanMetadata} does. */
+export function scanLabels(stored: Buffer): Record<string, string> | undefined {
+  return scanMembers(stored, onlyLabels).labels;
+}
+
+const onlyLabels: ReadonlySet<string> = new Set(['labels']);
+
+function scanMembers(stored: Buffer, members: ReadonlySet<string>): ScannedMetadata {
   const result: ScannedMetadata = {};
+  let missing = members.size;
   let at = revisionOffset(stored);
-  while (at < stored.length && stored[at] === quote) {
+  while (missing > 0 && at < stored.length && stored[at] === quote) {
     const keyEnd = skipString(stored, at);
     const key = stored.toString('latin1', at + 1, keyEnd - 1);
     const valueStart = keyEnd + 1;
     const valueEnd = skipValue(stored, valueStart);
-    if (wanted.has(key))
+    if (members.has(key)) {
+      missing--;
       (result as Record<string, Json>)[key] = JSON.parse(stored.toString('utf8', valueStart, valueEnd)) as Json;
+    }
     at = stored[valueEnd] === comma ? valueEnd + 1 : stored.length;
   }
   return result;

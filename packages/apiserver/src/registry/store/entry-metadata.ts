@@ -1,7 +1,7 @@
 import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
-import { type ScannedMetadata, scanMetadata } from '../codec/metadata-scanner.ts';
+import { type ScannedMetadata, scanLabels, scanMetadata } from '../codec/metadata-scanner.ts';
 
 /**
  * Derived data of one version of one object, computed on first use (most objects are never selected by label) and attached
@@ -34,6 +34,16 @@ export function scannedMetadata(entry: CacheEntry): ScannedMetadata {
 
 export function labelsOf(entry: CacheEntry): Readonly<Record<string, string>> {
   return scannedMetadata(entry).labels ?? noLabels;
+}
+
+/**
+ * The value of one label, undefined if the object does not have it. Attaches nothing to the entry: an index reads every
+ * object once, and most of them are not read again.
+ */
+export function labelOf(entry: CacheEntry, key: string): string | undefined {
+  const known = (entry.attachment as EntryMetadata | undefined)?.metadata;
+  const labels = known === undefined ? scanLabels(entry.value) : known.labels;
+  return labels !== undefined && Object.hasOwn(labels, key) ? labels[key] : undefined;
 }
 
 /** Value of a selectable field; the object is parsed once per entry. */

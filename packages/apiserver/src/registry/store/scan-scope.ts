@@ -1,6 +1,20 @@
-import type { DeepReadonly, KubeObject, ListOptions, LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  LabelSelector,
+  type DeepReadonly,
+  type KubeObject,
+  type ListOptions,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { type CacheEntry, type CacheSnapshot, type WatchCache, listPrefix } from '@multiplane/storage';
+import {
+  type CacheEntry,
+  type CacheIndex,
+  type CacheIndexes,
+  type CacheSnapshot,
+  type ValueRequirement,
+  type WatchCache,
+  listPrefix,
+} from '@multiplane/storage';
 import type { ObjectSource } from './object-source.ts';
 import { type Selection, exactLocation, nameField, namespaceOfKey, selectionOf } from './selection.ts';
 
@@ -14,19 +28,30 @@ export interface ScanScope {
   readonly selection: Selection | undefined;
   /** Selects objects in `scope`. */
   readonly selectionInScope: Selection | undefined;
+  /** An index of the cache that has the objects with a label that the selector requires; undefined: there is none. */
+  readonly indexed: IndexedSelection | undefined;
   /** The selection reads objects that a webhook may have to convert first. */
   readonly selectsObjects: boolean;
   /** The current state of `scope`. */
   snapshot(cache: WatchCache): CacheSnapshot;
 }
 
-/** Throws 400 for field selectors that the kind does not support. */
+/** A part of the selection that an index of the cache decides. */
+export interface IndexedSelection {
+  readonly index: CacheIndex;
+  readonly where: ValueRequirement;
+  /** Selects objects in a snapshot of the index, instead of `selection`. */
+  readonly selection: Selection | undefined;
+}
+
+/** Throws 400 for field selectors that the kind does not support. `indexes`: those of the cache that the scope is read from. */
 export function scanScope(
   definition: ResourceDefinition,
   cluster: LogicalClusterName | '*',
   namespace: string,
   options: Pick<ListOptions, 'labelSelector' | 'fieldSelector'>,
   reader: ObjectSource,
+  indexes?: CacheIndexes,
 ): ScanScope {
   const decode = (entry: CacheEntry): DeepReadonly<KubeObject> => reader.object(definition, entry);
   const { labelSelector, fieldSelector } = options;
@@ -34,10 +59,7 @@ export function scanScope(
   // The cluster precedes the namespace in keys, so over all clusters each key is checked for its namespace.
   const inNamespace: Selection | undefined =
     cluster === '*' && namespace !== '' ? (entry) => namespaceOfKey(entry.key) === namespace : undefined;
-  const selection =
-    inNamespace === undefined || selected === undefined
-      ? (selected ?? inNamespace)
-      : (entry: CacheEntry) => inNamespace(entry) && selected(entry);
+  const selection = both(inNamespace, selected);
   const resourcePrefix = definition.storage?.prefix ?? '';
   if (definition.storage?.acrossShards === true) {
     const inScope = scopeAcrossShards(resourcePrefix, cluster, namespace);
@@ -48,6 +70,7 @@ export function scanScope(
       scope: resourcePrefix,
       selection: all,
       selectionInScope: all,
+      indexed: undefined,
       selectsObjects: selected !== undefined && definition.conversion !== undefined,
       snapshot: (cache) => cache.snapshot(resourcePrefix),
     };
@@ -68,14 +91,43 @@ export function scanScope(
       selectionInScope = selectionOf(definition, labelSelector, fieldSelector.given(nameField, exact.name), decode);
     }
   }
+  const found =
+    indexes === undefined || indexes.size === 0 || labelSelector.empty || definition.conversion !== undefined
+      ? undefined
+      : requiredLabel(indexes, scope, labelSelector);
   return {
     prefix,
     scope,
     selection,
     selectionInScope,
+    indexed: found && {
+      ...found,
+      selection: both(inNamespace, selectionOf(definition, found.others, fieldSelector, decode)),
+    },
     selectsObjects: selectionInScope !== undefined && definition.conversion !== undefined,
-    snapshot: (cache) => (scope.endsWith('/') ? cache.snapshot(scope) : keySnapshot(cache, scope)),
+    snapshot: (cache) =>
+      scope.endsWith('/') ? cache.snapshot(scope, undefined, found?.where) : keySnapshot(cache, scope),
   };
+}
+
+const both = (a: Selection | undefined, b: Selection | undefined): Selection | undefined =>
+  a === undefined || b === undefined ? (a ?? b) : (entry) => a(entry) && b(entry);
+
+/** The first requirement of one value of an indexed label, and the other requirements. */
+function requiredLabel(
+  indexes: CacheIndexes,
+  scope: string,
+  selector: LabelSelector,
+): { readonly index: CacheIndex; readonly where: ValueRequirement; readonly others: LabelSelector } | undefined {
+  for (const requirement of selector.requirements) {
+    const { key: name } = requirement;
+    const value = new LabelSelector([requirement]).exactValue(name);
+    const index = value === undefined ? undefined : indexes.find(scope, name);
+    if (value === undefined || index === undefined) continue;
+    const others = new LabelSelector(selector.requirements.filter((other) => other !== requirement));
+    return { index, where: { name, value }, others };
+  }
+  return undefined;
 }
 
 /** Keys of cached objects start with the shard, so each key is checked for its cluster and namespace. */
