@@ -1,4 +1,4 @@
-import type { CacheEntry } from './watch-cache-interface.ts';
+import type { CacheEntry } from './cache-entry.ts';
 
 /** Requires a value of the entries: of an index by label, `name` is the label's key and `value` the label's value. */
 export interface ValueRequirement {

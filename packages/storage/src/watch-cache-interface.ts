@@ -1,14 +1,8 @@
+import type { CacheEntry } from './cache-entry.ts';
 import type { CacheIndexes, ValueRequirement } from './cache-indexes.ts';
-import type { Storage, StoredValue } from './interface.ts';
+import type { Storage } from './interface.ts';
 
-/**
- * One version of one object in the watch cache. `attachment` belongs to the reader of the cache (the API server keeps
- * labels, field values and owners there, extracted at the write) and is dropped with this version. Each access to `value`
- * creates a new view of the bytes.
- */
-export interface CacheEntry extends StoredValue {
-  attachment: unknown;
-}
+export type { CacheEntry } from './cache-entry.ts';
 
 /** One change, shared by all subscribers. `memo` holds encoded watch frames by encoding; the first watcher that needs one adds it. */
 export interface CacheEvent {
