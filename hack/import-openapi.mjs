@@ -42,6 +42,7 @@ const roots = [
     'APIResourceList',
     'APIVersions',
   ].map((k) => meta + k),
+  'io.k8s.apimachinery.pkg.version.Info',
 ];
 
 const components = {};

@@ -2,6 +2,7 @@ export * from './json/json.ts';
 export * from './meta/object.ts';
 export * from './meta/group-version.ts';
 export * from './meta/logical-cluster.ts';
+export * from './go/go-float.ts';
 export * from './go/go-quote.ts';
 export * from './validation/ca-bundle.ts';
 export * from './values/split-url.ts';

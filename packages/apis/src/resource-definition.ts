@@ -35,7 +35,11 @@ export interface SlowChecks {
     cluster: LogicalClusterName,
     schema: CompiledSchema,
     object: KubeObject,
-    options: { readonly old?: DeepReadonly<KubeObject> | undefined; readonly subtree?: 'status' | undefined },
+    options: {
+      readonly old?: DeepReadonly<KubeObject> | undefined;
+      readonly subtree?: 'status' | undefined;
+      readonly beside?: readonly FieldError[] | undefined;
+    },
   ): Promise<{ readonly errors: FieldError[]; readonly warnings: readonly string[] }>;
 }
 

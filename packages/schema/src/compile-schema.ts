@@ -2,12 +2,15 @@ import { hash } from 'node:crypto';
 import {
   appendErrors,
   fieldErrors,
+  fieldErrorText,
+  FieldPath,
   type FieldError,
   type Json,
   type JsonObject,
   type TypedSchema,
 } from '@multiplane/apimachinery';
 import { applyDefaults } from './apply-defaults.ts';
+import { coerceEmbedded } from './coerce-embedded.ts';
 import { compileAtOnce, type MayCompile } from './compilation.ts';
 import type { CompiledSchema, PatchMeta, PruneReport } from './compiled-schema.ts';
 import { decodeTyped } from './decode-typed.ts';
@@ -178,6 +181,12 @@ class StructuralSchema implements CompiledSchema {
     return { unknownFields: pruner.unknown.length > 1 ? pruner.unknown.toSorted() : pruner.unknown };
   }
 
+  coerce(object: JsonObject): string | undefined {
+    if (!this.#root.hasEmbedded) return undefined;
+    const problem = coerceEmbedded(object, this.#root, FieldPath.root());
+    return problem === undefined ? undefined : fieldErrorText(problem);
+  }
+
   applyDefaults(object: JsonObject, options: { readonly keepNulls?: boolean | undefined } = {}): void {
     applyDefaults(object, this.#root, true, options.keepNulls);
   }
@@ -187,6 +196,7 @@ class StructuralSchema implements CompiledSchema {
     options: {
       readonly old?: JsonObject | undefined;
       readonly subtree?: 'status' | undefined;
+      readonly beside?: readonly FieldError[] | undefined;
     } & RuleLimits = {},
   ): FieldError[] {
     if (this.#options.origin === 'built-in') return [];
@@ -195,7 +205,10 @@ class StructuralSchema implements CompiledSchema {
       options.subtree === 'status'
         ? this.#validateStatus(object, old, mayCompile)
         : this.#validateWhole(object, old, mayCompile);
-    if (this.#root.hasEmbedded) appendErrors(errors, validateEmbedded(object, this.#root));
+    appendErrors(errors, options.beside ?? []);
+    // The status endpoint of Kubernetes does not look at embedded resources.
+    if (this.#root.hasEmbedded && options.subtree === undefined)
+      appendErrors(errors, validateEmbedded(object, this.#root));
     if (this.#root.hasUniqueLists) {
       const repeated = validateListTypes(object, this.#root);
       if (repeated.length > 0 && !this.#hadRepeatedItems(old)) appendErrors(errors, repeated);

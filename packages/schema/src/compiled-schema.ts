@@ -40,13 +40,19 @@ export interface CompiledSchema {
   /** Removes what the schema does not know, in place. */
   prune(object: JsonObject): PruneReport;
   /**
+   * Brings the metadata of embedded resources into its form, in place. Answers with what is wrong with its types, which a
+   * decoder refuses; undefined: nothing.
+   */
+  coerce(object: JsonObject): string | undefined;
+  /**
    * Fills in defaults, in place; drops nulls of non-nullable fields first, or leaves them to validation, as
    * server-side apply does.
    */
   applyDefaults(object: JsonObject, options?: { readonly keepNulls?: boolean | undefined }): void;
   /**
    * Checks values. `old` is the stored object of an update: what was invalid before and is unchanged may stay
-   * (ratcheting). `subtree: 'status'` looks at the status alone. Rules that would cost more than `patience` units are
+   * (ratcheting). `subtree: 'status'` looks at the status alone. `beside` are errors of the object that its schema does not
+   * find; they have their place among the others. Rules that would cost more than `patience` units are
    * not judged: it throws OutOfPatience, and has changed nothing. Patterns and rules are compiled when first needed, if
    * they may; else it throws NotCompiled.
    */
@@ -55,6 +61,7 @@ export interface CompiledSchema {
     options?: {
       readonly old?: JsonObject | undefined;
       readonly subtree?: 'status' | undefined;
+      readonly beside?: readonly FieldError[] | undefined;
       readonly patience?: number | undefined;
       readonly mayCompile?: MayCompile | undefined;
     },

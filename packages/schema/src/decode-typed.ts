@@ -23,13 +23,16 @@ import { ARRAY, BOOLEAN, INTEGER, NUMBER, OBJECT, STRING, type SchemaNode } from
  * such as a time or a quantity, ends decoding; of all other misfits the first is reported at the end.
  */
 export function decodeTyped(object: JsonObject, node: SchemaNode): void {
-  new TypedDecoder(object).decodeWhole(object, node);
+  new TypedDecoder(textOf(object['kind'], 'object')).decodeWhole(object, node);
 }
 
-/** What is wrong with the types of an object that is part of another; undefined: nothing. Changes the object as decoding does. */
-export function typedProblem(object: JsonObject, node: SchemaNode): string | undefined {
+/**
+ * What is wrong with the types of an object of Go's type `struct` that is part of another; undefined: nothing. Changes the
+ * object as decoding does.
+ */
+export function typedProblem(object: JsonObject, node: SchemaNode, struct: string): string | undefined {
   try {
-    new TypedDecoder(object).decodeWhole(object, node);
+    new TypedDecoder(struct).decodeWhole(object, node);
     return undefined;
   } catch (error) {
     if (!isStatusError(error)) throw error;
@@ -44,8 +47,8 @@ class TypedDecoder {
   #struct: string;
   #firstMisfit: StatusError | undefined;
 
-  constructor(root: JsonObject) {
-    this.#struct = textOf(root['kind'], 'object');
+  constructor(struct: string) {
+    this.#struct = struct;
   }
 
   decodeWhole(object: JsonObject, node: SchemaNode): void {

@@ -1,14 +1,3 @@
-/** A number as Go prints a float64 with %v: plain between 1e-4 and 1e21, otherwise with an exponent of two digits. */
-export function goNumber(value: number | bigint): string {
-  if (typeof value === 'bigint') return String(value);
-  const size = Math.abs(value);
-  if (size !== 0 && size < 1e-4) {
-    const [mantissa, exponent] = value.toExponential().split('e-') as [string, string];
-    return `${mantissa}e-${exponent.padStart(2, '0')}`;
-  }
-  return String(value);
-}
-
 /** Characters of a text as Go counts runes: by code point. */
 export function runeCount(text: string): number {
   let count = text.length;

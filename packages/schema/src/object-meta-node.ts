@@ -65,6 +65,16 @@ let node: SchemaNode | undefined;
 
 /** {@link objectMetaSchema}, compiled once. */
 export function objectMetaNode(): SchemaNode {
-  node ??= new SchemaCompiler({ origin: 'custom' }).compile(objectMetaSchema);
+  if (node === undefined) {
+    node = new SchemaCompiler({ origin: 'custom' }).compile(objectMetaSchema);
+    // Messages of decoders name Go's types.
+    for (const [field, type] of [
+      ['ownerReferences', 'OwnerReference'],
+      ['managedFields', 'ManagedFieldsEntry'],
+    ] as const) {
+      const items = node.properties?.get(field)?.items;
+      if (items !== undefined) items.definition = `v1.${type}`;
+    }
+  }
   return node;
 }

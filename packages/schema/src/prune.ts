@@ -13,7 +13,13 @@ const isMetaField = (name: string): boolean => name === 'metadata' || name === '
  */
 export class Pruner {
   readonly unknown: string[] = [];
+  readonly #keepsMetadata: boolean;
   readonly #path: (string | number)[] = [];
+
+  /** `keepsMetadata`: fields of metadata that ObjectMeta does not have stay. */
+  constructor(options: { readonly keepsMetadata?: boolean } = {}) {
+    this.#keepsMetadata = options.keepsMetadata === true;
+  }
 
   /** `node` undefined: nothing is known of this place, so everything in it goes. */
   prune(value: Json, node: SchemaNode | undefined, resource = false): void {
@@ -42,7 +48,7 @@ export class Pruner {
     const open = additional !== undefined || node?.additionalBoolean !== undefined;
     for (const name of Object.keys(object)) {
       if (resource && isMetaField(name)) {
-        if (name === 'metadata') this.#pruneMetadata(object[name] as Json);
+        if (name === 'metadata' && !this.#keepsMetadata) this.#pruneMetadata(object[name] as Json);
         continue;
       }
       const known = properties?.get(name);

@@ -3,7 +3,6 @@ import {
   fieldErrors,
   FieldPath,
   getOwn,
-  isJsonObject,
   validateDns1035Label,
   validateObjectMeta,
   validatePathSegmentName,
@@ -12,8 +11,7 @@ import {
   type JsonObject,
   type ObjectMeta,
 } from '@multiplane/apimachinery';
-import { typedProblem } from './decode-typed.ts';
-import { objectMetaNode } from './object-meta-node.ts';
+import { metadataProblem } from './coerce-embedded.ts';
 import type { SchemaNode } from './schema-node.ts';
 
 /** Embedded resources name their kind, as whole objects do. */
@@ -40,11 +38,14 @@ function walk(value: Json, node: SchemaNode, path: FieldPath, errors: FieldError
 }
 
 function validateTypeMeta(object: JsonObject, path: FieldPath, errors: FieldError[]): void {
-  for (const field of ['apiVersion', 'kind']) {
+  const fields = ['apiVersion', 'kind'] as const;
+  for (const field of fields)
+    if (getOwn(object, field) === undefined) errors.push(fieldErrors.required(path.child(field)));
+  for (const field of fields) {
     const value = getOwn(object, field);
     const where = path.child(field);
-    if (value === undefined) errors.push(fieldErrors.required(where));
-    else if (typeof value !== 'string') errors.push(fieldErrors.invalid(where, value, 'must be a string'));
+    if (value === undefined) continue;
+    if (typeof value !== 'string') errors.push(fieldErrors.invalid(where, value, 'must be a string'));
     else if (value === '') errors.push(fieldErrors.invalid(where, value, 'must not be empty'));
     else if (field === 'kind') validateKind(value, where, errors);
     else if (value.split('/').length > 2) {
@@ -52,7 +53,7 @@ function validateTypeMeta(object: JsonObject, path: FieldPath, errors: FieldErro
     }
   }
   const metadata = getOwn(object, 'metadata');
-  if (metadata !== undefined && metadata !== null) validateMetadata(metadata, path.child('metadata'), errors);
+  if (metadata !== undefined) validateMetadata(metadata, path.child('metadata'), errors);
 }
 
 function validateKind(kind: string, where: FieldPath, errors: FieldError[]): void {
@@ -64,12 +65,12 @@ function validateKind(kind: string, where: FieldPath, errors: FieldError[]): voi
 
 /** As of any object, except that the name may be missing. */
 function validateMetadata(metadata: Json, where: FieldPath, errors: FieldError[]): void {
-  const problem = isJsonObject(metadata) ? typedProblem(deepCopy(metadata), objectMetaNode()) : 'must be an object';
+  const problem = metadataProblem(deepCopy(metadata));
   if (problem !== undefined) {
     errors.push(fieldErrors.invalid(where, metadata, problem));
     return;
   }
-  const meta = metadata as unknown as ObjectMeta;
+  const meta = (metadata ?? {}) as unknown as ObjectMeta;
   errors.push(
     ...validateObjectMeta(
       { ...meta, name: meta.name === undefined || meta.name === '' ? 'unnamed' : meta.name },

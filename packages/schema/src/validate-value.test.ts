@@ -1,6 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
-import { fieldErrorBody, maxCauses, statusErrors, type FieldError, type JsonObject } from '@multiplane/apimachinery';
+import {
+  fieldErrorBody,
+  fieldErrorText,
+  maxCauses,
+  statusErrors,
+  type FieldError,
+  type Json,
+  type JsonObject,
+} from '@multiplane/apimachinery';
 import { compileSchema } from './compile-schema.ts';
+import { SchemaCompiler } from './schema-compiler.ts';
+import { ValueValidator } from './validate-value.ts';
 
 const causes = (errors: readonly FieldError[]): string[] =>
   errors.map((error) => `${error.type} ${error.field} | ${fieldErrorBody(error)}`);
@@ -250,4 +260,38 @@ test('all failures are counted, those beyond the limit have no texts', () => {
   const { message } = statusErrors.invalid({ group: 'x', kind: 'X' }, 'a', errors);
   expect(message).toMatch(/spec\.m\.k999 in body must be of type string: "integer", and 2000 more errors\]$/);
   expect(schema.validate(object({ m }), { old: object({ m }) })).toEqual([]);
+});
+
+describe('numbers, counts and repeated errors as kube-openapi reports them', () => {
+  const texts = (source: JsonObject, value: Json): string[] => {
+    const validator = new ValueValidator();
+    validator.validate(value, new SchemaCompiler({ origin: 'custom' }).compile(source), undefined);
+    return validator.errors.map(fieldErrorText);
+  };
+
+  test('limits are printed as Go prints floats, the lower before the upper', () => {
+    expect(texts({ type: 'integer', minimum: 2147483648, maximum: 1000000 }, 2000000)).toEqual([
+      '<nil>: Invalid value: 2000000:  in body should be greater than or equal to 2.147483648e+09',
+      '<nil>: Invalid value: 2000000:  in body should be less than or equal to 1e+06',
+    ]);
+  });
+
+  test('limits of integers must be integers', () => {
+    expect(texts({ type: 'integer', maximum: 1.5 }, 1)).toEqual([
+      '<nil>: Invalid value: "": Maximum boundary value must be of type integer (default format) in ',
+    ]);
+  });
+
+  test('too few properties do not hide what is wrong with those that are there', () => {
+    const source = { type: 'object', minProperties: 2, properties: { a: { type: 'string' } } };
+    expect(texts(source, { a: 1 })).toHaveLength(2);
+  });
+
+  test('what several alternatives find is told once', () => {
+    const rule = { required: ['a'] };
+    expect(texts({ type: 'object', allOf: [rule, rule], ...rule }, {})).toEqual([
+      'a: Required value',
+      '<nil>: Invalid value: "": "" must validate all the schemas (allOf). None validated',
+    ]);
+  });
 });

@@ -2,6 +2,7 @@ import {
   deepEqual,
   fieldErrors,
   getOwn,
+  goFloat,
   maxCauses,
   quote,
   type FieldError,
@@ -9,7 +10,7 @@ import {
   type JsonArray,
   type JsonObject,
 } from '@multiplane/apimachinery';
-import { goNumber, runeCount } from './go-text.ts';
+import { runeCount } from './go-text.ts';
 import { compileAtOnce, type MayCompile } from './compilation.ts';
 import { patternOf } from './pattern-cache.ts';
 import { typeBitsOf } from './schema-compiler.ts';
@@ -59,6 +60,11 @@ export class ValueValidator {
 
   /** Checks a whole value; `old` is its stored counterpart. */
   validate(value: Json, node: SchemaNode, old: Json | undefined): void {
+    this.#validate(value, node, old);
+    if (this.errors.length > 1 && this.errors.length <= maxCauses) dropRepeated(this.errors);
+  }
+
+  #validate(value: Json, node: SchemaNode, old: Json | undefined): void {
     if (old === undefined) {
       this.#check(value, node, undefined);
       return;
@@ -117,8 +123,8 @@ export class ValueValidator {
       case INTEGER:
       case NUMBER:
         passed += 2;
-        this.#checkRange(value as number | bigint, type, node);
-        if (node.numbers !== undefined) this.#checkNumber(value as number | bigint, node.numbers);
+        this.#checkRange(value as number | bigint, node);
+        if (node.numbers !== undefined) this.#checkNumber(value as number | bigint, node.numbers, node);
         break;
       case ARRAY:
         passed += 2 + this.#checkItems(value as JsonArray, node, old);
@@ -249,39 +255,36 @@ export class ValueValidator {
   }
 
   /** The number must fit the integer type that the schema names, whatever else is wrong with it. */
-  #checkRange(value: number | bigint, type: number, node: SchemaNode): void {
-    // A text fits as well: the schema names no single type.
-    if (node.types === (INTEGER | STRING)) return;
-    if ((node.types & INTEGER) !== 0) {
-      const format = node.format?.name;
-      if (format === 'int32' ? type === INTEGER && value >= -2147483648 && value <= 2147483647 : wholeNumber(value))
-        return;
-      const kind = format === undefined ? '(default format)' : `with format ${format}`;
-      this.#general(`Checked value must be of type integer ${kind} in ${this.#where()}`);
-    } else if (node.format?.name === 'float' && Math.abs(Number(value)) > 3.4028235677973366e38) {
-      this.#general(`Checked value must be of type number with format float in ${this.#where()}`);
+  #checkRange(value: number | bigint, node: SchemaNode): void {
+    const problem = rangeProblem(value, node);
+    if (problem !== undefined) this.#general(`Checked value must be of type ${problem} in ${this.#where()}`);
+  }
+
+  #checkNumber(value: number | bigint, rules: NumberRules, node: SchemaNode): void {
+    const { multipleOf, maximum, minimum } = rules;
+    if (multipleOf !== undefined) {
+      this.#checkBoundary('MultipleOf', multipleOf, node);
+      if (multipleOf <= 0) {
+        const detail = `factor MultipleOf declared for ${this.#where()} must be positive: ${goFloat(multipleOf)}`;
+        this.#report((where) => fieldErrors.invalid(where, multipleOf, detail));
+      } else if (!isMultiple(value, multipleOf)) {
+        this.#invalid(value, `should be a multiple of ${goFloat(multipleOf)}`);
+      }
+    }
+    if (minimum !== -Infinity) this.#checkBoundary('Minimum boundary', minimum, node);
+    if (rules.exclusiveMinimum ? value <= minimum : value < minimum) {
+      this.#invalid(value, `should be greater than ${rules.exclusiveMinimum ? '' : 'or equal to '}${goFloat(minimum)}`);
+    }
+    if (maximum !== Infinity) this.#checkBoundary('Maximum boundary', maximum, node);
+    if (rules.exclusiveMaximum ? value >= maximum : value > maximum) {
+      this.#invalid(value, `should be less than ${rules.exclusiveMaximum ? '' : 'or equal to '}${goFloat(maximum)}`);
     }
   }
 
-  #checkNumber(value: number | bigint, rules: NumberRules): void {
-    const { multipleOf, maximum, minimum } = rules;
-    if (multipleOf !== undefined) {
-      if (multipleOf <= 0) {
-        const detail = `factor MultipleOf declared for ${this.#where()} must be positive: ${goNumber(multipleOf)}`;
-        this.#report((where) => fieldErrors.invalid(where, multipleOf, detail));
-      } else if (!isMultiple(value, multipleOf)) {
-        this.#invalid(value, `should be a multiple of ${goNumber(multipleOf)}`);
-      }
-    }
-    if (rules.exclusiveMaximum ? value >= maximum : value > maximum) {
-      this.#invalid(value, `should be less than ${rules.exclusiveMaximum ? '' : 'or equal to '}${goNumber(maximum)}`);
-    }
-    if (rules.exclusiveMinimum ? value <= minimum : value < minimum) {
-      this.#invalid(
-        value,
-        `should be greater than ${rules.exclusiveMinimum ? '' : 'or equal to '}${goNumber(minimum)}`,
-      );
-    }
+  /** A limit that the schema sets must fit its type, too; no number passes it otherwise. */
+  #checkBoundary(name: string, limit: number, node: SchemaNode): void {
+    const problem = rangeProblem(limit, node);
+    if (problem !== undefined) this.#general(`${name} value must be of type ${problem} in ${this.#where()}`);
   }
 
   #checkItems(list: JsonArray, node: SchemaNode, old: Json | undefined): number {
@@ -315,14 +318,8 @@ export class ValueValidator {
     if (node.sizes !== undefined) {
       const { minProperties, maxProperties } = node.sizes;
       const count = names.length;
-      if (count < minProperties) {
-        this.#invalid(count, `should have at least ${minProperties} properties`);
-        return 0;
-      }
-      if (count > maxProperties) {
-        this.#report((where) => fieldErrors.tooMany(where, count, maxProperties));
-        return 0;
-      }
+      if (count < minProperties) this.#invalid(count, `should have at least ${minProperties} properties`);
+      if (count > maxProperties) this.#report((where) => fieldErrors.tooMany(where, count, maxProperties));
     }
     let passed = 0;
     const { properties, additional } = node;
@@ -402,6 +399,19 @@ export class ValueValidator {
   }
 }
 
+/** Several alternatives may find the same: kube-openapi keeps the first error of each text. In place. */
+function dropRepeated(errors: FieldError[]): void {
+  const seen = new Set<string>();
+  let kept = 0;
+  for (const error of errors) {
+    const text = `${error.type} ${error.field} ${error.detail}`;
+    if (seen.has(text)) continue;
+    seen.add(text);
+    errors[kept++] = error;
+  }
+  errors.length = kept;
+}
+
 /** Stands for each failure that is only counted: a hostile object has 200,000, and texts of all of them take half a second. */
 const untold: FieldError = fieldErrors.invalid('<nil>', '', '');
 
@@ -464,6 +474,23 @@ function typeName(value: Json, type: number): string {
       return Array.isArray(value) ? 'array' : 'object';
   }
 }
+
+/** The type that a number does not fit, with its format; undefined: it fits (kube-openapi `IsValueValidAgainstRange`). */
+function rangeProblem(value: number | bigint, node: SchemaNode): string | undefined {
+  // A text fits as well: the schema names no single type.
+  if (node.types === (INTEGER | STRING)) return undefined;
+  const format = node.format?.name;
+  if ((node.types & INTEGER) !== 0) {
+    const fits = format === 'int32' ? isInt32(value) : wholeNumber(value);
+    if (fits) return undefined;
+    return format === 'int32' || format === 'int64' ? `integer with format ${format}` : 'integer (default format)';
+  }
+  const isTooGreat = format === 'float' && Math.abs(Number(value)) > 3.4028235677973366e38;
+  return isTooGreat ? 'number with format float' : undefined;
+}
+
+const isInt32 = (value: number | bigint): boolean =>
+  Number.isInteger(Number(value)) && value >= -2147483648 && value <= 2147483647;
 
 /** Fits int64, whatever way it is written. */
 function wholeNumber(value: number | bigint): boolean {

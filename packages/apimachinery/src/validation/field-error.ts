@@ -1,3 +1,4 @@
+import { goFloat } from '../go/go-float.ts';
 import { quote } from '../go/go-quote.ts';
 import { rawJson, type Json } from '../json/json.ts';
 
@@ -135,6 +136,7 @@ function valueText(value: unknown): string {
     case 'string':
       return quote(value);
     case 'number':
+      return Number.isSafeInteger(value) ? String(value) : goFloat(value);
     case 'boolean':
     case 'bigint':
       return String(value);

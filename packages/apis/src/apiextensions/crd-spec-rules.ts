@@ -17,10 +17,7 @@ import { boundDefinitionAnnotation } from '../kcp/api-sharing.ts';
 import { conversionErrors } from './crd-conversion-rules.ts';
 import { crdNamesErrors } from './crd-names.ts';
 import { deprecationWarningErrors, printerColumnsErrors, subresourceErrors } from './crd-version-parts.ts';
-
-/** Parts of a version that stand at the top of the spec while all versions have the same. */
-const sharedParts = ['schema', 'subresources', 'additionalPrinterColumns', 'selectableFields'] as const;
-type SharedPart = (typeof sharedParts)[number];
+import { sharedParts, shownVersions, type SharedPart } from './internal-versions.ts';
 
 /**
  * Rules of `spec`. Errors come in the order and with the paths of Kubernetes, which validates its internal version of the
@@ -36,13 +33,15 @@ export function crdSpecErrors(crd: KubeObject, old: DeepReadonly<KubeObject> | u
     ...groupErrors(textAt(spec, 'group'), meansCoreGroup(crd), path.child('group')),
     ...scopeErrors(textAt(spec, 'scope'), path.child('scope')),
     ...missingSchemaErrors(versions, path),
+    ...unprunedDefaultErrors(spec, versions, path),
     ...versions.flatMap((version, index) =>
       versionErrors(version, lifted, oldSchemas, path.child('versions').index(index)),
     ),
-    ...versionListErrors(versions, path),
+    ...versionListErrors(spec, lifted, path),
     ...requiredNameErrors(spec, path.child('names')),
     ...crdNamesErrors(spec['names'], path.child('names')),
     ...liftedErrors(versions, lifted, oldSchemas, path),
+    ...unprunedConversionErrors(spec, path.child('conversion')),
     ...conversionErrors(
       objectAt(spec, 'conversion'),
       old === undefined ? undefined : (objectAt(old, 'spec', 'conversion') ?? {}),
@@ -55,6 +54,19 @@ function isShared(versions: readonly Json[], part: SharedPart): boolean {
   const first = at(versions[0], part);
   return first !== undefined && versions.every((version) => deepEqual(at(version, part), first));
 }
+
+function hasDefaults(schema: Json | undefined): boolean {
+  if (typeof schema !== 'object' || schema === null) return false;
+  if (Array.isArray(schema)) return schema.some(hasDefaults);
+  if ((at(schema, 'default') ?? null) !== null) return true;
+  return Object.entries(schema).some(([keyword, inner]) => {
+    if (schemaMaps.has(keyword)) return isJsonObject(inner) && Object.values(inner).some(hasDefaults);
+    return schemaKeywords.has(keyword) && hasDefaults(inner);
+  });
+}
+
+const schemaKeywords = new Set(['items', 'allOf', 'anyOf', 'oneOf', 'not', 'additionalProperties', 'additionalItems']);
+const schemaMaps = new Set(['properties', 'patternProperties', 'definitions', 'dependencies']);
 
 type OldSchemas = ReadonlyMap<string, JsonObject>;
 
@@ -102,6 +114,22 @@ const missingSchemaErrors = (versions: readonly Json[], path: FieldPath): FieldE
       : [],
   );
 
+/** Definitions of old times keep unknown fields; these can have neither defaults nor conversion. */
+const keepsUnknownFields = (spec: JsonObject): boolean => at(spec, 'preserveUnknownFields') === true;
+
+function unprunedDefaultErrors(spec: JsonObject, versions: readonly Json[], path: FieldPath): FieldError[] {
+  if (!keepsUnknownFields(spec) || !versions.some((version) => hasDefaults(schemaOf(version)))) return [];
+  const detail = 'must be false in order to use defaults in the schema';
+  return [fieldErrors.invalid(path.child('preserveUnknownFields'), true, detail)];
+}
+
+function unprunedConversionErrors(spec: JsonObject, path: FieldPath): FieldError[] {
+  const strategy = textAt(spec, 'conversion', 'strategy');
+  if (!keepsUnknownFields(spec) || strategy === 'None' || at(spec, 'conversion') === undefined) return [];
+  const detail = 'must be None if spec.preserveUnknownFields is true';
+  return [fieldErrors.invalid(path.child('strategy'), strategy, detail)];
+}
+
 function versionErrors(
   version: Json,
   lifted: ReadonlySet<SharedPart>,
@@ -130,26 +158,23 @@ function versionErrors(
   if (!lifted.has('additionalPrinterColumns')) {
     errors.push(...printerColumnsErrors(version, path.child('additionalPrinterColumns')));
   }
-  if (!lifted.has('selectableFields') && schema !== undefined) {
-    errors.push(...validateSelectableFields(selectableFieldsOf(version), schema, path.child('selectableFields')));
+  if (!lifted.has('selectableFields') && selectableFieldsOf(version).length > 0) {
+    const where = path.child('selectableFields');
+    // Kubernetes looks for the schema where it is no longer: at the version.
+    if (schema === undefined || lifted.has('schema')) {
+      const detail = 'may only be set when `version.schema.openAPIV3Schema` is not included';
+      errors.push(fieldErrors.invalid(where, '', detail));
+    } else errors.push(...validateSelectableFields(selectableFieldsOf(version), schema, where));
   }
   return errors;
 }
 
-/** Messages show versions with the Go field names of Kubernetes' internal version. */
-const insideForm = (version: Json): Json => ({
-  Name: textAt(version, 'name'),
-  Served: at(version, 'served') === true,
-  Storage: at(version, 'storage') === true,
-  Deprecated: at(version, 'deprecated') === true,
-  DeprecationWarning: at(version, 'deprecationWarning') ?? null,
-});
-
-function versionListErrors(versions: readonly Json[], path: FieldPath): FieldError[] {
+function versionListErrors(spec: JsonObject, lifted: ReadonlySet<SharedPart>, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
+  const versions = listAt(spec, 'versions');
   const names = versions.map((version) => textAt(version, 'name'));
   const wrong = (detail: string): void =>
-    void errors.push(fieldErrors.invalid(path.child('versions'), versions.map(insideForm), detail));
+    void errors.push(fieldErrors.invalid(path.child('versions'), shownVersions(spec, lifted), detail));
   if (new Set(names).size < names.length) wrong('must contain unique version names');
   if (versions.filter((version) => at(version, 'storage') === true).length !== 1) {
     wrong('must have exactly one version marked as storage version');
@@ -193,8 +218,11 @@ function liftedErrors(
   if (lifted.has('additionalPrinterColumns')) {
     errors.push(...printerColumnsErrors(version, path.child('additionalPrinterColumns')));
   }
-  if (lifted.has('selectableFields') && schema !== undefined) {
-    errors.push(...validateSelectableFields(selectableFieldsOf(version), schema, path.child('selectableFields')));
+  if (lifted.has('selectableFields') && selectableFieldsOf(version).length > 0) {
+    const where = path.child('selectableFields');
+    if (!lifted.has('schema')) {
+      errors.push(fieldErrors.invalid(where, '', 'may only be set when validations.schema is included'));
+    } else errors.push(...validateSelectableFields(selectableFieldsOf(version), schema ?? {}, where));
   }
   return errors;
 }
@@ -203,7 +231,10 @@ function liftedErrors(
 export function storedVersionErrors(crd: KubeObject): FieldError[] {
   const path = FieldPath.of('status', 'storedVersions');
   const stored = textsAt(crd, 'status', 'storedVersions');
-  if (stored.length === 0) return [fieldErrors.invalid(path, null, 'must have at least one stored version')];
+  if (stored.length === 0)
+    return [
+      fieldErrors.invalid(path, at(crd, 'status', 'storedVersions') ?? null, 'must have at least one stored version'),
+    ];
   const versions = listAt(crd, 'spec', 'versions');
   const names = new Set(versions.map((version) => textAt(version, 'name')));
   const missing = stored.flatMap((version, index) =>

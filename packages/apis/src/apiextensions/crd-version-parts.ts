@@ -48,7 +48,7 @@ export function subresourceErrors(subresources: Json | undefined, path: FieldPat
         selector,
         where.child('labelSelectorPath'),
         ['.spec', '.status'],
-        'should be a json path under either .status or .spec',
+        'should be a json path under either .spec or .status',
       ),
     );
   }
@@ -65,7 +65,7 @@ const simplePathErrors = (text: string, where: FieldPath): FieldError[] =>
   text.startsWith('.') ? [] : [fieldErrors.invalid(where, text, 'must be a simple json path starting with .')];
 
 /** One of `additionalPrinterColumns`. */
-export function printerColumnErrors(column: Json, path: FieldPath): FieldError[] {
+function printerColumnErrors(column: Json, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   if (textAt(column, 'name') === '') errors.push(fieldErrors.required(path.child('name')));
   const type = textAt(column, 'type');
@@ -77,8 +77,10 @@ export function printerColumnErrors(column: Json, path: FieldPath): FieldError[]
     errors.push(fieldErrors.invalid(path.child('format'), format, `must be one of ${columnFormats.join(',')}`));
   }
   const text = textAt(column, 'jsonPath');
-  if (text === '') errors.push(fieldErrors.required(path.child('jsonPath')));
-  else errors.push(...simplePathErrors(text, path.child('jsonPath')));
+  // Named as in Kubernetes' internal version.
+  const where = path.child('JSONPath');
+  if (text === '') errors.push(fieldErrors.required(where));
+  else errors.push(...simplePathErrors(text, where));
   return errors;
 }
 

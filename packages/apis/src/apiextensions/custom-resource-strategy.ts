@@ -1,7 +1,9 @@
 import {
   asJson,
   deepCopy,
+  quote,
   setOwn,
+  validateQualifiedName,
   type DeepReadonly,
   type FieldError,
   type JsonObject,
@@ -26,17 +28,22 @@ interface CustomResourceRules {
 
 const json = (object: DeepReadonly<KubeObject>): JsonObject => asJson(object as KubeObject);
 
+const standardFinalizers = ['orphan', 'foregroundDeletion', 'kubernetes'];
+
 /** Names that say nothing of whose they are may clash with those of other writers. */
 function finalizerWarnings(object: KubeObject, old: DeepReadonly<KubeObject> | undefined): string[] {
   const before = old?.metadata.finalizers ?? [];
-  return (object.metadata.finalizers ?? [])
-    .filter(
-      (name) => !before.includes(name) && !name.includes('/') && name !== 'orphan' && name !== 'foregroundDeletion',
-    )
-    .map(
-      (name) =>
-        `metadata.finalizers: ${JSON.stringify(name)}: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`,
-    );
+  const added = new Set((object.metadata.finalizers ?? []).filter((name) => !before.includes(name)));
+  return [...added].toSorted().flatMap((name) => {
+    const warnings = validateQualifiedName(name);
+    if (!name.includes('/') && !standardFinalizers.includes(name)) {
+      const path = name.includes('.') ? ' including a path (/)' : '';
+      warnings.push(
+        `prefer a domain-qualified finalizer name${path} to avoid accidental conflicts with other finalizer writers`,
+      );
+    }
+    return warnings.map((warning) => `metadata.finalizers: ${quote(name)}: ${warning}`);
+  });
 }
 
 /** Cost units that rules may use on the main thread, about ten milliseconds; above that a worker evaluates them. */
@@ -55,24 +62,24 @@ class SchemaCheck {
     this.#schema = schema;
   }
 
-  /** `more` are the errors beside those of the schema. */
   errors(
     { slowly, cluster }: StrategyContext,
     object: KubeObject,
-    options: { readonly old?: DeepReadonly<KubeObject> | undefined; readonly subtree?: 'status' | undefined },
-    more: readonly FieldError[],
+    options: {
+      readonly old?: DeepReadonly<KubeObject> | undefined;
+      readonly subtree?: 'status' | undefined;
+      readonly beside: readonly FieldError[];
+    },
   ): FieldError[] | Promise<FieldError[]> {
     const old = options.old === undefined ? undefined : json(options.old);
-    if (slowly === undefined) return [...this.#schema.validate(asJson(object), { ...options, old }), ...more];
-    const judge = (mayCompile: MayCompile): FieldError[] => [
-      ...this.#schema.validate(asJson(object), { ...options, old, patience, mayCompile }),
-      ...more,
-    ];
+    if (slowly === undefined) return this.#schema.validate(asJson(object), { ...options, old });
+    const judge = (mayCompile: MayCompile): FieldError[] =>
+      this.#schema.validate(asJson(object), { ...options, old, patience, mayCompile });
     const judgeElsewhere = async (error: unknown): Promise<FieldError[]> => {
       if (!(error instanceof OutOfPatience)) throw error;
       const { errors, warnings } = await slowly.object(cluster, this.#schema, object, options);
       this.#warnings.set(object, warnings);
-      return [...errors, ...more];
+      return errors;
     };
     try {
       const errors = slowly.compiling(judge);
@@ -86,6 +93,11 @@ class SchemaCheck {
     return this.#warnings.get(object) ?? this.#schema.ruleWarnings(asJson(object));
   }
 }
+
+const scaleErrors = (object: KubeObject, scale: ScaleRules | undefined): FieldError[] => [
+  ...scaleSpecErrors(object, scale),
+  ...scaleStatusErrors(object, scale),
+];
 
 /** What a write to a custom resource may change, and what is checked. */
 export function customResourceStrategy({
@@ -105,13 +117,12 @@ export function customResourceStrategy({
     prepareForCreate: ({ keepsStatus }, object) => {
       if (hasStatus && keepsStatus !== true) delete object['status'];
     },
-    validate: (context, object) =>
-      check.errors(context, object, {}, [...scaleSpecErrors(object, scale), ...scaleStatusErrors(object, scale)]),
+    validate: (context, object) => check.errors(context, object, { beside: scaleErrors(object, scale) }),
     prepareForUpdate: ({ keepsStatus }, object, old) => {
       if (hasStatus && keepsStatus !== true) keepField(object, old, 'status');
     },
     validateUpdate: (context, object, old) =>
-      check.errors(context, object, { old }, [...scaleSpecErrors(object, scale), ...scaleStatusErrors(object, scale)]),
+      check.errors(context, object, { old, beside: scaleErrors(object, scale) }),
     warnings: (_context, object, old) => [...finalizerWarnings(object, old), ...check.warnings(object)],
   });
 }
@@ -131,7 +142,7 @@ export function customResourceStatusStrategy({ schema, scale }: CustomResourceRu
       keepMetadata(object, old);
     },
     validateUpdate: (context, object, old) =>
-      check.errors(context, object, { old, subtree: 'status' }, scaleStatusErrors(object, scale)),
+      check.errors(context, object, { old, subtree: 'status', beside: scaleStatusErrors(object, scale) }),
     warnings: (_context, object) => [...check.warnings(object)],
   });
 }

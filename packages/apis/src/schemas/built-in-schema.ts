@@ -93,6 +93,11 @@ export class BuiltInSchema implements CompiledSchema {
     return this.#schema.prune(object);
   }
 
+  /** Fields of built-in kinds that embed an object are free of form. */
+  coerce(): undefined {
+    return undefined;
+  }
+
   applyDefaults(object: JsonObject): void {
     fillZeros(object, this.#typedShape);
     this.#options.defaults?.(object as unknown as KubeObject);

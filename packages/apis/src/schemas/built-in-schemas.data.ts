@@ -319,4 +319,6 @@ export const builtInSchemaTexts: Readonly<Record<string, string>> = {
   'io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent':
     '{"properties":{"object":{"allOf":[{"$ref":"#/components/schemas/io.k8s.apimachinery.pkg.runtime.RawExtension"}]},"type":{"default":"","type":"string"}},"required":["type","object"],"type":"object","x-kubernetes-group-version-kind":[{"group":"","kind":"WatchEvent","version":"v1"}]}',
   'io.k8s.apimachinery.pkg.runtime.RawExtension': '{"type":"object"}',
+  'io.k8s.apimachinery.pkg.version.Info':
+    '{"properties":{"buildDate":{"default":"","type":"string"},"compiler":{"default":"","type":"string"},"emulationMajor":{"type":"string"},"emulationMinor":{"type":"string"},"gitCommit":{"default":"","type":"string"},"gitTreeState":{"default":"","type":"string"},"gitVersion":{"default":"","type":"string"},"goVersion":{"default":"","type":"string"},"major":{"default":"","type":"string"},"minCompatibilityMajor":{"type":"string"},"minCompatibilityMinor":{"type":"string"},"minor":{"default":"","type":"string"},"platform":{"default":"","type":"string"}},"required":["major","minor","gitVersion","gitCommit","gitTreeState","buildDate","goVersion","compiler","platform"],"type":"object"}',
 };

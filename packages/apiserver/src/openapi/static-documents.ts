@@ -3,15 +3,49 @@ import type { JsonObject } from '@multiplane/apimachinery';
 import { addGroupPath, openAPIDocument, type OpenAPIDefinitions } from '@multiplane/schema';
 import { encodeDocumentV3, encodePathV3, encodeSchemaV3 } from './protobuf-document-v3.ts';
 
-/** OpenAPI documents of the server's own paths, in addition to those of group versions. */
-const staticPaths: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+interface StaticPath {
+  readonly operationId: string;
+  readonly tag: string;
+  readonly types: readonly string[];
+  readonly schema: JsonObject;
+}
+
+const reference = (name: string): JsonObject => ({ $ref: `#/components/schemas/io.k8s.apimachinery.pkg.${name}` });
+const metaTypes = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
+const text: JsonObject = { type: 'string' };
+
+/** The server's own paths with a document each, in addition to those of group versions. */
+const staticPaths: Readonly<Record<string, StaticPath>> = {
   '.well-known/openid-configuration': {
-    '/.well-known/openid-configuration/': 'getServiceAccountIssuerOpenIDConfiguration',
+    operationId: 'getServiceAccountIssuerOpenIDConfiguration',
+    tag: 'WellKnown',
+    types: ['application/json'],
+    schema: text,
   },
-  api: { '/api/': 'getCoreAPIVersions' },
-  apis: { '/apis/': 'getAPIVersions' },
-  'openid/v1/jwks': { '/openid/v1/jwks/': 'getServiceAccountIssuerOpenIDKeyset' },
-  version: { '/version/': 'getCodeVersion' },
+  api: {
+    operationId: 'getCoreAPIVersions',
+    tag: 'core',
+    types: metaTypes,
+    schema: reference('apis.meta.v1.APIVersions'),
+  },
+  apis: {
+    operationId: 'getAPIVersions',
+    tag: 'apis',
+    types: metaTypes,
+    schema: reference('apis.meta.v1.APIGroupList'),
+  },
+  'openid/v1/jwks': {
+    operationId: 'getServiceAccountIssuerOpenIDKeyset',
+    tag: 'openid',
+    types: ['application/jwk-set+json'],
+    schema: text,
+  },
+  version: {
+    operationId: 'getCodeVersion',
+    tag: 'version',
+    types: ['application/json'],
+    schema: reference('version.Info'),
+  },
 };
 
 export interface StaticDocument {
@@ -29,7 +63,7 @@ export function staticDocuments(
   issuesTokens: boolean,
 ): ReadonlyMap<string, StaticDocument> {
   const paths = Object.entries(staticPaths).filter(([path]) => issuesTokens || !issuerPaths.has(path));
-  return new Map(paths.map(([path, operations]) => [path, staticDocument(documentOf(operations, definitions))]));
+  return new Map(paths.map(([path, operation]) => [path, staticDocument(documentOf(path, operation, definitions))]));
 }
 
 /** The document of the path `/apis/<group>/`, which lists the versions of a group. */
@@ -51,18 +85,19 @@ function staticDocument(document: JsonObject): StaticDocument {
   };
 }
 
-function documentOf(operations: Readonly<Record<string, string>>, definitions: OpenAPIDefinitions): JsonObject {
-  const paths: JsonObject = {};
-  for (const [url, operationId] of Object.entries(operations)) {
-    paths[url] = {
-      get: {
-        operationId,
-        responses: {
-          '200': { description: 'OK', content: { 'application/json': { schema: { type: 'object' } } } },
-          '401': { description: 'Unauthorized' },
-        },
-      },
-    };
-  }
-  return openAPIDocument({}, paths, definitions);
+function documentOf(
+  path: string,
+  { operationId, tag, types, schema }: StaticPath,
+  definitions: OpenAPIDefinitions,
+): JsonObject {
+  const get = {
+    description: 'Read what the server says of itself.',
+    operationId,
+    responses: {
+      '200': { description: 'OK', content: Object.fromEntries(types.map((type) => [type, { schema }])) },
+      '401': { description: 'Unauthorized' },
+    },
+    tags: [tag],
+  };
+  return openAPIDocument({}, { [`/${path}/`]: { get } }, definitions);
 }

@@ -23,6 +23,7 @@ export type SchemaJob =
       readonly object: string;
       readonly old: string | undefined;
       readonly subtree: 'status' | undefined;
+      readonly beside: readonly FieldError[];
     };
 
 /** All jobs of the thread. */
@@ -56,7 +57,7 @@ function check(job: SchemaJob): SchemaAnswer {
   if (schema === undefined) return { missing: true };
   const object = parseJson(job.object) as JsonObject;
   const old = job.old === undefined ? undefined : (parseJson(job.old) as JsonObject);
-  const errors = schema.validate(object, { old, subtree: job.subtree }).map(encodeError);
+  const errors = schema.validate(object, { old, subtree: job.subtree, beside: job.beside }).map(encodeError);
   return { errors, warnings: schema.ruleWarnings(object) };
 }
 

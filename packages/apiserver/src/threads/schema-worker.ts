@@ -110,10 +110,18 @@ export class SchemaWorker implements SlowChecks, ExpressionOffloader, Runnable {
     cluster: LogicalClusterName,
     schema: CompiledSchema,
     object: KubeObject,
-    { old, subtree }: { readonly old?: DeepReadonly<KubeObject> | undefined; readonly subtree?: 'status' | undefined },
+    {
+      old,
+      subtree,
+      beside = [],
+    }: {
+      readonly old?: DeepReadonly<KubeObject> | undefined;
+      readonly subtree?: 'status' | undefined;
+      readonly beside?: readonly FieldError[] | undefined;
+    },
   ): Promise<{ readonly errors: FieldError[]; readonly warnings: readonly string[] }> {
     const { hash } = schema;
-    const job = { kind: 'object', hash, object: textOf(object), old: textOfOld(old), subtree } as const;
+    const job = { kind: 'object', hash, object: textOf(object), old: textOfOld(old), subtree, beside } as const;
     const source = (): string => encodeJson(schema.source);
     let result = await this.#check(cluster, { ...job, schema: this.#sentSchemas.has(hash) ? undefined : source() });
     if ('missing' in result) result = await this.#check(cluster, { ...job, schema: source() });

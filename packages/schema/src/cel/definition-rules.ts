@@ -1,5 +1,6 @@
 import { fieldErrors, type FieldError, type FieldPath, type Json, type JsonObject } from '@multiplane/apimachinery';
-import { getOwn, isJsonObject } from '@multiplane/apimachinery';
+import { getOwn } from '@multiplane/apimachinery';
+import { internalRule } from '../definition/internal-schema.ts';
 import { namedSchemasOf, objectOf, propertyPath, schemasOf, stringOf } from '../definition/schema-document.ts';
 import { compileRule, RuleEnvironment, ruleOf, type CompiledRule } from './compiled-rule.ts';
 import { ceiling } from './cost-range.ts';
@@ -22,11 +23,15 @@ interface Place {
 
 /**
  * Judges the rules in the schema of a definition: every rule must compile, see old values only where these can
- * be found, and not be able to cost too much, alone or with all others. A schema without complaint of another kind is
- * expected.
+ * be found, and not be able to cost too much, alone or with all others. The schema is structural; the rules of schemas that
+ * are `broken` in another way are not judged.
  */
-export function validateDefinitionRules(schema: JsonObject, path: FieldPath): FieldError[] {
-  const judge = new DefinitionJudge();
+export function validateDefinitionRules(
+  schema: JsonObject,
+  path: FieldPath,
+  broken: ReadonlySet<JsonObject> = new Set(),
+): FieldError[] {
+  const judge = new DefinitionJudge(broken);
   judge.visit(schema, path, { isRoot: true, type: undefined, count: 1, uncorrelated: undefined });
   judge.total(path);
   return judge.errors;
@@ -37,6 +42,11 @@ class DefinitionJudge {
   #cost = 0;
   /** The rules that cost most, the most expensive first. */
   #expensive: { readonly path: FieldPath; readonly cost: number }[] = [];
+  readonly #broken: ReadonlySet<JsonObject>;
+
+  constructor(broken: ReadonlySet<JsonObject>) {
+    this.#broken = broken;
+  }
 
   /** Children come first, as in Kubernetes. */
   visit(schema: JsonObject, path: FieldPath, place: Place): void {
@@ -54,23 +64,13 @@ class DefinitionJudge {
       const field = escaped === undefined ? undefined : type?.fields?.get(escaped)?.type;
       this.visit(property, propertyPath(path, name), { ...below, type: field });
     }
-    this.#alternatives(schema, path, { ...place, type });
     const items = objectOf(schema, 'items');
     if (items !== undefined) {
       const uncorrelated =
         place.uncorrelated ?? (getOwn(schema, 'x-kubernetes-list-type') === 'map' ? undefined : path);
       this.visit(items, path.child('items'), { ...below, type: type?.item, uncorrelated });
     }
-    this.#rules(rules, schema, type, path, place);
-  }
-
-  /** Rules may stand in the parts of `allOf`; they see the type of the whole. */
-  #alternatives(schema: JsonObject, path: FieldPath, place: Place): void {
-    schemasOf(schema, 'allOf').forEach((part, index) => {
-      const rules = schemasOf(part, 'x-kubernetes-validations');
-      const type = place.type ?? schemaType(schema, place.isRoot || isEmbedded(schema));
-      this.#rules(rules, schema, type, path.child('allOf').index(index), place);
-    });
+    if (!this.#broken.has(schema)) this.#rules(rules, schema, type, path, place);
   }
 
   #rules(
@@ -103,7 +103,7 @@ class DefinitionJudge {
       this.errors.push(fieldErrors.forbidden(at, budgetText('estimated rule cost', cost, expressionLimit)));
     }
     this.#observe(at, cost);
-    const value = printedRule(source);
+    const value = internalRule(source);
     if (compiled.error !== undefined) this.errors.push(fieldErrors.invalid(at, value, compiled.error));
     this.#message(compiled, path.child('messageExpression'), value);
     if (compiled.usesOldSelf && place.uncorrelated !== undefined) {
@@ -147,7 +147,7 @@ const isEmbedded = (schema: JsonObject): boolean => getOwn(schema, 'x-kubernetes
 /** How often the parts of a value may occur. */
 function countBelow(schema: JsonObject, count: number | undefined): number | undefined {
   const type = stringOf(schema, 'type');
-  const isMap = type === 'object' && isJsonObject(getOwn(schema, 'additionalProperties'));
+  const isMap = type === 'object' && (getOwn(schema, 'additionalProperties') ?? null) !== null;
   if (count === undefined) return undefined;
   if (!isMap && type !== 'array') return count;
   const most = getOwn(schema, isMap ? 'maxProperties' : 'maxItems');
@@ -158,17 +158,4 @@ function budgetText(what: string, cost: number, limit: number): string {
   const factor = cost / limit;
   const text = factor > 100 ? 'more than 100x' : factor < 1.5 ? `${factor.toFixed(6)}x` : `${factor.toFixed(1)}x`;
   return `${what} exceeds budget by factor of ${text} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`;
-}
-
-/** A rule as Go prints the struct it has it in. */
-function printedRule(source: JsonObject): Json {
-  const rule = ruleOf(source);
-  return {
-    Rule: rule.rule,
-    Message: rule.message,
-    MessageExpression: rule.messageExpression,
-    Reason: rule.reason ?? null,
-    FieldPath: rule.fieldPath,
-    OptionalOldSelf: rule.optionalOldSelf ?? null,
-  };
 }

@@ -171,7 +171,6 @@ const structureKeywords: readonly (readonly [string, 'empty' | 'undefined' | 'fa
   ['title', 'empty'],
   ['description', 'empty'],
   ['nullable', 'false'],
-  ['externalDocs', 'undefined'],
   ['x-kubernetes-preserve-unknown-fields', 'false'],
   ['x-kubernetes-embedded-resource', 'false'],
   ['x-kubernetes-int-or-string', 'false'],
@@ -191,7 +190,7 @@ function validateNested(schema: JsonObject, skipAnyOf: boolean, path: FieldPath,
   for (const [keyword, wanted] of structureKeywords) {
     const given =
       keyword === 'additionalProperties'
-        ? isGivenAdditional(schema)
+        ? isGivenAdditional(schema) && getOwn(schema, keyword) !== false
         : keyword === 'default'
           ? defaultOf(schema) !== undefined
           : isGiven(schema, keyword);

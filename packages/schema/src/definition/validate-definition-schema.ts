@@ -11,6 +11,7 @@ import {
 import { formatOf } from '../formats.ts';
 import { validateDefaults } from './default-rules.ts';
 import { resolveFieldPath } from './field-path.ts';
+import { givenFields, shownItems, shownSchema } from './internal-schema.ts';
 import {
   defaultOf,
   isGiven,
@@ -23,6 +24,7 @@ import {
   stringOf,
   textsOf,
 } from './schema-document.ts';
+import { structuralProblem } from './structural-problem.ts';
 import { validateStructural } from './structural-rules.ts';
 
 export interface DefinitionSchemaRules {
@@ -32,8 +34,13 @@ export interface DefinitionSchemaRules {
   readonly statusSubresource: boolean;
   /** The schema that is stored; one that did not change is accepted as it is. */
   readonly old?: JsonObject | undefined;
-  /** Judges x-kubernetes-validations; called only if nothing else is wrong with the schema. */
-  readonly validateRules?: ((schema: JsonObject, path: FieldPath) => FieldError[]) | undefined;
+  /**
+   * Judges x-kubernetes-validations; called only if the schema is structural and its defaults fit. `broken` are the parts of
+   * the schema with an error in them: their own rules are not judged.
+   */
+  readonly validateRules?:
+    | ((schema: JsonObject, path: FieldPath, broken: ReadonlySet<JsonObject>) => FieldError[])
+    | undefined;
 }
 
 const types = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
@@ -49,57 +56,64 @@ export function validateDefinitionSchema(schema: JsonObject, rules: DefinitionSc
   if (rules.statusSubresource) validateRootForStatus(schema, path, errors);
   if (isTrue(schema, 'nullable'))
     errors.push(fieldErrors.forbidden(path.child('nullable'), 'nullable cannot be true at the root'));
-  const structural = validateStructural(schema, path);
-  errors.push(...(structural.length > 0 ? structural : validateDefaults(schema, path)));
-  new KeywordValidator(errors).validate(schema, path, { isRoot: true, insideMetadata: false, noDefaults: undefined });
-  if (errors.length === 0 && rules.validateRules !== undefined) errors.push(...rules.validateRules(schema, path));
+  const problem = structuralProblem(schema);
+  const unfit = problem === undefined ? structureErrors(schema, path) : [];
+  errors.push(...unfit);
+  const keywords = new KeywordValidator(errors);
+  keywords.validate(schema, path, { isRoot: true, insideMetadata: false, noDefaults: undefined });
+  if (problem !== undefined) {
+    // The keywords say the same in other words, unless they allow what cannot be read.
+    if (errors.length === 0) errors.push(fieldErrors.invalid(path, '', problem));
+  } else if (unfit.length === 0 && rules.validateRules !== undefined) {
+    errors.push(...rules.validateRules(schema, path, keywords.broken));
+  }
   return errors;
 }
 
-const rootKeywords = [
-  'description',
-  'type',
-  'format',
-  'title',
-  'maximum',
-  'exclusiveMaximum',
-  'minimum',
-  'exclusiveMinimum',
-  'maxLength',
-  'minLength',
-  'pattern',
-  'maxItems',
-  'minItems',
-  'uniqueItems',
-  'multipleOf',
-  'required',
-  'items',
-  'properties',
-  'externalDocs',
-  'example',
-  'x-kubernetes-preserve-unknown-fields',
-  'x-kubernetes-validations',
+function structureErrors(schema: JsonObject, path: FieldPath): FieldError[] {
+  const structural = validateStructural(schema, path);
+  return structural.length > 0 ? structural : validateDefaults(schema, path);
+}
+
+/** Fields of the internal JSONSchemaProps that say nothing that the status, validated alone, would miss. */
+const rootFields = [
+  'Description',
+  'Type',
+  'Format',
+  'Title',
+  'Maximum',
+  'ExclusiveMaximum',
+  'Minimum',
+  'ExclusiveMinimum',
+  'MaxLength',
+  'MinLength',
+  'Pattern',
+  'MaxItems',
+  'MinItems',
+  'UniqueItems',
+  'MultipleOf',
+  'Required',
+  'Items',
+  'Properties',
+  'ExternalDocs',
+  'Example',
+  'XPreserveUnknownFields',
+  'XValidations',
 ];
-const rootKeywordNames = rootKeywords.map((keyword) => {
-  if (keyword === 'x-kubernetes-preserve-unknown-fields') return 'XPreserveUnknownFields';
-  if (keyword === 'x-kubernetes-validations') return 'XValidations';
-  return keyword[0]?.toUpperCase() + keyword.slice(1);
-});
 
 /** The status is validated alone, with `properties.status`: no rule at the root may get lost by that. */
 function validateRootForStatus(schema: JsonObject, path: FieldPath, errors: FieldError[]): void {
-  for (const keyword of Object.keys(schema)) {
-    if (!isGiven(schema, keyword)) continue;
+  for (const field of givenFields(schema)) {
     const type = stringOf(schema, 'type');
-    if (keyword === 'type' && type !== 'object') {
+    if (field === 'Type' && type !== 'object') {
       const detail =
         'only "object" is allowed as the type at the root of the schema if the status subresource is enabled';
       errors.push(fieldErrors.invalid(path.child('type'), type, detail));
       return;
     }
-    if (rootKeywords.includes(keyword)) continue;
-    const detail = `only [${rootKeywordNames.join(' ')}] fields are allowed at the root of the schema if the status subresource is enabled`;
-    errors.push(fieldErrors.invalid(path, schema, detail));
+    if (rootFields.includes(field)) continue;
+    const detail = `only [${rootFields.join(' ')}] fields are allowed at the root of the schema if the status subresource is enabled`;
+    errors.push(fieldErrors.invalid(path, shownSchema(schema), detail));
     return;
   }
 }
@@ -114,11 +128,19 @@ interface Place {
 
 class KeywordValidator {
   readonly #errors: FieldError[];
+  /** Schemas in which an error was found, or in a schema below them. */
+  readonly broken = new Set<JsonObject>();
   constructor(errors: FieldError[]) {
     this.#errors = errors;
   }
 
   validate(schema: JsonObject, path: FieldPath, place: Place): void {
+    const before = this.#errors.length;
+    this.#keywords(schema, path, place);
+    if (this.#errors.length > before) this.broken.add(schema);
+  }
+
+  #keywords(schema: JsonObject, path: FieldPath, place: Place): void {
     this.#unsupported(schema, path, place);
     if (isTrue(schema, 'uniqueItems')) {
       const detail = 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic';
@@ -200,6 +222,9 @@ class KeywordValidator {
     const items = objectOf(schema, 'items');
     if (items !== undefined) this.validate(items, path.child('items'), below);
     schemasOf(schema, 'items').forEach((item, index) => this.validate(item, path.child('items').index(index), below));
+    for (const [name, dependency] of namedSchemasOf(schema, 'dependencies')) {
+      this.validate(dependency, propertyPath(path, name, 'dependencies'), below);
+    }
   }
 
   #wrongType(schema: JsonObject, path: FieldPath, detail: string): void {
@@ -258,10 +283,9 @@ class KeywordValidator {
     if (keys.length === 0)
       this.#errors.push(fieldErrors.required(where, 'must not be empty if x-kubernetes-list-type is map'));
     if (items === undefined) {
-      const value: Json | undefined = getOwn(schema, 'items');
-      if (Array.isArray(value)) {
+      if (Array.isArray(getOwn(schema, 'items'))) {
         const detail = 'must only have a single schema if x-kubernetes-list-type is map';
-        this.#errors.push(fieldErrors.invalid(path.child('items'), value, detail));
+        this.#errors.push(fieldErrors.invalid(path.child('items'), shownItems(schema), detail));
       } else {
         this.#errors.push(
           fieldErrors.required(path.child('items'), 'must have a schema if x-kubernetes-list-type is map'),
@@ -352,7 +376,9 @@ class KeywordValidator {
     if (hasLineBreak(fieldPath)) {
       this.#errors.push(fieldErrors.invalid(where, fieldPath, 'must not contain line breaks'));
     }
-    if (typeof resolveFieldPath(fieldPath, schema, { brackets: true }) === 'string') {
+    const isUnknown = typeof resolveFieldPath(fieldPath, schema, { brackets: true }) === 'string';
+    // Of a schema that is not structural nothing is known.
+    if (isUnknown && structuralProblem(schema) === undefined) {
       this.#errors.push(fieldErrors.invalid(where, fieldPath, 'must be a valid path'));
     }
   }

@@ -35,7 +35,7 @@ export function openAPIDocument(
     info: { title: 'Multiplane', version: definitions.version },
     paths: sorted(paths),
     components: {
-      schemas: sorted(components),
+      ...(Object.keys(components).length === 0 ? {} : { schemas: sorted(components) }),
       securitySchemes: {
         BearerToken: {
           description: 'Bearer Token authentication',

@@ -55,6 +55,7 @@ export const scaleKind: ExpectedKind = {
       }
       return { unknownFields };
     },
+    coerce: () => undefined,
     applyDefaults: () => undefined,
   },
 };

@@ -128,6 +128,7 @@ test('custom resources have no protobuf encoding', () => {
       decodeTyped: () => undefined,
       *decodeIncrementally() {},
       prune: () => ({ unknownFields: [] }),
+      coerce: () => undefined,
       applyDefaults: () => undefined,
     },
   };

@@ -8,14 +8,15 @@ export interface ShapeOptions {
 }
 
 /**
- * Brings a document into the form of its kind, in place: checks types, prunes unknown fields, decodes metadata, applies
- * defaults. Returns the paths of unknown fields; throws {@link UnmarshalError} if types do not match.
+ * Brings a document into the form of its kind, in place: checks types, prunes unknown fields, decodes metadata, also that of
+ * embedded resources, applies defaults. Returns the paths of unknown fields; throws {@link UnmarshalError} if types do not match.
  */
 export function shapeDocument(document: JsonObject, expected: ExpectedKind, options?: ShapeOptions): readonly string[] {
   const resets = resetsManagedFields(document);
   decodeTypes(document, expected);
   const { unknownFields } = expected.schema.prune(document);
   shapeMetadata(document, resets);
+  coerceEmbedded(document, expected);
   expected.schema.applyDefaults(document, options);
   return unknownFields;
 }
@@ -33,6 +34,7 @@ export function* shapeIncrementally(
   yield;
   shapeMetadata(document, resets);
   yield;
+  coerceEmbedded(document, expected);
   expected.schema.applyDefaults(document, options);
   return unknownFields;
 }
@@ -57,6 +59,11 @@ function* decodeTypesIncrementally(document: JsonObject, { origin, schema }: Exp
 
 const typeFailure = (error: unknown): unknown =>
   isStatusError(error) ? new UnmarshalError(reasonOf(error.message), { cause: error }) : error;
+
+function coerceEmbedded(document: JsonObject, { schema }: ExpectedKind): void {
+  const problem = schema.coerce(document);
+  if (problem !== undefined) throw new UnmarshalError(problem);
+}
 
 function shapeMetadata(document: JsonObject, resets: boolean): void {
   const metadata = decodeObjectMeta(document['metadata']);
