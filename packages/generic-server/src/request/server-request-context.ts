@@ -12,13 +12,16 @@ const unauthenticated: UserInfo = Object.freeze({ name: '', uid: '', groups: [],
 /** Subresources whose requests are exempt from the deadline and from max-in-flight, as in kube-apiserver. */
 const longRunningSubresources = new Set(['attach', 'exec', 'proxy', 'log', 'portforward']);
 
+/** Where a shard serves its snapshot; it takes as long as the client reads. */
+export const snapshotPath = '/snapshot';
+
 /** True for a request whose duration the client chooses. */
 export function isLongRunning(info: RequestInfo): boolean {
+  if (!info.isResourceRequest) return info.path === snapshotPath && info.cluster === undefined;
   return (
-    info.isResourceRequest &&
-    (info.verb === 'watch' ||
-      info.verb === 'proxy' ||
-      (info.subresource !== '' && longRunningSubresources.has(info.subresource)))
+    info.verb === 'watch' ||
+    info.verb === 'proxy' ||
+    (info.subresource !== '' && longRunningSubresources.has(info.subresource))
   );
 }
 

@@ -41,6 +41,11 @@ const program: Program = {
       load: async () => (await import('../commands/store.ts')).storeCommand(process.env),
     },
     {
+      name: 'snapshot',
+      summary: 'Save the store of a shard to a file, inspect such a file, restore it into any backend.',
+      load: async () => (await import('../commands/snapshot.ts')).snapshotCommand(process.env),
+    },
+    {
       name: 'pki',
       summary: 'Issue the certificates of a sharded installation.',
       load: async () => (await import('../commands/pki.ts')).pkiCommand(process.env),

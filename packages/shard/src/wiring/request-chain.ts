@@ -31,6 +31,7 @@ import type { HomeWorkspaces } from '../home-workspaces.ts';
 import type { MountProxy } from '../mounts/mount-proxy.ts';
 import type { InactiveClusters } from '../inactive-clusters.ts';
 import type { ShardOptions } from '../options.ts';
+import { snapshotEndpoint } from '../snapshot-endpoint.ts';
 import type { AccessControl } from './access-control.ts';
 import type { Infrastructure } from './infrastructure.ts';
 import type { ReadPath } from './read-path.ts';
@@ -105,7 +106,10 @@ export function requestChain(options: ShardOptions, modules: Modules): RequestCh
     resources: resourceEndpoints(options, modules),
     discovery: discoveryHandler({}, modules.virtualResources),
     openapi: openapiHandler({ version: version.gitVersion }, { resolver, clock }),
-    outer: serverEndpoints(version, modules),
+    outer: snapshotEndpoint(
+      { shard: options.shardName, backend: options.storageBackend },
+      { storage: modules.storage, clock, next: serverEndpoints(version, modules) },
+    ),
   };
   return {
     shard: (authenticator = authentication.requests) =>

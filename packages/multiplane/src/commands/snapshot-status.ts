@@ -1,0 +1,38 @@
+import { OptionError, parseOptions, type Command, type OptionTable } from '@multiplane/component-base';
+import type { Environment } from './server-command.ts';
+import { type SnapshotStatus, snapshotStatus } from './snapshot-file.ts';
+import { megabytes } from './store-options.ts';
+
+const table = {
+  resources: { type: 'boolean', default: false, description: 'List the number of objects of each resource.' },
+} as const satisfies OptionTable;
+
+/** `multiplane snapshot status FILE`. */
+export const snapshotStatusCommand = (environment: Environment): Command => ({
+  help: {
+    usage: 'multiplane snapshot status FILE [flags]',
+    description: [
+      'Reads a whole snapshot, verifies its checksum, and says what it contains.',
+      '',
+      'Exit codes: 0 the snapshot is whole; 1 it is not, or cannot be read.',
+    ].join('\n'),
+    sections: { Flags: table },
+  },
+  run: async (args) => {
+    const { values, operands } = parseOptions(table, { args, environment });
+    const [path, further] = operands;
+    if (path === undefined || further !== undefined) throw new OptionError('one FILE is required');
+    const status = await snapshotStatus(path);
+    process.stdout.write(describeStatus(status));
+    if (values.resources)
+      for (const [name, count] of [...status.resources].sort(([a], [b]) => (a < b ? -1 : 1)))
+        process.stdout.write(`${String(count).padStart(9)}  ${name}\n`);
+    return 0;
+  },
+});
+
+export function describeStatus({ header, records, bytes, logicalClusters }: SnapshotStatus): string {
+  const { shard, backend, revision, createdAt, workspace } = header;
+  const of = workspace === undefined ? `shard ${shard ?? 'unknown'}` : `workspace ${workspace.path}`;
+  return `${of}, ${backend}, revision ${revision}, ${createdAt}\n${records} objects, ${megabytes(bytes)}, ${logicalClusters} logical clusters; checksum correct\n`;
+}

@@ -1,0 +1,27 @@
+import type { CommandGroup } from '@multiplane/component-base';
+import type { Environment } from './server-command.ts';
+
+/** `multiplane snapshot`. */
+export const snapshotCommand = (environment: Environment): CommandGroup => ({
+  description: [
+    'Backs up the store of a shard: all its workspaces, at one revision, while it runs. A snapshot contains every Secret as it is',
+    'stored; keep it like the store. The keys and certificates in the root directory are not part of it.',
+  ].join('\n'),
+  commands: [
+    {
+      name: 'save',
+      summary: 'Save the store of a running shard, of a stopped one, or in etcd.',
+      load: async () => (await import('./snapshot-save.ts')).snapshotSaveCommand(environment),
+    },
+    {
+      name: 'restore',
+      summary: 'Restore a snapshot into an empty store, of any backend.',
+      load: async () => (await import('./snapshot-restore.ts')).snapshotRestoreCommand(environment),
+    },
+    {
+      name: 'status',
+      summary: 'Verify a snapshot and say what it contains.',
+      load: async () => (await import('./snapshot-status.ts')).snapshotStatusCommand(environment),
+    },
+  ],
+});
