@@ -153,9 +153,10 @@ describe('an object', () => {
   });
 
   test('warns about finalizers without a domain', () => {
-    const object = changed((copy) => void (copy.metadata.finalizers = ['mine', 'example.com/mine']));
+    const object = changed((copy) => void (copy.metadata.finalizers = ['mine', 'example.com/mine', 'example.com']));
     expect(strategy.warnings(context, object, undefined)).toEqual([
-      'metadata.finalizers: "mine": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers',
+      'metadata.finalizers: "example.com": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers',
+      'metadata.finalizers: "mine": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers',
     ]);
   });
 

@@ -1023,4 +1023,20 @@ export const descriptions: Readonly<Record<string, Readonly<Record<string, strin
   'io.k8s.apimachinery.pkg.runtime.RawExtension': {
     '': 'An object of any kind.',
   },
+  'io.k8s.apimachinery.pkg.version.Info': {
+    '': 'Version of the server.',
+    buildDate: 'When the program was built.',
+    compiler: 'Compiler that the program was built with.',
+    emulationMajor: 'Major version that the server behaves as.',
+    emulationMinor: 'Minor version that the server behaves as.',
+    gitCommit: 'Commit that the program was built from.',
+    gitTreeState: 'Whether the sources had changes that are not committed.',
+    gitVersion: 'Version with its tag.',
+    goVersion: 'Version of the runtime.',
+    major: 'Major version.',
+    minCompatibilityMajor: 'Oldest major version that clients and stored objects may have.',
+    minCompatibilityMinor: 'Oldest minor version that clients and stored objects may have.',
+    minor: 'Minor version.',
+    platform: 'Operating system and architecture.',
+  },
 };
