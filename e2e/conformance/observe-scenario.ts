@@ -148,7 +148,7 @@ function holds(until: Until, answer: Answer): boolean {
     (until.pointer === undefined || isDeepStrictEqual(at(parse(answer.text), until.pointer), until.equals)) &&
     [until.contains ?? []].flat().every((text) => answer.text.includes(text)) &&
     (until.warning === undefined || String(answer.headers['warning']).includes(until.warning)) &&
-    (until.absent === undefined || !answer.text.includes(until.absent))
+    [until.absent ?? []].flat().every((text) => !answer.text.includes(text))
   );
 }
 

@@ -53,7 +53,7 @@ export interface Until {
   readonly pointer?: string;
   readonly equals?: unknown;
   readonly contains?: string | readonly string[];
-  readonly absent?: string;
+  readonly absent?: string | readonly string[];
   readonly warning?: string;
   readonly within?: number;
 }

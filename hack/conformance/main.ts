@@ -21,6 +21,7 @@ Usage: hack/conformance/run [compare | record] [flags]
   --seed N | N-M       seeds (1)
   --steps N            steps of each topic and seed (200)
   --topic NAME         only this topic; may be repeated: ${topics.map(({ name }) => name).join(', ')}
+  --kcp                the topics of kcp's API instead of those of Kubernetes; the reference is a kcp
   --scenario NAME      only this scenario, as a report names it: <topic>/<seed>/<number>
   --minutes N          start no further scenario after so many minutes
   --parallel N         scenarios at the same time (4)
@@ -30,7 +31,7 @@ Usage: hack/conformance/run [compare | record] [flags]
   --most N             record: at most so many scenarios a topic (60)
 
 A tokens file is {"admin": <token of a user in system:masters>, "user-1": …, "user-2": …}; the users have no rights, but
-access to the workspace. The exit status is 0 when nothing differs but what docs/compatibility.md lists.`;
+access to the workspace. With --kcp, URLs have no prefix, admin is in system:kcp:admin, and masters in system:masters. The exit status is 0 when nothing differs but what docs/compatibility.md lists.`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -45,6 +46,7 @@ const { values, positionals } = parseArgs({
     seed: { type: 'string', default: '1' },
     steps: { type: 'string', default: '200' },
     topic: { type: 'string', multiple: true },
+    kcp: { type: 'boolean', default: false },
     scenario: { type: 'string' },
     minutes: { type: 'string', default: '1000' },
     parallel: { type: 'string', default: '4' },
@@ -66,7 +68,7 @@ const target = (name: 'reference' | 'subject') =>
 
 function* scenarioNames(): Generator<{ topic: Topic; seed: number }> {
   const [first = 1, last = first] = values.seed.split('-').map(Number);
-  const chosen = topics.filter(({ name }) => values.topic === undefined || values.topic.includes(name));
+  const chosen = topics.filter(({ name, isKcp = false }) => values.topic?.includes(name) ?? isKcp === values.kcp);
   for (let seed = first; seed <= last; seed++) for (const topic of chosen) yield { topic, seed };
 }
 

@@ -7,6 +7,8 @@ export interface Topic {
   readonly name: string;
   /** The steps of one scenario; names that others could see contain `{{run}}`. */
   readonly steps: (random: Random) => Step[];
+  /** About kcp's API: paths are complete, annotations of kcp count, and the steps themselves read what they wrote. */
+  readonly isKcp?: true;
 }
 
 export const namespacePath = '/api/v1/namespaces/t-{{run}}';
@@ -22,6 +24,7 @@ export const createNamespace: Step = {
 /** A scenario whose steps end with reading every object that one of them may have written. */
 export function scenarioOf(topic: Topic, name: string, random: Random): Scenario {
   const steps = topic.steps(random);
+  if (topic.isKcp === true) return { name, topic: topic.name, kcp: true, steps };
   // Before what tidies up: a definition is deleted by a controller, so that its later reads are a race.
   const end = steps.findLastIndex((step) => !isCleanUp(step)) + 1;
   return {

@@ -39,7 +39,8 @@ function patch(random: Random, path: string, object: Body): Step {
 
 const table = 'application/json;as=Table;g=meta.k8s.io;v=v1';
 
-function operation(random: Random, schema: Body, collection: string, version: string): Step {
+/** One request to the objects of a random schema. */
+export function objectOperation(random: Random, schema: Body, collection: string, version: string): Step {
   const name = random.pick(['a', 'b']);
   const path = `${collection}/${name}`;
   const object = widget(random, schema, version, name);
@@ -104,7 +105,7 @@ export const customResources: Topic = {
     const steps: Step[] = [...(defined.isNamespaced ? [createNamespace] : []), ...createDefinition(defined)];
     for (let count = 6 + random.int(8); count > 0; count--) {
       const version = random.chance(0.8) ? 'v1' : random.pick(versions);
-      steps.push(operation(random, defined.schema, widgets(defined.isNamespaced, version), version));
+      steps.push(objectOperation(random, defined.schema, widgets(defined.isNamespaced, version), version));
     }
     steps.push({ path: widgets(defined.isNamespaced, 'v1') }, deleteDefinition);
     return steps;

@@ -3,7 +3,6 @@ export * from './table-convertor.ts';
 export { builtInResources, type BuiltInOptions } from './built-in-resources.ts';
 export { defaultStrategy, keepField, keepMetadata } from './default-strategy.ts';
 export { namespaceContentFinalizer, namespaceNameLabel } from './core/namespace.ts';
-export { plainlyCounted } from './core/resource-names.ts';
 export { secretTypes, serviceAccountNameAnnotation } from './core/secret.ts';
 export {
   conditionsOf,
@@ -29,6 +28,10 @@ export {
   type ConversionProblem,
   type VersionConversionRules,
 } from './apiextensions/version-conversions.ts';
+export { plainlyCounted } from './core/resource-names.ts';
+export type { QuotaAmounts, QuotaEvaluator } from './quota/quota-evaluator.ts';
+export { contentEvaluators, quotaEvaluatorOf } from './quota/quota-evaluators.ts';
+export { scopeRequirements } from './quota/scope-requirements.ts';
 export * from './kcp/api-sharing.ts';
 export * from './kcp/cached-resources.ts';
 export * from './kcp/virtual-storage.ts';

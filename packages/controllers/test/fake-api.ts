@@ -69,11 +69,13 @@ export class FakeApi {
 
   readonly client: ObjectClient = {
     get: async (resource, reference) => deepCopyOf(this.#find(resource, reference).object),
-    list: async (resource, { cluster }) => ({
+    list: async (resource, { cluster, namespace }) => ({
       apiVersion: 'v1',
       kind: 'List',
       metadata: {},
-      items: this.all(resource, cluster === '*' ? undefined : cluster).map((object) => deepCopyOf(object)),
+      items: this.all(resource, cluster === '*' ? undefined : cluster)
+        .filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace)
+        .map((object) => deepCopyOf(object)),
     }),
     create: async (resource, cluster, object) => {
       const reference = { cluster, namespace: object.metadata.namespace ?? '', name: object.metadata.name ?? '' };

@@ -83,6 +83,7 @@ export * from './server/buffered-exchange.ts';
 export * from './server/connection-table.ts';
 export * from './server/dispatched-exchange.ts';
 export { CancellableExchange } from './server/cancellable-exchange.ts';
+export { ProxiedExchange } from './server/proxied-exchange.ts';
 export { ExchangeDecorator } from './server/exchange-decorator.ts';
 export * from './server/http-server.ts';
 export * from './server/session-guard.ts';

@@ -7,14 +7,12 @@ import {
   type FieldError,
   type Json,
   type JsonObject,
-  type JsonTextDetails,
   type TypedSchema,
 } from '@multiplane/apimachinery';
 import { applyDefaults } from './apply-defaults.ts';
 import { coerceEmbedded } from './coerce-embedded.ts';
 import { compileAtOnce, type MayCompile } from './compilation.ts';
 import type { CompiledSchema, PatchMeta, PruneReport } from './compiled-schema.ts';
-import { convertTyped } from './convert-typed.ts';
 import { decodeTyped } from './decode-typed.ts';
 import { patchMetaOf } from './patch-meta.ts';
 import { Pruner } from './prune.ts';
@@ -168,17 +166,13 @@ class StructuralSchema implements CompiledSchema {
     return {};
   }
 
-  *decodeIncrementally(object: JsonObject, details?: JsonTextDetails): Generator<void, readonly string[]> {
+  *decodeIncrementally(object: JsonObject): Generator<void, void> {
     yield;
-    return this.decodeTyped(object, details);
+    this.decodeTyped(object);
   }
 
-  decodeTyped(object: JsonObject, details?: JsonTextDetails): readonly string[] {
-    return decodeTyped(object, this.#root, details);
-  }
-
-  convertTyped(object: JsonObject): void {
-    convertTyped(object, this.#root);
+  decodeTyped(object: JsonObject): void {
+    decodeTyped(object, this.#root);
   }
 
   prune(object: JsonObject): PruneReport {

@@ -81,7 +81,7 @@ export function apiSetHandler(
 ): ApiSetHandler {
   const sets = new WeakMap<object, ApiSet>();
   const servedApisOf = (context: object): ApiSet | undefined => sets.get(context);
-  const discovery: Handler = discoveryHandler({}, { servedApisOf });
+  const discovery: Handler = discoveryHandler({ isVirtual: true }, { servedApisOf });
   const openapi: Handler = openapiHandler(
     { version: options.version, isVirtual: true, ...openapiCacheLimits },
     { servedApisOf, clock: modules.clock },
@@ -94,9 +94,28 @@ export function apiSetHandler(
     if (first === 'api' || first === 'apis') return discovery(context);
     if (first === 'openapi') return openapi(context);
     if (first === 'version') return modules.outer(context);
-    writeNotFoundText(context.exchange);
+    context.exchange.setHeader('content-type', 'application/json');
+    context.exchange.respond(info.path === '/' ? 200 : 404, rootIndex);
   };
 }
+
+/**
+ * What kcp's virtual workspaces list as their root paths, whatever they serve; also the body of a 404 outside of these
+ * paths (k8s.io/apiserver/pkg/server/routes/index.go).
+ */
+const rootPaths = [
+  '/api',
+  '/api/v1',
+  '/api/v1/',
+  '/apis',
+  '/apis/',
+  '/metrics',
+  '/metrics/slis',
+  '/openapi',
+  '/openapi/',
+  '/version',
+];
+const rootIndex = JSON.stringify({ paths: rootPaths }, undefined, 2);
 
 /** API sets are few and small compared to what a shard serves, so the caches are, too. */
 const openapiCacheLimits = { cachedBytes: 4 * 1024 * 1024, cachedDefinitions: 2_048 };

@@ -12,7 +12,12 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { requiredLabelsParameter, type ResourceRequest } from '@multiplane/apiserver';
-import { CancellableExchange, type BufferedRequest, type BufferedResponse } from '@multiplane/generic-server';
+import {
+  CancellableExchange,
+  type BufferedRequest,
+  type BufferedResponse,
+  type Exchange,
+} from '@multiplane/generic-server';
 import type { ServedResource } from './api-set.ts';
 import { isApplyRequest, forwardWrite, type UpdateRule } from './forwarded-write.ts';
 import { responseObject, sendRequest as send, type UpstreamRequest, type ShardConnection } from './shard-connection.ts';
@@ -45,6 +50,8 @@ export interface ForwardedResourceOptions {
    * this server's own identity, which is a member of system:masters.
    */
   readonly upstreamUser?: ((caller: UserInfo, cluster: LogicalClusterName | '*') => UserInfo | undefined) | undefined;
+  /** Where the shard's response to a forwarded request goes, which may drop parts of it; absent: to the client. */
+  readonly responseFilter?: ((request: ResourceRequest) => Exchange | undefined) | undefined;
   /** Aborts when the resource is no longer served, or its definition changed; this ends its watches. */
   readonly retired?: AbortSignal | undefined;
 }
@@ -88,7 +95,12 @@ export class ForwardedResource implements ServedResource {
       await this.#forward({ ...request, name: '' }, this.#queryOf(request));
       return;
     }
-    if (cluster === '*') throw statusErrors.unknownResource();
+    if (cluster === '*') {
+      // A patch finds no object to change; for other verbs kcp shows what its shard answers to such a path.
+      throw verb === 'patch'
+        ? statusErrors.notFound(this.definition, request.name)
+        : statusErrors.unknownUpstreamPath();
+    }
     const rules =
       request.subresource === '' && verb !== 'get' ? await this.#options.writeRulesFor?.(request) : undefined;
     if (verb === 'create') return this.#create(request, rules);
@@ -198,11 +210,12 @@ export class ForwardedResource implements ServedResource {
 
   async #forward(request: ResourceRequest, query: URLSearchParams): Promise<void> {
     const { context } = request;
-    const { retired } = this.#options;
+    const { retired, responseFilter } = this.#options;
     const upstream = this.#upstreamRequest(request, query, request.subresource);
-    if (context.info.verb !== 'watch') return this.#connection.forward(context.exchange, upstream);
-    if (retired === undefined) return this.#connection.forward(context.exchange, { ...upstream, longRunning: true });
-    const exchange = new CancellableExchange(context.exchange, retired);
+    const target = responseFilter?.(request) ?? context.exchange;
+    if (context.info.verb !== 'watch') return this.#connection.forward(target, upstream);
+    if (retired === undefined) return this.#connection.forward(target, { ...upstream, longRunning: true });
+    const exchange = new CancellableExchange(target, retired);
     try {
       await this.#connection.forward(exchange, { ...upstream, longRunning: true });
     } finally {

@@ -61,7 +61,11 @@ export function virtualWorkspaceConformance(
         resources: [{ name: 'widgets', kind: 'Widget' }, { name: 'widgets/status' }],
       });
       const own = await host.send(`${view}/consumer/apis/apis.kcp.io/v1alpha2`);
-      expect(json(own.text)['resources']).toMatchObject([{ name: 'apibindings', verbs: ['get', 'list', 'watch'] }]);
+      expect(json(own.text)['resources']).toMatchObject([
+        { name: 'apibindings', verbs: ['get', 'list', 'watch'] },
+        { name: 'apibindings/status', verbs: null },
+        { name: 'apibindings/status', verbs: null },
+      ]);
     });
 
     test('across all logical clusters, requests name the identity, use system rights, and bytes are unchanged', async () => {

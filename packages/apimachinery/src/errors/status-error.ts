@@ -144,6 +144,14 @@ export const statusErrors = {
       message: 'the server could not find the requested resource',
       details: {},
     }),
+  /** {@link unknownResource} as client-go makes it of a plain 404 of the server that the request was forwarded to. */
+  unknownUpstreamPath: (): StatusError =>
+    new StatusError({
+      code: 404,
+      reason: 'NotFound',
+      message: 'the server could not find the requested resource',
+      details: { causes: [{ reason: 'UnexpectedServerResponse', message: '404 page not found' }] },
+    }),
   alreadyExists: (gr: GroupResource, name: string): StatusError =>
     new StatusError({
       code: 409,

@@ -1,9 +1,9 @@
 import { runToCompletion } from '../async/run-to-completion.ts';
-import { readJson, readJsonIncrementally, type JsonTextDetails } from './json-reader.ts';
+import { readJson, readJsonIncrementally } from './json-reader.ts';
 import { endOfJsonString } from './json-encoder.ts';
 import type { Json } from './json.ts';
 
-export { JsonNumberError, JsonSyntaxError, type JsonTextDetails, type RepeatedMember } from './json-reader.ts';
+export { JsonSyntaxError } from './json-reader.ts';
 export {
   compareBytewise,
   encodeJson,
@@ -20,8 +20,6 @@ export {
 export const maxJsonDepth = 1_000;
 
 export interface ParseJsonOptions {
-  /** Receives what the value does not show of its text; left empty by a text without such parts. */
-  readonly details?: JsonTextDetails | undefined;
   /** Default {@link maxJsonDepth}. Beyond: JsonSyntaxError `exceeded max depth`. */
   readonly maxDepth?: number | undefined;
 }
@@ -64,12 +62,9 @@ function parseFast(source: string, { depth, exact }: Scan, maxDepth: number): Js
  */
 export function parseJsonStrict(text: string | Buffer, options: ParseJsonOptions = {}): StrictlyParsed {
   const source = textOf(text);
-  const { maxDepth = maxJsonDepth, details } = options;
+  const maxDepth = options.maxDepth ?? maxJsonDepth;
   const shape = scan(source);
-  return (
-    parseFastStrict(source, shape, { maxDepth, details }) ??
-    runToCompletion(readWithDuplicates(source, { maxDepth, details }))
-  );
+  return parseFastStrict(source, shape, maxDepth) ?? runToCompletion(readWithDuplicates(source, maxDepth));
 }
 
 /** What {@link parseJsonStrict} finds. */
@@ -82,35 +77,21 @@ export interface StrictlyParsed {
  * {@link parseJsonStrict} of a long text, or {@link parseJson} of it (`strict` false), with pauses: what has many parts
  * is not left to the engine, which reads it in one piece.
  */
-export function* parseJsonIncrementally(
-  text: string | Buffer,
-  strict: boolean,
-  details?: JsonTextDetails,
-): Generator<void, StrictlyParsed> {
+export function* parseJsonIncrementally(text: string | Buffer, strict: boolean): Generator<void, StrictlyParsed> {
   const source = textOf(text);
   const shape = scan(source);
   yield;
   if (shape.members + shape.containers < manyParts) {
     const fast = strict
-      ? parseFastStrict(source, shape, { maxDepth: maxJsonDepth, details })
+      ? parseFastStrict(source, shape, maxJsonDepth)
       : withoutDuplicates(parseFast(source, shape, maxJsonDepth));
     if (fast !== undefined) return fast;
   }
-  if (strict) return yield* readWithDuplicates(source, { maxDepth: maxJsonDepth, details });
+  if (strict) return yield* readWithDuplicates(source, maxJsonDepth);
   return { value: yield* readJsonIncrementally(source, { maxDepth: maxJsonDepth }), duplicates: [] };
 }
 
-interface StrictOptions {
-  readonly maxDepth: number;
-  readonly details: JsonTextDetails | undefined;
-}
-
-function parseFastStrict(
-  source: string,
-  shape: Scan,
-  { maxDepth, details }: StrictOptions,
-): StrictlyParsed | undefined {
-  if (details !== undefined && shape.hasFractions) return undefined;
+function parseFastStrict(source: string, shape: Scan, maxDepth: number): StrictlyParsed | undefined {
   const value = parseFast(source, shape, maxDepth);
   return value !== undefined && countMembers(value) === shape.members ? { value, duplicates: [] } : undefined;
 }
@@ -124,21 +105,20 @@ class BoundedPaths {
     return [...this.#paths];
   }
 
-  add(path: () => string): string | undefined {
-    if (this.#characters > maxPathCharacters && this.#paths.size >= toldPaths) return undefined;
+  add(path: () => string): void {
+    if (this.#characters > maxPathCharacters && this.#paths.size >= toldPaths) return;
     const text = path();
     this.#paths.add(text);
     this.#characters += text.length;
-    return text;
   }
 }
 
 const withoutDuplicates = (value: Json | undefined): StrictlyParsed | undefined =>
   value === undefined ? undefined : { value, duplicates: [] };
 
-function* readWithDuplicates(source: string, options: StrictOptions): Generator<void, StrictlyParsed> {
+function* readWithDuplicates(source: string, maxDepth: number): Generator<void, StrictlyParsed> {
   const paths = new BoundedPaths();
-  const value = yield* readJsonIncrementally(source, { ...options, onDuplicate: (path) => paths.add(path) });
+  const value = yield* readJsonIncrementally(source, { maxDepth, onDuplicate: (path) => paths.add(path) });
   return { value, duplicates: paths.all };
 }
 
@@ -156,8 +136,6 @@ interface Scan {
   readonly containers: number;
   /** False when `JSON.parse` could lose digits of an integer (16 and more) or make an infinity (an exponent). */
   readonly exact: boolean;
-  /** A number has a fraction. */
-  readonly hasFractions: boolean;
 }
 
 /** One pass over a text that jumps over strings: a third of the time that `JSON.parse` takes. */
@@ -168,7 +146,6 @@ function scan(source: string): Scan {
   let containers = 0;
   let digits = 0;
   let exact = true;
-  let hasFractions = false;
   for (let index = 0; index < source.length; index++) {
     const code = source.charCodeAt(index);
     if (code >= 0x30 && code <= 0x39) {
@@ -192,9 +169,6 @@ function scan(source: string): Scan {
       case 0x5d: // ]
         depth--;
         break;
-      case 0x2e: // .
-        hasFractions = true;
-        break;
       case 0x65: // e
       case 0x45: // E
         if (digits > 0) exact = false;
@@ -202,7 +176,7 @@ function scan(source: string): Scan {
     }
     digits = 0;
   }
-  return { depth: deepest, members, containers, exact, hasFractions };
+  return { depth: deepest, members, containers, exact };
 }
 
 function countMembers(value: Json): number {

@@ -51,7 +51,8 @@ export const isIntegerName = (name: string): boolean => integerNames.has(name) |
 /** Amounts that containers may be promised more of than there is. */
 export const allowsOvercommit = (name: string): boolean => isNative(name) && !isHugePage(name);
 
-const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
+/** Names of Kubernetes itself; others are those of extended resources. */
+export const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
 const isExtendedName = (name: string): boolean => !isNative(name) && !name.startsWith('requests.');
 
 function resourceNameErrors(name: string, path: FieldPath): FieldError[] {

@@ -3,7 +3,6 @@ import {
   statusErrors,
   type FieldError,
   type JsonObject,
-  type JsonTextDetails,
   type KubeObject,
   type TypedSchema,
   errorText,
@@ -59,21 +58,14 @@ export class BuiltInSchema implements CompiledSchema {
     return this.#schema.patchMeta;
   }
 
-  decodeTyped(object: JsonObject, details?: JsonTextDetails): readonly string[] | undefined {
-    const duplicates = this.#schema.decodeTyped(object, details);
+  decodeTyped(object: JsonObject): void {
+    this.#schema.decodeTyped(object);
     this.#normalize(object);
-    return duplicates;
   }
 
-  *decodeIncrementally(object: JsonObject, details?: JsonTextDetails): Generator<void, readonly string[] | undefined> {
-    const duplicates = this.#schema.decodeTyped(object, details);
+  *decodeIncrementally(object: JsonObject): Generator<void, void> {
+    this.#schema.decodeTyped(object);
     yield;
-    this.#normalize(object);
-    return duplicates;
-  }
-
-  convertTyped(object: JsonObject): void {
-    this.#schema.convertTyped(object);
     this.#normalize(object);
   }
 

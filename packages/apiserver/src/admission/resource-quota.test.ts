@@ -16,17 +16,18 @@ afterEach(async () => {
 async function withQuota(
   hard: JsonObject,
   used: JsonObject = Object.fromEntries(Object.keys(hard).map((key) => [key, '0'])),
+  scope: JsonObject = {},
 ): Promise<Pipeline> {
   // The plugin needs the cache of the pipeline, and the pipeline its plugins.
   const made: { quota?: ResourceQuotaAdmission } = {};
   const plugin: AdmissionPlugin = {
     name: 'ResourceQuota',
-    handles: (operation) => operation === 'CREATE',
+    handles: (operation) => operation === 'CREATE' || operation === 'UPDATE',
     validate: async (attributes) => made.quota?.validate(attributes),
   };
   const on = await Pipeline.open({ plugins: [plugin] });
   pipeline = on;
-  await on.must(201, 'POST', quotas, { metadata: { name: 'q' }, spec: { hard } });
+  await on.must(201, 'POST', quotas, { metadata: { name: 'q' }, spec: { hard, ...scope } });
   await on.must(
     200,
     'PATCH',
@@ -40,6 +41,7 @@ async function withQuota(
     cache: on.cache,
     reader: on.reader,
     resolver: on.resolver,
+    clock: on.clock,
     store: () => on.store,
   });
   return on;
@@ -77,6 +79,12 @@ describe('a quota', () => {
       metadata: { name: 'e' },
       involvedObject: { namespace: 'default' },
     });
+    expect(await used(on)).toEqual({ 'count/secrets': '0' });
+  });
+
+  test('with scopes counts no objects but pods and claims', async () => {
+    const on = await withQuota({ 'count/secrets': '0' }, undefined, { scopes: ['NotTerminating'] });
+    await on.must(201, 'POST', secrets, { metadata: { name: 'a' } });
     expect(await used(on)).toEqual({ 'count/secrets': '0' });
   });
 

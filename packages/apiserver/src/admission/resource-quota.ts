@@ -1,20 +1,25 @@
 import {
   type DeepReadonly,
-  type JsonObject,
   type KubeObject,
   Quantity,
+  type JsonObject,
   asJson,
   deepCopy,
-  groupResourceText,
-  isJsonObject,
 } from '@multiplane/apimachinery';
-import { plainlyCounted, type ResourceDefinition } from '@multiplane/apis';
+import {
+  contentEvaluators,
+  quotaEvaluatorOf,
+  scopeRequirements,
+  type QuotaAmounts,
+  type QuotaEvaluator,
+  type ResourceDefinition,
+} from '@multiplane/apis';
+import type { Clock } from '@multiplane/component-base';
 import { type CacheEntry, type WatchCache, builtInPrefix, listPrefix } from '@multiplane/storage';
 import { loopbackUser } from '../loopback/loopback-user.ts';
 import type { ObjectReader } from '../registry/store/object-reader.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
 import type { ResourceResolver } from '../registry/definitions/resource-resolver.ts';
-import { groupResourceOf } from '../registry/definitions/group-resource.ts';
 import { admissionForbidden } from './forbidden.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
@@ -27,16 +32,27 @@ export interface ResourceQuotaModules {
   readonly cache: WatchCache;
   readonly reader: ObjectReader;
   readonly resolver: ResourceResolver;
+  readonly clock: Clock;
   /** The store; resolved lazily, because it is created with the chain that contains this plugin. */
   readonly store: () => ObjectStore;
 }
 
+/** A write with what decides whether and how much of it a quota counts. */
+interface Charge {
+  readonly attributes: AdmissionAttributes;
+  readonly evaluator: QuotaEvaluator;
+  readonly object: DeepReadonly<KubeObject>;
+  /** Undefined for a create. */
+  readonly oldObject: DeepReadonly<KubeObject> | undefined;
+  readonly nowMs: number;
+}
+
 /**
- * The object-count part of Kubernetes' ResourceQuota: counts created objects of every stored namespaced kind and
- * rejects those that exceed a quota of their namespace. A charge updates the quota's status with compare-and-set, so
- * that concurrent servers do not exceed it; charges of creates that fail later are corrected by the controller's next
- * recount. Quotas are read from the watch cache for each request: an informer index would be empty after a start and
- * let requests pass.
+ * Kubernetes' ResourceQuota: measures what a write adds, by the evaluator of the resource, and rejects it if that exceeds
+ * a quota of its namespace whose scopes the object matches. Creates of every stored namespaced kind count; updates only
+ * of pods, services and claims. A charge updates the quota's status with compare-and-set, so that concurrent servers do
+ * not exceed it; charges of writes that fail later are corrected by the controller's next recount. Quotas are read from
+ * the watch cache for each request: an informer index would be empty after a start and let requests pass.
  */
 export class ResourceQuotaAdmission implements AdmissionPlugin {
   readonly name = 'ResourceQuota';
@@ -47,7 +63,7 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
   }
 
   handles(operation: AdmissionAttributes['operation']): boolean {
-    return operation === 'CREATE';
+    return operation === 'CREATE' || operation === 'UPDATE';
   }
 
   concerns(definition: ResourceDefinition): boolean {
@@ -55,27 +71,30 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
   }
 
   validate(attributes: AdmissionAttributes): Promise<void> | undefined {
-    const { cluster, namespace, subresource } = attributes;
-    if (namespace === '' || subresource !== '') return undefined;
+    const { cluster, namespace, definition, operation, subresource, object, oldObject } = attributes;
+    if (namespace === '' || object === undefined || (operation !== 'CREATE' && operation !== 'UPDATE'))
+      return undefined;
+    if (operation === 'UPDATE' && !readsContent(definition)) return undefined;
     const quotas = this.#modules.cache.listCurrent(listPrefix(quotaPrefix, cluster, namespace));
-    return quotas.length === 0 ? undefined : this.#chargeAll(quotas, attributes);
+    if (quotas.length === 0) return undefined;
+    const evaluator = quotaEvaluatorOf(definition.group, definition.resource);
+    if (!evaluator.handles({ operation, subresource, object, oldObject })) return undefined;
+    return this.#chargeAll(quotas, { attributes, evaluator, object, oldObject, nowMs: this.#modules.clock.now() });
   }
 
-  async #chargeAll(quotas: readonly CacheEntry[], attributes: AdmissionAttributes): Promise<void> {
-    const { definition } = attributes;
-    const names = countedNames(definition);
+  async #chargeAll(quotas: readonly CacheEntry[], charge: Charge): Promise<void> {
     const charged: string[] = [];
-    // Check all quotas before charging any, because a rejected create must not be charged.
+    // Check all quotas before charging any, because a rejected write must not be charged.
     for (const entry of quotas) {
       const quota = this.#modules.reader.stored(entry);
-      if (check(attributes, quota, names) !== undefined) charged.push(quota.metadata.name as string);
+      if (check(charge, quota) !== undefined) charged.push(quota.metadata.name as string);
     }
-    if (attributes.dryRun) return;
-    for (const name of charged) await this.#charge(attributes, name, names);
+    if (charge.attributes.dryRun) return;
+    for (const name of charged) await this.#charge(charge, name);
   }
 
-  async #charge(attributes: AdmissionAttributes, name: string, names: readonly string[]): Promise<void> {
-    const { cluster, namespace } = attributes;
+  async #charge(charge: Charge, name: string): Promise<void> {
+    const { cluster, namespace } = charge.attributes;
     const definition = this.#modules.resolver.resolve(cluster, '', 'v1', 'resourcequotas');
     if (definition === undefined) return;
     await this.#modules.store().update(
@@ -95,7 +114,7 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
       // Called again after each conflict, so that the limit is checked against concurrent charges.
       async (current) => {
         const quota = deepCopy(asJson(current as KubeObject));
-        const used = check(attributes, current as DeepReadonly<KubeObject>, names);
+        const used = check(charge, current as DeepReadonly<KubeObject>);
         if (used !== undefined) (quota['status'] as JsonObject)['used'] = { ...used };
         return quota as unknown as KubeObject;
       },
@@ -108,56 +127,70 @@ function isExempt({ group, resource }: ResourceDefinition): boolean {
   return resource === 'events' && (group === '' || group === 'events.k8s.io');
 }
 
-function countedNames(definition: ResourceDefinition): string[] {
-  const { group, resource } = definition;
-  const count = `count/${groupResourceText(groupResourceOf(definition))}`;
-  return group === '' && plainlyCounted.has(resource) ? [count, resource] : [count];
-}
+const readsContent = ({ group, resource }: ResourceDefinition): boolean =>
+  group === '' && contentEvaluators.has(resource);
 
 /**
- * The quota's `status.used` with one more object; undefined if the quota does not count it. Throws 403 if it is
- * exceeded.
+ * The quota's `status.used` after the write; undefined if the quota does not count it. Throws 403 if the quota would be
+ * exceeded, cannot be checked yet, or limits what the object does not state.
  */
-function check(
-  attributes: AdmissionAttributes,
-  quota: DeepReadonly<KubeObject>,
-  names: readonly string[],
-): Amounts | undefined {
-  const spec = asJson(quota as KubeObject)['spec'];
-  // Quota scopes only select pods.
-  if (
-    isJsonObject(spec ?? null) &&
-    ((spec as JsonObject)['scopes'] !== undefined || (spec as JsonObject)['scopeSelector'] !== undefined)
-  )
-    return undefined;
+function check(charge: Charge, quota: DeepReadonly<KubeObject>): Amounts | undefined {
+  const { attributes, evaluator, object, nowMs } = charge;
   const status = quota['status'] as { hard?: Amounts; used?: Amounts } | undefined;
   const hard = status?.hard ?? {};
   const used = status?.used ?? {};
-  const counted = names.filter((name) => Object.hasOwn(hard, name));
-  if (counted.length === 0) return undefined;
+  const limited = Object.keys(hard).filter((name) => evaluator.counts(name));
+  if (limited.length === 0 || !isInScope(charge, quota, object)) return undefined;
+  const refused = (text: string): Error => admissionForbidden(attributes, text);
   const name = quota.metadata.name as string;
-  if (counted.some((resource) => !Object.hasOwn(used, resource))) {
-    throw admissionForbidden(
-      attributes,
-      `status unknown for quota: ${name}, resources: ${counted.toSorted().join(',')}`,
-    );
-  }
-  const one = Quantity.parse('1');
+  const unstated = evaluator.constraint?.(limited, object);
+  if (unstated !== undefined) throw refused(`failed quota: ${name}: ${unstated}`);
+  if (limited.some((resource) => !Object.hasOwn(used, resource)))
+    throw refused(`status unknown for quota: ${name}, resources: ${limited.toSorted().join(',')}`);
+
+  const usage = evaluator.usage(object, nowMs);
+  const negative = [...usage].filter(([, amount]) => amount.sign < 0).map(([resource]) => resource);
+  if (negative.length > 0) throw refused(`quota usage is negative for resource(s): ${negative.sort().join(',')}`);
+  const added = addedAmounts(charge, quota, usage, limited);
+  if (added.size === 0) return undefined;
   const next: Record<string, string> = { ...used };
   const exceeded: string[] = [];
-  for (const resource of counted) {
-    const sum = Quantity.parse(used[resource] as string).add(one);
+  for (const [resource, amount] of added) {
+    const sum = Quantity.parse(used[resource] as string).add(amount);
     next[resource] = sum.toString();
     if (sum.compare(Quantity.parse(hard[resource] as string)) > 0) exceeded.push(resource);
   }
-  if (exceeded.length > 0) {
+  // The status says what has happened already, so it is charged and not refused.
+  if (exceeded.length > 0 && attributes.subresource !== 'status') {
     exceeded.sort();
     const text = (amount: (resource: string) => string): string =>
       exceeded.map((resource) => `${resource}=${amount(resource)}`).join(',');
-    throw admissionForbidden(
-      attributes,
-      `exceeded quota: ${name}, requested: ${text(() => '1')}, used: ${text((resource) => used[resource] as string)}, limited: ${text((resource) => hard[resource] as string)}`,
+    throw refused(
+      `exceeded quota: ${name}, requested: ${text((resource) => String(added.get(resource)))}, used: ${text((resource) => used[resource] as string)}, limited: ${text((resource) => hard[resource] as string)}`,
     );
   }
   return next;
+}
+
+const isInScope = ({ evaluator }: Charge, quota: DeepReadonly<KubeObject>, object: DeepReadonly<KubeObject>): boolean =>
+  scopeRequirements(quota).every((requirement) => evaluator.matches(requirement, object));
+
+/** What the write adds of the limited amounts; what the old object used counts if the quota counted that object. */
+function addedAmounts(
+  charge: Charge,
+  quota: DeepReadonly<KubeObject>,
+  usage: QuotaAmounts,
+  limited: readonly string[],
+): Map<string, Quantity> {
+  const { evaluator, oldObject, nowMs } = charge;
+  const before =
+    oldObject !== undefined && isInScope(charge, quota, oldObject) ? evaluator.usage(oldObject, nowMs) : undefined;
+  const added = new Map<string, Quantity>();
+  for (const name of limited) {
+    const now = usage.get(name);
+    if (now === undefined) continue;
+    const more = now.subtract(before?.get(name) ?? Quantity.zero);
+    if (more.sign > 0) added.set(name, more);
+  }
+  return added;
 }

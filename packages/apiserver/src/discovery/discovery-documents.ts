@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { apiVersionOf, encodeJsonGo } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { compareGroups, compareVersions } from './group-priorities.ts';
-import { aggregatedResourceOf, apiResourcesOf, type ApiResource } from './resource-entries.ts';
+import { aggregatedResourceOf, apiResourcesOf, type ApiResource, type VirtualListing } from './resource-entries.ts';
 
 /** A document and its ETag. */
 export interface TaggedDocument {
@@ -32,12 +32,15 @@ type ApisByGroup = ReadonlyMap<string, ReadonlyMap<string, readonly ResourceDefi
  */
 export class DiscoveryDocuments {
   readonly #apis: ApisByGroup;
+  readonly #isVirtual: boolean;
   readonly #aggregated = new Map<string, TaggedDocument>();
 
   /** Estimated size of all documents: a resource has some 500 bytes in each aggregated one. */
   readonly estimatedBytes: number;
 
-  constructor(definitions: readonly ResourceDefinition[]) {
+  /** `isVirtual`: of a virtual workspace. */
+  constructor(definitions: readonly ResourceDefinition[], isVirtual = false) {
+    this.#isVirtual = isVirtual;
     this.#apis = apisByGroup(definitions);
     this.estimatedBytes = definitions.length * 1536;
   }
@@ -53,7 +56,12 @@ export class DiscoveryDocuments {
 
   /** The `resources` of an APIResourceList; undefined if the group version is not served. */
   resources(group: string, version: string): readonly ApiResource[] | undefined {
-    return this.#apis.get(group)?.get(version)?.flatMap(apiResourcesOf);
+    return this.#apis
+      .get(group)
+      ?.get(version)
+      ?.flatMap((definition) =>
+        apiResourcesOf(definition, this.#isVirtual ? this.#virtualListing(definition) : undefined),
+      );
   }
 
   /** `core`: the document of `/api`, otherwise that of `/apis`. */
@@ -65,6 +73,14 @@ export class DiscoveryDocuments {
       this.#aggregated.set(key, document);
     }
     return document;
+  }
+
+  #virtualListing({ group, resource }: ResourceDefinition): VirtualListing {
+    const versions = [...(this.#apis.get(group)?.values() ?? [])].flat();
+    const withStatus = versions.filter(
+      (each) => each.resource === resource && each.subresources['status'] !== undefined,
+    );
+    return { versionsWithStatus: withStatus.length };
   }
 
   #groupOf(name: string): ApiGroup {

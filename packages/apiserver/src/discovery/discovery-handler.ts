@@ -20,6 +20,8 @@ export interface DiscoveryOptions {
   readonly serverAddress?: string | undefined;
   /** Limit of cached documents, by estimated bytes. */
   readonly cachedBytes?: number | undefined;
+  /** Of a virtual workspace. */
+  readonly isVirtual?: boolean | undefined;
 }
 export type DiscoveryModules =
   | { readonly resolver: ResourceResolver }
@@ -43,7 +45,10 @@ export function discoveryHandler(options: DiscoveryOptions, modules: DiscoveryMo
       writeNotFoundText(context.exchange);
       return;
     }
-    const documents = cache.get(servedApis.hash, () => new DiscoveryDocuments(servedApis.definitions()));
+    const documents = cache.get(
+      servedApis.hash,
+      () => new DiscoveryDocuments(servedApis.definitions(), options.isVirtual),
+    );
     const [prefix, ...rest] = context.info.path.split('/').filter((segment) => segment !== '');
     if (prefix === 'api') respondCore(context, documents, servedApis, rest, options.serverAddress);
     else respondGroups(context, documents, servedApis, rest);

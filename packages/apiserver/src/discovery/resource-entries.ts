@@ -46,8 +46,14 @@ const customVerbOrder: readonly Verb[] = [
 ];
 const terminatingVerbs = new Set<Verb>(['delete', 'deletecollection', 'get', 'list', 'watch']);
 
-/** The APIResourceList entries of a resource and its subresources. */
-export function apiResourcesOf(definition: ResourceDefinition): ApiResource[] {
+/** How a virtual workspace lists a resource in discovery, which differs from a shard as in kcp. */
+export interface VirtualListing {
+  /** Served versions of the resource that have a status: a virtual workspace of kcp lists the status once for each. */
+  readonly versionsWithStatus: number;
+}
+
+/** The APIResourceList entries of a resource and its subresources; the verbs of a virtual workspace are sorted. */
+export function apiResourcesOf(definition: ResourceDefinition, virtual?: VirtualListing): ApiResource[] {
   const { storage, namespaced } = definition;
   const resources: ApiResource[] = [
     {
@@ -55,7 +61,7 @@ export function apiResourcesOf(definition: ResourceDefinition): ApiResource[] {
       singularName: definition.singular,
       namespaced,
       kind: definition.kind,
-      verbs: verbsOf(definition),
+      verbs: virtual === undefined ? verbsOf(definition) : [...definition.verbs].sort(),
       ...names(definition),
       ...(storage === undefined ? {} : { storageVersionHash: storageVersionHash(storage) }),
     },
@@ -63,14 +69,16 @@ export function apiResourcesOf(definition: ResourceDefinition): ApiResource[] {
   for (const [name, subresource] of subresourcesOf(definition)) {
     const kind = kindOf(definition, subresource);
     const isOtherGroupVersion = kind.group !== definition.group || kind.version !== definition.version;
-    resources.push({
+    const entry: ApiResource = {
       name: `${definition.resource}/${name}`,
       singularName: '',
       namespaced,
       ...(isOtherGroupVersion ? { group: kind.group, version: kind.version } : {}),
       kind: kind.kind,
       verbs: subresource.verbs.length === 0 ? null : [...subresource.verbs].sort(),
-    });
+    };
+    const times = name === 'status' && virtual !== undefined ? virtual.versionsWithStatus : 1;
+    for (let count = 0; count < times; count++) resources.push(entry);
   }
   return resources;
 }

@@ -24,7 +24,10 @@ import { groupDocument, staticDocuments, type StaticDocument } from './static-do
 export interface OpenAPIOptions {
   /** `info.version` of the documents: the server's git version. */
   readonly version: string;
-  /** Of a virtual workspace: it issues no tokens, and every group has a document; on a shard those of Kubernetes have one. */
+  /**
+   * Of a virtual workspace: it issues no tokens and serves no `/openapi/v2`, and every group has a document; on a shard
+   * those of Kubernetes have one.
+   */
   readonly isVirtual?: boolean | undefined;
   /** Limit of cached documents, in bytes. */
   readonly cachedBytes?: number | undefined;
@@ -92,7 +95,9 @@ class OpenAPIServer {
     const groupVersions = await this.#groupVersionsOf(served);
     const normalized = path.endsWith('/') ? path.slice(0, -1) : path;
     const isKnownPath =
-      normalized === '/openapi/v2' || normalized === indexPath || normalized.startsWith(`${indexPath}/`);
+      (normalized === '/openapi/v2' && !this.#isVirtual) ||
+      normalized === indexPath ||
+      normalized.startsWith(`${indexPath}/`);
     if (!isKnownPath) writeNotFoundText(context.exchange);
     else if (context.exchange.method !== 'GET') writeMethodNotAllowed(context);
     else if (normalized === '/openapi/v2') await this.#respondV2(context, groupVersions);
@@ -172,8 +177,8 @@ class OpenAPIServer {
     const paths = Object.fromEntries(
       documents.map(([path, { hash }]) => [path, { serverRelativeURL: `${indexPath}/${path}?hash=${hash}` }]),
     );
-    // Kubernetes sets no content type for the index, so its server detects text/plain; clients ignore it.
-    exchange.setHeader('content-type', 'text/plain; charset=utf-8');
+    // As kcp. Kubernetes sets no content type for the index, so its server detects text/plain; clients ignore it.
+    exchange.setHeader('content-type', jsonType);
     exchange.respond(200, JSON.stringify({ paths }));
   }
 

@@ -1,15 +1,17 @@
 import {
   deepEqual,
+  Quantity,
   type DeepReadonly,
   type GroupVersionResource,
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import { plainlyCounted } from '@multiplane/apis';
+import { quotaEvaluatorOf } from '@multiplane/apis';
 import type { ObjectMetadataRecord } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { updateStatus } from '../runtime/object-writes.ts';
+import { isContentRead, QuotaUsage } from './quota-usage.ts';
 
 const quotas: GroupVersionResource = { group: '', version: 'v1', resource: 'resourcequotas' };
 
@@ -17,36 +19,41 @@ type ResourceQuota = KubeObject & {
   spec?: { hard?: Record<string, string> };
   status?: { hard?: Record<string, string>; used?: Record<string, string> };
 };
-
-/** The resource that a name in `spec.hard` counts; undefined for names that do not count objects (cpu, memory, …). */
-export function countedResource(name: string): { group: string; resource: string } | undefined {
-  if (name.startsWith('count/')) {
-    const text = name.slice('count/'.length);
-    const dot = text.indexOf('.');
-    return dot < 0 ? { group: '', resource: text } : { group: text.slice(dot + 1), resource: text.slice(0, dot) };
-  }
-  return plainlyCounted.has(name) ? { group: '', resource: name } : undefined;
+type Amounts = Record<string, string>;
+interface Scope {
+  readonly cluster: LogicalClusterName;
+  readonly namespace: string;
 }
 
 /** Resync period, as in Kubernetes; returns the charges of failed creates. */
 const recountMs = 5 * 60_000;
+/** As long as a request may take: a create that admission saw before the limits can be stored until then. */
+const longestCreateMs = 60_000;
+/** Prefix of the keys of quotas whose figures may only be raised. */
+const raise = 'raise:';
 
 /**
  * Recomputes `status.used` of ResourceQuotas (Kubernetes: pkg/controller/resourcequota) when the limits change, when an
- * object of the namespace is deleted, and every five minutes. Admission charges creates by compare-and-set on the same
- * status; this controller corrects the figure after deletes and failed creates.
+ * object of the namespace is deleted, when one of which the quota counts more than the number is changed, and every five
+ * minutes. Admission charges writes by compare-and-set on the same status; this controller corrects the figure after
+ * deletes and failed creates.
  *
  * A create is charged before its object is stored, so a count in between would return the charge for another create to
- * use. Therefore creates and their charges do not trigger a count, or there would be one within every burst.
+ * use. Therefore creates and their charges do not trigger a count, or there would be one within every burst. But a create
+ * that admission saw before the limits were in the status was not charged, and may be stored after the count that
+ * published them. So creates within the longest time of a request after that count trigger another one, which only
+ * raises figures: charges under way stay.
  */
 export function resourceQuotaController(modules: ControllerModules): Controller {
-  const { informers, client } = modules;
+  const { informers, client, clock } = modules;
+  const usage = new QuotaUsage(modules);
   const lister = informers.informer<ResourceQuota>(quotas);
   const controller: Controller = new Controller({ name: 'resourcequota', reconcile }, modules);
   /** Number of quotas by the key of their namespace; most namespaces have none. */
   const quotasOf = new Map<string, number>();
-  const namespaceOf = ({ cluster, namespace }: { cluster: LogicalClusterName; namespace: string }): string =>
-    keyOf({ cluster, namespace: '', name: namespace });
+  /** Until when creates may be stored that admission saw before the limits, by the key of the quota; soonest first. */
+  const unchargedUntil = new Map<string, number>();
+  const namespaceOf = ({ cluster, namespace }: Scope): string => keyOf({ cluster, namespace: '', name: namespace });
   lister.addHandlers({
     added: (_object, reference) => {
       const namespace = namespaceOf(reference);
@@ -61,39 +68,61 @@ export function resourceQuotaController(modules: ControllerModules): Controller 
       const others = (quotasOf.get(namespace) ?? 0) - 1;
       if (others > 0) quotasOf.set(namespace, others);
       else quotasOf.delete(namespace);
+      unchargedUntil.delete(keyOf(reference));
     },
   });
   informers.metadata.addHandlers({
-    changed: () => {},
-    deleted: (record: ObjectMetadataRecord): void => {
-      if (quotasOf.size === 0 || record.namespace === '' || !quotasOf.has(namespaceOf(record))) return;
-      const { cluster, namespace, resource } = record;
-      for (const quota of lister.list({ cluster, namespace })) {
-        if (Object.keys(quota.spec?.hard ?? {}).some((name) => same(countedResource(name), resource))) {
-          controller.queue.add(keyOf({ cluster, namespace, name: quota.metadata.name ?? '' }));
-        }
+    changed: (record, old): void => {
+      for (const { key, quota } of quotasThatCount(record)) {
+        if (old !== undefined) {
+          if (isContentRead(record.resource)) controller.queue.add(key);
+        } else if (!isUpToDate(quota) || (unchargedUntil.get(key) ?? 0) > clock.now())
+          controller.queue.add(raise + key);
       }
+    },
+    deleted: (record): void => {
+      for (const { key } of quotasThatCount(record)) controller.queue.add(key);
     },
   });
 
-  async function reconcile(key: string): Promise<number | void> {
+  function* quotasThatCount(
+    record: ObjectMetadataRecord,
+  ): Generator<{ key: string; quota: DeepReadonly<ResourceQuota> }> {
+    if (quotasOf.size === 0 || record.namespace === '' || !quotasOf.has(namespaceOf(record))) return;
+    const { cluster, namespace, resource } = record;
+    const evaluator = quotaEvaluatorOf(resource.group, resource.resource);
+    for (const quota of lister.list({ cluster, namespace })) {
+      if (Object.keys(quota.spec?.hard ?? {}).some((name) => evaluator.counts(name)))
+        yield { key: keyOf({ cluster, namespace, name: quota.metadata.name ?? '' }), quota };
+    }
+  }
+
+  async function reconcile(queued: string): Promise<number | void> {
+    const isRaise = queued.startsWith(raise);
+    const key = isRaise ? queued.slice(raise.length) : queued;
     const reference = referenceOf(key);
     const quota = lister.get(reference);
     if (quota === undefined || quota.metadata.deletionTimestamp !== undefined) return;
     const hard = quota.spec?.hard ?? {};
-    const used: Record<string, string> = {};
-    for (const name of Object.keys(hard)) used[name] = String(count(reference.cluster, reference.namespace, name));
+    const wasUpToDate = isUpToDate(quota);
+    const counted = await usage.of(quota, reference);
+    const used = isRaise && wasUpToDate ? raised(quota.status?.used ?? {}, counted) : counted;
+    // Before the write: from then on events of creates are compared with the limits.
+    if (!wasUpToDate) expectUncharged(key);
     await updateStatus(client, quotas, reference.cluster, quota, { hard: { ...hard }, used });
-    return recountMs;
+    return isRaise ? undefined : recountMs;
   }
 
-  function count(cluster: LogicalClusterName, namespace: string, name: string): number {
-    const resource = countedResource(name);
-    if (resource === undefined) return 0;
-    let total = 0;
-    for (const record of informers.metadata.list({ cluster, namespace })) if (same(resource, record.resource)) total++;
-    return total;
+  function expectUncharged(key: string): void {
+    const now = clock.now();
+    for (const [other, until] of unchargedUntil) {
+      if (until > now) break;
+      unchargedUntil.delete(other);
+    }
+    unchargedUntil.delete(key);
+    unchargedUntil.set(key, now + longestCreateMs);
   }
+
   return controller;
 }
 
@@ -104,6 +133,12 @@ function isUpToDate({ spec, status }: DeepReadonly<ResourceQuota>): boolean {
   return deepEqual(status?.hard ?? {}, hard) && Object.keys(hard).every((name) => Object.hasOwn(used, name));
 }
 
-function same(a: { group: string; resource: string } | undefined, b: DeepReadonly<GroupVersionResource>): boolean {
-  return a !== undefined && a.group === b.group && a.resource === b.resource;
+/** Each figure, or what was counted if that is more. */
+function raised(used: DeepReadonly<Amounts>, counted: Amounts): Amounts {
+  return Object.fromEntries(
+    Object.entries(counted).map(([name, amount]) => {
+      const known = used[name] ?? '0';
+      return [name, Quantity.parse(known).compare(Quantity.parse(amount)) < 0 ? amount : known];
+    }),
+  );
 }

@@ -11,6 +11,7 @@ import {
   BufferedExchange,
   CancellableExchange,
   isLongRunning,
+  ProxiedExchange,
   type Exchange,
   type RequestContext,
 } from '@multiplane/generic-server';
@@ -88,7 +89,11 @@ export class VirtualResourceProxy {
     const { info, user } = context;
     const { endpoints, path, virtual } = target;
     try {
-      await this.#modules.backends.forward(exchange, endpoints, { path, user, longRunning: isLongRunning(info) });
+      await this.#modules.backends.forward(new ProxiedExchange(exchange), endpoints, {
+        path,
+        user,
+        longRunning: isLongRunning(info),
+      });
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
       throw error.status === 503

@@ -143,7 +143,7 @@ export function admissionPlugins(modules: AdmissionModules): readonly AdmissionP
     new PathAnnotation({ pathOf: (cluster) => clusters.pathOf(cluster) }),
     new RbacEscalationCheck({ rbac: authorization.rbac, authorizer: authorization.reviews }),
     // Last, as in Kubernetes: an object that another plugin rejects must not be charged to the quota.
-    new ResourceQuotaAdmission({ cache, reader, resolver, store: modules.store }),
+    new ResourceQuotaAdmission({ cache, reader, resolver, clock, store: modules.store }),
   ];
 }
 
@@ -168,7 +168,7 @@ function webhooksAndPolicies(modules: AdmissionModules): ReturnType<typeof confi
       offloader: modules.schemaWorker,
       clock: modules.clock,
       newUid: () => randomUUID(),
-      conform: (document, definition) => shapeDocument(document, definition).unknownFields,
+      conform: (document, definition) => shapeDocument(document, definition),
       isLocal: (cluster) => isLocal(modules, cluster),
       remoteTransport: modules.remoteTransport,
     },

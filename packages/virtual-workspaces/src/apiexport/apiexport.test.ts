@@ -62,6 +62,9 @@ describe('the API set of an export', () => {
     for (const version of ['v1alpha1', 'v1alpha2'])
       expect((await bodyOf(`consumer/apis/apis.kcp.io/${version}`))['resources']).toMatchObject([
         { name: 'apibindings', verbs: ['get', 'list', 'watch'] },
+        // kcp lists the status once for each version.
+        { name: 'apibindings/status', verbs: null },
+        { name: 'apibindings/status', verbs: null },
       ]);
     expect(await statusOf('*/api/v1')).toBe(404);
   });

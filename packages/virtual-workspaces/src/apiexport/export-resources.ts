@@ -134,7 +134,7 @@ export class ExportResourceFactory {
     }
     for (const definition of builtIn(apiBindings))
       add({
-        definition: { ...servedDefinition(definition), verbs: readVerbs, subresources: {} },
+        definition: { ...servedDefinition(definition), verbs: readVerbs, subresources: withoutVerbs(definition) },
         upstreamResource: definition.resource,
         labelSelector: `${exportLabel}=${exportLabelValue(cluster, name)}`,
         fingerprint: `${about} bindings`,
@@ -220,6 +220,11 @@ const neverRetired = new AbortController().signal;
 function builtIn({ group, resource }: { readonly group: string; readonly resource: string }): ResourceDefinition[] {
   const key = claimKey({ group, resource });
   return builtInResources().filter((definition) => claimKey(definition) === key);
+}
+
+/** The status is listed in discovery, but no verb is served. */
+function withoutVerbs({ subresources: { status } }: ResourceDefinition): ResourceDefinition['subresources'] {
+  return status === undefined ? {} : { status: { ...status, verbs: [] } };
 }
 
 function servedDefinition(definition: ResourceDefinition): ResourceDefinition {

@@ -33,6 +33,11 @@ export interface Lifecycle {
   readonly errorGroup: string;
   /** Selector of the labels that the system sets on logical clusters that wait for `id`. */
   labelSelector(id: string): string;
+  /**
+   * Selector of the logical clusters that will wait for `id` at the end of their life; absent: there are none before they
+   * wait. A watch by it sees the change after which a logical cluster waits as MODIFIED, as that of kcp.
+   */
+  memberSelector?(id: string): string;
   /** Whether a logical cluster waits for `id`. */
   isWaitingFor(cluster: DeepReadonly<LogicalCluster>, id: string): boolean;
 }
@@ -67,6 +72,7 @@ export const terminating: Lifecycle = {
   errorGroup: 'core.kcp.io',
   // The phase label follows the deletion timestamp, so that watches by label see the deletion.
   labelSelector: (id) => `tenancy.kcp.io/phase in (Terminating,Deleting),${waitLabel('terminator', id)}`,
+  memberSelector: (id) => waitLabel('terminator', id),
   isWaitingFor: ({ metadata, status }, id) =>
     metadata.deletionTimestamp !== undefined && (status?.terminators ?? []).includes(id),
 };

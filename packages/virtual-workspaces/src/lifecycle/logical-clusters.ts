@@ -1,6 +1,7 @@
 import { mastersGroup, type UserInfo } from '@multiplane/apimachinery';
 import { kcpResources, type ResourceDefinition, type Verb } from '@multiplane/apis';
-import type { RequestInfo } from '@multiplane/generic-server';
+import type { ResourceRequest } from '@multiplane/apiserver';
+import { acceptHeader, type RequestInfo } from '@multiplane/generic-server';
 import {
   ApiSet,
   ForwardedResource,
@@ -11,6 +12,7 @@ import {
   type VirtualRequest,
   type VirtualWorkspace,
 } from '@multiplane/virtual-framework';
+import { DeletionEvents } from './deletion-events.ts';
 import { lifecycleAuthorizer } from './lifecycle-authorizer.ts';
 import { asLogicalCluster, type Lifecycle } from './lifecycle.ts';
 import { statusRule } from './status-rules.ts';
@@ -78,16 +80,27 @@ function forwarded(
   definition: ResourceDefinition,
   connection: ShardConnection,
 ): ForwardedResource {
+  const { memberSelector } = lifecycle;
+  const isFiltered = (request: ResourceRequest): boolean => memberSelector !== undefined && isPlainWatch(request);
   return new ForwardedResource(
     {
       definition,
-      labelSelector: lifecycle.labelSelector(id),
+      labelSelector: (request) => (isFiltered(request) ? memberSelector?.(id) : lifecycle.labelSelector(id)),
+      responseFilter: (request) => (isFiltered(request) ? new DeletionEvents(request.context.exchange) : undefined),
       isVisible: (object) => lifecycle.isWaitingFor(asLogicalCluster(object), id),
       updateRule: statusRule(lifecycle, id),
       upstreamUser: asSystem,
     },
     { connection },
   );
+}
+
+/** A watch whose events are lines of JSON with the metadata of the objects. */
+function isPlainWatch({ context }: ResourceRequest): boolean {
+  const { headers, upgradeToWebSocket } = context.exchange;
+  const accept = acceptHeader(headers);
+  const isUpgrade = upgradeToWebSocket !== undefined && headers['upgrade'] !== undefined;
+  return context.info.verb === 'watch' && !isUpgrade && !/as=Table|protobuf|yaml|cbor/i.test(accept);
 }
 
 /** The caller's name for the audit log, with the rights of system:masters. */

@@ -4,6 +4,7 @@ import {
   authorizationAttributesOf,
   type Exchange,
   isLongRunning,
+  ProxiedExchange,
   ruleAllows,
   writeText,
 } from '@multiplane/generic-server';
@@ -84,7 +85,7 @@ async function proxyContent(lifecycle: Lifecycle, modules: ContentModules, reque
     user = { name, uid, extra, groups: [`system:kcp:${lifecycle.noun}:${id}`, ...groups] };
   }
   const query = exchange.url.indexOf('?');
-  await modules.connection.forward(exchange, {
+  await modules.connection.forward(new ProxiedExchange(exchange), {
     url: `/clusters/${cluster}${info.path}${query < 0 ? '' : exchange.url.slice(query)}`,
     user,
     longRunning: isLongRunning(info),

@@ -31,14 +31,11 @@ export const scaleKind: ExpectedKind = {
             throw mismatch(inner, `${part}.${field}`, type);
         }
       }
-      return undefined;
     },
     *decodeIncrementally(object) {
       yield;
-      return this.decodeTyped(object);
+      this.decodeTyped(object);
     },
-    // Scale has no strategic merge patch.
-    convertTyped: () => undefined,
     prune(object) {
       const unknownFields: string[] = [];
       for (const key of Object.keys(object)) {

@@ -125,12 +125,8 @@ test('custom resources have no protobuf encoding', () => {
     kind: 'Hat',
     origin: 'custom' as const,
     schema: {
-      decodeTyped: () => [],
-      // eslint-disable-next-line require-yield -- nothing to decode
-      *decodeIncrementally() {
-        return undefined;
-      },
-      convertTyped: () => undefined,
+      decodeTyped: () => undefined,
+      *decodeIncrementally() {},
       prune: () => ({ unknownFields: [] }),
       coerce: () => undefined,
       applyDefaults: () => undefined,
