@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { describe } from '@jest/globals';
 import { skipLoudly } from '../harness/foreign-program.ts';
 import { describeWithKubectl } from '../harness/kubectl.ts';
+import { nodeImage } from './base-images.ts';
 import { repository, type ContainerEngine } from './engine.ts';
 import { image, workingEngine } from './working-engine.ts';
 
@@ -33,7 +34,9 @@ export async function buildImage(
 ): Promise<void> {
   const script = join(repository, 'hack', 'image');
   await promisify(execFile)(script, [tag, ...(platform === '' ? [] : [platform])], {
-    env: { ...engine.env, CONTAINER_ENGINE: engine.command, ...env },
+    env: { ...engine.env, CONTAINER_ENGINE: engine.command, NODE_IMAGE: nodeImage(engine), ...env },
     maxBuffer: 64 << 20,
   });
+  // Layers of builds of days ago: nothing else deletes them from a store of the suites' own.
+  if (!engine.dialect.shared) await engine.run(['image', 'prune', '--force', '--filter', 'until=48h']);
 }

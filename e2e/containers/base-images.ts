@@ -24,21 +24,41 @@ interface BaseImage {
   readonly fill: (folder: string) => void;
 }
 
+/** What stand-ins are named on a machine's own engine, whose user must not take one for the image of the registry. */
+const ownPrefix = 'localhost/multiplane-e2e/stand-in/';
 const debian = 'localhost/multiplane-e2e/debian:bookworm';
 const program = (folder: string, name: string): void => {
   mkdirSync(join(folder, 'usr/local/bin'), { recursive: true });
   cpSync(findBinary(name), join(folder, 'usr/local/bin', name), { dereference: true });
 };
 
-/** The base of the Dockerfile. */
-export function nodeImage(): string {
+/** The base of the Dockerfile, or its stand-in. */
+export function nodeImage(engine: ContainerEngine): string {
+  return localName(engine, nodeImageName());
+}
+
+/** The name under which an image that the Dockerfile or the compose file names is found here. */
+export function localName(engine: ContainerEngine, name: string): string {
+  return isBase(name) && kindOf(engine, name) === undefined ? standInName(engine, name) : name;
+}
+
+/** Whether the base of the Dockerfile comes from its registry. */
+export function hasRealBase(engine: ContainerEngine): boolean {
+  return kindOf(engine, nodeImageName()) === 'real';
+}
+
+const isBase = (name: string): boolean => baseImages().some((image) => image.name === name);
+const standInName = ({ dialect }: ContainerEngine, name: string): string =>
+  dialect.shared ? `${ownPrefix}${name.slice(name.lastIndexOf('/') + 1)}` : name;
+
+function nodeImageName(): string {
   const text = readFileSync(join(repository, 'deploy', 'docker', 'Dockerfile'), 'utf8');
   return /^ARG NODE_IMAGE=(\S+)$/m.exec(text)?.[1] as string;
 }
 
 const baseImages = (): readonly BaseImage[] => [
   {
-    name: nodeImage(),
+    name: nodeImageName(),
     registry: 'registry-1.docker.io',
     fill: (folder) => {
       const bin = join(folder, 'usr/local/bin');
@@ -70,10 +90,13 @@ const baseImages = (): readonly BaseImage[] => [
  * names. Returns the names of the stand-ins. Throws when neither can be had.
  */
 export function provideBaseImages(engine: ContainerEngine): string[] {
+  mkdirSync(cache, { recursive: true });
   const standIns: string[] = [];
   for (const { name, registry, fill } of baseImages()) {
-    const kind = kindOf(engine, name) ?? (answers(registry) && pulled(engine, name) ? 'real' : undefined);
-    if (kind === undefined) buildStandIn(engine, name, fill);
+    const standIn = standInName(engine, name);
+    const present = kindOf(engine, name) ?? kindOf(engine, standIn);
+    const kind = present ?? (answers(registry) && pulled(engine, name) ? 'real' : undefined);
+    if (kind === undefined) buildStandIn(engine, standIn, fill);
     if (kind !== 'real') standIns.push(name);
   }
   return standIns;
@@ -163,7 +186,7 @@ function buildDebian(engine: ContainerEngine): void {
 
 /**
  * A base for two platforms under one name: that of this machine as it is, of arm64 an empty one. An image for arm64 can be
- * built on it, though not run.
+ * built on it, though not run. Only for an engine whose names can be of several platforms.
  */
 export function baseForBoth(engine: ContainerEngine): string {
   const name = 'localhost/multiplane-e2e/node-for-both:1';
@@ -172,7 +195,7 @@ export function baseForBoth(engine: ContainerEngine): string {
   try {
     mkdirSync(join(folder, 'root'));
     execFileSync('tar', ['-C', join(folder, 'root'), '-cf', join(folder, 'root.tar'), '.']);
-    engine.sync(['import', '--os', 'linux', '--arch', 'arm64', join(folder, 'root.tar'), empty]);
+    engine.sync(['import', ...engine.dialect.importFor('linux', 'arm64'), join(folder, 'root.tar'), empty]);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -182,6 +205,6 @@ export function baseForBoth(engine: ContainerEngine): string {
     // There is none.
   }
   const local = (image: string): string => `containers-storage:${image}`;
-  engine.sync(['manifest', 'create', name, local(nodeImage()), local(empty)]);
+  engine.sync(['manifest', 'create', name, local(nodeImage(engine)), local(empty)]);
   return name;
 }

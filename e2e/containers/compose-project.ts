@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { localName } from './base-images.ts';
 import {
   milliseconds,
   readComposeFile,
   type ComposeFile,
-  type ComposeHealthCheck,
   type ComposeMount,
   type ComposeService,
 } from './compose-file.ts';
@@ -15,13 +15,15 @@ export interface ComposeProjectOptions {
   readonly file: string;
   readonly profiles: readonly string[];
   readonly variables: Readonly<Record<string, string>>;
+  /** Instead of the file's: containers, networks and volumes of this name are apart from a cluster that runs here. */
+  readonly name: string;
 }
 
 const hashLabel = 'com.docker.compose.config-hash';
 
 /**
- * What `docker compose` does with a file, by podman: `up`, `down`, `restart`, `cp`, `logs`, `exec`. podman-compose 1.0 of
- * Debian 12 knows neither `volume.subpath` nor profiles.
+ * What `docker compose` does with a file, by podman or docker: `up`, `down`, `restart`, `cp`, `logs`, `exec`. podman-compose
+ * 1.0 and docker-compose 1.29 of Debian 12 know no `volume.subpath`.
  *
  * Services start as soon as those they depend on are healthy or have ended well; `up` again replaces the containers whose
  * service or image has changed. A part of a volume is mounted by its path on this machine. Health checks, which Docker runs
@@ -31,8 +33,10 @@ export class ComposeProject {
   readonly #engine: ContainerEngine;
   readonly #folder: string;
   readonly #compose: ComposeFile;
-  constructor({ file, profiles, variables }: ComposeProjectOptions, engine: ContainerEngine) {
+  readonly #name: string;
+  constructor({ file, profiles, variables, name }: ComposeProjectOptions, engine: ContainerEngine) {
     this.#engine = engine;
+    this.#name = name;
     this.#folder = dirname(file);
     this.#compose = readComposeFile(file, profiles, variables);
   }
@@ -47,7 +51,7 @@ export class ComposeProject {
   }
 
   container(service: string): string {
-    return `${this.#compose.name}-${service}-1`;
+    return `${this.#name}-${service}-1`;
   }
 
   /** Creates and starts what is not there, replaces what has changed, and waits until all of it is healthy. */
@@ -83,7 +87,7 @@ export class ComposeProject {
       return mine;
     };
     await Promise.all(this.services.map(remove));
-    await this.#engine.run(['network', 'rm', '--force', this.#network]);
+    await this.#engine.run(['network', 'rm', this.#network]);
     if (volumes) for (const name of this.#volumes) await this.#engine.run(['volume', 'rm', '--force', name]);
   }
 
@@ -95,7 +99,7 @@ export class ComposeProject {
 
   /** What its health check says now. */
   async isHealthy(service: string): Promise<boolean> {
-    return (await this.#engine.run(['healthcheck', 'run', this.container(service)])).code === 0;
+    return (await this.#checkHealth(service)).code === 0;
   }
 
   /** Waits as long as its health check allows. */
@@ -105,7 +109,7 @@ export class ComposeProject {
     const { start_period: period = '0s', interval, start_interval: often = interval, retries = 3 } = healthcheck;
     const deadline = performance.now() + milliseconds(period) + retries * milliseconds(interval);
     for (;;) {
-      const { code, stdout, stderr } = await this.#engine.run(['healthcheck', 'run', this.container(service)]);
+      const { code, stdout, stderr } = await this.#checkHealth(service);
       if (code === 0) return;
       const state = await this.state(service);
       if (performance.now() > deadline || state.startsWith('exited'))
@@ -143,8 +147,14 @@ export class ComposeProject {
     await this.#engine.ok(['cp', `${this.container(service)}:${path}`, target]);
   }
 
+  #checkHealth(service: string): Promise<Output> {
+    const { healthcheck } = this.#service(service);
+    if (healthcheck === undefined) throw new Error(`${service} has no health check`);
+    return this.#engine.run(this.#engine.dialect.checkHealth(this.container(service), healthcheck));
+  }
+
   get #network(): string {
-    return `${this.#compose.name}_default`;
+    return `${this.#name}_default`;
   }
 
   get #volumes(): readonly string[] {
@@ -154,9 +164,8 @@ export class ComposeProject {
   }
 
   #volume(source: string): string {
-    const volume = this.#compose.volumes[source];
-    if (volume === undefined) throw new Error(`the compose file has no volume ${source}`);
-    return volume.name;
+    if (!(source in this.#compose.volumes)) throw new Error(`the compose file has no volume ${source}`);
+    return `${this.#name}-${source}`;
   }
 
   #service(name: string): ComposeService {
@@ -173,7 +182,7 @@ export class ComposeProject {
   async #start(name: string): Promise<void> {
     const service = this.#service(name);
     const container = this.container(name);
-    const image = (await this.#engine.ok(['image', 'inspect', '--format', '{{.Id}}', imageName(service.image)])).trim();
+    const image = (await this.#engine.ok(['image', 'inspect', '--format', '{{.Id}}', this.#image(service)])).trim();
     const hash = createHash('sha256')
       .update(JSON.stringify([service, image]))
       .digest('hex');
@@ -205,27 +214,30 @@ export class ComposeProject {
   async #remove(name: string): Promise<void> {
     const grace = Math.ceil(milliseconds(this.#service(name).stop_grace_period ?? '10s') / 1000);
     const container = this.container(name);
-    if ((await this.#engine.run(['container', 'exists', container])).code !== 0) return;
-    await this.#engine.ok(['stop', '--time', String(grace), container]);
+    if ((await this.#engine.run(['container', 'inspect', container])).code !== 0) return;
+    await this.#engine.ok(['stop', '-t', String(grace), container]);
     await this.#engine.ok(['rm', '--force', container]);
   }
 
-  /** The arguments of `podman create` for a service. */
+  #image({ image }: ComposeService): string {
+    return localName(this.#engine, imageName(image));
+  }
+
+  /** The arguments of `create` for a service. */
   async #arguments(name: string): Promise<string[]> {
     const service = this.#service(name);
     const each = (flag: string, values: readonly string[] = []): string[] => values.flatMap((value) => [flag, value]);
     const { user, stop_grace_period: grace, restart, healthcheck, entrypoint } = service;
+    const { dialect } = this.#engine;
+    const { flags, words } = entrypoint === undefined ? { flags: [], words: [] } : dialect.entrypoint(entrypoint);
     return [
       '--network',
       this.#network,
       '--network-alias',
       name,
-      // Docker's driver `local` is what a file is here.
-      '--log-driver',
-      'k8s-file',
+      ...dialect.create,
       ...(user === undefined ? [] : ['--user', user]),
-      // As strict as Docker, which adds nothing writable.
-      ...(service.read_only === true ? ['--read-only', '--read-only-tmpfs=false'] : []),
+      ...(service.read_only === true ? dialect.readOnly : []),
       ...each('--cap-drop', service.cap_drop),
       ...each('--security-opt', service.security_opt),
       ...each('--tmpfs', service.tmpfs),
@@ -236,10 +248,11 @@ export class ComposeProject {
       ),
       ...(restart === undefined ? [] : ['--restart', restart]),
       ...(grace === undefined ? [] : ['--stop-timeout', String(milliseconds(grace) / 1000)]),
-      ...(healthcheck === undefined ? [] : healthArguments(healthcheck)),
+      ...(healthcheck === undefined ? [] : dialect.health(healthcheck)),
       ...each('--mount', await Promise.all((service.volumes ?? []).map((mount) => this.#mount(mount)))),
-      ...(entrypoint === undefined ? [] : ['--entrypoint', JSON.stringify(entrypoint)]),
-      imageName(service.image),
+      ...flags,
+      this.#image(service),
+      ...words,
       ...(service.command ?? []),
     ];
   }
@@ -252,24 +265,6 @@ export class ComposeProject {
     const whole = (await this.#engine.ok(['volume', 'inspect', '--format', '{{.Mountpoint}}', name])).trim();
     return `type=bind,src=${join(whole, volume.subpath)},${end}`;
   }
-}
-
-/** podman 4.3 takes a command as an array without the word `CMD`, and with it as words between spaces. */
-function healthArguments({
-  test: [kind, ...command],
-  interval,
-  timeout,
-  retries,
-  start_period: period,
-}: ComposeHealthCheck): string[] {
-  if (kind !== 'CMD') throw new Error(`a health check of the kind ${kind} is not known here`);
-  return [
-    `--health-cmd=${JSON.stringify(command)}`,
-    `--health-interval=${interval}`,
-    `--health-timeout=${timeout}`,
-    ...(retries === undefined ? [] : [`--health-retries=${retries}`]),
-    ...(period === undefined ? [] : [`--health-start-period=${period}`]),
-  ];
 }
 
 /** Docker reads names without a registry as those of Docker Hub. */

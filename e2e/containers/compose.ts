@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs, parseEnv } from 'node:util';
 import { ComposeProject } from './compose-project.ts';
-import { composeFile, image, workingEngine } from './working-engine.ts';
+import { composeFile, image, projectName, workingEngine } from './working-engine.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -28,7 +28,10 @@ async function main(): Promise<void> {
     ...withoutEmpty(existsSync(settings) ? parseEnv(readFileSync(settings, 'utf8')) : {}),
     ...(Object.fromEntries(own) as Record<string, string>),
   };
-  const project = new ComposeProject({ file: composeFile, profiles: values.profile, variables }, engine);
+  const project = new ComposeProject(
+    { name: projectName, file: composeFile, profiles: values.profile, variables },
+    engine,
+  );
   const [service = ''] = rest;
   switch (command) {
     case 'up':

@@ -1,13 +1,10 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { mkdirSync, statfsSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { ComposeHealthCheck } from './compose-file.ts';
 
 export const repository = join(import.meta.dirname, '..', '..');
 /** Images, volumes and settings of the suites; survives them, so that a second run finds what the first one has built. */
 export const cache = join(repository, '.cache', 'containers');
-const oldest = [4, 3] as const;
 
 export interface Output {
   readonly code: number;
@@ -15,37 +12,43 @@ export interface Output {
   readonly stderr: string;
 }
 
-/**
- * podman with images, volumes and networks of its own, apart from those of the machine.
- *
- * Some machines forbid raising resource limits, which every container does by default, or mount both versions of cgroups,
- * which crun refuses. There {@link withoutLimits} gives a variant whose runtime is a wrapper of runc that drops the limits
- * from what it is asked to run.
- */
+/** A process of a container: what replaces the entry point of its image, and what its command line begins with. */
+export interface Entrypoint {
+  readonly flags: readonly string[];
+  readonly words: readonly string[];
+}
+
+/** How an engine wants to be asked for what every engine does in its own way. */
+export interface EngineDialect {
+  /** Flags of every container: its log driver. */
+  readonly create: readonly string[];
+  /** Flags of a container whose root is read-only: nothing writable is added. */
+  readonly readOnly: readonly string[];
+  readonly entrypoint: (words: readonly string[]) => Entrypoint;
+  /** Flags that give a container its health check. */
+  readonly health: (check: ComposeHealthCheck) => readonly string[];
+  /** The arguments that run the health check of a container once: 0 is healthy. */
+  readonly checkHealth: (container: string, check: ComposeHealthCheck) => readonly string[];
+  /** Flags of `import` for a platform. */
+  readonly importFor: (os: string, architecture: string) => readonly string[];
+  /** One name can be several images, each for a platform. */
+  readonly severalPlatforms: boolean;
+  /** Its builder can give every file, and the image itself, the date of the commit. */
+  readonly rewritesTimestamps: boolean;
+  /** Images, volumes and networks are those of the machine's user too. */
+  readonly shared: boolean;
+}
+
+/** A program that runs containers: {@link podman} or {@link docker}. */
 export class ContainerEngine {
-  readonly #env: NodeJS.ProcessEnv;
   /** The binary. */
-  readonly command = 'podman';
-  private constructor(env: NodeJS.ProcessEnv) {
+  readonly command: 'podman' | 'docker';
+  readonly dialect: EngineDialect;
+  readonly #env: NodeJS.ProcessEnv;
+  constructor(command: 'podman' | 'docker', dialect: EngineDialect, env: NodeJS.ProcessEnv) {
+    this.command = command;
+    this.dialect = dialect;
     this.#env = env;
-  }
-
-  /** With the machine's own runtime. Throws when podman is missing or too old. */
-  static podman(): ContainerEngine {
-    const engine = new ContainerEngine(configured('plain'));
-    const version = engine.sync(['version', '--format', '{{.Client.Version}}']).trim();
-    const [major = 0, minor = 0] = version.split('.').map(Number);
-    if (major < oldest[0] || (major === oldest[0] && minor < oldest[1]))
-      throw new Error(`podman ${version} is older than ${oldest.join('.')}`);
-    return engine;
-  }
-
-  /** With the wrapper of runc. */
-  static withoutLimits(): ContainerEngine {
-    const wrapper = join(cache, 'runc-without-limits');
-    mkdirSync(cache, { recursive: true });
-    writeFileSync(wrapper, runcWithoutLimits, { mode: 0o755 });
-    return new ContainerEngine(configured('without-limits', { name: 'runc-without-limits', path: wrapper }));
   }
 
   /** For programs that call the engine themselves. */
@@ -97,52 +100,3 @@ export class ContainerEngine {
 }
 
 const maximum = 64 << 20;
-/** `f_type` of overlayfs (statfs(2)). */
-const overlayMagic = 0x794c7630;
-/** The limits stand in the bundle of a container (create) and in the file of a process (exec). */
-const runcWithoutLimits = `#!/bin/sh
-for a; do for f in "$a/config.json" "$a"; do [ -f "$f" ] && sed -i 's/"rlimits":\\[[^]]*\\]/"rlimits":[]/' "$f"; done; done
-exec runc "$@"
-`;
-
-/** Writes the settings of podman; returns the environment in which it reads them. */
-function configured(name: string, runtime?: { readonly name: string; readonly path: string }): NodeJS.ProcessEnv {
-  // What is about running containers must not outlive a reboot, and the paths of sockets must be short.
-  const id = createHash('sha256').update(repository).digest('hex').slice(0, 8);
-  const state = join(tmpdir(), `multiplane-containers-${id}`);
-  mkdirSync(cache, { recursive: true });
-  const text = JSON.stringify;
-  const containers = [
-    '[engine]',
-    ...(runtime === undefined ? [] : [`runtime = ${text(runtime.name)}`]),
-    'cgroup_manager = "cgroupfs"',
-    'events_logger = "file"',
-    'lock_type = "file"',
-    `tmp_dir = ${text(join(state, 'libpod'))}`,
-    ...(runtime === undefined ? [] : ['[engine.runtimes]', `${runtime.name} = [${text(runtime.path)}]`]),
-    '[network]',
-    'network_backend = "netavark"',
-    `network_config_dir = ${text(join(cache, 'networks'))}`,
-  ];
-  const storage = [
-    '[storage]',
-    // The kernel does not lay one overlay over another.
-    `driver = ${text(statfsSync(cache).type === overlayMagic ? 'vfs' : 'overlay')}`,
-    `graphroot = ${text(join(cache, 'storage'))}`,
-    `runroot = ${text(join(state, 'run'))}`,
-    '[storage.options.overlay]',
-    // Without it the folder is a mount point, and cannot be deleted.
-    'skip_mount_home = "true"',
-  ];
-  const files = { containers: join(cache, `${name}.conf`), storage: join(cache, 'storage.conf') };
-  writeFileSync(files.containers, `${containers.join('\n')}\n`);
-  writeFileSync(files.storage, `${storage.join('\n')}\n`);
-  return {
-    ...process.env,
-    NODE_OPTIONS: '',
-    CONTAINERS_CONF: files.containers,
-    CONTAINERS_STORAGE_CONF: files.storage,
-    // Timers of systemd would run the health checks, where there is a systemd; here the suites do.
-    DISABLE_HC_SYSTEMD: 'true',
-  };
-}

@@ -5,7 +5,7 @@ import { Kubectl } from '../harness/kubectl.ts';
 import { buildImage, describeWithContainers } from './available.ts';
 import { ComposeProject } from './compose-project.ts';
 import { gadgets, nextImage, troubleIn, widgets, workspaceOn } from './fixtures.ts';
-import { composeFile, image } from './working-engine.ts';
+import { composeFile, image, projectName } from './working-engine.ts';
 
 const patient = { timeout: 60_000 };
 
@@ -20,6 +20,7 @@ describeWithContainers('compose profile sharded', (engine) => {
   const projectOf = (tag: string): ComposeProject =>
     new ComposeProject(
       {
+        name: projectName,
         file: composeFile,
         profiles: ['sharded'],
         variables: { MULTIPLANE_IMAGE: tag, MULTIPLANE_PORT: String(port) },

@@ -5,7 +5,7 @@ import { Kubectl } from '../harness/kubectl.ts';
 import { buildImage, describeWithContainers } from './available.ts';
 import { ComposeProject } from './compose-project.ts';
 import { nextImage, troubleIn, widgets } from './fixtures.ts';
-import { composeFile, image } from './working-engine.ts';
+import { composeFile, image, projectName } from './working-engine.ts';
 
 describeWithContainers('compose profile single, with a host name and a port of its own', (engine) => {
   const host = 'multiplane.example';
@@ -17,6 +17,7 @@ describeWithContainers('compose profile single, with a host name and a port of i
   const projectOf = (tag: string): ComposeProject =>
     new ComposeProject(
       {
+        name: projectName,
         file: composeFile,
         profiles: ['single'],
         variables: { MULTIPLANE_IMAGE: tag, MULTIPLANE_PORT: String(port), MULTIPLANE_HOSTNAME: host },

@@ -1,27 +1,62 @@
 import { join } from 'node:path';
 import { nodeImage, provideBaseImages } from './base-images.ts';
-import { ContainerEngine, repository } from './engine.ts';
+import { docker } from './docker.ts';
+import { repository, type ContainerEngine } from './engine.ts';
+import { podman, podmanWithoutLimits } from './podman.ts';
 
 export const composeFile = join(repository, 'deploy', 'compose', 'compose.yaml');
 /** What the suites build from this checkout. */
 export const image = 'localhost/multiplane-e2e/multiplane:1';
 
-/** An engine that runs containers here, with all base images. Throws an Error with the reason when there is none. */
-export function workingEngine(): { readonly engine: ContainerEngine; readonly variant: string } {
-  try {
-    const plain = ContainerEngine.podman();
-    const standIns = provideBaseImages(plain);
-    if (standIns.length > 0) process.stderr.write(`Stand-ins, since no registry answers: ${standIns.join(', ')}\n`);
-    const refused = refusalOf(plain);
-    if (refused === undefined) return { engine: plain, variant: 'podman' };
-    const wrapped = ContainerEngine.withoutLimits();
-    const stillRefused = refusalOf(wrapped);
-    if (stillRefused !== undefined) throw new Error(stillRefused);
-    process.stderr.write(`Containers run by runc without resource limits, since here podman says: ${refused}\n`);
-    return { engine: wrapped, variant: 'podman and runc without resource limits' };
-  } catch (error) {
-    throw new Error(`no container can be run here: ${messageOf(error)}`, { cause: error });
+/** Of containers, networks and volumes of the compose file. */
+export const projectName = 'multiplane-e2e';
+
+export interface WorkingEngine {
+  readonly engine: ContainerEngine;
+  /** What the reports call it. */
+  readonly variant: string;
+}
+
+/**
+ * An engine that runs containers here, with all base images: podman, or docker where podman does not work; `CONTAINER_ENGINE`
+ * names the one to use. Throws an Error with the reasons when there is none.
+ */
+export function workingEngine(wanted: string | undefined = process.env['CONTAINER_ENGINE']): WorkingEngine {
+  const reasons: string[] = [];
+  for (const [name, find] of Object.entries({ podman: workingPodman, docker: workingDocker })) {
+    if (wanted !== undefined && wanted !== '' && wanted !== name) continue;
+    try {
+      return find();
+    } catch (error) {
+      reasons.push(`${name}: ${messageOf(error)}`);
+    }
   }
+  throw new Error(`no container can be run here: ${reasons.join('; ')}`);
+}
+
+function workingPodman(): WorkingEngine {
+  const plain = podman();
+  provideImages(plain);
+  const refused = refusalOf(plain);
+  if (refused === undefined) return { engine: plain, variant: 'podman' };
+  const wrapped = podmanWithoutLimits();
+  const stillRefused = refusalOf(wrapped);
+  if (stillRefused !== undefined) throw new Error(stillRefused);
+  process.stderr.write(`Containers run by runc without resource limits, since here podman says: ${refused}\n`);
+  return { engine: wrapped, variant: 'podman and runc without resource limits' };
+}
+
+function workingDocker(): WorkingEngine {
+  const engine = docker();
+  provideImages(engine);
+  const refused = refusalOf(engine);
+  if (refused !== undefined) throw new Error(refused);
+  return { engine, variant: 'docker' };
+}
+
+function provideImages(engine: ContainerEngine): void {
+  const standIns = provideBaseImages(engine);
+  if (standIns.length > 0) process.stderr.write(`Stand-ins, since no registry answers: ${standIns.join(', ')}\n`);
 }
 
 /** Why a container cannot run and find itself by its name; undefined if it can. */
@@ -40,7 +75,7 @@ function refusalOf(engine: ContainerEngine): string | undefined {
       '--entrypoint',
       '/usr/local/bin/node',
     ];
-    engine.sync([...run, nodeImage(), '-e', lookup], { timeout: 60_000 });
+    engine.sync([...run, nodeImage(engine), '-e', lookup], { timeout: 60_000 });
     return undefined;
   } catch (error) {
     return messageOf(error);

@@ -283,6 +283,13 @@ test('a failed health check is logged once per request, without a stack', async 
   ]);
 });
 
+test('a check that waits for the startup is no warning', async () => {
+  setup.health.addLatch('poststarthook/bootstrap');
+  const server = await setup.serve();
+  expect((await tls.ask1(server, '/readyz', { headers: admin })).status).toBe(500);
+  expect(setup.logged.join('')).toMatch(/ INFO {2}health check failed check=poststarthook\/bootstrap /);
+});
+
 describe('responses', () => {
   const path = '/clusters/root/api/v1/configmaps';
 

@@ -13,6 +13,7 @@ export { ConfigurationError } from './configuration/configuration-error.ts';
 export { writeFileAtomic } from './files/write-file-atomic.ts';
 export type { CheckResult, HealthCheck, HealthCheckOptions, HealthEndpoint } from './health/health-checks.ts';
 export { HealthChecks, healthEndpoints } from './health/health-checks.ts';
+export { StartupUnfinishedError } from './health/startup-unfinished-error.ts';
 export type { HealthRequest, HealthResponse } from './health/render-health.ts';
 export { parseHealthRequest, renderHealth } from './health/render-health.ts';
 export type { EventLoopMonitorModules, EventLoopMonitorOptions } from './lifecycle/event-loop-monitor.ts';

@@ -6,6 +6,7 @@ import {
   metricsContentType,
   parseHealthRequest,
   renderHealth,
+  StartupUnfinishedError,
   type HealthChecks,
   type Logger,
   type MetricsRegistry,
@@ -149,8 +150,10 @@ async function respondToProbe(
   if (probe === undefined) return false;
   const response = await renderHealth(health, probe);
   // Probes are frequent and unauthenticated, so a failure is logged without its stack.
-  for (const { name, error } of response.failures)
-    logger.warn('health check failed', { check: name, reason: errorText(error) });
+  for (const { name, error } of response.failures) {
+    const level = error instanceof StartupUnfinishedError ? 'info' : 'warn';
+    logger[level]('health check failed', { check: name, reason: errorText(error) });
+  }
   // kube-apiserver omits this header only for a single check that passes.
   const omitsNoSniff = probe.check !== undefined && response.status === 200;
   for (const [name, value] of Object.entries(response.headers))

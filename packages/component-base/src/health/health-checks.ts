@@ -1,3 +1,5 @@
+import { StartupUnfinishedError } from './startup-unfinished-error.ts';
+
 /** Throws or rejects while unhealthy. The message goes to the log and to clients that request this check alone. */
 export type HealthCheck = () => void | Promise<void>;
 
@@ -43,7 +45,7 @@ export class HealthChecks {
     this.add(
       name,
       () => {
-        if (!finished) throw new Error('not finished');
+        if (!finished) throw new StartupUnfinishedError('not finished');
       },
       options,
     );

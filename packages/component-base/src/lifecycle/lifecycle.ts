@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../clock/clock.ts';
 import type { HealthChecks } from '../health/health-checks.ts';
+import { StartupUnfinishedError } from '../health/startup-unfinished-error.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Runnable } from './runnable.ts';
 import { untilAborted } from './until-aborted.ts';
@@ -194,7 +195,7 @@ export class Lifecycle<G extends string> {
   }
 
   #checkStarted(): void {
-    if (this.#state === 'new' || this.#state === 'starting') throw new Error('startup not finished');
+    if (this.#state === 'new' || this.#state === 'starting') throw new StartupUnfinishedError('startup not finished');
   }
 
   #checkNotStopping(): void {
