@@ -66,7 +66,11 @@ const rows: readonly Row[] = [
   [
     'scopes.multiplane.dev',
     'v1alpha1',
-    { apiexportscopes: 'APIExportScope', apiexportscopeendpointslices: 'APIExportScopeEndpointSlice' },
+    {
+      apiexportscopes: 'APIExportScope',
+      apiexportscopesets: 'APIExportScopeSet',
+      apiexportscopeendpointslices: 'APIExportScopeEndpointSlice',
+    },
   ],
   [
     'tenancy.kcp.io',

@@ -10,6 +10,7 @@ export * from './apiextensions/crd-controller.ts';
 export { validatingPolicyStatusController } from './admissionregistration/policy-status-controller.ts';
 export { apiSharingControllers } from './apis/api-sharing-controllers.ts';
 export { apiExportController } from './apis/api-export-controller.ts';
+export type { ScopedObjects } from './scopes/scope-report-controller.ts';
 export { permissionClaimControllers, type PermissionClaimModules } from './apis/permission-claim-label-controller.ts';
 export type { ClaimedObjectFinder } from './apis/permission-claim-labeler.ts';
 export { policedIdentitiesController } from './apis/policed-identities-controller.ts';

@@ -47,6 +47,7 @@ import {
   type DefaultBindingWriterModules,
   type LegacyTokenIssuer,
   type LogicalCluster,
+  type ScopedObjects,
   type UpdateWithStatus,
   type WorkspaceType,
 } from '@multiplane/controllers';
@@ -76,6 +77,7 @@ interface ControllersModules extends ControllerModules {
   readonly clusters: LogicalClusterIndex;
   readonly bindings: BindingIndex;
   readonly claimedObjects: ClaimedObjectFinder;
+  readonly scopedObjects: ScopedObjects;
   readonly issuer: LegacyTokenIssuer;
   readonly builtIn: readonly ResourceDefinition[];
   readonly content: ContentDeleter;

@@ -41,7 +41,11 @@ export const kcpClusterRoleSpecs: readonly RoleSpec[] = [
       on(['cache.kcp.io'], ['cachedresourceendpointslices'], ['get', 'list', 'watch']),
       on(['cache.kcp.io'], ['cachedresourceendpointslices/status'], ['update', 'patch', 'get']),
       on(['scopes.multiplane.dev'], ['apiexportscopeendpointslices'], ['get', 'list', 'watch']),
-      on(['scopes.multiplane.dev'], ['apiexportscopeendpointslices/status'], ['update', 'patch', 'get']),
+      on(
+        ['scopes.multiplane.dev'],
+        ['apiexportscopeendpointslices/status', 'apiexportscopes/status', 'apiexportscopesets/status'],
+        ['update', 'patch', 'get'],
+      ),
       on(tenancy, ['workspaceauthenticationconfigurations'], ['get']),
       on(['migration.kcp.io'], ['logicalclusterdumps'], ['create']),
       on(

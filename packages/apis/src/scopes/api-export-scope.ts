@@ -45,13 +45,30 @@ export type APIExportScope = KubeObject & {
     exportCluster?: string;
     /** Present while the scope is in force. */
     identityHash?: string;
+    /** One entry per shard with consumers; each shard applies its own. */
+    shards?: { name: string; objects: number }[];
     conditions?: KcpCondition[];
   };
 };
 
 export type APIExportScopeSet = KubeObject & {
-  spec?: { export: ExportPath; labelKey: string; values: string[]; template?: ScopePolicy };
-  status?: { count?: number; conditions?: KcpCondition[] };
+  spec?: {
+    export: ExportPath;
+    labelKey: string;
+    /** The values that get a scope; else those that occur. */
+    values?: string[];
+    occurring?: { limit: number };
+    template?: ScopePolicy;
+  };
+  status?: {
+    /** As of a scope. */
+    exportCluster?: string;
+    identityHash?: string;
+    count?: number;
+    /** The values that occur on each shard with consumers; each shard applies its own entry. */
+    shards?: { name: string; values: string[] }[];
+    conditions?: KcpCondition[];
+  };
 };
 
 export type APIExportScopeEndpointSlice = KubeObject & {
@@ -86,9 +103,34 @@ export function scopeInForce(scope: DeepReadonly<APIExportScope>): ScopeInForce 
   return { ...label, exportCluster, exportName: scope.spec?.export.name ?? '', identityHash };
 }
 
-/** Whether a resource of the export belongs to the scope. */
-export function scopeHasResource({ spec }: DeepReadonly<APIExportScope>, { group, resource }: GroupResource): boolean {
-  const resources = spec?.resources ?? [];
+/** A set that makes scopes of the values that occur, and whose export was found. */
+export interface OccurringSet {
+  readonly key: string;
+  /** Most scopes that it makes. */
+  readonly limit: number;
+  readonly exportCluster: string;
+  readonly exportName: string;
+  readonly identityHash: string;
+}
+
+/** Undefined for a set with a list of values, or one whose export was not found yet. */
+export function occurringSet({ spec, status }: DeepReadonly<APIExportScopeSet>): OccurringSet | undefined {
+  const { exportCluster = '', identityHash = '' } = status ?? {};
+  if (spec?.occurring === undefined || exportCluster === '' || identityHash === '') return undefined;
+  const { labelKey: key, occurring, export: exported } = spec;
+  return { key, limit: occurring.limit, exportCluster, exportName: exported.name, identityHash };
+}
+
+/** Whether a resource of the export belongs to the scope, or to those of a set by its template. */
+export function scopeHasResource({ spec }: DeepReadonly<APIExportScope>, resource: GroupResource): boolean {
+  return policyHasResource(spec, resource);
+}
+
+export function policyHasResource(
+  policy: DeepReadonly<ScopePolicy> | undefined,
+  { group, resource }: GroupResource,
+): boolean {
+  const resources = policy?.resources ?? [];
   return resources.length === 0 || resources.some((one) => (one.group ?? '') === group && one.resource === resource);
 }
 

@@ -97,6 +97,19 @@ const endpoints: JsonObject = {
   'x-kubernetes-list-map-keys': ['url'],
 };
 
+/** A list with one entry per shard, by name. */
+const perShard = (description: string, fields: JsonObject): JsonObject => ({
+  type: 'array',
+  description,
+  items: {
+    type: 'object',
+    required: ['name', ...Object.keys(fields)],
+    properties: { name: text('Name of the shard.', { minLength: 1 }), ...fields },
+  },
+  'x-kubernetes-list-type': 'map',
+  'x-kubernetes-list-map-keys': ['name'],
+});
+
 const scopeSchema: JsonObject = {
   type: 'object',
   description:
@@ -138,6 +151,13 @@ const scopeSchema: JsonObject = {
           'Logical cluster of the APIExport. It never changes, even if its path names another later.',
         ),
         identityHash: text('Identity of the APIExport, once the scope is in force.'),
+        shards: perShard('Number of objects in the scope, per shard with consumers. Each shard updates its entry.', {
+          objects: described('Number of objects, without claimed ones.', {
+            type: 'integer',
+            format: 'int64',
+            minimum: 0,
+          }),
+        }),
         conditions,
       },
     },
@@ -152,8 +172,11 @@ const scopeSetSchema: JsonObject = {
     ...typeMeta,
     spec: {
       type: 'object',
-      description: 'The label and its values.',
-      required: ['export', 'labelKey', 'values'],
+      description: 'The label and its values: either a list, or those that occur.',
+      required: ['export', 'labelKey'],
+      'x-kubernetes-validations': [
+        { rule: 'has(self.values) != has(self.occurring)', message: 'exactly one of values and occurring must be set' },
+      ],
       properties: {
         export: exportReference,
         labelKey: text('Key of the label.', {
@@ -168,6 +191,20 @@ const scopeSetSchema: JsonObject = {
           'x-kubernetes-list-type': 'set',
           items: { type: 'string', minLength: 1, maxLength: 63, pattern: valuePattern },
         },
+        occurring: {
+          type: 'object',
+          description:
+            'Every value that objects carry gets a scope, which stays when no object carries the value any more. The label is protected: who writes a value without a scope needs the verb `create` on apiexportscopes in this workspace.',
+          properties: {
+            limit: described('Most scopes of the set. A new value beyond it is refused.', {
+              type: 'integer',
+              format: 'int32',
+              minimum: 1,
+              maximum: 1000,
+              default: 100,
+            }),
+          },
+        },
         template: {
           type: 'object',
           description: 'Fields of the created scopes.',
@@ -179,7 +216,23 @@ const scopeSetSchema: JsonObject = {
     status: {
       type: 'object',
       description: 'What the control plane found.',
-      properties: { count: { type: 'integer', description: 'Number of scopes of the set.' }, conditions },
+      properties: {
+        exportCluster: text(
+          'Logical cluster of the APIExport. It never changes, even if its path names another later.',
+        ),
+        identityHash: text('Identity of the APIExport, once it was found.'),
+        count: { type: 'integer', description: 'Number of scopes of the set.' },
+        shards: perShard('The values that occur, per shard with consumers. Each shard updates its entry.', {
+          values: {
+            type: 'array',
+            description: 'Label values, at most one more than the limit.',
+            maxItems: 1001,
+            'x-kubernetes-list-type': 'atomic',
+            items: { type: 'string' },
+          },
+        }),
+        conditions,
+      },
     },
   },
 };

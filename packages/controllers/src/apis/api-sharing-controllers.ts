@@ -4,6 +4,7 @@ import type { CachedResourceSliceModules } from '../cache/cached-resource-slice-
 import { cachedResourceSliceUrlController } from '../cache/cached-resource-slice-url-controller.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { scopeControllers } from '../scopes/scope-controllers.ts';
+import type { ScopeReportModules } from '../scopes/scope-report-controller.ts';
 import { apiBindingController, type APIBindingControllerModules } from './api-binding-controller.ts';
 import { apiBindingDeletionController } from './api-binding-deletion-controller.ts';
 import { apiConversionController } from './api-conversion-controller.ts';
@@ -14,7 +15,6 @@ import { ExportReferenceIndex } from './export-reference-index.ts';
 import { bindingExportReference } from './export-reference.ts';
 import { extraAnnotationsController } from './extra-annotations-controller.ts';
 import { resourceLockController } from './resource-lock-controller.ts';
-import type { SliceUrlModules } from './slice-url-controller.ts';
 import { virtualStorageController } from './virtual-storage-controller.ts';
 import type { VirtualStorageModules } from './virtual-storage-reconcile.ts';
 
@@ -22,7 +22,7 @@ import type { VirtualStorageModules } from './virtual-storage-reconcile.ts';
 export function apiSharingControllers(
   options: { readonly shardName: string },
   modules: Omit<
-    SliceUrlModules & APIBindingControllerModules & CachedResourceSliceModules & VirtualStorageModules,
+    ScopeReportModules & APIBindingControllerModules & CachedResourceSliceModules & VirtualStorageModules,
     'byExport'
   >,
 ): Controller[] {

@@ -49,7 +49,7 @@ export function groupsOfRules(
     if (
       includesAny(apiGroups, ['scopes.multiplane.dev']) &&
       includesAny(resources, ['apiexportscopes']) &&
-      includesAny(verbs, ['assign'])
+      includesAny(verbs, ['assign', 'create'])
     )
       groups.add('apis.kcp.io');
     if (isClusterReplicated && includesAny(nonResourceURLs, ['/', '/*']) && includesAny(verbs, ['access']))

@@ -45,6 +45,7 @@ export const replicatedKinds: readonly ReplicatedKind[] = [
   { group: 'tenancy.kcp.io', version: 'v1alpha1', resource: 'workspaceauthenticationconfigurations' },
   // Scopes apply to the consumers of an export on every shard. Not in kcp.
   { group: 'scopes.multiplane.dev', version: 'v1alpha1', resource: 'apiexportscopes' },
+  { group: 'scopes.multiplane.dev', version: 'v1alpha1', resource: 'apiexportscopesets' },
   { group: 'scopes.multiplane.dev', version: 'v1alpha1', resource: 'apiexportscopeendpointslices' },
   {
     group: 'rbac.authorization.k8s.io',

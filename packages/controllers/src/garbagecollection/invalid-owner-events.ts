@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import {
-  formatTime,
+  apiVersionOf,
   type GroupVersionResource,
   type LogicalClusterName,
   type OwnerReference,
@@ -8,10 +7,8 @@ import {
 import type { ObjectMetadataRecord } from '@multiplane/client';
 import { timeSlices } from '@multiplane/component-base';
 import type { ControllerModules } from '../runtime/controller.ts';
-import { ignoreReasons } from '../runtime/object-writes.ts';
+import { EventRecorder } from '../runtime/event-recorder.ts';
 
-const events: GroupVersionResource = { group: '', version: 'v1', resource: 'events' };
-const component = 'garbage-collector-controller';
 /** Owners whose deletion was seen: they are not in another namespace. */
 const maxDeletedOwners = 10_000;
 
@@ -32,10 +29,12 @@ export interface MissingOwner {
  */
 export class InvalidOwnerEvents {
   readonly #modules: ControllerModules;
+  readonly #recorder: EventRecorder;
   readonly #deleted = new Set<string>();
 
   constructor(modules: ControllerModules) {
     this.#modules = modules;
+    this.#recorder = new EventRecorder({ component: 'garbage-collector-controller', counts: false }, modules);
   }
 
   /** An object with dependents was deleted. */
@@ -51,34 +50,16 @@ export class InvalidOwnerEvents {
     const { dependent, owner } = missing;
     if (dependent.namespace !== '' && !(await this.#isElsewhere(missing))) return;
     const { cluster, namespace, name, uid, kind, resource } = dependent;
-    const { clock, client } = this.#modules;
-    const time = formatTime(new Date(clock.now()));
     const identity = `[${owner.apiVersion}/${owner.kind}, namespace: ${namespace}, name: ${owner.name}, uid: ${owner.uid}]`;
-    // The same for the same reference, so that a repeated pass makes no second one.
-    const suffix = createHash('sha256').update(`${uid} ${owner.uid}`).digest('hex').slice(0, 16);
-    const eventNamespace = namespace === '' ? 'default' : namespace;
-    const event = {
-      apiVersion: 'v1',
-      kind: 'Event',
-      metadata: { name: `${name}.${suffix}`, namespace: eventNamespace },
-      involvedObject: {
-        apiVersion: resource.group === '' ? resource.version : `${resource.group}/${resource.version}`,
-        kind,
-        ...(namespace === '' ? {} : { namespace }),
-        name,
-        uid,
+    await this.#recorder.record(
+      { cluster, namespace, name, uid, kind, apiVersion: apiVersionOf(resource) },
+      {
+        type: 'Warning',
+        reason: 'OwnerRefInvalidNamespace',
+        message: `ownerRef ${identity} does not exist in namespace ${JSON.stringify(namespace)}`,
+        identity: owner.uid,
       },
-      type: 'Warning',
-      reason: 'OwnerRefInvalidNamespace',
-      message: `ownerRef ${identity} does not exist in namespace ${JSON.stringify(namespace)}`,
-      source: { component },
-      reportingComponent: component,
-      reportingInstance: '',
-      firstTimestamp: time,
-      lastTimestamp: time,
-      count: 1,
-    };
-    await ignoreReasons(['AlreadyExists', 'NotFound', 'Forbidden'], () => client.create(events, cluster, event));
+    );
   }
 
   async #isElsewhere({ dependent, owner, resource }: MissingOwner): Promise<boolean> {

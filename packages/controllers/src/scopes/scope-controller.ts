@@ -1,4 +1,4 @@
-import type { DeepReadonly } from '@multiplane/apimachinery';
+import { clusterAnnotation, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
 import {
   apiExports,
   apiExportScopeEndpointSlices,
@@ -11,14 +11,15 @@ import type { ObjectReference } from '@multiplane/client';
 import { ExportReferenceIndex } from '../apis/export-reference-index.ts';
 import { Controller } from '../runtime/controller.ts';
 import { keyOf } from '../runtime/object-key.ts';
+import { shards } from '../sharding/kinds.ts';
 import { KeyIndex } from './key-index.ts';
 import { scopeExportReference, scopeKeyOfSlice, scopeLabelText } from './scope-references.ts';
 import { ScopeReconciler, type ScopeControllerModules } from './scope-reconcile.ts';
 
 /**
  * Brings APIExportScopes into force: finds the export, checks that no older scope has the label, creates the endpoint slice, and
- * writes conditions. A scope is queued when it changes, when its export or its slices change, and when another scope with its
- * label changes on any shard.
+ * writes conditions, and events for what went wrong. A scope is queued when it changes, when its export or its slices change,
+ * when another scope with its label changes on any shard, and when a shard that reports about it is removed.
  */
 export function scopeController(modules: ScopeControllerModules): Controller {
   const { informers, globalInformers } = modules;
@@ -56,6 +57,15 @@ export function scopeController(modules: ScopeControllerModules): Controller {
       if (object.status?.identityHash !== old.status?.identityHash) enqueueOfExport(object, reference);
     },
     deleted: enqueueOfExport,
+  });
+  globalInformers.informer(shards).addHandlers({
+    deleted: (_shard, { name }) => {
+      for (const { metadata, status } of scopes.list()) {
+        if (status?.shards?.some((report) => report.name === name) !== true) continue;
+        const cluster = (metadata.annotations?.[clusterAnnotation] ?? '') as LogicalClusterName;
+        queue.add(keyOf({ cluster, namespace: '', name: metadata.name ?? '' }));
+      }
+    },
   });
   const enqueueOfSlice = (slice: DeepReadonly<APIExportScopeEndpointSlice>, reference: ObjectReference): void =>
     queue.add(scopeKeyOfSlice(slice, reference));

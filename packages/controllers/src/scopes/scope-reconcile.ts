@@ -12,12 +12,16 @@ import {
 } from '@multiplane/apis';
 import type { InformerSource, Lister, ObjectReference, PathAndNameLookup } from '@multiplane/client';
 import { ExportFinder } from '../apis/export-finder.ts';
-import { exportKey } from '../apis/export-reference.ts';
 import type { ControllerModules } from '../runtime/controller.ts';
+import { EventRecorder } from '../runtime/event-recorder.ts';
 import { setKcpCondition, type KcpCondition, type NewKcpCondition } from '../runtime/kcp-conditions.ts';
 import { referenceOf } from '../runtime/object-key.ts';
 import { ignoreReasons, updateStatus } from '../runtime/object-writes.ts';
+import { shards } from '../sharding/kinds.ts';
+import { recordConditionEvents } from './condition-events.ts';
+import { findScopeExport } from './scope-export-condition.ts';
 import { scopeExportReference, scopeLabelText } from './scope-references.ts';
+import { reportsOfPresentShards } from './shard-reports.ts';
 
 type Status = NonNullable<APIExportScope['status']>;
 
@@ -39,7 +43,9 @@ export class ScopeReconciler {
   readonly #scopes: Lister<APIExportScope>;
   readonly #allScopes: Lister<APIExportScope>;
   readonly #slices: Lister<APIExportScopeEndpointSlice>;
+  readonly #shards: Lister;
   readonly #finder: ExportFinder;
+  readonly #events: EventRecorder;
 
   constructor(modules: ScopeReconcilerModules) {
     const { informers, globalInformers } = modules;
@@ -47,7 +53,9 @@ export class ScopeReconciler {
     this.#scopes = informers.informer<APIExportScope>(apiExportScopes);
     this.#allScopes = globalInformers.informer<APIExportScope>(apiExportScopes);
     this.#slices = informers.informer<APIExportScopeEndpointSlice>(apiExportScopeEndpointSlices);
+    this.#shards = globalInformers.informer(shards);
     this.#finder = new ExportFinder(modules);
+    this.#events = new EventRecorder({ component: 'apiexportscope-controller', counts: true }, modules);
   }
 
   async reconcile(key: string): Promise<void> {
@@ -57,6 +65,7 @@ export class ScopeReconciler {
     await this.#ensureSlice(scope, reference);
     const status = this.#evaluate(scope, reference);
     if (status === undefined) return;
+    await recordConditionEvents(this.#events, reference.cluster, scope, scope.status?.conditions, status.conditions);
     await updateStatus(
       this.#modules.client,
       apiExportScopes,
@@ -72,8 +81,8 @@ export class ScopeReconciler {
     let conditions = scope.status?.conditions as KcpCondition[] | undefined;
     const set = (condition: NewKcpCondition): void => void (conditions = setKcpCondition(conditions, condition, now));
     const label = scopeLabel(scope);
-    const found = this.#exportOf(scope, reference);
-    if (found === 'not-synced') return undefined;
+    const found = findScopeExport(this.#finder, scopeExportReference(scope), reference, scope.status?.exportCluster);
+    if (found === undefined) return undefined;
     set(found.condition);
     const exportCluster = scope.status?.exportCluster ?? found.cluster;
     const older = exportCluster === undefined ? undefined : this.#olderOverlapping(scope, reference, exportCluster);
@@ -85,43 +94,9 @@ export class ScopeReconciler {
       ...(label === undefined ? {} : { labelKey: label.key, labelValue: label.value }),
       ...(exportCluster === undefined ? {} : { exportCluster }),
       ...(identityHash === undefined ? {} : { identityHash }),
+      ...reportsOfPresentShards(scope.status?.shards, this.#shards),
       ...(conditions === undefined ? {} : { conditions }),
     };
-  }
-
-  #exportOf(
-    scope: DeepReadonly<APIExportScope>,
-    reference: ObjectReference,
-  ):
-    | 'not-synced'
-    | {
-        readonly condition: NewKcpCondition;
-        readonly cluster?: string | undefined;
-        readonly identityHash?: string | undefined;
-      } {
-    const wanted = scopeExportReference(scope);
-    const name = exportKey(wanted, reference.cluster);
-    let found: DeepReadonly<APIExport> | 'absent' | 'not-synced';
-    try {
-      found = this.#finder.find(wanted, reference);
-    } catch {
-      return { condition: exportInvalid('InternalError', `several workspaces have the path of APIExport ${name}`) };
-    }
-    if (found === 'not-synced') return found;
-    if (found === 'absent') return { condition: exportInvalid('APIExportNotFound', `APIExport ${name} not found`) };
-    const cluster = found.metadata.annotations?.[clusterAnnotation] ?? '';
-    const pinned = scope.status?.exportCluster ?? cluster;
-    if (cluster !== pinned)
-      return {
-        condition: exportInvalid(
-          'APIExportReplaced',
-          `APIExport ${name} is now in another workspace than when this scope was created; delete and create the scope again`,
-        ),
-      };
-    const identityHash = found.status?.identityHash ?? '';
-    if (identityHash === '')
-      return { condition: exportInvalid('IdentityPending', `APIExport ${name} has no identity yet`), cluster };
-    return { condition: { type: 'ExportValid', status: 'True' }, cluster, identityHash };
   }
 
   #olderOverlapping(
@@ -178,14 +153,6 @@ export class ScopeReconciler {
 /** Scopes are ordered by age; those of one second by their reference. */
 const rankOf = ({ metadata }: DeepReadonly<APIExportScope>, { cluster, name }: ObjectReference): string =>
   `${metadata.creationTimestamp ?? ''} ${cluster} ${name}`;
-
-const exportInvalid = (reason: string, message: string): NewKcpCondition => ({
-  type: 'ExportValid',
-  status: 'False',
-  severity: 'Error',
-  reason,
-  message,
-});
 
 const overlapping = (older: ObjectReference, { cluster }: ObjectReference): NewKcpCondition => ({
   type: 'SelectorValid',

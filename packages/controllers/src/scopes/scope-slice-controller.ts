@@ -15,10 +15,12 @@ import {
 } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
+import { EventRecorder } from '../runtime/event-recorder.ts';
 import { setKcpCondition, type NewKcpCondition } from '../runtime/kcp-conditions.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { updateStatus } from '../runtime/object-writes.ts';
 import { partitions, type Partition } from '../topology/kinds.ts';
+import { recordConditionEvents } from './condition-events.ts';
 import { scopeKeyOfSlice } from './scope-references.ts';
 
 type Status = NonNullable<APIExportScopeEndpointSlice['status']>;
@@ -34,6 +36,7 @@ export function scopeSliceController(modules: ControllerModules): Controller {
   const partitionInformer = informers.informer<Partition>(partitions);
   const controller: Controller = new Controller({ name: 'apiexportscopeendpointslice', reconcile }, modules);
   const { queue } = controller;
+  const events = new EventRecorder({ component: 'apiexportscopeendpointslice-controller', counts: true }, modules);
 
   slices.addHandlers({
     added: (_slice, reference) => queue.add(keyOf(reference)),
@@ -65,8 +68,10 @@ export function scopeSliceController(modules: ControllerModules): Controller {
     const reference = referenceOf(key);
     const slice = slices.get(reference);
     if (slice === undefined || slice.metadata.deletionTimestamp !== undefined) return;
-    const status = nextStatus(slice, reference) as unknown as JsonObject;
-    await updateStatus(client, apiExportScopeEndpointSlices, reference.cluster, slice, status);
+    const status = nextStatus(slice, reference);
+    const { cluster } = reference;
+    await recordConditionEvents(events, cluster, slice, slice.status?.conditions, status.conditions);
+    await updateStatus(client, apiExportScopeEndpointSlices, cluster, slice, status as unknown as JsonObject);
   }
 
   function nextStatus(slice: DeepReadonly<APIExportScopeEndpointSlice>, reference: ObjectReference): Status {
@@ -81,6 +86,8 @@ export function scopeSliceController(modules: ControllerModules): Controller {
     if (scope === undefined || scopeInForce(scope) === undefined)
       return withCondition(rest, {
         ...invalid('ScopeValid'),
+        // The scope has events of its own, and a slice that is created with its scope passes this state.
+        ...(scope === undefined ? {} : { severity: 'Info' as const }),
         reason: scope === undefined ? 'ScopeNotFound' : 'ScopeNotInForce',
         message:
           scope === undefined ? `APIExportScope ${name} not found` : `see the conditions of APIExportScope ${name}`,

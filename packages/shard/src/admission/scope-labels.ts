@@ -1,4 +1,10 @@
-import { quote, statusErrors, type DeepReadonly, type KubeObject } from '@multiplane/apimachinery';
+import {
+  quote,
+  statusErrors,
+  type DeepReadonly,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import { admissionForbidden, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
 import {
   apiExportScopes,
@@ -13,11 +19,13 @@ import { warrantExtra, type Authorizer } from '@multiplane/generic-server';
 import { effectiveUsers } from '../authorization/effective-users.ts';
 import type { IndexedScope, ScopeIndex, ScopesByLabel } from '../scopes/scope-index.ts';
 import { writeRecords } from '../scopes/scope-records.ts';
-import { admitScopedUpdate, ScopeRuleError, takeRequests } from '../scopes/scoped-update.ts';
+import type { ScopeSetIndex } from '../scopes/scope-set-index.ts';
+import { admitScopedUpdate, ScopeRuleError, takeRequests, unknownScope } from '../scopes/scoped-update.ts';
 
 export interface ScopeLabelsModules {
   /** Scopes of all shards. */
   readonly scopes: Pick<ScopeIndex, 'get' | 'of'>;
+  readonly sets: Pick<ScopeSetIndex, 'of'>;
   readonly authorizer: Authorizer;
   readonly clock: Clock;
 }
@@ -82,12 +90,8 @@ export class ScopeLabels implements AdmissionPlugin {
       const value = metadata.labels?.[key];
       if (value === undefined || through?.key === key) continue;
       const scope = byValue.get(value);
-      if (scope === undefined)
-        throw admissionForbidden(
-          attributes,
-          `label ${quote(key)} is protected, and no APIExportScope has the value ${quote(value)}`,
-        );
-      if (scope.object.spec?.assignment !== 'Consumer' && !(await this.#mayAssign(attributes, scope)))
+      if (scope === undefined) await forbiddenByRule(attributes, this.#admitNewValue(attributes, scopes, key, value));
+      else if (scope.object.spec?.assignment !== 'Consumer' && !(await this.#mayAssign(attributes, scope)))
         throw admissionForbidden(
           attributes,
           `label ${quote(key)} is protected: APIExportScope ${quote(scope.name)} needs the verb "assign"`,
@@ -108,24 +112,50 @@ export class ScopeLabels implements AdmissionPlugin {
     scopes: ScopesByLabel,
     through: IndexedScope | undefined,
   ): Promise<void> {
-    try {
-      await admitScopedUpdate({
-        scopes,
-        through,
-        old: old.metadata,
-        metadata,
-        isSubresource: attributes.subresource !== '',
-        now: new Date(this.#modules.clock.now()),
-        mayAssign: (scope) => this.#mayAssign(attributes, scope),
-      });
-    } catch (error) {
-      if (error instanceof ScopeRuleError) throw admissionForbidden(attributes, error.message);
-      throw error;
-    }
+    const admitted = admitScopedUpdate({
+      scopes,
+      through,
+      old: old.metadata,
+      metadata,
+      isSubresource: attributes.subresource !== '',
+      now: new Date(this.#modules.clock.now()),
+      mayAssign: (scope) => this.#mayAssign(attributes, scope),
+      admitNewValue: (key, value) => this.#admitNewValue(attributes, scopes, key, value),
+    });
+    await forbiddenByRule(attributes, admitted);
   }
 
+  /** A key of a set of occurring values is protected before its first value occurs. */
   #scopesOf(definition: ResourceDefinition): ScopesByLabel {
-    return definition.bound === undefined ? noScopes : this.#modules.scopes.of(definition.bound.identity, definition);
+    const { bound } = definition;
+    if (bound === undefined) return noScopes;
+    const scopes = this.#modules.scopes.of(bound.identity, definition);
+    const sets = this.#modules.sets.of(bound.identity, definition);
+    if (sets.size === 0) return scopes;
+    return new Map([...Array.from(sets.keys(), (key) => [key, noValues] as const), ...scopes]);
+  }
+
+  /**
+   * A value without a scope is admitted where a set makes scopes of the values that occur, below its limit, for users who may
+   * create scopes where the set is. The shard reports the value, and the set's controller makes the scope.
+   */
+  async #admitNewValue(
+    attributes: AdmissionAttributes,
+    scopes: ScopesByLabel,
+    key: string,
+    value: string,
+  ): Promise<void> {
+    const { definition } = attributes;
+    const set = this.#modules.sets.of(definition.bound?.identity ?? '', definition).get(key);
+    if (set === undefined) throw unknownScope(key, value);
+    if (!(await this.#isAllowed(attributes, set.cluster, 'create', '')))
+      throw new ScopeRuleError(
+        `label ${quote(key)} is protected, and no APIExportScope has the value ${quote(value)}: a new value needs the verb "create" on apiexportscopes`,
+      );
+    if ((scopes.get(key)?.size ?? 0) >= set.limit)
+      throw new ScopeRuleError(
+        `label ${quote(key)} cannot have the new value ${quote(value)}: APIExportScopeSet ${quote(set.name)} has its limit of ${set.limit} values`,
+      );
   }
 
   /** The scope whose virtual workspace sent the request. Throws Forbidden if it is no longer in force. */
@@ -147,12 +177,22 @@ export class ScopeLabels implements AdmissionPlugin {
     return undefined;
   }
 
-  async #mayAssign({ user }: AdmissionAttributes, { cluster, name }: IndexedScope): Promise<boolean> {
+  #mayAssign(attributes: AdmissionAttributes, { cluster, name }: IndexedScope): Promise<boolean> {
+    return this.#isAllowed(attributes, cluster, 'assign', name);
+  }
+
+  /** Whether the user has a verb on apiexportscopes of a logical cluster. */
+  async #isAllowed(
+    { user }: AdmissionAttributes,
+    cluster: LogicalClusterName,
+    verb: string,
+    name: string,
+  ): Promise<boolean> {
     const { decision } = await this.#modules.authorizer.authorize({
       user,
       cluster,
       deep: true,
-      verb: 'assign',
+      verb,
       isResourceRequest: true,
       ...apiExportScopes,
       subresource: '',
@@ -165,6 +205,16 @@ export class ScopeLabels implements AdmissionPlugin {
 }
 
 const noScopes: ScopesByLabel = new Map();
+const noValues: ReadonlyMap<string, IndexedScope> = new Map();
+
+async function forbiddenByRule(attributes: AdmissionAttributes, admitted: Promise<void>): Promise<void> {
+  try {
+    await admitted;
+  } catch (error) {
+    if (error instanceof ScopeRuleError) throw admissionForbidden(attributes, error.message);
+    throw error;
+  }
+}
 
 /** Clients never write the records, also while there are no scopes: a later scope would trust them. */
 const hasRecords = ({ bound }: ResourceDefinition, { metadata: { annotations } }: KubeObject): boolean =>

@@ -9,7 +9,7 @@ import {
 } from '@multiplane/apis';
 import fc from 'fast-check';
 import type { IndexedScope, ScopesByLabel } from './scope-index.ts';
-import { admitScopedUpdate, ScopeRuleError, type ScopedMetadata } from './scoped-update.ts';
+import { admitScopedUpdate, ScopeRuleError, unknownScope, type ScopedMetadata } from './scoped-update.ts';
 
 const key = 'provider';
 const values = ['a', 'b', 'c'] as const;
@@ -177,6 +177,7 @@ function admit(now: number, old: ScopedMetadata, metadata: ScopedMetadata, by: O
     isSubresource: false,
     now: new Date(now),
     mayAssign: () => Promise.resolve(by === 'assigner'),
+    admitNewValue: (newKey, value) => Promise.reject(unknownScope(newKey, value)),
   });
 }
 

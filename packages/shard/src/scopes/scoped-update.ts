@@ -18,6 +18,8 @@ export interface ScopedUpdate {
   readonly isSubresource: boolean;
   readonly now: Date;
   readonly mayAssign: (scope: IndexedScope) => Promise<boolean>;
+  /** Throws {@link ScopeRuleError} unless the object may be assigned a value that has no scope yet: see `scope-labels.ts`. */
+  readonly admitNewValue: (key: string, value: string) => Promise<void>;
 }
 
 /** The update breaks a rule of the scopes; admission answers 403 with the message. */
@@ -43,7 +45,8 @@ export class ScopeRuleError extends Error {
  *  1. finalizers[K] loses those that the write removes. A write through scope K=v adds those that it adds; while a transfer is
  *     pending, it may not add any, else the transfer might never end.
  *  2. The label is absent and the write sets it: assignment. Users with the verb `assign` may, and every user if the scope is of
- *     assignment Consumer and younger than the object. The label is set and the write removes it: refused.
+ *     assignment Consumer and younger than the object. A value without a scope is admitted only where an APIExportScopeSet makes
+ *     scopes of the values that occur (`admitNewValue`). The label is set and the write removes it: refused.
  *  3. The label changes from a to b: a transfer is requested. The requester needs `assign` on both scopes, and both must allow
  *     transfers. finalizers[K] is empty: the label changes in this write. Else the label keeps a, and transfer[K] is written.
  *     With the annotation `force-transfer` and after the deadline: finalizers[K] are removed from the object, and the label
@@ -143,13 +146,13 @@ function recordFinalizers({ old, metadata, through }: ScopedUpdate, key: string,
 
 /** Step 2. */
 async function admitAssignment(
-  { old, mayAssign }: ScopedUpdate,
+  { old, mayAssign, admitNewValue }: ScopedUpdate,
   key: string,
   value: string,
   byValue: ReadonlyMap<string, IndexedScope>,
 ): Promise<void> {
   const scope = byValue.get(value);
-  if (scope === undefined) throw unknownScope(key, value);
+  if (scope === undefined) return admitNewValue(key, value);
   const { spec, metadata } = scope.object;
   const existedBefore = Date.parse(old.creationTimestamp ?? '') < Date.parse(metadata.creationTimestamp ?? '');
   if (spec?.assignment === 'Consumer' && existedBefore) return;
@@ -230,7 +233,7 @@ async function requireAssign(
       );
 }
 
-const unknownScope = (key: string, value: string): ScopeRuleError =>
+export const unknownScope = (key: string, value: string): ScopeRuleError =>
   new ScopeRuleError(`label ${quote(key)} is protected, and no APIExportScope has the value ${quote(value)}`);
 
 function restoreLabel({ old, metadata }: ScopedUpdate, key: string): void {

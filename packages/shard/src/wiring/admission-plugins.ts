@@ -54,6 +54,7 @@ import { WorkspaceTypeAdmission } from '../admission/workspace-type-admission.ts
 import { WorkspaceTypeExists } from '../admission/workspace-type-exists.ts';
 import type { ClaimLabels } from '../api-sharing/claim-labels.ts';
 import { ScopeIndex } from '../scopes/scope-index.ts';
+import { ScopeSetIndex } from '../scopes/scope-set-index.ts';
 import { rootCluster } from '../logical-cluster-index.ts';
 import type { AccessControl } from './access-control.ts';
 import type { Infrastructure } from './infrastructure.ts';
@@ -80,6 +81,7 @@ export function admissionPlugins(modules: AdmissionModules): readonly AdmissionP
   const configured = webhooksAndPolicies(modules);
   const binders = { authorizer: authorization.reviews, exports };
   const scopes = new ScopeIndex({ informers: modules.globalInformers, indexes: cache.indexes });
+  const sets = new ScopeSetIndex({ informers: modules.globalInformers });
   return [
     new AwaitIndexes({
       local: localInformers,
@@ -138,7 +140,7 @@ export function admissionPlugins(modules: AdmissionModules): readonly AdmissionP
     new CrdNoOverlapping({ clock, changeLocks: modules.changeLocks }),
     new ReservedMetadata(),
     // After webhooks and policies, so that their changes of the labels follow the same rules.
-    new ScopeLabels({ scopes, authorizer: authorization.reviews, clock }),
+    new ScopeLabels({ scopes, sets, authorizer: authorization.reviews, clock }),
     new PermissionClaims({ labels: claimLabels }),
     new PathAnnotation({ pathOf: (cluster) => clusters.pathOf(cluster) }),
     new RbacEscalationCheck({ rbac: authorization.rbac, authorizer: authorization.reviews }),

@@ -7,6 +7,7 @@ import { shardControllers } from '../install-controllers.ts';
 import { systemAdminCluster } from '../logical-cluster-index.ts';
 import { LogicalClusterContentDeleter } from '../logical-cluster-content-deleter.ts';
 import type { ShardOptions } from '../options.ts';
+import { CachedScopedObjects } from '../scopes/scoped-objects.ts';
 import type { ShardClients } from '../sharding/shard-clients.ts';
 import type { ShardUrls } from '../sharding/shard-urls.ts';
 import { servedResource } from '../virtual-resources/served-resource.ts';
@@ -61,6 +62,7 @@ export function electedControllers(options: ShardOptions, modules: Modules): Ele
             client.create(resource, cluster, object, { keepsStatus: true }),
           updateWithStatus: (resource, cluster, object) =>
             client.update(resource, cluster, object, { keepsStatus: true, discardResult: true }),
+          scopedObjects: new CachedScopedObjects({ cache }),
           claimedObjects: new ClaimedObjects({ cache, reader, resolver, labels: claimLabels }),
           content: new LogicalClusterContentDeleter({ store, resolver, builtIn }),
           fresh: () => cache.freshRevision(),
