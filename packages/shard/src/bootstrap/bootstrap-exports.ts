@@ -251,10 +251,16 @@ async function bootstrapExportPolicies(modules: Modules): Promise<void> {
       ],
       boundGroup(authenticated),
     ],
-    // Shards publish their URLs in the slices of other shards.
+    // Shards publish their URLs in the slices of other shards, and report about the scopes and sets of other shards.
     [
       `scopes-endpoints${policy}`,
-      [rule(scopes, ['apiexportscopeendpointslices/status'], ['get', 'update', 'patch'])],
+      [
+        rule(
+          scopes,
+          scopeKinds.map((kind) => `${kind}/status`),
+          ['get', 'update', 'patch'],
+        ),
+      ],
       boundGroup('system:kcp:external-logical-cluster-admin'),
     ],
     ['tenancy:bind', [rule('apis.kcp.io', ['apiexports'], ['bind'], tenancy)], authenticated],

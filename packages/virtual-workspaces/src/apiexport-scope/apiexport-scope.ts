@@ -1,4 +1,4 @@
-import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
+import { deepEqual, type DeepReadonly, type Json, type LogicalClusterName } from '@multiplane/apimachinery';
 import {
   apiBindings,
   apiExportScopes,
@@ -59,7 +59,11 @@ export function apiExportScopeWorkspace(modules: ApiExportScopeModules): Virtual
   const invalidate = ({ cluster, name }: ObjectReference): void => apis.invalidate({ cluster, name });
   scopes.addHandlers({
     added: (_scope, reference) => invalidate(reference),
-    updated: (_scope, _old, reference) => invalidate(reference),
+    updated: (scope, old, reference) => {
+      // Not for the counts and conditions of the status.
+      if (deepEqual(definitionOf(scope), definitionOf(old))) return;
+      invalidate(reference);
+    },
     deleted: (_old, reference) => invalidate(reference),
   });
 
@@ -106,6 +110,15 @@ export function apiExportScopeWorkspace(modules: ApiExportScopeModules): Virtual
     },
   };
 }
+
+/** What decides about the resources of a scope. */
+const definitionOf = ({ metadata, spec, status }: DeepReadonly<APIExportScope>): Json => [
+  metadata.uid ?? '',
+  metadata.deletionTimestamp ?? '',
+  (spec ?? null) as Json,
+  status?.exportCluster ?? '',
+  status?.identityHash ?? '',
+];
 
 /** Names no export. */
 const missing: ExportKey = { cluster: '', name: '' };
