@@ -8,6 +8,7 @@ import {
   exportLabelValue,
   type PermissionClaim,
 } from '@multiplane/apis';
+import { answerConfigMap } from './answer-config-map.ts';
 import { FakeShard, type OpenStream } from './fake-shard.ts';
 import { bindingOf, exportOf, schemaOf } from './shared-apis.ts';
 import type { VirtualWorkspaceHost } from './virtual-workspace-host.ts';
@@ -157,8 +158,7 @@ export function virtualWorkspaceConformance(
       const claim = { ...configmaps, state: 'Accepted' as const, selector: { matchAll: true } };
       shard.informer(apiBindings).put(bindingOf({ permissionClaims: [claim] }));
       let labels: Record<string, string> = {};
-      shard.answer = ({ exchange }) =>
-        exchange.respond(200, JSON.stringify({ kind: 'ConfigMap', metadata: { labels } }));
+      shard.answer = (dispatched) => answerConfigMap(dispatched, labels);
       const map = 'consumer/api/v1/namespaces/default/configmaps/one';
       await eventually(async () => {
         await host.send(`${view}/consumer/api/v1/configmaps`);

@@ -10,6 +10,7 @@ import {
   type AcceptablePermissionClaim,
   type PermissionClaim,
 } from '@multiplane/apis';
+import { answerConfigMap } from '../../test/answer-config-map.ts';
 import { FakeShard } from '../../test/fake-shard.ts';
 import { bindingOf, exportOf, schemaOf } from '../../test/shared-apis.ts';
 
@@ -282,7 +283,7 @@ describe('in one logical cluster', () => {
     shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
     shard.informer(apiBindings).put(bindingOf({ permissionClaims: [accepted(configmaps)] }));
     let labels: Record<string, string> = {};
-    shard.answer = ({ exchange }) => exchange.respond(200, JSON.stringify({ kind: 'ConfigMap', metadata: { labels } }));
+    shard.answer = (dispatched) => answerConfigMap(dispatched, labels);
     const one = 'consumer/api/v1/namespaces/default/configmaps/one';
     for (const method of ['GET', 'PUT', 'DELETE'])
       expect([method, await statusOf(one, method, {}, '{}')]).toEqual([method, 404]);
