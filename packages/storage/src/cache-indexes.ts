@@ -23,6 +23,8 @@ export interface CacheIndex {
   readonly built: Promise<void>;
   /** Number of current objects with a value, below a prefix of keys; undefined while the index is built. O(log n). */
   count(value: string, prefix: string): number | undefined;
+  /** The values of objects, events of the window and watches. */
+  values(): IterableIterator<string>;
 }
 
 /** The indexes of a watch cache, by identity and name. */

@@ -9,7 +9,7 @@ import {
 } from '@multiplane/apis';
 import { labelOf } from '@multiplane/apiserver';
 import type { InformerSource, ObjectReference } from '@multiplane/client';
-import { customResourcePrefix, type CacheIndexes } from '@multiplane/storage';
+import { type CacheIndexes } from '@multiplane/storage';
 
 /** A scope in force. */
 export interface IndexedScope extends ScopeInForce {
@@ -70,15 +70,6 @@ export class ScopeIndex {
     let scopes = entry.resources.get(key);
     if (scopes === undefined) entry.resources.set(key, (scopes = scopesOfResource(entry.scopes, resource)));
     return scopes;
-  }
-
-  /**
-   * Objects of a resource on this shard with a label value, in all logical clusters; undefined while they are not counted: the
-   * identity has no scope with this key, or the objects are being indexed.
-   */
-  count(identity: string, { group, resource }: GroupResource, key: string, value: string): number | undefined {
-    const prefix = customResourcePrefix(group, resource, identity);
-    return this.#indexes?.find(prefix, key)?.count(value, prefix);
   }
 
   /** A scope in force with the same export, label and at least one common resource. */

@@ -3,11 +3,17 @@ import { timeSlices } from '@multiplane/component-base';
 import type { ScopedObjects } from '@multiplane/controllers';
 import { customResourcePrefix, type WatchCache } from '@multiplane/storage';
 
-/** Counts objects by label in the watch cache, in time slices, by the labels that it keeps beside each object. */
-export class CachedScopedObjects implements ScopedObjects {
-  readonly #cache: Pick<WatchCache, 'freshRevision' | 'snapshot'>;
+type ScopedCache = Pick<WatchCache, 'freshRevision' | 'snapshot' | 'indexes'>;
 
-  constructor(modules: { readonly cache: Pick<WatchCache, 'freshRevision' | 'snapshot'> }) {
+/**
+ * Counts objects by label in the watch cache. Where it has an index by the label, that is one look-up per value; else, before the
+ * first scope of a key is in force or while the index is built, one pass over the objects in time slices, by the labels that
+ * the cache keeps beside each of them.
+ */
+export class CachedScopedObjects implements ScopedObjects {
+  readonly #cache: ScopedCache;
+
+  constructor(modules: { readonly cache: ScopedCache }) {
     this.#cache = modules.cache;
   }
 
@@ -21,12 +27,20 @@ export class CachedScopedObjects implements ScopedObjects {
     await this.#cache.freshRevision();
     for (const { group, resource } of resources) {
       const prefix = customResourcePrefix(group, resource, identityHash);
+      const index = this.#cache.indexes?.find(prefix, key);
+      if (index?.isBuilt === true) {
+        for (const value of index.values()) add(counts, value, index.count(value, prefix) ?? 0);
+        continue;
+      }
       for (const entry of this.#cache.snapshot(prefix).entries(undefined, Number.POSITIVE_INFINITY)) {
-        const value = labelsOf(entry)[key] ?? '';
-        if (value !== '') counts.set(value, (counts.get(value) ?? 0) + 1);
+        add(counts, labelsOf(entry)[key] ?? '', 1);
         if (slices.isExceeded) await slices.yield();
       }
     }
     return counts;
   }
+}
+
+function add(counts: Map<string, number>, value: string, count: number): void {
+  if (value !== '' && count > 0) counts.set(value, (counts.get(value) ?? 0) + count);
 }

@@ -121,6 +121,10 @@ export class ValueIndex implements CacheIndex {
     return (end === undefined ? tree.size : tree.rank(end)) - tree.rank(prefix);
   }
 
+  values(): IterableIterator<string> {
+    return this.#values.keys();
+  }
+
   /** Adds an object of the cache. */
   insert(entry: CachedEntry): void {
     const value = this.#valueOf(entry);
