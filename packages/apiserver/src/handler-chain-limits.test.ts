@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { connect, type TLSSocket } from 'node:tls';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { TlsFixture } from '@multiplane/testing/serving';
 import { ServerStoppingError } from '@multiplane/generic-server';
@@ -93,32 +94,60 @@ describe('deadlines', () => {
 });
 
 describe('requests in flight', () => {
-  test('are limited, except system:masters and watches', async () => {
+  const path = '/clusters/root/api/v1/namespaces/d/configmaps';
+
+  test('are limited, except system:masters and watches; the others wait for a seat, then get 429', async () => {
     setup.allowed = () => true;
+    const clock = new FakeClock();
     const gate = Promise.withResolvers<void>();
     setup.resources = async (context) => {
+      if (context.info.verb !== 'list' || context.user.name === 'admin') {
+        context.exchange.respond(200, 'at once');
+        return;
+      }
       await gate.promise;
       context.exchange.respond(200, 'ok');
     };
-    const server = await setup.serve({ maxReadOnly: 1, maxMutating: 1 });
-    const path = '/clusters/root/api/v1/namespaces/d/configmaps';
-    const running = [
-      tls.ask1(server, path, { headers: alice }),
-      tls.ask1(server, path, { headers: alice, method: 'POST' }),
-      tls.ask1(server, `${path}?watch=true`, { headers: alice }),
-      tls.ask1(server, path, { headers: admin }),
-    ];
-    while (setup.handled.length < 4) await new Promise(setImmediate);
-    for (const method of ['GET', 'POST']) {
-      const answer = await tls.ask1(server, path, { headers: alice, method });
-      expect([answer.status, answer.headers['retry-after'], answer.body.toString()]).toEqual([
-        429,
-        '1',
-        'Too many requests, please try again later.\n',
-      ]);
+    const server = await setup.serve({ maxReadOnly: 1, maxMutating: 1, requestTimeoutMs: 60_000 }, clock);
+    const running = [1, 2].map(() => tls.ask1(server, path, { headers: alice }));
+    while (setup.handled.length < 2) await new Promise(setImmediate);
+    for (const [headers, target] of [
+      [admin, path],
+      [alice, '/livez'],
+    ] as const)
+      expect((await tls.ask1(server, target, { headers })).status).toBe(200);
+    const waiting = tls.ask1(server, path, { headers: alice });
+    const settled = { done: false };
+    void waiting.finally(() => (settled.done = true));
+    while (!settled.done) {
+      await clock.advance(1_000);
+      await new Promise(setImmediate);
     }
+    const answer = await waiting;
+    expect([answer.status, answer.headers['retry-after'], answer.body.toString()]).toEqual([
+      429,
+      '1',
+      'Too many requests, please try again later.\n',
+    ]);
+    const last = tls.ask1(server, path, { headers: alice });
     gate.resolve();
-    for (const answer of await Promise.all(running)) expect(answer.status).toBe(200);
-    expect((await tls.ask1(server, path, { headers: alice })).status).toBe(200);
+    for (const each of await Promise.all([...running, last])) expect(each.status).toBe(200);
+  });
+
+  test('count from the moment their body is read', async () => {
+    setup.allowed = () => true;
+    setup.resources = async (context) => {
+      context.exchange.respond(200, await context.exchange.readBody(1000));
+    };
+    const server = await setup.serve({ maxReadOnly: 1, maxMutating: 1 });
+    const stalled = Array.from({ length: 20 }, () =>
+      connect({ host: '127.0.0.1', port: server.port, rejectUnauthorized: false }, function send(this: TLSSocket) {
+        this.write(`POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer alice\r\ncontent-length: 5\r\n\r\n`);
+      }),
+    );
+    while (setup.handled.length < 20) await new Promise(setImmediate);
+    const answer = await tls.ask1(server, path, { headers: alice, method: 'POST' }, 'hello');
+    expect([answer.status, answer.body.toString()]).toEqual([200, 'hello']);
+    for (const socket of stalled) socket.destroy();
   });
 });

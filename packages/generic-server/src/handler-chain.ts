@@ -1,4 +1,4 @@
-import { systemClock, type Clock, type Logger } from '@multiplane/component-base';
+import { eventLoopScheduler, systemClock, type Clock, type Logger } from '@multiplane/component-base';
 import type { Draining } from './lifecycle/draining.ts';
 import { withAudit, withFailedAuthenticationAudit, type AuditModules } from './filters/audit.ts';
 import { withAuthentication, type AuthenticationModules } from './filters/authentication.ts';
@@ -7,7 +7,9 @@ import { withCacheControl } from './filters/cache-control.ts';
 import { withCors } from './filters/cors.ts';
 import { withDeadline } from './filters/deadline.ts';
 import { withDraining } from './filters/draining.ts';
-import { withMaxInFlight } from './filters/max-in-flight.ts';
+import { withFlowControl } from './filters/flow-control.ts';
+import { FlowController } from './flow-control/flow-controller.ts';
+import { minimalFlowControl } from './flow-control/minimal-configuration.ts';
 import { withShardLevelPaths } from './filters/shard-level-paths.ts';
 import type { Filter, Handler } from './request/request-context.ts';
 import { RequestLifecycle, type RequestLifecycleModules } from './request/request-lifecycle.ts';
@@ -17,7 +19,7 @@ import type { ServerRequestContext } from './request/server-request-context.ts';
 export interface HandlerChainOptions {
   /** `--request-timeout`. */
   readonly requestTimeoutMs: number;
-  /** `--max-requests-inflight`. */
+  /** `--max-requests-inflight`. Its sum with `maxMutating` is the number of seats of priority and fairness. */
   readonly maxReadOnly: number;
   /** `--max-mutating-requests-inflight`. */
   readonly maxMutating: number;
@@ -38,6 +40,10 @@ export interface ChainModules
   readonly clock?: Clock | undefined;
   readonly logger: Logger;
   readonly draining: Draining;
+  /** Absent: all callers share the seats of this chain, each as a flow of its own. */
+  readonly flowControl?: FlowController | undefined;
+  /** The endpoints call `watchInitialized` of the context; default false. */
+  readonly watchesSignal?: boolean | undefined;
   /** `withImpersonation` or a replacement. */
   readonly impersonation: Filter;
   /** Absent: requests are not audited. */
@@ -72,10 +78,27 @@ export function buildChain(
     ...(modules.audit === undefined ? [] : [withAudit(modules.audit)]),
     ...(modules.afterAuthentication ?? []),
     modules.impersonation,
-    withMaxInFlight(options, modules.metrics),
+    withFlowControl(
+      { watchesSignal: modules.watchesSignal ?? false },
+      { controller: modules.flowControl ?? ownFlowControl(options, clock), metrics: modules.metrics },
+    ),
     ...(modules.beforeAuthorization ?? []),
     withAuthorization(modules),
   ] as readonly Stage[];
   const handler = stages.reduceRight<StageHandler>((next, stage) => stage(next), endpoints);
   return new RequestLifecycle({ ...modules, clock }, handler).handle;
 }
+
+function ownFlowControl(
+  { maxReadOnly, maxMutating, requestTimeoutMs }: HandlerChainOptions,
+  clock: Clock,
+): FlowController {
+  return new FlowController(
+    { seats: maxReadOnly + maxMutating, waitLimitMs: waitLimitMs(requestTimeoutMs), cluster: '' },
+    { clock, scheduler: eventLoopScheduler, random: Math.random },
+    minimalFlowControl,
+  );
+}
+
+/** How long a request may wait for a seat: a quarter of its deadline, but at most a minute, as in kube-apiserver. */
+export const waitLimitMs = (requestTimeoutMs: number): number => Math.min(requestTimeoutMs / 4, 60_000);

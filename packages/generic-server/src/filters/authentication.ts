@@ -1,4 +1,5 @@
 import { anonymousUserName, statusErrors, type UserInfo } from '@multiplane/apimachinery';
+import { clusterNameExtra } from '../authentication/service-account-claims.ts';
 import type { AuthenticationResponse, RequestAuthenticator } from '../authentication/authenticator.ts';
 import type { Filter, RequestContext } from '../request/request-context.ts';
 import type { RequestMetrics } from '../request/request-metrics.ts';
@@ -32,7 +33,10 @@ export function withAuthentication(modules: AuthenticationModules): Filter {
       exchange.setHeader('connection', 'close');
     }
     if (user === undefined) throw statusErrors.unauthorized();
-    if (user.name !== anonymousUserName) connections.markAuthenticated(exchange.socket);
+    if (user.name !== anonymousUserName) {
+      connections.markAuthenticated(exchange.socket);
+      exchange.chargeTo?.(ownerOf(user));
+    }
     (exchange.headers as Record<string, unknown>)['authorization'] = undefined;
     return user;
   };
@@ -58,4 +62,9 @@ export function withAuthentication(modules: AuthenticationModules): Filter {
       return next(context);
     };
   };
+}
+
+/** Service accounts have the same name in every logical cluster. */
+function ownerOf({ name, extra }: UserInfo): string {
+  return name.startsWith('system:serviceaccount:') ? `${name} ${extra[clusterNameExtra]?.join() ?? ''}` : name;
 }

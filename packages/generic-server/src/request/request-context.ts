@@ -22,6 +22,8 @@ export interface RequestContext {
   readonly audit?: AuditTrail | undefined;
   /** Aborts when the client disconnects, the deadline is exceeded (not for watches) or the server stops. */
   readonly signal: AbortSignal;
+  /** To be called once a watch has sent its initial events and is subscribed: it then occupies no seat any more. */
+  readonly watchInitialized?: (() => void) | undefined;
   /** Adds a `Warning` header to the response, also to an error. */
   warn(text: string): void;
 }

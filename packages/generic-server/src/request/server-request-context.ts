@@ -1,5 +1,6 @@
 import type { UserInfo } from '@multiplane/apimachinery';
 import type { AuditTrail } from '../audit/audit-trail.ts';
+import type { FlowClass } from '../flow-control/flow-ticket.ts';
 import type { Exchange } from '../server/exchange.ts';
 import type { RequestContext } from './request-context.ts';
 import type { MountedPath } from './mounted-path.ts';
@@ -38,6 +39,9 @@ export class ServerRequestContext implements RequestContext {
   /** Set if the audit policy matches the request. */
   audit: AuditTrail | undefined;
   mount: MountedPath | undefined;
+  /** Set if the request executes in an exempt priority level. */
+  exemptFlow: FlowClass | undefined;
+  watchInitialized: (() => void) | undefined;
   /** The resource of the request; undefined before routing. */
   definition: ServedResource | undefined;
   #warnings: WarningRecorder | undefined;
@@ -59,6 +63,7 @@ export class ServerRequestContext implements RequestContext {
 
   /** Called when the handlers have returned. */
   finish(): void {
+    this.exemptFlow?.release();
     this.#finishCallback?.();
   }
 

@@ -3,6 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import { statusErrors } from '@multiplane/apimachinery';
 import type { Exchange, Headers, NodeMessages, UpgradedConnection } from './exchange.ts';
 import type { OutboundBufferLimiter, PendingBytes, PendingResponse } from './outbound-buffer-limiter.ts';
+import type { BodyProgress, PendingBody, RequestBodyLimiter } from './request-body-limiter.ts';
 
 /** Multiple of the limit that is read from an oversized body, so that the client reads the response instead of a reset. */
 const discardFactor = 4;
@@ -33,11 +34,17 @@ export function unlessFailed(done: () => void): (error?: Error | null) => void {
   };
 }
 
+/** The limits over all exchanges of a server. */
+export interface ExchangeLimits {
+  readonly unread: OutboundBufferLimiter;
+  readonly bodies: RequestBodyLimiter;
+}
+
 /**
  * The part of an exchange that both protocols share. A response starts once (`respond` or `start`) and ends once; calls
  * after the end are ignored, so that the deadline and a late handler may race.
  */
-export abstract class BaseExchange implements Exchange, PendingResponse {
+export abstract class BaseExchange implements Exchange, PendingResponse, PendingBody {
   abstract readonly method: string;
   abstract readonly url: string;
   abstract readonly headers: Headers;
@@ -47,6 +54,9 @@ export abstract class BaseExchange implements Exchange, PendingResponse {
   /** Status of the response, 0 before it starts. */
   status = 0;
   pending: PendingBytes | undefined = undefined;
+  progress: BodyProgress | undefined = undefined;
+  /** The user to whose limits this exchange counts; empty before authentication. */
+  owner = '';
   /** Bytes of the body that were written so far. */
   bytesSent = 0;
   /** True once the handler completed or aborted the response. */
@@ -58,10 +68,18 @@ export abstract class BaseExchange implements Exchange, PendingResponse {
   #isClosed = false;
   #wakers: (() => void)[] = [];
   readonly #limiter: OutboundBufferLimiter | undefined;
+  readonly #bodies: RequestBodyLimiter | undefined;
+  /** Ends {@link readBody} with an error. */
+  #refuse: ((reason: Error) => void) | undefined;
 
-  /** `limiter`: accounts the complete responses of a server; absent: no limit. */
-  constructor(limiter?: OutboundBufferLimiter) {
-    this.#limiter = limiter;
+  /** `limits`: of the server; absent: no limits. */
+  constructor(limits?: ExchangeLimits) {
+    this.#limiter = limits?.unread;
+    this.#bodies = limits?.bodies;
+  }
+
+  chargeTo(owner: string): void {
+    this.owner = owner;
   }
 
   get headersSent(): boolean {
@@ -137,8 +155,13 @@ export abstract class BaseExchange implements Exchange, PendingResponse {
 
   drained(): Promise<void> {
     if (this.#isClosed || this.ended || !this.needsDrain) return Promise.resolve();
+    const limiter = this.#limiter;
+    if (this.pending === undefined) limiter?.add(this, this.buffered);
     return new Promise((resolve) => {
-      this.#wakers.push(resolve);
+      this.#wakers.push(() => {
+        limiter?.release(this);
+        resolve();
+      });
     });
   }
 
@@ -188,6 +211,8 @@ export abstract class BaseExchange implements Exchange, PendingResponse {
       let timer: NodeJS.Timeout | undefined;
       const finish = (error: unknown): void => {
         if (timer !== undefined) clearTimeout(timer);
+        this.#bodies?.end(this);
+        this.#refuse = undefined;
         this.onClosed = undefined;
         // A body that was read to its end emits nothing more.
         if (!source.readableEnded) {
@@ -203,10 +228,16 @@ export abstract class BaseExchange implements Exchange, PendingResponse {
         finish(undefined);
       };
       this.onClosed = (): void => finish(clientDisconnected);
+      this.#refuse = (reason): void => {
+        this.refuseBody();
+        finish(reason);
+      };
+      this.#bodies?.start(this);
       source.on('data', (chunk: Buffer) => {
         length += chunk.length;
         if (length <= limit) {
           chunks.push(chunk);
+          this.#bodies?.received(this, chunk.length);
           return;
         }
         chunks.length = 0;
@@ -217,6 +248,11 @@ export abstract class BaseExchange implements Exchange, PendingResponse {
       source.resume();
       if (this.#isClosed) finish(clientDisconnected);
     });
+  }
+
+  /** Called by the limiter of bodies. */
+  refuseSlowBody(reason: Error): void {
+    this.#refuse?.(reason);
   }
 
   upgradeToWebSocket?(): void;

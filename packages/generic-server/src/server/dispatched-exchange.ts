@@ -83,6 +83,9 @@ export class DispatchedExchange implements ServerExchange {
   bodyStream(): Readable | undefined {
     return this.#inner.bodyStream?.();
   }
+  chargeTo(owner: string): void {
+    this.#inner.chargeTo?.(owner);
+  }
   readBody(limit: number): Promise<Buffer> {
     return this.#inner.readBody(limit);
   }

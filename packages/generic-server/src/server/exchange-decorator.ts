@@ -48,6 +48,9 @@ export class ExchangeDecorator implements Exchange {
     return this.inner.buffered;
   }
 
+  chargeTo(owner: string): void {
+    this.inner.chargeTo?.(owner);
+  }
   readBody(limit: number): Promise<Buffer> {
     return this.inner.readBody(limit);
   }

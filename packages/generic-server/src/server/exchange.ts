@@ -18,6 +18,9 @@ export interface Exchange {
   readonly httpVersion: '1.1' | '2.0';
   readonly socket: TLSSocket;
 
+  /** Counts unread bytes of the response and bytes of the body towards the limits of a user. */
+  chargeTo?(owner: string): void;
+
   /** The whole body. Throws StatusError 413 if it, or its content-length, exceeds `limit` bytes. */
   readBody(limit: number): Promise<Buffer>;
 

@@ -18,7 +18,7 @@ import {
   type Timer,
 } from '@multiplane/component-base';
 import { ResponseCoalescer } from './response-coalescer.ts';
-import type { BaseExchange } from './base-exchange.ts';
+import type { BaseExchange, ExchangeLimits } from './base-exchange.ts';
 import type { ConnectionTable } from './connection-table.ts';
 import { ConnectionPacer } from './connection-pacer.ts';
 import { Http1Exchange } from './http1-exchange.ts';
@@ -26,6 +26,7 @@ import { Http2Exchange } from './http2-exchange.ts';
 import { RequestBatcher } from './request-batcher.ts';
 import { SessionGuard, type SessionLimits } from './session-guard.ts';
 import { OutboundBufferLimiter } from './outbound-buffer-limiter.ts';
+import { RequestBodyLimiter } from './request-body-limiter.ts';
 import { WebSocketExchange } from './web-socket-exchange.ts';
 
 /** `clientCa` (PEM) names the CAs in the request for a client certificate; verification is left to authenticators. */
@@ -49,8 +50,18 @@ export interface HttpServerOptions extends ServingCertificate {
   readonly idleTimeoutMs: number;
   readonly maxConcurrentStreams: number;
   readonly session: SessionLimits;
-  /** Total bytes of complete responses that clients have not accepted yet. */
+  /** Requests on one HTTP/1.1 connection that may wait for the response to an earlier one. */
+  readonly maxPipelinedRequests: number;
+  /** Bytes of responses that clients have not accepted yet. */
   readonly maxOutboundBufferBytes: number;
+  /** The same for the responses to one user. */
+  readonly maxOutboundBufferBytesPerUser: number;
+  /** Bytes of request bodies that are being received, and of those of one user. */
+  readonly maxBodyBytes: number;
+  readonly maxBodyBytesPerUser: number;
+  /** Slower request bodies are refused, {@link minBodyRateGraceMs} after their headers at the earliest. */
+  readonly minBodyBytesPerSecond: number;
+  readonly minBodyRateGraceMs: number;
   /** How long running requests may take after {@link HttpServer.stop} was called. */
   readonly stopGraceMs: number;
   /** How long idle connections stay open after that, to serve requests that are in flight on them. */
@@ -72,7 +83,13 @@ export const defaultHttpServerOptions = {
     pings: { burst: 200, perSecond: 10 },
     settings: { burst: 20, perSecond: 1 },
   },
+  maxPipelinedRequests: 100,
   maxOutboundBufferBytes: 512 * 1024 * 1024,
+  maxOutboundBufferBytesPerUser: 64 * 1024 * 1024,
+  maxBodyBytes: 256 * 1024 * 1024,
+  maxBodyBytesPerUser: 32 * 1024 * 1024,
+  minBodyBytesPerSecond: 4 * 1024,
+  minBodyRateGraceMs: 10_000,
   stopGraceMs: 60_000,
   stopQuietMs: 500,
 } as const satisfies Omit<HttpServerOptions, keyof ServingCertificate>;
@@ -108,8 +125,10 @@ export class HttpServer implements Runnable {
   readonly #clock: Clock;
   readonly #batcher: RequestBatcher;
   readonly #coalescer = new ResponseCoalescer();
-  readonly #limiter: OutboundBufferLimiter;
+  readonly #limits: ExchangeLimits;
   readonly #pacer: ConnectionPacer;
+  /** Requests that wait for an earlier response on their connection. */
+  readonly #pipelined = new WeakMap<Socket, number>();
   #stopping = false;
   #idleTimer: Timer | undefined;
   #port = 0;
@@ -120,7 +139,21 @@ export class HttpServer implements Runnable {
     this.#options = options;
     this.#modules = modules;
     this.#clock = modules.clock ?? systemClock;
-    this.#limiter = new OutboundBufferLimiter({ max: options.maxOutboundBufferBytes });
+    this.#limits = {
+      unread: new OutboundBufferLimiter({
+        max: options.maxOutboundBufferBytes,
+        maxPerOwner: options.maxOutboundBufferBytesPerUser,
+      }),
+      bodies: new RequestBodyLimiter(
+        {
+          maxBytes: options.maxBodyBytes,
+          maxBytesPerOwner: options.maxBodyBytesPerUser,
+          minBytesPerSecond: options.minBodyBytesPerSecond,
+          graceMs: options.minBodyRateGraceMs,
+        },
+        { clock: this.#clock },
+      ),
+    };
     this.#batcher = new RequestBatcher({ scheduler: eventLoopScheduler });
     this.#pacer = new ConnectionPacer({
       clock: this.#clock,
@@ -257,8 +290,32 @@ export class HttpServer implements Runnable {
       response.writeHead(431, { connection: 'close' }).end();
       return;
     }
+    if (response.socket === null) this.#startAfterPrevious(request, response);
+    else this.#start(request, response);
+  }
+
+  /**
+   * The response to an earlier request on this connection is not complete. Like Go's server, this one executes requests of a
+   * connection one after the other, so a client that does not read has one response in memory, not one per request.
+   */
+  #startAfterPrevious(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    const waiting = (this.#pipelined.get(socket) ?? 0) + 1;
+    if (waiting > this.#options.maxPipelinedRequests) {
+      socket.destroy();
+      return;
+    }
+    this.#pipelined.set(socket, waiting);
+    // Node emits this event when it connects the response to the socket, after the previous response.
+    response.once('socket', () => {
+      this.#pipelined.set(socket, (this.#pipelined.get(socket) ?? 1) - 1);
+      this.#start(request, response);
+    });
+  }
+
+  #start(request: IncomingMessage, response: ServerResponse): void {
     this.#modules.connections.requestStarted(request.socket as TLSSocket, response);
-    const exchange = new Http1Exchange(request, response, this.#http1.add(response), this.#coalescer, this.#limiter);
+    const exchange = new Http1Exchange(request, response, this.#http1.add(response), this.#coalescer, this.#limits);
     if (this.#stopping) exchange.setHeader('connection', 'close');
     this.#batcher.start(() => void this.#modules.handle(exchange));
   }
@@ -283,7 +340,7 @@ export class HttpServer implements Runnable {
     session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) => {
       guard.openStreams++;
       this.#modules.connections.requestStarted(socket, stream);
-      const exchange = new Http2Exchange(stream, headers, raw, socket, onStreamClose, this.#limiter);
+      const exchange = new Http2Exchange(stream, headers, raw, socket, onStreamClose, this.#limits);
       if (headers[':path'] === undefined) exchange.respond(405, '');
       else this.#batcher.start(() => void this.#modules.handle(exchange));
     });

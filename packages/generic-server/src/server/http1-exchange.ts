@@ -3,9 +3,8 @@ import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { ListElement } from '@multiplane/component-base';
 import type { NodeMessages } from './exchange.ts';
-import type { OutboundBufferLimiter } from './outbound-buffer-limiter.ts';
 import type { ResponseCoalescer } from './response-coalescer.ts';
-import { BaseExchange, headersFromRaw, unlessFailed } from './base-exchange.ts';
+import { BaseExchange, type ExchangeLimits, headersFromRaw, unlessFailed } from './base-exchange.ts';
 
 const ignore = (): void => undefined;
 
@@ -27,9 +26,9 @@ export class Http1Exchange extends BaseExchange {
     response: ServerResponse,
     position: ListElement<ServerResponse>,
     coalescer?: ResponseCoalescer,
-    limiter?: OutboundBufferLimiter,
+    limits?: ExchangeLimits,
   ) {
-    super(limiter);
+    super(limits);
     this.#coalescer = coalescer;
     this.method = request.method ?? 'GET';
     this.url = request.url ?? '/';

@@ -10,8 +10,7 @@ import {
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { NodeMessages } from './exchange.ts';
-import type { OutboundBufferLimiter } from './outbound-buffer-limiter.ts';
-import { BaseExchange, headersFromRaw, unlessFailed } from './base-exchange.ts';
+import { BaseExchange, type ExchangeLimits, headersFromRaw, unlessFailed } from './base-exchange.ts';
 
 const { NGHTTP2_NO_ERROR } = constants;
 const ignore = (): void => undefined;
@@ -37,9 +36,9 @@ export class Http2Exchange extends BaseExchange {
     raw: readonly string[],
     socket: TLSSocket,
     onClose: (stream: ServerHttp2Stream) => void,
-    limiter?: OutboundBufferLimiter,
+    limits?: ExchangeLimits,
   ) {
-    super(limiter);
+    super(limits);
     this.method = incoming[':method'] ?? 'GET';
     this.url = incoming[':path'] ?? '';
     this.headers = headersFromRaw(raw);

@@ -17,6 +17,7 @@ import {
   defaultHandlerChainOptions,
   nonResourceEndpoints,
   versionInfo,
+  waitLimitMs,
   withImpersonation,
   type ChainModules,
   type ConnectionTable,
@@ -26,6 +27,7 @@ import {
   type RequestAuthenticator,
   type StartupGate,
 } from '@multiplane/generic-server';
+import { shardFlowControl } from '../flow-control/shard-flow-control.ts';
 import { impersonationPolicy } from '../authentication/impersonation-policy.ts';
 import type { HomeWorkspaces } from '../home-workspaces.ts';
 import type { MountProxy } from '../mounts/mount-proxy.ts';
@@ -82,11 +84,20 @@ export function requestChain(options: ShardOptions, modules: Modules): RequestCh
     maxMutating: options.maxMutatingRequestsInflight,
     corsAllowedOrigins: options.corsAllowedOrigins.map((pattern) => new RegExp(pattern)),
   };
+  const flowControl = shardFlowControl(
+    {
+      seats: options.maxRequestsInflight + options.maxMutatingRequestsInflight,
+      waitLimitMs: waitLimitMs(options.requestTimeout),
+    },
+    modules,
+  );
   const chainModules: HandlerChainModules = {
     clock,
     logger,
     metrics,
     draining: modules.draining,
+    flowControl,
+    watchesSignal: true,
     connections: modules.connections,
     authenticator: authentication.requests,
     audit: modules.audit,
@@ -114,7 +125,9 @@ export function requestChain(options: ShardOptions, modules: Modules): RequestCh
   return {
     shard: (authenticator = authentication.requests) =>
       buildHandlerChain(chainOptions, { ...chainModules, authenticator }),
-    other: (own, endpoints) => buildChain(chainOptions, { ...chainModules, ...own }, endpoints),
+    // Requests of these endpoints may cause others to this shard, so they must not occupy the same seats.
+    other: (own, endpoints) =>
+      buildChain(chainOptions, { ...chainModules, flowControl: undefined, watchesSignal: false, ...own }, endpoints),
   };
 }
 

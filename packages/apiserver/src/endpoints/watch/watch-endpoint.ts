@@ -129,6 +129,7 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
       onEvent: converted?.onEvent ?? running.onEvent,
       onEnd: () => running.end(),
     });
+    context.watchInitialized?.();
     onAbort(exchange.signal, () => running.abandon(), ends);
     onAbort(context.signal, () => running.end(), ends);
     if (definition.retired !== undefined) onAbort(definition.retired, () => running.end(), ends);
