@@ -93,7 +93,7 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
     10: numbered,
   },
   'home/01-home-workspace-on-first-and-later-calls': { 6: sameRefusal },
-  'logicalclusters/01-creating-listing-and-deleting-by-hand': { 8: asKubernetes, 11: ownWords },
+  'logicalclusters/01-creating-listing-and-deleting-by-hand': { 11: ownWords },
   'logicalclusters/02-protected-fields-and-finalizer': {
     2: 'members stand in another order',
     4: protectedFields,

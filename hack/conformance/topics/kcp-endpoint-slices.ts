@@ -130,6 +130,8 @@ export const kcpEndpointSlices: Topic = {
     const steps = [
       ...readyWorkspace('w'),
       ...readyExport('w', 'things', [schemaObject('widgets', simpleSchema('widgets', 'Widget', 'Namespaced'))]),
+      // The slice that the export gets of its own.
+      whenIncluded(`${slices}/things`, 'PartitionValid', { only: [] }),
     ];
     for (let count = 4 + random.int(4); count > 0; count--) steps.push(...operation(random));
     return [...steps, deleteWorkspace('w')];

@@ -148,7 +148,8 @@ export async function deleteCollectionEndpoint(
       namespace: definition.namespaced ? namespaceOfKey(entry.key) : '',
     };
     try {
-      await modules.store.delete(new HttpWriteRequest(item, deleteOptions.dryRun, forAdmission), deleteOptions);
+      const write = new HttpWriteRequest(item, deleteOptions.dryRun, forAdmission);
+      await modules.store.delete(write, { ...deleteOptions, isInCollection: true });
     } catch (error) {
       if (!isStatusError(error, 'NotFound')) throw error;
     }

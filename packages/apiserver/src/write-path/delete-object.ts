@@ -26,6 +26,8 @@ export interface DeleteObjectOptions {
     | { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined }
     | undefined;
   readonly propagationPolicy?: string | undefined;
+  /** One of a collection that is deleted: admission sees the object, but no name, as in Kubernetes. */
+  readonly isInCollection?: true | undefined;
   /** Deprecated form of the policy; takes precedence over it. */
   readonly orphanDependents?: boolean | undefined;
 }
@@ -58,13 +60,14 @@ async function attempt(
 ): Promise<DeleteOutcome> {
   const { definition } = request;
   const { strategy } = definition;
-  if (canRemoveDirectly(modules, request, existing, options)) return removeDirectly(modules, request, key, existing);
+  if (canRemoveDirectly(modules, request, existing, options))
+    return removeDirectly(modules, request, key, existing, options);
   const old = await modules.reader.read(definition, existing, request);
   checkPreconditions(request, old, options);
   // A namespace that is terminating is left alone until its content is gone.
   if (old.metadata.deletionTimestamp !== undefined && strategy.isHeld?.(old) === true)
     return { object: old, removed: false, unchanged: true };
-  const attributes = admissionAttributes(request, 'DELETE', request.name, undefined, old);
+  const attributes = admissionAttributes(request, 'DELETE', nameForAdmission(request, options), undefined, old);
   await modules.admission.admit(attributes);
   await modules.admission.validate(attributes);
 
@@ -152,16 +155,20 @@ function canRemoveDirectly(
   );
 }
 
+const nameForAdmission = ({ name }: WriteRequest, { isInCollection }: DeleteObjectOptions): string =>
+  isInCollection === true ? '' : name;
+
 /** Parses the object only if admission or the caller reads it; deleting the content of a workspace never does. */
 async function removeDirectly(
   modules: ObjectStoreModules,
   request: WriteRequest,
   key: string,
   existing: CacheEntry,
+  options: DeleteObjectOptions,
 ): Promise<DeleteOutcome> {
-  const { definition, name } = request;
+  const { definition } = request;
   const attributes = {
-    ...admissionAttributes(request, 'DELETE', name, undefined, undefined),
+    ...admissionAttributes(request, 'DELETE', nameForAdmission(request, options), undefined, undefined),
     get oldObject() {
       return modules.reader.object(definition, existing);
     },
