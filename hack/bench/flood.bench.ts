@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
 import type { JsonObject } from '@multiplane/apimachinery';
 import { node, ServerProcess } from './api/server-process.ts';
 import { many, post, readyWorkspaces } from './load.ts';
@@ -10,10 +11,15 @@ import { report } from './report.ts';
 
 /*
  * What a tenant feels of another one that floods the server: the p99 of its GET and PATCH. Both are administrators of a
- * workspace of their own and nothing else. Under a minute; `flood.bench.ts get list` runs some of the floods.
+ * workspace of their own and nothing else. Under a minute; `flood.bench.ts get list` runs some of the floods, and
+ * `flood.bench.ts --seconds=20` longer ones, for a busy machine.
  */
 
-const phaseMs = 4_500;
+const { values, positionals } = parseArgs({
+  options: { seconds: { type: 'string', default: '4.5' } },
+  allowPositionals: true,
+});
+const phaseMs = Number(values.seconds) * 1_000;
 const objects = 2_000;
 const floods: Record<string, string> = {
   get: '64 connections x 10 pipelined GET',
@@ -42,9 +48,8 @@ try {
   await run('neighbour.ts', 'neighbour-token', quiet, String(server.pid), String(2_000));
   const idle = await measured(quiet);
   for (const verb of ['get', 'patch'] as const) tell(verb, 'idle', idle, undefined, '');
-  const wanted = process.argv.slice(2);
   for (const [kind, name] of Object.entries(floods)) {
-    if (wanted.length > 0 && !wanted.includes(kind)) continue;
+    if (positionals.length > 0 && !positionals.includes(kind)) continue;
     const attack = run('attacker.ts', 'flood-token', flooded, kind, String(phaseMs + 1_000));
     await delay(700);
     const [under, statuses] = await Promise.all([measured(quiet), attack]);

@@ -76,6 +76,7 @@ export class ChainSetup {
   readonly connections = new ConnectionTable({
     beforeAuthentication: 100,
     beforeAuthenticationPerSource: 100,
+    perUser: 1000,
     total: 100,
   });
 

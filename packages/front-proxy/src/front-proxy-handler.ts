@@ -42,8 +42,8 @@ export interface FrontProxyHandlerModules {
   readonly proxyOf: (mapping: Mapping) => ReverseProxy;
   /** Whether a user may read the metrics. */
   readonly mayReadMetrics: (user: UserInfo) => Promise<boolean>;
-  /** Called for every request of a user whom this server or the shard authenticated. */
-  readonly onAuthenticated: (exchange: BaseExchange) => void;
+  /** Called for every request of a user whom this server or the shard authenticated; only the former has a name here. */
+  readonly onAuthenticated: (exchange: BaseExchange, user: string | undefined) => void;
   readonly health: HealthChecks;
   readonly registry: MetricsRegistry;
   readonly metrics: ProxyMetrics;
@@ -131,7 +131,7 @@ export class FrontProxyHandler {
         longRunning,
       });
       if (user === undefined && destination.shard !== '' && isAcceptedToken(exchange))
-        this.#modules.onAuthenticated(exchange);
+        this.#modules.onAuthenticated(exchange, undefined);
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
       this.#modules.metrics.failed(destination.shard, error);
@@ -145,7 +145,7 @@ export class FrontProxyHandler {
     const { authentication, logger, onAuthenticated } = this.#modules;
     const result = authentication.authenticate(exchange, (error) => logger.debug('authentication failed', { error }));
     const report = (user: UserInfo | undefined): UserInfo | undefined => {
-      if (user !== undefined) onAuthenticated(exchange);
+      if (user !== undefined) onAuthenticated(exchange, user.name);
       return user;
     };
     return result instanceof Promise ? result.then(report) : report(result);

@@ -239,7 +239,12 @@ function createHandler(
       }),
       proxyOf: (mapping) => upstreams.proxyOf(mapping),
       mayReadMetrics: (user) => metricsAuthorizer.allows(user),
-      onAuthenticated: ({ socket }) => connections.markAuthenticated(socket),
+      onAuthenticated: (exchange, user) => {
+        // The shard knows the user of a token; here its address stands for it.
+        const owner = user ?? `address ${exchange.socket.remoteAddress ?? ''}`;
+        connections.markAuthenticated(exchange.socket, owner);
+        exchange.chargeTo(owner);
+      },
       health,
       registry,
       metrics,

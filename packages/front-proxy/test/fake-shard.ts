@@ -25,6 +25,7 @@ export class FakeShard {
   readonly connections = new ConnectionTable({
     beforeAuthentication: 1000,
     beforeAuthenticationPerSource: 1000,
+    perUser: 1000,
     total: 1000,
   });
   /** All requests except the watches of the index. */

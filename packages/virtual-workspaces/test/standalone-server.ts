@@ -32,6 +32,7 @@ export class StandaloneServer implements VirtualWorkspaceHost {
   readonly #connections = new ConnectionTable({
     beforeAuthentication: 1000,
     beforeAuthenticationPerSource: 1000,
+    perUser: 1000,
     total: 1000,
   });
   readonly #abort = new AbortController();

@@ -34,8 +34,9 @@ export function withAuthentication(modules: AuthenticationModules): Filter {
     }
     if (user === undefined) throw statusErrors.unauthorized();
     if (user.name !== anonymousUserName) {
-      connections.markAuthenticated(exchange.socket);
-      exchange.chargeTo?.(ownerOf(user));
+      const owner = ownerOf(user);
+      connections.markAuthenticated(exchange.socket, owner);
+      exchange.chargeTo?.(owner);
     }
     (exchange.headers as Record<string, unknown>)['authorization'] = undefined;
     return user;

@@ -28,16 +28,39 @@ export function withFlowControl(options: FlowControlOptions, modules: FlowContro
   const { controller, metrics } = modules;
   const { inFlight } = metrics;
 
+  const reject = (context: ServerRequestContext, error: unknown): void => {
+    const { exchange } = context;
+    if (!(error instanceof TooManyRequestsError) || exchange.headersSent) throw error;
+    metrics.terminated(context, 429);
+    exchange.setHeader('retry-after', String(error.retryAfterSeconds));
+    exchange.setHeader('x-content-type-options', 'nosniff');
+    writeText(exchange, 429, 'Too many requests, please try again later.\n');
+  };
+
+  const serveGet = async (context: ServerRequestContext, ticket: FlowTicket, next: Handler): Promise<void> => {
+    inFlight.readOnly++;
+    try {
+      const wait = controller.acquire(ticket, context);
+      if (wait !== undefined) await wait;
+      await next(context);
+    } catch (error) {
+      reject(context, error);
+    } finally {
+      inFlight.readOnly--;
+      controller.release(ticket);
+    }
+  };
+
   const serve = async (context: ServerRequestContext, ticket: FlowTicket, next: Handler): Promise<void> => {
     const { verb } = context.info;
-    const kind = verb === 'get' || verb === 'list' || verb === 'watch' ? 'readOnly' : 'mutating';
+    const kind = verb === 'list' || verb === 'watch' ? 'readOnly' : 'mutating';
     const endWatch = verb === 'watch' ? controller.watches.start(context.info) : undefined;
     const { exchange } = context;
     let counts = true;
     const leave = (): void => {
       if (counts) inFlight[kind]--;
       counts = false;
-      ticket.release();
+      controller.release(ticket);
     };
     inFlight[kind]++;
     try {
@@ -55,11 +78,7 @@ export function withFlowControl(options: FlowControlOptions, modules: FlowContro
       }
       await next(context);
     } catch (error) {
-      if (!(error instanceof TooManyRequestsError) || exchange.headersSent) throw error;
-      metrics.terminated(context, 429);
-      exchange.setHeader('retry-after', String(error.retryAfterSeconds));
-      exchange.setHeader('x-content-type-options', 'nosniff');
-      writeText(exchange, 429, 'Too many requests, please try again later.\n');
+      reject(context, error);
     } finally {
       endWatch?.();
       leave();
@@ -75,7 +94,10 @@ export function withFlowControl(options: FlowControlOptions, modules: FlowContro
       exchange.setHeader('x-kubernetes-pf-flowschema-uid', flow.schemaUid);
       exchange.setHeader('x-kubernetes-pf-prioritylevel-uid', level.configuration.uid);
     }
-    if (level.set !== undefined) return serve(context, controller.ticket(flow, user, info), next);
+    if (level.set !== undefined) {
+      const ticket = controller.ticket(flow, user, info);
+      return info.verb === 'get' ? serveGet(context, ticket, next) : serve(context, ticket, next);
+    }
     flow.series?.dispatched.add(1);
     flow.executing++;
     context.exemptFlow = flow;

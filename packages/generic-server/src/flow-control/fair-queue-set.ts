@@ -116,18 +116,21 @@ export class FairQueueSet {
     return result;
   }
 
+  /** Starts a request if no other waits and most seats are free; its hashes are not used. */
+  startAtOnce(request: QueuedRequest): boolean {
+    const total = this.executingSeats + request.seats;
+    if (this.waiting > 0 || total > this.#seatLimit / 2) return false;
+    request.queue = undefined;
+    request.state = 'executing';
+    this.executing++;
+    this.executingSeats = total;
+    if (total > this.#highWatermark) this.#highWatermark = total;
+    return true;
+  }
+
   /** A request arrives. `mayStart` false: it is queued even if there are seats, because the event loop is busy. */
   admit(request: QueuedRequest, mayStart: boolean): Admission {
-    const { seats } = request;
-    const total = this.executingSeats + seats;
-    if (mayStart && this.waiting === 0 && total <= this.#seatLimit / 2) {
-      request.queue = undefined;
-      request.state = 'executing';
-      this.executing++;
-      this.executingSeats = total;
-      if (total > this.#highWatermark) this.#highWatermark = total;
-      return 'executing';
-    }
+    if (mayStart && this.startAtOnce(request)) return 'executing';
     return this.#queuing === undefined ? this.#admitWithoutQueue(request) : this.#admitToQueue(request, mayStart);
   }
 

@@ -14,7 +14,6 @@ import { FlowSchemaMatcher } from './flow-schema-matcher.ts';
 import { FlowClass, FlowTicket, type Level } from './flow-ticket.ts';
 import { RetryAfter } from './retry-after.ts';
 import { allocateSeats, seatLimits } from './seat-allocation.ts';
-import { hashText } from './shuffle-shard.ts';
 import { TooManyRequestsError } from './too-many-requests-error.ts';
 import { WatchCounts } from './watch-counts.ts';
 import { WorkEstimator } from './work-estimate.ts';
@@ -132,12 +131,7 @@ export class FlowController {
 
   /** A ticket for a request of a level that is not exempt. It has no seat yet. */
   ticket(flow: FlowClass, user: UserInfo, info: RequestInfo): FlowTicket {
-    const ticket = new FlowTicket(flow, this.#onRelease);
-    ticket.clusterHash = hashText(this.#seed, info.cluster ?? '');
-    ticket.flowHash =
-      flow.distinguisher === undefined
-        ? ticket.clusterHash
-        : hashText(ticket.clusterHash, flow.distinguisher === 'ByUser' ? user.name : info.namespace);
+    const ticket = new FlowTicket(flow, user, info);
     ticket.seats = this.#estimator.seats(info, flow.level.maxSeatsOfRequest);
     ticket.extraWork = this.#estimator.extraWork(info);
     return ticket;
@@ -151,9 +145,15 @@ export class FlowController {
     const { set } = ticket.flow.level;
     if (set === undefined || ticket.isReleased || ticket.state === 'executing') return undefined;
     ticket.set = set;
-    const admission = set.admit(ticket, this.#hasTime());
+    const hasTime = this.#hasTime();
+    if (hasTime && set.startAtOnce(ticket)) {
+      ticket.flow.series?.dispatched.add(1);
+      return undefined;
+    }
+    ticket.hash(this.#seed);
+    const admission = set.admit(ticket, hasTime);
     // Only where seats are scarce does it matter whose they are.
-    if (ticket.queue !== undefined || admission !== 'executing') this.#moveSeatsIfDue();
+    this.#moveSeatsIfDue();
     if (admission === 'executing') {
       ticket.flow.series?.dispatched.add(1);
       return undefined;
@@ -166,6 +166,7 @@ export class FlowController {
   async resume(ticket: FlowTicket, request: { readonly signal: AbortSignal }): Promise<void> {
     const { set } = ticket;
     if (set === undefined || ticket.isReleased || ticket.state !== 'idle') return;
+    ticket.hash(this.#seed);
     const admission = set.admit(ticket, this.#hasTime());
     if (admission === 'queued') await this.#wait(ticket, request.signal, true).catch(() => undefined);
   }
@@ -173,15 +174,21 @@ export class FlowController {
   /** Frees the seats while the request waits for its client. */
   pause(ticket: FlowTicket): void {
     if (ticket.state !== 'executing') return;
-    ticket.set?.remove(ticket);
-    this.#scheduleDispatches();
+    const { set } = ticket;
+    set?.remove(ticket);
+    if (set !== undefined && set.waiting > 0) this.#scheduleDispatches();
   }
 
-  readonly #onRelease = (ticket: FlowTicket): void => {
-    ticket.set?.remove(ticket);
+  /** The request ends: frees its seats, or leaves its queue, and cannot be admitted again. Further calls have no effect. */
+  release(ticket: FlowTicket): void {
+    if (ticket.isReleased) return;
+    ticket.isReleased = true;
+    const { set } = ticket;
+    if (set === undefined) return;
+    set.remove(ticket);
     ticket.settle?.();
-    this.#scheduleDispatches();
-  };
+    if (set.waiting > 0) this.#scheduleDispatches();
+  }
 
   /** False if the requests that started in this iteration of the event loop have used up its time slice. */
   #hasTime(): boolean {

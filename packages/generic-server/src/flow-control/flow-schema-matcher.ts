@@ -10,6 +10,8 @@ interface Candidate<T> {
   readonly result: T;
   readonly rules: readonly {
     readonly user: Test<UserInfo>;
+    /** Only matches users whose names begin with `system:`. Most do not, and need not be compared with names. */
+    readonly onlySystem: boolean;
     readonly resource: readonly Test<RequestInfo>[];
     readonly path: readonly Test<RequestInfo>[];
   }[];
@@ -34,6 +36,7 @@ export class FlowSchemaMatcher<T> {
       .map(([schema, result]) => ({
         result,
         rules: schema.rules.map(({ subjects, resourceRules, nonResourceRules }) => ({
+          onlySystem: subjects.every(isOfSystem),
           user: anyOf(subjects.map((subject) => subjectTest(subject, options.cluster))),
           resource: resourceRules.map(resourceTest),
           path: nonResourceRules.map(pathTest),
@@ -44,8 +47,10 @@ export class FlowSchemaMatcher<T> {
   /** Returns undefined if no schema matches. */
   match(user: UserInfo, info: RequestInfo): T | undefined {
     const { isResourceRequest } = info;
+    const isSystem = user.name.startsWith('system:');
     for (const { result, rules } of this.#candidates) {
       for (const rule of rules) {
+        if (rule.onlySystem && !isSystem) continue;
         const tests = isResourceRequest ? rule.resource : rule.path;
         if (tests.length === 0 || !rule.user(user)) continue;
         for (const test of tests) if (test(info)) return result;
@@ -54,6 +59,9 @@ export class FlowSchemaMatcher<T> {
     return undefined;
   }
 }
+
+const isOfSystem = (subject: FlowSubject): boolean =>
+  subject.kind === 'ServiceAccount' || (subject.kind === 'User' && subject.name.startsWith('system:'));
 
 function anyOf<T>(tests: readonly Test<T>[]): Test<T> {
   const [only] = tests;

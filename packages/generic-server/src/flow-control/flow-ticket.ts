@@ -1,7 +1,10 @@
+import type { UserInfo } from '@multiplane/apimachinery';
+import type { RequestInfo } from '../request/request-info.ts';
 import { QueuedRequest, type FairQueueSet } from './fair-queue-set.ts';
 import type { FlowSchemaSeries } from './flow-control-metrics.ts';
 import type { PriorityLevel } from './flow-control-configuration.ts';
 import type { RetryAfter } from './retry-after.ts';
+import { hashText } from './shuffle-shard.ts';
 
 /** A priority level with its requests. */
 export interface Level {
@@ -51,23 +54,29 @@ export class FlowClass {
 /** A request in a queue set; it may occupy its seats several times, one after the other. */
 export class FlowTicket extends QueuedRequest {
   readonly flow: FlowClass;
-  readonly #onRelease: (ticket: FlowTicket) => void;
+  readonly #user: UserInfo;
+  readonly #info: RequestInfo;
   /** The set that it was admitted to, which a change of the configuration may replace. */
   set: FairQueueSet | undefined;
   /** Of a ticket that waits. */
   settle: ((error?: Error) => void) | undefined;
   isReleased = false;
 
-  constructor(flow: FlowClass, onRelease: (ticket: FlowTicket) => void) {
+  constructor(flow: FlowClass, user: UserInfo, info: RequestInfo) {
     super();
     this.flow = flow;
-    this.#onRelease = onRelease;
+    this.#user = user;
+    this.#info = info;
   }
 
-  /** The request ends: frees its seats, or leaves its queue, and cannot be admitted again. Further calls have no effect. */
-  release(): void {
-    if (this.isReleased) return;
-    this.isReleased = true;
-    this.#onRelease(this);
+  /** Computes what chooses the queues; most requests need none. */
+  hash(seed: number): void {
+    if (this.clusterHash !== 0) return;
+    const { distinguisher } = this.flow;
+    this.clusterHash = hashText(seed, this.#info.cluster ?? '');
+    this.flowHash =
+      distinguisher === undefined
+        ? this.clusterHash
+        : hashText(this.clusterHash, distinguisher === 'ByUser' ? this.#user.name : this.#info.namespace);
   }
 }

@@ -26,8 +26,9 @@ class FakeSocket extends EventEmitter {
 
 class Clients {
   readonly table: ConnectionTable;
-  constructor(beforeAuthentication: number, perSource: number, total = 1_000) {
-    this.table = new ConnectionTable({ beforeAuthentication, beforeAuthenticationPerSource: perSource, total });
+  constructor(beforeAuthentication: number, perSource: number, total = 1_000, perUser = 1_000) {
+    const limits = { beforeAuthentication, beforeAuthenticationPerSource: perSource, perUser, total };
+    this.table = new ConnectionTable(limits);
   }
   connect(address = '10.0.0.1'): FakeSocket {
     const socket = new FakeSocket(address);
@@ -37,8 +38,8 @@ class Clients {
   connectMany(count: number, address?: string): FakeSocket[] {
     return Array.from({ length: count }, () => this.connect(address));
   }
-  authenticate(socket: FakeSocket): void {
-    this.table.markAuthenticated(socket as unknown as TLSSocket);
+  authenticate(socket: FakeSocket, user?: string): void {
+    this.table.markAuthenticated(socket as unknown as TLSSocket, user);
   }
   /** Returns what ends the request. */
   request(socket: FakeSocket): () => void {
@@ -135,4 +136,46 @@ test('closed connections free their places, once', () => {
   socket.close();
   end();
   expect(clients.table.unauthenticated).toBe(0);
+});
+
+describe('authenticated connections', () => {
+  const connect = (clients: Clients, count: number, user: string): FakeSocket[] =>
+    Array.from({ length: count }, () => {
+      const socket = clients.connect();
+      clients.authenticate(socket, user);
+      return socket;
+    });
+
+  test('of the user with the most are closed for newcomers, oldest first', () => {
+    const clients = new Clients(100, 100, 10);
+    const [few, flood] = [connect(clients, 2, 'few'), connect(clients, 8, 'flood')];
+    flood[0]?.close();
+    const before = clients.connect();
+    clients.authenticate(before, 'flood');
+    const newcomer = clients.connect();
+    expect([newcomer.destroyed, closed(few)]).toEqual([false, 0]);
+    expect(flood.map(({ destroyed }) => destroyed).slice(0, 3)).toEqual([true, true, false]);
+    expect([clients.table.evicted, clients.table.rejected]).toEqual([1, 0]);
+  });
+
+  test('of one user have a limit', () => {
+    const clients = new Clients(100, 100, 1_000, 5);
+    expect(closed(connect(clients, 8, 'flood'))).toBe(3);
+    expect(closed(connect(clients, 5, 'other'))).toBe(0);
+  });
+
+  test('through which several users send requests are not closed', () => {
+    const clients = new Clients(100, 100, 10, 5);
+    const proxy = connect(clients, 5, 'a');
+    for (const socket of proxy) clients.authenticate(socket, 'b');
+    connect(clients, 5, 'c');
+    clients.connect();
+    expect(closed(proxy)).toBe(0);
+  });
+
+  test('of users with one each keep their places: the newcomer is closed', () => {
+    const clients = new Clients(100, 100, 3);
+    const all = ['a', 'b', 'c'].flatMap((user) => connect(clients, 1, user));
+    expect([clients.connect().destroyed, closed(all)]).toEqual([true, 0]);
+  });
 });

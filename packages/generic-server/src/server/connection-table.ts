@@ -8,6 +8,8 @@ export interface ConnectionLimits {
   readonly beforeAuthentication: number;
   /** The same, from one source: an IPv4 address or an IPv6 network of 64 bits. */
   readonly beforeAuthenticationPerSource: number;
+  /** Connections of one authenticated user. */
+  readonly perUser: number;
   /** All connections. */
   readonly total: number;
 }
@@ -16,6 +18,7 @@ export interface ConnectionLimits {
 export const defaultConnectionLimits: ConnectionLimits = {
   beforeAuthentication: 2_000,
   beforeAuthenticationPerSource: 1_000,
+  perUser: 10_000,
   total: 50_000,
 };
 
@@ -37,6 +40,20 @@ interface Source {
   readonly busy: LinkedList<Newcomer>;
 }
 
+/** An authenticated connection. */
+interface Member {
+  readonly socket: Socket;
+  /** Undefined: requests of several users arrive through it, as from a front-proxy. */
+  user: User | undefined;
+  place: ListElement<Member> | undefined;
+}
+
+/** The authenticated connections of one user, oldest first. */
+interface User {
+  readonly name: string;
+  readonly members: LinkedList<Member>;
+}
+
 const sizeOf = ({ silent, busy }: Source): number => silent.size + busy.size;
 
 /**
@@ -49,9 +66,10 @@ const sizeOf = ({ silent, busy }: Source): number => silent.size + busy.size;
  * ```
  *   limit of its source reached   the oldest silent connection of the source, else its oldest one
  *   limit of all reached          the same of the source with the most unauthenticated connections
- *   only authenticated ones left  the newcomer, before its TLS handshake
+ *   only authenticated ones left  the oldest one of the user with the most; if all have one, the newcomer, before its handshake
+ *   limit of its user reached     the oldest one of the user
  * ```
- * Authenticated connections are never closed.
+ * Connections through which several users send requests are not closed.
  */
 export class ConnectionTable {
   readonly #limits: ConnectionLimits;
@@ -62,7 +80,8 @@ export class ConnectionTable {
    * connections to one listener cannot have the same.
    */
   readonly #newcomers = new Map<string, Newcomer>();
-  readonly #authenticated = new WeakSet<TLSSocket>();
+  readonly #authenticated = new WeakMap<TLSSocket, Member>();
+  readonly #users = new Map<string, User>();
   #rejected = 0;
   #evicted = 0;
 
@@ -80,7 +99,7 @@ export class ConnectionTable {
   get rejected(): number {
     return this.#rejected;
   }
-  /** Unauthenticated connections that were closed for others. */
+  /** Connections that were closed for others. */
   get evicted(): number {
     return this.#evicted;
   }
@@ -116,13 +135,48 @@ export class ConnectionTable {
     response.once('close', () => this.#count(newcomer, -1));
   }
 
-  /** An authenticated request arrived through this connection. */
-  markAuthenticated(socket: TLSSocket): void {
-    if (this.#authenticated.has(socket)) return;
+  /** An authenticated request arrived through this connection. `user` empty: not of a single user. */
+  markAuthenticated(socket: TLSSocket, user = ''): void {
+    const known = this.#authenticated.get(socket);
+    if (known !== undefined) {
+      if (known.user !== undefined && known.user.name !== user) this.#leave(known);
+      return;
+    }
     const newcomer = this.#newcomerOf(socket);
     if (newcomer === undefined) return;
-    this.#authenticated.add(socket);
+    const member: Member = { socket: newcomer.socket, user: undefined, place: undefined };
+    this.#authenticated.set(socket, member);
     this.#forget(clientOf(socket) as string, newcomer);
+    if (user !== '') this.#join(member, user);
+  }
+
+  #join(member: Member, name: string): void {
+    let user = this.#users.get(name);
+    if (user === undefined) {
+      user = { name, members: new LinkedList() };
+      this.#users.set(name, user);
+    }
+    member.user = user;
+    member.place = user.members.add(member);
+    member.socket.on('close', () => this.#leave(member));
+    if (user.members.size > this.#limits.perUser) this.#evictOldestOf(user);
+  }
+
+  #leave(member: Member): void {
+    const { user } = member;
+    if (user === undefined) return;
+    member.place?.remove();
+    member.user = undefined;
+    if (user.members.size === 0) this.#users.delete(user.name);
+  }
+
+  #evictOldestOf(user: User | undefined): boolean {
+    const oldest = user?.members.first?.value;
+    if (oldest === undefined) return false;
+    this.#evicted++;
+    this.#leave(oldest);
+    oldest.socket.destroy();
+    return true;
   }
 
   destroyAll(): void {
@@ -138,7 +192,13 @@ export class ConnectionTable {
     let largest: Source | undefined;
     for (const source of this.#sources.values())
       if (largest === undefined || sizeOf(source) > sizeOf(largest)) largest = source;
-    return largest !== undefined && this.#evict(largest);
+    return largest === undefined ? this.#evictAuthenticated() : this.#evict(largest);
+  }
+
+  #evictAuthenticated(): boolean {
+    let largest: User | undefined;
+    for (const user of this.#users.values()) if (user.members.size > (largest?.members.size ?? 1)) largest = user;
+    return this.#evictOldestOf(largest);
   }
 
   #evict({ silent, busy }: Source): boolean {
@@ -165,7 +225,7 @@ export class ConnectionTable {
   }
 
   #newcomerOf(socket: TLSSocket): Newcomer | undefined {
-    if (this.#newcomers.size === 0 || this.#authenticated.has(socket) || socket.destroyed) return undefined;
+    if (this.#newcomers.size === 0 || socket.destroyed || this.#authenticated.has(socket)) return undefined;
     const client = clientOf(socket);
     return client === undefined ? undefined : this.#newcomers.get(client);
   }

@@ -69,6 +69,7 @@ describe('limits', () => {
     const connections = new ConnectionTable({
       beforeAuthentication: 2,
       beforeAuthenticationPerSource: 2,
+      perUser: 1000,
       total: 100,
     });
     const server = await tls.answer(
@@ -96,6 +97,7 @@ describe('limits', () => {
     const connections = new ConnectionTable({
       beforeAuthentication: 3,
       beforeAuthenticationPerSource: 3,
+      perUser: 1000,
       total: 100,
     });
     const arrived = Promise.withResolvers<void>();
@@ -142,6 +144,7 @@ describe('limits', () => {
     const connections = new ConnectionTable({
       beforeAuthentication: 100,
       beforeAuthenticationPerSource: 100,
+      perUser: 1000,
       total: 100,
     });
     const server = await tls.answer((exchange) => exchange.start(200), {}, connections);

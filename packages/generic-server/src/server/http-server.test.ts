@@ -148,7 +148,12 @@ describe('stopping', () => {
   });
 
   test('a proxy gets no Connection header, and its connection stays open', async () => {
-    const connections = new ConnectionTable({ beforeAuthentication: 10, beforeAuthenticationPerSource: 10, total: 10 });
+    const connections = new ConnectionTable({
+      beforeAuthentication: 10,
+      beforeAuthenticationPerSource: 10,
+      perUser: 1000,
+      total: 10,
+    });
     const server = await tls.answer((exchange) => exchange.respond(200, ''), {}, connections);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const headers = { 'x-forwarded-for': '192.0.2.1' };
@@ -163,7 +168,12 @@ describe('stopping', () => {
   });
 
   test('idle connections are closed after a short time', async () => {
-    const connections = new ConnectionTable({ beforeAuthentication: 10, beforeAuthenticationPerSource: 10, total: 10 });
+    const connections = new ConnectionTable({
+      beforeAuthentication: 10,
+      beforeAuthenticationPerSource: 10,
+      perUser: 1000,
+      total: 10,
+    });
     const server = await tls.answer((exchange) => exchange.respond(200, ''), { stopQuietMs: 20 }, connections);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     await tls.ask1(server, '/', { agent });

@@ -59,6 +59,7 @@ export class TlsFixture {
     connections: ConnectionTable = new ConnectionTable({
       beforeAuthentication: 100,
       beforeAuthenticationPerSource: 100,
+      perUser: 1000,
       total: 100,
     }),
   ): Promise<HttpServer> {
