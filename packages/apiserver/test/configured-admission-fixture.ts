@@ -91,7 +91,7 @@ export async function configuredPipeline(
       offloader: options.slowly,
       clock,
       newUid: () => `uid-${++uids}`,
-      conform: (document, definition) => shapeDocument(document, definition),
+      conform: (document, definition) => shapeDocument(document, definition).unknownFields,
       isLocal: (cluster) => options.remote?.clusters.includes(cluster) !== true,
       remoteTransport: () => options.remote?.transport(),
     },

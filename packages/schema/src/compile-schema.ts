@@ -7,12 +7,14 @@ import {
   type FieldError,
   type Json,
   type JsonObject,
+  type JsonTextDetails,
   type TypedSchema,
 } from '@multiplane/apimachinery';
 import { applyDefaults } from './apply-defaults.ts';
 import { coerceEmbedded } from './coerce-embedded.ts';
 import { compileAtOnce, type MayCompile } from './compilation.ts';
 import type { CompiledSchema, PatchMeta, PruneReport } from './compiled-schema.ts';
+import { convertTyped } from './convert-typed.ts';
 import { decodeTyped } from './decode-typed.ts';
 import { patchMetaOf } from './patch-meta.ts';
 import { Pruner } from './prune.ts';
@@ -166,13 +168,17 @@ class StructuralSchema implements CompiledSchema {
     return {};
   }
 
-  *decodeIncrementally(object: JsonObject): Generator<void, void> {
+  *decodeIncrementally(object: JsonObject, details?: JsonTextDetails): Generator<void, readonly string[]> {
     yield;
-    this.decodeTyped(object);
+    return this.decodeTyped(object, details);
   }
 
-  decodeTyped(object: JsonObject): void {
-    decodeTyped(object, this.#root);
+  decodeTyped(object: JsonObject, details?: JsonTextDetails): readonly string[] {
+    return decodeTyped(object, this.#root, details);
+  }
+
+  convertTyped(object: JsonObject): void {
+    convertTyped(object, this.#root);
   }
 
   prune(object: JsonObject): PruneReport {

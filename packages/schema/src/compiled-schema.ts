@@ -1,4 +1,4 @@
-import type { FieldError, JsonObject, TypedSchema } from '@multiplane/apimachinery';
+import type { FieldError, JsonObject, JsonTextDetails, TypedSchema } from '@multiplane/apimachinery';
 import type { MayCompile } from './compilation.ts';
 
 /** What happened while an object was brought into the shape of its schema. */
@@ -32,11 +32,14 @@ export interface CompiledSchema {
 
   /**
    * Built-in kinds only: checks that the JSON types fit, as a typed decoder would; fields with null become absent.
-   * Throws a StatusError 400 with a decoder's message for a wrong type.
+   * Throws a StatusError 400 with a decoder's message for a wrong type. `details`: what the object does not show of the text
+   * it was read from. Returns the paths of known fields and keys that the text has more than once; undefined: it did not look.
    */
-  decodeTyped(object: JsonObject): void;
+  decodeTyped(object: JsonObject, details?: JsonTextDetails): readonly string[] | undefined;
   /** {@link decodeTyped} with pauses between its passes. */
-  decodeIncrementally(object: JsonObject): Generator<void, void>;
+  decodeIncrementally(object: JsonObject, details?: JsonTextDetails): Generator<void, readonly string[] | undefined>;
+  /** {@link decodeTyped} for the result of a strategic merge patch, with the rules and messages of the converter of apimachinery. */
+  convertTyped(object: JsonObject): void;
   /** Removes what the schema does not know, in place. */
   prune(object: JsonObject): PruneReport;
   /**

@@ -8,11 +8,15 @@ import {
   statusErrors,
   type Json,
   type JsonObject,
+  type JsonTextDetails,
+  type RepeatedMember,
   type StatusError,
 } from '@multiplane/apimachinery';
-import { goTypeName } from './go-type-names.ts';
+import { embeddedStructs, goTypeName } from './go-type-names.ts';
+import { mergedRepetition } from './merged-repetition.ts';
+import { goType, illegalBase64, isQuantity, zeroOf } from './go-types.ts';
 import { typeBitsOf } from './schema-compiler.ts';
-import { ARRAY, BOOLEAN, INTEGER, NUMBER, OBJECT, STRING, type SchemaNode } from './schema-node.ts';
+import { ARRAY, INTEGER, NUMBER, OBJECT, STRING, type SchemaNode } from './schema-node.ts';
 
 /**
  * Checks that an object of a built-in kind has the JSON types that its fields demand, as decoding into a typed object
@@ -21,9 +25,12 @@ import { ARRAY, BOOLEAN, INTEGER, NUMBER, OBJECT, STRING, type SchemaNode } from
  *
  * Of several errors it reports the one that Go's decoder (sigs.k8s.io/json) reports: a value that its type decodes itself,
  * such as a time or a quantity, ends decoding; of all other misfits the first is reported at the end.
+ *
+ * `details`, if the object was read from a text that has some, make the decoder see each of several members with the same
+ * name and the literals of numbers. Returns the paths of known fields and keys that occur more than once.
  */
-export function decodeTyped(object: JsonObject, node: SchemaNode): void {
-  new TypedDecoder(textOf(object['kind'], 'object')).decodeWhole(object, node);
+export function decodeTyped(object: JsonObject, node: SchemaNode, details?: JsonTextDetails): readonly string[] {
+  return new TypedDecoder(textOf(object['kind'], 'object'), details).decodeWhole(object, node);
 }
 
 /**
@@ -46,14 +53,20 @@ class TypedDecoder {
   /** Go's type of the struct that holds the value which is decoded. */
   #struct: string;
   #firstMisfit: StatusError | undefined;
+  readonly #details: JsonTextDetails | undefined;
+  /** The text of the number that is decoded, where its value does not tell it. */
+  #literal: string | undefined;
+  readonly #duplicates: string[] = [];
 
-  constructor(struct: string) {
+  constructor(struct: string, details?: JsonTextDetails) {
     this.#struct = struct;
+    this.#details = details;
   }
 
-  decodeWhole(object: JsonObject, node: SchemaNode): void {
+  decodeWhole(object: JsonObject, node: SchemaNode): readonly string[] {
     this.decode(object, node);
     if (this.#firstMisfit !== undefined) throw this.#firstMisfit;
+    return this.#duplicates;
   }
 
   /** Returns the value, or what stands for it. */
@@ -69,7 +82,8 @@ class TypedDecoder {
     }
     const type = typeBitsOf(value);
     if ((node.types & type) === 0 && !(type === INTEGER && (node.types & NUMBER) !== 0)) {
-      const misfit = this.#misfit(value, goType(node));
+      if (type === ARRAY && node.format?.name === 'byte') return this.#bytes(value as Json[]);
+      const misfit = this.#misfit(value, node);
       // A time decodes itself, so that its failure ends decoding.
       if (node.format?.name === 'date-time') throw misfit;
       this.#save(misfit);
@@ -77,8 +91,10 @@ class TypedDecoder {
     }
     if (type === OBJECT) this.#decodeFields(value as JsonObject, node);
     else if (type === ARRAY) this.#decodeItems(value as Json[], node);
-    else if (type === INTEGER) this.#checkRange(value as number | bigint, node);
+    else if (type === INTEGER) this.#checkInteger(value as number | bigint, node);
     else if (type === STRING) this.#checkText(value as string, node);
+    else if (this.#literal !== undefined && !Number.isFinite(Number(this.#literal)))
+      this.#save(this.#misfit(value, node));
     return value;
   }
 
@@ -86,37 +102,88 @@ class TypedDecoder {
     const outer = this.#struct;
     if (node.definition !== '' && this.#path.length > 0)
       this.#struct = node.definition.slice(node.definition.lastIndexOf('.') + 1);
-    for (const name of Object.keys(object)) {
+    const members = this.#details?.repeats.get(object);
+    if (members !== undefined) this.#decodeRepeated(object, members, node);
+    else {
+      const literals = this.#details?.literals.get(object);
+      for (const name of Object.keys(object)) {
+        const property = node.properties?.get(name);
+        const schema = property ?? node.additional;
+        if (schema === undefined) continue;
+        const child = object[name] as Json;
+        if (child === null && property !== undefined) {
+          delete object[name];
+          continue;
+        }
+        const decoded = this.#decodeMember(name, property !== undefined, child, schema, literals?.get(name));
+        if (decoded !== child) setOwn(object, name, decoded);
+      }
+    }
+    this.#struct = outer;
+  }
+
+  #decodeMember(name: string, isField: boolean, value: Json, schema: SchemaNode, literal: string | undefined): Json {
+    const depth = this.#path.length;
+    if (isField) this.#path.push(...(embeddedStructs(this.#struct, name) ?? []), name);
+    this.#literal = literal;
+    const decoded = this.decode(value, schema);
+    this.#literal = undefined;
+    this.#path.length = depth;
+    return decoded;
+  }
+
+  /** Each member is decoded into the same place, so that the first misfit counts and what fits is merged. */
+  #decodeRepeated(object: JsonObject, members: readonly RepeatedMember[], node: SchemaNode): void {
+    const merged = new Map<string, Json>();
+    for (const { name, value, literal, path } of members) {
       const property = node.properties?.get(name);
       const schema = property ?? node.additional;
       if (schema === undefined) continue;
-      const child = object[name] as Json;
-      if (child === null && property !== undefined) {
-        delete object[name];
-        continue;
-      }
-      if (property !== undefined) this.#path.push(name);
-      const decoded = this.decode(child, schema);
-      if (property !== undefined) this.#path.pop();
-      if (decoded !== child) setOwn(object, name, decoded);
+      if (path !== undefined) this.#duplicates.push(path);
+      const isField = property !== undefined;
+      const decoded = value === null && isField ? null : this.#decodeMember(name, isField, value, schema, literal);
+      // The values of a map are decoded into new places.
+      merged.set(name, isField ? mergedRepetition(merged.get(name) ?? null, decoded, schema) : decoded);
     }
-    this.#struct = outer;
+    for (const [name, value] of merged) {
+      if (value === null && node.properties?.has(name) === true) delete object[name];
+      else setOwn(object, name, value);
+    }
   }
 
   #decodeItems(list: Json[], node: SchemaNode): void {
     const items = node.items;
     if (items === undefined) return;
+    const literals = this.#details?.literals.get(list);
     for (let index = 0; index < list.length; index++) {
       const item = list[index] as Json;
+      this.#literal = literals?.get(String(index));
       const decoded = this.decode(item, items);
       if (decoded !== item) list[index] = decoded;
     }
+    this.#literal = undefined;
   }
 
-  #checkRange(value: number | bigint, node: SchemaNode): void {
-    if (node.format?.name === 'int32' && (value < -2147483648 || value > 2147483647)) {
-      this.#save(this.#misfit(value, 'int32', `number ${value}`));
-    }
+  /** Integers have neither fraction nor exponent, whatever their value is. */
+  #checkInteger(value: number | bigint, node: SchemaNode): void {
+    const isInteger = (node.types & INTEGER) !== 0;
+    const least = node.format?.name === 'int32' ? -2147483648 : minInt64;
+    const most = node.format?.name === 'int32' ? 2147483647 : maxInt64;
+    if (isInteger && (this.#literal !== undefined || value < least || value > most))
+      this.#save(this.#misfit(value, node));
+  }
+
+  /** A list of small numbers fits where bytes are expected. */
+  #bytes(list: readonly Json[]): string {
+    const literals = this.#details?.literals.get(list as Json[]);
+    const bytes = list.map((item, index) => {
+      if (item === null) return 0;
+      const fits = typeof item === 'number' && Number.isInteger(item) && item >= 0 && item <= 255;
+      if (fits && literals?.get(String(index)) === undefined) return item;
+      this.#save(this.#failure(this.#misfitText(jsonType(item, true, literals?.get(String(index))), 'uint8')));
+      return 0;
+    });
+    return Buffer.from(bytes).toString('base64');
   }
 
   #checkText(value: string, node: SchemaNode): void {
@@ -130,14 +197,19 @@ class TypedDecoder {
     }
   }
 
-  #misfit(value: Json, expected: string, found = jsonType(value)): StatusError {
+  #misfit(value: Json, node: SchemaNode): StatusError {
+    const isNumeric = (node.types & (INTEGER | NUMBER)) !== 0;
+    return this.#failure(this.#misfitText(jsonType(value, isNumeric, this.#literal), goType(node)));
+  }
+
+  #misfitText(found: string, expected: string): string {
     const field = `${this.#struct}.${this.#path.join('.')}`;
     const type = goTypeName(this.#struct, this.#path.at(-1) ?? '', expected);
-    return this.#failure(`json: cannot unmarshal ${found} into Go struct field ${field} of type ${type}`);
+    return `json: cannot unmarshal ${found} into Go struct field ${field} of type ${type}`;
   }
 
   #quantity(value: Json): string {
-    const text = typeof value === 'object' ? '' : String(value);
+    const text = typeof value === 'object' ? '' : (this.#literal ?? String(value));
     try {
       Quantity.parse(text.trim());
       return text;
@@ -157,20 +229,14 @@ class TypedDecoder {
   }
 }
 
+const minInt64 = -(2n ** 63n);
+const maxInt64 = 2n ** 63n - 1n;
+
 const textOf = (value: Json | undefined, otherwise: string): string =>
   typeof value === 'string' && value !== '' ? value : otherwise;
 
-const isQuantity = (node: SchemaNode): boolean => node.definition.endsWith('.Quantity');
-
-function zeroOf(node: SchemaNode): Json {
-  if (node.preserve || node.types === 0) return null;
-  if ((node.types & INTEGER) !== 0 || (node.types & NUMBER) !== 0) return 0;
-  if ((node.types & STRING) !== 0) return node.format?.name === 'date-time' ? null : '';
-  if ((node.types & BOOLEAN) !== 0) return false;
-  return (node.types & OBJECT) !== 0 && node.properties !== undefined ? {} : null;
-}
-
-function jsonType(value: Json): string {
+/** A number is quoted where numbers are expected, in its literal form. */
+function jsonType(value: Json, isNumeric: boolean, literal: string | undefined): string {
   if (Array.isArray(value)) return 'array';
   switch (typeof value) {
     case 'string':
@@ -179,50 +245,8 @@ function jsonType(value: Json): string {
       return 'bool';
     case 'number':
     case 'bigint':
-      return Number.isInteger(Number(value)) ? 'number' : `number ${value}`;
+      return isNumeric ? `number ${literal ?? value}` : 'number';
     default:
       return 'object';
   }
-}
-
-function goType(node: SchemaNode): string {
-  // Times decode themselves, from a text.
-  if (node.format?.name === 'date-time') return 'string';
-  if (node.definition !== '') {
-    const [version, name] = node.definition.split('.').slice(-2);
-    return `${version}.${name}`;
-  }
-  if (node.types === (INTEGER | STRING)) return 'intstr.IntOrString';
-  if ((node.types & STRING) !== 0) return node.format?.name === 'byte' ? '[]uint8' : 'string';
-  if ((node.types & INTEGER) !== 0) return node.format?.name ?? 'int64';
-  if ((node.types & NUMBER) !== 0) return 'float64';
-  if ((node.types & BOOLEAN) !== 0) return 'bool';
-  if ((node.types & ARRAY) !== 0) return `[]${node.items === undefined ? 'interface {}' : goType(node.items)}`;
-  return node.additional === undefined ? 'map[string]interface {}' : `map[string]${goType(node.additional)}`;
-}
-
-/** Position of the first byte that standard, padded base64 does not allow; line breaks are skipped. */
-function illegalBase64(text: string): number | undefined {
-  let digits = 0;
-  let padding = 0;
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    if (code === 10 || code === 13) continue;
-    if (code === 61) {
-      padding++;
-      if ((digits & 3) < 2 || (digits & 3) + padding > 4) return index;
-      continue;
-    }
-    const letter =
-      (code >= 65 && code <= 90) ||
-      (code >= 97 && code <= 122) ||
-      (code >= 48 && code <= 57) ||
-      code === 43 ||
-      code === 47;
-    if (!letter || padding > 0) return index;
-    digits++;
-  }
-  const rest = digits & 3;
-  if (padding === 0) return rest === 0 ? undefined : text.length;
-  return rest + padding === 4 && rest >= 2 ? undefined : text.length;
 }

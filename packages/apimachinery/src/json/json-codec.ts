@@ -1,9 +1,9 @@
 import { runToCompletion } from '../async/run-to-completion.ts';
-import { readJson, readJsonIncrementally } from './json-reader.ts';
+import { readJson, readJsonIncrementally, type JsonTextDetails } from './json-reader.ts';
 import { endOfJsonString } from './json-encoder.ts';
 import type { Json } from './json.ts';
 
-export { JsonSyntaxError } from './json-reader.ts';
+export { JsonNumberError, JsonSyntaxError, type JsonTextDetails, type RepeatedMember } from './json-reader.ts';
 export {
   compareBytewise,
   encodeJson,
@@ -20,6 +20,8 @@ export {
 export const maxJsonDepth = 1_000;
 
 export interface ParseJsonOptions {
+  /** Receives what the value does not show of its text; left empty by a text without such parts. */
+  readonly details?: JsonTextDetails | undefined;
   /** Default {@link maxJsonDepth}. Beyond: JsonSyntaxError `exceeded max depth`. */
   readonly maxDepth?: number | undefined;
 }
@@ -62,9 +64,12 @@ function parseFast(source: string, { depth, exact }: Scan, maxDepth: number): Js
  */
 export function parseJsonStrict(text: string | Buffer, options: ParseJsonOptions = {}): StrictlyParsed {
   const source = textOf(text);
-  const maxDepth = options.maxDepth ?? maxJsonDepth;
+  const { maxDepth = maxJsonDepth, details } = options;
   const shape = scan(source);
-  return parseFastStrict(source, shape, maxDepth) ?? runToCompletion(readWithDuplicates(source, maxDepth));
+  return (
+    parseFastStrict(source, shape, { maxDepth, details }) ??
+    runToCompletion(readWithDuplicates(source, { maxDepth, details }))
+  );
 }
 
 /** What {@link parseJsonStrict} finds. */
@@ -77,21 +82,35 @@ export interface StrictlyParsed {
  * {@link parseJsonStrict} of a long text, or {@link parseJson} of it (`strict` false), with pauses: what has many parts
  * is not left to the engine, which reads it in one piece.
  */
-export function* parseJsonIncrementally(text: string | Buffer, strict: boolean): Generator<void, StrictlyParsed> {
+export function* parseJsonIncrementally(
+  text: string | Buffer,
+  strict: boolean,
+  details?: JsonTextDetails,
+): Generator<void, StrictlyParsed> {
   const source = textOf(text);
   const shape = scan(source);
   yield;
   if (shape.members + shape.containers < manyParts) {
     const fast = strict
-      ? parseFastStrict(source, shape, maxJsonDepth)
+      ? parseFastStrict(source, shape, { maxDepth: maxJsonDepth, details })
       : withoutDuplicates(parseFast(source, shape, maxJsonDepth));
     if (fast !== undefined) return fast;
   }
-  if (strict) return yield* readWithDuplicates(source, maxJsonDepth);
+  if (strict) return yield* readWithDuplicates(source, { maxDepth: maxJsonDepth, details });
   return { value: yield* readJsonIncrementally(source, { maxDepth: maxJsonDepth }), duplicates: [] };
 }
 
-function parseFastStrict(source: string, shape: Scan, maxDepth: number): StrictlyParsed | undefined {
+interface StrictOptions {
+  readonly maxDepth: number;
+  readonly details: JsonTextDetails | undefined;
+}
+
+function parseFastStrict(
+  source: string,
+  shape: Scan,
+  { maxDepth, details }: StrictOptions,
+): StrictlyParsed | undefined {
+  if (details !== undefined && shape.hasFractions) return undefined;
   const value = parseFast(source, shape, maxDepth);
   return value !== undefined && countMembers(value) === shape.members ? { value, duplicates: [] } : undefined;
 }
@@ -105,20 +124,21 @@ class BoundedPaths {
     return [...this.#paths];
   }
 
-  add(path: () => string): void {
-    if (this.#characters > maxPathCharacters && this.#paths.size >= toldPaths) return;
+  add(path: () => string): string | undefined {
+    if (this.#characters > maxPathCharacters && this.#paths.size >= toldPaths) return undefined;
     const text = path();
     this.#paths.add(text);
     this.#characters += text.length;
+    return text;
   }
 }
 
 const withoutDuplicates = (value: Json | undefined): StrictlyParsed | undefined =>
   value === undefined ? undefined : { value, duplicates: [] };
 
-function* readWithDuplicates(source: string, maxDepth: number): Generator<void, StrictlyParsed> {
+function* readWithDuplicates(source: string, options: StrictOptions): Generator<void, StrictlyParsed> {
   const paths = new BoundedPaths();
-  const value = yield* readJsonIncrementally(source, { maxDepth, onDuplicate: (path) => paths.add(path) });
+  const value = yield* readJsonIncrementally(source, { ...options, onDuplicate: (path) => paths.add(path) });
   return { value, duplicates: paths.all };
 }
 
@@ -136,6 +156,8 @@ interface Scan {
   readonly containers: number;
   /** False when `JSON.parse` could lose digits of an integer (16 and more) or make an infinity (an exponent). */
   readonly exact: boolean;
+  /** A number has a fraction. */
+  readonly hasFractions: boolean;
 }
 
 /** One pass over a text that jumps over strings: a third of the time that `JSON.parse` takes. */
@@ -146,6 +168,7 @@ function scan(source: string): Scan {
   let containers = 0;
   let digits = 0;
   let exact = true;
+  let hasFractions = false;
   for (let index = 0; index < source.length; index++) {
     const code = source.charCodeAt(index);
     if (code >= 0x30 && code <= 0x39) {
@@ -169,6 +192,9 @@ function scan(source: string): Scan {
       case 0x5d: // ]
         depth--;
         break;
+      case 0x2e: // .
+        hasFractions = true;
+        break;
       case 0x65: // e
       case 0x45: // E
         if (digits > 0) exact = false;
@@ -176,7 +202,7 @@ function scan(source: string): Scan {
     }
     digits = 0;
   }
-  return { depth: deepest, members, containers, exact };
+  return { depth: deepest, members, containers, exact, hasFractions };
 }
 
 function countMembers(value: Json): number {

@@ -3,16 +3,41 @@ import { setOwn, type Json, type JsonArray, type JsonObject } from './json.ts';
 
 /** Text that is not JSON. The message is worded as Go's `encoding/json` does, which clients see in answers. */
 export class JsonSyntaxError extends Error {
-  override readonly name = 'JsonSyntaxError';
+  override readonly name: string = 'JsonSyntaxError';
+}
+
+/** A number has more digits than a float64 holds: only a decoder that knows the type of its place can tell whether it fits. */
+export class JsonNumberError extends JsonSyntaxError {
+  override readonly name = 'JsonNumberError';
+}
+
+/** A member of an object in which a name repeats. */
+export interface RepeatedMember {
+  readonly name: string;
+  readonly value: Json;
+  /** See {@link JsonTextDetails.literals}. */
+  readonly literal: string | undefined;
+  /** The path of the member if its name occurred before in this object, and it is among the paths that are reported. */
+  readonly path: string | undefined;
+}
+
+/** What a parsed value does not show of its text; decoders of typed objects need it. */
+export interface JsonTextDetails {
+  /** Literals of numbers with a fraction or an exponent, or beyond int64, by object or list and by name or index. */
+  readonly literals: Map<JsonObject | JsonArray, Map<string, string>>;
+  /** All members, in the order of the text, of objects in which a name repeats. */
+  readonly repeats: Map<JsonObject, RepeatedMember[]>;
 }
 
 export interface JsonReaderOptions {
   readonly maxDepth: number;
+  /** Receives the details of the text. With it, a number beyond float64 is 0 with a literal, not an error. */
+  readonly details?: JsonTextDetails | undefined;
   /**
    * Called for each member whose name stands in its object already; gives its path (`spec.ports[0].name`), which is made
-   * when it is asked for, at once.
+   * when it is asked for, at once. Returns the path if it is worth keeping.
    */
-  readonly onDuplicate?: ((path: () => string) => void) | undefined;
+  readonly onDuplicate?: ((path: () => string) => string | undefined) | undefined;
 }
 
 const quoteMark = 0x22;
@@ -55,6 +80,8 @@ class JsonReader {
   readonly #options: JsonReaderOptions;
   readonly #stack: Container[] = [];
   #position = 0;
+  /** The literal of the number that was just read, if details keep it. */
+  #literalText: string | undefined;
 
   constructor(text: string, options: JsonReaderOptions) {
     this.#text = text;
@@ -126,14 +153,30 @@ class JsonReader {
   }
 
   #store(container: Container, value: Json): void {
+    const literal = this.#literalText;
+    this.#literalText = undefined;
     if (container.isArray) {
-      (container.value as JsonArray).push(value);
+      const list = container.value as JsonArray;
+      if (literal !== undefined) this.#keepLiteral(list, String(list.length), literal);
+      list.push(value);
       return;
     }
     const object = container.value as JsonObject;
-    if (this.#options.onDuplicate !== undefined && Object.hasOwn(object, container.key))
-      this.#options.onDuplicate(() => this.#path());
+    const { onDuplicate, details } = this.#options;
+    if (onDuplicate !== undefined || details !== undefined) {
+      const isRepeated = Object.hasOwn(object, container.key);
+      const path = isRepeated ? onDuplicate?.(() => this.#path()) : undefined;
+      if (details !== undefined) keepMember(details, object, { name: container.key, value, literal, path }, isRepeated);
+    }
     setOwn(object, container.key, value);
+    if (literal !== undefined) this.#keepLiteral(object, container.key, literal);
+  }
+
+  #keepLiteral(container: JsonObject | JsonArray, key: string, literal: string): void {
+    const literals = this.#options.details?.literals;
+    const known = literals?.get(container);
+    if (known === undefined) literals?.set(container, new Map([[key, literal]]));
+    else known.set(key, literal);
   }
 
   /** Consumes what follows an element; true when the container ends. */
@@ -245,12 +288,17 @@ class JsonReader {
     }
     const literal = text.slice(start, this.#position);
     const value = Number(literal);
-    if (integer && !Number.isSafeInteger(value) && literal.length <= maxUint64Digits + 1) {
+    if (integer && Number.isSafeInteger(value)) return value;
+    if (integer && literal.length <= maxUint64Digits + 1) {
       const exact = BigInt(literal);
       if (exact >= minInt64 && exact <= maxUint64) return exact;
     }
+    if (this.#options.details !== undefined) {
+      this.#literalText = literal;
+      return Number.isFinite(value) ? value : 0;
+    }
     if (!Number.isFinite(value)) {
-      throw new JsonSyntaxError(`json: cannot unmarshal number ${literal.slice(0, 64)} into Go value of type float64`);
+      throw new JsonNumberError(`json: cannot unmarshal number ${literal.slice(0, 64)} into Go value of type float64`);
     }
     return value;
   }
@@ -264,4 +312,26 @@ class JsonReader {
     }
     if (this.#position === start) throw this.#unexpected(where);
   }
+}
+
+/** From the first repetition on, an object has a list of all its members. */
+function keepMember(
+  { repeats, literals }: JsonTextDetails,
+  object: JsonObject,
+  member: RepeatedMember,
+  isRepeated: boolean,
+): void {
+  let members = repeats.get(object);
+  if (members === undefined) {
+    if (!isRepeated) return;
+    const known = literals.get(object);
+    members = Object.keys(object).map((name) => ({
+      name,
+      value: object[name] as Json,
+      literal: known?.get(name),
+      path: undefined,
+    }));
+    repeats.set(object, members);
+  }
+  members.push(member);
 }

@@ -48,12 +48,17 @@ export class FieldSelector {
 
 const everyField = new FieldSelector([]);
 
-/** Parses a `fieldSelector`. The empty text selects everything. Throws {@link SelectorParseError} with the texts of `fields.ParseSelector`. */
+/**
+ * Parses a `fieldSelector`, term by term in the order of their texts; a term without field and value selects everything,
+ * as does the empty text. Throws {@link SelectorParseError} with the texts of `fields.ParseSelector`.
+ */
 export function parseFieldSelector(text: string): FieldSelector {
   if (text === '') return everyField;
   const requirements: FieldRequirement[] = [];
-  for (const term of splitTerms(text)) {
-    if (term !== '') requirements.push(parseTerm(term, text));
+  for (const term of splitTerms(text).toSorted()) {
+    if (term === '') continue;
+    const requirement = parseTerm(term, text);
+    if (requirement.field !== '' || requirement.value !== '') requirements.push(requirement);
   }
   return requirements.length === 0 ? everyField : new FieldSelector(requirements);
 }
@@ -75,11 +80,8 @@ function splitTerms(text: string): string[] {
 }
 
 function parseTerm(term: string, whole: string): FieldRequirement {
+  // A backslash protects nothing in the name of a field.
   for (let index = 0; index < term.length; index++) {
-    if (term[index] === '\\') {
-      index++;
-      continue;
-    }
     const operator = ['!=', '==', '='].find((candidate) => term.startsWith(candidate, index));
     if (operator !== undefined) {
       const value = unescape(term.slice(index + operator.length));

@@ -3,6 +3,7 @@ import {
   statusErrors,
   type FieldError,
   type JsonObject,
+  type JsonTextDetails,
   type KubeObject,
   type TypedSchema,
   errorText,
@@ -58,14 +59,21 @@ export class BuiltInSchema implements CompiledSchema {
     return this.#schema.patchMeta;
   }
 
-  decodeTyped(object: JsonObject): void {
-    this.#schema.decodeTyped(object);
+  decodeTyped(object: JsonObject, details?: JsonTextDetails): readonly string[] | undefined {
+    const duplicates = this.#schema.decodeTyped(object, details);
     this.#normalize(object);
+    return duplicates;
   }
 
-  *decodeIncrementally(object: JsonObject): Generator<void, void> {
-    this.#schema.decodeTyped(object);
+  *decodeIncrementally(object: JsonObject, details?: JsonTextDetails): Generator<void, readonly string[] | undefined> {
+    const duplicates = this.#schema.decodeTyped(object, details);
     yield;
+    this.#normalize(object);
+    return duplicates;
+  }
+
+  convertTyped(object: JsonObject): void {
+    this.#schema.convertTyped(object);
     this.#normalize(object);
   }
 

@@ -192,7 +192,9 @@ function fieldsOf(name: string, properties: JsonObject): ReadonlyMap<string, Fie
 
 /** Empty texts, lists and maps are absent fields, zeros and false only where they are no pointers. */
 function dropsZero(key: string, property: JsonObject): boolean {
-  if (omittedDefaults.has(key) || nullWhenEmpty.has(key)) return true;
+  if (omittedDefaults.has(key)) return true;
+  // A pointer to an empty structure is not the same as none.
+  if (nullWhenEmpty.has(key)) return property['type'] !== undefined;
   if (property['default'] !== undefined) return false;
   switch (property['type']) {
     case 'string':

@@ -127,7 +127,6 @@ export async function deleteCollectionEndpoint(
 ): Promise<void> {
   const { context, definition, cluster, namespace } = request;
   const options = decodeListOptions(context.info.query);
-  checkListTransform(definition, negotiated, context);
   const deleteOptions = await readDeleteOptions(modules.decoder, context);
   const { cache, reader } = modules.store.modules;
   const view = viewFor(definition, context.signal, reader);
@@ -154,6 +153,7 @@ export async function deleteCollectionEndpoint(
       if (!isStatusError(error, 'NotFound')) throw error;
     }
   }
+  checkListTransform(definition, negotiated, context);
   await writeList({
     context,
     definition,

@@ -103,6 +103,9 @@ describe('an invalid result', () => {
     ['data', 1.5, 'cannot restore map from float64'],
     ['data', ['v'], 'cannot restore map from slice'],
     ['immutable', 'yes', 'unrecognized type: bool'],
+    ['data', { k: 1 }, 'cannot convert int64 to string'],
+    ['data', { k: 1.5 }, 'unrecognized type: string'],
+    ['binaryData', { k: 'x' }, 'error decoding from json: illegal base64 data at input byte 0'],
   ])('has the message of the Go converter when a strategic patch sets %s to %j', async (field, value, message) => {
     const on = await withMap();
     const patch = { [field]: value };

@@ -7,7 +7,6 @@ import { applyPatchType, patchTypeOf, preparePatch } from '../write-path/decodin
 import { contentTypeOf, maxBodyBytes } from '../write-path/decoding/request-body.ts';
 import { checkCreateAllowed } from './create-authorization.ts';
 import { HttpWriteRequest, type ResourceRequest, optionsObject } from './resource-request.ts';
-import { checkObjectTransform } from './response/object-response.ts';
 import { type WriteModules, respondWriteResult } from './write-endpoints.ts';
 
 /** PATCH of an object or a subresource. */
@@ -21,7 +20,6 @@ export async function patchEndpoint(
   const type = patchTypeOf(contentTypeOf(context), definition.origin, patchMeta !== undefined);
   if (type === applyPatchType) return applyEndpoint(modules, request, negotiated);
   const options = decodeWriteOptions(context.info.query, 'PatchOptions');
-  checkObjectTransform(definition, negotiated, context);
   const body = await context.exchange.readBody(maxBodyBytes);
   await yieldAfterBody(body.length);
   context.audit?.requestPatch(body);
@@ -36,9 +34,8 @@ export async function patchEndpoint(
 
 /** Server-side apply to an object or a subresource. A missing object is created; a subresource of one is NotFound. */
 async function applyEndpoint(modules: WriteModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
-  const { context, definition } = request;
+  const { context } = request;
   const options = decodeWriteOptions(context.info.query, 'PatchOptions', true);
-  checkObjectTransform(definition, negotiated, context);
   const document = await readApplyDocument(modules.decoder, context);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   const step = applyStep(modules.store.modules.fields, write, document, options);

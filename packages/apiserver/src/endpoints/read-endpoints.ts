@@ -6,7 +6,7 @@ import { viewFor } from '../registry/store/object-view.ts';
 import { cutPage, preparedPage, startList } from './list/list-page.ts';
 import { writeList } from './list/list-writer.ts';
 import { completed } from './response/completed.ts';
-import { checkListTransform, checkObjectTransform, respondObject } from './response/object-response.ts';
+import { checkListTransform, respondObject } from './response/object-response.ts';
 import { requiredLabelsParameter, withRequiredLabels } from './required-labels.ts';
 import type { ResourceRequest } from './resource-request.ts';
 import { scanScope } from '../registry/store/scan-scope.ts';
@@ -39,8 +39,7 @@ export function readEntry({ store }: ReadModules, request: ResourceRequest): Cac
 
 /** GET of an object, or of a subresource that returns the whole object. Responds synchronously if no step is asynchronous. */
 export function getEndpoint(modules: ReadModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
-  const { context, definition } = request;
-  checkObjectTransform(definition, negotiated, context);
+  const { definition } = request;
   const entry = readEntry(modules, request);
   if (entry instanceof Promise || modules.store.modules.reader.needsWebhook(definition, entry))
     return respondCurrent(modules, request, negotiated, 200, entry);
@@ -94,13 +93,13 @@ export async function listEndpoint(
 ): Promise<void> {
   const { context, definition } = request;
   const options = decodeListOptions(context.info.query);
-  checkListTransform(definition, negotiated, context);
   const { cache, reader } = modules.store.modules;
   const view = viewFor(definition, context.signal, reader);
   const scope = scanScope(definition, request.cluster, request.namespace, options, view ?? reader, cache.indexes);
   requireLoadedCache(cache);
   const start = await startList(cache, scope, options);
   const page = await cutPage(start, scope.prefix, yieldToEventLoop, view);
+  checkListTransform(definition, negotiated, context);
   await writeList({
     context,
     definition,

@@ -8,7 +8,7 @@ import type { WriteResult } from '../write-path/write-result.ts';
 import { type CreateAuthorization, checkCreateAllowed } from './create-authorization.ts';
 import { type CreateOutcomes, respondOutcome } from './create-outcome.ts';
 import { HttpWriteRequest, type ResourceRequest, optionsObject } from './resource-request.ts';
-import { checkObjectTransform, respondObject } from './response/object-response.ts';
+import { respondObject } from './response/object-response.ts';
 
 export interface WriteModules extends CreateAuthorization {
   readonly store: ObjectStore;
@@ -26,7 +26,6 @@ export async function createEndpoint(
 ): Promise<void> {
   const { context, definition } = request;
   const options = decodeWriteOptions(context.info.query, 'CreateOptions');
-  checkObjectTransform(definition, negotiated, context);
   const body = await modules.decoder.readBody(context);
   const decoded = modules.decoder.decodeBody(body, context, definition, options.fieldValidation);
   const object = decoded instanceof Promise ? await decoded : decoded;
@@ -47,7 +46,6 @@ export async function updateEndpoint(
 ): Promise<void> {
   const { context, definition } = request;
   const options = decodeWriteOptions(context.info.query, 'UpdateOptions');
-  checkObjectTransform(definition, negotiated, context);
   const body = await modules.decoder.readBody(context);
   const object = await modules.decoder.decodeBody(body, context, definition, options.fieldValidation);
   context.audit?.requestObject(object);

@@ -32,8 +32,6 @@ export function tokenRequest(
   modules: { readonly tokens: ServiceAccountTokens; readonly getter: ServiceAccountGetter },
 ): CreateHandler {
   return async ({ context, cluster, namespace, name, object, dryRun, admit }) => {
-    const account = modules.getter.serviceAccount(cluster, namespace, name);
-    if (account === undefined) throw statusErrors.notFound({ group: '', resource: 'serviceaccounts' }, name);
     const { metadata } = object;
     if (metadata.namespace !== undefined && metadata.namespace !== '' && metadata.namespace !== namespace) {
       throw statusErrors.badRequest(
@@ -45,10 +43,12 @@ export function tokenRequest(
         fieldErrors.invalid('metadata.name', metadata.name, 'must match the service account name if specified'),
       ]);
     }
+    const account = modules.getter.serviceAccount(cluster, namespace, name);
+    if (account === undefined) throw statusErrors.notFound({ group: '', resource: 'serviceaccounts' }, name);
     const uid = account.metadata.uid ?? '';
     if (metadata.uid !== undefined && metadata.uid !== '' && metadata.uid !== uid) {
       throw statusErrors.conflict(
-        { group: '', resource: 'serviceaccounts' },
+        { group: tokenRequestKind.group, resource: tokenRequestKind.kind },
         name,
         `the UID in the token request (${metadata.uid}) does not match the UID of the service account (${uid})`,
       );
@@ -114,10 +114,11 @@ function bind(
 ): BoundObject | undefined {
   if (reference === undefined) return undefined;
   const { kind = '', apiVersion = '', name = '', uid = '' } = reference;
-  if (apiVersion !== 'v1' || !['Secret', 'Pod', 'Node'].includes(kind)) {
-    const gv = parseApiVersion(apiVersion) ?? { group: '', version: apiVersion };
+  const gv = parseApiVersion(apiVersion) ?? { group: '', version: '' };
+  // The version does not matter.
+  if (gv.group !== '' || !['Secret', 'Pod', 'Node'].includes(kind))
     throw statusErrors.badRequest(`cannot bind token to object of type ${gvkText({ ...gv, kind })}`);
-  }
+  if (name === '') throw statusErrors.badRequest('Name parameter required.');
   const found = kind === 'Secret' ? getter.secret(cluster, namespace, name) : undefined;
   if (found === undefined) throw statusErrors.notFound({ group: '', resource: `${kind.toLowerCase()}s` }, name);
   const actual = found.metadata.uid ?? '';

@@ -20,8 +20,6 @@ export function beforeCreate(
   const keepsIdentity = strategy.keepsIdentity?.(object) === true;
   if (!keepsIdentity || (metadata.uid ?? '') === '') metadata.uid = modules.newUid();
   if (!keepsIdentity || (metadata.creationTimestamp ?? '') === '') metadata.creationTimestamp = modules.times.now();
-  if (metadata.deletionTimestamp !== undefined) delete metadata.deletionTimestamp;
-  if (metadata.deletionGracePeriodSeconds !== undefined) delete metadata.deletionGracePeriodSeconds;
   if (definition.namespaced) metadata.namespace = request.namespace;
   else delete metadata.namespace;
   if ((metadata.name ?? '') === '' && (metadata.generateName ?? '') !== '') {

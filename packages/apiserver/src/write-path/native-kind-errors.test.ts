@@ -143,3 +143,12 @@ test('bodies of DELETE that are no options, and an apply without a name in anoth
     'the namespace of the provided object does not match the namespace sent on the request',
   );
 });
+
+test('an update that creates an object keeps the deletion fields of its body, a create does not', async () => {
+  const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
+  const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z', deletionGracePeriodSeconds: 5 };
+  const put = await pipeline.must(201, 'PUT', `${leases}/a`, { metadata: { name: 'a', ...metadata } });
+  expect(put['metadata']).toMatchObject(metadata);
+  const post = await pipeline.must(201, 'POST', leases, { metadata: { name: 'b', ...metadata } });
+  expect(Object.keys(post['metadata'] as object)).not.toContain('deletionTimestamp');
+});

@@ -170,7 +170,7 @@ function webhooksAndPolicies(modules: AdmissionModules): ReturnType<typeof confi
       offloader: modules.schemaWorker,
       clock: modules.clock,
       newUid: () => randomUUID(),
-      conform: (document, definition) => shapeDocument(document, definition),
+      conform: (document, definition) => shapeDocument(document, definition).unknownFields,
       isLocal: (cluster) => isLocal(modules, cluster),
       remoteTransport: modules.remoteTransport,
     },

@@ -16,18 +16,26 @@ export interface OutgoingObject {
   readonly revision: number;
 }
 
-/** Throws 406 for a transform that an object does not have, before the request has any effect. */
+/** {@link checkTransform} for an object of a kind. */
 export function checkObjectTransform(
   definition: ResourceDefinition,
   negotiated: Negotiated,
   context: RequestContext,
 ): void {
-  if (negotiated.transform?.kind === 'PartialObjectMetadataList') {
+  checkTransform(negotiated, context, () => typeName(definition, false));
+}
+
+/**
+ * Throws 406 for a transform that one object does not have, and 400 for invalid options of a table. As in kube-apiserver the
+ * response is transformed after the request has had its effect, and an error of the request comes first.
+ */
+export function checkTransform({ transform }: Negotiated, context: RequestContext, goType: () => string): void {
+  if (transform?.kind === 'PartialObjectMetadataList') {
     throw notAcceptable(
-      `you requested PartialObjectMetadataList, but the requested object is not a list (${typeName(definition, false)})`,
+      `you requested PartialObjectMetadataList, but the requested object is not a list (${goType()})`,
     );
   }
-  if (negotiated.transform?.kind === 'Table') includeObjectOf(context.info.query);
+  if (transform?.kind === 'Table') includeObjectOf(context.info.query);
 }
 
 export function checkListTransform(
@@ -61,6 +69,7 @@ export function respondObject(
   outgoing: OutgoingObject,
   now: Date,
 ): void {
+  checkObjectTransform(definition, negotiated, context);
   writeBytes(context, status, negotiated.mediaType, objectBody(context, definition, negotiated, outgoing, now));
 }
 

@@ -18,7 +18,7 @@ import { contentTypeOf, maxBodyBytes } from '../../write-path/decoding/request-b
 import type { FieldValidation } from '../../write-path/decoding/strict-decoding.ts';
 import { type ReadModules, readEntry } from '../read-endpoints.ts';
 import { HttpWriteRequest, type ResourceRequest, optionsObject } from '../resource-request.ts';
-import { checkObjectTransform, writeTyped } from '../response/object-response.ts';
+import { checkTransform, writeTyped } from '../response/object-response.ts';
 import type { WriteModules } from '../write-endpoints.ts';
 import { scaleKind } from './scale-kind.ts';
 import { scaleOf, setReplicas, updatableScaleOf } from './scale-object.ts';
@@ -30,7 +30,6 @@ export async function getScaleEndpoint(
   part: ScaleSubresource,
   negotiated: Negotiated,
 ): Promise<void> {
-  checkObjectTransform(request.definition, negotiated, request.context);
   const { definition, context } = request;
   const entry = await readEntry(modules, request);
   const object = await modules.store.modules.reader.read(definition, entry, context);
@@ -46,7 +45,6 @@ export async function updateScaleEndpoint(
 ): Promise<void> {
   const { context } = request;
   const options = decodeWriteOptions(context.info.query, 'UpdateOptions');
-  checkObjectTransform(request.definition, negotiated, context);
   const body = await modules.decoder.readBody(context);
   const scale = await modules.decoder.decodeBody(body, context, scaleKind, options.fieldValidation);
   checkName(request, scale);
@@ -71,7 +69,6 @@ export async function patchScaleEndpoint(
   const type = patchTypeOf(contentTypeOf(context), request.definition.origin, false);
   if (type === applyPatchType) return applyScaleEndpoint(modules, request, part, negotiated);
   const options = decodeWriteOptions(context.info.query, 'PatchOptions');
-  checkObjectTransform(request.definition, negotiated, context);
   const body = await context.exchange.readBody(maxBodyBytes);
   const patch = await preparePatch(type, body, options.fieldValidation, undefined);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
@@ -96,7 +93,6 @@ async function applyScaleEndpoint(
 ): Promise<void> {
   const { context } = request;
   const options = decodeWriteOptions(context.info.query, 'PatchOptions', true);
-  checkObjectTransform(request.definition, negotiated, context);
   const document = await readApplyDocument(modules.decoder, context);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   await writeScale(modules, write, request, part, negotiated, async (_current, live, fields) => {
@@ -137,5 +133,6 @@ async function writeScale(
 }
 
 function respondScale({ context }: ResourceRequest, negotiated: Negotiated, scale: KubeObject): void {
+  checkTransform(negotiated, context, () => '*autoscaling.Scale');
   writeTyped(context, 200, scale, negotiated);
 }

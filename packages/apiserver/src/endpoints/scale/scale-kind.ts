@@ -31,11 +31,14 @@ export const scaleKind: ExpectedKind = {
             throw mismatch(inner, `${part}.${field}`, type);
         }
       }
+      return undefined;
     },
     *decodeIncrementally(object) {
       yield;
-      this.decodeTyped(object);
+      return this.decodeTyped(object);
     },
+    // Scale has no strategic merge patch.
+    convertTyped: () => undefined,
     prune(object) {
       const unknownFields: string[] = [];
       for (const key of Object.keys(object)) {

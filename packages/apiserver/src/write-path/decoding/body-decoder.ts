@@ -1,6 +1,7 @@
 import {
   type Json,
   type JsonObject,
+  type JsonTextDetails,
   type KubeObject,
   ProtobufError,
   type ProtobufEnvelope,
@@ -20,7 +21,7 @@ import { cannotBeHandled, checkIsObject, parseFailure, shapeFailure, unrecognize
 import { type ExpectedKind, internalPackage } from './expected-kind.ts';
 import { jsonType } from './object-meta-decoder.ts';
 import { type RequestBody, bodyFormat, maxBodyBytes } from './request-body.ts';
-import { shapeDocument, shapeIncrementally } from './shape-document.ts';
+import { type ShapeReport, shapeDocument, shapeIncrementally } from './shape-document.ts';
 import { type FieldValidation, strictErrors } from './strict-decoding.ts';
 import type { YamlDocument, YamlReader } from './yaml-reader.ts';
 
@@ -30,6 +31,8 @@ interface ParsedBody {
   readonly duplicates: readonly string[];
   /** The same for YAML, as complete messages that name the line. */
   readonly repeatedKeys: readonly string[];
+  /** For the typed decoder of a built-in kind; undefined if the value tells everything. */
+  readonly details?: JsonTextDetails | undefined;
 }
 
 /** What a body is decoded for. */
@@ -85,16 +88,17 @@ export class BodyDecoder {
     if (isLarge(length)) return inTimeSlices(this.#decodeIncrementally(body, target), length);
     const parsed = this.#parse(body, expected, validation);
     const object = this.#objectIn(parsed, body, expected);
-    let unknown: readonly string[];
+    let shaped: ShapeReport;
     try {
-      unknown = shapeDocument(object, expected);
+      shaped = shapeDocument(object, expected, { details: parsed.details });
     } catch (error) {
       throw shapeFailure(error, object, expected);
     }
-    if (hasStrictErrors(validation, parsed, unknown)) {
+    const { unknownFields, duplicates = parsed.duplicates } = shaped;
+    if (hasStrictErrors(validation, parsed, duplicates.length + unknownFields.length)) {
       // Typed decoders report in document order. Pruning has removed the unknown fields, so the document is parsed again.
       const document = expected.origin === 'built-in' ? this.#parse(body, expected, 'Ignore').value : undefined;
-      report(object, parsed, strictErrors(parsed.duplicates, unknown, document), target);
+      report(object, parsed, strictErrors(duplicates, unknownFields, document), target);
     }
     return object as unknown as KubeObject;
   }
@@ -104,18 +108,19 @@ export class BodyDecoder {
     const parsed = yield* this.#parseIncrementally(body, expected, validation);
     const object = this.#objectIn(parsed, body, expected);
     yield;
-    let unknown: readonly string[];
+    let shaped: ShapeReport;
     try {
-      unknown = yield* shapeIncrementally(object, expected);
+      shaped = yield* shapeIncrementally(object, expected, { details: parsed.details });
     } catch (error) {
       throw shapeFailure(error, object, expected);
     }
-    if (hasStrictErrors(validation, parsed, unknown)) {
+    const { unknownFields, duplicates = parsed.duplicates } = shaped;
+    if (hasStrictErrors(validation, parsed, duplicates.length + unknownFields.length)) {
       yield;
       const typed = expected.origin === 'built-in';
       const document = typed ? (yield* this.#parseIncrementally(body, expected, 'Ignore')).value : undefined;
       yield;
-      report(object, parsed, strictErrors(parsed.duplicates, unknown, document), target);
+      report(object, parsed, strictErrors(duplicates, unknownFields, document), target);
     }
     return object as unknown as KubeObject;
   }
@@ -136,10 +141,11 @@ export class BodyDecoder {
       if (yaml !== undefined) {
         const { value, duplicates } = yaml();
         parsed = { value, duplicates: [], repeatedKeys: duplicates };
-      } else if (validation === 'Ignore') {
+      } else if (validation === 'Ignore' && expected.origin === 'custom') {
         parsed = { value: parseJson(bytes), duplicates: [], repeatedKeys: [] };
       } else {
-        parsed = { ...parseJsonStrict(bytes), repeatedKeys: [] };
+        const details = detailsFor(expected);
+        parsed = { ...parseJsonStrict(bytes, { details }), repeatedKeys: [], details: unlessEmpty(details) };
       }
     } catch (error) {
       throw parseFailure(error, body, expected);
@@ -157,7 +163,10 @@ export class BodyDecoder {
     if (format !== 'json') return this.#parse(body, expected, validation);
     let parsed: ParsedBody;
     try {
-      parsed = { ...(yield* parseJsonIncrementally(bytes, validation !== 'Ignore')), repeatedKeys: [] };
+      const details = detailsFor(expected);
+      const strict = validation !== 'Ignore' || details !== undefined;
+      const found = yield* parseJsonIncrementally(bytes, strict, details);
+      parsed = { ...found, repeatedKeys: [], details: unlessEmpty(details) };
     } catch (error) {
       throw parseFailure(error, body, expected);
     }
@@ -264,8 +273,15 @@ const versionMismatch = (actual: string, wanted: string): Error =>
     `the API version in the data (${actual}) does not match the expected API version (${wanted})`,
   );
 
-const hasStrictErrors = (validation: FieldValidation, parsed: ParsedBody, unknown: readonly string[]): boolean =>
-  validation !== 'Ignore' && parsed.duplicates.length + parsed.repeatedKeys.length + unknown.length > 0;
+const hasStrictErrors = (validation: FieldValidation, { repeatedKeys }: ParsedBody, others: number): boolean =>
+  validation !== 'Ignore' && repeatedKeys.length + others > 0;
+
+const detailsFor = ({ origin }: ExpectedKind): JsonTextDetails | undefined =>
+  origin === 'built-in' ? { literals: new Map(), repeats: new Map() } : undefined;
+
+/** Nearly all texts have no such parts, and decoding is faster without looking for them. */
+const unlessEmpty = (details: JsonTextDetails | undefined): JsonTextDetails | undefined =>
+  details === undefined || details.literals.size + details.repeats.size === 0 ? undefined : details;
 
 /** Reports the errors of strict decoding: as warnings for `Warn`, by throwing 400 for `Strict`. */
 function report(

@@ -1,6 +1,7 @@
 import {
   type Json,
   type JsonObject,
+  JsonNumberError,
   JsonSyntaxError,
   isJsonObject,
   isStatusError,
@@ -30,6 +31,9 @@ export function unrecognized(expected: ExpectedKind, why: string, body: Buffer):
 /** 400 for a body with a syntax error; other errors are returned unchanged. */
 export function parseFailure(error: unknown, { bytes, format }: RequestBody, expected: ExpectedKind): unknown {
   if (isStatusError(error)) return error;
+  // The text is JSON: its kind can be read, the object cannot.
+  if (error instanceof JsonNumberError)
+    return statusErrors.badRequest(`${cannotBeHandled({}, expected)}: ${error.message}`, error);
   const what = format === 'yaml' && !(error instanceof JsonSyntaxError) ? 'yaml' : 'json';
   return unrecognized(expected, `couldn't get version/kind; ${what} parse error: ${(error as Error).message}`, bytes);
 }

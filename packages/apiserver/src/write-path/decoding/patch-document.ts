@@ -126,7 +126,7 @@ function* prepareIncrementally(
   return {
     apply: (document) => applyStrategicMergePatchIncrementally(document, value ?? {}, meta as PatchMeta),
     strictErrors,
-    resultError: (_result, why) => invalidResult(goMap(value), converterText(why)),
+    resultError: (_result, why) => invalidResult(goMap(value), why),
     keepsKind: true,
   };
 }
@@ -170,23 +170,6 @@ function* replaceWith(list: Json[]): Generator<void, Json> {
 function invalidResult(value: string, why: string): StatusError {
   return statusErrors.invalid({ group: '', kind: '' }, '', [fieldErrors.invalid('patch', value, why)]);
 }
-
-/** Rewrites a type mismatch for strategic patches, whose converter in Kubernetes reports Go kinds and no field paths. */
-function converterText(why: string): string {
-  const match = /^json: cannot unmarshal (\w+)( .*)? into .* of type (.*)$/.exec(why);
-  if (match === null) return why;
-  const [, json, fraction, wanted] = match as unknown as [string, string, string | undefined, string];
-  const found = fraction === undefined ? (converterKinds.get(json) ?? json) : 'float64';
-  if (wanted.startsWith('map[')) return `cannot restore map from ${found}`;
-  if (wanted.startsWith('[]')) return `cannot restore slice from ${found}`;
-  return wanted.includes('.') ? `cannot restore struct from: ${found}` : `unrecognized type: ${wanted}`;
-}
-
-const converterKinds: ReadonlyMap<string, string> = new Map([
-  ['array', 'slice'],
-  ['object', 'map'],
-  ['number', 'int64'],
-]);
 
 /** The result of a patch as an object; throws 422 for any other value. */
 export function resultObject(patch: PreparedPatch, result: Json): JsonObject {

@@ -44,7 +44,7 @@ function* applyIncrementally(
   let unknown: readonly string[];
   try {
     yield;
-    unknown = yield* shapeIncrementally(document, expected);
+    unknown = (yield* shapeIncrementally(document, expected, { isConverted: patch.keepsKind })).unknownFields;
   } catch (error) {
     if (!(error instanceof UnmarshalError)) throw error;
     throw patch.resultError(result, error.message);

@@ -125,8 +125,12 @@ test('custom resources have no protobuf encoding', () => {
     kind: 'Hat',
     origin: 'custom' as const,
     schema: {
-      decodeTyped: () => undefined,
-      *decodeIncrementally() {},
+      decodeTyped: () => [],
+      // eslint-disable-next-line require-yield -- nothing to decode
+      *decodeIncrementally() {
+        return undefined;
+      },
+      convertTyped: () => undefined,
       prune: () => ({ unknownFields: [] }),
       coerce: () => undefined,
       applyDefaults: () => undefined,

@@ -1,34 +1,51 @@
-import { type JsonObject, type KubeObject, isJsonObject, isStatusError } from '@multiplane/apimachinery';
+import {
+  type JsonObject,
+  type JsonTextDetails,
+  type KubeObject,
+  isJsonObject,
+  isStatusError,
+} from '@multiplane/apimachinery';
 import { reasonOf } from './decoding-errors.ts';
 import type { ExpectedKind } from './expected-kind.ts';
 import { UnmarshalError, decodeObjectMeta } from './object-meta-decoder.ts';
 
 export interface ShapeOptions {
   readonly keepNulls?: boolean | undefined;
+  /** Of the text from which the document was read. */
+  readonly details?: JsonTextDetails | undefined;
+  /** The document is the result of a strategic merge patch: its types are converted, not decoded. */
+  readonly isConverted?: boolean | undefined;
+}
+
+/** Paths that strict decoding reports. */
+export interface ShapeReport {
+  readonly unknownFields: readonly string[];
+  /** Members with the same name, as a typed decoder sees them; undefined: the kind has no typed decoder. */
+  readonly duplicates: readonly string[] | undefined;
 }
 
 /**
  * Brings a document into the form of its kind, in place: checks types, prunes unknown fields, decodes metadata, also that of
- * embedded resources, applies defaults. Returns the paths of unknown fields; throws {@link UnmarshalError} if types do not match.
+ * embedded resources, applies defaults. Throws {@link UnmarshalError} if types do not match.
  */
-export function shapeDocument(document: JsonObject, expected: ExpectedKind, options?: ShapeOptions): readonly string[] {
+export function shapeDocument(document: JsonObject, expected: ExpectedKind, options: ShapeOptions = {}): ShapeReport {
   const resets = resetsManagedFields(document);
-  decodeTypes(document, expected);
+  const duplicates = decodeTypes(document, expected, options);
   const { unknownFields } = expected.schema.prune(document);
   shapeMetadata(document, resets);
   coerceEmbedded(document, expected);
   expected.schema.applyDefaults(document, options);
-  return unknownFields;
+  return { unknownFields, duplicates };
 }
 
 /** {@link shapeDocument} as a generator that yields between its passes. */
 export function* shapeIncrementally(
   document: JsonObject,
   expected: ExpectedKind,
-  options?: ShapeOptions,
-): Generator<void, readonly string[]> {
+  options: ShapeOptions = {},
+): Generator<void, ShapeReport> {
   const resets = resetsManagedFields(document);
-  yield* decodeTypesIncrementally(document, expected);
+  const duplicates = yield* decodeTypesIncrementally(document, expected, options);
   yield;
   const { unknownFields } = expected.schema.prune(document);
   yield;
@@ -36,22 +53,32 @@ export function* shapeIncrementally(
   yield;
   coerceEmbedded(document, expected);
   expected.schema.applyDefaults(document, options);
-  return unknownFields;
+  return { unknownFields, duplicates };
 }
 
-function decodeTypes(document: JsonObject, { origin, schema }: ExpectedKind): void {
-  if (origin !== 'built-in') return;
+function decodeTypes(
+  document: JsonObject,
+  { origin, schema }: ExpectedKind,
+  { details }: ShapeOptions,
+): readonly string[] | undefined {
+  if (origin !== 'built-in') return undefined;
   try {
-    schema.decodeTyped(document);
+    return schema.decodeTyped(document, details);
   } catch (error) {
     throw typeFailure(error);
   }
 }
 
-function* decodeTypesIncrementally(document: JsonObject, { origin, schema }: ExpectedKind): Generator<void, void> {
-  if (origin !== 'built-in') return;
+function* decodeTypesIncrementally(
+  document: JsonObject,
+  { origin, schema }: ExpectedKind,
+  { details, isConverted }: ShapeOptions,
+): Generator<void, readonly string[] | undefined> {
+  if (origin !== 'built-in') return undefined;
   try {
-    yield* schema.decodeIncrementally(document);
+    if (isConverted !== true) return yield* schema.decodeIncrementally(document, details);
+    schema.convertTyped(document);
+    return undefined;
   } catch (error) {
     throw typeFailure(error);
   }

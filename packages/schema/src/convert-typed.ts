@@ -1,0 +1,137 @@
+import {
+  goTimeError,
+  isJsonObject,
+  Quantity,
+  QuantityError,
+  setOwn,
+  statusErrors,
+  type Json,
+  type JsonObject,
+  type StatusError,
+} from '@multiplane/apimachinery';
+import { goType, illegalBase64, isQuantity, zeroOf } from './go-types.ts';
+import { goTypeName } from './go-type-names.ts';
+import { ARRAY, BOOLEAN, INTEGER, NUMBER, STRING, type SchemaNode } from './schema-node.ts';
+
+/**
+ * Checks the types of an object of a built-in kind as the converter from untyped to typed objects does
+ * (runtime.DefaultUnstructuredConverter of apimachinery), to which Kubernetes gives the result of a strategic merge patch.
+ * It differs from the decoder of texts: the first misfit ends it, messages name Go kinds and no fields, a float without
+ * fraction is an integer, and integers lose what does not fit into 32 bits. In place, with the nulls of {@link zeroOf}.
+ * Throws a StatusError 400.
+ */
+export function convertTyped(object: JsonObject, node: SchemaNode): void {
+  convertFields(object, node, '');
+}
+
+function convertFields(object: JsonObject, node: SchemaNode, outer: string): void {
+  const struct = node.definition === '' ? outer : node.definition.slice(node.definition.lastIndexOf('.') + 1);
+  for (const name of Object.keys(object)) {
+    const property = node.properties?.get(name);
+    const schema = property ?? node.additional;
+    if (schema === undefined) continue;
+    const child = object[name] as Json;
+    if (child === null && property !== undefined) {
+      delete object[name];
+      continue;
+    }
+    const converted = convert(child, schema, struct, name);
+    if (converted !== child) setOwn(object, name, converted);
+  }
+}
+
+function convert(value: Json, node: SchemaNode, struct: string, field: string): Json {
+  if (value === null) return zeroOf(node);
+  if (isQuantity(node)) return quantity(value);
+  if (node.format?.name === 'date-time') return time(value, node);
+  if (node.types === 0) return value;
+  if ((node.types & STRING) !== 0 && node.format?.name !== 'byte') return text(value, node, struct, field);
+  if ((node.types & (INTEGER | NUMBER)) !== 0) return number(value, node);
+  if ((node.types & BOOLEAN) !== 0) {
+    if (typeof value !== 'boolean') throw failure('unrecognized type: bool');
+    return value;
+  }
+  if ((node.types & ARRAY) !== 0 || node.format?.name === 'byte') return list(value, node, struct, field);
+  if (!isJsonObject(value))
+    throw failure(
+      node.properties === undefined
+        ? `cannot restore map from ${goKind(value)}`
+        : `cannot restore struct from: ${goKind(value)}`,
+    );
+  convertFields(value, node, struct);
+  return value;
+}
+
+function text(value: Json, node: SchemaNode, struct: string, field: string): Json {
+  if (typeof value === 'string') return value;
+  // Go can convert an integer to a text, which is no conversion of JSON; other types it cannot.
+  throw failure(
+    goKind(value) === 'int64'
+      ? `cannot convert int64 to ${goTypeName(struct, field, goType(node))}`
+      : 'unrecognized type: string',
+  );
+}
+
+function number(value: Json, node: SchemaNode): Json {
+  const type = goType(node);
+  if (typeof value !== 'number' && typeof value !== 'bigint') throw failure(`unrecognized type: ${type}`);
+  if ((node.types & NUMBER) !== 0) return value;
+  if (goKind(value) === 'float64' && !Number.isInteger(value)) throw failure(`cannot convert float64 to ${type}`);
+  if (type !== 'int32') return value;
+  return Number(BigInt.asIntN(32, BigInt(value)));
+}
+
+function list(value: Json, node: SchemaNode, struct: string, field: string): Json {
+  if (node.format?.name === 'byte' && typeof value === 'string') {
+    const bad = illegalBase64(value);
+    if (bad === undefined) return value;
+    throw failure(`error decoding from json: illegal base64 data at input byte ${bad}`);
+  }
+  if (!Array.isArray(value)) throw failure(`cannot restore slice from ${goKind(value)}`);
+  const { items } = node;
+  if (items === undefined) return value;
+  for (let index = 0; index < value.length; index++) value[index] = convert(value[index] as Json, items, struct, field);
+  return value;
+}
+
+/** Quantities and times read their JSON themselves. */
+function quantity(value: Json): string {
+  const literal = typeof value === 'object' ? '' : String(value);
+  try {
+    Quantity.parse(literal.trim());
+    return literal;
+  } catch (error) {
+    if (!(error instanceof QuantityError)) throw error;
+    throw failure(error.message);
+  }
+}
+
+function time(value: Json, node: SchemaNode): Json {
+  if (typeof value !== 'string') {
+    const found = Array.isArray(value) ? 'array' : isJsonObject(value) ? 'object' : (jsonTypes[typeof value] ?? '');
+    throw failure(`json: cannot unmarshal ${found} into Go value of type string`);
+  }
+  if (node.format?.check?.(value) !== true) throw failure(goTimeError(value, node.definition.endsWith('.MicroTime')));
+  return value;
+}
+
+const jsonTypes: Readonly<Record<string, string>> = { boolean: 'bool', number: 'number', bigint: 'number' };
+
+/** The Go kind that a value of JSON has in an untyped object. */
+function goKind(value: Json): string {
+  if (Array.isArray(value)) return 'slice';
+  switch (typeof value) {
+    case 'string':
+      return 'string';
+    case 'boolean':
+      return 'bool';
+    case 'bigint':
+      return 'int64';
+    case 'number':
+      return Number.isSafeInteger(value) ? 'int64' : 'float64';
+    default:
+      return 'map';
+  }
+}
+
+const failure = (reason: string): StatusError => statusErrors.badRequest(reason);
