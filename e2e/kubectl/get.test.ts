@@ -250,6 +250,45 @@ describeWithKubectl('kubectl reads', () => {
     );
   });
 
+  test('explain --recursive tells resources of the same plural in two groups apart', async () => {
+    const twin = (group: string, field: string) => ({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: `twins.${group}` },
+      spec: {
+        group,
+        scope: 'Namespaced',
+        names: { plural: 'twins', kind: 'Twin' },
+        versions: [
+          {
+            name: 'v1',
+            served: true,
+            storage: true,
+            schema: {
+              openAPIV3Schema: {
+                type: 'object',
+                properties: {
+                  spec: { type: 'object', properties: { [field]: { type: 'array', items: { type: 'integer' } } } },
+                },
+              },
+            },
+          },
+        ],
+      },
+    });
+    await kubectl.create(twin('one.example.com', 'first'), twin('two.example.com', 'second'));
+    await kubectl.ok(['wait', 'crd', '--all', '--for=condition=Established']);
+    for (const [group, field] of [
+      ['one.example.com', 'first'],
+      ['two.example.com', 'second'],
+    ] as const) {
+      const text = await kubectl.ok(['explain', `twins.${group}.spec`, '--recursive']);
+      expect(text).toMatch(new RegExp(`^GROUP: +${group}$`, 'm'));
+      expect(text).toContain(`FIELDS:\n  ${field}\t<[]integer>`);
+    }
+    await kubectl.ok(['delete', 'crd', 'twins.one.example.com', 'twins.two.example.com']);
+  });
+
   test('explain out of the OpenAPI v2 that older clients use', async () => {
     expect(await kubectl.ok(['explain', 'configmaps', '--output=plaintext-openapiv2'])).toMatch(
       /^KIND: +ConfigMap\nVERSION: +v1\n(.*\n)*FIELDS:\n(.*\n)* {3}data\t<map\[string\]string>/,

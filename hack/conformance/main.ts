@@ -114,6 +114,9 @@ async function smallest(example: Example, servers: Servers, deliberate: Delibera
   return latest;
 }
 
+const recordedPlays = 2;
+const differentPlays = 6;
+
 async function main(): Promise<number> {
   if (values.help) {
     console.log(usage);
@@ -128,9 +131,14 @@ async function main(): Promise<number> {
   await mapConcurrently(chosenScenarios(), Number(values.parallel), async (scenario) => {
     if (Date.now() > deadline || (isRecording && recording.isFull(scenario.topic))) return;
     const comparison = await playOnBoth(scenario, servers, deliberate);
-    // A second look costs two more plays, so only what differs or is recorded gets one.
+    // More looks cost more plays, so only what differs or is recorded gets them.
     const isClean = comparison.different.length === 0;
-    const unstable = isClean && !isRecording ? new Set<number>() : await unstableSteps(scenario, servers);
+    const doubtful = new Set(comparison.different.map(({ step }) => step));
+    const most = isClean ? recordedPlays : differentPlays;
+    const unstable =
+      isClean && !isRecording
+        ? doubtful
+        : await unstableSteps(scenario, servers, comparison.reference, { doubtful, most });
     report.add(scenario, comparison, unstable);
     if (isRecording && isClean && comparison.excused === 0 && unstable.size === 0)
       recording.add(scenario, comparison.reference);

@@ -190,6 +190,12 @@ export const definitionChanges: Topic = {
       body: definitionObject(random.chance(0.7) ? spec : changed(random, spec)),
       ignore,
     });
+    // What the controllers of definitions write is not to race with the changes that follow.
+    steps.push({
+      path: definitionPath,
+      until: { pointer: '/status/conditions/1/status', equals: 'True', within: 2 },
+      only: [],
+    });
     for (let count = 2 + random.int(3); count > 0; count--)
       steps.push(
         random.weighted<() => Step>([

@@ -9,6 +9,7 @@ import {
 import { typedProblem } from './decode-typed.ts';
 import { objectMetaNode } from './object-meta-node.ts';
 import type { SchemaNode } from './schema-node.ts';
+import { shownValue } from './shown-value.ts';
 
 /**
  * Brings the metadata of embedded resources into the form of ObjectMeta, in place, and checks the types of what every
@@ -43,11 +44,11 @@ function coerceChild(name: string, child: Json, node: SchemaNode, path: FieldPat
 
 function coerceMember(name: string, value: Json, path: FieldPath): FieldError | undefined {
   if (name === 'apiVersion' || name === 'kind') {
-    return typeof value === 'string' ? undefined : fieldErrors.invalid(path, value, 'must be a string');
+    return typeof value === 'string' ? undefined : fieldErrors.invalid(path, shownValue(value), 'must be a string');
   }
   if (name !== 'metadata') return undefined;
   const problem = metadataProblem(value);
-  return problem === undefined ? undefined : fieldErrors.invalid(path, value, problem);
+  return problem === undefined ? undefined : fieldErrors.invalid(path, shownValue(value), problem);
 }
 
 /** What Go's decoder says of metadata; undefined: it is well-formed, and now has its canonical form. */

@@ -25,6 +25,7 @@ export { addGroupPath } from './openapi/resource-paths.ts';
 export { buildOpenAPIv3, componentsOf, openAPIDocument } from './openapi/openapi-v3.ts';
 export { PathTexts, type EncodedPaths } from './openapi/path-texts.ts';
 export { buildOpenAPIv2 } from './openapi/openapi-v2.ts';
+export { metadataProblem } from './coerce-embedded.ts';
 export { compileAtOnce, NotCompiled, type MayCompile } from './compilation.ts';
 export { patternOf } from './pattern-cache.ts';
 export * from './cel/index.ts';

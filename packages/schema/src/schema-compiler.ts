@@ -23,6 +23,8 @@ export interface SchemaCompilerOptions {
    */
   readonly origin: 'built-in' | 'custom';
   readonly resolve?: ResolveReference | undefined;
+  /** Values of int-or-string places may have any type. */
+  readonly isIntOrStringUntyped?: boolean | undefined;
 }
 
 /**
@@ -116,7 +118,8 @@ export class SchemaCompiler {
     const intOrString = source['x-kubernetes-int-or-string'] === true || source['format'] === 'int-or-string';
     const type = typeof source['type'] === 'string' ? source['type'] : '';
     node.typeText = intOrString ? 'integer,string' : type;
-    node.types = intOrString ? INTEGER | STRING : typeBit(type);
+    const untyped = intOrString && this.#options.isIntOrStringUntyped === true;
+    node.types = untyped ? 0 : intOrString ? INTEGER | STRING : typeBit(type);
     node.nullable = source['nullable'] === true;
     node.format = intOrString ? undefined : formatOf(text(source['format']), type);
     node.preserve = source['x-kubernetes-preserve-unknown-fields'] === true;

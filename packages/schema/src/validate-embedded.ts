@@ -13,6 +13,7 @@ import {
 } from '@multiplane/apimachinery';
 import { metadataProblem } from './coerce-embedded.ts';
 import type { SchemaNode } from './schema-node.ts';
+import { shownValue } from './shown-value.ts';
 
 /** Embedded resources name their kind, as whole objects do. */
 export function validateEmbedded(value: Json, node: SchemaNode, path: FieldPath = FieldPath.root()): FieldError[] {
@@ -45,7 +46,7 @@ function validateTypeMeta(object: JsonObject, path: FieldPath, errors: FieldErro
     const value = getOwn(object, field);
     const where = path.child(field);
     if (value === undefined) continue;
-    if (typeof value !== 'string') errors.push(fieldErrors.invalid(where, value, 'must be a string'));
+    if (typeof value !== 'string') errors.push(fieldErrors.invalid(where, shownValue(value), 'must be a string'));
     else if (value === '') errors.push(fieldErrors.invalid(where, value, 'must not be empty'));
     else if (field === 'kind') validateKind(value, where, errors);
     else if (value.split('/').length > 2) {
@@ -67,7 +68,7 @@ function validateKind(kind: string, where: FieldPath, errors: FieldError[]): voi
 function validateMetadata(metadata: Json, where: FieldPath, errors: FieldError[]): void {
   const problem = metadataProblem(deepCopy(metadata));
   if (problem !== undefined) {
-    errors.push(fieldErrors.invalid(where, metadata, problem));
+    errors.push(fieldErrors.invalid(where, shownValue(metadata), problem));
     return;
   }
   const meta = (metadata ?? {}) as unknown as ObjectMeta;

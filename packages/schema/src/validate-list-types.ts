@@ -8,6 +8,7 @@ import {
   type JsonObject,
 } from '@multiplane/apimachinery';
 import type { SchemaNode } from './schema-node.ts';
+import { shownValue } from './shown-value.ts';
 import { identityText, listMapKey } from './validate-value.ts';
 
 /**
@@ -50,14 +51,14 @@ class ListTypeWalk {
 
   #checkList(list: JsonArray, node: SchemaNode): void {
     if (node.listType === 'set') {
-      for (const index of repeated(list)) this.errors.push(fieldErrors.duplicate(this.#where(index), list[index]));
+      for (const index of repeated(list)) this.errors.push(fieldErrors.duplicate(this.#where(index), shownValue(list[index] as Json)));
       return;
     }
     if (node.listType !== 'map') return;
     const misfit = list.findIndex((item) => item !== null && (typeof item !== 'object' || Array.isArray(item)));
     if (misfit >= 0) {
       const detail = 'must be an object for an array of list-type map';
-      this.errors.push(fieldErrors.invalid(this.#where(misfit), list[misfit], detail));
+      this.errors.push(fieldErrors.invalid(this.#where(misfit), shownValue(list[misfit] as Json), detail));
       return;
     }
     if (list.length < 2) return;

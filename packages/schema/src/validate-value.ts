@@ -13,6 +13,7 @@ import {
 import { runeCount } from './go-text.ts';
 import { compileAtOnce, type MayCompile } from './compilation.ts';
 import { patternOf } from './pattern-cache.ts';
+import { shownValue } from './shown-value.ts';
 import { typeBitsOf } from './schema-compiler.ts';
 import {
   ARRAY,
@@ -310,7 +311,7 @@ export class ValueValidator {
 
   #checkEnumeration(value: Json, allowed: readonly Json[]): void {
     for (const candidate of allowed) if (deepEqual(value, candidate)) return;
-    this.#report((where) => fieldErrors.notSupported(where, value, allowed.map(enumerationText)));
+    this.#report((where) => fieldErrors.notSupported(where, shownValue(value), allowed.map(enumerationText)));
   }
 
   #checkFields(object: JsonObject, node: SchemaNode, old: Json | undefined): number {
@@ -510,6 +511,6 @@ function isMultiple(value: number | bigint, factor: number): boolean {
 const enumerationText = (value: Json): string =>
   typeof value === 'string'
     ? value
-    : JSON.stringify(value, (_key, inner: unknown) =>
+    : JSON.stringify(shownValue(value), (_key, inner: unknown) =>
         typeof inner === 'bigint' ? JSON.rawJSON(String(inner)) : inner,
       );

@@ -1,4 +1,5 @@
 import { runToCompletion } from '../async/run-to-completion.ts';
+import { quote } from '../go/go-quote.ts';
 import { encodeJson, maxJsonDepth } from '../json/json-codec.ts';
 import {
   deepCopy,
@@ -75,7 +76,7 @@ export function* applyJsonPatchIncrementally(document: DeepReadonly<Json>, patch
   try {
     for (const [index, operation] of operations.entries()) {
       if (index % operationsPerStep === 0) yield;
-      apply(state, operation, index);
+      apply(state, operation);
     }
     yield;
     if (nestsDeeper(state.root, maxJsonDepth)) throw patchNotApplicable('exceeded max depth');
@@ -92,52 +93,92 @@ interface State {
   copied: number;
 }
 
-function apply(state: State, operation: JsonPatchOperation, index: number): void {
-  const fail = (why: string): never => {
-    throw patchNotApplicable(`operation ${index}: ${why}`);
+/** How an operation fails: at a container that is not there, or in it. The words are those of Kubernetes' library. */
+interface Failing {
+  readonly missing: () => never;
+  readonly in: (why: string) => never;
+}
+
+/** `what` is the place in the words of the operation; `where` how errors in the container name it. */
+function failing(what: string, where: string): Failing {
+  return {
+    missing: () => {
+      throw patchNotApplicable(`${what}: missing value`);
+    },
+    in: (why) => {
+      throw patchNotApplicable(`${where}: ${why}`);
+    },
   };
-  const path = typeof operation.path === 'string' ? operation.path : fail('no path');
-  switch (operation.op) {
+}
+
+function apply(state: State, operation: JsonPatchOperation): void {
+  const { op } = operation;
+  const fail = (why: string): never => {
+    throw patchNotApplicable(why);
+  };
+  const path =
+    typeof operation.path === 'string' ? operation.path : fail(`${String(op)} operation failed to decode path: missing value`);
+  const missing = `${String(op)} operation does not apply: doc is missing`;
+  const inPath = `error in ${String(op)} for path: '${path}'`;
+  switch (op) {
     case 'add':
-      locate(state.root, path, fail).add(deepCopy(operation.value ?? null));
+      locate(state.root, path, failing(`${missing} path: "${path}"`, inPath)).add(deepCopy(operation.value ?? null));
       return;
     case 'remove':
-      locate(state.root, path, fail).remove();
+      locate(state.root, path, failing(`${missing} path: "${path}"`, inPath)).remove();
       return;
     case 'replace':
-      replace(state, path, deepCopy(operation.value ?? null), fail);
+      replace(state, path, deepCopy(operation.value ?? null));
       return;
     case 'test': {
-      const value = path === '' ? state.root : locate(state.root, path, fail).get();
-      if (!deepEqual(value ?? null, operation.value ?? null)) fail('test failed');
+      const absent = failing(`test operation does not apply: is missing path: ${path}`, inPath);
+      const value = path === '' ? state.root : locate(state.root, path, absent).get();
+      if (!deepEqual(value ?? null, operation.value ?? null)) fail(`testing value ${path} failed: test failed`);
       return;
     }
     case 'move':
     case 'copy': {
-      const from = locate(state.root, typeof operation.from === 'string' ? operation.from : fail('no from'), fail);
-      const value = from.get() ?? null;
-      if (operation.op === 'move') {
-        from.remove();
-        locate(state.root, path, fail).add(value);
+      const from =
+        typeof operation.from === 'string' ? operation.from : fail(`${op} operation failed to decode from: missing value`);
+      const source = locate(
+        state.root,
+        from,
+        failing(`${missing} from path: ${from}`, op === 'copy' ? `error in copy for from: '${from}'` : inPath),
+      );
+      const value = source.get() ?? null;
+      const target = failing(
+        `${missing} destination path: ${path}`,
+        op === 'copy' ? 'error while adding value during copy' : inPath,
+      );
+      if (op === 'move') {
+        source.remove();
+        locate(state.root, path, target).add(value);
         return;
       }
       // Before it is copied: the one that is too many is as large as all before it together.
       state.copied += encodeJson(value).length;
       if (state.copied > maxCopiedBytes) fail('copies are too large');
-      locate(state.root, path, fail).add(deepCopy(value));
+      locate(state.root, path, target).add(deepCopy(value));
       return;
     }
     default:
-      fail('unknown operation');
+      fail(`unexpected kind: ${typeof op === 'string' ? op : 'unknown'}`);
   }
 }
 
-function replace(state: State, path: string, value: Json, fail: (why: string) => never): void {
+function replace(state: State, path: string, value: Json): void {
   if (path !== '') {
-    locate(state.root, path, fail).set(value);
+    const missing = 'replace operation does not apply: doc is missing';
+    // An index that is not there is said to be a missing key.
+    const absent = failing(`${missing} path: ${path}`, '');
+    locate(state.root, path, {
+      ...absent,
+      in: () => failing(`${missing} key: ${path}`, '').missing(),
+    }).set(value);
     return;
   }
-  if (typeof value !== 'object' || value === null) fail('only an object or a list can replace the whole');
+  if (typeof value !== 'object' || value === null)
+    throw patchNotApplicable('replace operation value must be object or array: %!w(<nil>)');
   state.root = value;
 }
 
@@ -149,14 +190,14 @@ interface Place {
   remove(): void;
 }
 
-function locate(root: Json, path: string, fail: (why: string) => never): Place {
+function locate(root: Json, path: string, fail: Failing): Place {
   const segments = path.split('/');
-  if (segments.length < 2 || segments.length > maxJsonDepth + 2) fail('bad path');
+  if (segments.length < 2 || segments.length > maxJsonDepth + 2) fail.missing();
   let container: Json | undefined = root;
   for (let index = 1; index < segments.length - 1; index++) {
     const name = unescapeSegment(segments[index] as string);
     container = Array.isArray(container)
-      ? container[listIndex(name, container.length, fail)]
+      ? container[listIndex(name, container.length, { ...fail, in: fail.missing })]
       : isJsonObject(container)
         ? getOwn(container, name)
         : undefined;
@@ -164,23 +205,25 @@ function locate(root: Json, path: string, fail: (why: string) => never): Place {
   const name = unescapeSegment(segments.at(-1) as string);
   if (Array.isArray(container)) return new ListPlace(container, name, fail);
   if (isJsonObject(container)) return new MemberPlace(container, name, fail);
-  return fail('missing parent');
+  return fail.missing();
 }
 
 const unescapeSegment = (segment: string): string =>
   segment.includes('~') ? segment.replaceAll('~1', '/').replaceAll('~0', '~') : segment;
 
-function listIndex(text: string, length: number, fail: (why: string) => never): number {
-  if (!/^[+-]?\d{1,9}$/.test(text)) fail('bad index');
+function listIndex(text: string, length: number, fail: Failing): number {
+  if (!/^[+-]?\d{1,9}$/.test(text)) fail.in(`strconv.Atoi: parsing ${quote(text)}: invalid syntax`);
   const index = Number(text) < 0 ? Number(text) + length : Number(text);
-  return index >= 0 && index < length ? index : fail('index out of range');
+  return index >= 0 && index < length
+    ? index
+    : fail.in(`Unable to access invalid index: ${Number(text)}: invalid index referenced`);
 }
 
 class MemberPlace implements Place {
   readonly #object: JsonObject;
   readonly #name: string;
-  readonly #fail: (why: string) => never;
-  constructor(object: JsonObject, name: string, fail: (why: string) => never) {
+  readonly #fail: Failing;
+  constructor(object: JsonObject, name: string, fail: Failing) {
     this.#object = object;
     this.#name = name;
     this.#fail = fail;
@@ -195,7 +238,8 @@ class MemberPlace implements Place {
     setOwn(this.#object, this.#name, value);
   }
   remove(): void {
-    if (!Object.hasOwn(this.#object, this.#name)) this.#fail('missing member');
+    if (!Object.hasOwn(this.#object, this.#name))
+      this.#fail.in(`Unable to remove nonexistent key: ${this.#name}: missing value`);
     delete this.#object[this.#name];
   }
 }
@@ -203,8 +247,8 @@ class MemberPlace implements Place {
 class ListPlace implements Place {
   readonly #list: JsonArray;
   readonly #name: string;
-  readonly #fail: (why: string) => never;
-  constructor(list: JsonArray, name: string, fail: (why: string) => never) {
+  readonly #fail: Failing;
+  constructor(list: JsonArray, name: string, fail: Failing) {
     this.#list = list;
     this.#name = name;
     this.#fail = fail;

@@ -249,16 +249,19 @@ export function storedVersionErrors(crd: KubeObject): FieldError[] {
           ),
         ],
   );
-  const storage = storageVersionOf(crd);
-  if (storage === '' || stored.includes(storage)) return missing;
+  const storage = storageNameOf(crd);
+  if (storage === undefined || stored.includes(storage)) return missing;
   return [fieldErrors.invalid(path, stored, `must have the storage version ${storage}`), ...missing];
 }
 
-/** Name of the version that objects are stored in; empty when there is none. */
-export function storageVersionOf(crd: DeepReadonly<KubeObject>): string {
+/** Name of the version that objects are stored in; undefined when there is none. */
+export function storageNameOf(crd: DeepReadonly<KubeObject>): string | undefined {
   const version = listAt(crd, 'spec', 'versions').find((candidate) => at(candidate, 'storage') === true);
-  return textAt(version, 'name');
+  return version === undefined ? undefined : textAt(version, 'name');
 }
+
+/** {@link storageNameOf}; empty when there is none. */
+export const storageVersionOf = (crd: DeepReadonly<KubeObject>): string => storageNameOf(crd) ?? '';
 
 /** Fields that cannot change: always group and plural, once established also scope and kind. */
 export function crdImmutableErrors(crd: KubeObject, old: DeepReadonly<KubeObject>, established: boolean): FieldError[] {

@@ -26,7 +26,7 @@ import {
   crdImmutableErrors,
   crdSpecErrors,
   preserveUnknownFieldsErrors,
-  storageVersionOf,
+  storageNameOf,
   storedVersionErrors,
 } from './crd-spec-rules.ts';
 
@@ -167,6 +167,10 @@ function applyCrdDefaults(object: KubeObject): void {
   if (spec['conversion'] === undefined) spec['conversion'] = { strategy: 'None' };
   const service = objectAt(spec, 'conversion', 'webhook', 'clientConfig', 'service');
   if (service !== undefined && numberAt(service, 'port') === undefined) service['port'] = 443;
+  const status = objectAt(object, 'status');
+  const storage = storageNameOf(object);
+  if (status !== undefined && storage !== undefined && listAt(status, 'storedVersions').length === 0)
+    status['storedVersions'] = [storage];
 }
 
 function setText(object: JsonObject, field: string, text: string): void {
@@ -174,9 +178,9 @@ function setText(object: JsonObject, field: string, text: string): void {
 }
 
 function rememberStorageVersion(object: KubeObject): void {
-  const storage = storageVersionOf(object);
+  const storage = storageNameOf(object);
   const stored = textsAt(object, 'status', 'storedVersions');
-  if (storage === '' || stored.includes(storage)) return;
+  if (storage === undefined || stored.includes(storage)) return;
   const status = asJson(object)['status'];
   if (isJsonObject(status)) status['storedVersions'] = [...stored, storage];
   else object['status'] = { acceptedNames: { kind: '', plural: '' }, storedVersions: [storage] };

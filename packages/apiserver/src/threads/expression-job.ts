@@ -95,6 +95,6 @@ function encodeResult(value: CelValue): { readonly value: string } | { readonly 
     return { value: encodeJson(jsonOfValue(value, isObject ? checkObjectTypeName : undefined)) };
   } catch (error) {
     if (!(error instanceof CelError)) throw error;
-    return { error: isObject ? `invalid ApplyConfiguration: ${error.message}` : error.message };
+    return { error: isObject ? `type mismatch: ${error.message}` : error.message };
   }
 }

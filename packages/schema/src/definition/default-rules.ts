@@ -14,6 +14,7 @@ import { Pruner } from '../prune.ts';
 import { SchemaCompiler } from '../schema-compiler.ts';
 import type { SchemaNode } from '../schema-node.ts';
 import { validateEmbedded } from '../validate-embedded.ts';
+import { shownValue } from '../shown-value.ts';
 import { ValueValidator } from '../validate-value.ts';
 import { defaultOf, isTrue, namedSchemasOf, objectOf, propertyPath } from './schema-document.ts';
 
@@ -27,6 +28,10 @@ export function validateDefaults(schema: JsonObject, path: FieldPath): FieldErro
   walk(schema, { isResource: true, resource: schema, steps: [], insideMetadata: false }, path, errors, ruleBudget());
   return errors;
 }
+
+/** Kubernetes validates defaults by the structural schema, in which int-or-string names no types. */
+const structuralNode = (schema: JsonObject): SchemaNode =>
+  new SchemaCompiler({ origin: 'custom', isIntOrStringUntyped: true }).compile(schema);
 
 interface Place {
   /** The place is a resource: the whole object, or one that is embedded in it. */
@@ -69,7 +74,7 @@ function validateDefault(
   budget: RuleBudget,
 ): void {
   const value = deepCopy(given);
-  const node = new SchemaCompiler({ origin: 'custom' }).compile(schema);
+  const node = structuralNode(schema);
   const found = place.insideMetadata
     ? metadataErrors(value, place, path)
     : objectErrors(value, node, place, path, errors);
@@ -94,7 +99,7 @@ function objectErrors(
 ): FieldError[] {
   const pruned = deepCopy(value);
   new Pruner({ keepsMetadata: true }).prune(pruned, node, place.isResource);
-  if (!deepEqual(pruned, value)) errors.push(fieldErrors.invalid(path, value, 'must not have unknown fields'));
+  if (!deepEqual(pruned, value)) errors.push(fieldErrors.invalid(path, shownValue(value), 'must not have unknown fields'));
   const wholeNode = asResource(node, place.isResource);
   const misfit = coerceEmbedded(value, wholeNode, path);
   return misfit === undefined ? validateEmbedded(value, wholeNode, path) : [misfit];
@@ -109,7 +114,7 @@ function metadataErrors(value: Json, place: Place, path: FieldPath): FieldError[
   if (texts.length === 0) return [];
   const unique = [...new Set(texts)];
   const text = unique.length === 1 ? unique[0] : `[${unique.join(', ')}]`;
-  return [fieldErrors.invalid(path, value, `must result in valid metadata: ${text}`)];
+  return [fieldErrors.invalid(path, shownValue(value), `must result in valid metadata: ${text}`)];
 }
 
 /** A copy of the node that is a resource, whatever its schema says. */

@@ -42,13 +42,16 @@ export function resolveFieldPath(
     } else {
       return `expected [ or . but got: ${token}`;
     }
-    const property = objectOf(objectOf(place, 'properties') ?? {}, name);
-    const additional = getOwn(place, 'additionalProperties');
-    if (property !== undefined) {
+    const properties = objectOf(place, 'properties') ?? {};
+    const additional = getOwn(place, 'additionalProperties') ?? null;
+    if (Object.keys(properties).length > 0) {
+      const property = objectOf(properties, name);
+      if (property === undefined) return 'does not refer to a valid field';
       place = property;
       text += `.${name}`;
-    } else if (token === '[' && isJsonObject(additional)) {
-      place = additional;
+    } else if (additional !== null) {
+      // A map takes any key, in either spelling. Nothing is known of the values where they have no schema.
+      place = isJsonObject(additional) ? additional : {};
       text += `[${name}]`;
     } else {
       return 'does not refer to a valid field';

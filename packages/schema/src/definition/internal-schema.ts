@@ -14,7 +14,8 @@ const asOrBool: Form = (value) => {
 };
 const asOrList: Form = (value) => {
   if (Array.isArray(value)) return { Schema: null, JSONSchemas: asSchemas(value) };
-  return isJsonObject(value) ? { Schema: internalSchema(value), JSONSchemas: null } : null;
+  if (value === undefined || value === null) return null;
+  return { Schema: isJsonObject(value) ? internalSchema(value) : null, JSONSchemas: null };
 };
 const asOrNames: Form = (value) =>
   Array.isArray(value) ? { Schema: null, Property: value } : { Schema: asSchema(value), Property: null };

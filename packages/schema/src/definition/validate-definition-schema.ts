@@ -283,7 +283,8 @@ class KeywordValidator {
     if (keys.length === 0)
       this.#errors.push(fieldErrors.required(where, 'must not be empty if x-kubernetes-list-type is map'));
     if (items === undefined) {
-      if (Array.isArray(getOwn(schema, 'items'))) {
+      // A decoder takes what is neither a schema nor a list for an empty list.
+      if ((getOwn(schema, 'items') ?? null) !== null) {
         const detail = 'must only have a single schema if x-kubernetes-list-type is map';
         this.#errors.push(fieldErrors.invalid(path.child('items'), shownItems(schema), detail));
       } else {

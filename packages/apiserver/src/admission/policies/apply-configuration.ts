@@ -27,9 +27,9 @@ export function withConfiguration(object: DeepReadonly<JsonObject>, value: CelVa
     config = jsonOfValue(value, checkObjectTypeName);
   } catch (error) {
     if (!(error instanceof CelError)) throw error;
-    throw new MutationError(`invalid ApplyConfiguration: ${error.message}`, { cause: error });
+    throw new MutationError(`type mismatch: ${error.message}`, { cause: error });
   }
-  if (!isJsonObject(config)) throw new MutationError('invalid ApplyConfiguration: it is not an object');
+  if (!isJsonObject(config)) throw new MutationError('invalid return type: it is not an object');
   // The configuration has the object's apiVersion and kind even if it sets none.
   const configuration: JsonObject = { ...config };
   for (const key of ['apiVersion', 'kind'] as const) {
@@ -40,15 +40,15 @@ export function withConfiguration(object: DeepReadonly<JsonObject>, value: CelVa
     const atomics = atomicPaths(configuration, schema);
     if (atomics.length > 0)
       throw new MutationError(
-        `invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(', ')}`,
+        `error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(', ')}`,
       );
     return mergeTyped(object, configuration, schema);
   } catch (error) {
     if (error instanceof ListItemError)
-      throw new MutationError(`invalid ApplyConfiguration: ${error.message}`, { cause: error });
+      throw new MutationError(`error applying patch: ${error.message}`, { cause: error });
     if (error instanceof TypedValueError) {
       const why = `failed to convert patch object to typed object: ${error.message}`;
-      throw new MutationError(`invalid ApplyConfiguration: ${why}`, { cause: error });
+      throw new MutationError(`error applying patch: ${why}`, { cause: error });
     }
     throw error;
   }

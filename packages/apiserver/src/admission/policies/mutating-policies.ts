@@ -59,60 +59,53 @@ export class MutatingPolicies implements AdmissionPlugin {
     const objects = new RequestObjects(attributes, this.#modules);
     const reinvocations = round.pluginState(this.name, () => new PluginReinvocations());
     reinvocations.startRound(round, attributes.object);
-    const failures: string[] = [];
+    const failures: Failure[] = [];
     for await (const invocation of this.#dispatch.invocations(cluster, attributes)) {
       const { policy, binding } = invocation;
-      let problem: string | undefined;
+      const problems: Failure[] = [];
       if ('problem' in invocation) {
-        ({ problem } = invocation);
+        problems.push({ message: invocation.problem, reason: 'Forbidden' });
       } else {
         const { metadata } = invocation.param ?? {};
         const key = `${policy.name}/${binding.name}/${metadata?.namespace ?? ''}/${metadata?.name ?? ''}`;
         if (!reinvocations.shouldInvoke(round, key)) continue;
-        const changed = await this.#mutate(invocation, attributes, objects);
-        if (typeof changed === 'string') problem = changed;
-        else if (changed) reinvocations.onObjectChanged(round);
+        const outcome = await this.#mutate(invocation, attributes, objects);
+        problems.push(...outcome.problems.map((message): Failure => ({ message, reason: 'Invalid' })));
+        if (outcome.changed) reinvocations.onObjectChanged(round);
         if (policy.isReinvocable) reinvocations.allowReinvocation(key);
       }
-      if (problem !== undefined && !policy.ignoresFailure)
-        failures.push(`policy '${policy.name}' with binding '${binding.name}' denied request: ${problem}`);
+      if (policy.ignoresFailure) continue;
+      const denied = `policy '${policy.name}' with binding '${binding.name}' denied request: `;
+      failures.push(...problems.map(({ message, reason }) => ({ message: denied + message, reason })));
     }
     reinvocations.endRound(attributes.object);
     if (failures.length > 0) throw denial(attributes, failures);
   }
 
-  /** Applies the mutations of a policy, all or none. Returns whether the object changed, or an error message. */
+  /** Applies the mutations of a policy one by one; one that fails does not keep the others from being applied. */
   async #mutate(
     invocation: PolicyInvocation,
     attributes: AdmissionAttributes,
     objects: RequestObjects,
-  ): Promise<boolean | string> {
+  ): Promise<{ readonly changed: boolean; readonly problems: readonly string[] }> {
     const { policy, definition } = invocation;
-    const before = await objects.object(definition);
-    if (before === undefined) return false;
-    const original = deepCopy(asJson(before as KubeObject));
-    const undo = async (): Promise<void> => objects.replace(definition, original as unknown as KubeObject);
+    const problems: string[] = [];
     let changed = false;
+    if ((await objects.object(definition)) === undefined) return { changed, problems };
     for (const [index, mutation] of policy.expressions.mutations.entries()) {
       const evaluation = await this.#dispatch.evaluation(invocation, attributes, objects, {
         conditionsEvaluated: index > 0,
       });
       if (evaluation === undefined) break;
-      let problem: string | undefined;
-      if (typeof evaluation === 'string') problem = evaluation;
-      else if (mutation !== undefined) {
-        const { value, error } = await evaluation.evaluate(mutation.expression);
-        if (error === undefined) {
-          const outcome = await this.#applyMutation(mutation, value, definition, { attributes, objects });
-          if (typeof outcome === 'string') problem = outcome;
-          else changed ||= outcome;
-        } else problem = error;
-      }
-      if (problem === undefined) continue;
-      if (changed) await undo();
-      return problem;
+      // Only match conditions fail like this, before anything is applied.
+      if (typeof evaluation === 'string') return { changed, problems: [evaluation] };
+      if (mutation === undefined) continue;
+      const { value, error } = await evaluation.evaluate(mutation.expression);
+      const outcome = error ?? (await this.#applyMutation(mutation, value, definition, { attributes, objects }));
+      if (typeof outcome === 'string') problems.push(outcome);
+      else changed ||= outcome;
     }
-    return changed;
+    return { changed, problems };
   }
 
   async #applyMutation(
@@ -167,18 +160,24 @@ function applyPatch(before: JsonObject, value: CelValue): Json | undefined {
   }
 }
 
-/** The error of a denied request: 403 with the messages of the policies. */
-function denial({ definition, name, object }: AdmissionAttributes, failures: readonly string[]): StatusError {
+interface Failure {
+  readonly message: string;
+  readonly reason: 'Forbidden' | 'Invalid';
+}
+
+/** The error of a denied request: 403 with the message and the reason of the first failure, and all of them as causes. */
+function denial({ definition, name, object }: AdmissionAttributes, failures: readonly Failure[]): StatusError {
   const shown = name === '' ? (object?.metadata.name ?? '') : name;
+  const [first] = failures as readonly [Failure];
   return new StatusError({
     code: 403,
-    reason: 'Forbidden',
-    message: failures.length === 1 ? (failures[0] as string) : `[${failures.join(', ')}]`,
+    reason: first.reason,
+    message: first.message,
     details: {
       ...(shown === '' ? {} : { name: shown }),
       ...(definition.group === '' ? {} : { group: definition.group }),
       kind: definition.resource,
-      causes: failures.map((message) => ({ message })),
+      causes: failures.map(({ message }) => ({ message })),
     },
   });
 }

@@ -459,17 +459,17 @@ describe('a mutating policy', () => {
     ],
     [
       apply('Object{metadata: Object.meta{labels: {"x": "y"}}}'),
-      'invalid ApplyConfiguration: unexpected type name "Object.meta", expected "Object.metadata", which matches field name path from root Object type',
+      'type mismatch: unexpected type name "Object.meta", expected "Object.metadata", which matches field name path from root Object type',
     ],
     [
       apply(
         'Object{metadata: Object.metadata{finalizers: ["x/y"], ownerReferences: [Object.metadata.ownerReferences{name: "x"}]}}',
       ),
-      'invalid ApplyConfiguration: ',
+      'error applying patch: ',
     ],
     [
       apply('Object{nope: 1}'),
-      'invalid ApplyConfiguration: failed to convert patch object to typed object: .nope: field not declared in schema',
+      'error applying patch: failed to convert patch object to typed object: .nope: field not declared in schema',
     ],
     [patch('[JSONPatch{op: "add", path: "/nope", value: 1}]'), 'strict decoding error: unknown field "nope"'],
   ])('%j is rejected', async (mutation, why) => {
@@ -478,7 +478,7 @@ describe('a mutating policy', () => {
     const refused = await create({ k: '1' });
     expect(refused.status).toBe(403);
     expect(refused.body).toMatchObject({
-      reason: 'Forbidden',
+      reason: 'Invalid',
       message: expect.stringContaining(refusal(why)) as unknown,
       details: { causes: [{ message: refused.body['message'] }] },
     });
@@ -492,16 +492,36 @@ describe('a mutating policy', () => {
       rules: [],
     });
     expect(refused.body['message']).toBe(
-      refusal('invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .rules'),
+      refusal('error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .rules'),
     );
   });
 
-  test('that fails with failure policy Ignore does not change the object', async () => {
-    await mutating([apply('Object{data: {"x": "1"}}'), apply('Object{data: {"y": object.nope}}')], {
+  test('that fails with failure policy Ignore leaves what its other mutations changed', async () => {
+    const fails = apply('Object{data: {"y": object.nope}}');
+    await mutating([apply('Object{data: {"x": "1"}}'), fails, apply('Object{data: {"z": "2"}}')], {
       failurePolicy: 'Ignore',
     });
     await bound();
-    expect((await create({ k: '1' })).body['data']).toEqual({ k: '1' });
+    expect((await create({ k: '1' })).body['data']).toEqual({ k: '1', x: '1', z: '2' });
+  });
+
+  test('every mutation that fails is a cause', async () => {
+    await mutating([apply('Object{data: {"y": object.nope}}'), patch('[JSONPatch{op: "remove", path: "/nope/a"}]')]);
+    await bound();
+    expect((await create({ k: '1' })).body).toMatchObject({
+      reason: 'Invalid',
+      message: refusal(`expression 'Object{data: {"y": object.nope}}' resulted in error: no such key: nope`),
+      details: {
+        causes: [
+          {},
+          {
+            message: refusal(
+              'JSON Patch: remove operation does not apply: doc is missing path: "/nope/a": missing value',
+            ),
+          },
+        ],
+      },
+    });
   });
 
   test('uses variables and parameters', async () => {

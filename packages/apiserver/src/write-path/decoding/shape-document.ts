@@ -1,10 +1,14 @@
 import {
+  type Json,
   type JsonObject,
   type JsonTextDetails,
   type KubeObject,
+  type ObjectMeta,
+  deepCopy,
   isJsonObject,
   isStatusError,
 } from '@multiplane/apimachinery';
+import { metadataProblem } from '@multiplane/schema';
 import { reasonOf } from './decoding-errors.ts';
 import type { ExpectedKind } from './expected-kind.ts';
 import { UnmarshalError, decodeObjectMeta } from './object-meta-decoder.ts';
@@ -32,7 +36,7 @@ export function shapeDocument(document: JsonObject, expected: ExpectedKind, opti
   const resets = resetsManagedFields(document);
   const duplicates = decodeTypes(document, expected, options);
   const { unknownFields } = expected.schema.prune(document);
-  shapeMetadata(document, resets);
+  shapeMetadata(document, expected, resets);
   coerceEmbedded(document, expected);
   expected.schema.applyDefaults(document, options);
   return { unknownFields, duplicates };
@@ -49,7 +53,7 @@ export function* shapeIncrementally(
   yield;
   const { unknownFields } = expected.schema.prune(document);
   yield;
-  shapeMetadata(document, resets);
+  shapeMetadata(document, expected, resets);
   yield;
   coerceEmbedded(document, expected);
   expected.schema.applyDefaults(document, options);
@@ -92,8 +96,18 @@ function coerceEmbedded(document: JsonObject, { schema }: ExpectedKind): void {
   if (problem !== undefined) throw new UnmarshalError(problem);
 }
 
-function shapeMetadata(document: JsonObject, resets: boolean): void {
-  const metadata = decodeObjectMeta(document['metadata']);
+/** Kubernetes decodes the metadata of custom resources alone, which shows in what it says of a misfit. */
+function decodeCustomMeta(metadata: Json | undefined): ObjectMeta {
+  try {
+    return decodeObjectMeta(metadata);
+  } catch (error) {
+    if (!(error instanceof UnmarshalError)) throw error;
+    throw new UnmarshalError(metadataProblem(deepCopy(metadata ?? null)) ?? error.message, { cause: error });
+  }
+}
+
+function shapeMetadata(document: JsonObject, { origin }: ExpectedKind, resets: boolean): void {
+  const metadata = origin === 'built-in' ? decodeObjectMeta(document['metadata']) : decodeCustomMeta(document['metadata']);
   // decodeObjectMeta drops empty lists, but an empty managedFields is a request to clear the field.
   if (resets) metadata.managedFields = [];
   (document as unknown as KubeObject).metadata = metadata;
