@@ -51,7 +51,8 @@ class ListTypeWalk {
 
   #checkList(list: JsonArray, node: SchemaNode): void {
     if (node.listType === 'set') {
-      for (const index of repeated(list)) this.errors.push(fieldErrors.duplicate(this.#where(index), shownValue(list[index] as Json)));
+      for (const index of repeated(list))
+        this.errors.push(fieldErrors.duplicate(this.#where(index), shownValue(list[index] as Json)));
       return;
     }
     if (node.listType !== 'map') return;

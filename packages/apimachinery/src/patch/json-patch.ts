@@ -117,7 +117,9 @@ function apply(state: State, operation: JsonPatchOperation): void {
     throw patchNotApplicable(why);
   };
   const path =
-    typeof operation.path === 'string' ? operation.path : fail(`${String(op)} operation failed to decode path: missing value`);
+    typeof operation.path === 'string'
+      ? operation.path
+      : fail(`${String(op)} operation failed to decode path: missing value`);
   const missing = `${String(op)} operation does not apply: doc is missing`;
   const inPath = `error in ${String(op)} for path: '${path}'`;
   switch (op) {
@@ -139,7 +141,9 @@ function apply(state: State, operation: JsonPatchOperation): void {
     case 'move':
     case 'copy': {
       const from =
-        typeof operation.from === 'string' ? operation.from : fail(`${op} operation failed to decode from: missing value`);
+        typeof operation.from === 'string'
+          ? operation.from
+          : fail(`${op} operation failed to decode from: missing value`);
       const source = locate(
         state.root,
         from,

@@ -99,7 +99,8 @@ function objectErrors(
 ): FieldError[] {
   const pruned = deepCopy(value);
   new Pruner({ keepsMetadata: true }).prune(pruned, node, place.isResource);
-  if (!deepEqual(pruned, value)) errors.push(fieldErrors.invalid(path, shownValue(value), 'must not have unknown fields'));
+  if (!deepEqual(pruned, value))
+    errors.push(fieldErrors.invalid(path, shownValue(value), 'must not have unknown fields'));
   const wholeNode = asResource(node, place.isResource);
   const misfit = coerceEmbedded(value, wholeNode, path);
   return misfit === undefined ? validateEmbedded(value, wholeNode, path) : [misfit];

@@ -492,7 +492,9 @@ describe('a mutating policy', () => {
       rules: [],
     });
     expect(refused.body['message']).toBe(
-      refusal('error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .rules'),
+      refusal(
+        'error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .rules',
+      ),
     );
   });
 

@@ -107,7 +107,8 @@ function decodeCustomMeta(metadata: Json | undefined): ObjectMeta {
 }
 
 function shapeMetadata(document: JsonObject, { origin }: ExpectedKind, resets: boolean): void {
-  const metadata = origin === 'built-in' ? decodeObjectMeta(document['metadata']) : decodeCustomMeta(document['metadata']);
+  const metadata =
+    origin === 'built-in' ? decodeObjectMeta(document['metadata']) : decodeCustomMeta(document['metadata']);
   // decodeObjectMeta drops empty lists, but an empty managedFields is a request to clear the field.
   if (resets) metadata.managedFields = [];
   (document as unknown as KubeObject).metadata = metadata;
