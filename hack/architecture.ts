@@ -42,6 +42,8 @@ export const packages: Readonly<Record<string, PackageRule>> = {
 
 /** Third-party library → the only packages that may import it, tests aside; nearly always one. */
 export const owners: Readonly<Record<string, readonly string[]>> = {
+  '@grpc/grpc-js': ['storage'],
+  '@noble/ciphers': ['storage'],
   '@peculiar/x509': ['component-base'],
   // Configuration documents; schema's differential tests use it as a second opinion.
   ajv: ['component-base'],

@@ -82,16 +82,16 @@ describe('snapshots', () => {
     const file = folder.join('one.snapshot');
     const kubeconfig = ['--kubeconfig', cluster.kubeconfig];
     // Saved online, while objects are written.
-    let stop = false;
+    const stop = new AbortController();
     const writing = (async () => {
-      for (let i = 0; !stop; i++)
+      for (let i = 0; !stop.signal.aborted; i++)
         await client.create(configMaps, 'root' as LogicalClusterName, configMap(`during-${i}`));
     })();
     expect(await snapshot('save', file, ...kubeconfig)).toMatchObject({
       code: 0,
       out: expect.stringMatching(/saved .*checksum correct/s),
     });
-    stop = true;
+    stop.abort();
     await writing;
     expect((await snapshot('save', file, ...kubeconfig)).out).toContain('exists');
     expect((await snapshot('status', file, '--resources')).out).toMatch(

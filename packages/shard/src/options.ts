@@ -102,6 +102,17 @@ const storage = {
   'etcd-cafile': { type: 'text', description: 'CA of the etcd servers.' },
   'etcd-certfile': { type: 'text', description: 'Client certificate for etcd.' },
   'etcd-keyfile': { type: 'text', description: 'Key of the client certificate for etcd.' },
+  'encryption-provider-config': {
+    type: 'text',
+    description:
+      'File with an EncryptionConfiguration (apiserver.config.k8s.io/v1): which resources are encrypted in the store.',
+  },
+  'encryption-provider-config-automatic-reload': {
+    type: 'boolean',
+    default: false,
+    description:
+      'Read the file of --encryption-provider-config again when it changes, for key rotation without a restart.',
+  },
   'accept-data-loss': {
     type: 'boolean',
     default: false,
@@ -207,9 +218,14 @@ export function completeShardOptions(values: ShardOptionValues): Completed<Shard
     ['tls-private-key-file', values.tlsPrivateKeyFile],
     ['client-ca-file', values.clientCaFile],
     ['token-auth-file', values.tokenAuthFile],
+    ['encryption-provider-config', values.encryptionProviderConfig],
   ]);
   if (values.storageBackend === 'etcd' && values.etcdServers.length === 0)
     throw new OptionError('--storage-backend=etcd needs --etcd-servers');
+  if (values.encryptionProviderConfigAutomaticReload && values.encryptionProviderConfig === undefined)
+    throw new OptionError(
+      '--encryption-provider-config-automatic-reload must be set with --encryption-provider-config',
+    );
   checkShardingOptions(values);
   webhookPolicy(values);
   const invalid = invalidAuthorizer(values.authorizationOrder);

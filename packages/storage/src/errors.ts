@@ -14,6 +14,8 @@ export type StorageErrorCode =
   | 'StorageFull'
   /** The value or the request exceeds the limit of the backend: do not retry. */
   | 'ValueTooLarge'
+  /** The value cannot be decrypted: report an internal error; the key is missing in the encryption configuration. */
+  | 'Undecryptable'
   /** Nothing was carried out: retry later. */
   | 'Unavailable'
   /** Another process uses the directory, or the data has another format: stop the process. */
@@ -86,6 +88,11 @@ export class StorageFullError extends StorageError {
 export class ValueTooLargeError extends StorageError {
   constructor(key: string, message = 'etcdserver: request is too large') {
     super('ValueTooLarge', message, { key });
+  }
+}
+export class UndecryptableError extends StorageError {
+  constructor(key: string, cause: unknown) {
+    super('Undecryptable', `unable to transform key ${JSON.stringify(key)}`, { key, cause });
   }
 }
 export class StorageUnavailableError extends StorageError {

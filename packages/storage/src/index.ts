@@ -2,6 +2,7 @@ export * from './interface.ts';
 export * from './capabilities/bulk-read.ts';
 export * from './capabilities/lazy-read.ts';
 export * from './capabilities/local-revision.ts';
+export * from './capabilities/stale-values.ts';
 export * from './capabilities/streaming-list.ts';
 export * from './errors.ts';
 export * from './keys.ts';

@@ -64,6 +64,8 @@ export interface WatchCache extends Storage {
    * a file synchronously, so readers of many values wait. Absent: all values are always in memory.
    */
   readonly valuesLoaded?: Promise<void>;
+  /** True when the stored value should be encrypted again (capabilities/stale-values.ts). Absent: never. */
+  isStale?(key: string): Promise<boolean>;
   /** True after close. */
   readonly closed: boolean;
   /** The cache has all writes up to this revision. */

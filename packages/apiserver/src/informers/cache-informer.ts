@@ -2,6 +2,7 @@ import { type DeepReadonly, type KubeObject, type LogicalClusterName, deepFreeze
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { Informer, InformerHandlers, ObjectReference } from '@multiplane/client';
 import { type CacheEntry, type WatchCache, listPrefix, objectKey, parseObjectKey } from '@multiplane/storage';
+import { isUndecryptable } from '../registry/codec/stored-layout.ts';
 import type { ObjectReader } from '../registry/store/object-reader.ts';
 import { CacheSubscription } from './cache-subscription.ts';
 import { identitySegments } from './identity-segments.ts';
@@ -54,7 +55,7 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
   get(reference: ObjectReference): DeepReadonly<T> | undefined {
     if (reference.name === '' || reference.name.includes('/') || reference.namespace.includes('/')) return undefined;
     const entry = this.#hasIdentities ? this.#find(reference) : this.#cache.peek(objectKey(this.#prefix, reference));
-    return entry === undefined ? undefined : this.#object(entry);
+    return entry === undefined ? undefined : this.#readable(entry);
   }
 
   list(
@@ -70,7 +71,8 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
       for (const entry of this.#cache.listCurrent(prefix)) {
         if (cluster === undefined && namespace !== undefined && this.#referenceOf(entry.key)?.namespace !== namespace)
           continue;
-        objects.push(this.#object(entry));
+        const object = this.#readable(entry);
+        if (object !== undefined) objects.push(object);
       }
     }
     return objects;
@@ -85,17 +87,31 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
           changed: (current, previous, isInInitialList) => {
             const now = this.#decode(current);
             if (now.reference === undefined) return;
-            if (previous === undefined) handlers.added?.(this.#current(now), now.reference, isInInitialList);
-            else handlers.updated?.(this.#current(now), this.#previous(this.#decode(previous)), now.reference);
+            const object = this.#readable(current, () => this.#current(now));
+            if (object === undefined) return;
+            const before = previous && this.#readable(previous, () => this.#previous(this.#decode(previous)));
+            if (before === undefined) handlers.added?.(object, now.reference, isInInitialList);
+            else handlers.updated?.(object, before, now.reference);
           },
           removed: (previous) => {
             const last = this.#decode(previous);
-            if (last.reference !== undefined) handlers.deleted?.(this.#previous(last), last.reference);
+            const object = last.reference && this.#readable(previous, () => this.#previous(last));
+            if (object !== undefined && last.reference !== undefined) handlers.deleted?.(object, last.reference);
           },
         },
       },
     );
     return subscription.whenSynced(() => handlers.synced?.());
+  }
+
+  /** Undefined for an object that the store cannot decrypt: controllers work on without it, requests for it fail. */
+  #readable(entry: CacheEntry, read = (): DeepReadonly<T> => this.#object(entry)): DeepReadonly<T> | undefined {
+    try {
+      return read();
+    } catch (error) {
+      if (isUndecryptable(entry.value)) return undefined;
+      throw error;
+    }
   }
 
   #find(reference: ObjectReference): CacheEntry | undefined {

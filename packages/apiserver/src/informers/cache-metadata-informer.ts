@@ -13,7 +13,7 @@ import type { MetadataInformer, ObjectMetadataRecord } from '@multiplane/client'
 import { type CacheEntry, type WatchCache, registryPrefix } from '@multiplane/storage';
 import type { DecodedObjects } from '../registry/store/decoded-objects.ts';
 import { parseMetadata } from '../registry/codec/metadata-scanner.ts';
-import { identityOf } from '../registry/codec/stored-layout.ts';
+import { identityOf, isUndecryptable } from '../registry/codec/stored-layout.ts';
 import type { ObjectReader } from '../registry/store/object-reader.ts';
 import { CacheSubscription } from './cache-subscription.ts';
 import { identitySegments } from './identity-segments.ts';
@@ -200,8 +200,14 @@ class LazyRecord implements ObjectMetadataRecord {
     const { key, revision } = this.#entry;
     this.#metadata ??=
       this.#decoded.peek(key, revision)?.metadata ??
-      deepFreeze({ ...parseMetadata(this.#entry.value), resourceVersion: String(revision) });
+      deepFreeze({ ...this.#parsedMetadata(), resourceVersion: String(revision) });
     return this.#metadata;
+  }
+
+  /** Of an object that the store cannot decrypt only the name is known; reads of it by the API fail. */
+  #parsedMetadata(): KubeObject['metadata'] {
+    const { value } = this.#entry;
+    return isUndecryptable(value) ? { name: this.name, namespace: this.namespace } : parseMetadata(value);
   }
 
   get isIndependent(): boolean {

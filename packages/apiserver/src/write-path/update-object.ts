@@ -196,8 +196,10 @@ async function replace(
   await yieldIfSliceExceeded(size);
   keepManagedTimes(stored, reader.stored(existing));
   // Without a change there is no write: same resourceVersion, no event. Compared as values, because the order of keys is no
-  // change. Bytes in another storage version differ in apiVersion, so they are rewritten.
-  if (deepEqual(asJson(stored), asJson(reader.stored(existing) as KubeObject))) {
+  // change. Bytes in another storage version differ in apiVersion, so they are rewritten, as are bytes that were encrypted with
+  // another than the first key.
+  const isSame = deepEqual(asJson(stored), asJson(reader.stored(existing) as KubeObject));
+  if (isSame && (await cache.isStale?.(key)) !== true) {
     const bytes = reader.servableBytes(definition, existing);
     return { object: old, bytes, revision: current, created: false, unchanged: true };
   }

@@ -11,6 +11,7 @@ import { RequestMetrics } from '@multiplane/generic-server';
 import type { Storage } from '@multiplane/storage';
 import type { ShardOptions } from '../options.ts';
 import { prepareServingFiles, type ServingFiles } from '../serving-files.ts';
+import { encryptStorage } from '../encrypt-storage.ts';
 import { openStorageBackend } from '../storage-backend.ts';
 
 /** What all later wiring stages use: storage, certificates, clock, logger, health checks and metrics. */
@@ -23,7 +24,10 @@ export interface Infrastructure {
   readonly files: ServingFiles;
   /** The CA bundle that clients verify the shard with (PEM). */
   readonly rootCa: () => string;
+  /** Values are plain here, also when they are encrypted in the store. */
   readonly storage: Storage;
+  /** The store itself, with encrypted values; for snapshots. */
+  readonly rawStorage: Storage;
   readonly health: HealthChecks;
   readonly registry: MetricsRegistry;
   readonly metrics: RequestMetrics;
@@ -39,10 +43,13 @@ export async function openInfrastructure(
   await mkdir(options.rootDirectory, { recursive: true, mode: 0o700 });
   const certificates = new CertificateWatcher({}, { clock, logger });
   const registry = new MetricsRegistry();
-  const [files, storage] = await Promise.all([
+  const health = new HealthChecks();
+  const [files, rawStorage] = await Promise.all([
     prepareServingFiles(options, { watcher: certificates }),
     openStorageBackend(options, { certificates, logger, registry }),
   ]);
+  const encryption = { storage: rawStorage, certificates, clock, logger, registry, health, signal };
+  const storage = await encryptStorage(options, encryption);
   return {
     clock,
     logger,
@@ -51,7 +58,8 @@ export async function openInfrastructure(
     files,
     rootCa: () => files.rootCa.current,
     storage,
-    health: new HealthChecks(),
+    rawStorage,
+    health,
     registry,
     metrics: new RequestMetrics(registry, { readsFromCache: true }),
   };

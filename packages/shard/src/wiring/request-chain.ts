@@ -119,7 +119,7 @@ export function requestChain(options: ShardOptions, modules: Modules): RequestCh
     openapi: openapiHandler({ version: version.gitVersion }, { resolver, clock }),
     outer: snapshotEndpoint(
       { shard: options.shardName, backend: options.storageBackend },
-      { storage: modules.storage, clock, next: serverEndpoints(version, modules) },
+      { storage: modules.rawStorage, clock, next: serverEndpoints(version, modules) },
     ),
   };
   return {

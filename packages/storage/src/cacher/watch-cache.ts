@@ -1,4 +1,5 @@
 import type { CacheIndexes, ValueRequirement } from '../cache-indexes.ts';
+import { isStaleValue } from '../capabilities/stale-values.ts';
 import { localRevisionOf } from '../capabilities/local-revision.ts';
 import { CompactedError, FutureRevisionError, StorageUnavailableError, isStorageError } from '../errors.ts';
 import type {
@@ -101,6 +102,10 @@ export class BackedWatchCache implements WatchCache {
 
   areValuesLoaded(): boolean {
     return this.#reflector.areValuesLoaded;
+  }
+
+  isStale(key: string): Promise<boolean> {
+    return isStaleValue(this.#storage, key);
   }
 
   get closed(): boolean {

@@ -92,13 +92,13 @@ export class SnapshotEncoder {
 
 /** Decodes a snapshot. Nothing that it returned is trustworthy until {@link records} has ended: the hash is at the end. */
 export class SnapshotDecoder {
-  readonly #source: AsyncIterator<Buffer>;
+  readonly #source: AsyncIterator<Buffer, void, undefined>;
   readonly #hash: Hash = createHash('sha256');
   #rest: Buffer = Buffer.alloc(0);
   #ended = false;
 
   constructor(source: AsyncIterable<Buffer>) {
-    this.#source = source[Symbol.asyncIterator]();
+    this.#source = source[Symbol.asyncIterator]() as AsyncIterator<Buffer, void, undefined>;
   }
 
   /** Throws StorageUnusableError when it is no snapshot. */
@@ -165,12 +165,12 @@ export class SnapshotDecoder {
 
   async #more(): Promise<boolean> {
     if (this.#ended) return false;
-    const { value, done } = await this.#source.next();
-    if (done === true) {
+    const next = await this.#source.next();
+    if (next.done === true) {
       this.#ended = true;
       return false;
     }
-    this.#rest = this.#rest.length === 0 ? value : Buffer.concat([this.#rest, value]);
+    this.#rest = this.#rest.length === 0 ? next.value : Buffer.concat([this.#rest, next.value]);
     return true;
   }
 }

@@ -1,3 +1,5 @@
+import { statusErrors } from '@multiplane/apimachinery';
+
 /*
  * The layout of a stored object:
  *
@@ -22,7 +24,7 @@ export function revisionOffset(stored: Buffer): number {
   const mark = stored.indexOf(uidMark);
   const start = mark + uidMark.length;
   const end = mark < 0 ? -1 : isUuid(stored, start) ? start + uuidLength : stored.indexOf(quoteCode, start);
-  if (end < 0) throw new TypeError('stored bytes contain no uid');
+  if (end < 0) throw unreadable(stored, 'uid');
   return end + 2;
 }
 
@@ -41,8 +43,19 @@ function isUuid(stored: Buffer, at: number): boolean {
 export function itemOffset(stored: Buffer): number {
   const mark = stored.indexOf(apiVersionMark);
   const end = mark < 0 ? -1 : stored.indexOf(quoteCode, mark + apiVersionMark.length);
-  if (end < 0) throw new TypeError('stored bytes contain no apiVersion');
+  if (end < 0) throw unreadable(stored, 'apiVersion');
   return end + 2;
+}
+
+/** True for a value that the store could not decrypt; JSON never starts like it. */
+export const isUndecryptable = (stored: Buffer): boolean => stored.toString('latin1', 0, 8) === 'k8s:enc:';
+
+/** A value that the store could not decrypt arrives here as it is stored (storage/src/encryption/encrypted-storage.ts). */
+export function unreadable(stored: Buffer, part: string, key?: string): Error {
+  const what = key === undefined ? 'an object' : `key ${JSON.stringify(key)}`;
+  return isUndecryptable(stored)
+    ? statusErrors.internal(new Error(`unable to transform ${what}: it cannot be decrypted`))
+    : new TypeError(`stored bytes contain no ${part}`);
 }
 
 const kindMark = Buffer.from('"kind":"');

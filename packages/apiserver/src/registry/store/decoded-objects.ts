@@ -1,4 +1,5 @@
 import { type DeepReadonly, type KubeObject, deepFreeze, parseJson } from '@multiplane/apimachinery';
+import { unreadable } from '../codec/stored-layout.ts';
 import type { StoredValue } from '@multiplane/storage';
 import { LRUCache } from 'lru-cache';
 
@@ -79,7 +80,7 @@ export class DecodedObjects {
    */
   past(stored: StoredValue): DeepReadonly<KubeObject> {
     const { key, revision, value } = stored;
-    return this.peek(key, revision) ?? frozen(parseJson(value) as unknown as KubeObject, revision);
+    return this.peek(key, revision) ?? frozen(parseStored(key, value), revision);
   }
 
   /** The object of a stored value. */
@@ -91,7 +92,7 @@ export class DecodedObjects {
     const announced = this.#announced.get(key);
     return announced !== undefined && announced.bytes.equals(value)
       ? this.#keep(key, revision, value.length, announced.object, announced.conformance).object
-      : this.#keep(key, revision, value.length, parseJson(value) as unknown as KubeObject).object;
+      : this.#keep(key, revision, value.length, parseStored(key, value)).object;
   }
 
   /** Hash of the schema that a cached revision conforms to, if its writer announced it. */
@@ -134,3 +135,13 @@ export class DecodedObjects {
 function frozen(object: KubeObject, revision: number): DeepReadonly<KubeObject> {
   return deepFreeze({ ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } });
 }
+
+/** Throws a Status for a value that the store could not decrypt. */
+function parseStored(key: string, value: Buffer): KubeObject {
+  // JSON never starts with this byte.
+  if (value[0] === encryptedByte) throw unreadable(value, 'object', key);
+  return parseJson(value) as unknown as KubeObject;
+}
+
+/** The `k` of `k8s:enc:`. */
+const encryptedByte = 0x6b;

@@ -45,6 +45,7 @@ export function storageStatus(error: StorageError): StatusError {
     case 'FutureRevision':
     case 'KeyExists':
     case 'RevisionConflict':
+    case 'Undecryptable':
     case 'Unusable':
       return statusErrors.internal(error);
   }
