@@ -37,7 +37,7 @@ export default {
       to: {
         path: '^packages/',
         pathNot:
-          '^packages/$1/|^packages/[^/]+/(src/(etcd/|jetstream/|pki/|serving/|shard/)?|test/conformance/)index\\.ts$',
+          '^packages/$1/|^packages/[^/]+/(src/(encryption/|etcd/|jetstream/|pki/|serving/|shard/)?|test/conformance/)index\\.ts$',
       },
     },
     ...arrows,
