@@ -24,23 +24,27 @@ export interface SlowChecks {
     cluster: LogicalClusterName,
     crd: KubeObject,
     old: DeepReadonly<KubeObject> | undefined,
+    request?: StrategyContext['request'],
   ): Promise<FieldError[]>;
   /**
    * A check that may have to compile patterns and rules before: if so it is made again, in turns of the event loop that
-   * have time left for some of them, until it does not throw NotCompiled.
+   * have time left for some of them, until it does not throw NotCompiled. `isOverdue` says that the turn is used up.
    */
-  compiling<T>(check: (mayCompile: MayCompile) => T): T | Promise<T>;
+  compiling<T>(check: (mayCompile: MayCompile, isOverdue: () => boolean) => T): T | Promise<T>;
   /** `schema.validate` and the warnings of its rules. */
   object(
     cluster: LogicalClusterName,
     schema: CompiledSchema,
     object: KubeObject,
-    options: {
-      readonly old?: DeepReadonly<KubeObject> | undefined;
-      readonly subtree?: 'status' | undefined;
-      readonly beside?: readonly FieldError[] | undefined;
-    },
+    options: SlowCheckOptions,
   ): Promise<{ readonly errors: FieldError[]; readonly warnings: readonly string[] }>;
+}
+
+export interface SlowCheckOptions {
+  readonly old?: DeepReadonly<KubeObject> | undefined;
+  readonly subtree?: 'status' | undefined;
+  readonly beside?: readonly FieldError[] | undefined;
+  readonly request?: StrategyContext['request'];
 }
 
 /** What a strategy may know of the request it works for. */
@@ -53,6 +57,8 @@ export interface StrategyContext {
   readonly dryRun: boolean;
   /** Adds a `Warning` header. */
   readonly warn: (text: string) => void;
+  /** Aborts when the client disconnects; a slow check ends then. Reading `signal` creates it. */
+  readonly request?: { readonly signal?: AbortSignal | undefined } | undefined;
   /** Absent: everything is checked at once. */
   readonly slowly?: SlowChecks | undefined;
   /** A write by the system itself brings the status along. */

@@ -7,15 +7,25 @@ const largeBytes = 64 * 1024;
 const smallBodyBytes = 4 * 1024;
 const resolved: Promise<void> = Promise.resolve();
 
+/** The request that work is done for. Its `signal` is only read for large inputs: most requests never create one. */
+export interface Abortable {
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Whether a pass over this many bytes may exceed a time slice of the event loop. */
 export const isLarge = (bytes: number): boolean => bytes >= largeBytes;
 
 /**
  * Yields to the event loop before a pass over `bytes` bytes if that pass may exceed a time slice. Each pass is linear in
- * its input, so other requests wait at most for one pass over the largest object.
+ * its input, so other requests wait at most for one pass over the largest object. Throws if the request was aborted.
  */
-export function yieldIfSliceExceeded(bytes: number): Promise<void> {
-  return isLarge(bytes) ? yieldToEventLoop() : resolved;
+export function yieldIfSliceExceeded(bytes: number, request?: Abortable): Promise<void> {
+  return isLarge(bytes) ? yieldUnlessAborted(request) : resolved;
+}
+
+async function yieldUnlessAborted(request: Abortable | undefined): Promise<void> {
+  await yieldToEventLoop();
+  request?.signal?.throwIfAborted();
 }
 
 /** Yields after a body of more than a few KiB was read, so that bodies that arrived in the same tick are all read first. */
@@ -23,14 +33,17 @@ export function yieldAfterBody(bytes: number): Promise<void> | undefined {
   return bytes > smallBodyBytes ? yieldToEventLoop() : undefined;
 }
 
-/** Runs the passes of a generator in one go, or one per time slice if its input is large. */
-export function inTimeSlices<T>(steps: Generator<void, T>, bytes: number): T | Promise<T> {
-  return isLarge(bytes) ? onePerSlice(steps, bytes) : runToCompletion(steps);
+/**
+ * Runs the passes of a generator in one go, or one per time slice if its input is large: then it ends, with the reason of
+ * the signal, before the first pass after the request was aborted.
+ */
+export function inTimeSlices<T>(steps: Generator<void, T>, bytes: number, request?: Abortable): T | Promise<T> {
+  return isLarge(bytes) ? onePerSlice(steps, request) : runToCompletion(steps);
 }
 
-async function onePerSlice<T>(steps: Generator<void, T>, bytes: number): Promise<T> {
+async function onePerSlice<T>(steps: Generator<void, T>, request: Abortable | undefined): Promise<T> {
   for (;;) {
-    await yieldIfSliceExceeded(bytes);
+    await yieldUnlessAborted(request);
     const { done, value } = steps.next();
     if (done === true) return value;
   }

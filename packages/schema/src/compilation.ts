@@ -17,10 +17,18 @@ export class NotCompiled extends Error {
 /** Something that is compiled when it is first needed. */
 export class Compiled<T extends object> {
   readonly #compile: () => T;
+  readonly #isLong: boolean;
   #made: T | undefined;
 
-  constructor(compile: () => T) {
+  /** `isLong`: compiling it alone takes too long for the event loop. */
+  constructor(compile: () => T, { isLong = false }: { readonly isLong?: boolean } = {}) {
     this.#compile = compile;
+    this.#isLong = isLong;
+  }
+
+  /** Whether it is not compiled and compiling it takes too long for the event loop. */
+  get isLong(): boolean {
+    return this.#isLong && this.#made === undefined;
   }
 
   get(mayCompile: MayCompile): T {

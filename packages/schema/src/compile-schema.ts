@@ -12,7 +12,7 @@ import {
 } from '@multiplane/apimachinery';
 import { applyDefaults } from './apply-defaults.ts';
 import { coerceEmbedded } from './coerce-embedded.ts';
-import { compileAtOnce, type MayCompile } from './compilation.ts';
+import type { MayCompile } from './compilation.ts';
 import type { CompiledSchema, PatchMeta, PruneReport } from './compiled-schema.ts';
 import { convertTyped } from './convert-typed.ts';
 import { decodeTyped } from './decode-typed.ts';
@@ -23,7 +23,8 @@ import type { SchemaNode } from './schema-node.ts';
 import { TypedSchemaCompiler } from './typed-schema-compiler.ts';
 import { validateEmbedded } from './validate-embedded.ts';
 import { validateListTypes } from './validate-list-types.ts';
-import { ValueValidator } from './validate-value.ts';
+import { ValueValidator, type ValueCheckLimits } from './validate-value.ts';
+import { WorkBudget, WorkBudgetExceeded } from './work-budget.ts';
 
 /**
  * Judges `x-kubernetes-validations`. Called after everything else has been checked, and only if no error of the kinds
@@ -44,6 +45,8 @@ export interface RuleLimits {
   readonly patience?: number | undefined;
   /** Absent: whatever is needed. */
   readonly mayCompile?: MayCompile | undefined;
+  /** The work that the object may still take; absent: that of a whole object, without pauses. */
+  readonly budget?: WorkBudget | undefined;
 }
 
 export interface CompileOptions extends SchemaCompilerOptions {
@@ -203,21 +206,41 @@ class StructuralSchema implements CompiledSchema {
       readonly old?: JsonObject | undefined;
       readonly subtree?: 'status' | undefined;
       readonly beside?: readonly FieldError[] | undefined;
-    } & RuleLimits = {},
+      readonly isOverdue?: (() => boolean) | undefined;
+    } & Omit<RuleLimits, 'budget'> = {},
   ): FieldError[] {
     if (this.#options.origin === 'built-in') return [];
-    const { old, mayCompile = compileAtOnce } = options;
+    const { isOverdue, ...rest } = options;
+    const budget = new WorkBudget({ isOverdue });
+    try {
+      return this.#validate(object, { ...rest, budget });
+    } catch (error) {
+      if (!(error instanceof WorkBudgetExceeded)) throw error;
+      return [fieldErrors.invalid('<nil>', null, error.message)];
+    }
+  }
+
+  #validate(
+    object: JsonObject,
+    options: {
+      readonly old?: JsonObject | undefined;
+      readonly subtree?: 'status' | undefined;
+      readonly beside?: readonly FieldError[] | undefined;
+      readonly budget: WorkBudget;
+    } & RuleLimits,
+  ): FieldError[] {
+    const { old, budget } = options;
     const errors =
       options.subtree === 'status'
-        ? this.#validateStatus(object, old, mayCompile)
-        : this.#validateWhole(object, old, mayCompile);
+        ? this.#validateStatus(object, old, options)
+        : this.#validateWhole(object, old, options);
     appendErrors(errors, options.beside ?? []);
     // The status endpoint of Kubernetes does not look at embedded resources.
     if (this.#root.hasEmbedded && options.subtree === undefined)
       appendErrors(errors, validateEmbedded(object, this.#root));
     if (this.#root.hasUniqueLists) {
-      const repeated = validateListTypes(object, this.#root);
-      if (repeated.length > 0 && !this.#hadRepeatedItems(old)) appendErrors(errors, repeated);
+      const repeated = validateListTypes(object, this.#root, budget);
+      if (repeated.length > 0 && !this.#hadRepeatedItems(old, budget)) appendErrors(errors, repeated);
     }
     if (this.#root.hasRules) {
       if (errors.some((error) => blocking.has(error.type)))
@@ -243,23 +266,23 @@ class StructuralSchema implements CompiledSchema {
     return errors;
   }
 
-  #validateWhole(object: JsonObject, old: Json | undefined, mayCompile: MayCompile): FieldError[] {
-    const validator = new ValueValidator('', mayCompile);
+  #validateWhole(object: JsonObject, old: Json | undefined, limits: ValueCheckLimits): FieldError[] {
+    const validator = new ValueValidator('', limits);
     validator.validate(object, this.#root, old);
     return validator.errors;
   }
 
-  #validateStatus(object: JsonObject, old: JsonObject | undefined, mayCompile: MayCompile): FieldError[] {
+  #validateStatus(object: JsonObject, old: JsonObject | undefined, limits: ValueCheckLimits): FieldError[] {
     const node = this.#root.properties?.get('status');
     const status = object['status'];
     if (node === undefined || status === undefined) return [];
-    const validator = new ValueValidator('status', mayCompile);
+    const validator = new ValueValidator('status', limits);
     validator.validate(status, node, old?.['status']);
     return validator.errors;
   }
 
   /** An object that was stored with repeated items may keep having some. */
-  #hadRepeatedItems(old: JsonObject | undefined): boolean {
-    return old !== undefined && validateListTypes(old, this.#root).length > 0;
+  #hadRepeatedItems(old: JsonObject | undefined, budget: WorkBudget): boolean {
+    return old !== undefined && validateListTypes(old, this.#root, budget).length > 0;
   }
 }

@@ -53,7 +53,7 @@ export interface CompiledSchema {
    */
   applyDefaults(object: JsonObject, options?: { readonly keepNulls?: boolean | undefined }): void;
   /**
-   * Checks values. `old` is the stored object of an update: what was invalid before and is unchanged may stay
+   * Checks values; an object that needs more work than any may gets an error that says so. `old` is the stored object of an update: what was invalid before and is unchanged may stay
    * (ratcheting). `subtree: 'status'` looks at the status alone. `beside` are errors of the object that its schema does not
    * find; they have their place among the others. Rules that would cost more than `patience` units are
    * not judged: it throws OutOfPatience, and has changed nothing. Patterns and rules are compiled when first needed, if
@@ -67,6 +67,8 @@ export interface CompiledSchema {
       readonly beside?: readonly FieldError[] | undefined;
       readonly patience?: number | undefined;
       readonly mayCompile?: MayCompile | undefined;
+      /** On the event loop: whether the time slice is used up. Then it throws OutOfPatience, too. */
+      readonly isOverdue?: (() => boolean) | undefined;
     },
   ): FieldError[];
   /** Failures of rules that the last {@link validate} of this very object let pass, because nothing has changed there. */

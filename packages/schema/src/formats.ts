@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
-import { patternOf } from './pattern-cache.ts';
+import { matchesPattern } from './regex.ts';
+import { WorkBudget } from './work-budget.ts';
 
 /** A `format` that validation knows. */
 export interface ValueFormat {
@@ -53,7 +54,7 @@ const hostnamePattern =
 /** RFC 1034 with digits in front (RFC 1123); a dotted name ends in letters. */
 function isHostname(text: string): boolean {
   if (Buffer.byteLength(text) > 255 || text.split('.').some((label) => Buffer.byteLength(label) > 63)) return false;
-  return patternOf(hostnamePattern).test(text);
+  return matchesPattern(text, hostnamePattern, new WorkBudget());
 }
 
 /** One address of RFC 5322, bare or as `Name <address>`. */

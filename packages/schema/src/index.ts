@@ -27,5 +27,6 @@ export { PathTexts, type EncodedPaths } from './openapi/path-texts.ts';
 export { buildOpenAPIv2 } from './openapi/openapi-v2.ts';
 export { metadataProblem } from './coerce-embedded.ts';
 export { compileAtOnce, NotCompiled, type MayCompile } from './compilation.ts';
-export { patternOf } from './pattern-cache.ts';
+export { isLongPattern, regexOf } from './regex.ts';
+export { WorkBudget, WorkBudgetExceeded } from './work-budget.ts';
 export * from './cel/index.ts';

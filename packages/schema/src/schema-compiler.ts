@@ -175,7 +175,11 @@ export class SchemaCompiler {
       };
     }
     const enumeration = source['enum'];
-    if (Array.isArray(enumeration) && enumeration.length > 0) node.enumeration = enumeration;
+    if (Array.isArray(enumeration) && enumeration.length > 0) {
+      node.enumeration = enumeration;
+      if (enumeration.length > shortEnumeration)
+        node.enumeratedTexts = new Set(enumeration.filter((value) => typeof value === 'string'));
+    }
     const listType = source['x-kubernetes-list-type'];
     if (listType === 'set' || listType === 'map') {
       node.listType = listType;
@@ -219,6 +223,8 @@ export class SchemaCompiler {
 }
 
 const none: readonly SchemaNode[] = [];
+/** Up to this length a scan is faster than a set. */
+const shortEnumeration = 16;
 
 /** True when a flag of the node was newly set because a child has it. */
 function raise(node: SchemaNode): boolean {

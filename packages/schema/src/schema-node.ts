@@ -79,6 +79,8 @@ export class SchemaNode {
   strings: StringRules | undefined = undefined;
   sizes: SizeRules | undefined = undefined;
   enumeration: readonly Json[] | undefined = undefined;
+  /** The strings of a long enumeration. */
+  enumeratedTexts: ReadonlySet<string> | undefined = undefined;
   combinators: Combinators | undefined = undefined;
   /** x-kubernetes-preserve-unknown-fields. */
   preserve = false;

@@ -9,14 +9,15 @@ import {
 } from '@multiplane/apimachinery';
 import type { SchemaNode } from './schema-node.ts';
 import { shownValue } from './shown-value.ts';
+import type { WorkBudget } from './work-budget.ts';
 import { identityText, listMapKey } from './validate-value.ts';
 
 /**
  * Lists of type set hold no item twice, lists of type map no two items with the same keys. The second of equal
  * items is reported, further ones are not. Subtrees without such lists are skipped.
  */
-export function validateListTypes(value: Json, node: SchemaNode): FieldError[] {
-  const walk = new ListTypeWalk();
+export function validateListTypes(value: Json, node: SchemaNode, budget: WorkBudget): FieldError[] {
+  const walk = new ListTypeWalk(budget);
   walk.visit(value, node);
   return walk.errors;
 }
@@ -25,9 +26,15 @@ class ListTypeWalk {
   readonly errors: FieldError[] = [];
   /** Parts of the path as they are printed. */
   readonly #path: string[] = [];
+  readonly #budget: WorkBudget;
+
+  constructor(budget: WorkBudget) {
+    this.#budget = budget;
+  }
 
   visit(value: Json, node: SchemaNode): void {
     if (!node.hasUniqueLists || typeof value !== 'object' || value === null) return;
+    this.#budget.charge(1);
     if (Array.isArray(value)) {
       if (value.length > 1 || node.listType === 'map') this.#checkList(value, node);
       const items = node.items;
@@ -50,6 +57,7 @@ class ListTypeWalk {
   }
 
   #checkList(list: JsonArray, node: SchemaNode): void {
+    this.#budget.charge(list.length * (node.listMapKeys?.length ?? 1));
     if (node.listType === 'set') {
       for (const index of repeated(list))
         this.errors.push(fieldErrors.duplicate(this.#where(index), shownValue(list[index] as Json)));

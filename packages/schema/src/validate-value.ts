@@ -12,8 +12,9 @@ import {
 } from '@multiplane/apimachinery';
 import { runeCount } from './go-text.ts';
 import { compileAtOnce, type MayCompile } from './compilation.ts';
-import { patternOf } from './pattern-cache.ts';
+import { matchesPattern } from './regex.ts';
 import { shownValue } from './shown-value.ts';
+import { WorkBudget } from './work-budget.ts';
 import { typeBitsOf } from './schema-compiler.ts';
 import {
   ARRAY,
@@ -28,6 +29,14 @@ import {
   type SizeRules,
   type StringRules,
 } from './schema-node.ts';
+
+export interface ValueCheckLimits {
+  readonly mayCompile?: MayCompile | undefined;
+  readonly budget?: WorkBudget | undefined;
+}
+
+const visitsPerCharge = 64;
+const maxListed = 50_000;
 
 /**
  * Checks a value against a compiled schema.
@@ -47,6 +56,11 @@ export class ValueValidator {
   readonly errors: FieldError[] = [];
   readonly #prefix: string;
   readonly #mayCompile: MayCompile;
+  readonly #budget: WorkBudget;
+  /** Values of enumerations in messages. */
+  #listed = 0;
+  /** Places that were visited and are not charged yet. */
+  #visited = 0;
   readonly #path: (string | number)[] = [];
   #collect = true;
   #failures = 0;
@@ -54,9 +68,10 @@ export class ValueValidator {
   #changed = false;
 
   /** `prefix` is the field that the value stands in (`status`); empty for a whole object. */
-  constructor(prefix = '', mayCompile = compileAtOnce) {
+  constructor(prefix = '', { mayCompile = compileAtOnce, budget = new WorkBudget() }: ValueCheckLimits = {}) {
     this.#prefix = prefix;
     this.#mayCompile = mayCompile;
+    this.#budget = budget;
   }
 
   /** Checks a whole value; `old` is its stored counterpart. */
@@ -106,6 +121,10 @@ export class ValueValidator {
   }
 
   #check(value: Json, node: SchemaNode, old: Json | undefined): number {
+    if (++this.#visited === visitsPerCharge) {
+      this.#visited = 0;
+      this.#budget.charge(visitsPerCharge);
+    }
     if (value === null) return this.#checkNull(node);
     const type = typeBitsOf(value);
     // The base count: schema properties, enumeration and the node itself are always looked at.
@@ -135,7 +154,7 @@ export class ValueValidator {
         break;
       default:
     }
-    if (node.enumeration !== undefined) this.#checkEnumeration(value, node.enumeration);
+    if (node.enumeration !== undefined) this.#checkEnumeration(value, node, node.enumeration);
     if (type === OBJECT) passed += this.#checkFields(value as JsonObject, node, old);
     return passed;
   }
@@ -146,7 +165,7 @@ export class ValueValidator {
       if (node.nullable) passed++;
       else this.#wrongType(node.typeText, 'null');
     }
-    if (node.enumeration !== undefined) this.#checkEnumeration(null, node.enumeration);
+    if (node.enumeration !== undefined) this.#checkEnumeration(null, node, node.enumeration);
     return passed;
   }
 
@@ -250,7 +269,7 @@ export class ValueValidator {
       this.#report((where) => fieldErrors.tooLong(where, rules.maxLength));
     } else if (rules.minLength > 0 && value.length < rules.minLength * 2 && runeCount(value) < rules.minLength) {
       this.#invalid(value, `should be at least ${rules.minLength} chars long`);
-    } else if (rules.pattern !== '' && !patternOf(rules.pattern, this.#mayCompile).test(value)) {
+    } else if (rules.pattern !== '' && !matchesPattern(value, rules.pattern, this.#budget, this.#mayCompile)) {
       this.#invalid(value, `should match '${rules.pattern}'`);
     }
   }
@@ -309,8 +328,17 @@ export class ValueValidator {
     if (count > maxItems) this.#report((where) => fieldErrors.tooMany(where, count, maxItems));
   }
 
-  #checkEnumeration(value: Json, allowed: readonly Json[]): void {
+  #checkEnumeration(value: Json, node: SchemaNode, allowed: readonly Json[]): void {
+    if (typeof value === 'string' && node.enumeratedTexts?.has(value) === true) return;
+    this.#budget.charge(allowed.length);
     for (const candidate of allowed) if (deepEqual(value, candidate)) return;
+    // Each message lists all values: beyond a limit, which no response has room for, failures are only counted.
+    if (this.#collect && this.#listed > 0 && this.#listed + allowed.length > maxListed) {
+      this.#failures++;
+      this.errors.push(untold);
+      return;
+    }
+    if (this.#collect) this.#listed += allowed.length;
     this.#report((where) => fieldErrors.notSupported(where, shownValue(value), allowed.map(enumerationText)));
   }
 
@@ -344,6 +372,7 @@ export class ValueValidator {
       }
     }
     if (node.required !== undefined) {
+      this.#budget.charge(node.required.length);
       for (const name of node.required) {
         if (Object.hasOwn(object, name)) continue;
         this.#path.push(name);

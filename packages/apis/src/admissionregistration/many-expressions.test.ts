@@ -18,7 +18,11 @@ const context: StrategyContext = {
       return Promise.resolve([]);
     },
     object: async () => Promise.resolve({ errors: [], warnings: [] }),
-    compiling: (check) => check(() => false),
+    compiling: (check) =>
+      check(
+        () => false,
+        () => false,
+      ),
   },
 };
 const strategyOf = (resource: string) => {

@@ -1,6 +1,7 @@
 import {
   asJson,
   deepEqual,
+  encodeJson,
   fieldErrors,
   FieldPath,
   isConditionTrue,
@@ -14,7 +15,7 @@ import {
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
-import { patternOf, unrecognizedFormats, type MayCompile } from '@multiplane/schema';
+import { isLongExpression, isLongPattern, regexOf, unrecognizedFormats, type MayCompile } from '@multiplane/schema';
 import { builtInKind } from '../built-in-kind.ts';
 import { defaultStrategy, keepField, statusSubresource } from '../default-strategy.ts';
 import { at, listAt, numberAt, objectAt, textAt, textsAt } from '../fields.ts';
@@ -82,13 +83,13 @@ export function customResourceDefinitions(): ResourceDefinition {
 
 /** The errors of the spec, computed in a worker where that takes long, merged with the others. */
 function withSpecErrors(
-  { slowly, cluster }: StrategyContext,
+  { slowly, cluster, request }: StrategyContext,
   crd: KubeObject,
   old: DeepReadonly<KubeObject> | undefined,
   all: (spec: readonly FieldError[]) => FieldError[],
 ): FieldError[] | Promise<FieldError[]> {
   if (slowly === undefined) return all(crdSpecErrors(crd, old));
-  if (isLongCheck(crd, old)) return slowly.definition(cluster, crd, old).then(all);
+  if (isLongCheck(crd, old)) return slowly.definition(cluster, crd, old, request).then(all);
   if (isSameSchema(crd, old)) return all(crdSpecErrors(crd, old));
   // They take longer than all else in a check that is made at once.
   const compiled = slowly.compiling((mayCompile) => compilePatterns(at(crd, 'spec', 'versions'), mayCompile));
@@ -99,7 +100,7 @@ function withSpecErrors(
 function compilePatterns(value: Json | undefined, mayCompile: MayCompile): void {
   if (typeof value !== 'object' || value === null) return;
   for (const [key, inner] of Object.entries(value)) {
-    if (key === 'pattern' && typeof inner === 'string') patternOf(inner, mayCompile);
+    if (key === 'pattern' && typeof inner === 'string') regexOf(inner, mayCompile);
     compilePatterns(inner, mayCompile);
   }
 }
@@ -108,23 +109,44 @@ function compilePatterns(value: Json | undefined, mayCompile: MayCompile): void 
 const fewRules = 8;
 const fewPlaces = 1500;
 
-/** Rules take long to compile, and a schema that did not change is not looked at again. */
+/** Characters of the patterns and rules of a definition that is checked within some milliseconds. */
+const fewCharacters = 4_000;
+
+/**
+ * Whether the check of a definition takes too long for the event loop: rules and patterns take long to compile, and a rule
+ * is evaluated on the defaults of its place. A schema that did not change is not looked at again.
+ */
 export function isLongCheck(crd: KubeObject, old: DeepReadonly<KubeObject> | undefined): boolean {
   if (isSameSchema(crd, old)) return false;
   let rules = 0;
   let places = 0;
+  let characters = 0;
+  let hasDefaults = false;
+  const isLongText = (key: string, text: string): boolean => {
+    if (key !== 'pattern' && key !== 'rule' && key !== 'messageExpression') return false;
+    characters += text.length;
+    return characters > fewCharacters || (key === 'pattern' ? isLongPattern(text) : isLongExpression(text));
+  };
   const isLong = (value: Json): boolean => {
     if (typeof value !== 'object' || value === null) return false;
     if (++places > fewPlaces) return true;
     for (const key of Object.keys(value)) {
       const inner = (value as JsonObject)[key] as Json;
       if (key === 'x-kubernetes-validations' && Array.isArray(inner)) rules += inner.length;
-      if (rules > fewRules || isLong(inner)) return true;
+      if (key === 'default' && isLongDefault(inner)) hasDefaults = true;
+      if (rules > fewRules || (rules > 0 && hasDefaults)) return true;
+      if (typeof inner === 'string' ? isLongText(key, inner) : isLong(inner)) return true;
     }
     return false;
   };
   return isLong(listAt(crd, 'spec', 'versions') as Json[]);
 }
+
+/** Rules on values as short as this are evaluated within some milliseconds. */
+const isLongDefault = (value: Json): boolean =>
+  typeof value === 'string'
+    ? value.length > 32
+    : typeof value === 'object' && value !== null && encodeJson(value).length > 32;
 
 const isSameSchema = (crd: KubeObject, old: DeepReadonly<KubeObject> | undefined): boolean =>
   old !== undefined && deepEqual(listAt(crd, 'spec', 'versions'), listAt(old, 'spec', 'versions'));

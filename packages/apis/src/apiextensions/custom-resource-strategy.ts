@@ -63,7 +63,7 @@ class SchemaCheck {
   }
 
   errors(
-    { slowly, cluster }: StrategyContext,
+    { slowly, cluster, request }: StrategyContext,
     object: KubeObject,
     options: {
       readonly old?: DeepReadonly<KubeObject> | undefined;
@@ -73,11 +73,11 @@ class SchemaCheck {
   ): FieldError[] | Promise<FieldError[]> {
     const old = options.old === undefined ? undefined : json(options.old);
     if (slowly === undefined) return this.#schema.validate(asJson(object), { ...options, old });
-    const judge = (mayCompile: MayCompile): FieldError[] =>
-      this.#schema.validate(asJson(object), { ...options, old, patience, mayCompile });
+    const judge = (mayCompile: MayCompile, isOverdue: () => boolean): FieldError[] =>
+      this.#schema.validate(asJson(object), { ...options, old, patience, mayCompile, isOverdue });
     const judgeElsewhere = async (error: unknown): Promise<FieldError[]> => {
       if (!(error instanceof OutOfPatience)) throw error;
-      const { errors, warnings } = await slowly.object(cluster, this.#schema, object, options);
+      const { errors, warnings } = await slowly.object(cluster, this.#schema, object, { ...options, request });
       this.#warnings.set(object, warnings);
       return errors;
     };

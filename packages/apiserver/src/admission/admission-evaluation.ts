@@ -20,6 +20,7 @@ import type { ExpressionJobResult, ExpressionJob } from '../threads/expression-j
 import { admissionRequest, namespaceView } from './admission-request.ts';
 import { ExpressionEvaluator, type ExpressionInput, type EvaluationOutcome } from './expression-evaluator.ts';
 import { namespaceOf } from './matching/request-matcher.ts';
+import type { Abortable } from '../time-slices.ts';
 import type { AdmissionAttributes } from './plugin.ts';
 import type { RequestObjects } from './request-objects.ts';
 
@@ -34,7 +35,7 @@ const maxInlineCost = 50_000;
 
 /** Evaluates expensive expressions in a worker thread, round-robin by cluster. */
 export interface ExpressionOffloader {
-  expression(cluster: string, job: ExpressionJob): Promise<ExpressionJobResult>;
+  expression(cluster: string, job: ExpressionJob, request: Abortable): Promise<ExpressionJobResult>;
 }
 
 export interface EvaluationModules {
@@ -134,7 +135,10 @@ export class AdmissionEvaluation {
       const outcome: EvaluationOutcome =
         offloaded && offloader !== undefined
           ? await this.#offload(offloader, program)
-          : this.#evaluator.evaluate(program, offloader === undefined ? undefined : maxInlineCost);
+          : this.#evaluator.evaluate(
+              program,
+              offloader === undefined ? {} : { inlineCost: maxInlineCost, isOverdue: () => this.#slices.isExceeded },
+            );
       if ('pending' in outcome) this.#evaluator.decide(outcome.pending, await this.#authorize(outcome.pending));
       else if ('isCostExceeded' in outcome) offloaded = true;
       else return outcome;
@@ -156,12 +160,14 @@ export class AdmissionEvaluation {
   }
 
   async #offload(offloader: ExpressionOffloader, { source }: CelProgram): Promise<EvaluationOutcome> {
-    const result = await offloader.expression(this.#input.attributes.cluster, {
+    const { attributes } = this.#input;
+    const job: ExpressionJob = {
       ...this.#job(),
       source,
       remainingBudget: this.#evaluator.remainingBudget,
       decisions: [...this.#evaluator.decisions],
-    });
+    };
+    const result = await offloader.expression(attributes.cluster, job, attributes);
     this.#evaluator.remainingBudget = result.remainingBudget;
     if ('value' in result) return { value: plainValue(parseJson(result.value)) };
     return 'pending' in result ? { pending: result.pending } : { error: result.error };

@@ -9,6 +9,7 @@ import {
   OutOfPatience,
   perCallLimit,
   valueOf,
+  WorkBudget,
   type AuthorizationDecision,
   type AuthorizationQuery,
   type CelFields,
@@ -39,6 +40,14 @@ export type EvaluationOutcome =
   /** The expression exceeded the cost limit of the event loop. */
   | { readonly isCostExceeded: true };
 
+/** Of an evaluation on the event loop. */
+export interface InlineLimits {
+  /** The cost that may be used here. */
+  readonly inlineCost?: number | undefined;
+  /** Whether the time slice is used up. */
+  readonly isOverdue?: (() => boolean) | undefined;
+}
+
 /** Aborts an evaluation that needs a decision that was not fetched yet. */
 class PendingDecision extends Error {
   readonly query: AuthorizationQuery;
@@ -58,6 +67,8 @@ export class ExpressionEvaluator {
   readonly decisions = new Map<string, AuthorizationDecision>();
   readonly #values: Readonly<Record<string, CelValue>>;
   #remainingInlineCost = Number.POSITIVE_INFINITY;
+  /** For searches by regular expressions; those of a worker thread are not interrupted. */
+  #work = new WorkBudget();
 
   constructor(input: ExpressionInput, budget: number) {
     this.remainingBudget = budget;
@@ -81,9 +92,13 @@ export class ExpressionEvaluator {
     this.decisions.set(keyOf(query), decision);
   }
 
-  /** `inlineCost`: the cost that may be used here; beyond it the evaluation aborts. */
-  evaluate(program: CelProgram, inlineCost = Number.POSITIVE_INFINITY): EvaluationOutcome {
+  /** Aborts beyond the limits of the event loop, if there are any. */
+  evaluate(
+    program: CelProgram,
+    { inlineCost = Number.POSITIVE_INFINITY, isOverdue }: InlineLimits = {},
+  ): EvaluationOutcome {
     this.#remainingInlineCost = inlineCost;
+    if (isOverdue !== undefined) this.#work = new WorkBudget({ isOverdue });
     const before = this.remainingBudget;
     try {
       return { value: this.#run(program) };
@@ -105,6 +120,7 @@ export class ExpressionEvaluator {
       this.#values,
       limit,
       Math.max(this.#remainingInlineCost, 0),
+      this.#work,
     );
     this.remainingBudget -= cost;
     this.#remainingInlineCost -= cost - answers;

@@ -42,7 +42,7 @@ async function readDeleteOptions(decoder: BodyDecoder, context: RequestContext):
   if (body.length === 0) return decodeDeleteQuery(context.info.query);
   const format = bodyFormat(context);
   if (format === 'protobuf') return decodeDeleteOptions(protobufDeleteOptions(body));
-  const document = format === 'yaml' ? await decoder.readYaml(body) : () => ({ value: parseJson(body) });
+  const document = format === 'yaml' ? await decoder.readYaml(body, context) : () => ({ value: parseJson(body) });
   let value;
   try {
     ({ value } = document());

@@ -23,8 +23,12 @@ export async function patchEndpoint(
   const body = await context.exchange.readBody(maxBodyBytes);
   await yieldAfterBody(body.length);
   context.audit?.requestPatch(body);
-  const patch = await preparePatch(type, body, options.fieldValidation, patchMeta);
-  await yieldIfSliceExceeded(body.length);
+  const patch = await preparePatch(type, body, {
+    validation: options.fieldValidation,
+    meta: patchMeta,
+    request: context,
+  });
+  await yieldIfSliceExceeded(body.length, context);
 
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   const step = patchStep(modules.decoder, write, patch, options.fieldValidation);

@@ -150,8 +150,7 @@ export class LoopbackClient implements ObjectClient {
       const prepared = await preparePatch(
         patchTypeOf(type, definition.origin, builtIn),
         Buffer.from(encodeJson(patch)),
-        'Ignore',
-        builtIn ? definition.schema.patchMeta : undefined,
+        { validation: 'Ignore', meta: builtIn ? definition.schema.patchMeta : undefined },
       );
       const request = this.#request(definition, reference, options.subresource ?? '', options);
       const result = await this.#modules.store.update(request, patchStep(trustedKinds, request, prepared, 'Ignore'));

@@ -1,4 +1,3 @@
-import { parentPort } from 'node:worker_threads';
 import {
   encodeJson,
   omittedValue,
@@ -10,6 +9,7 @@ import {
 import { apiResourceSchemaErrors, crdSpecErrors, policyErrors, validateWebhooks } from '@multiplane/apis';
 import { compileRules, SchemaCache, type CompiledSchema } from '@multiplane/schema';
 import { ExpressionJobs, type ExpressionJobResult, type ExpressionJob } from './expression-job.ts';
+import { serveJobs } from './serve-jobs.ts';
 
 /** A check in the worker thread. Objects are sent as JSON, which is lossless. */
 export type SchemaJob =
@@ -43,9 +43,7 @@ const schemas = new Map<string, CompiledSchema>();
 
 const expressions = new ExpressionJobs();
 
-parentPort?.on('message', (job: ThreadJob) =>
-  parentPort?.postMessage(job.kind === 'expression' ? expressions.evaluate(job) : check(job)),
-);
+serveJobs((job: ThreadJob): ThreadAnswer => (job.kind === 'expression' ? expressions.evaluate(job) : check(job)));
 
 function check(job: SchemaJob): SchemaAnswer {
   if (job.kind === 'definition') {

@@ -9,17 +9,19 @@ import {
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import type { SlowChecks } from '@multiplane/apis';
+import type { SlowCheckOptions, SlowChecks } from '@multiplane/apis';
 import { timeSlices, type Clock, type Runnable, type TimeSlices } from '@multiplane/component-base';
-import { compileAtOnce, NotCompiled, type CompiledSchema, type MayCompile } from '@multiplane/schema';
-import { JobThread, JobThreadError } from './job-thread.ts';
+import { compileAtOnce, NotCompiled, OutOfPatience, type CompiledSchema, type MayCompile } from '@multiplane/schema';
+import { JobThreads, JobThreadError } from './job-threads.ts';
+import type { Abortable } from '../time-slices.ts';
 import type { ExpressionOffloader } from '../admission/admission-evaluation.ts';
 import type { ExpressionJobResult, ExpressionJob } from './expression-job.ts';
 import type { SchemaAnswer, SchemaJob, SentError, ThreadAnswer, ThreadJob } from './schema-thread.ts';
 
 /** The rules of an object take about a second in total, a CRD of a megabyte some hundred milliseconds. */
-const deadlineMs = 15_000;
+const deadlineMs = 30_000;
 const maxQueued = 64;
+const maxQueuedBytes = 64 * 1024 * 1024;
 /** Per logical cluster. */
 const maxQueuedPerLane = 8;
 const heapMiB = 512;
@@ -41,7 +43,7 @@ interface SchemaWorkerModules {
  */
 export class SchemaWorker implements SlowChecks, ExpressionOffloader, Runnable {
   readonly name = 'schema worker';
-  readonly #thread: JobThread<ThreadJob, ThreadAnswer>;
+  readonly #threads: JobThreads<ThreadJob, ThreadAnswer>;
   readonly #slices: () => TimeSlices;
   /** Hashes of the schemas that were sent to the thread; a new thread does not have them. */
   readonly #sentSchemas = new Set<string>();
@@ -54,54 +56,59 @@ export class SchemaWorker implements SlowChecks, ExpressionOffloader, Runnable {
       deadlineMs,
       maxQueued,
       maxQueuedPerLane,
+      maxQueuedBytes,
       heapMiB,
     };
     this.#slices = modules.slices ?? timeSlices;
-    this.#thread = new JobThread(options, modules);
+    this.#threads = new JobThreads(options, modules);
   }
 
   start(): Promise<void> {
-    return this.#thread.start();
+    return this.#threads.start();
   }
 
   stop(): Promise<void> {
-    return this.#thread.stop();
+    return this.#threads.stop();
   }
 
   async definition(
     cluster: LogicalClusterName,
     crd: KubeObject,
     old: DeepReadonly<KubeObject> | undefined,
+    request?: Abortable,
   ): Promise<FieldError[]> {
-    const result = await this.#check(cluster, { kind: 'definition', crd: textOf(crd), old: textOfOld(old) });
+    const job = { kind: 'definition', crd: textOf(crd), old: textOfOld(old) } as const;
+    const result = await this.#check({ cluster, bytes: job.crd.length + (job.old?.length ?? 0), request }, job);
     if ('missing' in result) throw new TypeError('unexpected response of the schema thread');
     return result.errors.map(decodeError);
   }
 
   /** Compiles on the event loop in time slices, because compiled programs cannot be transferred from a thread. */
-  compiling<T>(check: (mayCompile: MayCompile) => T): T | Promise<T> {
+  compiling<T>(check: CompilingCheck<T>): T | Promise<T> {
+    const slices = this.#slices();
     try {
-      return check(compileNothing);
+      return check(compileNothing, () => slices.isExceeded);
     } catch (error) {
       if (!(error instanceof NotCompiled)) throw error;
       return this.#compileInSlices(check);
     }
   }
 
-  async #compileInSlices<T>(check: (mayCompile: MayCompile) => T): Promise<T> {
+  async #compileInSlices<T>(check: CompilingCheck<T>): Promise<T> {
     const slices = this.#slices();
     for (let slice = 1; ; slice++) {
       await slices.yield();
-      let isFirst = true;
+      let hasCompiled = false;
       const untilSliceEnds = (): boolean => {
-        const may = isFirst || !slices.isExceeded;
-        isFirst = false;
+        const may = !hasCompiled || !slices.isExceeded;
+        hasCompiled ||= may;
         return may;
       };
       try {
-        return check(slice < maxSlices ? untilSliceEnds : compileAtOnce);
+        return check(slice < maxSlices ? untilSliceEnds : compileAtOnce, () => slices.isExceeded);
       } catch (error) {
-        if (!(error instanceof NotCompiled)) throw error;
+        // A slice that was used up by compiling says nothing about the check.
+        if (!(error instanceof NotCompiled || (error instanceof OutOfPatience && hasCompiled))) throw error;
       }
     }
   }
@@ -110,53 +117,62 @@ export class SchemaWorker implements SlowChecks, ExpressionOffloader, Runnable {
     cluster: LogicalClusterName,
     schema: CompiledSchema,
     object: KubeObject,
-    {
-      old,
-      subtree,
-      beside = [],
-    }: {
-      readonly old?: DeepReadonly<KubeObject> | undefined;
-      readonly subtree?: 'status' | undefined;
-      readonly beside?: readonly FieldError[] | undefined;
-    },
+    { old, subtree, beside = [], request }: SlowCheckOptions,
   ): Promise<{ readonly errors: FieldError[]; readonly warnings: readonly string[] }> {
     const { hash } = schema;
     const job = { kind: 'object', hash, object: textOf(object), old: textOfOld(old), subtree, beside } as const;
     const source = (): string => encodeJson(schema.source);
-    let result = await this.#check(cluster, { ...job, schema: this.#sentSchemas.has(hash) ? undefined : source() });
-    if ('missing' in result) result = await this.#check(cluster, { ...job, schema: source() });
+    const sender = { cluster, bytes: job.object.length + (job.old?.length ?? 0), request };
+    let result = await this.#check(sender, { ...job, schema: this.#sentSchemas.has(hash) ? undefined : source() });
+    if ('missing' in result) result = await this.#check(sender, { ...job, schema: source() });
     if ('missing' in result) throw new TypeError('the schema thread did not accept the schema');
     if (this.#sentSchemas.size > 200) this.#sentSchemas.clear();
     this.#sentSchemas.add(hash);
     return { errors: result.errors.map(decodeError), warnings: result.warnings };
   }
 
-  async expression(cluster: string, job: ExpressionJob): Promise<ExpressionJobResult> {
-    return (await this.#run(cluster, job)) as ExpressionJobResult;
+  async expression(cluster: string, job: ExpressionJob, request?: Abortable): Promise<ExpressionJobResult> {
+    const bytes = (job.object?.length ?? 0) + (job.oldObject?.length ?? 0) + (job.params?.length ?? 0);
+    return (await this.#run({ cluster, bytes, request }, job)) as ExpressionJobResult;
   }
 
-  async #check(cluster: LogicalClusterName, job: SchemaJob): Promise<SchemaAnswer> {
-    return (await this.#run(cluster, job)) as SchemaAnswer;
+  async #check(sender: Sender, job: SchemaJob): Promise<SchemaAnswer> {
+    return (await this.#run(sender, job)) as SchemaAnswer;
   }
 
-  /** Throws 429 if too many jobs are queued, 503 on shutdown, 500 if a job exceeds its time or memory. */
-  async #run(cluster: string, job: ThreadJob): Promise<ThreadAnswer> {
+  /**
+   * Throws 429 if too many jobs of the logical cluster are queued, 503 on shutdown, 413 if the job exceeds its time or
+   * memory, the reason of the signal if the request was aborted.
+   */
+  async #run({ cluster, bytes, request }: Sender, job: ThreadJob): Promise<ThreadAnswer> {
     try {
-      return await this.#thread.run(job, cluster);
+      return await this.#threads.run(job, { lane: cluster, bytes, request });
     } catch (error) {
       if (!(error instanceof JobThreadError)) throw error;
       switch (error.failure) {
         case 'busy':
-          throw statusErrors.tooManyRequests('too many objects with expensive rules are queued, try again later', 1);
+          throw statusErrors.tooManyRequests(
+            'too many objects of this workspace that take long to validate are queued, try again later',
+            1,
+          );
         case 'stopped':
           throw statusErrors.serviceUnavailable('the server is shutting down');
         case 'slow':
         case 'memory':
-          throw statusErrors.internal(new Error('validation takes too much time or memory', { cause: error }));
+          throw statusErrors.tooLarge('validation of the object takes too much time or memory');
       }
     }
   }
 }
+
+/** For whom a job is run, and the memory that it holds while it is queued. */
+interface Sender {
+  readonly cluster: string;
+  readonly bytes: number;
+  readonly request: Abortable | undefined;
+}
+
+type CompilingCheck<T> = (mayCompile: MayCompile, isOverdue: () => boolean) => T;
 
 const compileNothing: MayCompile = () => false;
 const textOf = (object: KubeObject): string => encodeJson(asJson(object));

@@ -50,9 +50,9 @@ async function admitLarge(
   current: DeepReadonly<KubeObject> | undefined,
   bytes: number,
 ): Promise<void> {
-  await yieldIfSliceExceeded(bytes);
+  await yieldIfSliceExceeded(bytes, request);
   await modules.fields.update(request, current, object, bytes);
-  await yieldIfSliceExceeded(bytes);
+  await yieldIfSliceExceeded(bytes, request);
   await admitManaged(modules, request, object, current);
 }
 

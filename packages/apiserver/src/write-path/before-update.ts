@@ -33,10 +33,10 @@ export async function beforeUpdate(
   const strategy = strategyOf(request);
   const context = strategyContext(request, () => new Date(modules.clock.now()), modules.slowly);
   const metadataErrors = prepare(request, strategy, context, object, old);
-  await yieldIfSliceExceeded(bytes);
+  await yieldIfSliceExceeded(bytes, request);
   const errors = [...metadataErrors, ...(await strategy.validateUpdate(context, object, old))];
   if (errors.length > 0) throw statusErrors.invalid(storedKindOf(definition, object.kind), request.name, errors);
-  await yieldIfSliceExceeded(bytes);
+  await yieldIfSliceExceeded(bytes, request);
   for (const text of strategy.warnings(context, object, old)) request.warn(text);
   strategy.canonicalize(object);
   setCluster(object.metadata, request.cluster);

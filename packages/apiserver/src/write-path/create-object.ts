@@ -45,7 +45,7 @@ export async function createObject(
   const admitted = admitMutating(modules, request, object, undefined, bytes);
   if (admitted !== undefined) await admitted;
   dropDuplicateOwners(object, request, 'admission');
-  if (isLarge(bytes)) await yieldIfSliceExceeded(bytes);
+  if (isLarge(bytes)) await yieldIfSliceExceeded(bytes, request);
 
   const generated = (metadata.generateName ?? '') !== '';
   if (!generated) return await insertObject(modules, request, object, size);
@@ -86,11 +86,11 @@ export async function insertObject(
   const strategy = strategyOf(request);
 
   const errors = beforeCreate(modules, request, strategy, context, object);
-  if (isLarge(size)) await yieldIfSliceExceeded(size);
+  if (isLarge(size)) await yieldIfSliceExceeded(size, request);
   const found = strategy.validate(context, object);
   appendErrors(errors, found instanceof Promise ? await found : found);
   // Many errors make a large response.
-  if (isLarge(size)) await yieldIfSliceExceeded(size);
+  if (isLarge(size)) await yieldIfSliceExceeded(size, request);
   if (errors.length > 0) throw statusErrors.invalid(storedKindOf(definition, object.kind), metadata.name ?? '', errors);
   for (const text of strategy.warnings(context, object, undefined)) request.warn(text);
   strategy.canonicalize(object);
@@ -109,9 +109,9 @@ export async function insertObject(
     ? object
     : await reader.toStored(definition, object, request.signal);
   const shown = definition.origin === 'custom' && stored === object ? withDefaultedStatus(definition, object) : object;
-  const encoded = storedBytes(stored, modules.maxObjectBytes, isApply, size);
+  const encoded = storedBytes(stored, modules.maxObjectBytes, isApply, size, request);
   const bytes = encoded instanceof Promise ? await encoded : encoded;
-  if (isLarge(size)) await yieldIfSliceExceeded(size);
+  if (isLarge(size)) await yieldIfSliceExceeded(size, request);
   let revision: number;
   try {
     revision = await modules.decoded.announce(

@@ -16,6 +16,7 @@ export function strategyContext(request: WriteRequest, now: () => Date, slowly?:
     dryRun: request.dryRun,
     now,
     warn: (text) => request.warn(text),
+    request,
     ...(request.keepsStatus === true ? { keepsStatus: true } : {}),
     ...(slowly === undefined ? {} : { slowly }),
   };

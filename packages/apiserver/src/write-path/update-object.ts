@@ -66,7 +66,8 @@ async function attempt(
 ): Promise<WriteResult> {
   const { definition, name } = request;
   const { reader } = modules;
-  if (existing !== undefined && isLarge(existing.value.length)) await yieldIfSliceExceeded(existing.value.length);
+  if (existing !== undefined && isLarge(existing.value.length))
+    await yieldIfSliceExceeded(existing.value.length, request);
   const old =
     existing === undefined
       ? undefined
@@ -89,12 +90,12 @@ async function attempt(
   if (version !== 0 && version !== existing.revision)
     throw statusErrors.conflict(groupResourceOf(definition), name, modifiedText);
 
-  await yieldIfSliceExceeded(bytes);
+  await yieldIfSliceExceeded(bytes, request);
   await beforeUpdate(modules, request, object, old, bytes);
   const validated = admitValidating(modules, request, name, object, old);
   if (validated !== undefined) await validated;
   dropEmpty(object.metadata);
-  await yieldIfSliceExceeded(bytes);
+  await yieldIfSliceExceeded(bytes, request);
   return replace(modules, request, key, existing, object, old, { ...options, bytes });
 }
 
@@ -193,7 +194,7 @@ async function replace(
   const stored = reader.isStoredVersion(definition)
     ? object
     : await reader.toStored(definition, object, request.signal);
-  await yieldIfSliceExceeded(size);
+  await yieldIfSliceExceeded(size, request);
   keepManagedTimes(stored, reader.stored(existing));
   // Without a change there is no write: same resourceVersion, no event. Compared as values, because the order of keys is no
   // change. Bytes in another storage version differ in apiVersion, so they are rewritten, as are bytes that were encrypted with
@@ -203,8 +204,8 @@ async function replace(
     const bytes = reader.servableBytes(definition, existing);
     return { object: old, bytes, revision: current, created: false, unchanged: true };
   }
-  const bytes = await storedBytes(stored, modules.maxObjectBytes, isApply, size);
-  await yieldIfSliceExceeded(size);
+  const bytes = await storedBytes(stored, modules.maxObjectBytes, isApply, size, request);
+  await yieldIfSliceExceeded(size, request);
   const { ttlSeconds } = strategyOf(request);
   const revision = await modules.decoded.announce(key, bytes, stored, () =>
     cache.update(key, bytes, current, { ttlSeconds }),

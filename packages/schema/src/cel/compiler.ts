@@ -11,7 +11,9 @@ import {
 import { CelCostError, CelError, noSuchOverload, OutOfPatience } from './cel-error.ts';
 import type { CelEnvironment } from './environment.ts';
 import type { CelFunction, Overload } from './function-declaration.ts';
-import { callCost, listCost, mapCost, paidAfterwards, structCost } from './runtime-cost.ts';
+import { regexCalls, type RegexCall } from './regex-library.ts';
+import { maxInlineSteps, WorkBudget, WorkBudgetExceeded } from '../work-budget.ts';
+import { callCost, type CallCost, listCost, mapCost, paidAfterwards, structCost } from './runtime-cost.ts';
 import { indexValue, lookup } from './standard-library.ts';
 import { typeOfValue, valueFits } from './standard-types.ts';
 import { StructFields } from './struct-fields.ts';
@@ -28,8 +30,16 @@ export class Frame {
   /** Where the evaluation ends: at the limit, or when the patience for work is over. */
   stop: number;
   readonly #patience: number;
-  constructor(slots: (CelValue | CelError | undefined)[], limit: number, patience = Number.POSITIVE_INFINITY) {
+  /** For work that is not in proportion to its cost. */
+  readonly budget: WorkBudget;
+  constructor(
+    slots: (CelValue | CelError | undefined)[],
+    limit: number,
+    patience = Number.POSITIVE_INFINITY,
+    budget = new WorkBudget({ steps: maxInlineSteps }),
+  ) {
     this.slots = slots;
+    this.budget = budget;
     this.limit = limit;
     this.#patience = patience;
     this.stop = Math.min(limit, patience);
@@ -48,6 +58,23 @@ export type Step = (frame: Frame) => CelValue;
 function charge(frame: Frame, cost: number): void {
   frame.cost += cost;
   if (frame.cost > frame.stop) throw frame.cost > frame.limit ? new CelCostError() : new OutOfPatience();
+}
+
+/** A call of a function of regular expressions: paid by its cost, and within the budget for work. */
+function searching(call: RegexCall, steps: readonly Step[], cost: CallCost): Step {
+  return (frame) => {
+    const values = steps.map((step) => step(frame));
+    const [text, pattern, limit] = values;
+    if (typeof text !== 'string' || typeof pattern !== 'string' || !(limit === undefined || typeof limit === 'bigint'))
+      throw noSuchOverload();
+    charge(frame, cost(values, null));
+    try {
+      return call(frame.budget, text, pattern, limit);
+    } catch (error) {
+      if (error instanceof WorkBudgetExceeded) throw new CelCostError();
+      throw error;
+    }
+  };
 }
 
 /**
@@ -241,6 +268,8 @@ export class Compiler {
     const cost = callCost(expr.fn);
     // Work in the square of a list must not be done before it is paid.
     const afterwards = paidAfterwards.has(expr.fn);
+    const regexCall = overloads.length === 0 ? undefined : regexCalls.get(expr.fn);
+    if (regexCall !== undefined) return searching(regexCall, steps, cost);
     const apply = dispatch(expr.fn, overloads, args);
     if (steps.length === 2) {
       const [left, right] = steps as [Step, Step];

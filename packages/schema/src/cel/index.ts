@@ -24,6 +24,7 @@ export {
 } from './program.ts';
 export { estimateCost } from './cost-estimate.ts';
 export { compileRules } from './rule-validator.ts';
+export { isLongExpression } from './long-expression.ts';
 export { validateDefinitionRules } from './definition-rules.ts';
 export { schemaType, type SchemaType } from './schema-type.ts';
 export { plainValue, valueOf } from './schema-value.ts';

@@ -1,13 +1,17 @@
 import { childrenOf, type Expr } from './ast.ts';
+import { CelError } from './cel-error.ts';
 import type { Issue } from './issues.ts';
-import { compilePattern } from './patterns.ts';
+import { patternProblem } from '../regex.ts';
 import { parseDuration, parseTimestamp } from './time-text.ts';
 import { sameType, typeText, unwrapOptional, type CelType } from './types.ts';
 
 const literalArguments: Readonly<Record<string, (text: string) => unknown>> = {
   duration: parseDuration,
   timestamp: parseTimestamp,
-  matches: compilePattern,
+  matches: (pattern) => {
+    const problem = patternProblem(pattern);
+    if (problem !== undefined) throw new CelError(problem);
+  },
 };
 /** Its list may hold anything. */
 const mixing = 'format';

@@ -4,6 +4,7 @@ import type { Expr } from './ast.ts';
 import { Compiler, Frame, type Step } from './compiler.ts';
 import type { CelEnvironment } from './environment.ts';
 import { parseExpression, type ParserOptions } from './parser.ts';
+import type { WorkBudget } from '../work-budget.ts';
 import type { CelType } from './types.ts';
 import type { CelValue } from './values.ts';
 
@@ -44,17 +45,21 @@ export class CelProgram {
     return this.#globals.has(variable);
   }
 
-  /** Throws OutOfPatience when it would take more work than that. */
+  /**
+   * Throws OutOfPatience when it would take more cost units than `patience`, or more work than `budget` allows here. Without
+   * a budget, searches by regular expressions may take one time slice.
+   */
   evaluate(
     variables: Readonly<Record<string, CelValue | undefined>>,
     limit: number = perCallLimit,
     patience?: number,
+    budget?: WorkBudget,
   ): CelOutcome {
     const slots = Array.from<CelValue | undefined>({ length: this.#slots });
     for (const [name, slot] of this.#globals) {
       if (Object.hasOwn(variables, name)) slots[slot] = variables[name];
     }
-    const frame = new Frame(slots, limit, patience);
+    const frame = new Frame(slots, limit, patience, budget);
     try {
       const value = this.#step(frame);
       return { cost: frame.cost, answers: frame.answers, value };

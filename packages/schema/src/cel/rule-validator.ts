@@ -15,15 +15,19 @@ import { namedSchemasOf, objectOf, schemasOf, stringOf } from '../definition/sch
 import { CelCostError, CelError, OutOfPatience } from './cel-error.ts';
 import { compileRule, RuleEnvironment, ruleOf, type CompiledRule, type Rule } from './compiled-rule.ts';
 import { below, Correlation, formerItems, mayStay, nowhere, type Standing } from './correlation.ts';
+import { isLongExpression } from './long-expression.ts';
 import { perCallLimit, type CelOutcome, type CelProgram } from './program.ts';
 import { escapeFieldName } from './reserved-names.ts';
 import { schemaType, type SchemaType } from './schema-type.ts';
 import { valueOf } from './schema-value.ts';
+import { WorkBudget } from '../work-budget.ts';
 import { CelOptional, optionalNone, type CelValue } from './values.ts';
 
 /** Cost units that all rules of an object may use together. */
 const objectBudget = 10_000_000;
 const maxMessageBytes = 5 * 1024;
+/** The evaluation of a small rule takes some microseconds. */
+const stepsPerRule = 20;
 
 /**
  * Judges the rules of a schema: walks the object along the places that have rules below them, evaluates those of a
@@ -126,7 +130,12 @@ function rulesOf(
   schema: JsonObject,
 ): readonly Compiled<CompiledRule>[] {
   const environment = once(() => new RuleEnvironment(typeOf() as SchemaType));
-  return rules.map((rule) => new Compiled(() => compileRule(rule, typeOf() as SchemaType, schema, environment())));
+  return rules.map(
+    (rule) =>
+      new Compiled(() => compileRule(rule, typeOf() as SchemaType, schema, environment()), {
+        isLong: isLongExpression(rule.rule) || isLongExpression(rule.messageExpression),
+      }),
+  );
 }
 
 const isEmbedded = (schema: JsonObject): boolean => getOwn(schema, 'x-kubernetes-embedded-resource') === true;
@@ -145,12 +154,14 @@ class Walk {
   /** Where the budget stands when patience is over. */
   readonly #until: number;
   readonly #mayCompile: MayCompile;
+  readonly #work: WorkBudget;
 
   constructor(
     warn: ((text: string) => void) | undefined,
     budget = ruleBudget(),
-    { patience = Infinity, mayCompile = compileAtOnce }: RuleLimits = {},
+    { patience = Infinity, mayCompile = compileAtOnce, budget: work = new WorkBudget() }: RuleLimits = {},
   ) {
+    this.#work = work;
     this.#warn = warn;
     this.#budget = budget;
     this.#until = budget.left - patience;
@@ -167,6 +178,7 @@ class Walk {
 
   #visit(place: Place, path: FieldPath, value: Json, old: Json | undefined, standing: Standing): void {
     if (value === null) return;
+    this.#work.charge(1);
     if (place.rules.length > 0) this.#evaluate(place, path, value, old ?? undefined, standing);
     for (const part of place.allOf) {
       this.#visit(part, path, value, old, { current: undefined, nearest: standing.nearest });
@@ -212,7 +224,9 @@ class Walk {
     if (this.#budget.left <= 0) this.#outOfBudget(path, typeName);
     const variables = new Variables(value, old, type);
     for (const late of place.rules) {
+      if (this.#work.isInline && late.isLong) throw new OutOfPatience();
       const compiled = late.get(this.#mayCompile);
+      this.#work.charge(stepsPerRule);
       const { rule, program } = compiled;
       if (compiled.error !== undefined) {
         this.errors.push(fieldErrors.invalid(path, typeName, `rule compile error: ${compiled.error}`));
@@ -233,7 +247,7 @@ class Walk {
   /** Throws {@link OutOfPatience} as soon as the evaluation shows that it takes more. */
   #run(program: CelProgram, variables: Variables, rule: Rule): CelOutcome {
     const left = this.#budget.left - this.#until;
-    const outcome = evaluate(program, variables, rule, Math.min(perCallLimit, left));
+    const outcome = evaluate(program, variables, rule, Math.min(perCallLimit, left), this.#work);
     if (outcome.cost > left || (outcome.error instanceof CelCostError && left < perCallLimit))
       throw new OutOfPatience();
     return outcome;
@@ -330,9 +344,15 @@ class Variables {
 }
 
 /** Values that are not what their schema says (they may have been stored so) are errors of the rule. */
-function evaluate(program: CelProgram, variables: Variables, rule: Rule, limit: number): CelOutcome {
+function evaluate(
+  program: CelProgram,
+  variables: Variables,
+  rule: Rule,
+  limit: number,
+  budget: WorkBudget,
+): CelOutcome {
   try {
-    return program.evaluate(variables.of(rule, program.uses('oldSelf')), limit);
+    return program.evaluate(variables.of(rule, program.uses('oldSelf')), limit, undefined, budget);
   } catch (error) {
     if (error instanceof CelError) return { cost: 0, answers: 0, error };
     throw error;

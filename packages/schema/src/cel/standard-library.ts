@@ -4,7 +4,7 @@ import { CelError, noSuchOverload } from './cel-error.ts';
 import { conversions } from './conversion-library.ts';
 import { compareValues, equal, int64, mergeKeyed, uint64 } from './equality.ts';
 import { declare, type CelFunction, type Overload } from './function-declaration.ts';
-import { matches } from './patterns.ts';
+import { standardRegexFunctions } from './regex-library.ts';
 import { typeOfValue } from './standard-types.ts';
 import { timeLibrary } from './time-library.ts';
 import { durationOf, timestampOf } from './time-text.ts';
@@ -232,8 +232,7 @@ export const standardLibrary: readonly Overload[] = [
     'string.(string) bool',
     text((a, b) => a.startsWith(b)),
   ),
-  declare('matches', 'matches', '(string, string) bool', text(matches)),
-  declare('matches', 'matches_string', 'string.(string) bool', text(matches)),
+  ...standardRegexFunctions,
   ...conversions,
   ...timeLibrary,
 ];

@@ -7,7 +7,7 @@ import {
   type FieldPath,
   type JsonObject,
 } from '@multiplane/apimachinery';
-import { patternProblem } from '../pattern-cache.ts';
+import { patternProblem } from '../regex.ts';
 import {
   defaultOf,
   isGiven,

@@ -37,7 +37,7 @@ export class ApiResourceSchemaAdmission implements AdmissionPlugin {
     if (object === undefined) return;
     const errors =
       isLongCheck(object, oldObject) || isSystemSchema(object)
-        ? await this.#slowly.definition(cluster, object, oldObject)
+        ? await this.#slowly.definition(cluster, object, oldObject, attributes)
         : apiResourceSchemaErrors(object, oldObject);
     refuseAll(attributes, errors);
   }

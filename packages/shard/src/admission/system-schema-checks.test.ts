@@ -17,7 +17,11 @@ const delegated: FieldError[] = [];
 async function errorsOf(object: KubeObject): Promise<FieldError[] | 'asked'> {
   const slowly: SlowChecks = {
     definition: () => Promise.resolve(delegated),
-    compiling: (check) => check(() => false),
+    compiling: (check) =>
+      check(
+        () => false,
+        () => false,
+      ),
     object: () => Promise.reject(new Error('no object is checked here')),
   };
   const errors = await new SystemSchemaChecks({ slowly }).definition(root, object, undefined);

@@ -15,7 +15,9 @@ import {
   rootExports,
   scopesGroup,
   type APIResourceSchema,
+  type SlowCheckOptions,
   type SlowChecks,
+  type StrategyContext,
 } from '@multiplane/apis';
 import type { CompiledSchema, MayCompile } from '@multiplane/schema';
 
@@ -35,9 +37,10 @@ export class SystemSchemaChecks implements SlowChecks {
     cluster: LogicalClusterName,
     object: KubeObject,
     old: DeepReadonly<KubeObject> | undefined,
+    request?: StrategyContext['request'],
   ): Promise<FieldError[]> {
     const system = old === undefined ? systemSchemaOf(object) : undefined;
-    if (system === undefined) return this.#slowly.definition(cluster, object, old);
+    if (system === undefined) return this.#slowly.definition(cluster, object, old, request);
     // Passing the object as its own predecessor skips the checks of unchanged schemas.
     return Promise.resolve(
       object.kind === system.kind
@@ -46,7 +49,7 @@ export class SystemSchemaChecks implements SlowChecks {
     );
   }
 
-  compiling<T>(check: (mayCompile: MayCompile) => T): T | Promise<T> {
+  compiling<T>(check: (mayCompile: MayCompile, isOverdue: () => boolean) => T): T | Promise<T> {
     return this.#slowly.compiling(check);
   }
 
@@ -54,7 +57,7 @@ export class SystemSchemaChecks implements SlowChecks {
     cluster: LogicalClusterName,
     schema: CompiledSchema,
     object: KubeObject,
-    options: { readonly old?: DeepReadonly<KubeObject> | undefined; readonly subtree?: 'status' | undefined },
+    options: SlowCheckOptions,
   ): ReturnType<SlowChecks['object']> {
     return this.#slowly.object(cluster, schema, object, options);
   }

@@ -70,11 +70,15 @@ export async function patchScaleEndpoint(
   if (type === applyPatchType) return applyScaleEndpoint(modules, request, part, negotiated);
   const options = decodeWriteOptions(context.info.query, 'PatchOptions');
   const body = await context.exchange.readBody(maxBodyBytes);
-  const patch = await preparePatch(type, body, options.fieldValidation, undefined);
+  const patch = await preparePatch(type, body, {
+    validation: options.fieldValidation,
+    meta: undefined,
+    request: context,
+  });
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   let validation: FieldValidation = options.fieldValidation;
   await writeScale(modules, write, request, part, negotiated, async (current, live, fields) => {
-    const target = { decoder: modules.decoder, expected: scaleKind, validation, warnings: context };
+    const target = { decoder: modules.decoder, expected: scaleKind, validation, warnings: context, request: context };
     const scale = await applyPatch(target, patch, updatableScaleOf(part, current), body.length);
     if (validation === 'Warn') validation = 'Ignore';
     checkName(request, scale);

@@ -1,5 +1,5 @@
 import type { KubeObject } from '@multiplane/apimachinery';
-import { inTimeSlices, isLarge } from '../../time-slices.ts';
+import { type Abortable, inTimeSlices, isLarge } from '../../time-slices.ts';
 import { encodeForStorage, encodeIncrementally, encodeWithoutExcess } from './object-codec.ts';
 
 /**
@@ -11,7 +11,8 @@ export function storedBytes(
   maxBytes: number | undefined,
   isApply: boolean | undefined,
   size: number,
+  request?: Abortable,
 ): Buffer | Promise<Buffer> {
-  if (isLarge(size)) return inTimeSlices(encodeIncrementally(object, isApply === true, maxBytes), size);
+  if (isLarge(size)) return inTimeSlices(encodeIncrementally(object, isApply === true, maxBytes), size, request);
   return isApply === true ? encodeForStorage(object, maxBytes) : encodeWithoutExcess(object, maxBytes);
 }

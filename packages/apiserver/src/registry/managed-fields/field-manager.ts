@@ -32,7 +32,6 @@ import {
   updateOwnership,
   validateTyped,
 } from '@multiplane/apimachinery';
-import type { ResourceDefinition } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
 import type { FieldManagerRequest } from './field-manager-request.ts';
 import { checkConfiguration, typedFailure } from './check-configuration.ts';
@@ -121,12 +120,13 @@ export class FieldManager {
         inTimeSlices(
           this.#afterUpdate(write, managed, this.#liveView(write, live), view, { views, elements: elementsOf(bytes) }),
           bytes,
+          write,
         ),
       );
       const entries =
         after === managed && known !== undefined && managed === decodeManagedFields(known)
           ? (known as JsonObject[])
-          : await entriesOf(after, write.definition, bytes);
+          : await entriesOf(after, write, bytes);
       if (entries.length > 0) metadata.managedFields = entries;
     } catch (error) {
       if (write.signal.aborted || !(error instanceof ListItemError || isStatusError(error))) throw error;
@@ -149,7 +149,7 @@ export class FieldManager {
     const { typed: schema } = definition.schema;
     const clean = withoutClusterAnnotation(config);
     const elements = elementsOf(options.bytes);
-    await yieldIfSliceExceeded(options.bytes);
+    await yieldIfSliceExceeded(options.bytes, write);
     try {
       validateTyped(clean as JsonObject, schema, elements);
     } catch (error) {
@@ -157,13 +157,13 @@ export class FieldManager {
       throw typedFailure('patch', config, definition, error.message);
     }
     let managed: Managed;
-    await yieldIfSliceExceeded(options.bytes);
+    await yieldIfSliceExceeded(options.bytes, write);
     try {
       managed = decodeManagedFields(live?.metadata.managedFields);
     } catch (error) {
       throw statusErrors.untyped(`failed to decode managed fields: ${(error as Error).message}`);
     }
-    await yieldIfSliceExceeded(options.bytes);
+    await yieldIfSliceExceeded(options.bytes, write);
     const liveValue =
       live === undefined ? definition.schema.emptyObject() : withoutManagement(asJson(live as KubeObject));
     const liveObject: TypedObject = { value: liveValue, schema };
@@ -179,6 +179,7 @@ export class FieldManager {
             { views: this.#versions.views(write), elements },
           ),
           options.bytes,
+          write,
         );
       }
       const identity: ManagerIdentity = {
@@ -203,10 +204,10 @@ export class FieldManager {
       setManager(result, update.manager, own === undefined ? undefined : { ...own, set: withoutUnmanaged(own.set) });
       const times = new Map(managed.times);
       if (changed !== undefined) times.set(update.manager, this.#times.now());
-      await yieldIfSliceExceeded(options.bytes);
+      await yieldIfSliceExceeded(options.bytes, write);
       const object = deepCopy<JsonObject>(changed ?? liveValue) as unknown as KubeObject;
       if (write.fieldManager === kubectlManager) refreshLastApplied(object, config);
-      return { object, managedFields: await entriesOf({ managers: result, times }, definition, options.bytes) };
+      return { object, managedFields: await entriesOf({ managers: result, times }, write, options.bytes) };
     } catch (error) {
       if (error instanceof ApplyConflicts) throw applyConflictStatus(error);
       if (error instanceof ListItemError) throw typedFailure('live', liveValue, definition, error.message);
@@ -221,12 +222,12 @@ export class FieldManager {
     { force, bytes }: { readonly force: boolean; readonly bytes: number },
   ): Promise<{ readonly object: JsonObject | undefined; readonly managers: ReadonlyMap<string, ManagedSet> }> {
     try {
-      return await inTimeSlices(applyConfiguration(update, config, force), bytes);
+      return await inTimeSlices(applyConfiguration(update, config, force), bytes, write);
     } catch (error) {
       if (!(error instanceof ApplyConflicts) || write.fieldManager !== kubectlManager) throw error;
       const rest = conflictsBeyond(error, takenOverFromLastApplied(update.live, update.apiVersion));
       if (rest.size > 0) throw new ApplyConflicts(rest);
-      return inTimeSlices(applyConfiguration(update, config, true), bytes);
+      return inTimeSlices(applyConfiguration(update, config, true), bytes, write);
     }
   }
 
@@ -309,15 +310,11 @@ function setManager(managers: Map<string, ManagedSet>, key: string, entry: Manag
 }
 
 /** The encoded entries; those of a large object are encoded in time slices. */
-function entriesOf(
-  managed: Managed,
-  { origin }: Pick<ResourceDefinition, 'origin'>,
-  bytes: number,
-): JsonObject[] | Promise<JsonObject[]> {
-  const byText = origin === 'custom';
+function entriesOf(managed: Managed, write: FieldManagerRequest, bytes: number): JsonObject[] | Promise<JsonObject[]> {
+  const byText = write.definition.origin === 'custom';
   if (!isLarge(bytes)) return encodeManagedFields(managed, byText);
   const sets = Array.from(managed.managers.values(), ({ set }) => set);
-  return Promise.resolve(inTimeSlices(encodeIncrementally(sets, byText), bytes)).then(() =>
+  return Promise.resolve(inTimeSlices(encodeIncrementally(sets, byText), bytes, write)).then(() =>
     encodeManagedFields(managed, byText),
   );
 }

@@ -73,7 +73,8 @@ export class ObjectReader implements ObjectSource {
     caller: { readonly signal: AbortSignal },
   ): Promise<DeepReadonly<KubeObject>> {
     if (!this.needsWebhook(definition, entry)) {
-      if (this.#isUnknown(definition, entry)) await inTimeSlices(this.#conforms(definition, entry), entry.value.length);
+      if (this.#isUnknown(definition, entry))
+        await inTimeSlices(this.#conforms(definition, entry), entry.value.length, caller);
       return this.object(definition, entry);
     }
     const converted = await this.conversions.ofEntries(definition, [entry], { signal: caller.signal, list: false });

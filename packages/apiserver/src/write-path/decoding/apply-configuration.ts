@@ -33,11 +33,11 @@ export interface ApplyDocument {
 /** Reads the body of a server-side apply, YAML or JSON. Throws 400 and 413. */
 export async function readApplyDocument(
   decoder: BodyDecoder,
-  { exchange }: Pick<RequestContext, 'exchange'>,
+  context: Pick<RequestContext, 'exchange' | 'info' | 'signal'>,
 ): Promise<ApplyDocument> {
-  const body = await exchange.readBody(maxBodyBytes);
+  const body = await context.exchange.readBody(maxBodyBytes);
   await yieldAfterBody(body.length);
-  const document = await decoder.readYaml(body);
+  const document = await decoder.readYaml(body, context);
   let result: ApplyDocument;
   try {
     const { value, duplicates } = document();
@@ -51,7 +51,7 @@ export async function readApplyDocument(
     const prefix = error instanceof TypeError ? '' : 'error converting YAML to JSON: ';
     throw statusErrors.badRequest(`error decoding YAML: ${prefix}${(error as Error).message}`, error);
   }
-  await yieldIfSliceExceeded(body.length);
+  await yieldIfSliceExceeded(body.length, context);
   return result;
 }
 
@@ -74,12 +74,12 @@ export async function applyDocument(
   });
   reportDuplicates(document, write, options.fieldValidation);
   try {
-    await inTimeSlices(shapeIncrementally(asJson(object), expected, { keepNulls: true }), bytes);
+    await inTimeSlices(shapeIncrementally(asJson(object), expected, { keepNulls: true }), bytes, write);
   } catch (error) {
     if (!(error instanceof UnmarshalError || isStatusError(error, 'BadRequest'))) throw error;
     throw conversionFailure(config, expected, error.message);
   }
-  await yieldIfSliceExceeded(bytes);
+  await yieldIfSliceExceeded(bytes, write);
   if (current === undefined) checkNoUid(write, object, write.name);
   if (managedFields.length > 0) object.metadata.managedFields = managedFields;
   return object;

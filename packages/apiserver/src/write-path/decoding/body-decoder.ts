@@ -16,7 +16,7 @@ import {
 } from '@multiplane/apimachinery';
 import { decodeProtobufMessage } from '@multiplane/apis';
 import type { RequestContext } from '@multiplane/generic-server';
-import { inTimeSlices, isLarge, yieldAfterBody } from '../../time-slices.ts';
+import { type Abortable, inTimeSlices, isLarge, yieldAfterBody } from '../../time-slices.ts';
 import { cannotBeHandled, checkIsObject, parseFailure, shapeFailure, unrecognized } from './decoding-errors.ts';
 import { type ExpectedKind, internalPackage } from './expected-kind.ts';
 import { jsonType } from './object-meta-decoder.ts';
@@ -37,7 +37,7 @@ interface ParsedBody {
 
 /** What a body is decoded for. */
 interface DecodeTarget {
-  readonly context: Pick<RequestContext, 'warn'>;
+  readonly context: Pick<RequestContext, 'warn'> & Abortable;
   readonly expected: ExpectedKind;
   readonly validation: FieldValidation;
 }
@@ -67,17 +67,17 @@ export class BodyDecoder {
     const bytes = await context.exchange.readBody(maxBodyBytes);
     const yielded = yieldAfterBody(bytes.length);
     if (yielded !== undefined) await yielded;
-    return format === 'yaml' ? { bytes, format, yaml: await this.readYaml(bytes) } : { bytes, format };
+    return format === 'yaml' ? { bytes, format, yaml: await this.readYaml(bytes, context) } : { bytes, format };
   }
 
-  readYaml(bytes: Buffer): Promise<YamlDocument> {
-    return this.#modules.yaml.read(bytes);
+  readYaml(bytes: Buffer, context: Pick<RequestContext, 'info' | 'signal'>): Promise<YamlDocument> {
+    return this.#modules.yaml.read(bytes, { cluster: context.info.cluster ?? '', request: context });
   }
 
   /** Each call returns a new object. Large bodies are decoded in time slices, others synchronously. */
   decodeBody(
     body: RequestBody,
-    context: Pick<RequestContext, 'warn'>,
+    context: Pick<RequestContext, 'warn'> & Abortable,
     expected: ExpectedKind,
     validation: FieldValidation,
   ): KubeObject | Promise<KubeObject> {
@@ -85,7 +85,7 @@ export class BodyDecoder {
     if (body.format === 'protobuf') validation = 'Ignore';
     const { length } = body.bytes;
     const target = { context, expected, validation };
-    if (isLarge(length)) return inTimeSlices(this.#decodeIncrementally(body, target), length);
+    if (isLarge(length)) return inTimeSlices(this.#decodeIncrementally(body, target), length, context);
     const parsed = this.#parse(body, expected, validation);
     const object = this.#objectIn(parsed, body, expected);
     let shaped: ShapeReport;

@@ -35,7 +35,7 @@ export function patchStep(
   return async (current, bytes) => {
     const { definition } = write;
     if (current === undefined) throw statusErrors.notFound(groupResourceOf(definition), write.name);
-    const target = { decoder, expected: definition, validation: remaining, warnings: write };
+    const target = { decoder, expected: definition, validation: remaining, warnings: write, request: write };
     const object = await applyPatch(target, patch, current, bytes);
     if (remaining === 'Warn') remaining = 'Ignore';
     checkName(write, object);

@@ -19,7 +19,7 @@ import {
   withoutNulls,
 } from '@multiplane/apimachinery';
 import type { PatchMeta } from '@multiplane/schema';
-import { inTimeSlices } from '../../time-slices.ts';
+import { type Abortable, inTimeSlices } from '../../time-slices.ts';
 import { notAnObject } from './decoding-errors.ts';
 import { jsonType } from './object-meta-decoder.ts';
 import type { FieldValidation } from './strict-decoding.ts';
@@ -55,6 +55,13 @@ export function patchTypeOf(contentType: string, origin: 'built-in' | 'custom', 
   });
 }
 
+export interface PatchOptions {
+  readonly validation: FieldValidation;
+  /** Of the kind; needed for strategic merge patches. */
+  readonly meta: PatchMeta | undefined;
+  readonly request?: Abortable | undefined;
+}
+
 /**
  * Parses a patch, a large one in time slices. A malformed patch (400) or one with too many operations (413) fails when it is
  * applied: Kubernetes reads the object first, so a missing object is a 404 whatever the patch is.
@@ -62,15 +69,14 @@ export function patchTypeOf(contentType: string, origin: 'built-in' | 'custom', 
 export function preparePatch(
   type: string,
   body: Buffer,
-  validation: FieldValidation,
-  meta: PatchMeta | undefined,
+  options: PatchOptions,
 ): PreparedPatch | Promise<PreparedPatch> {
-  return inTimeSlices(prepareOrFail(type, body, validation, meta), body.length);
+  return inTimeSlices(prepareOrFail(type, body, options), body.length, options.request);
 }
 
-function* prepareOrFail(...request: Parameters<typeof preparePatch>): Generator<void, PreparedPatch> {
+function* prepareOrFail(...patch: Parameters<typeof preparePatch>): Generator<void, PreparedPatch> {
   try {
-    return yield* prepareIncrementally(...request);
+    return yield* prepareIncrementally(...patch);
   } catch (error) {
     if (!isStatusError(error)) throw error;
     return {
@@ -87,8 +93,7 @@ function* prepareOrFail(...request: Parameters<typeof preparePatch>): Generator<
 function* prepareIncrementally(
   type: string,
   body: Buffer,
-  validation: FieldValidation,
-  meta: PatchMeta | undefined,
+  { validation, meta }: PatchOptions,
 ): Generator<void, PreparedPatch> {
   let value: Json;
   let duplicates: readonly string[] = [];

@@ -1,5 +1,5 @@
 import { type DeepReadonly, type JsonObject, type KubeObject, apiVersionOf, asJson } from '@multiplane/apimachinery';
-import { inTimeSlices } from '../../time-slices.ts';
+import { type Abortable, inTimeSlices } from '../../time-slices.ts';
 import type { BodyDecoder } from './body-decoder.ts';
 import type { ExpectedKind } from './expected-kind.ts';
 import { UnmarshalError } from './object-meta-decoder.ts';
@@ -14,6 +14,7 @@ export interface PatchTarget {
   readonly validation: FieldValidation;
   /** Receives the errors of strict decoding for `Warn`. */
   readonly warnings: { warn(text: string): void };
+  readonly request?: Abortable | undefined;
 }
 
 /**
@@ -26,7 +27,7 @@ export function applyPatch(
   current: DeepReadonly<KubeObject>,
   bytes: number,
 ): KubeObject | Promise<KubeObject> {
-  return inTimeSlices(applyIncrementally(target, patch, current), bytes);
+  return inTimeSlices(applyIncrementally(target, patch, current), bytes, target.request);
 }
 
 function* applyIncrementally(

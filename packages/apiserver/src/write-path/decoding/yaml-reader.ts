@@ -3,10 +3,18 @@ import { parseYamlStrict, type ParsedYaml } from '@multiplane/apimachinery';
 /** Parsed YAML. Each call returns a new value, which the caller may modify; throws `YamlSyntaxError` for invalid text. */
 export type YamlDocument = () => ParsedYaml;
 
+/** The request of a body. */
+export interface YamlRequest {
+  /** Its logical cluster: bodies of one are read one after the other. */
+  readonly cluster: string;
+  /** Ends the work when it aborts; read for long bodies only. */
+  readonly request: { readonly signal?: AbortSignal | undefined };
+}
+
 /** Reads YAML bodies. */
 export interface YamlReader {
   /** Syntax errors are thrown by the document; a rejection means that the reader is overloaded or stopped. */
-  read(body: Buffer): Promise<YamlDocument>;
+  read(body: Buffer, request?: YamlRequest): Promise<YamlDocument>;
 }
 
 /** Parses synchronously; for short texts, and for tests. */

@@ -1,10 +1,10 @@
-import { parentPort } from 'node:worker_threads';
+import { serveJobs } from '../../threads/serve-jobs.ts';
 import { encodeJson, parseYamlStrict, YamlSyntaxError } from '@multiplane/apimachinery';
 
 /** The result of the thread of a {@link YamlWorker} for one text: lossless JSON, or a syntax error. */
 export type YamlAnswer = { readonly json: string; readonly duplicates: readonly string[] } | { readonly fault: string };
 
-parentPort?.on('message', (body: Uint8Array) => parentPort?.postMessage(answer(Buffer.from(body))));
+serveJobs((body: Uint8Array): YamlAnswer => answer(Buffer.from(body)));
 
 function answer(body: Buffer): YamlAnswer {
   try {

@@ -9,17 +9,19 @@ import {
   YamlSyntaxError,
 } from '@multiplane/apimachinery';
 import type { Clock, Runnable } from '@multiplane/component-base';
-import { JobThread, JobThreadError } from '../../threads/job-thread.ts';
-import { inTimeSlices } from '../../time-slices.ts';
-import { inlineYamlReader, type YamlDocument, type YamlReader } from './yaml-reader.ts';
+import { JobThreads, JobThreadError } from '../../threads/job-threads.ts';
+import { type Abortable, inTimeSlices } from '../../time-slices.ts';
+import { inlineYamlReader, type YamlDocument, type YamlReader, type YamlRequest } from './yaml-reader.ts';
 import type { YamlAnswer } from './yaml-thread.ts';
 
 /** Texts up to this size are parsed inline: about 15 ms at one megabyte per second. */
 const inlineBytes = 16 * 1024;
 /** The largest body takes about 3 s; one that takes longer was crafted to. */
-const deadlineMs = 15_000;
-/** Bodies that may wait in memory. */
+const deadlineMs = 30_000;
+/** Bodies that may wait in memory, of one logical cluster and of all. */
+const maxQueuedPerLane = 8;
 const maxQueued = 64;
+const maxQueuedBytes = 64 * 1024 * 1024;
 const heapMiB = 512;
 
 /**
@@ -28,7 +30,7 @@ const heapMiB = 512;
  */
 export class YamlWorker implements YamlReader, Runnable {
   readonly name = 'yaml worker';
-  readonly #thread: JobThread<Buffer, YamlAnswer>;
+  readonly #threads: JobThreads<Buffer, YamlAnswer>;
 
   constructor(modules: { readonly clock: Clock }) {
     const options = {
@@ -36,33 +38,41 @@ export class YamlWorker implements YamlReader, Runnable {
       module: './yaml-thread',
       from: import.meta.url,
       deadlineMs,
+      maxQueuedPerLane,
       maxQueued,
+      maxQueuedBytes,
       heapMiB,
     };
-    this.#thread = new JobThread(options, modules);
+    this.#threads = new JobThreads(options, modules);
   }
 
   start(): Promise<void> {
-    return this.#thread.start();
+    return this.#threads.start();
   }
 
   stop(): Promise<void> {
-    return this.#thread.stop();
+    return this.#threads.stop();
   }
 
-  /** Throws 429 if too many bodies wait, 503 if the server is stopping. */
-  async read(body: Buffer): Promise<YamlDocument> {
+  /** Throws 429 if too many bodies of the logical cluster wait, 503 if the server is stopping, the reason of an abort. */
+  async read(body: Buffer, { cluster: lane, request }: Partial<YamlRequest> = {}): Promise<YamlDocument> {
     if (body.length <= inlineBytes) return inlineYamlReader.read(body);
     const text = body.toString('utf8');
-    const json = mayBeJson(text) ? await inTimeSlices(parseJsonAsYamlIncrementally(text), body.length) : undefined;
+    const json = mayBeJson(text)
+      ? await inTimeSlices(parseJsonAsYamlIncrementally(text), body.length, request)
+      : undefined;
     if (json !== undefined) return readOnce(json, () => parseYamlStrict(body));
     try {
-      return await documentIn(await this.#thread.run(body));
+      const answer = await this.#threads.run(body, { lane: lane ?? '', bytes: body.length, request });
+      return await documentIn(answer, request);
     } catch (error) {
       if (!(error instanceof JobThreadError)) throw error;
       switch (error.failure) {
         case 'busy':
-          throw statusErrors.tooManyRequests('too many long YAML bodies wait: send JSON, or retry', 1);
+          throw statusErrors.tooManyRequests(
+            'too many long YAML bodies of this workspace are queued: send JSON, or retry',
+            1,
+          );
         case 'stopped':
           throw statusErrors.serviceUnavailable('the server is shutting down');
         case 'slow':
@@ -74,10 +84,10 @@ export class YamlWorker implements YamlReader, Runnable {
   }
 }
 
-async function documentIn(answer: YamlAnswer): Promise<YamlDocument> {
+async function documentIn(answer: YamlAnswer, request: Abortable | undefined): Promise<YamlDocument> {
   if ('fault' in answer) return faulty(answer.fault);
   const { json, duplicates } = answer;
-  const { value } = await inTimeSlices(parseJsonIncrementally(json, false), json.length);
+  const { value } = await inTimeSlices(parseJsonIncrementally(json, false), json.length, request);
   return readOnce({ value, duplicates: [...duplicates] }, () => ({
     value: parseJson(json),
     duplicates: [...duplicates],
