@@ -110,5 +110,6 @@ export async function listEndpoint(
     view,
     now: modules.now(),
     blocks: reader.listBlocks,
+    protobufBlocks: reader.protobufListBlocks,
   });
 }

@@ -166,8 +166,11 @@ export class FlowController {
   async resume(ticket: FlowTicket, request: { readonly signal: AbortSignal }): Promise<void> {
     const { set } = ticket;
     if (set === undefined || ticket.isReleased || ticket.state !== 'idle') return;
+    // Hundreds of sockets may drain in one iteration of the event loop; what exceeds its time slice waits for the next one.
+    const { scheduler } = this.#modules;
+    scheduler.startSlice();
     ticket.hash(this.#seed);
-    const admission = set.admit(ticket, this.#hasTime());
+    const admission = set.admit(ticket, scheduler.hasTimeLeft);
     if (admission === 'queued') await this.#wait(ticket, request.signal, true).catch(() => undefined);
   }
 

@@ -18,4 +18,6 @@ export interface ListResponse {
   readonly now: Date;
   /** Cache of encoded list segments. */
   readonly blocks?: ListBlocks | undefined;
+  /** The same for lists in protobuf. */
+  readonly protobufBlocks?: ListBlocks | undefined;
 }

@@ -6,12 +6,15 @@ import { ChunkedBody } from '../response/chunked-body.ts';
 import type { ListResponse } from './list-response.ts';
 import { partialMessage, protobufItemHead, protobufListHead } from '../response/protobuf-response.ts';
 
+/** An item of its own, or a cached segment. */
+type Part = { readonly entry: CacheEntry; readonly item: Buffer | undefined } | Buffer;
+
 /** Bytes of encoded items that are kept between the two passes; the others are encoded twice. */
 const maxKeptBytes = 4 * 1024 * 1024;
 
 /**
  * Writes a list in protobuf. The envelope starts with the length of the whole response, so there are two passes:
- *  1. each item is encoded and measured; encoded items are kept up to a limit;
+ *  1. each item is encoded and measured, unless it is in a cached segment; encoded items are kept up to a limit;
  *  2. head and items are written as fast as the client reads; items that were not kept are encoded again.
  * So a list of any size takes a bounded amount of memory. Both passes run in time slices.
  */
@@ -26,17 +29,40 @@ export async function writeProtobufList(list: ListResponse & { readonly metadata
       : partialMessage(object);
   };
 
-  const entries: CacheEntry[] = [];
-  const kept: Buffer[] = [];
+  // Segments contain whole objects as they are stored.
+  const blocks = list.view === undefined && transform === undefined ? list.protobufBlocks : undefined;
+  const encodeRun = (run: readonly CacheEntry[]): Buffer =>
+    Buffer.concat(
+      run.flatMap((entry) => {
+        const item = encode(entry);
+        return [protobufItemHead(item.length), item];
+      }),
+    );
+
+  const parts: Part[] = [];
+  let keptBytes = 0;
   let total = 0;
   const slices = timeSlices();
   for (const piece of page.pieces) {
     await list.view?.prepare(piece);
-    for (const entry of piece) {
-      const item = encode(entry);
-      entries.push(entry);
-      total += protobufItemHead(item.length).length + item.length;
-      if (total <= maxKeptBytes) kept.push(item);
+    /** Up to here items are encoded one by one. */
+    let single = 0;
+    for (let at = 0; at < piece.length;) {
+      const { bytes, count = 1 }: { readonly bytes?: Buffer | undefined; readonly count?: number } =
+        at >= single && blocks !== undefined ? blocks.next(definition, piece, at, encodeRun) : {};
+      if (bytes === undefined) {
+        if (at >= single) single = at + count;
+        const entry = piece[at++] as CacheEntry;
+        const item = encode(entry);
+        total += protobufItemHead(item.length).length + item.length;
+        const isKept = keptBytes + item.length <= maxKeptBytes;
+        if (isKept) keptBytes += item.length;
+        parts.push({ entry, item: isKept ? item : undefined });
+      } else {
+        parts.push(bytes);
+        total += bytes.length;
+        at += count;
+      }
       if (!slices.isExceeded) continue;
       await slices.yield();
       context.signal.throwIfAborted();
@@ -51,10 +77,14 @@ export async function writeProtobufList(list: ListResponse & { readonly metadata
       ? protobufListHead(apiVersion, definition.listKind, metadata, total)
       : protobufListHead(`meta.k8s.io/${transform.version}`, 'PartialObjectMetadataList', metadata, total),
   );
-  for (const [index, entry] of entries.entries()) {
-    const item = kept[index] ?? encode(entry);
-    push(protobufItemHead(item.length));
-    push(item);
+  for (const part of parts) {
+    if (Buffer.isBuffer(part)) {
+      body.pushBlock(part);
+    } else {
+      const item = part.item ?? encode(part.entry);
+      push(protobufItemHead(item.length));
+      push(item);
+    }
     if (body.shouldPause) await body.checkpoint();
   }
   push(protobufEnvelopeTail);

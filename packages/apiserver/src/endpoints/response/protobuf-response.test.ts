@@ -120,6 +120,26 @@ describe('lists', () => {
     expect(names(readList(rest.bytes, 'v1', 'ConfigMap')[2])).toEqual(['c']);
   });
 
+  test('that are requested repeatedly have the current objects, whatever was cached', async () => {
+    const name = (i: number): string => `n-${String(i).padStart(3, '0')}`;
+    for (let i = 0; i < 200; i++)
+      await pipeline.must(201, 'POST', maps, { metadata: { name: name(i) }, data: { k: 'v'.repeat(700) } });
+    const check = async (): Promise<void> => {
+      const items = (await pipeline.must(200, 'GET', maps))['items'] as JsonObject[];
+      for (const path of [maps, `${maps}?limit=150`]) {
+        const [, , encoded] = readList((await ask('GET', path)).bytes, 'v1', 'ConfigMap');
+        const expected = path === maps ? items : items.slice(0, 150);
+        expect(encoded.map(({ metadata, data }) => ({ metadata, data }))).toEqual(
+          expected.map(({ metadata, data }) => ({ metadata, data })),
+        );
+      }
+    };
+    for (let round = 0; round < 3; round++) await check();
+    await pipeline.must(200, 'PUT', `${maps}/${name(70)}`, { metadata: { name: name(70) }, data: { k: 'changed' } });
+    await pipeline.must(200, 'DELETE', `${maps}/${name(130)}`);
+    for (let round = 0; round < 3; round++) await check();
+  });
+
   test('larger than the kept encoded items', async () => {
     const data = { k: 'v'.repeat(900_000) };
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f'])
