@@ -1,0 +1,37 @@
+import { parseArgs } from 'node:util';
+import { EtcdServer } from '@multiplane/testing';
+import { LocalCluster } from '../../harness/local-cluster.ts';
+import { runKills } from './run-kills.ts';
+
+/** `hack/faults`: kills a control plane for some minutes and checks the history of its clients. */
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '10' },
+    kills: { type: 'string' },
+    backend: { type: 'string', default: 'file' },
+    help: { type: 'boolean', default: false },
+  },
+});
+if (values.help) {
+  process.stdout.write(
+    'Usage: hack/faults [--minutes N] [--kills N] [--backend file|etcd|memory]\n' +
+      'Kills a control plane with kill -9 under mixed load, and checks that the operations on each object are linearizable\n' +
+      'and that watches are complete and in order. Exit code 1 and the history if not. The backend memory loses everything:\n' +
+      'it shows that a loss is found.\n',
+  );
+  process.exit(0);
+}
+const report = (text: string): void => void process.stdout.write(`${text}\n`);
+const etcd = values.backend === 'etcd' ? await EtcdServer.start() : undefined;
+const flags = etcd === undefined ? [`--storage-backend=${values.backend}`] : ['--etcd-servers', etcd.endpoint];
+const cluster = await LocalCluster.start({ flags });
+const untilMs = performance.now() + Number(values.minutes) * 60_000;
+const result = await runKills(cluster, {
+  kills: values.kills === undefined ? Infinity : Number(values.kills),
+  untilMs,
+  report,
+});
+await cluster[Symbol.asyncDispose]();
+await etcd?.[Symbol.asyncDispose]();
+for (const problem of result.problems) report(problem);
+process.exitCode = result.problems.length === 0 ? 0 : 1;

@@ -1,0 +1,66 @@
+import type { LocalCluster } from '../../harness/local-cluster.ts';
+import { checkHistory } from './check-linearizable.ts';
+import { checkWatch } from './check-watch.ts';
+import { RecordedLoad } from './load.ts';
+
+export interface KillsOptions {
+  /** Number of kills; or how long to go on. */
+  readonly kills: number;
+  readonly untilMs?: number | undefined;
+  readonly clients?: number | undefined;
+  readonly watches?: number | undefined;
+  readonly random?: (() => number) | undefined;
+  readonly report?: ((text: string) => void) | undefined;
+}
+
+export interface KillsResult {
+  readonly kills: number;
+  readonly operations: number;
+  readonly unknown: number;
+  readonly events: number;
+  /** Empty when every history is linearizable and every watch is complete. */
+  readonly problems: readonly string[];
+}
+
+/** Kills with one load; then its history is checked, and another one starts with other objects. */
+const killsPerHistory = 10;
+const minLoadMs = 300;
+const spreadLoadMs = 1200;
+const watchPatienceMs = 60_000;
+
+/**
+ * Kills a control plane again and again with `kill -9` under mixed load, and checks the history of all clients: operations
+ * on each object are linearizable, watches are complete and in order.
+ */
+export async function runKills(cluster: LocalCluster, options: KillsOptions): Promise<KillsResult> {
+  const { clients = 6, watches = 2, random = Math.random, report = () => undefined, untilMs = Infinity } = options;
+  const totals = { kills: 0, operations: 0, unknown: 0, events: 0 };
+  const problems: string[] = [];
+  const isDone = (): boolean => totals.kills >= options.kills || performance.now() >= untilMs || problems.length > 0;
+  for (let history = 0; !isDone(); history++) {
+    const loadOptions = { name: `${history}`, namespace: 'default', clients, watches, random };
+    const load = new RecordedLoad(loadOptions, { connect: () => cluster.transport('shard-base') });
+    load.start();
+    for (let i = 0; i < killsPerHistory && !isDone(); i++) {
+      await pause(minLoadMs + spreadLoadMs * random());
+      await cluster.process.kill();
+      await cluster.process.start();
+      totals.kills++;
+    }
+    await pause(minLoadMs);
+    if (!(await load.stop(watchPatienceMs))) problems.push('a watch did not receive the last write');
+    problems.push(...checkHistory(load.operations));
+    for (const received of load.watches) {
+      problems.push(...checkWatch(received, load.operations));
+      totals.events += received.length;
+    }
+    totals.operations += load.operations.length;
+    totals.unknown += load.operations.filter(({ end }) => end === Infinity).length;
+    report(
+      `${totals.kills} kills, ${totals.operations} operations (${totals.unknown} with unknown outcome), ${totals.events} watch events, ${problems.length} problems`,
+    );
+  }
+  return { ...totals, problems };
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
