@@ -124,6 +124,7 @@ async function play(kind: string, command: readonly string[]): Promise<void> {
   stopAll();
 }
 
+// oxlint-disable-next-line jest/expect-expect -- play() asserts
 test('the controller in TypeScript serves a scope, hands over, and serves an APIExport unchanged', async () => {
   await play('typescript', [join(repository, 'hack', 'node'), folder.join('controller.ts')]);
 }, 240_000);
@@ -133,7 +134,7 @@ const inGo = 'the controller in Go serves a scope, hands over, and serves an API
 if ('problem' in go) skipLoudly(inGo, go.problem);
 else
   test(
-    // oxlint-disable-next-line jest/valid-title -- the same as when it is skipped
+    // oxlint-disable-next-line jest/valid-title, jest/expect-expect -- the same as when it is skipped; play() asserts
     inGo,
     async () => play('go', [go.command]),
     240_000,

@@ -3,6 +3,7 @@ import { apiExport, apiResourceSchema, eventually } from '@multiplane/testing';
 import type { OpenWatch } from '../conformance/transport.ts';
 import type { Response } from '../harness/requests.ts';
 import { SharedApis } from '../harness/shared-apis.ts';
+import type { ShardedClusterOptions } from '../harness/sharded-cluster.ts';
 import { field } from '../harness/workspaces.ts';
 
 const patient = { timeout: 60_000 };
@@ -45,8 +46,8 @@ export class Marketplace implements AsyncDisposable {
     this.shared = shared;
   }
 
-  static async start(scopeSpec: object = {}): Promise<Marketplace> {
-    const market = new Marketplace(await SharedApis.start());
+  static async start(scopeSpec: object = {}, options: ShardedClusterOptions = {}): Promise<Marketplace> {
+    const market = new Marketplace(await SharedApis.start(options));
     try {
       await market.#setUp(scopeSpec);
       return market;
