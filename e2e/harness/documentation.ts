@@ -4,9 +4,9 @@ import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { TempDir } from '@multiplane/testing';
+import { startControlPlane, type ControlPlane } from './control-plane.ts';
 import { programOnPath, repository, skipLoudly } from './foreign-program.ts';
 import { describeWithKubectl } from './kubectl.ts';
-import { LocalCluster } from './local-cluster.ts';
 
 interface Block {
   readonly title: string;
@@ -43,13 +43,13 @@ export function describePage(file: string): void {
   });
 
   describeWithKubectl(`the commands of ${file}`, () => {
-    let cluster: LocalCluster;
+    let cluster: ControlPlane;
     let home: TempDir;
     let env: NodeJS.ProcessEnv;
     const others: { readonly child: ChildProcess; readonly printed: string[] }[] = [];
 
     beforeAll(async () => {
-      [cluster, home] = await Promise.all([LocalCluster.start(), TempDir.create('docs')]);
+      [cluster, home] = await Promise.all([startControlPlane(), TempDir.create('docs')]);
       const kubeconfig = home.join('kubeconfig');
       writeFileSync(kubeconfig, readFileSync(cluster.kubeconfig), { mode: 0o600 });
       env = {
@@ -59,7 +59,7 @@ export function describePage(file: string): void {
         // Modules of Go are fetched and built once for all, not once for each home.
         ...goFolders(),
       };
-    }, 90_000);
+    }, 240_000);
 
     /** Ends what runs there. Throws when something has ended by itself. */
     const closeOthers = (): void => {

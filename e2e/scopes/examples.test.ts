@@ -132,10 +132,7 @@ test('the controller in TypeScript serves a scope, hands over, and serves an API
 const go = goProgram(join(example, 'go'), '.');
 const inGo = 'the controller in Go serves a scope, hands over, and serves an APIExport unchanged';
 if ('problem' in go) skipLoudly(inGo, go.problem);
-else
-  test(
-    // oxlint-disable-next-line jest/valid-title, jest/expect-expect -- the same as when it is skipped; play() asserts
-    inGo,
-    async () => play('go', [go.command]),
-    240_000,
-  );
+else {
+  // oxlint-disable-next-line jest/valid-title, jest/expect-expect -- the same as when it is skipped; play() asserts
+  test(inGo, async () => play('go', [go.command]), 240_000);
+}

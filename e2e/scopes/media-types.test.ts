@@ -61,10 +61,10 @@ describe.each(['near', 'far'])('objects of the consumer %s', (consumer) => {
   test('are never returned in a state outside of the scope, however reads and moves coincide', async () => {
     const name = `moving-${consumer}`;
     mustSucceed(await market.create(consumer, name, { [labelKey]: 'a' }));
-    let isDone = false;
+    const done = new AbortController();
     const seen = new Set<string>();
     const readUntilDone = async (accept: string, labelsOf: (body: Record<string, unknown>) => unknown) => {
-      while (!isDone) {
+      while (!done.signal.aborted) {
         const { status, json: body } = await read(market.in('a', consumer, name), accept, 'user-1');
         seen.add(`${status}`);
         expect([200, 404]).toContain(status);
@@ -81,7 +81,7 @@ describe.each(['near', 'far'])('objects of the consumer %s', (consumer) => {
       for (let round = 0; round < 20 || seen.size < 2; round++)
         mustSucceed(await market.move(consumer, name, round % 2 === 0 ? 'b' : 'a'));
     } finally {
-      isDone = true;
+      done.abort();
     }
     await Promise.all(readers);
     expect([...seen].sort()).toEqual(['200', '404']);
