@@ -1,4 +1,4 @@
-import { parseLabelSelector, statusErrors } from '@multiplane/apimachinery';
+import { parseLabelSelector, SelectorParseError, statusErrors, type LabelSelector } from '@multiplane/apimachinery';
 import type { CacheEntry } from '@multiplane/storage';
 import { groupResourceOf } from '../registry/definitions/group-resource.ts';
 import { labelsOf } from '../registry/store/entry-metadata.ts';
@@ -11,14 +11,24 @@ import type { ResourceRequest } from './resource-request.ts';
  */
 export const requiredLabelsParameter = 'requiredLabels';
 
-/** Throws NotFound unless the labels match the request's {@link requiredLabelsParameter}, if it has one. */
+/** Throws NotFound unless the labels match the request's {@link requiredLabelsParameter}, if it has one; 400 for a bad selector. */
 export function checkRequiredLabels(
   { context, definition, name }: Pick<ResourceRequest, 'context' | 'definition' | 'name'>,
   labels: () => Readonly<Record<string, string>>,
 ): void {
-  const selector = context.info.query.get(requiredLabelsParameter);
-  if (selector !== null && !parseLabelSelector(selector).matches(labels()))
+  const text = context.info.query.get(requiredLabelsParameter);
+  if (text !== null && !selectorOf(text).matches(labels()))
     throw statusErrors.notFound(groupResourceOf(definition), name);
+}
+
+/** Throws StatusError 400 for text that is no selector. */
+function selectorOf(text: string): LabelSelector {
+  try {
+    return parseLabelSelector(text);
+  } catch (error) {
+    if (error instanceof SelectorParseError) throw statusErrors.badRequest(error.message, error);
+    throw error;
+  }
 }
 
 /** Returns the entry if it matches. */

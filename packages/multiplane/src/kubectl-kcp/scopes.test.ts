@@ -27,15 +27,21 @@ const slice = (name: string, urls: readonly string[]): ScopeSlice => ({
   status: { endpoints: urls.map((url) => ({ url })) },
 });
 
-test('scopes are shown with their label, the reason why one is not usable, and the number of distinct endpoints', () => {
+test('scopes are shown with their label, the reason why one is not usable, and the numbers of distinct endpoints and objects', () => {
   const scopes = [
-    scope('a', undefined, { conditions: [condition('ExportValid'), condition('EndpointsReady')] }),
+    scope('a', undefined, {
+      conditions: [condition('ExportValid'), condition('EndpointsReady')],
+      shards: [
+        { name: 'east', objects: 3 },
+        { name: 'west', objects: 4 },
+      ],
+    }),
     scope('b', 'root:x', { conditions: [condition('ExportValid', 'APIExportNotFound')] }),
     scope('c', undefined, undefined),
   ];
   expect(scopeRows(scopes, [slice('a', ['u1', 'u2']), slice('a', ['u1']), slice('b', [])])).toEqual([
-    ['a', 'market', 'provider=a', 'Consumer', 'Forbidden', 'Ready', '2'],
-    ['b', 'root:x:market', 'provider=b', 'Consumer', 'Forbidden', 'APIExportNotFound', '0'],
-    ['c', 'market', 'provider=c', 'Consumer', 'Forbidden', 'Pending', '0'],
+    ['a', 'market', 'provider=a', 'Consumer', 'Forbidden', 'Ready', '2', '7'],
+    ['b', 'root:x:market', 'provider=b', 'Consumer', 'Forbidden', 'APIExportNotFound', '0', ''],
+    ['c', 'market', 'provider=c', 'Consumer', 'Forbidden', 'Pending', '0', ''],
   ]);
 });

@@ -19,7 +19,10 @@ export type ShownScope = KubeObject & {
     assignment?: string;
     transfer?: string;
   };
-  status?: { conditions?: { type: string; status: string; reason?: string }[] };
+  status?: {
+    conditions?: { type: string; status: string; reason?: string }[];
+    shards?: { name: string; objects: number }[];
+  };
 };
 
 /** An APIExportScopeEndpointSlice. */
@@ -28,11 +31,11 @@ export type ScopeSlice = KubeObject & {
   status?: { endpoints?: { url: string }[] };
 };
 
-const header = ['SCOPE', 'APIEXPORT', 'LABEL', 'ASSIGNMENT', 'TRANSFER', 'STATE', 'ENDPOINTS'];
+const header = ['SCOPE', 'APIEXPORT', 'LABEL', 'ASSIGNMENT', 'TRANSFER', 'STATE', 'ENDPOINTS', 'OBJECTS'];
 
 /**
- * `kubectl kcp scopes [<apiexport>]`: the APIExportScopes of the workspace, with the number of their endpoints and, where one is
- * not usable, the reason.
+ * `kubectl kcp scopes [<apiexport>]`: the APIExportScopes of the workspace, with the number of their endpoints and objects and,
+ * where one is not usable, the reason.
  */
 export async function showScopes(exportName: string | undefined, { client, url, out }: CommandModules): Promise<void> {
   const { path: workspace } = parseWorkspaceUrl(url);
@@ -73,6 +76,8 @@ export function scopeRows(scopes: readonly ShownScope[], slices: readonly ScopeS
       spec?.transfer ?? '',
       status?.conditions === undefined ? 'Pending' : (problem?.reason ?? 'Ready'),
       String(new Set(urls).size),
+      // Of the shards that have counted; before, it is not known.
+      status?.shards === undefined ? '' : String(status.shards.reduce((sum, { objects }) => sum + objects, 0)),
     ];
   });
 }

@@ -40,6 +40,8 @@ describe('a request for a virtual resource', () => {
       handle: async () => {},
       dispatch: async (exchange, user, url) => {
         requests.push({ user: user.name, url });
+        if (url.includes('requiredLabels='))
+          return exchange.respond(200, JSON.stringify({ metadata: { labels: { tier: 'gold' } } }));
         if (!url.includes('watch=true')) return;
         exchange.start(200);
         exchange.write(Buffer.from('event'));
@@ -56,6 +58,7 @@ describe('a request for a virtual resource', () => {
     const exchange = {
       url: path,
       signal: new AbortController().signal,
+      respond: (status: number) => sent.push(`respond ${status}`),
       start: () => sent.push('start'),
       write: (chunk: Buffer) => sent.push(chunk.toString()),
       end: () => sent.push('end'),
@@ -83,6 +86,16 @@ describe('a request for a virtual resource', () => {
     await expect(partitioned.handle(requestFor('/apis/wildwest.dev/v1/cowboys/a'), virtual)).rejects.toThrow(
       'error resolving resource',
     );
+  });
+
+  test('is refused if the object does not have the labels that it requires, which a foreign endpoint ignores', async () => {
+    const { proxy, requests } = proxied(at(`${own}/services/replication/provider/cowboys`));
+    const visible = requestFor('/apis/wildwest.dev/v1/cowboys/a?requiredLabels=tier%3Dgold');
+    await proxy.handle(visible, virtual);
+    expect([visible.sent, requests.length]).toEqual([['respond 200'], 2]);
+    const hidden = requestFor('/apis/wildwest.dev/v1/cowboys/a?requiredLabels=tier%3Dsilver');
+    await expect(proxy.handle(hidden, virtual)).rejects.toMatchObject({ code: 404 });
+    expect(hidden.sent).toEqual([]);
   });
 
   test('is a watch that ends properly when its binding goes', async () => {
