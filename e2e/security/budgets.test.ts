@@ -1,6 +1,8 @@
+import { request } from 'node:https';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
 import { HostileServer } from '../harness/hostile-server.ts';
+import { testTokens } from '../harness/local-cluster.ts';
 import { Requests, type Response, type SentRequest } from '../harness/requests.ts';
 import { createWorkspace } from '../harness/workspaces.ts';
 
@@ -219,4 +221,37 @@ describe('worker lanes', () => {
     expect(refused.length).toBeGreaterThan(0);
     expect(refused.every(({ headers }) => Number(headers['retry-after']) >= 1)).toBe(true);
   }, 240_000);
+});
+
+describe('clients that left', () => {
+  test('an apply of 3,000 keys ends with its connection', async () => {
+    const data = Object.fromEntries(
+      Array.from({ length: 3_000 }, (_, index) => [`key-${index}`, 'a value of the apply']),
+    );
+    const names = Array.from({ length: 20 }, (_, index) => `left-${index}`);
+    const path = (name: string): string => `${configMaps}/${name}`;
+    const sockets = await Promise.all(
+      names.map(async (name) => {
+        const body = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data });
+        const sent = request(`${server.cluster.url}/clusters/root:hostile${path(name)}?fieldManager=left&force=true`, {
+          method: 'PATCH',
+          ca: server.cluster.ca,
+          agent: false,
+          headers: { authorization: `Bearer ${testTokens.masters}`, 'content-type': 'application/apply-patch+yaml' },
+        });
+        sent.on('error', () => undefined);
+        await new Promise<void>((resolve) => sent.end(body, resolve));
+        return sent;
+      }),
+    );
+    for (const sent of sockets) sent.destroy();
+    await server.mustBeWell();
+    await eventually(async () => {
+      const { text } = await server.requests.must({ path: '/metrics' });
+      const inFlight = /^apiserver_current_inflight_requests\{.*mutating.*\} (\d+)$/m.exec(text)?.[1];
+      expect(inFlight).toBe('0');
+    });
+    const answers = await Promise.all(names.map((name) => server.workspace.send({ path: path(name) })));
+    expect(answers.filter(({ status }) => status === 200).length).toBeLessThan(names.length);
+  });
 });

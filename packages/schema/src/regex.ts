@@ -128,21 +128,23 @@ class RegexCache {
   #instructions = 0;
   #stateBytes = 0;
 
-  has(source: string): boolean {
-    return this.#known.has(source);
+  /** The pattern if it is cached. */
+  find(source: string): Regex | undefined {
+    const regex = this.#known.get(source);
+    // The order only matters when something must be evicted.
+    if (regex !== undefined && (this.#known.size * 2 > maxPatterns || this.#instructions * 2 > maxInstructions)) {
+      this.#known.delete(source);
+      this.#known.set(source, regex);
+    }
+    return regex;
   }
 
   get(source: string): Regex {
-    let regex = this.#known.get(source);
-    if (regex !== undefined) {
-      // The order only matters when something must be evicted.
-      if (this.#known.size * 2 > maxPatterns || this.#instructions * 2 > maxInstructions) {
-        this.#known.delete(source);
-        this.#known.set(source, regex);
-      }
-      return regex;
-    }
-    regex = new Regex(source);
+    return this.find(source) ?? this.#add(source);
+  }
+
+  #add(source: string): Regex {
+    const regex = new Regex(source);
     this.#known.set(source, regex);
     this.#instructions += regex.size;
     this.#evict();
@@ -174,13 +176,14 @@ const cache = new RegexCache();
 
 /** A compiled pattern. Throws NotCompiled if it is not cached and may not be compiled. */
 export function regexOf(source: string, mayCompile: MayCompile = compileAtOnce): Regex {
-  if (!cache.has(source) && !mayCompile()) throw new NotCompiled();
-  return cache.get(source);
+  const known = cache.find(source);
+  if (known === undefined && !mayCompile()) throw new NotCompiled();
+  return known ?? cache.get(source);
 }
 
 /** {@link regexOf} that charges the compilation, too. */
-function regexWithin(source: string, budget: WorkBudget, mayCompile?: MayCompile): Regex {
-  if (!cache.has(source)) budget.charge(compilationSteps(source));
+function compileWithin(source: string, budget: WorkBudget, mayCompile?: MayCompile): Regex {
+  budget.charge(compilationSteps(source));
   return regexOf(source, mayCompile);
 }
 
@@ -195,20 +198,20 @@ export const isLongPattern = (source: string): boolean => compilationSteps(sourc
  * after all (a legacy definition) matches nothing. Throws NotCompiled, and what {@link WorkBudget.charge} throws.
  */
 export function matchesPattern(text: string, source: string, budget: WorkBudget, mayCompile?: MayCompile): boolean {
-  const regex = regexWithin(source, budget, mayCompile);
-  return searched(regex, () => regex.test(text, budget));
+  const regex = cache.find(source) ?? compileWithin(source, budget, mayCompile);
+  const before = regex.stateBytes;
+  const matches = regex.test(text, budget);
+  const grown = regex.stateBytes - before;
+  if (grown !== 0) cache.grown(grown);
+  return matches;
 }
 
 /** The pattern of a CEL function and the search in it. */
 export function searchRegex<T>(source: string, budget: WorkBudget, search: (regex: Regex) => T): T {
-  const regex = regexWithin(source, budget);
-  return searched(regex, () => search(regex));
-}
-
-function searched<T>(regex: Regex, search: () => T): T {
+  const regex = cache.find(source) ?? compileWithin(source, budget);
   const before = regex.stateBytes;
   try {
-    return search();
+    return search(regex);
   } finally {
     const grown = regex.stateBytes - before;
     if (grown !== 0) cache.grown(grown);

@@ -67,3 +67,57 @@ test('waiting texts are rejected with 503 on stop', async () => {
   await worker.stop();
   for (const result of await waiting) expect(result).toMatchObject({ status: 'rejected', reason: { code: 503 } });
 });
+
+describe('an aborted request', () => {
+  const gone = new Error('client disconnected');
+  const slowText = Buffer.from(Array.from({ length: 200_000 }, (_, i) => `- - ${i}\n`).join(''));
+
+  test('leaves the queue at once, and its running job ends with the thread', async () => {
+    const clock = new FakeClock();
+    const worker = new YamlWorker({ clock });
+    const controller = new AbortController();
+    const from = { cluster: 'a', request: controller };
+    const left = Promise.allSettled([worker.read(slowText, from), worker.read(long('a: b'), from)]);
+    const next = worker.read(long('a: c'), { cluster: 'a', request: {} });
+    controller.abort(gone);
+    for (const result of await left) expect(result).toEqual({ status: 'rejected', reason: gone });
+    await clock.advance(250);
+    expect((await next)().value).toEqual({ a: 'c' });
+    await expect(worker.read(long('a: d'), from)).rejects.toBe(gone);
+    await worker.stop();
+  });
+});
+
+describe('lanes', () => {
+  const slowText = Buffer.from(Array.from({ length: 200_000 }, (_, i) => `- - ${i}\n`).join(''));
+  const of = (cluster: string) => ({ cluster, request: {} });
+
+  test('a flood of one logical cluster gets 429, another one does not', async () => {
+    const worker = new YamlWorker({ clock: new FakeClock() });
+    const flood = Promise.allSettled(Array.from({ length: 12 }, () => worker.read(slowText, of('flood'))));
+    const other = worker.read(long('a: b'), of('other')).then(
+      () => 'read',
+      (error: unknown) => error,
+    );
+    await worker.stop();
+    const codes = (await flood).map((result) => (result as { reason: { code: number } }).reason.code);
+    expect([codes.filter((code) => code === 429).length, codes.filter((code) => code === 503).length]).toEqual([3, 9]);
+    expect(await other).toMatchObject({ code: 503 });
+  });
+
+  test('another logical cluster waits for a thread of its own, then for the end of the longest job', async () => {
+    const clock = new FakeClock();
+    const worker = new YamlWorker({ clock });
+    const slow = ['a', 'b', 'c'].map(async (cluster) => worker.read(slowText, of(cluster)));
+    const ended = Promise.allSettled(slow);
+    // One thread runs the first, and a further one starts per 100 ms.
+    await clock.advance(100);
+    await clock.advance(100);
+    const modest = worker.read(long('a: b'), of('modest'));
+    await clock.advance(1_000);
+    expect((await modest)().value).toEqual({ a: 'b' });
+    await worker.stop();
+    const results = await ended;
+    expect(results[0]).toMatchObject({ status: 'rejected', reason: { code: 429 } });
+  });
+});

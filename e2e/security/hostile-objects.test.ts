@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { eventually } from '@multiplane/testing';
+import { hostileCases, type HostileCase } from '../fixtures/hostile-objects.ts';
+import { HostileServer } from '../harness/hostile-server.ts';
+import type { Response } from '../harness/requests.ts';
+
+/**
+ * Definitions and objects from a generator of hostile input: the server answers each, and a neighbour's GET never waits for
+ * more than `limitMs` of the processor time of the server's main thread. `make fuzz` plays more of them.
+ */
+
+/** Ten times the 50 ms that a step may take: several steps, garbage collection and cold code come together here. */
+const limitMs = 500;
+const runs = Number(process.env['MULTIPLANE_FUZZ_RUNS'] ?? 12);
+const seed = Number(process.env['MULTIPLANE_FUZZ_SEED'] ?? 22);
+
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const name = 'hostiles.fuzz.example.com';
+const path = '/apis/fuzz.example.com/v1/namespaces/e2e/hostiles';
+
+let server: HostileServer;
+beforeAll(async () => {
+  server = await HostileServer.start();
+}, 240_000);
+afterAll(() => server?.[Symbol.asyncDispose]());
+
+const definitionOf = (schema: HostileCase['schema']): unknown => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name },
+  spec: {
+    group: 'fuzz.example.com',
+    scope: 'Namespaced',
+    names: { plural: 'hostiles', singular: 'hostile', kind: 'Hostile', listKind: 'HostileList' },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: 'object', properties: { spec: schema } } },
+      },
+    ],
+  },
+});
+
+/** Sends a request of the attack; a body that is too large may be cut off. */
+async function attack(request: Parameters<HostileServer['workspace']['send']>[0]): Promise<Response | undefined> {
+  return server.whileServing(() => server.workspace.send(request).catch(() => undefined), limitMs);
+}
+
+const servedOrRefused = ({ status, text }: Response): void => {
+  // 503 and 504 are answers of a server that is busy, 500 is a bug.
+  expect({ status, isServerError: status === 500, text: text.slice(0, 500) }).toMatchObject({ isServerError: false });
+};
+
+async function play({ schema, specs }: HostileCase): Promise<void> {
+  const defined = await attack({ method: 'POST', path: definitions, body: definitionOf(schema) });
+  if (defined === undefined) return;
+  servedOrRefused(defined);
+  if (defined.status !== 201) return;
+  await eventually(() => server.workspace.must({ path }));
+  for (const spec of specs) {
+    const body = { apiVersion: 'fuzz.example.com/v1', kind: 'Hostile', metadata: { generateName: 'h-' }, spec };
+    const created = await attack({ method: 'POST', path, body });
+    if (created !== undefined) servedOrRefused(created);
+  }
+  await server.workspace.must({ method: 'DELETE', path: `${definitions}/${name}` });
+  await eventually(
+    async () => expect((await server.workspace.send({ path: `${definitions}/${name}` })).status).toBe(404),
+    { timeout: 60_000 },
+  );
+}
+
+test(
+  'no hostile definition or object delays a neighbour',
+  async () => {
+    const failures: string[] = [];
+    for (const [index, sample] of fc.sample(hostileCases, { numRuns: runs, seed }).entries()) {
+      try {
+        await play(sample);
+      } catch (error) {
+        failures.push(`${index}, ${sample.what}: ${(error as Error).message.slice(0, 1_000)}`);
+        // The next case defines the same kind.
+        await server.workspace.send({ method: 'DELETE', path: `${definitions}/${name}` });
+        await eventually(
+          async () => expect((await server.workspace.send({ path: `${definitions}/${name}` })).status).toBe(404),
+          { timeout: 60_000 },
+        );
+      }
+    }
+    expect({ seed, failures, longestWaitMs: server.longestWaitMs }).toMatchObject({ failures: [] });
+  },
+  60_000 * Math.max(10, runs),
+);
