@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import { encodeJsonGo, errorText, statusErrors } from '@multiplane/apimachinery';
+import { accepts, encodeJsonGo, errorText, parseAccept, statusErrors } from '@multiplane/apimachinery';
 import {
   lazyLibrary,
   metricsContentType,
@@ -15,6 +15,7 @@ import type express from 'express';
 import type { Express, Request, Response, Router } from 'express';
 import type { Handler, RequestContext } from './request/request-context.ts';
 import type { RequestMetrics } from './request/request-metrics.ts';
+import { acceptHeader, notRepresentableAs } from './response/negotiation.ts';
 import { writeMethodNotAllowed, writeNotFoundText, writeStatusError } from './response/responses.ts';
 
 /** Loaded on the first request, so that it does not delay the start. */
@@ -110,12 +111,21 @@ function respondToVersion(context: RequestContext, { version }: NonResourceEndpo
   if (info.path.length > '/version/'.length) {
     writeStatusError(context, statusErrors.unknownResource());
   } else if (exchange.method === 'GET') {
+    if (!acceptsJson(context)) return true;
     exchange.setHeader('content-type', 'application/json');
     exchange.respond(200, encodeJsonGo(versionDocument(version), { pretty: true }));
   } else {
     writeMethodNotAllowed(context);
   }
   return true;
+}
+
+/** Answers with 406 where a client takes no JSON. */
+function acceptsJson(context: RequestContext): boolean {
+  const accept = acceptHeader(context.exchange.headers);
+  if (accept === '' || parseAccept(accept).some((clause) => accepts(clause, 'application/json'))) return true;
+  writeStatusError(context, notRepresentableAs(['application/json']));
+  return false;
 }
 
 function versionDocument({ major, minor, ...build }: VersionInfo): object {

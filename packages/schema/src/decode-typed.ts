@@ -47,6 +47,8 @@ export function typedProblem(object: JsonObject, node: SchemaNode, struct: strin
   }
 }
 
+const schemaOrElse = /\.JSONSchemaPropsOr(?:Array|Bool|StringArray)$/;
+
 class TypedDecoder {
   /** Names of the fields from the root down. Items of lists and keys of maps have none, as in Go's messages. */
   readonly #path: string[] = [];
@@ -57,6 +59,8 @@ class TypedDecoder {
   /** The text of the number that is decoded, where its value does not tell it. */
   #literal: string | undefined;
   readonly #duplicates: string[] = [];
+  /** The schema of JSON schemas, once one was met. */
+  #schema: SchemaNode | undefined;
 
   constructor(struct: string, details?: JsonTextDetails) {
     this.#struct = struct;
@@ -78,6 +82,8 @@ class TypedDecoder {
     if (node.types === 0) {
       // Without a type there is still structure to follow where the document gives some.
       if (isJsonObject(value) && node.properties !== undefined) this.#decodeFields(value, node);
+      else if (this.#schema !== undefined && schemaOrElse.test(node.definition))
+        this.#decodeSchemaOrElse(value, node, this.#schema);
       return value;
     }
     const type = typeBitsOf(value);
@@ -98,7 +104,15 @@ class TypedDecoder {
     return value;
   }
 
+  /** A schema, where something else may take its place (`items`, `additionalProperties`, `dependencies`). */
+  #decodeSchemaOrElse(value: Json, node: SchemaNode, schema: SchemaNode): void {
+    if (isJsonObject(value)) this.#decodeFields(value, schema);
+    else if (Array.isArray(value) && node.definition.endsWith('OrArray'))
+      for (const item of value) this.decode(item, schema);
+  }
+
   #decodeFields(object: JsonObject, node: SchemaNode): void {
+    if (node.definition.endsWith('.JSONSchemaProps')) this.#schema = node;
     const outer = this.#struct;
     if (node.definition !== '' && this.#path.length > 0)
       this.#struct = node.definition.slice(node.definition.lastIndexOf('.') + 1);

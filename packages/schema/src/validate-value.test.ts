@@ -294,4 +294,13 @@ describe('numbers, counts and repeated errors as kube-openapi reports them', () 
       '<nil>: Invalid value: "": "" must validate all the schemas (allOf). None validated',
     ]);
   });
+
+  test('what is listed is compared after a conversion to its type', () => {
+    const isListed = (allowed: readonly Json[], value: Json): boolean =>
+      texts({ enum: allowed as Json[], nullable: true }, value).length === 0;
+    expect([2.5, 2, -2.5].map((value) => isListed([1, 2], value))).toEqual([true, true, false]);
+    expect([97, 98, 'a'].map((value) => isListed(['a'], value))).toEqual([true, false, true]);
+    expect(isListed([null, 'a'], null)).toBe(false);
+    expect(isListed([{ b: 1, a: 2 }], { a: 2, b: 1 })).toBe(true);
+  });
 });

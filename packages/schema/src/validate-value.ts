@@ -331,7 +331,7 @@ export class ValueValidator {
   #checkEnumeration(value: Json, node: SchemaNode, allowed: readonly Json[]): void {
     if (typeof value === 'string' && node.enumeratedTexts?.has(value) === true) return;
     this.#budget.charge(allowed.length);
-    for (const candidate of allowed) if (deepEqual(value, candidate)) return;
+    for (const candidate of allowed) if (isListed(value, candidate)) return;
     // Each message lists all values: beyond a limit, which no response has room for, failures are only counted.
     if (this.#collect && this.#listed > 0 && this.#listed + allowed.length > maxListed) {
       this.#failures++;
@@ -428,6 +428,20 @@ export class ValueValidator {
     return text;
   }
 }
+
+/**
+ * Kubernetes converts the value to Go's type of the candidate before it compares them: a number loses its fraction, an integer
+ * is the character that it encodes. Null is never listed.
+ */
+function isListed(value: Json, candidate: Json): boolean {
+  if (value === null || candidate === null) return false;
+  if (typeof value === 'number' && Number.isSafeInteger(candidate)) return Math.trunc(value) === candidate;
+  if (typeof candidate === 'string' && Number.isSafeInteger(value)) return character(value as number) === candidate;
+  return deepEqual(value, candidate);
+}
+
+const character = (code: number): string =>
+  code >= 0 && code <= 0x10ffff && !(code >= 0xd800 && code < 0xe000) ? String.fromCodePoint(code) : '\uFFFD';
 
 /** Several alternatives may find the same: kube-openapi keeps the first error of each text. In place. */
 function dropRepeated(errors: FieldError[]): void {

@@ -112,16 +112,14 @@ function failing(what: string, where: string): Failing {
 }
 
 function apply(state: State, operation: JsonPatchOperation): void {
-  const { op } = operation;
+  const op = typeof operation.op === 'string' ? operation.op : 'unknown';
   const fail = (why: string): never => {
     throw patchNotApplicable(why);
   };
   const path =
-    typeof operation.path === 'string'
-      ? operation.path
-      : fail(`${String(op)} operation failed to decode path: missing value`);
-  const missing = `${String(op)} operation does not apply: doc is missing`;
-  const inPath = `error in ${String(op)} for path: '${path}'`;
+    typeof operation.path === 'string' ? operation.path : fail(`${op} operation failed to decode path: missing value`);
+  const missing = `${op} operation does not apply: doc is missing`;
+  const inPath = `error in ${op} for path: '${path}'`;
   switch (op) {
     case 'add':
       locate(state.root, path, failing(`${missing} path: "${path}"`, inPath)).add(deepCopy(operation.value ?? null));
@@ -166,7 +164,7 @@ function apply(state: State, operation: JsonPatchOperation): void {
       return;
     }
     default:
-      fail(`unexpected kind: ${typeof op === 'string' ? op : 'unknown'}`);
+      fail(`unexpected kind: ${op}`);
   }
 }
 

@@ -3,12 +3,14 @@ import {
   fieldErrors,
   FieldPath,
   isJsonObject,
+  validateLabelValue,
+  validateQualifiedName,
   type FieldError,
   type Json,
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
-import { at, listAt, objectAt, textAt } from '../fields.ts';
+import { at, listAt, objectAt, textAt, textsAt } from '../fields.ts';
 
 const attributes = FieldPath.of('spec', 'resourceAttributes');
 const nonResource = FieldPath.of('spec', 'nonResourceAttributes');
@@ -36,57 +38,50 @@ function questionErrors(object: KubeObject): FieldError[] {
     );
   }
   if (resource !== undefined) {
-    errors.push(...selectorErrors(at(resource, 'fieldSelector'), attributes.child('fieldSelector')));
-    errors.push(...selectorErrors(at(resource, 'labelSelector'), attributes.child('labelSelector')));
+    errors.push(...selectorErrors(at(resource, 'fieldSelector'), attributes.child('fieldSelector'), false));
+    errors.push(...selectorErrors(at(resource, 'labelSelector'), attributes.child('labelSelector'), true));
   }
   return errors;
 }
 
-function selectorErrors(selector: Json | undefined, path: FieldPath): FieldError[] {
+function selectorErrors(selector: Json | undefined, path: FieldPath, isLabel: boolean): FieldError[] {
   if (!isJsonObject(selector)) return [];
   const raw = textAt(selector, 'rawSelector');
   const requirements = listAt(selector, 'requirements');
+  const errors: FieldError[] = [];
   if (raw !== '' && requirements.length > 0) {
-    return [fieldErrors.invalid(path.child('rawSelector'), raw, 'may not specified at the same time as requirements')];
+    const detail = 'may not specified at the same time as requirements';
+    errors.push(fieldErrors.invalid(path.child('rawSelector'), raw, detail));
   }
   if (raw === '' && requirements.length === 0) {
-    return [
-      fieldErrors.required(
-        path.child('requirements'),
-        `when ${path.toString()} is specified, requirements or rawSelector is required`,
-      ),
-    ];
+    const detail = `when ${path.toString()} is specified, requirements or rawSelector is required`;
+    errors.push(fieldErrors.required(path.child('requirements'), detail));
   }
-  return requirements.flatMap((requirement, index) =>
-    requirementErrors(requirement, path.child('requirements').index(index)),
+  requirements.forEach((requirement, index) =>
+    errors.push(...requirementErrors(requirement, path.child('requirements').index(index), isLabel)),
   );
+  return errors;
 }
 
-function requirementErrors(requirement: Json, path: FieldPath): FieldError[] {
-  const errors =
-    textAt(requirement, 'key') === '' ? [fieldErrors.required(path.child('key'), 'must be specified')] : [];
-  const values = listAt(requirement, 'values');
-  switch (textAt(requirement, 'operator')) {
-    case 'In':
-    case 'NotIn':
-      if (values.length === 0)
-        errors.push(fieldErrors.required(path.child('values'), "must be specified when `operator` is 'In' or 'NotIn'"));
-      break;
-    case 'Exists':
-    case 'DoesNotExist':
-      if (values.length > 0)
-        errors.push(
-          fieldErrors.forbidden(
-            path.child('values'),
-            "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-          ),
-        );
-      break;
-    default:
-      errors.push(
-        fieldErrors.invalid(path.child('operator'), textAt(requirement, 'operator'), 'not a valid selector operator'),
-      );
+/** Operators that this version does not know are left to authorizers, as newer clients may send them. */
+function requirementErrors(requirement: Json, path: FieldPath, isLabel: boolean): FieldError[] {
+  const key = textAt(requirement, 'key');
+  const errors: FieldError[] =
+    !isLabel && key === '' ? [fieldErrors.required(path.child('key'), 'must be specified')] : [];
+  const values = textsAt(requirement, 'values');
+  const operator = textAt(requirement, 'operator');
+  if ((operator === 'In' || operator === 'NotIn') && values.length === 0) {
+    errors.push(fieldErrors.required(path.child('values'), "must be specified when `operator` is 'In' or 'NotIn'"));
+  } else if ((operator === 'Exists' || operator === 'DoesNotExist') && values.length > 0) {
+    const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+    errors.push(fieldErrors.forbidden(path.child('values'), detail));
   }
+  if (!isLabel) return errors;
+  for (const message of validateQualifiedName(key)) errors.push(fieldErrors.invalid(path.child('key'), key, message));
+  values.forEach((value, index) => {
+    for (const message of validateLabelValue(value))
+      errors.push(fieldErrors.invalid(path.child('values').index(index), value, message));
+  });
   return errors;
 }
 

@@ -168,9 +168,9 @@ describe('unaggregated discovery', () => {
     expect(body.startsWith('{') ? 'Status' : 'text').toBe(form);
   });
 
-  test('rejects other methods, except OPTIONS /apis', async () => {
+  test('rejects other methods, except where the aggregator of kube-apiserver answers', async () => {
     const clusters = new Clusters();
-    for (const path of ['api', 'api/v1', 'apis']) {
+    for (const path of ['api', 'api/v1', 'apis/rbac.authorization.k8s.io/v1']) {
       for (const method of ['POST', 'HEAD']) {
         const answer = await clusters.ask(`/clusters/a/${path}`, {}, method);
         expect(JSON.parse(answer.body)).toMatchObject({
@@ -180,7 +180,9 @@ describe('unaggregated discovery', () => {
         });
       }
     }
-    expect((await clusters.ask('/clusters/a/apis', {}, 'OPTIONS')).status).toBe(200);
+    for (const path of ['apis', 'apis/rbac.authorization.k8s.io'])
+      for (const method of ['OPTIONS', 'POST', 'DELETE'])
+        expect((await clusters.ask(`/clusters/a/${path}`, {}, method)).status).toBe(200);
     expect((await clusters.ask('/clusters/a/api', {}, 'OPTIONS')).status).toBe(405);
   });
 });

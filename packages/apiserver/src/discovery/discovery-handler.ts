@@ -105,7 +105,7 @@ function respondGroups(
   }
   const found = documents.group(group);
   if (found === undefined) respondNotFound(context, builtIn);
-  else respondPlain(context, builtIn, () => ({ kind: 'APIGroup', apiVersion: 'v1', ...found }));
+  else respondPlain(context, 'aggregated', () => ({ kind: 'APIGroup', apiVersion: 'v1', ...found }));
 }
 
 function respondResources(
@@ -122,7 +122,11 @@ function respondResources(
   }
   // Only the list of the core group has no apiVersion.
   const head = group === '' ? { kind: 'APIResourceList' } : { kind: 'APIResourceList', apiVersion: 'v1' };
-  respondPlain(context, builtIn, () => ({ ...head, groupVersion: apiVersionOf({ group, version }), resources }));
+  respondPlain(context, builtIn ? 'built-in' : 'custom', () => ({
+    ...head,
+    groupVersion: apiVersionOf({ group, version }),
+    resources,
+  }));
 }
 
 /** Responds to `/api` and `/apis`, in the aggregated form if it is accepted. */
@@ -133,23 +137,29 @@ function respondRoot(
   plain: () => object,
 ): void {
   const form = formOf(acceptHeader(context.exchange.headers));
-  if (form === 'plain' || !isDocumentRead(context, !core)) respondPlain(context, true, plain, !core);
+  const kind = core ? 'built-in' : 'aggregated';
+  if (form === 'plain' || !isDocumentRead(context, kind)) respondPlain(context, kind, plain);
   else writeTagged(context, documents().aggregated(core, form), form);
 }
 
-function respondPlain(context: RequestContext, builtIn: boolean, document: () => object, allowOptions = false): void {
-  if (!isDocumentRead(context, allowOptions)) {
+/**
+ * The server within kube-apiserver that has the document: that of the built-in kinds, that of definitions, or the aggregator
+ * before both, which has `/apis` and the groups.
+ */
+type DocumentKind = 'built-in' | 'custom' | 'aggregated';
+
+function respondPlain(context: RequestContext, kind: DocumentKind, document: () => object): void {
+  if (!isDocumentRead(context, kind)) {
     writeMethodNotAllowed(context);
     return;
   }
-  const negotiated = negotiate(context, builtIn ? endpointKinds.builtInPlain : endpointKinds.customPlain);
+  const negotiated = negotiate(context, kind === 'built-in' ? endpointKinds.builtInPlain : endpointKinds.customPlain);
   writeObject(context, 200, document(), negotiated);
 }
 
-/** Discovery supports GET only, but Kubernetes serves `OPTIONS /apis` like GET. */
-function isDocumentRead({ exchange }: RequestContext, allowOptions: boolean): boolean {
-  return exchange.method === 'GET' || (allowOptions && exchange.method === 'OPTIONS');
-}
+/** Discovery supports GET only, but the aggregator does not look at the method. */
+const isDocumentRead = ({ exchange }: RequestContext, kind: DocumentKind): boolean =>
+  exchange.method === 'GET' || kind === 'aggregated';
 
 function respondNotFound(context: RequestContext, builtIn: boolean): void {
   if (builtIn) writeStatusError(context, statusErrors.unknownResource());

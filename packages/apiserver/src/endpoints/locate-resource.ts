@@ -13,6 +13,8 @@ import { unknownResource } from './unknown-resource.ts';
 export function locateResource(
   resolver: Pick<ResourceResolver, 'resolve' | 'isBuiltInGroup'>,
   context: RequestContext,
+  /** Called with the definition before the form of the path is checked. */
+  found?: (definition: ResourceDefinition) => void,
 ): ResourceRequest | undefined {
   const { info, exchange } = context;
   const { cluster, group, version, resource, identity, subresource, parts } = info;
@@ -27,6 +29,7 @@ export function locateResource(
     return undefined;
   }
   const builtIn = definition.origin === 'built-in';
+  found?.(definition);
   // For authorization a Namespace object has its own name as its namespace, but it is cluster-scoped.
   const isNamespaceItself = !definition.namespaced && group === '' && resource === 'namespaces';
   const namespace = isNamespaceItself ? '' : info.namespace;

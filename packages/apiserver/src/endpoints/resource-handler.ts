@@ -65,7 +65,10 @@ export function resourceHandler(modules: ResourceHandlerModules): Handler {
     throw withStorageStatus(error);
   };
   return (context) => {
-    const request = locateResource(modules.resolver, context);
+    // Of custom resources Kubernetes warns before it looks at what is asked of the version.
+    const request = locateResource(modules.resolver, context, ({ origin, deprecationWarning }) => {
+      if (origin !== 'built-in' && deprecationWarning !== undefined) context.warn(deprecationWarning);
+    });
     if (request === undefined) {
       writeNotFoundText(context.exchange);
       return completed;
@@ -95,7 +98,8 @@ function serve(modules: EndpointModules, request: ResourceRequest): Promise<void
     writeNotFoundText(context.exchange);
     return completed;
   }
-  if (definition.deprecationWarning !== undefined) context.warn(definition.deprecationWarning);
+  if (definition.origin === 'built-in' && definition.deprecationWarning !== undefined)
+    context.warn(definition.deprecationWarning);
   if (plain) {
     const handlerKey = `${definition.group}/${definition.resource}${subresource === '' ? '' : `/${subresource}`}`;
     const handler = modules.createHandlers.get(handlerKey);

@@ -180,7 +180,7 @@ describe('OpenAPI v3', () => {
       200,
     ],
     ['/clusters/a/openapi/v2', 'GET', { accept: 'text/html' }, 406],
-    ['/clusters/a/openapi/v3', 'POST', {}, 405],
+    ['/clusters/a/openapi/v3', 'POST', {}, 200],
     ['/clusters/a/openapi/v4', 'GET', {}, 404],
     ['/openapi/v3', 'GET', {}, 404],
   ])('%s %s %p: %d', async (url, method, headers, status) => {

@@ -7,7 +7,6 @@ import {
   type Exchange,
   type Handler,
   type RequestContext,
-  writeMethodNotAllowed,
   writeNotFoundText,
 } from '@multiplane/generic-server';
 import type { OpenAPIDefinitions } from '@multiplane/schema';
@@ -99,7 +98,6 @@ class OpenAPIServer {
       normalized === indexPath ||
       normalized.startsWith(`${indexPath}/`);
     if (!isKnownPath) writeNotFoundText(context.exchange);
-    else if (context.exchange.method !== 'GET') writeMethodNotAllowed(context);
     else if (normalized === '/openapi/v2') await this.#respondV2(context, groupVersions);
     else if (normalized === indexPath) this.#respondIndex(context.exchange, groupVersions);
     else await this.#respondV3(context, groupVersions, normalized.slice(indexPath.length + 1));
@@ -126,6 +124,7 @@ class OpenAPIServer {
       exchange.respond(404, '');
       return;
     }
+    exchange.setHeader('vary', 'Accept');
     const type = typeOf(exchange, openapiV3ProtobufTypes);
     if (type === undefined) {
       exchange.respond(406, '');
@@ -141,7 +140,6 @@ class OpenAPIServer {
       exchange.setHeader('cache-control', 'public, immutable');
       exchange.setHeader('expires', new Date(this.#clock.now() + yearMilliseconds).toUTCString());
     }
-    exchange.setHeader('vary', 'Accept');
     const isJson = type === jsonType;
     const build = (): Promise<Buffer> => {
       if (group !== undefined)
@@ -154,12 +152,12 @@ class OpenAPIServer {
   }
 
   async #respondV2({ exchange }: RequestContext, groupVersions: OpenAPIGroupVersions): Promise<void> {
+    exchange.setHeader('vary', ['Accept-Encoding', 'Accept']);
     const type = typeOf(exchange, openapiV2ProtobufTypes);
     if (type === undefined) {
       exchange.respond(406, '');
       return;
     }
-    exchange.setHeader('vary', ['Accept-Encoding', 'Accept']);
     const definitions = [...groupVersions.groups.values()].flatMap((group) => group.definitions);
     await this.#respondDocument(
       exchange,

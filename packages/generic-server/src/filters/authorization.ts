@@ -70,7 +70,7 @@ export function authorizationAttributesOf(context: RequestContext): Authorizatio
 }
 
 /** A 403 with the message of kube-apiserver. `nosniff`, because the message repeats input of the caller. */
-function forbidden(context: RequestContext, attributes: AuthorizationAttributes, reason: string): Error {
+export function forbidden(context: RequestContext, attributes: AuthorizationAttributes, reason: string): Error {
   context.exchange.setHeader('x-content-type-options', 'nosniff');
   const message = reason === '' ? forbiddenText(attributes) : `${forbiddenText(attributes)}: ${reason}`;
   return statusErrors.forbidden(attributes, attributes.name, message.replaceAll(/[&<>]/g, escapeHtml));

@@ -9,6 +9,7 @@ import type { AuthorizationAttributes, Authorizer } from '../authorization/autho
 import { maxWarrantDepth, parseWarrant, warrantExtra } from '../authorization/warrants.ts';
 import type { Headers } from '../server/exchange.ts';
 import type { Filter, RequestContext } from '../request/request-context.ts';
+import { authorizationAttributesOf, forbidden } from './authorization.ts';
 
 /**
  * Additional rules of a server, checked before authorization; throws a StatusError to reject. May return another user than
@@ -17,10 +18,13 @@ import type { Filter, RequestContext } from '../request/request-context.ts';
 export type ImpersonationPolicy = (context: RequestContext, requester: UserInfo, requested: UserInfo) => UserInfo;
 
 const maxHeaderValues = 256;
+const mastersGroup = 'system:masters';
 
 /**
- * Applies `Impersonate-*` headers. Each value requires a permission (`impersonate` on users, groups, serviceaccounts, uids,
- * userextras), as in Kubernetes.
+ * Applies `Impersonate-*` headers, as Kubernetes 1.36 does (KEP-5284). First the constrained mode of the wanted user is tried:
+ * `impersonate-on:<mode>:<verb>` on what is requested, and `impersonate:<mode>` on each value. Else each value requires the
+ * permission `impersonate` (on users, groups, serviceaccounts, uids, userextras). The first refusal is the one that is reported.
+ * There are no modes for nodes.
  */
 export function withImpersonation(modules: {
   readonly authorizer: Authorizer;
@@ -50,9 +54,85 @@ async function impersonate(
   if (requested === undefined) return;
   const requester = context.user;
   const user = policy === undefined ? requested.user : policy(context, requester, requested.user);
-  for (const permission of permissions(requested)) await requirePermission(authorizer, context, requester, permission);
+  const refused = await refusal(authorizer, context, requester, requested);
+  if (refused !== undefined) throw forbidden(context, ...refused);
   context.user = user;
 }
+
+/** Attributes that are not authorized, with the authorizer's reason. */
+type Refusal = readonly [AuthorizationAttributes, reason: string];
+
+/** Why the requester may not impersonate the user; undefined: it may. */
+async function refusal(
+  authorizer: Authorizer,
+  context: RequestContext,
+  requester: UserInfo,
+  requested: Impersonation,
+): Promise<Refusal | undefined> {
+  const mode = modeOf(requested);
+  let first: Refusal | undefined;
+  if (mode !== undefined) {
+    first = await constrainedRefusal(authorizer, context, requested, mode);
+    if (first === undefined) return undefined;
+  }
+  for (const permission of permissions(requested)) {
+    const refused = await check(authorizer, attributesOf(context, requester, 'impersonate', permission));
+    if (refused !== undefined) return first ?? refused;
+  }
+  return undefined;
+}
+
+async function constrainedRefusal(
+  authorizer: Authorizer,
+  context: RequestContext,
+  requested: Impersonation,
+  mode: string,
+): Promise<Refusal | undefined> {
+  const attributes = authorizationAttributesOf(context);
+  const refused = await check(authorizer, { ...attributes, verb: `impersonate-on:${mode}:${attributes.verb}` });
+  if (refused !== undefined) return refused;
+  for (const permission of permissions(requested)) {
+    const { resource, name } = permission;
+    const needed = attributesOf(context, attributes.user, `impersonate:${mode}`, {
+      ...permission,
+      group: 'authentication.k8s.io',
+    });
+    if (resource === 'groups' && (name === '' || name === mastersGroup)) {
+      const what = name === '' ? 'empty string' : name;
+      return [needed, `impersonating the ${what} group is not allowed`];
+    }
+    const without = await check(authorizer, needed);
+    if (without !== undefined) return without;
+  }
+  return undefined;
+}
+
+/** The constrained mode that is meant for a user; undefined: none is. */
+function modeOf({ user, namedGroups }: Impersonation): string | undefined {
+  const onlyName = namedGroups.length === 0 && user.uid === '' && Object.keys(user.extra).length === 0;
+  if (serviceAccountOf(user.name) !== undefined) return onlyName ? 'serviceaccount' : undefined;
+  return user.name.startsWith('system:node:') ? undefined : 'user-info';
+}
+
+async function check(authorizer: Authorizer, attributes: AuthorizationAttributes): Promise<Refusal | undefined> {
+  const { decision, reason } = await authorizer.authorize(attributes);
+  return decision === 'allow' ? undefined : [attributes, reason];
+}
+
+const attributesOf = (
+  context: RequestContext,
+  user: UserInfo,
+  verb: string,
+  permission: Permission,
+): AuthorizationAttributes => ({
+  user,
+  cluster: context.info.cluster,
+  verb,
+  isResourceRequest: true,
+  version: 'v1',
+  path: '',
+  ...permission,
+});
 
 /** Error messages repeat input of the caller. */
 const setNoSniff = ({ exchange }: RequestContext): void => exchange.setHeader('x-content-type-options', 'nosniff');
@@ -149,35 +229,6 @@ function* permissions({ user, namedGroups }: Impersonation, depth = 0): Iterable
     const warrant = parseWarrant(text);
     if (warrant !== undefined) yield* permissions({ user: warrant, namedGroups: warrant.groups }, depth + 1);
   }
-}
-
-async function requirePermission(
-  authorizer: Authorizer,
-  context: RequestContext,
-  requester: UserInfo,
-  permission: Permission,
-): Promise<void> {
-  const attributes: AuthorizationAttributes = {
-    user: requester,
-    cluster: context.info.cluster,
-    verb: 'impersonate',
-    isResourceRequest: true,
-    version: 'v1',
-    path: '',
-    ...permission,
-  };
-  const result = await authorizer.authorize(attributes);
-  if (result.decision === 'allow') return;
-  setNoSniff(context);
-  const { group, resource, subresource, namespace, name } = permission;
-  const scope = namespace === '' ? 'at the cluster scope' : `in the namespace "${namespace}"`;
-  const target = subresource === '' ? resource : `${resource}/${subresource}`;
-  const reason = result.reason === '' ? '' : `: ${result.reason}`;
-  throw statusErrors.forbidden(
-    { group, resource },
-    name,
-    `User "${requester.name}" cannot impersonate resource "${target}" in API group "${group}" ${scope}${reason}`,
-  );
 }
 
 function single(value: string | readonly string[] | undefined): string {

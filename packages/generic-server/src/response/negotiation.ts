@@ -217,11 +217,16 @@ const notAcceptable = (kind: EndpointKind): StatusError =>
   statusErrors.notAcceptable(kind.shape === 'watch' ? watchTypes : objectTypes);
 
 function notRepresentable(kind: EndpointKind): StatusError {
-  const types = kind.shape === 'list' || kind.shape === 'watch' ? [...objectTypes, ...watchTypes] : objectTypes;
-  return new StatusError({
+  return notRepresentableAs(
+    kind.shape === 'list' || kind.shape === 'watch' ? [...objectTypes, ...watchTypes] : objectTypes,
+  );
+}
+
+/** 406 in the words of the router of kube-apiserver. */
+export const notRepresentableAs = (types: readonly string[]): StatusError =>
+  new StatusError({
     code: 406,
     reason: 'NotAcceptable',
     message: `406: Not Acceptable\n\nAvailable representations: ${types.join(', ')}`,
     details: {},
   });
-}
