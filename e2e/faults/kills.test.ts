@@ -1,5 +1,7 @@
 import { expect, test } from '@jest/globals';
+import { EtcdServer } from '@multiplane/testing';
 import { LocalCluster } from '../harness/local-cluster.ts';
+import { crash, freeze } from './history/process-faults.ts';
 import { runKills } from './history/run-kills.ts';
 
 // hack/faults does the same for longer.
@@ -10,4 +12,15 @@ test('kill -9 under mixed load: every history is linearizable, every watch compl
   expect(result.kills).toBe(4);
   expect(result.operations).toBeGreaterThan(50);
   expect(result.events).toBeGreaterThan(20);
+}, 300_000);
+
+test('etcd killed and frozen under mixed load: no write is lost, no stale state is read, no event is missed', async () => {
+  await using etcd = await EtcdServer.start();
+  await using cluster = await LocalCluster.start({ flags: ['--etcd-servers', etcd.endpoint] });
+  const faults = [crash(etcd.process), freeze(etcd.process), freeze(cluster.process)];
+  let next = 0;
+  const fault = (): Promise<void> => (faults[next++ % faults.length] as () => Promise<void>)();
+  const result = await runKills(cluster, { kills: 3, fault });
+  expect(result.problems).toEqual([]);
+  expect(result.operations).toBeGreaterThan(50);
 }, 300_000);

@@ -2,10 +2,13 @@ import type { LocalCluster } from '../../harness/local-cluster.ts';
 import { checkHistory } from './check-linearizable.ts';
 import { checkWatch } from './check-watch.ts';
 import { RecordedLoad } from './load.ts';
+import { crash } from './process-faults.ts';
 
 export interface KillsOptions {
-  /** Number of kills; or how long to go on. */
+  /** Number of faults; or how long to go on. */
   readonly kills: number;
+  /** Injects a fault and resolves when it is over; default: `kill -9` of the control plane, and its start. */
+  readonly fault?: (() => Promise<void>) | undefined;
   readonly untilMs?: number | undefined;
   readonly clients?: number | undefined;
   readonly watches?: number | undefined;
@@ -29,11 +32,12 @@ const spreadLoadMs = 1200;
 const watchPatienceMs = 60_000;
 
 /**
- * Kills a control plane again and again with `kill -9` under mixed load, and checks the history of all clients: operations
+ * Injects faults into a control plane again and again under mixed load (`kill -9` by default), and checks the history of all clients: operations
  * on each object are linearizable, watches are complete and in order.
  */
 export async function runKills(cluster: LocalCluster, options: KillsOptions): Promise<KillsResult> {
   const { clients = 6, watches = 2, random = Math.random, report = () => undefined, untilMs = Infinity } = options;
+  const { fault = crash(cluster.process) } = options;
   const totals = { kills: 0, operations: 0, unknown: 0, events: 0 };
   const problems: string[] = [];
   const isDone = (): boolean => totals.kills >= options.kills || performance.now() >= untilMs || problems.length > 0;
@@ -43,8 +47,7 @@ export async function runKills(cluster: LocalCluster, options: KillsOptions): Pr
     load.start();
     for (let i = 0; i < killsPerHistory && !isDone(); i++) {
       await pause(minLoadMs + spreadLoadMs * random());
-      await cluster.process.kill();
-      await cluster.process.start();
+      await fault();
       totals.kills++;
     }
     await pause(minLoadMs);
@@ -57,7 +60,7 @@ export async function runKills(cluster: LocalCluster, options: KillsOptions): Pr
     totals.operations += load.operations.length;
     totals.unknown += load.operations.filter(({ end }) => end === Infinity).length;
     report(
-      `${totals.kills} kills, ${totals.operations} operations (${totals.unknown} with unknown outcome), ${totals.events} watch events, ${problems.length} problems`,
+      `${totals.kills} faults, ${totals.operations} operations (${totals.unknown} with unknown outcome), ${totals.events} watch events, ${problems.length} problems`,
     );
   }
   return { ...totals, problems };
