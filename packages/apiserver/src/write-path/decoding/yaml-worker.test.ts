@@ -88,6 +88,14 @@ describe('an aborted request', () => {
   });
 });
 
+test('a short text with aliases, which stand for many nodes, is not parsed on the event loop', async () => {
+  const worker = new YamlWorker({ clock: systemClock });
+  const [aliases, anchor] = [worker.read(Buffer.from('a: &a [1]\nb: *a\n')), worker.read(Buffer.from('a: &a [1]\n'))];
+  const ended = Promise.allSettled([aliases, anchor]);
+  await worker.stop();
+  expect((await ended).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+});
+
 describe('lanes', () => {
   const slowText = Buffer.from(Array.from({ length: 200_000 }, (_, i) => `- - ${i}\n`).join(''));
   const of = (cluster: string) => ({ cluster, request: {} });
