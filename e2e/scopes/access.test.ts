@@ -212,6 +212,39 @@ describe('scopes', () => {
     expect(bothShards).toEqual(expect.arrayContaining(await endpointsOf('a-root')));
   });
 
+  test('of some resources have nothing else, and may share the label', async () => {
+    for (const resource of ['networks', 'clusters']) {
+      const body = scopeObject(`n-${resource}`, { resources: [{ group: 'marketplace.example', resource }] }, 'n');
+      await market.shared.requests.must({ method: 'POST', path: scopesPath, body });
+      await market.inForce(`n-${resource}`);
+    }
+    expect(await refusal(scopeObject('n-all', {}, 'n'))).toContain('overlaps with APIExportScope');
+    await market.grant('provider', 'user-1', 'use-n', [
+      { apiGroups: ['scopes.multiplane.dev'], resources: ['apiexportscopes/content'], verbs: ['*'] },
+    ]);
+    await eventually(async () => mustSucceed(await market.list('n-clusters', 'near', 'user-1')), { timeout: 30_000 });
+    // As if the resource were not served.
+    expect((await market.list('n-networks', 'near', 'user-1')).status).toBe(404);
+    for (const name of ['n-networks', 'n-clusters']) await market.shared.remove(`${scopesPath}/${name}`);
+  });
+
+  test('have an endpoint slice of their name, unless that is skipped', async () => {
+    const skip = { 'apiexportscopes.scopes.multiplane.dev/skip-endpointslice': '' };
+    const body = { ...scopeObject('alone'), metadata: { name: 'alone', annotations: skip } };
+    await market.shared.requests.must({ method: 'POST', path: scopesPath, body });
+    await eventually(
+      async () => {
+        const { json } = mustSucceed(await market.shared.requests.send({ path: `${scopesPath}/alone` }));
+        const { conditions } = json['status'] as { conditions?: { type: string; reason?: string }[] };
+        expect(conditions?.find(({ type }) => type === 'EndpointsReady')?.reason).toBe('NoEndpointSlice');
+      },
+      { timeout: 30_000 },
+    );
+    expect((await market.shared.requests.send({ path: `${slicesPath}/alone` })).status).toBe(404);
+    expect((await market.shared.requests.send({ path: `${slicesPath}/a` })).status).toBe(200);
+    await market.shared.remove(`${scopesPath}/alone`);
+  });
+
   test('are made by a set, one for each value', async () => {
     const path = scopesPath.replace('apiexportscopes', 'apiexportscopesets');
     await market.shared.post(path, {

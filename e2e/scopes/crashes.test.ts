@@ -149,7 +149,7 @@ test.each(victims)(
     if (inA !== undefined && inB !== undefined)
       expect([inA[1], inA[2]].map(revisionOf)).toEqual([inB[0], inB[1]].map(revisionOf));
   },
-  300_000,
+  600_000,
 );
 
 const revisionOf = (event: string | undefined): string | undefined => event?.split(' ')[1];

@@ -83,6 +83,13 @@ describe.each(['near', 'far'])('with the consumer %s', (consumer) => {
     expect(scopeOf(objectOf(await market.move(consumer, name, 'b')))).toBe('a');
     // The same request again does not force.
     expect(scopeOf(objectOf(await market.move(consumer, name, 'b')))).toBe('a');
+    // Only for those who may assign both scopes.
+    const change = { metadata: { labels: { [labelKey]: 'b' }, annotations: { [force]: 'true' } } };
+    for (const [path, as] of [
+      [market.own(consumer, name), 'user-3'],
+      [market.in('a', consumer, name), 'user-1'],
+    ] as const)
+      expect((await market.patch(path, change, as)).status).toBe(403);
     const forced = objectOf(await market.move(consumer, name, 'b', { [force]: 'true' }));
     expect(scopeOf(forced)).toBe('b');
     expect(forced.metadata.finalizers).toEqual([other]);
