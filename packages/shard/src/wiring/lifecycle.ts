@@ -10,6 +10,7 @@ import type { AccessControl } from './access-control.ts';
 import type { Infrastructure } from './infrastructure.ts';
 import { watchCacheRunnable, type ReadPath } from './read-path.ts';
 import type { RequestPath } from './request-path.ts';
+import { UnusedObjectRelease } from './unused-object-release.ts';
 import type { WritePath } from './write-path.ts';
 
 /** Key prefix under which the watch cache counts the logical clusters of the shard. */
@@ -87,6 +88,7 @@ export function shardLifecycle(options: ShardOptions, modules: Modules): Lifecyc
     'storage',
     new EventLoopMonitor({}, { logger, metrics: registry, clock }),
     watchCacheRunnable(modules),
+    new UnusedObjectRelease(modules),
     modules.audit?.runnable,
     modules.yaml,
     modules.certificates,

@@ -36,6 +36,19 @@ describe('parsed objects', () => {
     expect(decoded.peek('k2', 2)).toBeUndefined();
   });
 
+  test('that were not used for a whole period are released', () => {
+    const decoded = new DecodedObjects({ maxBytes: 1e6 });
+    const [used, unused] = [stored('used', 1), stored('unused', 2)];
+    const first = [decoded.get(unused), decoded.get(used)];
+    decoded.releaseUnused();
+    expect(decoded.get(used)).toBe(first[1]);
+    expect(decoded.peek('unused', 2)).toBe(first[0]);
+    decoded.releaseUnused();
+    expect([decoded.peek('used', 1), decoded.peek('unused', 2)]).toEqual([first[1], undefined]);
+    decoded.releaseUnused();
+    expect(decoded.bytes).toBe(0);
+  });
+
   test('are known without parsing while a write is in flight and while cached', async () => {
     const decoded = new DecodedObjects({ maxBytes: 1e6 });
     const entry = stored('a', 5);

@@ -8,6 +8,8 @@ class Slot {
   readonly key: string;
   readonly size: number;
   readonly conformance: string | undefined;
+  /** The period of its last use; see {@link DecodedObjects.releaseUnused}. */
+  usedIn = 0;
   readonly #revision: number;
   #unfrozen: KubeObject | undefined;
   #object: DeepReadonly<KubeObject> | undefined;
@@ -50,6 +52,7 @@ const bytesPerJsonByte = 4;
 export class DecodedObjects {
   readonly #slots: LRUCache<number, Slot>;
   readonly #announced = new Map<string, Announcement>();
+  #period = 0;
 
   constructor({ maxBytes }: { readonly maxBytes: number }) {
     this.#slots = new LRUCache({ maxSize: maxBytes, sizeCalculation: ({ size }) => size });
@@ -58,6 +61,21 @@ export class DecodedObjects {
   /** Estimated memory of the objects in bytes. */
   get bytes(): number {
     return this.#slots.calculatedSize;
+  }
+
+  /**
+   * Drops objects that were not used since the previous call, and starts the next period. After many writes the cache is full
+   * of objects that may not exist any more.
+   */
+  releaseUnused(): void {
+    const unused: number[] = [];
+    for (const revision of this.#slots.rkeys()) {
+      // All further ones were used later.
+      if ((this.#slots.peek(revision)?.usedIn ?? 0) >= this.#period) break;
+      unused.push(revision);
+    }
+    for (const revision of unused) this.#slots.delete(revision);
+    this.#period++;
   }
 
   /** The object of a revision if it is cached; does not count as a use. */
@@ -87,7 +105,10 @@ export class DecodedObjects {
   get(stored: StoredValue): DeepReadonly<KubeObject> {
     const { key, revision } = stored;
     const slot = this.#slots.get(revision);
-    if (slot?.key === key) return slot.object;
+    if (slot?.key === key) {
+      slot.usedIn = this.#period;
+      return slot.object;
+    }
     const { value } = stored;
     const announced = this.#announced.get(key);
     return announced !== undefined && announced.bytes.equals(value)
@@ -127,6 +148,7 @@ export class DecodedObjects {
 
   #keep(key: string, revision: number, length: number, object: KubeObject, conformance?: string): Slot {
     const slot = new Slot(key, revision, length * bytesPerJsonByte, object, conformance);
+    slot.usedIn = this.#period;
     this.#slots.set(revision, slot);
     return slot;
   }

@@ -45,6 +45,16 @@ describe('encoded list blocks', () => {
     expect(walk(blocks, all)).toMatchObject({ encoded: [], kept: 2 });
   });
 
+  test('are released when they were not used for a whole period', () => {
+    const blocks = new ListBlocks({ maxBytes: 1_000_000 });
+    for (let i = 0; i < 2; i++) walk(blocks, all);
+    blocks.releaseUnused();
+    expect(walk(blocks, all)).toMatchObject({ encoded: [], kept: 2 });
+    blocks.releaseUnused();
+    blocks.releaseUnused();
+    expect(walk(blocks, all)).toMatchObject({ encoded: [], kept: 0 });
+  });
+
   test('are encoded again from a change up to the next unchanged block', () => {
     const blocks = new ListBlocks({ maxBytes: 1_000_000 });
     for (let i = 0; i < 3; i++) walk(blocks, all);

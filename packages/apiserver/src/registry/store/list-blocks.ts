@@ -15,6 +15,8 @@ interface Block {
   readonly revisions: readonly number[];
   /** The encoded items, each preceded by a comma; absent until the run is listed a second time. */
   bytes: Buffer | undefined;
+  /** The period of its last use; see {@link ListBlocks.releaseUnused}. */
+  usedIn: number;
 }
 
 /** What a list does next: write `bytes`, which contain `count` items, or encode `count` items itself. */
@@ -32,12 +34,25 @@ export type NextBlock =
  */
 export class ListBlocks {
   readonly #blocks: LRUCache<string, Block>;
+  #period = 0;
 
   constructor({ maxBytes }: { readonly maxBytes: number }) {
     this.#blocks = new LRUCache({
       maxSize: maxBytes,
       sizeCalculation: ({ keys, bytes }, key) => keys.length * 32 + key.length + (bytes?.length ?? 0),
     });
+  }
+
+  /** Drops segments that were not used since the previous call, and starts the next period. */
+  releaseUnused(): void {
+    const unused: string[] = [];
+    for (const key of this.#blocks.rkeys()) {
+      // All further ones were used later.
+      if ((this.#blocks.peek(key)?.usedIn ?? 0) >= this.#period) break;
+      unused.push(key);
+    }
+    for (const key of unused) this.#blocks.delete(key);
+    this.#period++;
   }
 
   /**
@@ -54,6 +69,7 @@ export class ListBlocks {
     const known = this.#blocks.get(first);
     if (known !== undefined && known.definition === definition && isRun(known, entries, from)) {
       const count = known.keys.length;
+      known.usedIn = this.#period;
       if (known.bytes !== undefined) return { bytes: known.bytes, count };
       const bytes = encode(entries.slice(from, from + count));
       if (bytes === undefined) return { count };
@@ -68,6 +84,7 @@ export class ListBlocks {
         keys: block.map(({ key }) => key),
         revisions: block.map(({ revision }) => revision),
         bytes: undefined,
+        usedIn: this.#period,
       });
     }
     return { count: run.count };

@@ -56,6 +56,13 @@ export class ObjectReader implements ObjectSource {
     this.protobufListBlocks = new ListBlocks({ maxBytes: listBytes });
   }
 
+  /** Drops cached objects and list segments that were not used since the previous call. */
+  releaseUnused(): void {
+    this.decoded.releaseUnused();
+    this.listBlocks?.releaseUnused();
+    this.protobufListBlocks?.releaseUnused();
+  }
+
   /** Throws an untyped 500 without `conversions`. */
   get conversions(): ObjectConversions {
     if (this.#conversions === undefined) throw statusErrors.untyped('conversion webhooks are not called here');
