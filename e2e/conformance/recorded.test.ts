@@ -1,23 +1,14 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
 import { testTokens } from '../harness/local-cluster.ts';
 import { createWorkspace, grantAccess } from '../harness/workspaces.ts';
 import { playScenario } from './play-scenario.ts';
 import { runName } from './run-name.ts';
-import type { Scenario } from './scenario.ts';
+import { recordedScenarios } from './scenario-files.ts';
 import { ScenarioTransport } from './transport.ts';
 
 /** Files of hack/conformance: one topic each, one scenario a line, with the answers of a kube-apiserver of 1.36. */
-const folder = join(import.meta.dirname, 'recorded');
-const topics = existsSync(folder) ? readdirSync(folder).sort() : [];
-const scenarios = topics.flatMap((file) =>
-  readFileSync(join(folder, file), 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Scenario),
-);
+const scenarios = recordedScenarios('recorded');
 
 let cluster: ControlPlane;
 let transport: ScenarioTransport;

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Scenario } from './scenario.ts';
 
@@ -27,4 +27,14 @@ export const readScenario = ({ file }: ScenarioFile): Scenario => JSON.parse(rea
 export function namesNothing(scenarios: readonly ScenarioFile[], lists: readonly object[]): string[] {
   const known = new Set(scenarios.flatMap(({ key, topic }) => [key, topic]));
   return lists.flatMap((list) => Object.keys(list)).filter((key) => !known.has(key));
+}
+
+/** Scenarios that hack/conformance has recorded: one file a topic, one scenario a line. */
+export function recordedScenarios(folder: 'recorded' | 'recorded-kcp'): Scenario[] {
+  const path = join(import.meta.dirname, folder);
+  if (!existsSync(path)) return [];
+  return readdirSync(path)
+    .sort()
+    .flatMap((file) => readFileSync(join(path, file), 'utf8').trim().split('\n'))
+    .map((line) => JSON.parse(line) as Scenario);
 }

@@ -144,7 +144,7 @@ async function main(): Promise<number> {
       recording.add(scenario, comparison.reference);
   });
   if (isRecording) {
-    recording.write(values.out ?? 'e2e/conformance/recorded');
+    recording.write(values.out ?? `e2e/conformance/recorded${values.kcp ? '-kcp' : ''}`);
     console.log(`${recording.count} scenarios recorded`);
   }
   console.log(report.figures());
