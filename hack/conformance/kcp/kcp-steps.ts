@@ -36,7 +36,7 @@ export const readyWorkspace = (variable: string, type = 'universal'): Step[] => 
   },
   {
     path: `/clusters/root${tenancy}/workspaces/${variable}-{{run}}`,
-    until: { pointer: '/status/phase', equals: 'Ready', within: 60 },
+    until: { pointer: '/status/phase', equals: 'Ready', within: 150 },
     capture: { [variable]: '/spec/cluster' },
     only: ['/status/phase', '/message'],
   },
