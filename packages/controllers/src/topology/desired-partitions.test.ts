@@ -29,8 +29,9 @@ describe('desired partitions', () => {
     ).toEqual([]);
   });
 
-  test('are a single one without dimensions', () => {
-    expect(desiredPartitions('set', {}, shards)).toEqual([{ generateName: 'set-', selector: { matchLabels: {} } }]);
+  test('are none without a dimension and without labels in the selector, as in kcp', () => {
+    expect(desiredPartitions('set', {}, shards)).toEqual([]);
+    expect(desiredPartitions('set', { shardSelector: {} }, shards)).toEqual([]);
   });
 
   test('have names with room for the suffix that the server appends', () => {

@@ -12,8 +12,8 @@ const maxPrefixLength = 252;
 
 /**
  * The partitions of a set, sorted by label values: one for each distinct tuple of values that the selected shards have for
- * the labels of its dimensions and of its selector's matchLabels. Shards without one of the labels are in no partition
- * (kcp: pkg/reconciler/topology/partitionset).
+ * the labels of its dimensions and of its selector's matchLabels. Shards without one of the labels are in no partition, and
+ * without any label there is none (kcp: pkg/reconciler/topology/partitionset).
  *
  * Throws `SelectorParseError` for an invalid selector.
  */
@@ -26,6 +26,7 @@ export function desiredPartitions(
   const selector = labelSelectorFromObject(shardSelector as Json);
   const { matchExpressions } = shardSelector;
   const keys = [...new Set([...dimensions, ...Object.keys(shardSelector.matchLabels ?? {})])].toSorted();
+  if (keys.length === 0) return [];
   const wanted = new Map<string, DesiredPartition>();
   for (const labels of shardLabels) {
     if (!selector.matches(labels) || !keys.every((key) => Object.hasOwn(labels, key))) continue;
