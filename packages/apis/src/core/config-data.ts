@@ -1,4 +1,14 @@
-import { fieldErrors, validateConfigMapKey, type FieldError, type FieldPath } from '@multiplane/apimachinery';
+import {
+  deepEqual,
+  fieldErrors,
+  validateConfigMapKey,
+  type DeepReadonly,
+  type FieldError,
+  type FieldPath,
+  type KubeObject,
+} from '@multiplane/apimachinery';
+import { objectAt } from '../fields.ts';
+import { wasEmptyMap } from '../schemas/typed-decoding.ts';
 
 /** All values of a ConfigMap or Secret together. */
 export const maxDataBytes = 1024 * 1024;
@@ -6,6 +16,18 @@ export const maxDataBytes = 1024 * 1024;
 /** Rules for the keys of ConfigMaps and Secrets. */
 export const configKeyErrors = (path: FieldPath, key: string): FieldError[] =>
   validateConfigMapKey(key).map((message) => fieldErrors.invalid(path, key, message));
+
+/** Errors for changes of maps of an object that is immutable: an empty map differs from none. */
+export const immutableDataErrors = (
+  object: KubeObject,
+  old: DeepReadonly<KubeObject>,
+  fields: readonly string[],
+): FieldError[] =>
+  fields
+    .filter(
+      (field) => wasEmptyMap(object, field) || !deepEqual(objectAt(object, field) ?? {}, objectAt(old, field) ?? {}),
+    )
+    .map(immutableData);
 
 /** A change of a field that `immutable: true` has closed. */
 export const immutableData = (field: string): FieldError =>

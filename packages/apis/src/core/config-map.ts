@@ -1,17 +1,10 @@
-import {
-  deepEqual,
-  fieldErrors,
-  FieldPath,
-  type DeepReadonly,
-  type FieldError,
-  type KubeObject,
-} from '@multiplane/apimachinery';
+import { fieldErrors, FieldPath, type DeepReadonly, type FieldError, type KubeObject } from '@multiplane/apimachinery';
 import { builtInKind } from '../built-in-kind.ts';
 import { defaultStrategy } from '../default-strategy.ts';
 import { at, entriesAt, objectAt, textAt } from '../fields.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { column, nameAgeTable } from '../tables/columns.ts';
-import { configKeyErrors, immutableData, maxDataBytes } from './config-data.ts';
+import { configKeyErrors, immutableData, immutableDataErrors, maxDataBytes } from './config-data.ts';
 
 /** Keys of data and binaryData, 1 MiB of values at most, `immutable`. */
 export function configMaps(): ResourceDefinition {
@@ -63,8 +56,5 @@ function validateConfigMap(object: KubeObject): FieldError[] {
 function validateUpdate(object: KubeObject, old: DeepReadonly<KubeObject>): FieldError[] {
   if (at(old, 'immutable') !== true) return [];
   const errors = at(object, 'immutable') === true ? [] : [immutableData('immutable')];
-  for (const field of ['data', 'binaryData']) {
-    if (!deepEqual(objectAt(object, field) ?? {}, objectAt(old, field) ?? {})) errors.push(immutableData(field));
-  }
-  return errors;
+  return [...errors, ...immutableDataErrors(object, old, ['data', 'binaryData'])];
 }

@@ -1,6 +1,5 @@
 import {
   asJson,
-  deepEqual,
   fieldErrors,
   FieldPath,
   isJsonObject,
@@ -12,10 +11,10 @@ import {
 } from '@multiplane/apimachinery';
 import { builtInKind } from '../built-in-kind.ts';
 import { defaultStrategy } from '../default-strategy.ts';
-import { annotationOf, at, entriesAt, objectAt, textAt } from '../fields.ts';
+import { annotationOf, at, entriesAt, textAt } from '../fields.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { column, nameAgeTable } from '../tables/columns.ts';
-import { configKeyErrors, immutableData, maxDataBytes } from './config-data.ts';
+import { configKeyErrors, immutableData, immutableDataErrors, maxDataBytes } from './config-data.ts';
 import { keyCount } from './config-map.ts';
 import { jsonSyntaxProblem } from './json-syntax-problem.ts';
 import { tlsKeyPairProblem } from './tls-key-pair.ts';
@@ -124,7 +123,7 @@ function validateUpdate(object: KubeObject, old: DeepReadonly<KubeObject>): Fiel
   if (type !== textAt(old, 'type')) errors.push(fieldErrors.invalid('type', type, 'field is immutable'));
   if (at(old, 'immutable') === true) {
     if (at(object, 'immutable') !== true) errors.push(immutableData('immutable'));
-    if (!deepEqual(objectAt(object, 'data') ?? {}, objectAt(old, 'data') ?? {})) errors.push(immutableData('data'));
+    errors.push(...immutableDataErrors(object, old, ['data']));
   }
   return errors;
 }

@@ -67,7 +67,7 @@ function normalizeStruct(object: JsonObject, fields: ReadonlyMap<string, Field>)
     if (shape.type === 'map' && isJsonObject(value)) {
       // Names are listed once, which for a map of 200,000 members takes 80 ms.
       const names = Object.keys(value);
-      if (field.dropZero && names.length === 0) delete object[key];
+      if (field.dropZero && names.length === 0) dropEmptyMap(object, key);
       else normalizeMembers(value, names, shape.item());
       continue;
     }
@@ -78,6 +78,22 @@ function normalizeStruct(object: JsonObject, fields: ReadonlyMap<string, Field>)
     else if (normalized !== value) object[key] = normalized;
   }
 }
+
+/** Fields that were sent as empty maps, by their object. */
+const emptyMaps = new WeakMap<object, Set<string>>();
+
+function dropEmptyMap(object: JsonObject, field: string): void {
+  delete object[field];
+  const known = emptyMaps.get(object);
+  if (known === undefined) emptyMaps.set(object, new Set([field]));
+  else known.add(field);
+}
+
+/**
+ * Whether a field of a decoded object that is absent was an empty map in the request. A typed server compares the two before
+ * it stores them as the same. Not known of objects that admission has replaced.
+ */
+export const wasEmptyMap = (object: object, field: string): boolean => emptyMaps.get(object)?.has(field) === true;
 
 function normalizeMembers(map: JsonObject, names: readonly string[], item: Shape): void {
   for (const name of names) {
