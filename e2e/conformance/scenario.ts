@@ -19,6 +19,8 @@ export interface Step {
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: unknown;
   readonly bodyText?: string;
+  /** The body is sent in protobuf, cut off after so many bytes if it is a number. */
+  readonly protobuf?: true | number;
   /** Puts a text of so many `x` at a place of the body. */
   readonly pad?: Readonly<Record<string, number>>;
   /** Sends so many copies of the body's only element. */

@@ -1,5 +1,7 @@
 import { Agent, request as httpsRequest } from 'node:https';
 import type { ClientRequest, IncomingMessage } from 'node:http';
+import { encodeJson, readProtobufEnvelope, type JsonObject } from '../../packages/apimachinery/src/index.ts';
+import { decodeProtobufObject, encodeProtobufObject } from '../../packages/apis/src/index.ts';
 import { put, type Value } from './json-pointer.ts';
 import type { Step } from './scenario.ts';
 
@@ -55,7 +57,7 @@ export class ScenarioTransport {
     return {
       status: response.statusCode ?? 0,
       headers: response.headers,
-      text: Buffer.concat(chunks).toString('utf8'),
+      text: textOf(Buffer.concat(chunks), response.headers['content-type']),
     };
   }
 
@@ -107,7 +109,7 @@ export class ScenarioTransport {
   }
 
   #request(step: Step): Promise<{ response: IncomingMessage; request: ClientRequest }> {
-    const payload = step.bodyText ?? (step.body === undefined ? undefined : JSON.stringify(bodyOf(step)));
+    const payload = payloadOf(step);
     const headers: Record<string, string | readonly string[] | number> = {
       accept: 'application/json',
       ...step.headers,
@@ -144,6 +146,28 @@ export class ScenarioTransport {
 class StaleConnectionError extends Error {
   constructor(cause: unknown) {
     super('an idle connection had been closed', { cause });
+  }
+}
+
+const protobufType = 'application/vnd.kubernetes.protobuf';
+
+function payloadOf(step: Step): string | Buffer | undefined {
+  const { bodyText, body, protobuf } = step;
+  if (bodyText !== undefined || body === undefined) return bodyText;
+  if (protobuf === undefined) return JSON.stringify(bodyOf(step));
+  const bytes = encodeProtobufObject(body as JsonObject);
+  return protobuf === true ? bytes : bytes.subarray(0, protobuf);
+}
+
+/** Objects in protobuf as JSON. */
+function textOf(bytes: Buffer, contentType: string | undefined): string {
+  if (contentType !== protobufType) return bytes.toString('utf8');
+  try {
+    return encodeJson(decodeProtobufObject(bytes));
+  } catch {
+    // A kind without a message, such as a list: that it is one is all that can be compared.
+    const { kind, apiVersion } = readProtobufEnvelope(bytes);
+    return encodeJson({ kind, apiVersion });
   }
 }
 

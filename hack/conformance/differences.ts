@@ -15,7 +15,10 @@ const most = 12;
 /** Where the answers to one step differ, at most twelve places. */
 export function differencesOf(reference: Seen, subject: Seen): Difference[] {
   const found: Difference[] = [];
-  collect(sortedManagers(plain(reference)), sortedManagers(plain(subject)), '', found);
+  const [expected, seen] = [sortedManagers(plain(reference)), sortedManagers(plain(subject))].map(
+    withoutArbitraryOrder,
+  );
+  collect(expected, seen, '', found);
   return found;
 }
 
@@ -31,3 +34,29 @@ function collect(reference: Value, subject: Value, at: string, found: Difference
 
 const isContainer = (value: Value): value is Record<string, Value> => typeof value === 'object' && value !== null;
 const plain = (value: unknown): Value => JSON.parse(JSON.stringify(value)) as Value;
+
+/**
+ * The order in which Go visits the keys of a map is arbitrary: errors of such keys (`spec.hard[pods]`), and those of the typed
+ * objects of server-side apply, are compared in the order of their texts.
+ */
+function withoutArbitraryOrder(seen: Value): Value {
+  const body = isContainer(seen) ? seen['body'] : undefined;
+  if (!isContainer(body) || typeof body['message'] !== 'string') return seen;
+  const lines = body['message'].split('\n');
+  // An unknown field ends the walk over its map, so that which others are reported is arbitrary, too.
+  const unknown = lines.find((line) => line.endsWith('field not declared in schema'));
+  if (unknown !== undefined)
+    return { ...(seen as object), body: { ...body, message: unknown.replace(/.* (?=\.)/, '').trim() } };
+  if (lines[0]?.endsWith(': errors:') === true)
+    return { ...(seen as object), body: { ...body, message: [lines[0], ...lines.slice(1).sort()].join('\n') } };
+  const details = body['details'];
+  const causes = isContainer(details) ? details['causes'] : undefined;
+  if (!Array.isArray(causes)) return seen;
+  const keyed = causes.filter(isOfKey).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+  if (keyed.length < 2) return seen;
+  const sorted = causes.map((cause: Value) => (isOfKey(cause) ? keyed.shift() : cause) as Value);
+  const message = `${body['message'].replace(/ is invalid: .*/s, ' is invalid: ')}${JSON.stringify(sorted)}`;
+  return { ...(seen as object), body: { ...body, message, details: { ...(details as object), causes: sorted } } };
+}
+
+const isOfKey = (cause: Value): boolean => isContainer(cause) && /\[[^\]]*[^\d\]][^\]]*\]/.test(String(cause['field']));

@@ -1,3 +1,4 @@
+import type { Step } from '../../e2e/conformance/scenario.ts';
 import { hasNumberText, jsonText, oddString, oddValue } from './odd-values.ts';
 import type { Random } from './random.ts';
 
@@ -93,6 +94,13 @@ export function requestBody(random: Random, value: unknown): RequestBody {
     ],
   ])();
 }
+
+/** A valid object as a body in protobuf; rarely cut off. */
+export const protobufBody = (random: Random, object: unknown): Partial<Step> => ({
+  headers: { 'content-type': 'application/vnd.kubernetes.protobuf' },
+  body: object,
+  protobuf: random.chance(0.1) ? random.int(80) : true,
+});
 
 /** The text with a member twice, in the same object. */
 function withDuplicate(random: Random, text: string): string {

@@ -1,7 +1,8 @@
 import { encodeYaml } from '../../../packages/apimachinery/src/yaml/yaml-codec.ts';
 import type { Step } from '../../../e2e/conformance/scenario.ts';
 import { collectionPath, kinds, objectOf } from '../kinds.ts';
-import { mutated } from '../mutations.ts';
+import type { Body } from '../grammar.ts';
+import { mutated, protobufBody } from '../mutations.ts';
 import type { Random } from '../random.ts';
 import type { Topic } from '../topic.ts';
 import { quietKinds, threeObjects } from './reads.ts';
@@ -30,6 +31,13 @@ const accepts = [
   'application/json;charset=utf-8',
   'application/cbor',
   'x',
+  'application/vnd.kubernetes.protobuf',
+  'application/vnd.kubernetes.protobuf,application/json',
+  'application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1',
+  'application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
+  'application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1,application/json',
+  'application/json;q=0.5,application/yaml',
+  'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1beta1,application/json;q=0.3',
 ];
 const contentTypes = [
   'application/json',
@@ -47,7 +55,8 @@ const contentTypes = [
 
 const columns = Array.from({ length: 14 }, (_, index) => `/columnDefinitions/${index}/description`);
 
-function request(random: Random, collection: string, name: string, one: unknown): Step {
+function request(random: Random, collection: string, name: string, valid: Body): Step {
+  const one = mutated(random, valid, random.chance(0.8) ? 0 : 1);
   const accept = random.pick(accepts);
   const query = random.pick([
     '',
@@ -77,8 +86,20 @@ function request(random: Random, collection: string, name: string, one: unknown)
       }),
     ],
     [1, () => ({ ...common, method: 'DELETE', path: `${collection}/${name}` })],
+    [1, () => protobufRequest(random, collection, accept, valid)],
     [1, () => ({ ...common, path: `${collection}?${scope}&watch=true&timeoutSeconds=1`, ...watchOnly })],
   ])();
+}
+function protobufRequest(random: Random, collection: string, accept: string, object: Body): Step {
+  const body = protobufBody(random, object);
+  return {
+    ...body,
+    method: 'POST',
+    path: collection,
+    headers: { ...body.headers, accept },
+    yaml: true,
+    ignore: columns,
+  };
 }
 // The stream as a whole is no JSON; that it is served, and as what, is compared here, its events in `watches`.
 const watchOnly: Partial<Step> = { only: [] };
@@ -109,7 +130,7 @@ export const negotiation: Topic = {
     for (let count = 4 + random.int(4); count > 0; count--) {
       const name = kind.isNamespaced ? random.pick(['a', 'b']) : random.pick(['a-{{run}}', 'b-{{run}}']);
       const one = objectOf(random, kind, kind.isNamespaced ? 'd' : 'd-{{run}}');
-      steps.push(request(random, collection, name, mutated(random, one, random.chance(0.8) ? 0 : 1)));
+      steps.push(request(random, collection, name, one));
     }
     if (kind.isNamespaced && random.chance(0.4))
       steps.push({

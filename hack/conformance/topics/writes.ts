@@ -1,7 +1,7 @@
 import type { Step } from '../../../e2e/conformance/scenario.ts';
 import { collectionPath, kinds, objectName, objectOf } from '../kinds.ts';
 import type { Body, Kind } from '../grammar.ts';
-import { mutated, mutationCount, requestBody } from '../mutations.ts';
+import { mutated, mutationCount, protobufBody, requestBody } from '../mutations.ts';
 import type { Random } from '../random.ts';
 import { createNamespace, type Topic } from '../topic.ts';
 
@@ -28,6 +28,8 @@ function operation(random: Random, kind: Kind): Step[] {
   return random.weighted<() => Step[]>([
     [6, () => [{ method: 'POST', path: `${collection}${writeOptions(random)}`, ...body }]],
     [1, () => [{ method: 'POST', path: collection, body: object }]],
+    [0.5, () => [{ method: 'POST', path: collection, ...protobufBody(random, object) }]],
+    [0.3, () => [{ method: 'PUT', path, ...protobufBody(random, object) }]],
     [1, () => [{ method: 'POST', path, ...body }]],
     [3, () => [{ method: 'PUT', path: `${path}${writeOptions(random)}`, ...body }]],
     [

@@ -47,7 +47,10 @@ function updated(
   const object = deepCopy<JsonObject>(asJson(old)) as unknown as KubeObject;
   change(object);
   strategy.prepareForUpdate(context, object, old);
-  const errors = foundErrors(strategy.validateUpdate(context, object, old)).map(fieldErrorText);
+  const errors = [
+    ...(strategy.validateChange?.(object, old) ?? []),
+    ...foundErrors(strategy.validateUpdate(context, object, old)),
+  ].map(fieldErrorText);
   strategy.canonicalize(object);
   return { object, errors };
 }

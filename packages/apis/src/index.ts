@@ -18,6 +18,7 @@ export {
   type ApprovalState,
 } from './apiextensions/api-approval.ts';
 export { component, componentNames, componentPrefix, resolveComponent } from './schemas/components.ts';
+export { BuiltInSchema } from './schemas/built-in-schema.ts';
 export { decodeProtobufMessage, decodeProtobufObject } from './schemas/protobuf-decoding.ts';
 export { encodeProtobufMessage, encodeProtobufObject, protobufEnvelope } from './schemas/protobuf-encoding.ts';
 export { CustomResources } from './apiextensions/custom-resources.ts';

@@ -69,8 +69,14 @@ export interface StrategyContext {
 export interface MetadataChecks {
   /** Unqualified finalizers must be Kubernetes' own, as the variant of pkg/apis/core demands. */
   readonly standardFinalizers: boolean;
-  /** Errors of these checks are listed again after those of the registry. */
-  readonly onUpdate: readonly ('object' | 'update')[];
+  /** Order of the errors of a create: of metadata, and of the kind's own validation. Default: in this order. */
+  readonly onCreate?: readonly ('object' | 'kind')[];
+  /**
+   * What is listed after the errors that the registry finds in metadata: the same errors again, as often as the kind's
+   * validation asks, and between them those of its own rules, for objects (`kind`) and for changes (`change`). What is left
+   * out of these two comes last.
+   */
+  readonly onUpdate: readonly ('object' | 'update' | 'kind' | 'change')[];
 }
 
 /**
@@ -88,6 +94,8 @@ export interface Strategy {
   readonly returnsDeletedObject: boolean;
   /** `metadata.generation` starts at 1 and rises with the spec; false: no generation unless the client sends one. */
   readonly managesGeneration: boolean;
+  /** A change that raises the generation although the objects are equal once stored. */
+  hasChanged?(object: KubeObject): boolean;
   /** False for events: a delete never adds garbage-collection finalizers. */
   readonly garbageCollected: boolean;
   /** What the kind's own validation asks of metadata, beyond what the registry checks of every kind. */
@@ -109,6 +117,8 @@ export interface Strategy {
     object: KubeObject,
     old: DeepReadonly<KubeObject>,
   ): FieldError[] | Promise<FieldError[]>;
+  /** Errors in what has changed, where they are listed apart from the others (see {@link MetadataChecks}). */
+  validateChange?(object: KubeObject, old: DeepReadonly<KubeObject>): FieldError[];
   /** Texts for `Warning` headers; `old` is undefined on create. */
   warnings(context: StrategyContext, object: KubeObject, old: DeepReadonly<KubeObject> | undefined): string[];
   /** After validation: brings equal objects to equal bytes. */
@@ -126,6 +136,8 @@ export interface ObjectSubresource {
   readonly type: 'object';
   readonly verbs: readonly Verb[];
   readonly strategy: Strategy;
+  /** An apply to the subresource of a missing object creates the object. */
+  readonly createsOnApply?: boolean | undefined;
   /** The schema part that validation looks at; absent: the whole object. */
   readonly validates?: 'status' | undefined;
 }

@@ -9,7 +9,7 @@ import {
   type JsonObject,
   type StatusError,
 } from '@multiplane/apimachinery';
-import { goType, illegalBase64, isQuantity, zeroOf } from './go-types.ts';
+import { goType, illegalBase64, isQuantity, isTime, zeroOf } from './go-types.ts';
 import { goTypeName } from './go-type-names.ts';
 import { ARRAY, BOOLEAN, INTEGER, NUMBER, STRING, type SchemaNode } from './schema-node.ts';
 
@@ -21,23 +21,29 @@ import { ARRAY, BOOLEAN, INTEGER, NUMBER, STRING, type SchemaNode } from './sche
  * Throws a StatusError 400.
  */
 export function convertTyped(object: JsonObject, node: SchemaNode): void {
+  // The fields of the struct come in this order; of the others, the order is that of the document.
+  for (const name of ['kind', 'apiVersion', 'metadata']) convertMember(object, name, node, rootStruct(node));
   convertFields(object, node, '');
 }
 
+const rootStruct = ({ definition }: SchemaNode): string => definition.slice(definition.lastIndexOf('.') + 1);
+
 function convertFields(object: JsonObject, node: SchemaNode, outer: string): void {
-  const struct = node.definition === '' ? outer : node.definition.slice(node.definition.lastIndexOf('.') + 1);
-  for (const name of Object.keys(object)) {
-    const property = node.properties?.get(name);
-    const schema = property ?? node.additional;
-    if (schema === undefined) continue;
-    const child = object[name] as Json;
-    if (child === null && property !== undefined) {
-      delete object[name];
-      continue;
-    }
-    const converted = convert(child, schema, struct, name);
-    if (converted !== child) setOwn(object, name, converted);
+  const struct = node.definition === '' ? outer : rootStruct(node);
+  for (const name of Object.keys(object)) convertMember(object, name, node, struct);
+}
+
+function convertMember(object: JsonObject, name: string, node: SchemaNode, struct: string): void {
+  const property = node.properties?.get(name);
+  const schema = property ?? node.additional;
+  if (schema === undefined || !Object.hasOwn(object, name)) return;
+  const child = object[name] as Json;
+  if (child === null && property !== undefined) {
+    delete object[name];
+    return;
   }
+  const converted = convert(child, schema, struct, name);
+  if (converted !== child) setOwn(object, name, converted);
 }
 
 function convert(value: Json, node: SchemaNode, struct: string, field: string): Json {
@@ -88,10 +94,19 @@ function list(value: Json, node: SchemaNode, struct: string, field: string): Jso
     throw failure(`error decoding from json: illegal base64 data at input byte ${bad}`);
   }
   if (!Array.isArray(value)) throw failure(`cannot restore slice from ${goKind(value)}`);
+  if (node.format?.name === 'byte') return Buffer.from(value.map(byte)).toString('base64');
   const { items } = node;
   if (items === undefined) return value;
   for (let index = 0; index < value.length; index++) value[index] = convert(value[index] as Json, items, struct, field);
   return value;
+}
+
+/** An element of bytes that are written as a list. */
+function byte(value: Json): number {
+  if (value === null) return 0;
+  if (typeof value !== 'number' && typeof value !== 'bigint') throw failure('unrecognized type: uint8');
+  if (goKind(value) === 'float64' && !Number.isInteger(value)) throw failure('cannot convert float64 to uint8');
+  return Number(BigInt.asUintN(8, BigInt(value)));
 }
 
 /** Quantities and times read their JSON themselves. */
@@ -111,7 +126,7 @@ function time(value: Json, node: SchemaNode): Json {
     const found = Array.isArray(value) ? 'array' : isJsonObject(value) ? 'object' : (jsonTypes[typeof value] ?? '');
     throw failure(`json: cannot unmarshal ${found} into Go value of type string`);
   }
-  if (node.format?.check?.(value) !== true) throw failure(goTimeError(value, node.definition.endsWith('.MicroTime')));
+  if (!isTime(value, node)) throw failure(goTimeError(value, node.definition.endsWith('.MicroTime')));
   return value;
 }
 

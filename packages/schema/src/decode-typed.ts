@@ -14,7 +14,7 @@ import {
 } from '@multiplane/apimachinery';
 import { embeddedStructs, goTypeName } from './go-type-names.ts';
 import { mergedRepetition } from './merged-repetition.ts';
-import { goType, illegalBase64, isQuantity, zeroOf } from './go-types.ts';
+import { goType, illegalBase64, isQuantity, isTime, zeroOf } from './go-types.ts';
 import { typeBitsOf } from './schema-compiler.ts';
 import { ARRAY, INTEGER, NUMBER, OBJECT, STRING, type SchemaNode } from './schema-node.ts';
 
@@ -202,9 +202,8 @@ class TypedDecoder {
 
   #checkText(value: string, node: SchemaNode): void {
     const format = node.format?.name;
-    if (format === 'date-time' && node.format?.check?.(value) !== true) {
+    if (format === 'date-time' && !isTime(value, node))
       throw this.#failure(goTimeError(value, node.definition.endsWith('.MicroTime')));
-    }
     if (format === 'byte') {
       const bad = illegalBase64(value);
       if (bad !== undefined) this.#save(this.#failure(`illegal base64 data at input byte ${bad}`));

@@ -1,4 +1,4 @@
-import type { Json } from '@multiplane/apimachinery';
+import { canonicalMicroTime, type Json } from '@multiplane/apimachinery';
 import { ARRAY, BOOLEAN, INTEGER, NUMBER, OBJECT, STRING, type SchemaNode } from './schema-node.ts';
 
 /*
@@ -15,6 +15,10 @@ export function zeroOf(node: SchemaNode): Json {
   if ((node.types & BOOLEAN) !== 0) return false;
   return (node.types & OBJECT) !== 0 && node.properties !== undefined ? {} : null;
 }
+
+/** Whether a text fits a type of times; one with microseconds needs all of them. */
+export const isTime = (text: string, node: SchemaNode): boolean =>
+  node.definition.endsWith('.MicroTime') ? canonicalMicroTime(text) !== undefined : node.format?.check?.(text) === true;
 
 /** The name of the type as Go prints it. */
 export function goType(node: SchemaNode): string {

@@ -50,6 +50,8 @@ export class TypedSchemaCompiler {
 
   #make(source: JsonObject, preserve: boolean, isResource = false): TypedSchema {
     const reference = referenceOf(source);
+    // A quantity is a text or a number, and nothing else.
+    if (reference?.endsWith('.Quantity') === true) return leaves.untyped;
     if (reference !== undefined) return this.#reference(reference, source);
     const scalar = scalarOf(source);
     if (scalar !== undefined && (source['default'] ?? null) === null) return leaves[scalar];

@@ -1,5 +1,6 @@
 import { quote } from '../go/go-quote.ts';
 
+import { goNumeric } from '../go/go-float.ts';
 import { encodeJson, parseJson } from '../json/json-codec.ts';
 import { type Json, isJsonObject } from '../json/json.ts';
 
@@ -63,8 +64,15 @@ export function displayPath(path: readonly PathElement[]): string {
   return path.map((element) => displayElement(element)).join('');
 }
 
+/** As ToString of structured-merge-diff: members of maps have nothing between them. */
 function displayValue(value: Json): string {
-  return typeof value === 'string' ? quote(value) : encodeJson(value);
+  if (typeof value === 'string') return quote(value);
+  if (typeof value === 'number' || typeof value === 'bigint') return goNumeric(value);
+  if (Array.isArray(value)) return `[${value.map(displayValue).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return String(value);
+  return Object.entries(value)
+    .map(([name, member]) => `${name}=${displayValue(member)}`)
+    .join('');
 }
 
 const fieldLetter = 0x66;

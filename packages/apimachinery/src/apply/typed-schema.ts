@@ -90,7 +90,7 @@ export function itemElement(list: ListType, item: DeepReadonly<Json>): PathEleme
   const { keys } = list;
   if (keys.length === 0) {
     if (item === null) throw new ListItemError("associative list without keys has an element that's an explicit null");
-    if (Array.isArray(item)) throw new ListItemError('not supporting sets of lists (yet)');
+    if (Array.isArray(item)) throw new ListItemError('not supported: associative list with lists as elements');
     if (typeof item === 'object')
       throw new ListItemError("associative list without keys has an element that's a map type");
     return valueElement(item);

@@ -1,5 +1,5 @@
 import { type DeepReadonly, type Json, type JsonObject, isJsonObject } from '../json/json.ts';
-import { encodeJson } from '../json/json-codec.ts';
+import { goNumeric } from '../go/go-float.ts';
 import { quote } from '../go/go-quote.ts';
 import { type PathElement, displayElement, displayPath, fieldElement } from './path-element.ts';
 import { type ListElements, elementAt } from './list-elements.ts';
@@ -124,6 +124,7 @@ function scalarError(type: TypedScalar, value: Json): string | undefined {
 /** The value as Go's `%v` prints it. */
 function goText(value: DeepReadonly<Json>): string {
   if (value === null) return '<nil>';
+  if (typeof value === 'number' || typeof value === 'bigint') return goNumeric(value);
   if (typeof value !== 'object') return String(value);
   if (Array.isArray(value)) return `[${value.map((item: Json) => goText(item)).join(' ')}]`;
   const object = value as JsonObject;
@@ -137,7 +138,8 @@ function goText(value: DeepReadonly<Json>): string {
 function goSyntax(value: Json): string {
   if (value === null) return 'interface {}(nil)';
   if (typeof value === 'string') return quote(value);
-  if (typeof value !== 'object') return encodeJson(value);
+  if (typeof value === 'boolean') return String(value);
+  if (typeof value !== 'object') return goNumeric(value);
   if (Array.isArray(value)) return `[]interface {}{${value.map((item) => goSyntax(item)).join(', ')}}`;
   return `map[string]interface {}{${Object.keys(value)
     .toSorted()

@@ -6,3 +6,7 @@ export function goFloat(value: number): string {
   if (power >= -4 && power < 6) return String(value);
   return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
 }
+
+/** A number of an untyped object as Go prints it with `%v`: an int64, or else a float64. */
+export const goNumeric = (value: number | bigint): string =>
+  typeof value === 'bigint' || Number.isSafeInteger(value) ? String(value) : goFloat(value);

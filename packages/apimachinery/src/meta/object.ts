@@ -16,6 +16,8 @@ export interface ObjectMeta {
   name?: string;
   generateName?: string;
   namespace?: string;
+  /** Not used any more; an update may still set it. */
+  selfLink?: string;
   uid?: string;
   resourceVersion?: string;
   generation?: number;

@@ -84,6 +84,9 @@ const optionalInteger = (text: string | null): number | undefined => (text === n
 export function decodeListOptions(query: Query, isWatch = false): ListOptions {
   const options = decode((): ListOptions => {
     const sendInitialEvents = query.get('sendInitialEvents');
+    // Numbers are read with the query, selectors when these options are converted.
+    const timeoutSeconds = optionalInteger(query.get('timeoutSeconds'));
+    const limit = Math.max(0, optionalInteger(query.get('limit')) ?? 0);
     return {
       labelSelector: parseLabelSelector(query.get('labelSelector') ?? ''),
       fieldSelector: parseFieldSelector(query.get('fieldSelector') ?? ''),
@@ -91,15 +94,16 @@ export function decodeListOptions(query: Query, isWatch = false): ListOptions {
       allowWatchBookmarks: parseQueryBoolean(query.get('allowWatchBookmarks')),
       resourceVersion: query.get('resourceVersion') ?? '',
       resourceVersionMatch: query.get('resourceVersionMatch') ?? '',
-      timeoutSeconds: optionalInteger(query.get('timeoutSeconds')),
-      limit: Math.max(0, optionalInteger(query.get('limit')) ?? 0),
+      timeoutSeconds,
+      limit,
       continue: query.get('continue') ?? '',
       sendInitialEvents: sendInitialEvents === null ? undefined : parseQueryBoolean(sendInitialEvents),
     };
   });
-  const errors = options.watch ? validateWatchOptions(options) : validateListOptions(options);
+  const defaulted = options.watch ? defaultWatchOptions(options) : options;
+  const errors = options.watch ? validateWatchOptions(defaulted) : validateListOptions(options);
   if (errors.length > 0) throw invalidOptions('ListOptions', errors);
-  return options.watch ? defaultWatchOptions(options) : options;
+  return defaulted;
 }
 
 const matchPath = at('resourceVersionMatch');

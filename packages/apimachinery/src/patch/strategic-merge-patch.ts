@@ -47,16 +47,21 @@ export function applyStrategicMergePatch(
   return runToCompletion(applyStrategicMergePatchIncrementally(document, patch, meta));
 }
 
-/** {@link applyStrategicMergePatch} with pauses between its passes. */
+/**
+ * {@link applyStrategicMergePatch} with pauses between its passes. `onChange` receives the copy of the patch that the merge
+ * uses up: what is left of it is what Kubernetes quotes in the error of a result that is not valid.
+ */
 export function* applyStrategicMergePatchIncrementally(
   document: DeepReadonly<JsonObject>,
   patch: Json,
   meta: PatchMetaLike,
+  onChange?: (change: JsonObject) => void,
 ): Generator<void, JsonObject> {
   if (!isJsonObject(patch)) throw unfitPatch(patch, 'map[string]interface {}');
   const target = deepCopy<JsonObject>(document);
   yield;
   const change = deepCopy<JsonObject>(patch);
+  onChange?.(change);
   yield;
   return mergeObject(target, change, meta);
 }
@@ -257,11 +262,37 @@ function unknownDirective(instruction: Json, map: JsonObject): StatusError {
   return statusErrors.untyped(`unknown patch type: ${goMap(instruction)} in map: ${goMap(map)}`);
 }
 
-/** A value as Go prints it: `map[a:1 b:[x y]]`. Cut short: it is only there to be recognised. */
-export function goMap(value: Json, depth = 0): string {
-  if (depth > 4) return '...';
-  if (Array.isArray(value)) return `[${value.map((item) => goMap(item, depth + 1)).join(' ')}]`;
-  if (!isJsonObject(value)) return value === null ? '<nil>' : String(value);
-  const members = Object.keys(value).sort();
-  return `map[${members.map((name) => `${name}:${goMap(value[name] as Json, depth + 1)}`).join(' ')}]`;
+/** So many characters of a value are printed: an error must not take longer than the request. */
+const maxPrinted = 256 * 1024;
+
+/** A value as Go prints it: `map[a:1 b:[x y]]`, at most some 256 KiB. */
+export function goMap(value: Json): string {
+  const parts: string[] = [];
+  let left = maxPrinted;
+  const print = (text: string): void => {
+    parts.push(text);
+    left -= text.length;
+  };
+  const visit = (item: Json): void => {
+    if (left <= 0) return;
+    if (Array.isArray(item)) {
+      print('[');
+      for (const [index, inner] of item.entries()) {
+        if (index > 0) print(' ');
+        visit(inner);
+        if (left <= 0) break;
+      }
+      print(']');
+    } else if (isJsonObject(item)) {
+      print('map[');
+      for (const [index, name] of Object.keys(item).sort().entries()) {
+        print(`${index > 0 ? ' ' : ''}${name}:`);
+        visit(item[name] as Json);
+        if (left <= 0) break;
+      }
+      print(']');
+    } else print(item === null ? '<nil>' : String(item));
+  };
+  visit(value);
+  return parts.join('');
 }

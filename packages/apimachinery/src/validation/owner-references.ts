@@ -47,17 +47,17 @@ export function dedupOwnerReferences(references: readonly OwnerReference[]): {
   duplicates: string[];
 } {
   const seen = new Set<string>();
-  const duplicates = new Set<string>();
+  const duplicates: string[] = [];
   const kept = references.filter((reference) => {
     const identity = JSON.stringify(Object.entries(reference).sort(([a], [b]) => (a < b ? -1 : 1)));
     if (seen.has(identity)) {
-      duplicates.add(reference.uid);
+      duplicates.push(reference.uid);
       return false;
     }
     seen.add(identity);
     return true;
   });
-  return { references: kept, duplicates: [...duplicates] };
+  return { references: kept, duplicates };
 }
 
 /** The `Warning` for references that {@link dedupOwnerReferences} dropped, before or after mutating admission. */

@@ -16,6 +16,8 @@ const library = (): typeof Yaml => load('yaml') as typeof Yaml;
 /** Text that is not YAML, or that no JSON value corresponds to. The message begins with `yaml: `. */
 export class YamlSyntaxError extends Error {
   override readonly name = 'YamlSyntaxError';
+  /** Where the one collection of a text in flow style ends, after which the text goes on without another document. */
+  end: number | undefined;
 }
 
 /** Nodes that aliases may bring in besides those that stand in the text: enough for people, too few for a bomb. */
@@ -48,6 +50,8 @@ export function parseYamlStrict(text: string | Buffer): ParsedYaml {
     return { value: contents === null ? null : decoder.decode(contents, 0), duplicates: decoder.duplicates };
   } catch (error) {
     if (error instanceof RangeError) throw new YamlSyntaxError(tooDeep, { cause: error });
+    // As in goyaml, whatever follows is left for the next document, which is not read.
+    if (error instanceof YamlSyntaxError && error.end !== undefined) return parseYamlStrict(source.slice(0, error.end));
     throw error;
   }
 }
@@ -65,6 +69,7 @@ function firstDocument(source: string, lines: LineCounter): Document | undefined
     // It recurses, and what exhausts the stack nests deeper than any limit of ours.
     const isDeep = message.startsWith('Maximum call stack');
     first ??= new YamlSyntaxError(isDeep ? tooDeep : `yaml: line ${lines.linePos(at).line}: ${message}`);
+    if (/^\s*[{[]/.test(source) && message.endsWith('at node end')) first.end ??= at;
     throw first;
   };
   const { Composer, Parser } = library();
@@ -74,6 +79,8 @@ function firstDocument(source: string, lines: LineCounter): Document | undefined
   };
   let begun = false;
   for (const token of new Parser(lines.addNewLine).parse(source)) {
+    if (token.type === 'directive' && !begun && /^%YAML\s+(?!1\.1(\s|$))/.test(token.source))
+      throw new YamlSyntaxError('yaml: found incompatible YAML document');
     if (token.type === 'error') {
       fail(token.offset, token.source === '' ? token.message : `${token.message}: ${JSON.stringify(token.source)}`);
     }

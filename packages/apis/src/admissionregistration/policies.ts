@@ -41,7 +41,8 @@ export function validatingAdmissionPolicies(): ResourceDefinition {
       prepareForUpdate: (_context, object, old) => keepField(object, old, 'status'),
     },
     subresources: {
-      status: statusSubresource(base, { validateUpdate: () => [] }),
+      // Unlike other endpoints of a status, this one creates what is applied to it.
+      status: { ...statusSubresource(base, { validateUpdate: () => [] }), createsOnApply: true },
     },
     table: nameAgeTable(
       [

@@ -13,6 +13,7 @@ import { builtInKind } from '../built-in-kind.ts';
 import { defaultStrategy } from '../default-strategy.ts';
 import { at, listAt, numberAt, objectAt, textAt, textsAt } from '../fields.ts';
 import { labelSelectorErrors } from '../label-selector-rules.ts';
+import { wasEmpty } from '../schemas/typed-decoding.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { column, nameAgeTable } from '../tables/columns.ts';
 import { webhookClientErrors } from '../webhook-client-rules.ts';
@@ -44,6 +45,8 @@ function webhookConfigurations(type: 'Mutating' | 'Validating'): ResourceDefinit
       metadataChecks: { standardFinalizers: false, onUpdate: ['object'] },
       allowUnconditionalUpdate: false,
       managesGeneration: true,
+      // Kubernetes compares the list with the stored one, which is never empty.
+      hasChanged: (object) => wasEmpty(object, 'webhooks'),
       validate: (context, object) => expressionsChecked(context, object, validateWebhooks),
       validateUpdate: (context, object) => expressionsChecked(context, object, validateWebhooks),
     }),

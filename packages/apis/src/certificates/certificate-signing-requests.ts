@@ -11,7 +11,6 @@ import {
 import { builtInKind } from '../built-in-kind.ts';
 import { defaultStrategy, keepField, statusSubresource } from '../default-strategy.ts';
 import { listAt, numberAt, objectAt, textAt } from '../fields.ts';
-import { pathSegmentName } from '../name-rules.ts';
 import type { ResourceDefinition, StrategyContext } from '../resource-definition.ts';
 import type { TableConvertor } from '../table-convertor.ts';
 import { ageColumn, ageOf, column, nameColumn } from '../tables/columns.ts';
@@ -19,7 +18,11 @@ import { csrChangeErrors, csrErrors } from './csr-validation.ts';
 
 /** The spec is the author's and never changes; `approval` decides, `status` carries the certificate. */
 export function certificateSigningRequests(): ResourceDefinition {
-  const base = defaultStrategy({ validateName: pathSegmentName });
+  const base = defaultStrategy({
+    metadataChecks: { standardFinalizers: true, onUpdate: ['object', 'kind', 'update'] },
+    // Any name will do; the registry refuses those that cannot stand in a path.
+    validateName: () => [],
+  });
   return builtInKind({
     group: 'certificates.k8s.io',
     version: 'v1',

@@ -8,7 +8,7 @@ import {
   type Json,
   type KubeObject,
 } from '@multiplane/apimachinery';
-import { listAt, numberAt, textAt, textsAt } from '../fields.ts';
+import { at, listAt, numberAt, textAt, textsAt } from '../fields.ts';
 import { derSequenceProblem, pemBlocks } from './pem.ts';
 import { signerNameErrors } from './signer-name.ts';
 
@@ -48,7 +48,8 @@ export function csrErrors(csr: DeepReadonly<KubeObject>): FieldError[] {
   const errors: FieldError[] = [];
   const request = textAt(csr, 'spec', 'request');
   const problem = requestProblem(request);
-  if (problem !== undefined) errors.push(fieldErrors.invalid(path.child('request'), request, problem));
+  if (problem !== undefined)
+    errors.push(fieldErrors.invalid(path.child('request'), at(csr, 'spec', 'request') ?? null, problem));
   const wanted = textsAt(csr, 'spec', 'usages');
   if (wanted.length === 0) errors.push(fieldErrors.required(path.child('usages')));
   for (const [index, usage] of wanted.entries()) {

@@ -8,7 +8,7 @@ import {
   type KubeObject,
 } from '@multiplane/apimachinery';
 import { objectAt } from '../fields.ts';
-import { wasEmptyMap } from '../schemas/typed-decoding.ts';
+import { wasEmpty } from '../schemas/typed-decoding.ts';
 
 /** All values of a ConfigMap or Secret together. */
 export const maxDataBytes = 1024 * 1024;
@@ -24,9 +24,7 @@ export const immutableDataErrors = (
   fields: readonly string[],
 ): FieldError[] =>
   fields
-    .filter(
-      (field) => wasEmptyMap(object, field) || !deepEqual(objectAt(object, field) ?? {}, objectAt(old, field) ?? {}),
-    )
+    .filter((field) => wasEmpty(object, field) || !deepEqual(objectAt(object, field) ?? {}, objectAt(old, field) ?? {}))
     .map(immutableData);
 
 /** A change of a field that `immutable: true` has closed. */

@@ -17,9 +17,10 @@ export function configMaps(): ResourceDefinition {
     namespaced: true,
     component: 'io.k8s.api.core.v1.ConfigMap',
     strategy: defaultStrategy({
-      metadataChecks: { standardFinalizers: true, onUpdate: ['update', 'object'] },
+      metadataChecks: { standardFinalizers: true, onUpdate: ['update', 'change', 'object'] },
       validate: (_context, object) => validateConfigMap(object),
-      validateUpdate: (_context, object, old) => [...validateUpdate(object, old), ...validateConfigMap(object)],
+      validateUpdate: (_context, object) => validateConfigMap(object),
+      validateChange,
     }),
     table: nameAgeTable([column('Data', { description: 'Number of keys.' })], (object) => [
       keyCount(object, 'data') + keyCount(object, 'binaryData'),
@@ -53,7 +54,7 @@ function validateConfigMap(object: KubeObject): FieldError[] {
   return errors;
 }
 
-function validateUpdate(object: KubeObject, old: DeepReadonly<KubeObject>): FieldError[] {
+function validateChange(object: KubeObject, old: DeepReadonly<KubeObject>): FieldError[] {
   if (at(old, 'immutable') !== true) return [];
   const errors = at(object, 'immutable') === true ? [] : [immutableData('immutable')];
   return [...errors, ...immutableDataErrors(object, old, ['data', 'binaryData'])];

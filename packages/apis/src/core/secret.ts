@@ -44,9 +44,10 @@ export function secrets(): ResourceDefinition {
       if (textAt(object, 'type') === '') object['type'] = secretTypes.opaque;
     },
     strategy: defaultStrategy({
-      metadataChecks: { standardFinalizers: true, onUpdate: ['update', 'object'] },
+      metadataChecks: { standardFinalizers: true, onUpdate: ['update', 'change', 'object'] },
       validate: (_context, object) => validateSecret(object),
-      validateUpdate: (_context, object, old) => [...validateUpdate(object, old), ...validateSecret(object)],
+      validateUpdate: (_context, object) => validateSecret(object),
+      validateChange,
       warnings: (_context, object) => {
         if (textAt(object, 'type') !== secretTypes.tls) return [];
         const problem = tlsKeyPairProblem(dataOf(object, 'tls.crt'), dataOf(object, 'tls.key'));
@@ -117,7 +118,7 @@ function jsonErrors(object: KubeObject, dataPath: FieldPath, key: string): Field
   return problem === undefined ? [] : [fieldErrors.invalid(dataPath.key(key), '<secret contents redacted>', problem)];
 }
 
-function validateUpdate(object: KubeObject, old: DeepReadonly<KubeObject>): FieldError[] {
+function validateChange(object: KubeObject, old: DeepReadonly<KubeObject>): FieldError[] {
   const errors: FieldError[] = [];
   const type = textAt(object, 'type');
   if (type !== textAt(old, 'type')) errors.push(fieldErrors.invalid('type', type, 'field is immutable'));

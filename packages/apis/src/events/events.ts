@@ -33,6 +33,8 @@ export function coreEvents(options: EventOptions): ResourceDefinition {
     namespaced: true,
     component: coreEventComponent,
     strategy: eventStrategy(options, {
+      // Only the registry validates metadata.
+      metadataChecks: { standardFinalizers: false, onCreate: ['kind'], onUpdate: [] },
       validateName: pathSegmentName,
       validate: (_context, object) => commonEventErrors(object, 'reportingComponent'),
       validateUpdate: (_context, object) => commonEventErrors(object, 'reportingComponent'),
@@ -57,6 +59,7 @@ export function events(options: EventOptions): ResourceDefinition {
     namespaced: true,
     component: eventComponent,
     strategy: eventStrategy(options, {
+      metadataChecks: { standardFinalizers: true, onCreate: ['kind', 'object'], onUpdate: ['kind', 'update'] },
       validateName: subdomainName,
       validate: (_context, object) => {
         const core = inCoreForm(object);

@@ -85,6 +85,7 @@ interface FlowControlKind extends Pick<BuiltInKind, 'defaults' | 'table'> {
 function flowControlKind(kind: string, resource: string, own: FlowControlKind): ResourceDefinition {
   const base = defaultStrategy({
     managesGeneration: true,
+    metadataChecks: { standardFinalizers: true, onUpdate: ['object'] },
     validate: (_context, object) => own.validate(object),
     validateUpdate: (_context, object) => own.validate(object),
   });

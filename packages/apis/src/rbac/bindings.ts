@@ -51,9 +51,7 @@ function bindings(binding: BindingKind): ResourceDefinition {
     namespaced: binding.namespaced,
     component: `io.k8s.api.rbac.v1.${binding.kind}`,
     defaults: fillGroups,
-    strategy: rbacStrategy(validate, {
-      validateUpdate: (_context, object, old) => [...validate(object), ...roleRefChanges(object, old)],
-    }),
+    strategy: rbacStrategy(validate, { validateChange: roleRefChanges }),
     table: bindingTable,
   });
 }

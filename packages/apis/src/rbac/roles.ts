@@ -14,6 +14,7 @@ export function rbacStrategy(
 ): Strategy {
   return defaultStrategy({
     validateName: pathSegmentName,
+    metadataChecks: { standardFinalizers: true, onUpdate: ['object', 'kind', 'update', 'change'] },
     allowCreateOnUpdate: true,
     validate: (_context, object) => validate(object),
     validateUpdate: (_context, object) => validate(object),
@@ -52,5 +53,11 @@ function aggregationErrors(object: KubeObject): FieldError[] {
   if (selectors.length === 0) {
     return [fieldErrors.required(path, 'at least one clusterRoleSelector required if aggregationRule is non-nil')];
   }
-  return selectors.flatMap((selector, index) => labelSelectorErrors(selector, path.index(index)));
+  return selectors.flatMap((selector, index) => {
+    const errors = labelSelectorErrors(selector, path.index(index));
+    // Kubernetes converts the selector besides, to none in this case.
+    return errors.length === 0
+      ? []
+      : [...errors, fieldErrors.invalid(path.index(index), null, 'invalid label selector.')];
+  });
 }

@@ -67,33 +67,34 @@ function normalizeStruct(object: JsonObject, fields: ReadonlyMap<string, Field>)
     if (shape.type === 'map' && isJsonObject(value)) {
       // Names are listed once, which for a map of 200,000 members takes 80 ms.
       const names = Object.keys(value);
-      if (field.dropZero && names.length === 0) dropEmptyMap(object, key);
+      if (field.dropZero && names.length === 0) dropEmptyMember(object, key);
       else normalizeMembers(value, names, shape.item());
       continue;
     }
     const normalized = normalizeTyped(value, shape);
-    // Such a list is empty until the object is stored: managed fields name it.
-    if (field.zero === null && Array.isArray(normalized)) object[key] = normalized;
+    // Such a list is empty until the object is stored: managed fields name it. So are bytes: validation quotes them.
+    if (field.zero === null && (Array.isArray(normalized) || shape.type === 'bytes')) object[key] = normalized;
+    else if (field.dropZero && Array.isArray(normalized) && normalized.length === 0) dropEmptyMember(object, key);
     else if (field.dropZero && isZero(normalized)) delete object[key];
     else if (normalized !== value) object[key] = normalized;
   }
 }
 
-/** Fields that were sent as empty maps, by their object. */
-const emptyMaps = new WeakMap<object, Set<string>>();
+/** Fields that were sent as empty maps or lists, by their object. */
+const emptyMembers = new WeakMap<object, Set<string>>();
 
-function dropEmptyMap(object: JsonObject, field: string): void {
+function dropEmptyMember(object: JsonObject, field: string): void {
   delete object[field];
-  const known = emptyMaps.get(object);
-  if (known === undefined) emptyMaps.set(object, new Set([field]));
+  const known = emptyMembers.get(object);
+  if (known === undefined) emptyMembers.set(object, new Set([field]));
   else known.add(field);
 }
 
 /**
- * Whether a field of a decoded object that is absent was an empty map in the request. A typed server compares the two before
+ * Whether a field of a decoded object that is absent was an empty map or list in the request. A typed server compares the two before
  * it stores them as the same. Not known of objects that admission has replaced.
  */
-export const wasEmptyMap = (object: object, field: string): boolean => emptyMaps.get(object)?.has(field) === true;
+export const wasEmpty = (object: object, field: string): boolean => emptyMembers.get(object)?.has(field) === true;
 
 function normalizeMembers(map: JsonObject, names: readonly string[], item: Shape): void {
   for (const name of names) {

@@ -47,6 +47,7 @@ const pointerTexts = new Set([
   'coordination.v1.LeaseSpec.holderIdentity',
   'coordination.v1.LeaseSpec.preferredHolder',
   'coordination.v1.LeaseSpec.strategy',
+  'meta.v1.DeleteOptions.propagationPolicy',
   'meta.v1.Preconditions.resourceVersion',
   'meta.v1.Preconditions.uid',
 ]);

@@ -2,6 +2,7 @@ import { writeObject } from '../write-object-response.ts';
 import {
   type DeleteOptions,
   type JsonObject,
+  type JsonTextDetails,
   type LogicalClusterName,
   ProtobufError,
   decodeDeleteOptions,
@@ -9,11 +10,11 @@ import {
   decodeListOptions,
   isJsonObject,
   isStatusError,
-  parseJson,
+  parseJsonStrict,
   readProtobufEnvelope,
   statusErrors,
 } from '@multiplane/apimachinery';
-import { decodeProtobufMessage } from '@multiplane/apis';
+import { BuiltInSchema, decodeProtobufMessage } from '@multiplane/apis';
 import { yieldToEventLoop } from '@multiplane/component-base';
 import { type Negotiated, type RequestContext } from '@multiplane/generic-server';
 import type { CacheEntry } from '@multiplane/storage';
@@ -27,6 +28,7 @@ import { checkListTransform, respondObject } from './response/object-response.ts
 import { HttpWriteRequest, type ResourceRequest } from './resource-request.ts';
 import { scanScope } from '../registry/store/scan-scope.ts';
 import { notAnObject } from '../write-path/decoding/decoding-errors.ts';
+import { readKind } from '../write-path/decoding/read-kind.ts';
 import { bodyFormat, maxBodyBytes } from '../write-path/decoding/request-body.ts';
 
 export interface DeleteModules {
@@ -35,6 +37,8 @@ export interface DeleteModules {
   readonly now: () => Date;
 }
 
+const deleteOptionsSchema = new BuiltInSchema({ component: 'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions' });
+
 /** DeleteOptions from the body if there is one, else from the query. */
 async function readDeleteOptions(decoder: BodyDecoder, context: RequestContext): Promise<DeleteOptions> {
   const { exchange } = context;
@@ -42,7 +46,8 @@ async function readDeleteOptions(decoder: BodyDecoder, context: RequestContext):
   if (body.length === 0) return decodeDeleteQuery(context.info.query);
   const format = bodyFormat(context);
   if (format === 'protobuf') return decodeDeleteOptions(protobufDeleteOptions(body));
-  const document = format === 'yaml' ? await decoder.readYaml(body, context) : () => ({ value: parseJson(body) });
+  const details: JsonTextDetails = { literals: new Map(), repeats: new Map() };
+  const document = format === 'yaml' ? await decoder.readYaml(body, context) : () => parseJsonStrict(body, { details });
   let value;
   try {
     ({ value } = document());
@@ -50,7 +55,14 @@ async function readDeleteOptions(decoder: BodyDecoder, context: RequestContext):
     throw statusErrors.badRequest(`couldn't get version/kind; json parse error: ${(error as Error).message}`, error);
   }
   if (value !== null && !isJsonObject(value)) throw statusErrors.badRequest(notAnObject(value));
-  return decodeDeleteOptions(value);
+  const object = value ?? {};
+  const { kind, apiVersion, failure } = readKind(object, details);
+  if (failure !== undefined) throw statusErrors.badRequest(failure);
+  // A wrong kind is refused before anything else is read.
+  if (kind !== '' && kind !== 'DeleteOptions') return decodeDeleteOptions({ kind, apiVersion });
+  Object.assign(object, { kind: 'DeleteOptions' });
+  deleteOptionsSchema.decodeTyped(object, details);
+  return decodeDeleteOptions(object);
 }
 
 /** The DeleteOptions of all groups have the same message. */

@@ -44,11 +44,16 @@ async function applyEndpoint(modules: WriteModules, request: ResourceRequest, ne
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   const step = applyStep(modules.store.modules.fields, write, document, options);
   const result = await modules.store.update(write, step, {
-    forceCreate: request.subresource === '',
+    forceCreate: request.subresource === '' || createsOnApply(request),
     authorizeCreate: () => checkCreateAllowed(modules, request),
     setsManagedFields: true,
     isApply: true,
     bytes: document.bytes,
   });
   respondWriteResult(modules, request, negotiated, result);
+}
+
+function createsOnApply({ definition, subresource }: ResourceRequest): boolean {
+  const part = definition.subresources[subresource];
+  return part?.type === 'object' && part.createsOnApply === true;
 }

@@ -32,6 +32,8 @@ import { scanScope } from '../registry/store/scan-scope.ts';
 import { checkObjectTransform } from './response/object-response.ts';
 import { watchObjects } from './watch/watch-endpoint.ts';
 import type { WatchHub } from './watch/watch-hub.ts';
+import { patchTypeOf } from '../write-path/decoding/patch-document.ts';
+import { contentTypeOf } from '../write-path/decoding/request-body.ts';
 import { createEndpoint, updateEndpoint } from './write-endpoints.ts';
 
 /** Answers requests for a resource whose definition is virtual; the request is authorized, nothing of it is read. */
@@ -92,6 +94,8 @@ function serve(modules: EndpointModules, request: ResourceRequest): Promise<void
   const { verb } = context.info;
   const part = subresource === '' ? undefined : definition.subresources[subresource];
   const plain = part?.type === 'connect' || (subresource === '' && definition.storage === undefined);
+  // The type of a patch comes before that of the response.
+  if (verb === 'patch') checkPatchType(request, part);
   const negotiated = negotiate(context, endpointKind(kindOf(definition, part), verb, plain));
   // Over all logical clusters only the metadata of custom resources is served; as in kcp, other requests get a 404.
   if (isMetadataOnly(definition) && !isPartial(negotiated)) {
@@ -132,6 +136,12 @@ function serve(modules: EndpointModules, request: ResourceRequest): Promise<void
     default:
       throw statusErrors.methodNotAllowed(verb, groupResourceOf(definition));
   }
+}
+
+function checkPatchType({ context, definition }: ResourceRequest, part: Subresource | undefined): void {
+  const isStrategic =
+    part?.type !== 'scale' && (definition.origin === 'built-in' || definition.native?.patchMeta !== undefined);
+  patchTypeOf(contentTypeOf(context), definition.origin, isStrategic);
 }
 
 function isPartial({ transform }: Negotiated): boolean {

@@ -4,6 +4,7 @@ import type { ObjectStore } from '../registry/object-store.ts';
 import type { BodyDecoder } from '../write-path/decoding/body-decoder.ts';
 import { putStep } from '../write-path/decoding/decode-steps.ts';
 import { checkName, checkNamespace } from '../write-path/decoding/object-identity.ts';
+import { dropDuplicateOwners } from '../write-path/object-metadata.ts';
 import type { WriteResult } from '../write-path/write-result.ts';
 import { type CreateAuthorization, checkCreateAllowed } from './create-authorization.ts';
 import { type CreateOutcomes, respondOutcome } from './create-outcome.ts';
@@ -52,6 +53,7 @@ export async function updateEndpoint(
   checkName(request, object);
   checkNamespace(request, object);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('UpdateOptions', options));
+  dropDuplicateOwners(object, write, 'request');
   const result = await modules.store.update(write, putStep(modules.decoder, write, body, object), {
     expectedUid: object.metadata.uid,
     authorizeCreate: () => checkCreateAllowed(modules, request),

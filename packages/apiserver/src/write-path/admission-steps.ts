@@ -2,7 +2,6 @@ import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
 import { isLarge, yieldIfSliceExceeded } from '../time-slices.ts';
 import { admissionAttributes } from './admission-attributes.ts';
-import { dropDuplicateOwners } from './object-metadata.ts';
 import type { WriteRequest } from './write-request.ts';
 
 /*
@@ -35,7 +34,6 @@ export function admitMutating(
   current: DeepReadonly<KubeObject> | undefined,
   bytes: number,
 ): Promise<void> | undefined {
-  dropDuplicateOwners(object, request, 'request');
   if (isLarge(bytes)) return admitLarge(modules, request, object, current, bytes);
   const owned = modules.fields.update(request, current, object, bytes);
   return owned === undefined

@@ -8,6 +8,7 @@ import {
   statusErrors,
   validateObjectMeta,
   validateObjectMetaUpdate,
+  validatePathSegmentName,
   validateStandardFinalizers,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, Strategy, StrategyContext } from '@multiplane/apis';
@@ -34,12 +35,44 @@ export async function beforeUpdate(
   const context = strategyContext(request, () => new Date(modules.clock.now()), modules.slowly);
   const metadataErrors = prepare(request, strategy, context, object, old);
   await yieldIfSliceExceeded(bytes, request);
-  const errors = [...metadataErrors, ...(await strategy.validateUpdate(context, object, old))];
+  const errors = allErrors(strategy, metadataErrors, {
+    kind: await strategy.validateUpdate(context, object, old),
+    change: strategy.validateChange?.(object, old) ?? [],
+  });
   if (errors.length > 0) throw statusErrors.invalid(storedKindOf(definition, object.kind), request.name, errors);
   await yieldIfSliceExceeded(bytes, request);
   for (const text of strategy.warnings(context, object, old)) request.warn(text);
   strategy.canonicalize(object);
   setCluster(object.metadata, request.cluster);
+}
+
+/** Errors in metadata. */
+interface MetadataErrors {
+  readonly registry: readonly FieldError[];
+  /** The kind has rules for names, the registry none but those of paths. */
+  readonly object: readonly FieldError[];
+  readonly update: readonly FieldError[];
+  /** Those of finalizers that only the kind's validation checks. */
+  readonly finalizers: readonly FieldError[];
+}
+
+/**
+ * Kubernetes validates metadata in BeforeUpdate and again in the kind's own validation: a cause is listed repeatedly, in the
+ * order of {@link MetadataChecks}.
+ */
+function allErrors(
+  { metadataChecks: { onUpdate } }: Strategy,
+  { registry, object, update, finalizers }: MetadataErrors,
+  own: { readonly kind: readonly FieldError[]; readonly change: readonly FieldError[] },
+): FieldError[] {
+  const errors = [...registry, ...update];
+  for (const check of onUpdate) {
+    if (check === 'kind' || check === 'change') errors.push(...own[check]);
+    else errors.push(...(check === 'update' ? update : object), ...finalizers);
+  }
+  if (!onUpdate.includes('change')) errors.push(...own.change);
+  if (!onUpdate.includes('kind')) errors.push(...own.kind);
+  return errors;
 }
 
 /** Returns the errors in metadata. */
@@ -49,7 +82,7 @@ function prepare(
   context: StrategyContext,
   object: KubeObject,
   old: DeepReadonly<KubeObject>,
-): FieldError[] {
+): MetadataErrors {
   const { metadata } = object;
   const oldMetadata = old.metadata as KubeObject['metadata'];
   metadata.resourceVersion = oldMetadata.resourceVersion as string;
@@ -66,22 +99,23 @@ function prepare(
   if (oldMetadata.deletionGracePeriodSeconds !== undefined && metadata.deletionGracePeriodSeconds === undefined) {
     metadata.deletionGracePeriodSeconds = oldMetadata.deletionGracePeriodSeconds;
   }
-  if (strategy.managesGeneration && specChanged(definition, object, old))
+  if (strategy.managesGeneration && (strategy.hasChanged?.(object) === true || specChanged(definition, object, old)))
     metadata.generation = (oldMetadata.generation ?? 0) + 1;
-  const { standardFinalizers, onUpdate } = strategy.metadataChecks;
+  const { standardFinalizers } = strategy.metadataChecks;
   const rules = { namespaced: definition.namespaced, validateName: (text: string) => strategy.validateName(text) };
-  const updateErrors = validateObjectMetaUpdate(metadata, oldMetadata);
-  const registryErrors = [...validateObjectMeta(metadata, rules), ...updateErrors];
-  // Kubernetes validates metadata in BeforeUpdate and again in the kind's own validation: a cause is listed repeatedly.
-  const finalizerErrors = standardFinalizers
-    ? validateStandardFinalizers(metadata.finalizers ?? [], FieldPath.of('metadata').child('finalizers'))
-    : [];
-  for (const check of onUpdate)
-    registryErrors.push(
-      ...(check === 'update' ? updateErrors : validateObjectMeta(metadata, rules)),
-      ...finalizerErrors,
-    );
-  return registryErrors;
+  const ownErrors = validateObjectMeta(metadata, rules);
+  return {
+    // The name is that of the stored object, so that only the prefix of a generated one can make a difference.
+    registry:
+      (metadata.generateName ?? '') === ''
+        ? ownErrors
+        : validateObjectMeta(metadata, { ...rules, validateName: validatePathSegmentName }),
+    object: ownErrors,
+    update: validateObjectMetaUpdate(metadata, oldMetadata),
+    finalizers: standardFinalizers
+      ? validateStandardFinalizers(metadata.finalizers ?? [], FieldPath.of('metadata').child('finalizers'))
+      : [],
+  };
 }
 
 function copyField(

@@ -1,15 +1,19 @@
 import {
+  type FieldError,
   type KubeObject,
   type ObjectMeta,
   StatusError,
   appendErrors,
   asJson,
   deepCopy,
+  fieldErrors,
   maxGeneratedNameAttempts,
   objectRevision,
   statusErrors,
+  validateObjectMeta,
+  validatePathSegmentName,
 } from '@multiplane/apimachinery';
-import type { ResourceDefinition } from '@multiplane/apis';
+import type { ResourceDefinition, Strategy } from '@multiplane/apis';
 import { type StoredValue, isStorageError } from '@multiplane/storage';
 import { storedBytes } from '../registry/codec/stored-bytes.ts';
 import { storedKindOf, groupResourceOf } from '../registry/definitions/group-resource.ts';
@@ -42,6 +46,7 @@ export async function createObject(
   const { metadata } = object;
   const { bytes = 0 } = size;
   if (request.definition.strategy.keepsIdentity?.(object) !== true) wipeServerOwned(metadata);
+  dropDuplicateOwners(object, request, 'request');
   const admitted = admitMutating(modules, request, object, undefined, bytes);
   if (admitted !== undefined) await admitted;
   dropDuplicateOwners(object, request, 'admission');
@@ -85,10 +90,13 @@ export async function insertObject(
   const context = strategyContext(request, () => new Date(clock.now()), modules.slowly);
   const strategy = strategyOf(request);
 
-  const errors = beforeCreate(modules, request, strategy, context, object);
+  const metadataErrors = beforeCreate(modules, request, strategy, context, object);
   if (isLarge(size)) await yieldIfSliceExceeded(size, request);
   const found = strategy.validate(context, object);
-  appendErrors(errors, found instanceof Promise ? await found : found);
+  const errors = allErrors(definition, strategy, object, {
+    object: metadataErrors,
+    kind: found instanceof Promise ? await found : found,
+  });
   // Many errors make a large response.
   if (isLarge(size)) await yieldIfSliceExceeded(size, request);
   if (errors.length > 0) throw statusErrors.invalid(storedKindOf(definition, object.kind), metadata.name ?? '', errors);
@@ -101,6 +109,8 @@ export async function insertObject(
 
   rejectResourceVersion(metadata);
   dropEmpty(metadata);
+  // The storage does not keep it.
+  if (!request.dryRun && metadata.selfLink !== undefined) delete metadata.selfLink;
   const key = keyOf(definition, { cluster: request.cluster, namespace: request.namespace, name });
   if (request.dryRun) return dryRunCreate(modules, request, key, name, object);
 
@@ -127,6 +137,24 @@ export async function insertObject(
     throw alreadyExists(modules, request, name, existing);
   }
   return writeResult(reader, request, object, stored, stored === object ? bytes : undefined, revision, true, shown);
+}
+
+/** The errors in the order of the kind's validation; if there are none, those that the registry finds in metadata. */
+function allErrors(
+  { namespaced }: ResourceDefinition,
+  { metadataChecks: { onCreate = ['object', 'kind'] } }: Strategy,
+  { metadata }: KubeObject,
+  found: Readonly<Record<'object' | 'kind', FieldError[]>>,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  for (const check of onCreate) appendErrors(errors, found[check]);
+  if (errors.length > 0) return errors;
+  const registry = validatePathSegmentName(metadata.name ?? '').map((message) =>
+    fieldErrors.invalid('metadata.name', metadata.name ?? '', message),
+  );
+  return onCreate.includes('object')
+    ? registry
+    : validateObjectMeta(metadata, { namespaced, validateName: validatePathSegmentName });
 }
 
 async function dryRunCreate(

@@ -55,7 +55,10 @@ export function dropEmpty(metadata: ObjectMeta): void {
   }
 }
 
-/** Removes repeated owner references and warns the client, as Kubernetes does. */
+/**
+ * Removes repeated owner references and warns the client, as Kubernetes does: in the body of a POST or PUT (`request`), and in
+ * what mutating admission has made of any write.
+ */
 export function dropDuplicateOwners(
   object: KubeObject,
   request: Pick<WriteRequest, 'warn'>,

@@ -95,6 +95,8 @@ async function attempt(
   const validated = admitValidating(modules, request, name, object, old);
   if (validated !== undefined) await validated;
   dropEmpty(object.metadata);
+  // The storage does not keep it.
+  if (!request.dryRun && object.metadata.selfLink !== undefined) delete object.metadata.selfLink;
   await yieldIfSliceExceeded(bytes, request);
   return replace(modules, request, key, existing, object, old, { ...options, bytes });
 }

@@ -130,12 +130,14 @@ function wantsPretty({ exchange, info }: NegotiationInput): boolean {
 function choose(accept: string, kind: EndpointKind): Negotiated | StatusError {
   if (kind.origin === 'built-in' && !namesServedType(accept)) return notRepresentable(kind);
   if (accept === '') return { mediaType: json.text, encoding: 'json', transform: undefined, pretty: false };
-  const offered = kind.shape === 'watch' ? [json, protobuf] : [json, yaml, protobuf];
+  const offered = [json, yaml, protobuf];
   const clauses = parseAccept(accept);
   for (const clause of clauses) {
     for (const type of offered) {
       const chosen = accepts(clause, type.text) ? readParameters(clause, type, kind) : undefined;
       if (chosen === undefined) continue;
+      // YAML cannot be streamed, and what comes first is not passed over.
+      if (kind.shape === 'watch' && type === yaml) return notAcceptable(kind);
       return type === protobuf ? (jsonEquivalent(chosen, clause, clauses, kind) ?? chosen) : chosen;
     }
   }

@@ -133,10 +133,13 @@ function partialForm(list: ListResponse, transform: Transform): ListForm {
   const { definition, reader } = list;
   const version = `meta.k8s.io/${transform.version}`;
   const itemHead = `{"kind":"PartialObjectMetadata","apiVersion":"${version}",`;
+  const head = `{"kind":"PartialObjectMetadataList","apiVersion":"${version}","metadata":${JSON.stringify(metadataOf(list))},"items":[`;
   return {
-    head: `{"kind":"PartialObjectMetadataList","apiVersion":"${version}","metadata":${JSON.stringify(metadataOf(list))},"items":[`,
+    head,
     separator: ',',
     tail: ']}\n',
+    // The list that Kubernetes makes of an empty one has nil items.
+    empty: `${head.slice(0, -1)}null}\n`,
     item(body, entry) {
       // Without a converter metadata is the same in all versions, so a slice of the stored bytes is enough.
       if (definition.converter !== undefined || definition.conversion !== undefined) {
@@ -181,7 +184,7 @@ function readableForm(list: ListResponse): ListForm {
   const plain = formOf({ ...list, negotiated: { ...negotiated, encoding: 'json', pretty: false } });
   const skeleton = JSON.parse(plain.head + plain.tail) as Record<string, unknown>;
   const field = transform?.kind === 'Table' ? 'rows' : 'items';
-  const include = includeObjectOf(context.info.query);
+  const include = transform?.kind === 'Table' ? includeObjectOf(context.info.query) : 'None';
   const itemOf = (entry: CacheEntry): unknown => {
     const object = reader.object(definition, entry);
     if (transform?.kind === 'Table') return JSON.parse(tableRow(definition, object, transform, include, now));
@@ -193,11 +196,13 @@ function readableForm(list: ListResponse): ListForm {
     }
     return whole;
   };
-  if (negotiated.encoding === 'yaml') return yamlForm(skeleton, field, itemOf);
+  const empty = plain.empty === undefined ? undefined : encodeObject(JSON.parse(plain.empty), negotiated);
+  if (negotiated.encoding === 'yaml')
+    return { ...yamlForm(skeleton, field, itemOf), ...(empty === undefined ? {} : { empty }) };
   const text = encodeObject(skeleton, negotiated);
   const end = text.lastIndexOf('[]');
   return {
-    empty: text,
+    empty: empty ?? text,
     head: `${text.slice(0, end)}[`,
     separator: ',',
     tail: `\n  ]${text.slice(end + 2)}`,

@@ -114,8 +114,14 @@ export class WatchFrames {
       resourceVersion: String(revision),
       ...(initialEnd ? { annotations: { [initialEventsEnd]: 'true' } } : {}),
     };
-    const { kind } = this.#definition;
-    const object = { kind, apiVersion: apiVersionOf(this.#definition), metadata } as KubeObject;
+    const { kind, schema } = this.#definition;
+    // A typed object has its required fields also when it is empty.
+    const object = {
+      ...schema.emptyObject(),
+      kind,
+      apiVersion: apiVersionOf(this.#definition),
+      metadata,
+    } as KubeObject;
     if (this.#encoding === 'protobuf') return protobufWatchFrame('BOOKMARK', protobufObject(object, this.#transform));
     return Buffer.from(`{"type":"BOOKMARK","object":${this.#bookmarkText(object)}}\n`);
   }

@@ -115,6 +115,7 @@ export function encodeMetadata(metadata: ObjectMeta, resourceVersion: string | u
     name: present(metadata.name),
     generateName: present(metadata.generateName),
     namespace: present(metadata.namespace),
+    selfLink: present(metadata.selfLink),
     uid: present(metadata.uid),
     resourceVersion: present(resourceVersion),
     generation: present(metadata.generation),

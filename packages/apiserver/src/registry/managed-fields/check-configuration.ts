@@ -1,4 +1,5 @@
 import {
+  type Json,
   type DeepReadonly,
   type JsonObject,
   apiVersionOf,
@@ -15,7 +16,7 @@ export function checkConfiguration(definition: FieldManagerKind, config: DeepRea
   if (apiVersion !== apiVersionOf(definition) || kind !== definition.kind)
     throw statusErrors.badRequest(`invalid object type: ${kindText(apiVersion, kind)}`);
   const metadata = getOwn(config, 'metadata') ?? null;
-  if (isJsonObject(metadata) && (getOwn(metadata, 'managedFields') ?? null) !== null)
+  if (isJsonObject(metadata) && hasManagedFields(getOwn(metadata, 'managedFields')))
     throw statusErrors.badRequest('metadata.managedFields must be nil');
 }
 
@@ -59,4 +60,17 @@ function kindText(apiVersion: string, kind: string): string {
 function textOf(object: DeepReadonly<JsonObject>, field: string): string {
   const value = getOwn(object, field);
   return typeof value === 'string' ? value : '';
+}
+
+/** Entries that cannot be read are none for this check: the schema refuses them later. */
+function hasManagedFields(value: DeepReadonly<Json> | undefined): boolean {
+  if (!Array.isArray(value)) return false;
+  return value.every(
+    (entry: Json) =>
+      isJsonObject(entry) &&
+      ['manager', 'operation', 'apiVersion', 'time', 'fieldsType', 'subresource'].every((field) => {
+        const text = getOwn(entry, field) ?? null;
+        return text === null || typeof text === 'string';
+      }),
+  );
 }

@@ -45,6 +45,14 @@ const exceptStatus = exceptFor(status);
 const exceptSpec = exceptFor(spec);
 const exceptSpecAndMetadata = exceptFor(spec, metadata);
 
+/** The spec of a request for a certificate never changes, and each endpoint writes one part of its status. */
+const certificates = 'certificates.k8s.io';
+const certificateFilters: Readonly<Record<string, (set: FieldSet) => FieldSet>> = {
+  '': exceptFor(spec, status),
+  status: exceptFor(spec, [...status, fieldElement('conditions')]),
+  approval: exceptFor(spec, [...status, fieldElement('certificate')]),
+};
+
 /** The status endpoint of a custom resource changes nothing but the status. */
 function onlyStatus(set: FieldSet): FieldSet {
   const [element] = status as [string];
@@ -57,6 +65,7 @@ function onlyStatus(set: FieldSet): FieldSet {
  * own fields whose values the server ignored.
  */
 export function resetFilter(definition: FieldManagerKind, subresource: string): (set: FieldSet) => FieldSet {
+  if (definition.group === certificates) return certificateFilters[subresource] ?? all;
   switch (subresource) {
     case '':
       return definition.subresources['status'] === undefined ? all : exceptStatus;
@@ -65,8 +74,6 @@ export function resetFilter(definition: FieldManagerKind, subresource: string): 
       return metadataKeepers.has(definition.group) ? exceptSpecAndMetadata : exceptSpec;
     case 'finalize':
       return exceptStatus;
-    case 'approval':
-      return exceptSpec;
     default:
       return all;
   }

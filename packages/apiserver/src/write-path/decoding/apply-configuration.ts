@@ -1,5 +1,6 @@
 import {
   type DeepReadonly,
+  type Json,
   type JsonObject,
   type KubeObject,
   type WriteOptions,
@@ -7,6 +8,7 @@ import {
   getOwn,
   isJsonObject,
   isStatusError,
+  setOwn,
   statusErrors,
 } from '@multiplane/apimachinery';
 import { conversionFailure } from '../../registry/managed-fields/check-configuration.ts';
@@ -46,7 +48,7 @@ export async function readApplyDocument(
         `error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go value of type map[string]interface {}`,
       );
     }
-    result = { config: value ?? {}, duplicates, bytes: body.length };
+    result = { config: withFloats(value ?? {}) as JsonObject, duplicates, bytes: body.length };
   } catch (error) {
     const prefix = error instanceof TypeError ? '' : 'error converting YAML to JSON: ';
     throw statusErrors.badRequest(`error decoding YAML: ${prefix}${(error as Error).message}`, error);
@@ -54,6 +56,22 @@ export async function readApplyDocument(
   await yieldIfSliceExceeded(body.length, context);
   return result;
 }
+
+/** Integers beyond int64 are floats in an untyped object. In place. */
+function withFloats(value: Json): Json {
+  if (typeof value === 'bigint') return value > maxInt64 ? Number(value) : value;
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) if (typeof item !== 'string') value[index] = withFloats(item);
+  } else if (isJsonObject(value)) {
+    for (const key in value) {
+      const member = value[key] as Json;
+      if (typeof member === 'bigint') setOwn(value, key, withFloats(member));
+      else if (typeof member === 'object') withFloats(member);
+    }
+  }
+  return value;
+}
+const maxInt64 = 2n ** 63n - 1n;
 
 /**
  * Applies a configuration to the current object: the merged object in the form of its kind, with its managedFields. As in
@@ -72,13 +90,14 @@ export async function applyDocument(
     force: options.force,
     bytes,
   });
-  reportDuplicates(document, write, options.fieldValidation);
   try {
-    await inTimeSlices(shapeIncrementally(asJson(object), expected, { keepNulls: true }), bytes, write);
+    const shaping = shapeIncrementally(asJson(object), expected, { keepNulls: true, isConverted: true });
+    await inTimeSlices(shaping, bytes, write);
   } catch (error) {
     if (!(error instanceof UnmarshalError || isStatusError(error, 'BadRequest'))) throw error;
     throw conversionFailure(config, expected, error.message);
   }
+  reportDuplicates(document, write, options.fieldValidation);
   await yieldIfSliceExceeded(bytes, write);
   if (current === undefined) checkNoUid(write, object, write.name);
   if (managedFields.length > 0) object.metadata.managedFields = managedFields;

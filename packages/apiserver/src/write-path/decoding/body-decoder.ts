@@ -7,11 +7,13 @@ import {
   type ProtobufEnvelope,
   apiVersionOf,
   encodeJson,
+  isJsonObject,
   parseApiVersion,
   parseJson,
   parseJsonIncrementally,
   parseJsonStrict,
   readProtobufEnvelope,
+  setOwn,
   statusErrors,
 } from '@multiplane/apimachinery';
 import { decodeProtobufMessage } from '@multiplane/apis';
@@ -19,7 +21,7 @@ import type { RequestContext } from '@multiplane/generic-server';
 import { type Abortable, inTimeSlices, isLarge, yieldAfterBody } from '../../time-slices.ts';
 import { cannotBeHandled, checkIsObject, parseFailure, shapeFailure, unrecognized } from './decoding-errors.ts';
 import { type ExpectedKind, internalPackage } from './expected-kind.ts';
-import { jsonType } from './object-meta-decoder.ts';
+import { readKind } from './read-kind.ts';
 import { type RequestBody, bodyFormat, maxBodyBytes } from './request-body.ts';
 import { type ShapeReport, shapeDocument, shapeIncrementally } from './shape-document.ts';
 import { type FieldValidation, strictErrors } from './strict-decoding.ts';
@@ -125,9 +127,9 @@ export class BodyDecoder {
     return object as unknown as KubeObject;
   }
 
-  #objectIn({ value }: ParsedBody, body: RequestBody, expected: ExpectedKind): JsonObject {
+  #objectIn({ value, details }: ParsedBody, body: RequestBody, expected: ExpectedKind): JsonObject {
     const object: JsonObject = value === null ? {} : (value as JsonObject);
-    this.#checkKind(object, body.bytes, expected);
+    this.#checkKind(object, body.bytes, expected, details);
     return object;
   }
 
@@ -140,7 +142,7 @@ export class BodyDecoder {
     try {
       if (yaml !== undefined) {
         const { value, duplicates } = yaml();
-        parsed = { value, duplicates: [], repeatedKeys: duplicates };
+        parsed = { value: inKeyOrder(value), duplicates: [], repeatedKeys: duplicates };
       } else if (validation === 'Ignore' && expected.origin === 'custom') {
         parsed = { value: parseJson(bytes), duplicates: [], repeatedKeys: [] };
       } else {
@@ -196,10 +198,13 @@ export class BodyDecoder {
   }
 
   /** Checks kind and version against those of the URL, and sets them where a built-in kind may omit them. */
-  #checkKind(object: JsonObject, body: Buffer, expected: ExpectedKind): void {
-    checkKindTypes(object, body, expected);
-    const apiVersion = (object['apiVersion'] as string | null | undefined) ?? '';
-    const kind = (object['kind'] as string | null | undefined) ?? '';
+  #checkKind(object: JsonObject, body: Buffer, expected: ExpectedKind, details?: JsonTextDetails): void {
+    const head = readKind(object, details);
+    if (head.failure !== undefined) throw unrecognized(expected, head.failure, body);
+    // Typed objects have the kind that was found in any case of letters, others what they hold.
+    const typed = expected.origin === 'built-in';
+    const apiVersion = typed ? head.apiVersion : ((object['apiVersion'] as string | null | undefined) ?? '');
+    const kind = typed ? head.kind : ((object['kind'] as string | null | undefined) ?? '');
     const wanted = apiVersionOf(expected);
     if (expected.origin === 'custom') {
       if (kind === '') throw unrecognized(expected, `Object 'Kind' is missing in '${body.toString('utf8')}'`, body);
@@ -232,7 +237,7 @@ export class BodyDecoder {
    * not of the expected kind, undefined if it is. Strategies check the kinds of custom resources.
    */
   checkPatchedKind(object: JsonObject, expected: ExpectedKind): string | undefined {
-    const mismatch = kindTypeFailure(object);
+    const { failure: mismatch } = readKind(object);
     if (mismatch !== undefined) return mismatch;
     const apiVersion = (object['apiVersion'] as string | null | undefined) ?? '';
     const kind = (object['kind'] as string | null | undefined) ?? '';
@@ -253,21 +258,6 @@ export class BodyDecoder {
   }
 }
 
-function checkKindTypes(object: JsonObject, body: Buffer, expected: ExpectedKind): void {
-  const failure = kindTypeFailure(object);
-  if (failure !== undefined) throw unrecognized(expected, failure, body);
-}
-
-/** Why the kind and version of an object cannot be read; undefined if they can. */
-function kindTypeFailure(object: JsonObject): string | undefined {
-  for (const field of ['apiVersion', 'kind']) {
-    const value = object[field];
-    if (value === undefined || value === null || typeof value === 'string') continue;
-    return `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go struct field .${field} of type string`;
-  }
-  return undefined;
-}
-
 const versionMismatch = (actual: string, wanted: string): Error =>
   statusErrors.badRequest(
     `the API version in the data (${actual}) does not match the expected API version (${wanted})`,
@@ -275,6 +265,15 @@ const versionMismatch = (actual: string, wanted: string): Error =>
 
 const hasStrictErrors = (validation: FieldValidation, { repeatedKeys }: ParsedBody, others: number): boolean =>
   validation !== 'Ignore' && repeatedKeys.length + others > 0;
+
+/** YAML is converted to JSON, whose members are in the order of their names: errors come in this order. */
+function inKeyOrder(value: Json): Json {
+  if (Array.isArray(value)) return value.map(inKeyOrder);
+  if (!isJsonObject(value)) return value;
+  const sorted: JsonObject = {};
+  for (const key of Object.keys(value).sort()) setOwn(sorted, key, inKeyOrder(value[key] as Json));
+  return sorted;
+}
 
 const detailsFor = ({ origin }: ExpectedKind): JsonTextDetails | undefined =>
   origin === 'built-in' ? { literals: new Map(), repeats: new Map() } : undefined;

@@ -2,7 +2,6 @@ import { type KubeObject, type WriteOptions, statusErrors } from '@multiplane/ap
 import { groupResourceOf } from '../../registry/definitions/group-resource.ts';
 import type { FieldManager } from '../../registry/managed-fields/field-manager.ts';
 import type { DecodeStep } from '../decode-step.ts';
-import { dropDuplicateOwners } from '../object-metadata.ts';
 import type { WriteRequest } from '../write-request.ts';
 import { type ApplyDocument, applyDocument } from './apply-configuration.ts';
 import type { BodyDecoder } from './body-decoder.ts';
@@ -60,7 +59,6 @@ export function applyStep(
     // In this order, unlike the other patches.
     checkNamespace(write, object);
     checkName(write, object);
-    dropDuplicateOwners(object, write, 'request');
     return object;
   };
 }

@@ -34,8 +34,10 @@ export function parseFailure(error: unknown, { bytes, format }: RequestBody, exp
   // The text is JSON: its kind can be read, the object cannot.
   if (error instanceof JsonNumberError)
     return statusErrors.badRequest(`${cannotBeHandled({}, expected)}: ${error.message}`, error);
-  const what = format === 'yaml' && !(error instanceof JsonSyntaxError) ? 'yaml' : 'json';
-  return unrecognized(expected, `couldn't get version/kind; ${what} parse error: ${(error as Error).message}`, bytes);
+  const { message } = error as Error;
+  // YAML is converted to JSON before its kind is looked for.
+  if (format === 'yaml' && !(error instanceof JsonSyntaxError)) return unrecognized(expected, message, bytes);
+  return unrecognized(expected, `couldn't get version/kind; json parse error: ${message}`, bytes);
 }
 
 /** 400 for an object whose members have the wrong JSON types; other errors are returned unchanged. */

@@ -13,7 +13,7 @@ export class UnmarshalError extends Error {
   override readonly name = 'UnmarshalError';
 }
 
-const stringFields = ['name', 'generateName', 'namespace', 'uid', 'resourceVersion'] as const;
+const stringFields = ['name', 'generateName', 'namespace', 'selfLink', 'uid', 'resourceVersion'] as const;
 const integerFields = ['generation', 'deletionGracePeriodSeconds'] as const;
 const timeFields = ['creationTimestamp', 'deletionTimestamp'] as const;
 const mapFields = ['labels', 'annotations'] as const;

@@ -128,10 +128,12 @@ function* prepareIncrementally(
       resultError: (result, why) => invalidResult(encodeJson(result), why),
     };
   }
+  let used: Json = value;
   return {
-    apply: (document) => applyStrategicMergePatchIncrementally(document, value ?? {}, meta as PatchMeta),
+    apply: (document) =>
+      applyStrategicMergePatchIncrementally(document, value ?? {}, meta as PatchMeta, (change) => (used = change)),
     strictErrors,
-    resultError: (_result, why) => invalidResult(goMap(value), why),
+    resultError: (_result, why) => invalidResult(goMap(used), why),
     keepsKind: true,
   };
 }
@@ -145,7 +147,11 @@ function decodingFailure(why: string): StatusError {
 /** The text of a syntax error; the library that merges reports none when it decodes the patch first. */
 function syntaxErrorText(type: string, validation: FieldValidation, why: string): string {
   if (type === strategicPatchType) return why;
-  if (validation !== 'Ignore') return `error decoding patch: ${why}`;
+  if (validation !== 'Ignore') {
+    // Only the value of an operation is of any type.
+    const place = type === jsonPatchType ? 'struct field jsonPatchOp.value' : 'value';
+    return `error decoding patch: ${why.replace('Go value of type float64', `Go ${place} of type float64`)}`;
+  }
   return type === mergePatchType ? 'Invalid JSON Patch' : why;
 }
 

@@ -69,7 +69,7 @@ function dropFieldsWithoutVersion(
   validation: FieldValidation,
 ): void {
   if (typeof document['apiVersion'] === 'string' && document['apiVersion'] !== '') return;
-  for (const key of Object.keys(document)) {
+  for (const key of Object.keys(document).sort()) {
     if (key === 'kind' || key === 'apiVersion') continue;
     if (validation !== 'Ignore') warnings.warn(`unknown field ${JSON.stringify(key)}`);
     delete document[key];

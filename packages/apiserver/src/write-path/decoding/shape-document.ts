@@ -17,7 +17,7 @@ export interface ShapeOptions {
   readonly keepNulls?: boolean | undefined;
   /** Of the text from which the document was read. */
   readonly details?: JsonTextDetails | undefined;
-  /** The document is the result of a strategic merge patch: its types are converted, not decoded. */
+  /** The document is the result of a strategic merge patch or of an apply: its types are converted, not decoded. */
   readonly isConverted?: boolean | undefined;
 }
 
