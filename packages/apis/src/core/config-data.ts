@@ -17,14 +17,22 @@ export const maxDataBytes = 1024 * 1024;
 export const configKeyErrors = (path: FieldPath, key: string): FieldError[] =>
   validateConfigMapKey(key).map((message) => fieldErrors.invalid(path, key, message));
 
-/** Errors for changes of maps of an object that is immutable: an empty map differs from none. */
+/**
+ * Errors for changes of maps of an object that is immutable. An empty map differs from none, unless the defaults of the kind
+ * make one (`defaulted`).
+ */
 export const immutableDataErrors = (
   object: KubeObject,
   old: DeepReadonly<KubeObject>,
   fields: readonly string[],
+  defaulted: readonly string[] = [],
 ): FieldError[] =>
   fields
-    .filter((field) => wasEmpty(object, field) || !deepEqual(objectAt(object, field) ?? {}, objectAt(old, field) ?? {}))
+    .filter(
+      (field) =>
+        (wasEmpty(object, field) && !defaulted.includes(field)) ||
+        !deepEqual(objectAt(object, field) ?? {}, objectAt(old, field) ?? {}),
+    )
     .map(immutableData);
 
 /** A change of a field that `immutable: true` has closed. */

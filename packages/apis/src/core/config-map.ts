@@ -57,5 +57,5 @@ function validateConfigMap(object: KubeObject): FieldError[] {
 function validateChange(object: KubeObject, old: DeepReadonly<KubeObject>): FieldError[] {
   if (at(old, 'immutable') !== true) return [];
   const errors = at(object, 'immutable') === true ? [] : [immutableData('immutable')];
-  return [...errors, ...immutableDataErrors(object, old, ['data', 'binaryData'])];
+  return [...errors, ...immutableDataErrors(object, old, ['data', 'binaryData'], ['data'])];
 }

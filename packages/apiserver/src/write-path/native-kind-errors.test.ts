@@ -153,10 +153,15 @@ test('an update that creates an object keeps the deletion fields of its body, a 
   expect(Object.keys(post['metadata'] as object)).not.toContain('deletionTimestamp');
 });
 
-test.each(['configmaps', 'secrets'])('an empty map in %s that are immutable differs from none', async (resource) => {
+test.each([
+  ['configmaps', 'binaryData'],
+  ['secrets', 'data'],
+])('an empty map in %s that are immutable differs from none: %s', async (resource, field) => {
   const path = `/api/v1/namespaces/default/${resource}`;
-  await pipeline.must(201, 'POST', path, { metadata: { name: 'a' }, immutable: true });
-  await pipeline.must(200, 'PUT', `${path}/a`, { metadata: { name: 'a' }, immutable: true });
-  const refused = await pipeline.must(422, 'PUT', `${path}/a`, { metadata: { name: 'a' }, immutable: true, data: {} });
-  expect(refused['message']).toMatch(/data: Forbidden: field is immutable when `immutable` is set$/);
+  const body = { metadata: { name: 'a' }, immutable: true };
+  await pipeline.must(201, 'POST', path, body);
+  await pipeline.must(200, 'PUT', `${path}/a`, body);
+  if (resource === 'configmaps') await pipeline.must(200, 'PUT', `${path}/a`, { ...body, data: {} });
+  const refused = await pipeline.must(422, 'PUT', `${path}/a`, { ...body, [field]: {} });
+  expect(refused['message']).toMatch(/ata: Forbidden: field is immutable when `immutable` is set$/);
 });
