@@ -15,12 +15,13 @@ import { ExportFinder } from '../apis/export-finder.ts';
 import type { ControllerModules } from '../runtime/controller.ts';
 import { EventRecorder } from '../runtime/event-recorder.ts';
 import { setKcpCondition, type KcpCondition, type NewKcpCondition } from '../runtime/kcp-conditions.ts';
-import { referenceOf } from '../runtime/object-key.ts';
+import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoreReasons, updateStatus } from '../runtime/object-writes.ts';
 import { shards } from '../sharding/kinds.ts';
 import { recordConditionEvents } from './condition-events.ts';
 import { findScopeExport } from './scope-export-condition.ts';
-import { scopeExportReference, scopeLabelText } from './scope-references.ts';
+import { KeyIndex } from './key-index.ts';
+import { scopeExportReference, scopeKeyOfSlice, scopeLabelText } from './scope-references.ts';
 import { reportsOfPresentShards } from './shard-reports.ts';
 
 type Status = NonNullable<APIExportScope['status']>;
@@ -43,6 +44,7 @@ export class ScopeReconciler {
   readonly #scopes: Lister<APIExportScope>;
   readonly #allScopes: Lister<APIExportScope>;
   readonly #slices: Lister<APIExportScopeEndpointSlice>;
+  readonly #slicesByScope: KeyIndex<APIExportScopeEndpointSlice>;
   readonly #shards: Lister;
   readonly #finder: ExportFinder;
   readonly #events: EventRecorder;
@@ -52,7 +54,9 @@ export class ScopeReconciler {
     this.#modules = modules;
     this.#scopes = informers.informer<APIExportScope>(apiExportScopes);
     this.#allScopes = globalInformers.informer<APIExportScope>(apiExportScopes);
-    this.#slices = informers.informer<APIExportScopeEndpointSlice>(apiExportScopeEndpointSlices);
+    const slices = informers.informer<APIExportScopeEndpointSlice>(apiExportScopeEndpointSlices);
+    this.#slices = slices;
+    this.#slicesByScope = new KeyIndex({ textOf: scopeKeyOfSlice }, { informer: slices });
     this.#shards = globalInformers.informer(shards);
     this.#finder = new ExportFinder(modules);
     this.#events = new EventRecorder({ component: 'apiexportscope-controller', counts: true }, modules);
@@ -123,11 +127,11 @@ export class ScopeReconciler {
     );
   }
 
-  #endpointsCondition({ cluster, name }: ObjectReference, isInForce: boolean): NewKcpCondition {
+  #endpointsCondition(reference: ObjectReference, isInForce: boolean): NewKcpCondition {
     const notReady = { type: 'EndpointsReady', status: 'False', severity: 'Info' } as const;
     if (!isInForce) return { ...notReady, reason: 'NotInForce', message: 'see the other conditions' };
-    const slices = this.#slices.list({ cluster }).filter(({ spec }) => spec?.scope.name === name);
-    if (slices.some(({ status }) => (status?.endpoints ?? []).length > 0))
+    const slices = Array.from(this.#slicesByScope.of(keyOf(reference)), (key) => this.#slices.get(referenceOf(key)));
+    if (slices.some((slice) => (slice?.status?.endpoints ?? []).length > 0))
       return { type: 'EndpointsReady', status: 'True' };
     return slices.length === 0
       ? { ...notReady, reason: 'NoEndpointSlice', message: 'no APIExportScopeEndpointSlice names this scope' }

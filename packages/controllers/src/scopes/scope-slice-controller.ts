@@ -21,6 +21,7 @@ import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { updateStatus } from '../runtime/object-writes.ts';
 import { partitions, type Partition } from '../topology/kinds.ts';
 import { recordConditionEvents } from './condition-events.ts';
+import { KeyIndex } from './key-index.ts';
 import { scopeKeyOfSlice } from './scope-references.ts';
 
 type Status = NonNullable<APIExportScopeEndpointSlice['status']>;
@@ -42,15 +43,14 @@ export function scopeSliceController(modules: ControllerModules): Controller {
     added: (_slice, reference) => queue.add(keyOf(reference)),
     updated: (_slice, _old, reference) => queue.add(keyOf(reference)),
   });
-  const enqueueWhere = (
-    { cluster, name }: ObjectReference,
-    nameIn: (slice: DeepReadonly<APIExportScopeEndpointSlice>) => string | undefined,
-  ): void => {
-    for (const slice of slices.list({ cluster }))
-      if (nameIn(slice) === name) queue.add(keyOf({ cluster, namespace: '', name: slice.metadata.name ?? '' }));
+  const byScope = new KeyIndex({ textOf: scopeKeyOfSlice }, { informer: slices });
+  const byPartition = new KeyIndex({ textOf: partitionKeyOfSlice }, { informer: slices });
+  const ofScope = (reference: ObjectReference): void => {
+    for (const key of byScope.of(keyOf(reference))) queue.add(key);
   };
-  const ofScope = (reference: ObjectReference): void => enqueueWhere(reference, ({ spec }) => spec?.scope.name);
-  const ofPartition = (reference: ObjectReference): void => enqueueWhere(reference, ({ spec }) => spec?.partition);
+  const ofPartition = (reference: ObjectReference): void => {
+    for (const key of byPartition.of(keyOf(reference))) queue.add(key);
+  };
   scopes.addHandlers({
     added: (_scope, reference) => ofScope(reference),
     updated: (scope, old, reference) => {
@@ -123,3 +123,9 @@ const invalid = (type: string): { type: string; status: 'False'; severity: 'Erro
   status: 'False',
   severity: 'Error',
 });
+
+const partitionKeyOfSlice = (
+  { spec }: DeepReadonly<APIExportScopeEndpointSlice>,
+  { cluster }: ObjectReference,
+): string | undefined =>
+  spec?.partition === undefined ? undefined : keyOf({ cluster, namespace: '', name: spec.partition });
