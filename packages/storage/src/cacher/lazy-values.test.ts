@@ -159,7 +159,7 @@ test('a cache that is closed before or while it loads values releases the segmen
   await again.close();
 });
 
-test('a damaged value is reported, and the next start refuses the directory', async () => {
+test('a damaged value is reported, and the next start quarantines it', async () => {
   const first = await openStore();
   for (let i = 0; i < 40; i++) await first.create(key(i), Buffer.alloc(1000, `${i}`));
   await first.close();
@@ -175,5 +175,8 @@ test('a damaged value is reported, and the next start refuses the directory', as
   expect(existsSync(tempDir.join('keys'))).toBe(false);
   await cache.close();
   expect(existsSync(tempDir.join('keys'))).toBe(false);
-  expect(await codeOf(openStore())).toBe('Unusable');
+  const again = await openStore();
+  expect(again.recoveryReport.quarantined.map((record) => record.key)).toEqual([key(0)]);
+  expect((await again.list('/')).items).toHaveLength(39);
+  await again.close();
 });
