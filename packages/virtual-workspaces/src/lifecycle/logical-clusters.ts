@@ -80,12 +80,12 @@ function forwarded(
   definition: ResourceDefinition,
   connection: ShardConnection,
 ): ForwardedResource {
-  const { memberSelector } = lifecycle;
-  const isFiltered = (request: ResourceRequest): boolean => memberSelector !== undefined && isPlainWatch(request);
+  const isFiltered = (request: ResourceRequest): boolean =>
+    lifecycle.memberSelector !== undefined && isPlainWatch(request);
   return new ForwardedResource(
     {
       definition,
-      labelSelector: (request) => (isFiltered(request) ? memberSelector?.(id) : lifecycle.labelSelector(id)),
+      labelSelector: (request) => (isFiltered(request) ? lifecycle.memberSelector?.(id) : lifecycle.labelSelector(id)),
       responseFilter: (request) => (isFiltered(request) ? new DeletionEvents(request.context.exchange) : undefined),
       isVisible: (object) => lifecycle.isWaitingFor(asLogicalCluster(object), id),
       updateRule: statusRule(lifecycle, id),
@@ -97,9 +97,9 @@ function forwarded(
 
 /** A watch whose events are lines of JSON with the metadata of the objects. */
 function isPlainWatch({ context }: ResourceRequest): boolean {
-  const { headers, upgradeToWebSocket } = context.exchange;
-  const accept = acceptHeader(headers);
-  const isUpgrade = upgradeToWebSocket !== undefined && headers['upgrade'] !== undefined;
+  const { exchange } = context;
+  const accept = acceptHeader(exchange.headers);
+  const isUpgrade = exchange.upgradeToWebSocket !== undefined && exchange.headers['upgrade'] !== undefined;
   return context.info.verb === 'watch' && !isUpgrade && !/as=Table|protobuf|yaml|cbor/i.test(accept);
 }
 
