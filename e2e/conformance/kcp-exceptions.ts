@@ -27,7 +27,6 @@ const readOnlyText = 'the refusal also says that the resource is read-only, and 
 export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, string>>>> = {
   'access/04-who-am-i-and-what-may-i-do': { 5: 'uids are numbered by appearance, and members stand in another order' },
   'access/07-impersonation-and-its-limits': {
-    15: 'one of the two texts of Kubernetes 1.36, which vary from request to request',
     17: 'kcp accepts an impersonation that was allowed in another workspace',
   },
   'access/10-rbac-objects-are-per-workspace-and-guarded-against-escalation': {
@@ -84,7 +83,6 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
     6: ownWords,
     7: asKubernetes,
     8: ownWords,
-    10: asKubernetes,
   },
   'initializers/02-status-rules-of-the-initializing-virtual-workspace': {
     9: 'a hole of kcp: initializers could change the address of a workspace',
