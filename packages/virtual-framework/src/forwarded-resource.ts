@@ -107,8 +107,10 @@ export class ForwardedResource implements ServedResource {
     if (verb === 'update' || verb === 'patch') return this.#update(request, rules);
     if (this.#isUnrestricted(request) && rules === undefined) return this.#forward(request, context.info.query);
     if (verb !== 'get' || this.#options.isVisible !== undefined) {
-      const object = await this.#fetchVisible(request);
+      const object = responseObject(await this.#fetch(request));
+      // Before the object counts as missing: as in kcp, a refusal says what it lacks.
       if (verb === 'delete') rules?.validate(object);
+      this.#requireVisible(request, object);
     }
     await this.#forward(request, verb === 'get' ? this.#readQueryOf(request) : context.info.query);
   }
