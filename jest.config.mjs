@@ -37,8 +37,12 @@ export default {
         (suite) => `<rootDir>/e2e/${suite}`,
       ),
       testMatch: ['**/*.test.ts'],
-      // About resources and not about servers: once is enough, and this is by far the suite with the most requests.
-      testPathIgnorePatterns: ['/node_modules/', '/e2e/conformance/recorded\\.test\\.ts$'],
+      // About resources, commands and their output, not about servers: once is enough.
+      testPathIgnorePatterns: [
+        '/node_modules/',
+        '/e2e/conformance/(recorded|cli)\\.test\\.ts$',
+        '/e2e/kubectl/(get|native-kinds|server-side-apply|versions)\\.test\\.ts$',
+      ],
       setupFiles: ['<rootDir>/e2e/harness/on-sharded.ts'],
     },
     {

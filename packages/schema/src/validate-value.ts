@@ -37,6 +37,8 @@ export interface ValueCheckLimits {
 
 const visitsPerCharge = 64;
 const maxListed = 50_000;
+/** Nested alternatives have millions of failures: beyond this number they are not even counted. */
+const maxCounted = 200_000;
 
 /**
  * Checks a value against a compiled schema.
@@ -196,12 +198,12 @@ export class ValueValidator {
       }
       if (valid !== rules.allOf.length) {
         this.#general(
-          `${quote(this.#where())} must validate all the schemas (allOf)${valid === 0 ? '. None validated' : ''}`,
+          (where) => `${quote(where)} must validate all the schemas (allOf)${valid === 0 ? '. None validated' : ''}`,
         );
       }
     }
     if (rules.not !== undefined && this.#probe(value, rules.not, old).valid) {
-      this.#general(`${quote(this.#where())} must not validate the schema (not)`);
+      this.#general((where) => `${quote(where)} must not validate the schema (not)`);
     }
     return passed;
   }
@@ -217,7 +219,7 @@ export class ValueValidator {
         best = node;
       }
     }
-    this.#general(`${quote(this.#where())} must validate at least one schema (anyOf)`);
+    this.#general((where) => `${quote(where)} must validate at least one schema (anyOf)`);
     if (best !== undefined) this.#show(value, best, old);
     return most;
   }
@@ -239,7 +241,7 @@ export class ValueValidator {
     }
     if (valid === 1) return first;
     const found = valid === 0 ? 'Found none valid' : `Found ${valid} valid alternatives`;
-    this.#general(`${quote(this.#where())} must validate one and only one schema (oneOf). ${found}`);
+    this.#general((where) => `${quote(where)} must validate one and only one schema (oneOf). ${found}`);
     if (valid > 0) return 0;
     if (best !== undefined) this.#show(value, best, old);
     return most;
@@ -277,7 +279,7 @@ export class ValueValidator {
   /** The number must fit the integer type that the schema names, whatever else is wrong with it. */
   #checkRange(value: number | bigint, node: SchemaNode): void {
     const problem = rangeProblem(value, node);
-    if (problem !== undefined) this.#general(`Checked value must be of type ${problem} in ${this.#where()}`);
+    if (problem !== undefined) this.#general((where) => `Checked value must be of type ${problem} in ${where}`);
   }
 
   #checkNumber(value: number | bigint, rules: NumberRules, node: SchemaNode): void {
@@ -304,7 +306,7 @@ export class ValueValidator {
   /** A limit that the schema sets must fit its type, too; no number passes it otherwise. */
   #checkBoundary(name: string, limit: number, node: SchemaNode): void {
     const problem = rangeProblem(limit, node);
-    if (problem !== undefined) this.#general(`${name} value must be of type ${problem} in ${this.#where()}`);
+    if (problem !== undefined) this.#general((where) => `${name} value must be of type ${problem} in ${where}`);
   }
 
   #checkItems(list: JsonArray, node: SchemaNode, old: Json | undefined): number {
@@ -335,7 +337,7 @@ export class ValueValidator {
     // Each message lists all values: beyond a limit, which no response has room for, failures are only counted.
     if (this.#collect && this.#listed > 0 && this.#listed + allowed.length > maxListed) {
       this.#failures++;
-      this.errors.push(untold);
+      if (this.errors.length < maxCounted) this.errors.push(untold);
       return;
     }
     if (this.#collect) this.#listed += allowed.length;
@@ -400,18 +402,22 @@ export class ValueValidator {
   }
 
   /** A failure for which Kubernetes reports no field. */
-  #general(detail: string): void {
+  #general(detail: (where: string) => string): void {
+    if (this.#tells())
+      this.errors.push(fieldErrors.invalid(this.#prefix === '' ? '<nil>' : this.#prefix, '', detail(this.#where())));
+  }
+
+  /** Counts a failure; true if its text has a place in a response. */
+  #tells(): boolean {
     this.#failures++;
-    if (this.#collect) this.errors.push(fieldErrors.invalid(this.#prefix === '' ? '<nil>' : this.#prefix, '', detail));
+    if (!this.#collect) return false;
+    const { length } = this.errors;
+    if (length >= maxCauses && length < maxCounted) this.errors.push(untold);
+    return length < maxCauses;
   }
 
   #report(error: (where: string) => FieldError): void {
-    this.#failures++;
-    if (!this.#collect) return;
-    if (this.errors.length >= maxCauses) {
-      this.errors.push(untold);
-      return;
-    }
+    if (!this.#tells()) return;
     const name = this.#where();
     const field = name.startsWith('.') ? name.slice(1) : name;
     if (field === '') this.errors.push(error(this.#prefix === '' ? '<nil>' : this.#prefix));
