@@ -270,9 +270,9 @@ export class ValueValidator {
     if (value.length > rules.maxLength && runeCount(value) > rules.maxLength) {
       this.#report((where) => fieldErrors.tooLong(where, rules.maxLength));
     } else if (rules.minLength > 0 && value.length < rules.minLength * 2 && runeCount(value) < rules.minLength) {
-      this.#invalid(value, `should be at least ${rules.minLength} chars long`);
+      this.#invalid(value, () => `should be at least ${rules.minLength} chars long`);
     } else if (rules.pattern !== '' && !matchesPattern(value, rules.pattern, this.#budget, this.#mayCompile)) {
-      this.#invalid(value, `should match '${rules.pattern}'`);
+      this.#invalid(value, () => `should match '${rules.pattern}'`);
     }
   }
 
@@ -290,16 +290,22 @@ export class ValueValidator {
         const detail = `factor MultipleOf declared for ${this.#where()} must be positive: ${goFloat(multipleOf)}`;
         this.#report((where) => fieldErrors.invalid(where, multipleOf, detail));
       } else if (!isMultiple(value, multipleOf)) {
-        this.#invalid(value, `should be a multiple of ${goFloat(multipleOf)}`);
+        this.#invalid(value, () => `should be a multiple of ${goFloat(multipleOf)}`);
       }
     }
     if (minimum !== -Infinity) this.#checkBoundary('Minimum boundary', minimum, node);
     if (rules.exclusiveMinimum ? value <= minimum : value < minimum) {
-      this.#invalid(value, `should be greater than ${rules.exclusiveMinimum ? '' : 'or equal to '}${goFloat(minimum)}`);
+      this.#invalid(
+        value,
+        () => `should be greater than ${rules.exclusiveMinimum ? '' : 'or equal to '}${goFloat(minimum)}`,
+      );
     }
     if (maximum !== Infinity) this.#checkBoundary('Maximum boundary', maximum, node);
     if (rules.exclusiveMaximum ? value >= maximum : value > maximum) {
-      this.#invalid(value, `should be less than ${rules.exclusiveMaximum ? '' : 'or equal to '}${goFloat(maximum)}`);
+      this.#invalid(
+        value,
+        () => `should be less than ${rules.exclusiveMaximum ? '' : 'or equal to '}${goFloat(maximum)}`,
+      );
     }
   }
 
@@ -326,7 +332,7 @@ export class ValueValidator {
   }
 
   #checkItemCount(count: number, { minItems, maxItems }: SizeRules): void {
-    if (count < minItems) this.#invalid(count, `should have at least ${minItems} items`);
+    if (count < minItems) this.#invalid(count, () => `should have at least ${minItems} items`);
     if (count > maxItems) this.#report((where) => fieldErrors.tooMany(where, count, maxItems));
   }
 
@@ -349,7 +355,7 @@ export class ValueValidator {
     if (node.sizes !== undefined) {
       const { minProperties, maxProperties } = node.sizes;
       const count = names.length;
-      if (count < minProperties) this.#invalid(count, `should have at least ${minProperties} properties`);
+      if (count < minProperties) this.#invalid(count, () => `should have at least ${minProperties} properties`);
       if (count > maxProperties) this.#report((where) => fieldErrors.tooMany(where, count, maxProperties));
     }
     let passed = 0;
@@ -397,8 +403,9 @@ export class ValueValidator {
     );
   }
 
-  #invalid(value: Json, what: string): void {
-    this.#report((where) => fieldErrors.invalid(where, value, `${this.#where()} in body ${what}`));
+  /** The text is made only where it is reported: alternatives are tried millions of times. */
+  #invalid(value: Json, what: () => string): void {
+    this.#report((where) => fieldErrors.invalid(where, value, `${this.#where()} in body ${what()}`));
   }
 
   /** A failure for which Kubernetes reports no field. */
