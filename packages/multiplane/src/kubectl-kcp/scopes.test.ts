@@ -1,5 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { scopeRows, type ScopeSlice, type ShownScope } from './scopes.ts';
+import { StatusError } from '@multiplane/apimachinery';
+import type { CommandModules } from '../kubectl-ws/commands.ts';
+import { scopeRows, showScopes, type ScopeSlice, type ShownScope } from './scopes.ts';
 
 const apiVersion = 'scopes.multiplane.dev/v1alpha1';
 const scope = (name: string, path: string | undefined, status: ShownScope['status']): ShownScope => ({
@@ -44,4 +46,13 @@ test('scopes are shown with their label, the reason why one is not usable, and t
     ['b', 'root:x:market', 'provider=b', 'Consumer', 'Forbidden', 'APIExportNotFound', '0', ''],
     ['c', 'market', 'provider=c', 'Consumer', 'Forbidden', 'Pending', '0', ''],
   ]);
+});
+
+test('a workspace without the API of scopes gets the command that binds it', async () => {
+  // What a server answers below a group that it does not know.
+  const list = () => Promise.reject(new StatusError({ code: 404, reason: '', message: '404 page not found' }));
+  const modules = { client: { objects: { list } }, url: 'https://localhost/clusters/root:demo', out: () => {} };
+  await expect(showScopes(undefined, modules as unknown as CommandModules)).rejects.toThrow(
+    'workspace "root:demo" has no scopes; to use them: kubectl kcp bind apiexport root:scopes.multiplane.dev',
+  );
 });

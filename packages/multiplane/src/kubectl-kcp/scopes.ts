@@ -47,7 +47,8 @@ export async function showScopes(exportName: string | undefined, { client, url, 
       client.objects.list<ScopeSlice>(apiExportScopeEndpointSlices, workspace),
     ]);
   } catch (error) {
-    if (!isStatusError(error, 'NotFound')) throw error;
+    // An unknown group gets 404 without a Status, as in Kubernetes.
+    if (!isStatusError(error) || error.code !== 404) throw error;
     throw new Error(
       `workspace ${JSON.stringify(workspace)} has no scopes; to use them: kubectl kcp bind apiexport root:scopes.multiplane.dev`,
       { cause: error },
