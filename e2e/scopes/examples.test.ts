@@ -113,7 +113,7 @@ async function play(kind: string, command: readonly string[]): Promise<void> {
     for (const consumer of consumers)
       expect((await market.shared.requests.send({ path: market.own(consumer, forB) })).status).toBe(404);
   }, patient);
-  // Objects without the label are in no scope: nobody has touched them.
+  // Objects without the label are in no scope: no provider has changed them.
   for (const consumer of consumers) expect(await current(consumer, whole)).not.toHaveProperty('status');
   stopAll();
 

@@ -1,6 +1,6 @@
 import { describeOperation, type Operation } from './operation.ts';
 
-/** The state of one object: absent, or a value with its revision (undefined: of a write whose outcome nobody has read yet). */
+/** The state of one object: absent, or a value with its revision (undefined: of a write whose outcome no read has shown yet). */
 interface State {
   readonly value: string | undefined;
   readonly revision: number | undefined;

@@ -19,7 +19,7 @@ export type Received =
  *   bookmarks   are never ahead of an event that follows
  *   reliable    every acknowledged write between the first and the last revision of the watch was received, unless a later
  *               LIST covers it
- *   true        every event is a write that some client sent, with the revision that its client was told
+ *   true        every event is a write that some client sent, with the revision of the response to its client
  *   kinds       ADDED follows absence, MODIFIED and DELETED presence
  */
 export function checkWatch(received: readonly Received[], operations: readonly Operation[]): string[] {

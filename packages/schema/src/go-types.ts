@@ -7,7 +7,7 @@ import { ARRAY, BOOLEAN, INTEGER, NUMBER, OBJECT, STRING, type SchemaNode } from
 
 export const isQuantity = (node: SchemaNode): boolean => node.definition.endsWith('.Quantity');
 
-/** What stands for null in a list or a map. */
+/** What replaces null in a list or a map. */
 export function zeroOf(node: SchemaNode): Json {
   if (node.preserve || node.types === 0) return null;
   if ((node.types & INTEGER) !== 0 || (node.types & NUMBER) !== 0) return 0;

@@ -26,7 +26,7 @@ export interface NewEvent {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;
-  /** What events of this subject are told apart by; events with the same are one. Absent: reason and message. */
+  /** What distinguishes events of this subject; events with the same are one. Absent: reason and message. */
   readonly identity?: string;
 }
 

@@ -1,9 +1,7 @@
-import { clusterAnnotation, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
+import { type DeepReadonly } from '@multiplane/apimachinery';
 import {
-  apiExports,
   apiExportScopeEndpointSlices,
   apiExportScopes,
-  type APIExport,
   type APIExportScope,
   type APIExportScopeEndpointSlice,
 } from '@multiplane/apis';
@@ -11,7 +9,7 @@ import type { ObjectReference } from '@multiplane/client';
 import { ExportReferenceIndex } from '../apis/export-reference-index.ts';
 import { Controller } from '../runtime/controller.ts';
 import { keyOf } from '../runtime/object-key.ts';
-import { shards } from '../sharding/kinds.ts';
+import { enqueueByExportAndShard } from './enqueue-by-export-and-shard.ts';
 import { KeyIndex } from './key-index.ts';
 import { scopeExportReference, scopeKeyOfSlice, scopeLabelText } from './scope-references.ts';
 import { ScopeReconciler, type ScopeControllerModules } from './scope-reconcile.ts';
@@ -48,25 +46,7 @@ export function scopeController(modules: ScopeControllerModules): Controller {
     for (const key of byLabel.of(text)) if (key !== keyOf(reference)) queue.add(key);
   };
   allScopes.addHandlers({ added: enqueuePeers, deleted: enqueuePeers });
-  const enqueueOfExport = (object: DeepReadonly<APIExport>, reference: ObjectReference): void => {
-    for (const key of byExport.of(object, reference)) queue.add(key);
-  };
-  globalInformers.informer<APIExport>(apiExports).addHandlers({
-    added: enqueueOfExport,
-    updated: (object, old, reference) => {
-      if (object.status?.identityHash !== old.status?.identityHash) enqueueOfExport(object, reference);
-    },
-    deleted: enqueueOfExport,
-  });
-  globalInformers.informer(shards).addHandlers({
-    deleted: (_shard, { name }) => {
-      for (const { metadata, status } of scopes.list()) {
-        if (status?.shards?.some((report) => report.name === name) !== true) continue;
-        const cluster = (metadata.annotations?.[clusterAnnotation] ?? '') as LogicalClusterName;
-        queue.add(keyOf({ cluster, namespace: '', name: metadata.name ?? '' }));
-      }
-    },
-  });
+  enqueueByExportAndShard(scopes, byExport, queue, globalInformers);
   const enqueueOfSlice = (slice: DeepReadonly<APIExportScopeEndpointSlice>, reference: ObjectReference): void =>
     queue.add(scopeKeyOfSlice(slice, reference));
   informers.informer<APIExportScopeEndpointSlice>(apiExportScopeEndpointSlices).addHandlers({

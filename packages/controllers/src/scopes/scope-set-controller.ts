@@ -1,17 +1,10 @@
-import { clusterAnnotation, deepEqual, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
-import {
-  apiExports,
-  apiExportScopes,
-  apiExportScopeSets,
-  type APIExport,
-  type APIExportScope,
-  type APIExportScopeSet,
-} from '@multiplane/apis';
+import { deepEqual, type DeepReadonly } from '@multiplane/apimachinery';
+import { apiExportScopes, apiExportScopeSets, type APIExportScope, type APIExportScopeSet } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
 import { ExportReferenceIndex } from '../apis/export-reference-index.ts';
 import { Controller } from '../runtime/controller.ts';
 import { keyOf } from '../runtime/object-key.ts';
-import { shards } from '../sharding/kinds.ts';
+import { enqueueByExportAndShard } from './enqueue-by-export-and-shard.ts';
 import type { ScopeControllerModules } from './scope-reconcile.ts';
 import { ScopeSetReconciler } from './scope-set-reconcile.ts';
 
@@ -48,24 +41,6 @@ export function scopeSetController(modules: ScopeControllerModules): Controller 
     },
     deleted: enqueueOwner,
   });
-  const enqueueOfExport = (object: DeepReadonly<APIExport>, reference: ObjectReference): void => {
-    for (const key of byExport.of(object, reference)) queue.add(key);
-  };
-  globalInformers.informer<APIExport>(apiExports).addHandlers({
-    added: enqueueOfExport,
-    updated: (object, old, reference) => {
-      if (object.status?.identityHash !== old.status?.identityHash) enqueueOfExport(object, reference);
-    },
-    deleted: enqueueOfExport,
-  });
-  globalInformers.informer(shards).addHandlers({
-    deleted: (_shard, { name }) => {
-      for (const { metadata, status } of sets.list()) {
-        if (status?.shards?.some((report) => report.name === name) !== true) continue;
-        const cluster = (metadata.annotations?.[clusterAnnotation] ?? '') as LogicalClusterName;
-        queue.add(keyOf({ cluster, namespace: '', name: metadata.name ?? '' }));
-      }
-    },
-  });
+  enqueueByExportAndShard(sets, byExport, queue, globalInformers);
   return controller;
 }
