@@ -7,10 +7,12 @@ import type { OpenWatch } from '../conformance/transport.ts';
 import {
   clusterObject,
   eventsOf,
+  finalizer,
   labelKey,
   Marketplace,
   mustSucceed,
   objectOf,
+  scopeOf,
   summary,
   userOf,
   type Cluster,
@@ -21,7 +23,6 @@ const transfer = 'scopes.multiplane.dev/transfer';
 const record = 'scopes.multiplane.dev/finalizers';
 const conditions = 'scopes.multiplane.dev/conditions';
 const force = 'scopes.multiplane.dev/force-transfer';
-const finalizer = 'a.example/cleanup';
 
 let market: Marketplace;
 beforeAll(async () => {
@@ -51,16 +52,6 @@ async function watching<T>(
     a?.close();
     b?.close();
   }
-}
-
-const current = async (consumer: string, name: string): Promise<Cluster> =>
-  objectOf(await market.shared.requests.send({ path: market.own(consumer, name) }));
-const scopeOf = ({ metadata }: Cluster): string | undefined => metadata.labels?.[labelKey];
-
-/** An object in scope a with a finalizer that was added through it. */
-async function held(consumer: string, name: string): Promise<void> {
-  mustSucceed(await market.create(consumer, name, { [labelKey]: 'a' }));
-  mustSucceed(await market.patch(market.in('a', consumer, name), { metadata: { finalizers: [finalizer] } }, 'user-1'));
 }
 
 describe.each(['near', 'far'])('with the consumer %s', (consumer) => {
@@ -128,8 +119,8 @@ describe.each(['near', 'far'])('with the consumer %s', (consumer) => {
 
   test('finalizer of the old provider: the object stays until it is gone, then moves', async () => {
     const name = `held-${consumer}`;
-    await held(consumer, name);
-    expect((await current(consumer, name)).metadata.annotations?.[record]).toBe(
+    await market.createHeld(consumer, name);
+    expect((await market.current(consumer, name)).metadata.annotations?.[record]).toBe(
       JSON.stringify({ [labelKey]: [finalizer] }),
     );
     const [a, b] = [await market.watch('a', consumer), await market.watch('b', consumer)];
@@ -174,7 +165,7 @@ describe.each(['near', 'far'])('with the consumer %s', (consumer) => {
     mustSucceed(await market.create(consumer, name, { [labelKey]: 'a' }));
     const own = market.own(consumer, name);
     const through = market.in('a', consumer, name);
-    const object = await current(consumer, name);
+    const object = await market.current(consumer, name);
     const { requests } = market.shared;
     const elsewhere = clusterObject(name, { labels: { [labelKey]: 'b' } });
     const apply = { 'content-type': 'application/apply-patch+yaml' };
@@ -215,7 +206,7 @@ describe.each(['near', 'far'])('with the consumer %s', (consumer) => {
       ['user-1', through],
     ] as const)
       mustSucceed(await market.patch(path, { metadata: { annotations } }, as));
-    const after = await current(consumer, name);
+    const after = await market.current(consumer, name);
     expect(scopeOf(after)).toBe('a');
     for (const annotation of [transfer, conditions, force])
       expect(after.metadata.annotations ?? {}).not.toHaveProperty([annotation]);

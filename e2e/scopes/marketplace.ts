@@ -13,6 +13,8 @@ const scopesApi = 'apis/scopes.multiplane.dev/v1alpha1';
 export const scopesPath = `/clusters/root:provider/${scopesApi}/apiexportscopes`;
 export const slicesPath = `/clusters/root:provider/${scopesApi}/apiexportscopeendpointslices`;
 export const labelKey = 'marketplace.example/provider';
+/** By which a provider holds an object in its scope. */
+export const finalizer = 'a.example/cleanup';
 const clusters = 'apis/marketplace.example/v1/namespaces/default/clusters';
 const allClusters = 'apis/marketplace.example/v1/clusters';
 
@@ -178,6 +180,17 @@ export class Marketplace implements AsyncDisposable {
     return this.patch(this.own(consumer, name), { metadata: { labels: { [labelKey]: to }, annotations } }, 'masters');
   }
 
+  /** A cluster as its consumer sees it now. */
+  async current(consumer: string, name: string): Promise<Cluster> {
+    return objectOf(await this.shared.requests.send({ path: this.own(consumer, name) }));
+  }
+
+  /** Creates a cluster in scope a with a {@link finalizer} that the provider adds through the scope. */
+  async createHeld(consumer: string, name: string): Promise<void> {
+    mustSucceed(await this.create(consumer, name, { [labelKey]: 'a' }));
+    mustSucceed(await this.patch(this.in('a', consumer, name), { metadata: { finalizers: [finalizer] } }, 'user-1'));
+  }
+
   watch(scope: string, consumer: string, query = ''): Promise<OpenWatch> {
     return this.shared.requests.watch(`${this.in(scope, consumer)}?watch=true${query}`, userOf(scope));
   }
@@ -215,6 +228,9 @@ export function mustSucceed(response: Response): Response {
   if (response.status >= 300) throw new Error(`${response.status}: ${response.text}`);
   return response;
 }
+
+/** The scope that the label of a cluster names. */
+export const scopeOf = ({ metadata }: Cluster): string | undefined => metadata.labels?.[labelKey];
 
 export const objectOf = (response: Response): Cluster => mustSucceed(response).json as unknown as Cluster;
 

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
-import { eventsOf, labelKey, Marketplace, mustSucceed, objectOf, type Cluster } from './marketplace.ts';
+import { eventsOf, finalizer, labelKey, Marketplace, mustSucceed, objectOf, scopeOf } from './marketplace.ts';
 
 const transfer = 'scopes.multiplane.dev/transfer';
 const conditions = 'scopes.multiplane.dev/conditions';
 const cancel = 'scopes.multiplane.dev/cancel-transfer';
 const force = 'scopes.multiplane.dev/force-transfer';
-const finalizer = 'a.example/cleanup';
 
 let market: Marketplace;
 beforeAll(async () => {
@@ -19,20 +18,10 @@ afterAll(async () => {
   await market?.[Symbol.asyncDispose]();
 });
 
-const current = async (consumer: string, name: string): Promise<Cluster> =>
-  objectOf(await market.shared.requests.send({ path: market.own(consumer, name) }));
-const scopeOf = ({ metadata }: Cluster): string | undefined => metadata.labels?.[labelKey];
-
-/** An object in scope a with a finalizer that was added through it. */
-async function held(consumer: string, name: string): Promise<void> {
-  mustSucceed(await market.create(consumer, name, { [labelKey]: 'a' }));
-  mustSucceed(await market.patch(market.in('a', consumer, name), { metadata: { finalizers: [finalizer] } }, 'user-1'));
-}
-
 describe.each(['near', 'far'])('with the consumer %s', (consumer) => {
   test('a delete reaches the provider whose finalizer is on the object, also while a transfer is pending', async () => {
     const name = `dying-${consumer}`;
-    await held(consumer, name);
+    await market.createHeld(consumer, name);
     mustSucceed(await market.move(consumer, name, 'b'));
     mustSucceed(
       await market.shared.requests.send({ as: 'user-3', method: 'DELETE', path: market.own(consumer, name) }),
@@ -52,7 +41,7 @@ describe.each(['near', 'far'])('with the consumer %s', (consumer) => {
     const labels = { metadata: { labels: { [labelKey]: 'a' } } };
     expect((await market.patch(market.own(consumer, name), labels, 'user-3')).status).toBe(403);
     mustSucceed(await market.patch(market.own(consumer, name), labels, 'masters'));
-    expect(scopeOf(await current(consumer, name))).toBe('a');
+    expect(scopeOf(await market.current(consumer, name))).toBe('a');
     // A scope with assignment Provider, and a value without a scope, cannot be chosen by the consumer.
     for (const value of ['closed', 'unknown']) {
       const refused = await market.create(consumer, `x-${value}`, { [labelKey]: value });
@@ -74,7 +63,7 @@ describe.each(['near', 'far'])('with the consumer %s', (consumer) => {
 
   test('a transfer can be forced after its deadline, which removes the finalizers of the old provider', async () => {
     const name = `forced-${consumer}`;
-    await held(consumer, name);
+    await market.createHeld(consumer, name);
     const other = 'consumer.example/own';
     const finalizers = { metadata: { finalizers: [finalizer, other] } };
     mustSucceed(await market.patch(market.own(consumer, name), finalizers, 'user-3'));
@@ -98,7 +87,7 @@ describe.each(['near', 'far'])('with the consumer %s', (consumer) => {
 
   test('a pending transfer can be cancelled by those who may assign both scopes, and the object stays', async () => {
     const name = `cancelled-${consumer}`;
-    await held(consumer, name);
+    await market.createHeld(consumer, name);
     const own = market.own(consumer, name);
     const ask = (path: string, as: string) =>
       market.patch(path, { metadata: { annotations: { [cancel]: 'true' } } }, as);
@@ -119,7 +108,7 @@ describe.each(['near', 'far'])('with the consumer %s', (consumer) => {
     const through = market.in('a', consumer, name);
     mustSucceed(await market.patch(through, { metadata: { finalizers: [finalizer, 'a.example/more'] } }, 'user-1'));
     mustSucceed(await market.patch(through, { metadata: { finalizers: null } }, 'user-1'));
-    expect(scopeOf(await current(consumer, name))).toBe('a');
+    expect(scopeOf(await market.current(consumer, name))).toBe('a');
   });
 
   test('a transfer cannot be forced before its deadline', async () => {
@@ -155,6 +144,6 @@ test('the verb assign on both scopes is needed for a transfer, on every shard', 
   for (const consumer of consumers) {
     // Rights of another shard take effect when its cached objects arrive.
     await eventually(async () => mustSucceed(await move(consumer)), { timeout: 30_000 });
-    expect(scopeOf(await current(consumer, 'assigned'))).toBe('b');
+    expect(scopeOf(await market.current(consumer, 'assigned'))).toBe('b');
   }
 });

@@ -14,6 +14,7 @@ export * from './async/map-concurrently.ts';
 export * from './meta/user-info.ts';
 export * from './async/run-to-completion.ts';
 export * from './json/json-codec.ts';
+export * from './json/skip-json.ts';
 export * from './yaml/yaml-codec.ts';
 export * from './go/strconv.ts';
 export * from './validation/names.ts';

@@ -1,4 +1,9 @@
-import { clusterAnnotation, shardNameAnnotation, type LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  clusterAnnotation,
+  shardNameAnnotation,
+  skipJsonString,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 
 /** Annotations by which the cache tells where a copy comes from; consumers do not see them. */
 export const originAnnotations: ReadonlySet<string> = new Set([
@@ -9,7 +14,6 @@ export const originAnnotations: ReadonlySet<string> = new Set([
 
 const annotationsMark = Buffer.from('"annotations":{');
 const quote = 0x22;
-const backslash = 0x5c;
 const comma = 0x2c;
 const commaBytes = Buffer.from(',');
 
@@ -28,9 +32,9 @@ export function consumerBytes(stored: Buffer, consumer: LogicalClusterName): Buf
   let at = mark + annotationsMark.length;
   let isFirst = true;
   while (stored[at] === quote) {
-    const keyEnd = endOfString(stored, at);
+    const keyEnd = skipJsonString(stored, at);
     const key = stored.toString('utf8', at + 1, keyEnd - 1);
-    const valueEnd = endOfString(stored, keyEnd + 1);
+    const valueEnd = skipJsonString(stored, keyEnd + 1);
     if (!originAnnotations.has(key)) {
       if (!isFirst) parts.push(commaBytes);
       isFirst = false;
@@ -44,17 +48,4 @@ export function consumerBytes(stored: Buffer, consumer: LogicalClusterName): Buf
   }
   parts.push(stored.subarray(at));
   return Buffer.concat(parts);
-}
-
-/** Index behind the closing quote of the string that begins at `at`. */
-function endOfString(bytes: Buffer, at: number): number {
-  let index = at + 1;
-  for (;;) {
-    const end = bytes.indexOf(quote, index);
-    if (end < 0) throw new TypeError('stored bytes end within a string');
-    let slashes = 0;
-    while (bytes[end - 1 - slashes] === backslash) slashes++;
-    if (slashes % 2 === 0) return end + 1;
-    index = end + 1;
-  }
 }

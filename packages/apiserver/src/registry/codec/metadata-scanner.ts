@@ -1,14 +1,8 @@
-import { type Json, type ObjectMeta, parseJson } from '@multiplane/apimachinery';
+import { type Json, type ObjectMeta, parseJson, skipJsonString, skipJsonValue } from '@multiplane/apimachinery';
 import { itemOffset, revisionOffset } from './stored-layout.ts';
 
-const backslash = 0x5c;
 const quote = 0x22;
-const openCurly = 0x7b;
-const closeCurly = 0x7d;
-const openSquare = 0x5b;
-const closeSquare = 0x5d;
 const comma = 0x2c;
-const nearBytes = 32;
 
 /** The metadata that selection, garbage collection and deletion need, scanned from the stored bytes. */
 export interface ScannedMetadata {
@@ -40,10 +34,10 @@ function scanMembers(stored: Buffer, members: ReadonlySet<string>): ScannedMetad
   let missing = members.size;
   let at = revisionOffset(stored);
   while (missing > 0 && at < stored.length && stored[at] === quote) {
-    const keyEnd = skipString(stored, at);
+    const keyEnd = skipJsonString(stored, at);
     const key = stored.toString('latin1', at + 1, keyEnd - 1);
     const valueStart = keyEnd + 1;
-    const valueEnd = skipValue(stored, valueStart);
+    const valueEnd = skipJsonValue(stored, valueStart);
     if (members.has(key)) {
       missing--;
       (result as Record<string, Json>)[key] = JSON.parse(stored.toString('utf8', valueStart, valueEnd)) as Json;
@@ -53,50 +47,9 @@ function scanMembers(stored: Buffer, members: ReadonlySet<string>): ScannedMetad
   return result;
 }
 
-/** Index after the closing quote of the string that begins at `at`. */
-function skipString(bytes: Buffer, at: number): number {
-  // Most strings are short: a loop ends before the call of a native search would start.
-  for (let near = at + 1; near <= at + nearBytes; near++) {
-    const code = bytes[near];
-    if (code === quote) return near + 1;
-    if (code === backslash) break;
-  }
-  let index = at + 1;
-  for (;;) {
-    const end = bytes.indexOf(quote, index);
-    if (end < 0) throw new TypeError('stored bytes end within a string');
-    let slashes = 0;
-    while (bytes[end - 1 - slashes] === backslash) slashes++;
-    if (slashes % 2 === 0) return end + 1;
-    index = end + 1;
-  }
-}
-
-function skipValue(bytes: Buffer, at: number): number {
-  const first = bytes[at];
-  if (first === quote) return skipString(bytes, at);
-  let index = at;
-  if (first === openCurly || first === openSquare) {
-    let depth = 0;
-    for (;;) {
-      const code = bytes[index];
-      if (code === quote) {
-        index = skipString(bytes, index);
-        continue;
-      }
-      index++;
-      if (code === openCurly || code === openSquare) depth++;
-      else if ((code === closeCurly || code === closeSquare) && --depth === 0) return index;
-      else if (code === undefined) throw new TypeError('stored bytes end within a value');
-    }
-  }
-  while (index < bytes.length && bytes[index] !== comma && bytes[index] !== closeCurly) index++;
-  return index;
-}
-
 /** Index after the closing brace of `metadata`. */
 export function metadataEnd(stored: Buffer): number {
-  return skipValue(stored, itemOffset(stored) + metadataMember.length);
+  return skipJsonValue(stored, itemOffset(stored) + metadataMember.length);
 }
 
 const metadataMember = '"metadata":';
@@ -118,8 +71,8 @@ export function topLevelMember(stored: Buffer, name: string): Buffer | undefined
 export function* topLevelMembers(stored: Buffer): Generator<readonly [string, Buffer]> {
   let at = metadataEnd(stored);
   while (stored[at] === comma) {
-    const keyEnd = skipString(stored, at + 1);
-    const valueEnd = skipValue(stored, keyEnd + 1);
+    const keyEnd = skipJsonString(stored, at + 1);
+    const valueEnd = skipJsonValue(stored, keyEnd + 1);
     yield [stored.toString('utf8', at + 2, keyEnd - 1), stored.subarray(keyEnd + 1, valueEnd)];
     at = valueEnd;
   }
