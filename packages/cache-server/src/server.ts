@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import {
+  addProcessMetrics,
   CertificateWatcher,
   EventLoopMonitor,
   HealthChecks,
@@ -54,6 +55,7 @@ export async function runCacheServer(
   const storage = new LazyJetStreamStorage({ open: () => openJetStreamStorage(options.nats, { onWatchFailure }) });
   const health = new HealthChecks();
   const registry = new MetricsRegistry();
+  addProcessMetrics(registry);
   const metrics = new RequestMetrics(registry);
   const watcher = new CertificateWatcher({}, { clock, logger });
   const { clientCaFile } = options;

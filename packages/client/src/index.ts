@@ -5,6 +5,7 @@ export * from './merge-kubeconfig.ts';
 export * from './go-network-error.ts';
 export * from './rest-transport.ts';
 export * from './rest-client.ts';
+export * from './work-queue-metrics.ts';
 export * from './work-queue.ts';
 export * from './reflector/reflector.ts';
 export { BadFrameError, parseWatchEvent, type WatchEvent } from './reflector/watch-event.ts';

@@ -49,6 +49,8 @@ export class WorkQueue<K extends string = string> {
   readonly #timers = new Map<K, { readonly at: number; readonly timer: Timer }>();
   readonly #waiters: ((key: K | undefined) => void)[] = [];
   #stopped = false;
+  #adds = 0;
+  #retries = 0;
 
   constructor(options: WorkQueueOptions, modules: WorkQueueModules) {
     this.#baseDelayMs = options.baseDelayMs ?? 5;
@@ -60,6 +62,16 @@ export class WorkQueue<K extends string = string> {
   /** Number of queued keys. */
   get length(): number {
     return this.#queue.length + this.#lowPriority.size;
+  }
+
+  /** Keys that were added so far while they were not queued. */
+  get adds(): number {
+    return this.#adds;
+  }
+
+  /** Calls of {@link addRateLimited} so far. */
+  get retries(): number {
+    return this.#retries;
   }
 
   /** True while a key is queued or in progress; delayed keys do not count. */
@@ -85,12 +97,14 @@ export class WorkQueue<K extends string = string> {
     }
     if (this.#dirty.has(key)) return;
     this.#dirty.add(key);
+    this.#adds++;
     if (!this.#processing.has(key)) this.#push(key);
   }
 
   #addLowPriority(key: K): void {
     if (this.#dirty.has(key)) return;
     this.#dirty.add(key);
+    this.#adds++;
     if (this.#processing.has(key)) return;
     this.#lowPriority.add(key);
     this.#lowPriorityOrder.push(key);
@@ -119,6 +133,7 @@ export class WorkQueue<K extends string = string> {
   addRateLimited(key: K): void {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
+    this.#retries++;
     this.addAfter(key, Math.min(this.#maxDelayMs, this.#baseDelayMs * 2 ** Math.min(failures, 30)));
   }
 

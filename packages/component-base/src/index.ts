@@ -32,16 +32,18 @@ export type { LogFields, LogLevel, Logger } from './logging/logger.ts';
 export { loggingOptionTable } from './logging/logging-options.ts';
 export { failureLevel, logFailures, logLevels } from './logging/logger.ts';
 export { redactText, redacted } from './logging/redact.ts';
+export type { Labels } from './metrics/label-bounds.ts';
 export type {
   Counter,
+  CounterOptions,
   Gauge,
   GaugeOptions,
   Histogram,
   HistogramOptions,
-  Labels,
   MetricOptions,
 } from './metrics/metrics-registry.ts';
-export { MetricsRegistry, durationBuckets, metricsContentType } from './metrics/metrics-registry.ts';
+export { MetricsRegistry, durationBuckets, maxSeries, metricsContentType } from './metrics/metrics-registry.ts';
+export { addProcessMetrics } from './metrics/process-metrics.ts';
 export type { Completed } from './options/completed.ts';
 export { markCompleted } from './options/completed.ts';
 export { parseDuration } from './options/duration.ts';

@@ -8,7 +8,9 @@ import {
 import { tlsErrorOf, type UpstreamError } from '@multiplane/reverse-proxy';
 import type { WorkspaceIndex } from './index/workspace-index.ts';
 
+/** Combinations of label values; each is a series. */
 const maxShards = 256;
+const maxSets = 192;
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 /** Metrics of the front-proxy. Labels name shards, but no workspaces, users or objects. */
@@ -28,6 +30,7 @@ export class ProxyMetrics {
       name: 'multiplane_proxy_requests_total',
       help: 'Requests by method and response code.',
       labels: { method: methods, code: 48 },
+      maxLabelSets: maxSets,
     });
     this.#duration = registry
       .histogram({
@@ -43,6 +46,7 @@ export class ProxyMetrics {
         shard: maxShards,
         failure: ['unreachable', 'unanswered', 'overloaded', 'loop', 'redirect', 'tls', 'malformed'],
       },
+      maxLabelSets: maxSets,
     });
     this.#tlsErrors = registry.counter({
       name: 'kcp_listener_tls_connection_error',
@@ -51,6 +55,7 @@ export class ProxyMetrics {
         shard: maxShards,
         error_type: ['unknown_ca', 'expired_cert', 'cipher_mismatch', 'hostname_mismatch', 'other'],
       },
+      maxLabelSets: maxSets,
     });
     this.handshakeErrors = registry
       .counter({ name: 'multiplane_proxy_tls_handshake_errors_total', help: 'Failed TLS handshakes of clients.' })

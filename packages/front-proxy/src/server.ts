@@ -1,6 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { RestClient, RestTransport, watchClientConfig } from '@multiplane/client';
 import {
+  addProcessMetrics,
   CertificateWatcher,
   ensureServingCertificate,
   EventLoopMonitor,
@@ -80,6 +81,7 @@ export async function runFrontProxy(
     health: new HealthChecks(),
     registry: new MetricsRegistry(),
   };
+  addProcessMetrics(common.registry);
   for (const gate of options.features.unknown) logger.warn('unknown feature gate', { gate });
 
   const shards = createShardIndex(options, common);

@@ -103,7 +103,7 @@ test('observes the ready duration of an APIBinding once, and not for objects of 
   const done = object(bound('InitialBindingCompleted'));
   const counted = async (): Promise<(string | undefined)[]> => [
     ...(await lines('kcp_apibinding_ready_duration_ms_count')),
-    (await lines('kcp_apibinding_ready_duration_ms_bucket')).find((line) => line.includes('le="2500"')),
+    (await lines('kcp_apibinding_ready_duration_ms_bucket')).find((line) => line.includes('le="5000"')),
   ];
   bindings.added(done, reference);
   bindings.synced();
@@ -112,7 +112,7 @@ test('observes the ready duration of an APIBinding once, and not for objects of 
   bindings.updated(done, object(), reference);
   bindings.updated(object({ ...bound('InitialBindingCompleted'), phase: 'Binding' }), done, reference);
   bindings.updated(done, object({ ...bound('InitialBindingCompleted'), phase: 'Binding' }), reference);
-  expect(await counted()).toEqual(['{shard="east"} 1', '{le="2500",shard="east"} 1']);
+  expect(await counted()).toEqual(['{shard="east"} 1', '{le="5000",shard="east"} 1']);
   // Default bindings are created bound.
   bindings.added(done, reference);
   expect((await counted())[0]).toBe('{shard="east"} 2');

@@ -16,8 +16,9 @@ const phases = ['Scheduling', 'Initializing', 'Ready', 'Unavailable', 'Inactive'
 const bindingPhases = ['', 'Binding', 'Bound'] as const;
 const statuses = ['True', 'False', 'Unknown'] as const;
 /** Limit on the condition types with series: users who may write a status can add any type. */
-const maxConditions = 24;
-const readyBuckets = [100, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000];
+const maxConditions = 12;
+const maxConditionSets = 24;
+const readyBuckets = [100, 1_000, 5_000, 30_000, 300_000];
 
 type Counts = Map<string, number>;
 type WithStatus = DeepReadonly<
@@ -129,6 +130,7 @@ function countConditions(
     name,
     help,
     labels: { shard: [shard], condition: maxConditions, status: statuses },
+    maxLabelSets: maxConditionSets,
     readAll: () =>
       [...counts].map(([key, value]) => {
         const [condition = '', status = ''] = key.split(' ', 2);

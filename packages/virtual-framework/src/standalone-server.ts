@@ -1,4 +1,11 @@
-import { parseCertificates, HealthChecks, MetricsRegistry, type Clock, type Logger } from '@multiplane/component-base';
+import {
+  addProcessMetrics,
+  parseCertificates,
+  HealthChecks,
+  MetricsRegistry,
+  type Clock,
+  type Logger,
+} from '@multiplane/component-base';
 import {
   ConnectionTable,
   defaultConnectionLimits,
@@ -56,6 +63,7 @@ export class StandaloneServer {
     const { clock, logger } = modules;
     const health = new HealthChecks();
     const registry = new MetricsRegistry();
+    addProcessMetrics(registry);
     const metrics = new RequestMetrics(registry);
     const connections = new ConnectionTable(defaultConnectionLimits);
     const version = versionInfo(options.version);

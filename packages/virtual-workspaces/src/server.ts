@@ -1,5 +1,6 @@
 import { RemoteInformerFactory, RestClient, RestTransport, watchClientConfig } from '@multiplane/client';
 import {
+  addProcessMetrics,
   CertificateWatcher,
   EventLoopMonitor,
   HealthChecks,
@@ -69,6 +70,7 @@ export async function runVirtualWorkspaces(
   const clock = systemClock;
   const health = new HealthChecks();
   const registry = new MetricsRegistry();
+  addProcessMetrics(registry);
   const metrics = new RequestMetrics(registry);
   const watcher = new CertificateWatcher({}, { clock, logger });
 

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { MetricsRegistry, durationBuckets } from './metrics-registry.ts';
+import { addProcessMetrics } from './process-metrics.ts';
 
 test('renders counters, gauges and histograms in the text format', async () => {
   const registry = new MetricsRegistry();
@@ -96,4 +97,60 @@ test('a kept series counts without labels, also after a reset', async () => {
   registry.reset();
   requests.add(1);
   expect(await registry.render()).toContain('c_total{verb="GET"} 1\n');
+});
+
+test('beyond its number of label sets a metric folds open labels, then all of them; sums stay exact', async () => {
+  const registry = new MetricsRegistry();
+  const counter = registry.counter({
+    name: 'c_total',
+    help: 'c',
+    labels: { verb: ['GET', 'PUT', 'POST'], resource: 100, component: ['apiserver'] },
+    maxLabelSets: 8,
+  });
+  for (let i = 0; i < 50; i++)
+    for (const verb of ['GET', 'PUT', 'POST', 'BREW'])
+      counter.add(1, { verb, resource: `r${i}`, component: 'apiserver' });
+  const lines = (await registry.render()).split('\n').filter((line) => line.startsWith('c_total{'));
+  expect(lines).toHaveLength(8);
+  expect(lines.slice(0, 2)).toEqual([
+    'c_total{verb="GET",resource="r0",component="apiserver"} 1',
+    'c_total{verb="PUT",resource="r0",component="apiserver"} 1',
+  ]);
+  expect(lines.at(-1)).toMatch(/^c_total\{verb="other",resource="other",component="apiserver"\}/);
+  expect(lines.reduce((sum, line) => sum + Number(line.split(' ')[1]), 0)).toBe(200);
+});
+
+test('a registry refuses a metric with which it could exceed the limit of series', () => {
+  const registry = new MetricsRegistry();
+  registry.counter({ name: 'c_total', help: 'c', labels: { code: 48 }, maxLabelSets: 1_400 });
+  expect(() => registry.histogram({ name: 'h', help: 'h', labels: { code: 48 }, buckets: [1, 2] })).toThrow(
+    'metric h: the server could have 1645 series, more than 1500',
+  );
+  expect(registry.seriesLimit).toBe(1_400);
+});
+
+test('a counter with readAll has the values of the scrape', async () => {
+  const registry = new MetricsRegistry();
+  const values: [string, number][] = [
+    ['a', 1],
+    ['b', 2],
+    ['b', 3],
+  ];
+  registry.counter({
+    name: 'c_total',
+    help: 'c',
+    labels: { name: 4 },
+    readAll: () => values.map(([name, value]) => [{ name }, value] as const),
+  });
+  expect(await registry.render()).toContain('c_total{name="a"} 1\nc_total{name="b"} 5\n');
+  values.pop();
+  expect(await registry.render()).toContain('c_total{name="b"} 2\n');
+});
+
+test('metrics of the process', async () => {
+  const registry = new MetricsRegistry();
+  addProcessMetrics(registry);
+  const text = await registry.render();
+  for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'process_start_time_seconds'])
+    expect(Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1])).toBeGreaterThan(0);
 });

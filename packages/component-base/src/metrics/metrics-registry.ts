@@ -1,18 +1,18 @@
 import type * as PromClient from 'prom-client';
 import { lazyLibrary } from '../loading/lazy-library.ts';
+import { boundLabels, maxLabelSets, type Labels } from './label-bounds.ts';
 import { SeriesCounter, SeriesHistogram, type CounterSeries, type HistogramSeries } from './series.ts';
 
 /** Loaded by the first registry: commands that only read a kubeconfig start without it. */
 const loadPromClient = lazyLibrary<typeof PromClient>(import.meta.url, 'prom-client');
-
-/** Label names with their values, or with the maximum number of values; further values are counted as `other`. */
-export type Labels<L extends string> = Readonly<Record<L, number | readonly string[]>>;
 
 export interface MetricOptions<L extends string> {
   readonly name: string;
   readonly help: string;
   /** Bounded, because a registry renders synchronously: a label that grows with tenants would block the event loop. */
   readonly labels?: Labels<L> | undefined;
+  /** Maximum number of combinations of label values; see {@link boundLabels}. Default: all that `labels` permits. */
+  readonly maxLabelSets?: number | undefined;
 }
 
 export interface HistogramOptions<L extends string> extends MetricOptions<L> {
@@ -24,6 +24,11 @@ export interface GaugeOptions<L extends string> extends MetricOptions<L> {
   /** Read at every scrape instead of being set. Only without labels. */
   readonly read?: (() => number) | undefined;
   /** The same for a gauge with labels; series that it does not return are dropped. */
+  readonly readAll?: (() => Iterable<readonly [labels: Values<L>, value: number]>) | undefined;
+}
+
+export interface CounterOptions<L extends string> extends MetricOptions<L> {
+  /** Read at every scrape instead of being added to; equal labels are summed up. */
   readonly readAll?: (() => Iterable<readonly [labels: Values<L>, value: number]>) | undefined;
 }
 
@@ -46,34 +51,33 @@ export interface Histogram<L extends string = never> {
   series(...labels: LabelArgs<L>): HistogramSeries;
 }
 
-/** The buckets of kube-apiserver's `apiserver_request_duration_seconds`. */
-export const durationBuckets: readonly number[] = [
-  0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
-];
+/**
+ * Some of the buckets of kube-apiserver's `apiserver_request_duration_seconds`, among them the limits of its service level
+ * objectives (1, 5 and 30 s). A histogram has a series per bucket, and a process at most {@link maxSeries}.
+ */
+export const durationBuckets: readonly number[] = [0.005, 0.025, 0.1, 0.4, 1, 5, 30, 60];
+
+/** The most series that `/metrics` of one server can have, whatever its tenants do. */
+export const maxSeries = 1_500;
 
 /** Content type of {@link MetricsRegistry.render}. */
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8; escaping=underscores';
 
-/** Labels that grow with tenants or expose them. */
-const forbiddenLabels = new Set([
-  'workspace',
-  'cluster',
-  'logical_cluster',
-  'user',
-  'username',
-  'namespace',
-  'path',
-  'uid',
-]);
-const other = 'other';
-
-/** The metrics of one server. The wiring creates it and passes it on; two servers in one process never share one. */
+/**
+ * The metrics of one server. The wiring creates it and passes it on; two servers in one process never share one.
+ *
+ * The sum of what all metrics may have at most stays below {@link maxSeries}: registering a metric beyond it throws, so that
+ * a server that could exceed the limit does not start.
+ */
 export class MetricsRegistry {
+  #limit = 0;
   readonly #client = loadPromClient();
   readonly #registry = new this.#client.Registry();
 
-  counter<L extends string = never>(options: MetricOptions<L>): Counter<L> {
-    const counter = new SeriesCounter(seriesOptions(options));
+  counter<L extends string = never>(options: CounterOptions<L>): Counter<L> {
+    this.#reserve(options, 1);
+    const { readAll } = options;
+    const counter = new SeriesCounter({ ...seriesOptions(options), readAll });
     this.#register(counter);
     return {
       add: (amount, ...[labels]) => counter.series(labels).add(amount),
@@ -82,7 +86,8 @@ export class MetricsRegistry {
   }
 
   gauge<L extends string = never>(options: GaugeOptions<L>): Gauge<L> {
-    const bound = bounds(options);
+    this.#reserve(options, 1);
+    const bound = boundLabels(options);
     const { read, readAll } = options;
     const gauge = new this.#client.Gauge({
       ...base(options),
@@ -111,6 +116,8 @@ export class MetricsRegistry {
   }
 
   histogram<L extends string = never>(options: HistogramOptions<L>): Histogram<L> {
+    // Beside the given buckets: `+Inf`, the sum and the count.
+    this.#reserve(options, options.buckets.length + 3);
     const histogram = new SeriesHistogram({ ...seriesOptions(options), buckets: options.buckets });
     this.#register(histogram);
     return {
@@ -119,14 +126,21 @@ export class MetricsRegistry {
     };
   }
 
-  /** Adds process metrics: memory, CPU, garbage collection, the event loop. Once per process. */
-  addProcessMetrics(): void {
-    this.#client.collectDefaultMetrics({ register: this.#registry });
+  /** The most series that the metrics of this registry can have. */
+  get seriesLimit(): number {
+    return this.#limit;
   }
 
   /** All metrics in Prometheus' text format; see {@link metricsContentType}. */
   render(): Promise<string> {
     return this.#registry.metrics();
+  }
+
+  #reserve<L extends string>(options: MetricOptions<L>, seriesPerSet: number): void {
+    const limit = this.#limit + maxLabelSets(options) * seriesPerSet;
+    if (limit > maxSeries)
+      throw new Error(`metric ${options.name}: the server could have ${limit} series, more than ${maxSeries}`);
+    this.#limit = limit;
   }
 
   /** The series metrics implement what the registry calls, but do not extend prom-client's classes. */
@@ -146,27 +160,6 @@ function base<L extends string>(options: MetricOptions<L>): { name: string; help
 
 function seriesOptions<L extends string>(options: MetricOptions<L>): ConstructorParameters<typeof SeriesCounter>[0] {
   const { name, help, labelNames } = base(options);
-  const bound = bounds(options) as (values: Readonly<Record<string, string>>) => Readonly<Record<string, string>>;
+  const bound = boundLabels(options) as (values: Readonly<Record<string, string>>) => Readonly<Record<string, string>>;
   return { name, help, labelNames, bound };
-}
-
-/** Replaces label values beyond their bound with `other`. */
-function bounds<L extends string>({ name, labels }: MetricOptions<L>): (values?: Values<L>) => Values<L> {
-  const seen = new Map<L, { readonly values: Set<string>; readonly max: number }>();
-  for (const [label, bound] of Object.entries(labels ?? {}) as [L, number | readonly string[]][]) {
-    if (forbiddenLabels.has(label))
-      throw new Error(`metric ${name}: label ${label} is forbidden because it grows with tenants`);
-    const values = new Set(typeof bound === 'number' ? [] : bound);
-    seen.set(label, { values, max: typeof bound === 'number' ? bound : values.size });
-  }
-  return (given) => {
-    const result = { ...given } as Record<L, string>;
-    for (const [label, { values, max }] of seen) {
-      const value = result[label];
-      if (values.has(value)) continue;
-      if (values.size < max) values.add(value);
-      else result[label] = other;
-    }
-    return result;
-  };
 }

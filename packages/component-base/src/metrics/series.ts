@@ -78,12 +78,22 @@ class Count implements CounterSeries {
 }
 
 export class SeriesCounter extends SeriesMetric<Count> {
-  constructor(options: SeriesOptions) {
+  readonly #readAll: (() => Iterable<readonly [labels: Values, value: number]>) | undefined;
+  constructor(
+    options: SeriesOptions & {
+      readonly readAll?: (() => Iterable<readonly [labels: Values, value: number]>) | undefined;
+    },
+  ) {
     super(options);
+    this.#readAll = options.readAll;
     // A counter without labels starts at 0, so that a rate includes its first increase.
     if (options.labelNames.length === 0) this.series();
   }
   get(): Promise<CollectedMetric> {
+    if (this.#readAll !== undefined) {
+      this.reset();
+      for (const [labels, value] of this.#readAll()) this.series(labels).add(value);
+    }
     const values = Array.from(this.entries(), ({ labels, series }) => ({ value: series.value, labels }));
     return Promise.resolve({ name: this.name, help: this.help, type: 'counter', aggregator: 'sum', values });
   }

@@ -1,5 +1,5 @@
 import { isStatusError } from '@multiplane/apimachinery';
-import { WorkQueue, type InformerFactory, type ObjectClient } from '@multiplane/client';
+import { WorkQueue, type InformerFactory, type ObjectClient, type WorkQueueMetrics } from '@multiplane/client';
 import { type Clock, type Logger, type Runnable, timeSlices } from '@multiplane/component-base';
 
 /** Modules of every controller. */
@@ -8,6 +8,8 @@ export interface ControllerModules {
   readonly client: ObjectClient;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Absent: the work queues have no metrics. */
+  readonly queueMetrics?: WorkQueueMetrics | undefined;
 }
 
 interface ControllerOptions<K extends string> {
@@ -34,19 +36,23 @@ export class Controller<K extends string = string> implements Runnable {
   readonly #ended = Promise.withResolvers<void>();
   readonly ended = this.#ended.promise;
   #running: Promise<unknown> = Promise.resolve();
+  #removeMetrics: (() => void) | undefined;
+  readonly #queueMetrics: WorkQueueMetrics | undefined;
   readonly #slices = timeSlices();
 
-  constructor(options: ControllerOptions<K>, modules: Pick<ControllerModules, 'clock' | 'logger'>) {
+  constructor(options: ControllerOptions<K>, modules: Pick<ControllerModules, 'clock' | 'logger' | 'queueMetrics'>) {
     const { clock } = modules;
     this.name = options.name;
     this.#workers = options.workers ?? 4;
     this.#reconcile = options.reconcile;
     this.#logger = modules.logger.child({ controller: options.name });
     this.queue = new WorkQueue<K>({}, { clock });
+    this.#queueMetrics = modules.queueMetrics;
     this.ended.catch(() => {});
   }
 
   async start(): Promise<void> {
+    this.#removeMetrics = this.#queueMetrics?.add(this.name, this.queue);
     const workers = Array.from({ length: this.#workers }, () => this.#work());
     this.#running = Promise.all(workers).then(
       () => this.#ended.resolve(),
@@ -58,6 +64,7 @@ export class Controller<K extends string = string> implements Runnable {
   async stop(): Promise<void> {
     this.queue.stop();
     await this.#running;
+    this.#removeMetrics?.();
   }
 
   async #work(): Promise<void> {

@@ -4,10 +4,13 @@ import type { FairQueueSet } from './fair-queue-set.ts';
 export const rejectionReasons = ['queue-full', 'concurrency-limit', 'time-out', 'cancelled'] as const;
 export type RejectionReason = (typeof rejectionReasons)[number];
 
-/** Configurations may have more; further ones share the label `other`. */
-const maxLevels = 16;
-const maxSchemas = 32;
-const buckets = [0.001, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30];
+/** Configurations may have more; further ones share the label `other`. Eight levels and 13 schemas are seeded. */
+const maxLevels = 12;
+const maxSchemas = 24;
+/** Combinations of levels and schemas, and those that had rejections. */
+const maxFlows = 32;
+const maxRejections = 40;
+const buckets = [0.005, 0.02, 0.1, 0.5, 1, 5, 15];
 
 export interface LevelGauges {
   readonly name: string;
@@ -31,7 +34,7 @@ export interface FlowSchemaSeries {
 export class FlowControlMetrics {
   readonly #dispatched: Counter<SchemaLabels>;
   readonly #rejected: Counter<SchemaLabels | 'reason'>;
-  readonly #waited: Histogram<SchemaLabels | 'execute'>;
+  readonly #waited: Histogram<'priority_level' | 'execute'>;
 
   constructor(registry: MetricsRegistry, levels: () => readonly LevelGauges[]) {
     const labels = { priority_level: maxLevels, flow_schema: maxSchemas };
@@ -39,16 +42,20 @@ export class FlowControlMetrics {
       name: 'apiserver_flowcontrol_dispatched_requests_total',
       help: 'Requests that priority and fairness executed.',
       labels,
+      maxLabelSets: maxFlows,
     });
     this.#rejected = registry.counter({
       name: 'apiserver_flowcontrol_rejected_requests_total',
       help: 'Requests that priority and fairness rejected.',
       labels: { ...labels, reason: rejectionReasons },
+      maxLabelSets: maxRejections,
     });
     this.#waited = registry.histogram({
       name: 'apiserver_flowcontrol_request_wait_duration_seconds',
       help: 'Time that requests spent in queues; those that executed at once are not counted.',
-      labels: { ...labels, execute: ['true', 'false'] },
+      // Not by FlowSchema, other than in Kubernetes: each would have ten series twice.
+      labels: { priority_level: maxLevels, execute: ['true', 'false'] },
+      maxLabelSets: 16,
       buckets,
     });
     const gauge = (name: string, help: string, read: (level: LevelGauges) => number): unknown =>
@@ -69,10 +76,13 @@ export class FlowControlMetrics {
   series(level: string, schema: string): FlowSchemaSeries {
     const labels = { priority_level: level, flow_schema: schema };
     const rejected = new Map<RejectionReason, CounterSeries>();
+    const waited = this.#waited;
     return {
       dispatched: this.#dispatched.series(labels),
-      waited: this.#waited.series({ ...labels, execute: 'true' }),
-      waitedInVain: this.#waited.series({ ...labels, execute: 'false' }),
+      waited: waited.series({ priority_level: level, execute: 'true' }),
+      get waitedInVain() {
+        return waited.series({ priority_level: level, execute: 'false' });
+      },
       rejected: (reason) => {
         let series = rejected.get(reason);
         if (series === undefined) {

@@ -33,7 +33,7 @@ const verbs = [
   'other',
 ];
 const scopes = ['resource', 'namespace', 'cluster', ''];
-const sizeBuckets = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+const sizeBuckets = [1e3, 1e5, 1e7, 1e9];
 
 /** Non-resource paths with metric series of their own; all others have the empty label. */
 const knownPaths = new Set([
@@ -56,13 +56,20 @@ type Target = Readonly<Record<TargetLabel, string>>;
 type CountLabel = TargetLabel | 'dry_run' | 'code';
 interface TargetMetrics {
   readonly total: Counter<CountLabel>;
-  readonly duration: Histogram<TargetLabel | 'dry_run'>;
-  readonly sli: Histogram<TargetLabel>;
-  readonly sizes: Histogram<TargetLabel>;
+  readonly duration: Histogram<CommonLabel>;
+  readonly sli: Histogram<CommonLabel>;
+  readonly sizes: Histogram<CommonLabel>;
 }
+type CommonLabel = 'verb' | 'scope' | 'component';
 
 /** Custom resources with metric series of their own; further ones share the label `other`. */
-const maxNamedDefinitions = 32;
+const maxNamedDefinitions = 12;
+
+/**
+ * Combinations of label values that a metric may have. Requests are counted by resource. Histograms, which have ten series per
+ * combination, are by verb and scope only: the first resources that are used would otherwise take all series.
+ */
+const maxSets = { total: 240, histogram: 16, terminations: 24, aborts: 12, longRunning: 40, cacheLists: 24 };
 
 /** Label limits: tenants define groups and resources, and values above a limit are counted as `other`. */
 const targetLabels = {
@@ -74,6 +81,7 @@ const targetLabels = {
   scope: scopes,
   component: ['apiserver'],
 };
+const commonLabels = { verb: verbs, scope: scopes, component: ['apiserver'] };
 const withDryRun = { ...targetLabels, dry_run: ['All', 'invalid', ''] };
 
 /** The metric series of one request target: found once per request, then updated without label lookups. */
@@ -88,9 +96,10 @@ class TargetSeries {
 
   constructor(labels: Target, dryRun: string, metrics: TargetMetrics) {
     this.labels = labels;
-    this.duration = metrics.duration.series({ ...labels, dry_run: dryRun });
-    this.sli = metrics.sli.series(labels);
-    this.sizes = metrics.sizes.series(labels);
+    const common = { verb: labels.verb, scope: labels.scope, component: labels.component };
+    this.duration = metrics.duration.series(common);
+    this.sli = metrics.sli.series(common);
+    this.sizes = metrics.sizes.series(common);
     this.#total = metrics.total;
     this.dryRun = dryRun;
   }
@@ -131,6 +140,7 @@ export class RequestMetrics {
         name: 'apiserver_cache_list_total',
         help: 'Lists that the watch cache answered.',
         labels: { group: targetLabels.group, resource: targetLabels.resource, index: [''] },
+        maxLabelSets: maxSets.cacheLists,
       });
     }
     this.#metrics = {
@@ -138,23 +148,27 @@ export class RequestMetrics {
         name: 'apiserver_request_total',
         help: 'Requests by target and response code.',
         labels: { ...withDryRun, code: 48 },
+        maxLabelSets: maxSets.total,
       }),
       duration: registry.histogram({
         name: 'apiserver_request_duration_seconds',
         help: 'Time from the headers of a request to the end of its handler.',
-        labels: withDryRun,
+        labels: commonLabels,
+        maxLabelSets: maxSets.histogram,
         buckets: durationBuckets,
       }),
       sli: registry.histogram({
         name: 'apiserver_request_sli_duration_seconds',
         help: 'Request duration without the time spent waiting for webhooks.',
-        labels: targetLabels,
+        labels: commonLabels,
+        maxLabelSets: maxSets.histogram,
         buckets: durationBuckets,
       }),
       sizes: registry.histogram({
         name: 'apiserver_response_sizes',
         help: 'Sizes of response bodies in bytes.',
-        labels: targetLabels,
+        labels: commonLabels,
+        maxLabelSets: maxSets.histogram,
         buckets: sizeBuckets,
       }),
     };
@@ -162,11 +176,13 @@ export class RequestMetrics {
       name: 'apiserver_request_terminations_total',
       help: 'Requests that the server terminated to protect itself.',
       labels: { ...targetLabels, code: ['429', '504'] },
+      maxLabelSets: maxSets.terminations,
     });
     this.#aborts = registry.counter({
       name: 'apiserver_request_aborts_total',
       help: 'Responses that were aborted after they had started.',
       labels: targetLabels,
+      maxLabelSets: maxSets.aborts,
     });
     const attempts = registry.counter({
       name: 'authentication_attempts',
@@ -196,6 +212,7 @@ export class RequestMetrics {
       name: 'apiserver_longrunning_requests',
       help: 'Running watches and other long-running requests.',
       labels: targetLabels,
+      maxLabelSets: maxSets.longRunning,
     });
     this.#inFlight = registry.gauge({
       name: 'apiserver_current_inflight_requests',

@@ -128,7 +128,7 @@ export class ShardReplication {
   /** The publishing controllers for one leader term, over informers of that term. */
   controllers(
     informers: InformerFactory,
-    modules: Pick<CachedResourceModules, 'client' | 'servedResource'>,
+    modules: Pick<CachedResourceModules, 'client' | 'servedResource' | 'queueMetrics'>,
   ): Runnable[] {
     const open = this.#open();
     if (open === undefined) return [];
@@ -142,7 +142,7 @@ export class ShardReplication {
       this.#remote?.check();
     };
     const cacheMonitor = new CacheMonitor({ check, clock });
-    const common = { informers, fresh, store, clock, logger };
+    const common = { informers, fresh, store, clock, logger, queueMetrics: modules.queueMetrics };
     const publishing = [
       store,
       cacheMonitor.runnable,

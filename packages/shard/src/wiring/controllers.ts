@@ -1,5 +1,5 @@
 import { apiBindings } from '@multiplane/apis';
-import { LeaderElector } from '@multiplane/client';
+import { LeaderElector, WorkQueueMetrics } from '@multiplane/client';
 import { logFailures } from '@multiplane/component-base';
 import { ClaimedObjects } from '../api-sharing/claimed-objects.ts';
 import { ElectedControllers } from '../elected-controllers.ts';
@@ -27,6 +27,7 @@ interface Modules extends Infrastructure, ReadPath, AccessControl, WritePath {
 export function electedControllers(options: ShardOptions, modules: Modules): ElectedControllers {
   const { cache, reader, resolver, builtIn, clusters, bindings, claimLabels, store } = modules;
   const { client, clients, clock, logger, replication, authentication, rootCa, urls } = modules;
+  const queueMetrics = new WorkQueueMetrics(modules.registry);
   return new ElectedControllers({
     informers: modules.informers,
     globalInformers: modules.globalInformers,
@@ -48,6 +49,7 @@ export function electedControllers(options: ShardOptions, modules: Modules): Ele
           clients,
           clock,
           logger,
+          queueMetrics,
           resolver,
           clusters,
           bindings,
@@ -70,6 +72,7 @@ export function electedControllers(options: ShardOptions, modules: Modules): Ele
       ),
       ...replication.controllers(informers, {
         client,
+        queueMetrics,
         servedResource: (cluster, resource) => servedResource(resolver, cluster, resource),
       }),
     ],

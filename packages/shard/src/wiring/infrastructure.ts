@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import {
+  addProcessMetrics,
   CertificateWatcher,
   HealthChecks,
   MetricsRegistry,
@@ -43,6 +44,7 @@ export async function openInfrastructure(
   await mkdir(options.rootDirectory, { recursive: true, mode: 0o700 });
   const certificates = new CertificateWatcher({}, { clock, logger });
   const registry = new MetricsRegistry();
+  addProcessMetrics(registry);
   const health = new HealthChecks();
   const [files, rawStorage] = await Promise.all([
     prepareServingFiles(options, { watcher: certificates }),
