@@ -37,6 +37,7 @@ export * from './kcp/api-sharing.ts';
 export * from './kcp/cached-resources.ts';
 export * from './kcp/virtual-storage.ts';
 export * from './scopes/api-export-scope.ts';
+export * from './limits/workspace-limits.ts';
 export { apiResourceSchemaErrors } from './kcp/api-resource-schema-rules.ts';
 export { isReviewResource, needsNoIdentity } from './kcp/claimable-resources.ts';
 export { definitionOfSchema } from './kcp/bound-definition.ts';

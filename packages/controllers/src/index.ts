@@ -19,6 +19,7 @@ export * from './flowcontrol/flow-schema-controller.ts';
 export * from './garbagecollection/garbage-collector.ts';
 export * from './quota/resource-quota-controller.ts';
 export * from './tenancy/workspace-controller.ts';
+export { workspaceLimitsController, type LimitsOfParent } from './tenancy/workspace-limits-controller.ts';
 export { workspaceMountController } from './tenancy/workspace-mount-controller.ts';
 export { hasLeftScheduling, shardHash } from './tenancy/workspace-scheduler.ts';
 export * from './tenancy/logical-cluster-controller.ts';

@@ -38,6 +38,7 @@ import {
   shards,
   validatingPolicyStatusController,
   workspaceControllers,
+  workspaceLimitsController,
   workspaceMountController,
   workspaceTypeController,
   workspaceTypes,
@@ -46,6 +47,7 @@ import {
   type ControllerModules,
   type DefaultBindingWriterModules,
   type LegacyTokenIssuer,
+  type LimitsOfParent,
   type LogicalCluster,
   type ScopedObjects,
   type UpdateWithStatus,
@@ -75,6 +77,7 @@ interface ControllersModules extends ControllerModules {
   readonly clients: ShardClients;
   readonly resolver: ResourceResolver;
   readonly clusters: LogicalClusterIndex;
+  readonly limitsOfParent: LimitsOfParent;
   readonly bindings: BindingIndex;
   readonly claimedObjects: ClaimedObjectFinder;
   readonly scopedObjects: ScopedObjects;
@@ -148,26 +151,29 @@ function kubernetesControllers(options: ControllersOptions, modules: Controllers
 /** Workspaces, logical clusters and workspace types. */
 function tenancyControllers(options: ControllersOptions, modules: IndexedModules): Runnable[] {
   const { resolver, clusters, clients, informers, globalInformers, client, clock } = modules;
+  const remoteClusters = new ShardedLogicalClusters(options, {
+    clients,
+    local: client,
+    lister: informers.informer<LogicalCluster>(logicalClusters),
+    fresh: modules.fresh,
+  });
+  const health = new ShardHealth(
+    { ownShard: options.shardName, rootShard: rootShardName },
+    { informers: globalInformers, clock },
+  );
   return [
     ...workspaceControllers(
       { ...options, randomBytes, random: Math.random },
       {
         ...modules,
         pathOf: (cluster) => clusters.pathOf(cluster),
-        logicalClusters: new ShardedLogicalClusters(options, {
-          clients,
-          local: client,
-          lister: informers.informer<LogicalCluster>(logicalClusters),
-          fresh: modules.fresh,
-        }),
-        health: new ShardHealth(
-          { ownShard: options.shardName, rootShard: rootShardName },
-          { informers: globalInformers, clock },
-        ),
+        logicalClusters: remoteClusters,
+        health,
         mayUse: (shard) => clients.canReach(shard),
         confirmShard: (name) => clients.root.get(shards, shardReference(name)),
       },
     ),
+    workspaceLimitsController(options, { ...modules, logicalClusters: remoteClusters, health }),
     ...(options.mounts
       ? [
           workspaceMountController({

@@ -26,6 +26,7 @@ import {
 } from '@multiplane/generic-server';
 import { admissionOptionTable } from './admission-options.ts';
 import { authorizationOptionTable, invalidAuthorizer } from './authorization-options.ts';
+import { limitOptionTable } from './limits/limit-options.ts';
 import { webhookPolicy, webhooks } from './webhook-options.ts';
 import { checkShardingOptions, replication, sharding } from './sharding-options.ts';
 
@@ -165,6 +166,7 @@ export const shardOptionSections = {
   Authentication: { ...authentication, ...requestHeaderOptionTable, ...externalTokenOptionTable },
   Authorization: authorizationOptionTable,
   Admission: admissionOptionTable,
+  Limits: limitOptionTable,
   Webhooks: webhooks,
   Auditing: auditOptionTable,
   Logging: loggingOptionTable,
@@ -180,6 +182,7 @@ export const shardOptionTable = {
   ...externalTokenOptionTable,
   ...authorizationOptionTable,
   ...admissionOptionTable,
+  ...limitOptionTable,
   ...webhooks,
   ...auditOptionTable,
   ...loggingOptionTable,

@@ -25,6 +25,7 @@ import { admitMutating, admitValidating } from './admission-steps.ts';
 import { beforeCreate } from './before-create.ts';
 import { dropDuplicateOwners, dropEmpty, setCluster, wipeServerOwned } from './object-metadata.ts';
 import { strategyContext, strategyOf } from './strategy.ts';
+import { writeWithin } from './write-capacity.ts';
 import type { WriteRequest } from './write-request.ts';
 import { type WriteResult, dryRunResult, writeResult } from './write-result.ts';
 
@@ -128,7 +129,10 @@ export async function insertObject(
       key,
       bytes,
       stored,
-      () => cache.create(key, bytes, { ttlSeconds: strategy.ttlSeconds }),
+      () =>
+        writeWithin(modules.capacity, request, { key, bytes: bytes.length, oldBytes: undefined }, () =>
+          cache.create(key, bytes, { ttlSeconds: strategy.ttlSeconds }),
+        ),
       shown['status'] === object['status'] ? undefined : `!${definition.schema.hash}`,
     );
   } catch (error) {

@@ -25,6 +25,7 @@ import type { DecodeStep } from './decode-step.ts';
 import { conflict, guaranteedUpdate } from './guaranteed-update.ts';
 import { dropDuplicateOwners, dropEmpty } from './object-metadata.ts';
 import { strategyOf } from './strategy.ts';
+import { writeWithin } from './write-capacity.ts';
 import type { WriteRequest } from './write-request.ts';
 import { type WriteResult, dryRunResult, writeResult } from './write-result.ts';
 
@@ -210,7 +211,9 @@ async function replace(
   await yieldIfSliceExceeded(size, request);
   const { ttlSeconds } = strategyOf(request);
   const revision = await modules.decoded.announce(key, bytes, stored, () =>
-    cache.update(key, bytes, current, { ttlSeconds }),
+    writeWithin(modules.capacity, request, { key, bytes: bytes.length, oldBytes: existing.value.length }, () =>
+      cache.update(key, bytes, current, { ttlSeconds }),
+    ),
   );
   return writeResult(reader, request, object, stored, stored === object ? bytes : undefined, revision, false);
 }

@@ -1,4 +1,4 @@
-import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
+import type { DeepReadonly, JsonObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { LogicalCluster } from './kinds.ts';
 
 /**
@@ -15,4 +15,6 @@ export interface LogicalClusterAccess {
   /** On another shard the response waits a moment, because most logical clusters become Ready within it. */
   create(shard: string, cluster: LogicalClusterName, object: LogicalCluster): Promise<LogicalCluster>;
   delete(shard: string, cluster: LogicalClusterName): Promise<void>;
+  /** Changes annotations by a merge patch; NotFound if the object does not exist. */
+  annotate(shard: string, cluster: LogicalClusterName, patch: JsonObject): Promise<void>;
 }

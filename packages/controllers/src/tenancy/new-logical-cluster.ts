@@ -1,5 +1,5 @@
 import { pathAnnotation, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
-import { resourceBindingsAnnotation, formatLocks, type ResourceLocks } from '@multiplane/apis';
+import { inheritedLimitsAnnotation, resourceBindingsAnnotation, formatLocks, type ResourceLocks } from '@multiplane/apis';
 import {
   logicalClusterObjectName,
   ownerAnnotation,
@@ -19,6 +19,8 @@ interface Place {
   /** Of the workspace type: required before Ready, and before the content is deleted. */
   readonly initializers: readonly string[];
   readonly terminators: readonly string[];
+  /** What it inherits of the limits of its ancestors ({@link inheritedLimitsAnnotation}). */
+  readonly limits: string | undefined;
   /** Locks on the names of resources of its default bindings. */
   readonly locks: ResourceLocks;
 }
@@ -26,7 +28,7 @@ interface Place {
 /** The LogicalCluster that the scheduler creates for a Workspace. */
 export function newLogicalCluster(
   workspace: DeepReadonly<Workspace>,
-  { parent, path, shard, initializers, terminators, locks }: Place,
+  { parent, path, shard, initializers, terminators, limits, locks }: Place,
 ): LogicalCluster {
   const annotations = workspace.metadata.annotations ?? {};
   const owner = annotations[ownerAnnotation];
@@ -41,6 +43,7 @@ export function newLogicalCluster(
         [pathAnnotation]: path,
         [shardAnnotation]: shard,
         [resourceBindingsAnnotation]: formatLocks(locks),
+        ...(limits === undefined ? {} : { [inheritedLimitsAnnotation]: limits }),
         ...(type === undefined ? {} : { [typeAnnotation]: `${type.path ?? 'root'}:${type.name}` }),
         ...(owner === undefined ? {} : { [ownerAnnotation]: owner }),
         ...(groups === undefined ? {} : { [requiredGroupsAnnotation]: groups }),

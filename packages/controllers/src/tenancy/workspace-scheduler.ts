@@ -8,7 +8,13 @@ import {
   errorText,
 } from '@multiplane/apimachinery';
 import { AmbiguousPathError, type InformerSource, type ObjectClient, type PathAndNameLookup } from '@multiplane/client';
-import type { ResourceLocks } from '@multiplane/apis';
+import {
+  appliedLimitsAnnotation,
+  formatSettings,
+  inheritedLimits,
+  inheritedLimitsAnnotation,
+  type ResourceLocks,
+} from '@multiplane/apis';
 import { withChanges } from '../runtime/object-writes.ts';
 import { chooseShard, shardSelector, type ShardState } from '../sharding/choose-shard.ts';
 import { rootCluster, shardReference, shards, type Shard } from '../sharding/kinds.ts';
@@ -28,6 +34,7 @@ import {
 } from './kinds.ts';
 import type { LogicalClusterAccess } from './logical-cluster-access.ts';
 import { newLogicalCluster } from './new-logical-cluster.ts';
+import type { LimitsOfParent } from './workspace-limits-controller.ts';
 import type { SchedulingFailure } from './workspace-status.ts';
 import { lifecycleOf, resolveTypeClosure, WorkspaceTypeError } from './workspace-type-closure.ts';
 
@@ -55,6 +62,7 @@ export interface WorkspaceSchedulerModules {
   readonly types: PathAndNameLookup<WorkspaceType>;
   /** Exports of all shards. */
   readonly exports: ExportLookup;
+  readonly limitsOfParent: LimitsOfParent;
   /** Canonical path of a logical cluster of this shard. */
   readonly pathOf: (cluster: LogicalClusterName) => string | undefined;
 }
@@ -189,13 +197,18 @@ export class WorkspaceScheduler {
     if (object === undefined) {
       const lifecycle = this.#lifecycleOf(workspace, cluster);
       if ('reason' in lifecycle) return this.#failure(lifecycle);
-      const wanted = newLogicalCluster(workspace, { parent, path, shard, ...lifecycle });
+      const above = this.#modules.limitsOfParent(parent);
+      const limits = above && formatSettings(inheritedLimits(above, workspace.metadata.annotations));
+      const wanted = newLogicalCluster(workspace, { parent, path, shard, limits, ...lifecycle });
       if (recordedChoice(workspace) === undefined) this.#requested.set(workspace.metadata.uid ?? '', cluster);
       object = await this.#createOrGet(shard, cluster, wanted);
     }
     if (object.spec?.owner?.uid !== workspace.metadata.uid) return 'taken';
     if (logicalClusters.isLocal(shard) && !hasLeftScheduling(object)) return undefined;
-    return { cluster, url, object, metadata: this.#metadataOf(workspace, choice) };
+    const metadata = this.#metadataOf(workspace, choice);
+    const limits = object.metadata.annotations?.[inheritedLimitsAnnotation];
+    if (limits !== undefined) metadata.annotations = { ...metadata.annotations, [appliedLimitsAnnotation]: limits };
+    return { cluster, url, object, metadata };
   }
 
   /** The URL of a workspace on a shard, or why it has none. Throws NotSyncedError like {@link step}. */

@@ -1,4 +1,4 @@
-import { isStatusError, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
+import { isStatusError, type DeepReadonly, type JsonObject, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { Lister, ObjectClient, ObjectReference } from '@multiplane/client';
 import {
   logicalClusterObjectName,
@@ -26,8 +26,8 @@ interface Modules {
 }
 
 /**
- * Access to LogicalClusters on any shard. Local ones are accessed in process. Remote ones are created at the base URL of their
- * shard, and read and deleted through the front-proxy, which knows their current shard. If the front-proxy fails or does not
+ * Access to LogicalClusters on any shard. Local ones are accessed in process. Remote ones are created and annotated at the base
+ * URL of their shard, and read and deleted through the front-proxy, which knows their current shard. If the front-proxy fails or does not
  * find one, the shard is asked directly; only its NotFound is authoritative.
  */
 export class ShardedLogicalClusters implements LogicalClusterAccess {
@@ -82,6 +82,22 @@ export class ShardedLogicalClusters implements LogicalClusterAccess {
       }
     }
     return clients.admin(shard).delete(logicalClusters, at(cluster));
+  }
+
+  async annotate(shard: string, cluster: LogicalClusterName, patch: JsonObject): Promise<void> {
+    const { local, clients } = this.#modules;
+    const write = async (client: ObjectClient): Promise<void> => {
+      const type = 'application/merge-patch+json';
+      await client.patch(logicalClusters, at(cluster), type, patch, { discardResult: true });
+    };
+    if (this.isLocal(shard)) return write(local);
+    try {
+      return await write(clients.admin(shard));
+    } catch (error) {
+      // It may have moved to a shard that only the front-proxy knows.
+      if (clients.external === undefined) throw error;
+      return write(clients.external);
+    }
   }
 }
 

@@ -53,6 +53,9 @@ import { WorkspaceAdmission } from '../admission/workspace-admission.ts';
 import { WorkspaceTypeAdmission } from '../admission/workspace-type-admission.ts';
 import { WorkspaceTypeExists } from '../admission/workspace-type-exists.ts';
 import type { ClaimLabels } from '../api-sharing/claim-labels.ts';
+import { LimitAnnotations } from '../limits/limit-annotations.ts';
+import { ObjectCountLimit, type StorageLimits } from '../limits/storage-limits.ts';
+import type { WorkspaceLimits } from '../limits/workspace-limits.ts';
 import { ScopeIndex } from '../scopes/scope-index.ts';
 import { ScopeSetIndex } from '../scopes/scope-set-index.ts';
 import { rootCluster } from '../logical-cluster-index.ts';
@@ -68,6 +71,8 @@ export interface AdmissionModules extends Infrastructure, ReadPath, AccessContro
   readonly schemaChecks: SlowChecks;
   /** Sends requests to logical clusters of other shards; undefined without a client for them. */
   readonly remoteTransport: () => Pick<RestTransport, 'open'> | undefined;
+  readonly limits: WorkspaceLimits;
+  readonly storageLimits: StorageLimits;
   /** The store that the plugins guard. */
   readonly store: () => ObjectStore;
   /** Updates the resource name locks of a logical cluster in one write. */
@@ -139,11 +144,13 @@ export function admissionPlugins(modules: AdmissionModules): readonly AdmissionP
     new ReservedNames(),
     new CrdNoOverlapping({ clock, changeLocks: modules.changeLocks }),
     new ReservedMetadata(),
+    new LimitAnnotations({ authorizer: authorization.reviews }),
     // After webhooks and policies, so that their changes of the labels follow the same rules.
     new ScopeLabels({ scopes, sets, authorizer: authorization.reviews, clock }),
     new PermissionClaims({ labels: claimLabels }),
     new PathAnnotation({ pathOf: (cluster) => clusters.pathOf(cluster) }),
     new RbacEscalationCheck({ rbac: authorization.rbac, authorizer: authorization.reviews }),
+    new ObjectCountLimit({ ...modules, usage: modules.cached.usage }),
     // Last, as in Kubernetes: an object that another plugin rejects must not be charged to the quota.
     new ResourceQuotaAdmission({ cache, reader, resolver, clock, store: modules.store }),
   ];

@@ -1,8 +1,16 @@
 import { failureLevel, untilAborted, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
-import { openWatchCache, type Storage } from '@multiplane/storage';
+import { ClusterUsage, openWatchCache, type Storage } from '@multiplane/storage';
 
 /** The values are read at the latest this long after the start. */
 const maxLoadDelayMs = 30_000;
+
+/** Resources that limits count apart: events are no objects (as in kcp), and definitions have limits of their own. */
+const usageClasses = new Map([
+  ['core/events', 'events'],
+  ['events.k8s.io/events', 'events'],
+  ['apiextensions.k8s.io/customresourcedefinitions', 'definitions'],
+  ['apis.kcp.io/apiresourceschemas', 'definitions'],
+] as const);
 
 /**
  * The watch cache of a shard, and when it reads its values (docs/adr/0067-key-index-snapshot.md):
@@ -13,6 +21,8 @@ const maxLoadDelayMs = 30_000;
  */
 export class CachedStore {
   readonly cache: ReturnType<typeof openWatchCache>;
+  /** What each logical cluster stores; counted when requests are served. */
+  readonly usage: ClusterUsage;
   /** Rejects when reading a value fails after the start; never resolves. */
   readonly readFailure: Promise<never>;
   /** Waits for all values: controllers list everything, and reading in file order is faster than value by value. */
@@ -26,17 +36,17 @@ export class CachedStore {
     readonly signal: AbortSignal;
   }) {
     const { storage, clock, logger, signal } = modules;
+    // The bound covers a start that needs values before requests are served.
+    const serving = Promise.race([this.#serving.promise, clock.sleep(maxLoadDelayMs, signal).catch(() => undefined)]);
+    this.usage = new ClusterUsage({ classes: usageClasses }, { clock, countAfter: serving });
     const cache = openWatchCache(
       {},
       {
         storage,
         clock,
         onError: (error, what, failures) => logger[failureLevel(failures)]('watch cache', { what, failures, error }),
-        // The bound covers a start that needs values before requests are served.
-        loadValuesAfter: Promise.race([
-          this.#serving.promise,
-          clock.sleep(maxLoadDelayMs, signal).catch(() => undefined),
-        ]),
+        loadValuesAfter: serving,
+        observer: this.usage,
       },
     );
     this.cache = cache;

@@ -52,6 +52,10 @@ export function electedControllers(options: ShardOptions, modules: Modules): Ele
           queueMetrics,
           resolver,
           clusters,
+          limitsOfParent: (cluster) => {
+            const path = clusters.pathOf(cluster);
+            return path === undefined ? undefined : { path, limits: modules.limits.of(cluster) };
+          },
           bindings,
           builtIn,
           issuer: authentication.serviceAccountTokens,

@@ -4,7 +4,13 @@ import { OptionError } from '@multiplane/component-base';
 /** Plugins that run only if `--enable-admission-plugins` names them, as in kcp's `pkg/admission/plugins.go`. */
 const offByDefault = new Set(['apis.kcp.io/CRDNoOverlappingGVR', 'apis.kcp.io/ReservedMetadata']);
 /** Rules that Kubernetes and kcp enforce outside of admission; the flags do not know these names. */
-const alwaysOn = new Set(['AwaitIndexes', 'TerminatingDefinition', 'RBACEscalationCheck', 'PolicyPermissions']);
+const alwaysOn = new Set([
+  'AwaitIndexes',
+  'TerminatingDefinition',
+  'RBACEscalationCheck',
+  'PolicyPermissions',
+  'limits.multiplane.dev/LimitAnnotations',
+]);
 
 /**
  * The plugins that `--enable-admission-plugins` and `--disable-admission-plugins` select, in their order. Throws

@@ -9,6 +9,7 @@ import type { CacheSnapshot, SubscribeOptions } from '../watch-cache-interface.t
 import { CacheContents } from './cache-contents.ts';
 import type { CachedEntry } from './cached-entry.ts';
 import type { CachedEvent } from './cached-event.ts';
+import type { ContentObserver } from './content-observer.ts';
 import { loadContent } from './content-loader.ts';
 import { EventWindow, type EventWindowOptions } from './event-window.ts';
 import type { LoadedContent } from './loaded-content.ts';
@@ -32,6 +33,8 @@ export interface CacheReflectorModules {
   readonly clock: Clock;
   /** Lazy values are loaded after this; absent: as soon as the cache is ready. */
   readonly loadValuesAfter?: Promise<unknown> | undefined;
+  /** Follows the contents; absent: none. */
+  readonly observer?: ContentObserver | undefined;
   /** Receives every handled failure with the number of consecutive failures; for logs. */
   readonly onError: (error: unknown, what: string, failures: number) => void;
 }
@@ -254,6 +257,7 @@ export class CacheReflector {
     this.contents.replaceAll(content);
     this.#resetWindow(content);
     this.indexes.reset();
+    this.#modules.observer?.replaced((from, limit) => this.contents.range(from, undefined, limit));
     this.#revision = content.revision;
     if (this.#hasContent) this.#target = content.revision;
     this.#loadingValues ??= this.#loadValues(content.lazyValues);
@@ -392,6 +396,7 @@ export class CacheReflector {
   ): void {
     const event = this.window.append(current, previous, revision, second);
     this.indexes.apply(event);
+    this.#modules.observer?.changed(current, previous, this.#hasContent);
     changes.push(event);
   }
 

@@ -1,6 +1,7 @@
 import type { Clock } from '@multiplane/component-base';
 import type { Storage } from '../interface.ts';
 import { registryPrefix } from '../keys.ts';
+import type { ContentObserver } from './content-observer.ts';
 import { BackedWatchCache } from './watch-cache.ts';
 
 export interface WatchCacheOptions {
@@ -26,6 +27,8 @@ export interface WatchCacheModules {
   readonly clock: Clock;
   /** Lazy values are loaded after this; absent: as soon as the cache is ready. */
   readonly loadValuesAfter?: Promise<unknown> | undefined;
+  /** Follows the contents; absent: none. */
+  readonly observer?: ContentObserver | undefined;
   /** Receives failures of the watch of the store and of subscribers, which are all handled; for logs. */
   readonly onError: (error: unknown, what: string, failures: number) => void;
 }

@@ -2,6 +2,7 @@ import type { SlowChecks } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
 import type { WatchCache } from '@multiplane/storage';
 import type { AdmissionChain } from '../../admission/admission-chain.ts';
+import type { WriteCapacity } from '../../write-path/write-capacity.ts';
 import type { MetadataTimes } from '../codec/metadata-time.ts';
 import type { FieldManager } from '../managed-fields/field-manager.ts';
 import type { DecodedObjects } from './decoded-objects.ts';
@@ -23,6 +24,8 @@ export interface ObjectStoreModules {
   readonly newUid: () => string;
   /** Largest object that is stored; 1.5 MiB when absent. */
   readonly maxObjectBytes?: number | undefined;
+  /** Limits what is stored; absent: without limits. */
+  readonly capacity?: WriteCapacity | undefined;
   /** An integer from 0 to below - 1, for generated names; absent: random. */
   readonly random?: ((below: number) => number) | undefined;
 }

@@ -1,0 +1,50 @@
+import type { DefaultLimits } from '@multiplane/apis';
+import type { OptionTable, OptionValues } from '@multiplane/component-base';
+
+const most = Number.MAX_SAFE_INTEGER;
+const where = 'of a workspace whose parent sets no other limit; 0: no limit';
+
+/** Defaults of the limits of workspaces (docs/adr/0110). That of objects has the name of kcp's flag after v0.32. */
+export const limitOptionTable = {
+  'logical-cluster-total-object-limit': {
+    type: 'number',
+    default: 1_000_000,
+    min: 0,
+    max: most,
+    description: `Stored objects, without events, ${where}.`,
+  },
+  'workspace-max-bytes': {
+    type: 'number',
+    default: 4 * 1024 ** 3,
+    min: 0,
+    max: most,
+    description: `Bytes of all stored objects ${where}.`,
+  },
+  'workspace-max-definitions': {
+    type: 'number',
+    default: 5_000,
+    min: 0,
+    max: most,
+    description: `CustomResourceDefinitions and APIResourceSchemas ${where}.`,
+  },
+  'workspace-max-schema-bytes': {
+    type: 'number',
+    default: 256 * 1024 ** 2,
+    min: 0,
+    max: most,
+    description: `Bytes of CustomResourceDefinitions and APIResourceSchemas ${where}.`,
+  },
+} as const satisfies OptionTable;
+
+export function defaultLimits(options: OptionValues<typeof limitOptionTable>): DefaultLimits {
+  return {
+    objects: options.logicalClusterTotalObjectLimit,
+    bytes: options.workspaceMaxBytes,
+    definitions: options.workspaceMaxDefinitions,
+    schemaBytes: options.workspaceMaxSchemaBytes,
+    watches: 0,
+    requestsInFlight: 0,
+    requestsPerSecond: 0,
+    celCostPerSecond: 0,
+  };
+}

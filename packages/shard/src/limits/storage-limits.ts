@@ -1,0 +1,111 @@
+import type { LogicalClusterName } from '@multiplane/apimachinery';
+import type { LimitName } from '@multiplane/apis';
+import {
+  admissionForbidden,
+  groupResourceOf,
+  loopbackUser,
+  type AdmissionAttributes,
+  type AdmissionPlugin,
+  type Reserved,
+  type WriteCapacity,
+  type WriteRequest,
+  type WriteSize,
+} from '@multiplane/apiserver';
+import { statusErrors } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import { logicalClusters } from '@multiplane/controllers';
+import type { ClusterUsage, Usage } from '@multiplane/storage';
+import type { WorkspaceLimits } from './workspace-limits.ts';
+
+interface Modules {
+  readonly usage: ClusterUsage;
+  readonly limits: WorkspaceLimits;
+}
+
+/** The limits of stored things, with the amounts they limit. */
+const limited: readonly (readonly [LimitName, keyof Usage])[] = [
+  ['objects', 'objects'],
+  ['bytes', 'bytes'],
+  ['definitions', 'definitions'],
+  ['schemaBytes', 'definitionBytes'],
+];
+
+/**
+ * Limits what a workspace stores. The room for a write is reserved right before it is sent to the store, so that concurrent
+ * writers cannot exceed a limit together. Only what adds to a limited amount is refused: deletes, and updates that do not
+ * make an object larger, always pass, also when the limit was lowered below the usage.
+ *
+ * The shard's own writes are counted and not refused: a workspace at its limit must be initialized and deleted, and they are
+ * bounded by what its users store. The same holds for LogicalClusters, which other shards create.
+ */
+export class StorageLimits implements WriteCapacity {
+  readonly #modules: Modules;
+
+  constructor(modules: Modules) {
+    this.#modules = modules;
+  }
+
+  reserve(request: WriteRequest, size: WriteSize): Reserved | Promise<Reserved> {
+    const { usage } = this.#modules;
+    const { cluster } = request;
+    const amounts = usage.amountsOf(size.key, size.bytes, size.oldBytes);
+    if (amounts.bytes === 0 && size.oldBytes !== undefined) return undefined;
+    if (isExempt(request)) return usage.reserve(cluster, size.key, amounts);
+    if (!usage.isCounted) return usage.counted.then(() => this.reserve(request, size));
+    const excess = this.excess(cluster, amounts);
+    if (excess === undefined) return usage.reserve(cluster, size.key, amounts);
+    throw statusErrors.forbidden(groupResourceOf(request.definition), nameOf(size.key), excess);
+  }
+
+  /** Why a write of these amounts is refused; undefined: it is not. */
+  excess(cluster: LogicalClusterName, amounts: Pick<Usage, 'objects'> & Partial<Usage>): string | undefined {
+    const { usage, limits } = this.#modules;
+    const effective = limits.of(cluster);
+    for (const [name, field] of limited) {
+      const requested = amounts[field] ?? 0;
+      if (requested === 0 || effective[name].max === Infinity) continue;
+      const used = usage.charged(cluster, field);
+      if (used + requested > effective[name].max) return limits.exceeded(cluster, name, { used, requested });
+    }
+    return undefined;
+  }
+}
+
+/**
+ * Refuses creates in a workspace that is full, before they are charged to quotas; also those of a dry run. What counts is
+ * {@link StorageLimits}, at the write. The name is that of kcp's plugin after v0.32.
+ */
+export class ObjectCountLimit implements AdmissionPlugin {
+  readonly name = 'core.kcp.io/LogicalClusterObjectCountLimit';
+  readonly #modules: Modules & { readonly storageLimits: StorageLimits };
+
+  constructor(modules: Modules & { readonly storageLimits: StorageLimits }) {
+    this.#modules = modules;
+  }
+
+  handles(operation: AdmissionAttributes['operation']): boolean {
+    return operation === 'CREATE';
+  }
+
+  concerns(definition: ResourceDefinition): boolean {
+    return definition.storage !== undefined && !isLogicalCluster(definition) && !isEvent(definition);
+  }
+
+  validate(attributes: AdmissionAttributes): Promise<void> | undefined {
+    if (isExempt(attributes) || attributes.subresource !== '' || !this.#modules.usage.isCounted) return undefined;
+    const excess = this.#modules.storageLimits.excess(attributes.cluster, { objects: 1 });
+    if (excess !== undefined) throw admissionForbidden(attributes, excess);
+    return undefined;
+  }
+}
+
+const isExempt = ({ user, definition }: Pick<WriteRequest, 'user' | 'definition'>): boolean =>
+  user === loopbackUser || isLogicalCluster(definition);
+
+const isLogicalCluster = ({ group, resource }: ResourceDefinition): boolean =>
+  group === logicalClusters.group && resource === logicalClusters.resource;
+
+const isEvent = ({ group, resource }: ResourceDefinition): boolean =>
+  resource === 'events' && (group === '' || group === 'events.k8s.io');
+
+const nameOf = (key: string): string => key.slice(key.lastIndexOf('/') + 1);
