@@ -143,7 +143,7 @@ describe('the limit of objects', () => {
   test('keeps what exists when it is lowered below the usage', async () => {
     await leaveRoom(path, 0);
     await expectStatus(annotate(logicalClusterOf(path), { [objectsAnnotation]: '3' }), 200);
-    await expectStatus(createMap(path, 'never'), 403);
+    expect(message(await expectStatus(createMap(path, 'never'), 403))).toContain('limited: 3');
     await expectStatus(requests.send({ as: 'user-1', path: `${maps(path)}/c` }), 200);
     await expectStatus(requests.send({ as: 'user-1', method: 'DELETE', path: `${maps(path)}/c` }), 200);
     await expectStatus(createMap(path, 'never'), 403);
@@ -207,7 +207,10 @@ describe('limits that a parent sets', () => {
 
   const refusal = (at: string): Promise<string> =>
     Promise.resolve(
-      eventually(async () => message(await expectStatus(createMap(at, 'probe', 'user-1', '?dryRun=All'), 403)), patient),
+      eventually(
+        async () => message(await expectStatus(createMap(at, 'probe', 'user-1', '?dryRun=All'), 403)),
+        patient,
+      ),
     );
 
   test('hold for the workspace and all below it, on whatever shard; the lowest counts, and the text names who can raise it', async () => {
@@ -219,9 +222,15 @@ describe('limits that a parent sets', () => {
     }
     // The tenant can set less for its children, but not more.
     await expectStatus(annotate(workspaceOf(child), { [objectsAnnotation]: '1' }, 'user-1'), 200);
-    await eventually(async () => expect(await refusal(child)).toContain(`limited: 1; an administrator of workspace "${path}"`), patient);
+    await eventually(
+      async () => expect(await refusal(child)).toContain(`limited: 1; an administrator of workspace "${path}"`),
+      patient,
+    );
     await expectStatus(annotate(workspaceOf(child), { [objectsAnnotation]: '100000' }, 'user-1'), 200);
-    await eventually(async () => expect(await refusal(child)).toContain('limited: 2; an administrator of workspace "root"'), patient);
+    await eventually(
+      async () => expect(await refusal(child)).toContain('limited: 2; an administrator of workspace "root"'),
+      patient,
+    );
     const created = requests.send({
       as: 'user-1',
       method: 'POST',
@@ -245,7 +254,11 @@ describe('limits that a parent sets', () => {
     const at = workspaceOf(child).replace(/\/child$/, '');
     await expectStatus(requests.send({ as: 'user-1', method: 'POST', path: at, body }), 201);
     await eventually(async () => {
-      const answer = await requests.send({ method: 'POST', path: maps(`${path}:small`), body: { metadata: { name: 'a' } } });
+      const answer = await requests.send({
+        method: 'POST',
+        path: maps(`${path}:small`),
+        body: { metadata: { name: 'a' } },
+      });
       expect(answer.status).toBe(403);
       expect(message(answer)).toContain(`limited: 1; an administrator of workspace "${path}"`);
     }, patient);
@@ -257,7 +270,11 @@ describe('limits that a parent sets', () => {
       { apiGroups: ['tenancy.kcp.io'], resources: ['workspaces'], verbs: ['create', 'get', 'update', 'patch'] },
       { nonResourceURLs: ['/'], verbs: ['access'] },
     ];
-    await requests.must({ method: 'POST', path: `${rbac}/clusterroles`, body: { metadata: { name: 'creator' }, rules } });
+    await requests.must({
+      method: 'POST',
+      path: `${rbac}/clusterroles`,
+      body: { metadata: { name: 'creator' }, rules },
+    });
     await requests.must({
       method: 'POST',
       path: `${rbac}/clusterrolebindings`,
@@ -277,7 +294,9 @@ describe('limits that a parent sets', () => {
       });
     await eventually(async () => {
       const refused = await expectStatus(create({ [objectsAnnotation]: '0' }), 403);
-      expect(message(refused)).toContain(`annotation ${objectsAnnotation}: missing verb='limit' permission on workspaces`);
+      expect(message(refused)).toContain(
+        `annotation ${objectsAnnotation}: missing verb='limit' permission on workspaces`,
+      );
     }, patient);
     await expectStatus(create({}), 201);
     await eventually(() => expectStatus(annotate(`${at}/mine`, { [objectsAnnotation]: '0' }, 'user-2'), 403), patient);

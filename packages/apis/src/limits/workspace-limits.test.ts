@@ -19,9 +19,15 @@ function along(...settings: (string | undefined)[]): { max: number; by: string |
   let path = 'root';
   let limits = effectiveLimits(undefined, defaults, true);
   for (const [depth, setting] of settings.entries()) {
-    const inherited = formatSettings(inheritedLimits({ path, limits }, setting === undefined ? {} : { [key]: setting }));
+    const inherited = formatSettings(
+      inheritedLimits({ path, limits }, setting === undefined ? {} : { [key]: setting }),
+    );
     path += `:w${depth}`;
-    limits = effectiveLimits(inherited === undefined ? {} : { [inheritedLimitsAnnotation]: inherited }, defaults, false);
+    limits = effectiveLimits(
+      inherited === undefined ? {} : { [inheritedLimitsAnnotation]: inherited },
+      defaults,
+      false,
+    );
   }
   const { max, by } = limits.bytes;
   return { max, by };

@@ -1,5 +1,10 @@
 import { pathAnnotation, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
-import { inheritedLimitsAnnotation, resourceBindingsAnnotation, formatLocks, type ResourceLocks } from '@multiplane/apis';
+import {
+  inheritedLimitsAnnotation,
+  resourceBindingsAnnotation,
+  formatLocks,
+  type ResourceLocks,
+} from '@multiplane/apis';
 import {
   logicalClusterObjectName,
   ownerAnnotation,
