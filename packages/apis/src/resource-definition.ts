@@ -44,6 +44,7 @@ export interface SlowCheckOptions {
   readonly old?: DeepReadonly<KubeObject> | undefined;
   readonly subtree?: 'status' | undefined;
   readonly beside?: readonly FieldError[] | undefined;
+  readonly metadataErrors?: readonly FieldError[] | undefined;
   readonly request?: StrategyContext['request'];
 }
 
@@ -109,8 +110,15 @@ export interface Strategy {
 
   /** Fills in what depends on more than the schema (write-only fields, server-owned fields) and drops what a client may not set. */
   prepareForCreate(context: StrategyContext, object: KubeObject): void;
-  /** A promise where the check is a long one; the object does not change until it is there. */
-  validate(context: StrategyContext, object: KubeObject): FieldError[] | Promise<FieldError[]>;
+  /**
+   * A promise where the check is a long one; the object does not change until it is there. `metadataErrors` are what is
+   * wrong with the metadata; they are reported by the caller.
+   */
+  validate(
+    context: StrategyContext,
+    object: KubeObject,
+    metadataErrors?: readonly FieldError[],
+  ): FieldError[] | Promise<FieldError[]>;
   prepareForUpdate(context: StrategyContext, object: KubeObject, old: DeepReadonly<KubeObject>): void;
   validateUpdate(
     context: StrategyContext,

@@ -206,6 +206,7 @@ class StructuralSchema implements CompiledSchema {
       readonly old?: JsonObject | undefined;
       readonly subtree?: 'status' | undefined;
       readonly beside?: readonly FieldError[] | undefined;
+      readonly metadataErrors?: readonly FieldError[] | undefined;
       readonly isOverdue?: (() => boolean) | undefined;
     } & Omit<RuleLimits, 'budget'> = {},
   ): FieldError[] {
@@ -226,6 +227,7 @@ class StructuralSchema implements CompiledSchema {
       readonly old?: JsonObject | undefined;
       readonly subtree?: 'status' | undefined;
       readonly beside?: readonly FieldError[] | undefined;
+      readonly metadataErrors?: readonly FieldError[] | undefined;
       readonly budget: WorkBudget;
     } & RuleLimits,
   ): FieldError[] {
@@ -243,7 +245,7 @@ class StructuralSchema implements CompiledSchema {
       if (repeated.length > 0 && !this.#hadRepeatedItems(old, budget)) appendErrors(errors, repeated);
     }
     if (this.#root.hasRules) {
-      if (errors.some((error) => blocking.has(error.type)))
+      if ([...errors, ...(options.metadataErrors ?? [])].some((error) => blocking.has(error.type)))
         errors.push(fieldErrors.invalid('<nil>', null, rulesNotChecked));
       else if (this.#rules !== undefined) appendErrors(errors, this.#judge(this.#rules, object, options));
     }

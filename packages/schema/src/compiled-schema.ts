@@ -55,7 +55,8 @@ export interface CompiledSchema {
   /**
    * Checks values; an object that needs more work than any may gets an error that says so. `old` is the stored object of an update: what was invalid before and is unchanged may stay
    * (ratcheting). `subtree: 'status'` looks at the status alone. `beside` are errors of the object that its schema does not
-   * find; they have their place among the others. Rules that would cost more than `patience` units are
+   * find; they have their place among the others. `metadataErrors` are those of the object's metadata, which only decide
+   * whether rules are judged. Rules that would cost more than `patience` units are
    * not judged: it throws OutOfPatience, and has changed nothing. Patterns and rules are compiled when first needed, if
    * they may; else it throws NotCompiled.
    */
@@ -65,6 +66,7 @@ export interface CompiledSchema {
       readonly old?: JsonObject | undefined;
       readonly subtree?: 'status' | undefined;
       readonly beside?: readonly FieldError[] | undefined;
+      readonly metadataErrors?: readonly FieldError[] | undefined;
       readonly patience?: number | undefined;
       readonly mayCompile?: MayCompile | undefined;
       /** On the event loop: whether the time slice is used up. Then it throws OutOfPatience, too. */

@@ -69,6 +69,7 @@ class SchemaCheck {
       readonly old?: DeepReadonly<KubeObject> | undefined;
       readonly subtree?: 'status' | undefined;
       readonly beside: readonly FieldError[];
+      readonly metadataErrors?: readonly FieldError[] | undefined;
     },
   ): FieldError[] | Promise<FieldError[]> {
     const old = options.old === undefined ? undefined : json(options.old);
@@ -117,7 +118,8 @@ export function customResourceStrategy({
     prepareForCreate: ({ keepsStatus }, object) => {
       if (hasStatus && keepsStatus !== true) delete object['status'];
     },
-    validate: (context, object) => check.errors(context, object, { beside: scaleErrors(object, scale) }),
+    validate: (context, object, metadataErrors) =>
+      check.errors(context, object, { beside: scaleErrors(object, scale), metadataErrors }),
     prepareForUpdate: ({ keepsStatus }, object, old) => {
       if (hasStatus && keepsStatus !== true) keepField(object, old, 'status');
     },

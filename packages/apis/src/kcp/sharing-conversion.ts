@@ -51,6 +51,14 @@ const partOf = (object: KubeObject, part: 'spec' | 'status'): JsonObject | undef
   const value = object[part] as Json | undefined;
   return isJsonObject(value) ? value : undefined;
 };
+/**
+ * kcp converts Go structs, which always have a spec and a status: a converted object has them, too. Returns the spec. What is
+ * no object is left to validation.
+ */
+function completed(object: KubeObject): JsonObject | undefined {
+  for (const part of ['spec', 'status']) object[part] ??= {};
+  return partOf(object, 'spec');
+}
 const keyOf = (claim: JsonObject): string =>
   encodeJson([claim['group'] ?? '', claim['resource'], claim['identityHash'] ?? '']);
 const isEveryVerb = (claim: JsonObject): boolean => deepEqual(claim['verbs'] ?? ['*'], ['*']);
@@ -133,7 +141,7 @@ const isStoredAsObjects = ({ storage }: JsonObject): boolean => isJsonObject(sto
 
 export const exportConversion: VersionConverter = {
   toStorage(object) {
-    const spec = partOf(object, 'spec');
+    const spec = completed(object);
     if (spec === undefined) return;
     withAnnotations(object, (annotations) => {
       const { latestResourceSchemas, permissionClaims, ...rest } = spec;
@@ -150,7 +158,7 @@ export const exportConversion: VersionConverter = {
     });
   },
   fromStorage(object) {
-    const spec = partOf(object, 'spec');
+    const spec = completed(object);
     if (spec === undefined) return;
     withAnnotations(object, (annotations) => {
       const { resources, permissionClaims, ...rest } = spec;
@@ -212,6 +220,7 @@ const bindingClaims = [
 
 export const bindingConversion: VersionConverter = {
   toStorage(object) {
+    completed(object);
     withAnnotations(object, (annotations) => {
       for (const { part, field, later, before, selects } of bindingClaims) {
         const known = byKey(taken(annotations, later));
@@ -224,6 +233,7 @@ export const bindingConversion: VersionConverter = {
     });
   },
   fromStorage(object) {
+    completed(object);
     withAnnotations(object, (annotations) => {
       for (const { part, field, later, before, selects } of bindingClaims) {
         const written = byKey(taken(annotations, before));

@@ -24,6 +24,7 @@ export type SchemaJob =
       readonly old: string | undefined;
       readonly subtree: 'status' | undefined;
       readonly beside: readonly FieldError[];
+      readonly metadataErrors: readonly FieldError[];
     };
 
 /** All jobs of the thread. */
@@ -55,7 +56,8 @@ function check(job: SchemaJob): SchemaAnswer {
   if (schema === undefined) return { missing: true };
   const object = parseJson(job.object) as JsonObject;
   const old = job.old === undefined ? undefined : (parseJson(job.old) as JsonObject);
-  const errors = schema.validate(object, { old, subtree: job.subtree, beside: job.beside }).map(encodeError);
+  const { subtree, beside, metadataErrors } = job;
+  const errors = schema.validate(object, { old, subtree, beside, metadataErrors }).map(encodeError);
   return { errors, warnings: schema.ruleWarnings(object) };
 }
 

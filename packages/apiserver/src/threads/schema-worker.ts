@@ -117,10 +117,18 @@ export class SchemaWorker implements SlowChecks, ExpressionOffloader, Runnable {
     cluster: LogicalClusterName,
     schema: CompiledSchema,
     object: KubeObject,
-    { old, subtree, beside = [], request }: SlowCheckOptions,
+    { old, subtree, beside = [], metadataErrors = [], request }: SlowCheckOptions,
   ): Promise<{ readonly errors: FieldError[]; readonly warnings: readonly string[] }> {
     const { hash } = schema;
-    const job = { kind: 'object', hash, object: textOf(object), old: textOfOld(old), subtree, beside } as const;
+    const job = {
+      kind: 'object',
+      hash,
+      object: textOf(object),
+      old: textOfOld(old),
+      subtree,
+      beside,
+      metadataErrors,
+    } as const;
     const source = (): string => encodeJson(schema.source);
     const sender = { cluster, bytes: job.object.length + (job.old?.length ?? 0), request };
     let result = await this.#check(sender, { ...job, schema: this.#sentSchemas.has(hash) ? undefined : source() });

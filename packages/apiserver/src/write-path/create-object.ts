@@ -93,7 +93,7 @@ export async function insertObject(
 
   const metadataErrors = beforeCreate(modules, request, strategy, context, object);
   if (isLarge(size)) await yieldIfSliceExceeded(size, request);
-  const found = strategy.validate(context, object);
+  const found = strategy.validate(context, object, metadataErrors);
   const errors = allErrors(definition, strategy, object, {
     object: metadataErrors,
     kind: found instanceof Promise ? await found : found,

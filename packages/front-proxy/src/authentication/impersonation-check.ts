@@ -1,13 +1,13 @@
 import { mastersGroup, statusErrors, type UserInfo } from '@multiplane/apimachinery';
-import { type Headers, scopesExtra, warrantExtra } from '@multiplane/generic-server';
+import { clusterNameExtra, type Headers, scopesExtra, warrantExtra } from '@multiplane/generic-server';
 
 const extraPrefix = 'impersonate-extra-';
 const reservedKey = 'kcp.io';
-/** The shard limits both to the workspace of the request. */
-const allowedKeys: ReadonlySet<string> = new Set([scopesExtra, warrantExtra]);
+/** The shard limits them to the workspace of the request. */
+const allowedKeys: ReadonlySet<string> = new Set([scopesExtra, warrantExtra, clusterNameExtra]);
 
 /**
- * Rejects impersonated extra fields of kcp other than scopes and warrants, unless the upstream user is in `system:masters`
+ * Rejects impersonated extra fields of kcp other than those that the shard limits, unless the upstream user is in `system:masters`
  * (kcp#4226). The shard checks them as well; it also checks all other impersonation headers. Throws a StatusError 403.
  */
 export function checkImpersonation(user: UserInfo, headers: Headers): void {

@@ -40,6 +40,26 @@ describe('impersonation in a workspace', () => {
     },
   );
 
+  describe('the logical cluster of a service account', () => {
+    const name = 'system:serviceaccount:default:default';
+    const account = (cluster: string): UserInfo => user(name, [], { 'authentication.kcp.io/cluster-name': [cluster] });
+
+    test('may be that of the request', () => {
+      const { extra } = impersonationPolicy(context, user('tenant'), account('here'));
+      expect(extra).toMatchObject({ 'authentication.kcp.io/cluster-name': ['here'] });
+      expect(() => impersonationPolicy(context, user('tenant'), account('other'))).toThrow(refused);
+      const everywhere = { info: { cluster: '*' } } as RequestContext;
+      expect(() => impersonationPolicy(everywhere, user('tenant'), account('here'))).toThrow(refused);
+    });
+
+    test('may be any for a requester with all rights in all of them', () => {
+      const admin = user('admin', ['system:kcp:admin']);
+      expect(impersonationPolicy(context, admin, account('other')).name).toBe(name);
+      const scoped = user('admin', ['system:kcp:admin'], { 'authentication.kcp.io/scopes': ['cluster:here'] });
+      expect(() => impersonationPolicy(context, scoped, account('other'))).toThrow(refused);
+    });
+  });
+
   describe('warrants', () => {
     const warrant = 'authorization.kcp.io/warrant';
     const scopes = 'authentication.kcp.io/scopes';
