@@ -1,6 +1,7 @@
 // Writes packages/apis/src/schemas/built-in-schemas.data.ts from Kubernetes' published OpenAPI v3 documents.
 //   hack/node hack/import-openapi.mjs <folder with *_openapi.json>
-// Carries over facts only: names of fields, types, formats, list types, merge keys, defaults. Descriptions stay behind.
+// The documents come from a running kube-apiserver: those in its repository lack the enumerations (`OpenAPIEnums`).
+// Carries over facts only: names of fields, types, formats, values, list types, merge keys, defaults. Descriptions stay behind.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -54,7 +55,7 @@ for (const file of readdirSync(folder).sort()) {
 const kept = new Set(['type', 'format', 'enum', 'default', 'required', '$ref']);
 const compact = (schema) => {
   const out = {};
-  for (const [key, value] of Object.entries(schema)) {
+  for (const [key, value] of Object.entries(schema).toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     if (key === 'properties')
       out.properties = Object.fromEntries(Object.entries(value).map(([name, s]) => [name, compact(s)]));
     else if (key === 'items' || key === 'additionalProperties')

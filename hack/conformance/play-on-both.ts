@@ -30,8 +30,8 @@ const timeoutSeconds = 5;
 
 const started = Math.floor(Date.now() / 1000) * 1000;
 let plays = 0;
-/** Never used before, on servers that an earlier run has used either. */
-const freshRun = (): string => `r${(started + plays++).toString(36)}`;
+/** Never used before on these servers: not by an earlier run, and not by a process that runs at the same time. */
+const freshRun = (): string => `r${(started + plays++).toString(36)}${process.pid.toString(36)}`;
 
 const observe = (scenario: Scenario, run: string, transport: ScenarioTransport): Promise<Observation[]> =>
   observeScenario(scenario, { timeoutSeconds, run, observeFailures: true }, transport);

@@ -107,7 +107,9 @@ export function admissionEnvironment(names: AdmissionNames): CelEnvironment {
       request: requestType.type,
       namespaceObject: namespaceType.type,
       ...(names.params ? { params: celTypes.dynType } : {}),
-      ...(names.authorizer ? { authorizer: authorizerType, 'authorizer.requestResource': resourceCheckType } : {}),
+      ...(names.authorizer ? { authorizer: authorizerType } : {}),
+      // Kubernetes' type checker does not declare it, and warns of each expression that uses it.
+      ...(names.authorizer && names.object === undefined ? { 'authorizer.requestResource': resourceCheckType } : {}),
       ...(variables === undefined ? {} : { variables: celTypes.structType('kubernetes.variables', variables) }),
     },
     ...(names.patches === true ? { structs: patchStructs } : {}),

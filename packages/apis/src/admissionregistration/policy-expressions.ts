@@ -108,7 +108,8 @@ export function compilePolicy(policy: DeepReadonly<KubeObject>, object?: CelType
   // A validating policy without variables has no `variables`; a mutating one has it in any case.
   const declared = variables.length > 0 || patches ? variables : undefined;
   const environment = policyEnvironment(declared, { params, authorizer: true, patches, object });
-  const ofMessages = policyEnvironment(declared, { params, authorizer: false, object });
+  // The type checker declares the authorizer everywhere.
+  const ofMessages = policyEnvironment(declared, { params, authorizer: object !== undefined, object });
   return {
     matchConditions: compileMatchConditions(listAt(policy, 'spec', 'matchConditions'), { params, object }),
     variables,

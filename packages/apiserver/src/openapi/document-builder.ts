@@ -19,6 +19,8 @@ export interface DocumentBuilderOptions {
 /** A document format: how it is derived from a v3 document, which members are merged, and how these are encoded. */
 interface Format {
   readonly name: string;
+  /** A document has the resources of one group version. */
+  readonly isOfGroup: boolean;
   /** The members with paths and with schemas. */
   readonly memberPaths: readonly [string, string];
   convert(document: JsonObject): JsonObject;
@@ -66,9 +68,10 @@ export class DocumentBuilder {
     this.#modules = modules;
     this.#parts = new WeightedCache(options.cachedBytes ?? 16 * 1024 * 1024, ({ bytes }) => bytes);
     const convert = (document: JsonObject): JsonObject => buildOpenAPIv2([document], modules.definitions.version);
-    this.#v2 = { name: 'v2', memberPaths: ['paths', 'definitions'], convert, encode: encodeMember };
+    this.#v2 = { name: 'v2', isOfGroup: false, memberPaths: ['paths', 'definitions'], convert, encode: encodeMember };
     this.#v2Protobuf = {
       name: 'v2 protobuf',
+      isOfGroup: false,
       memberPaths: ['paths', 'definitions'],
       convert,
       encode: (value, key, place) => (place === 'paths' ? encodePath(key, value) : encodeDefinition(key, value)),
@@ -83,29 +86,33 @@ export class DocumentBuilder {
   /** {@link v3} in protobuf. */
   async v3Protobuf(definitions: readonly ResourceDefinition[]): Promise<Buffer> {
     const { paths, schemas } = await this.#collect(v3Protobuf, definitions, timeSlices());
-    return encodeDocumentV3(this.#frame(v3Protobuf), sortedByKey(paths), sortedByKey(schemas));
+    return encodeDocumentV3(this.#frame(v3Protobuf, definitions), sortedByKey(paths), sortedByKey(schemas));
   }
 
-  /** OpenAPI v2 of all served resources. */
-  v2(definitions: readonly ResourceDefinition[]): Promise<Buffer> {
-    return this.#json(this.#v2, definitions);
+  /** OpenAPI v2 of all served resources and of v3 documents without resources. */
+  v2(definitions: readonly ResourceDefinition[], others: readonly JsonObject[] = []): Promise<Buffer> {
+    return this.#json(this.#v2, definitions, others);
   }
 
   /** {@link v2} in protobuf. */
-  async v2Protobuf(definitions: readonly ResourceDefinition[]): Promise<Buffer> {
-    const { paths, schemas } = await this.#collect(this.#v2Protobuf, definitions, timeSlices());
-    return encodeDocument(this.#frame(this.#v2Protobuf), sortedByKey(paths), sortedByKey(schemas));
+  async v2Protobuf(definitions: readonly ResourceDefinition[], others: readonly JsonObject[] = []): Promise<Buffer> {
+    const { paths, schemas } = await this.#collect(this.#v2Protobuf, definitions, timeSlices(), others);
+    return encodeDocument(this.#frame(this.#v2Protobuf, definitions), sortedByKey(paths), sortedByKey(schemas));
   }
 
-  async #json(format: Format, definitions: readonly ResourceDefinition[]): Promise<Buffer> {
+  async #json(
+    format: Format,
+    definitions: readonly ResourceDefinition[],
+    others: readonly JsonObject[] = [],
+  ): Promise<Buffer> {
     const slices = timeSlices();
-    const { paths, schemas } = await this.#collect(format, definitions, slices);
+    const { paths, schemas } = await this.#collect(format, definitions, slices, others);
     const chunks: Buffer[] = [];
     const members = new Map([
       [format.memberPaths[0], paths],
       [format.memberPaths[1], schemas],
     ]);
-    writeFrame(this.#frame(format), '', members, chunks);
+    writeFrame(this.#frame(format, definitions), '', members, chunks);
     return await concatenate(chunks, slices);
   }
 
@@ -114,6 +121,7 @@ export class DocumentBuilder {
     format: Format,
     definitions: readonly ResourceDefinition[],
     slices: TimeSlices,
+    others: readonly JsonObject[] = [],
   ): Promise<{ paths: Map<string, Buffer>; schemas: Map<string, Buffer> }> {
     const paths = new Map<string, Buffer>();
     const schemas = new Map<string, Buffer>();
@@ -124,6 +132,16 @@ export class DocumentBuilder {
       for (const [key, bytes] of part.schemas) if (!schemas.has(key)) schemas.set(key, bytes);
       for (const key of part.shared) {
         if (!schemas.has(key)) schemas.set(key, this.#shared.get(`${format.name} ${key}`) as Buffer);
+      }
+    }
+    for (const document of others) {
+      const converted = format.convert(document);
+      for (const [place, members] of [
+        [format.memberPaths[0], paths],
+        [format.memberPaths[1], schemas],
+      ] as const) {
+        for (const [key, value] of Object.entries(memberOf(converted, place)))
+          if (!members.has(key)) members.set(key, format.encode(value, key, place));
       }
     }
     return { paths, schemas };
@@ -159,8 +177,10 @@ export class DocumentBuilder {
     const shared: string[] = [];
     const all = memberOf(document, 'components.schemas');
     for (const key of Object.keys(all)) {
-      if (all[key] !== definitions.resolve(schemaReference + key)) {
-        own[key] = all[key] as Json;
+      const schema = all[key] as JsonObject;
+      const inGroup = format.isOfGroup ? withGroupOf(definition, schema) : schema;
+      if (inGroup !== definitions.resolve(schemaReference + key)) {
+        own[key] = inGroup;
         continue;
       }
       shared.push(key);
@@ -194,15 +214,39 @@ export class DocumentBuilder {
     return { paths, schemas, shared, bytes };
   }
 
-  #frame(format: Format): JsonObject {
-    let frame = this.#frames.get(format.name);
+  /** Kubernetes' documents of definitions do not say how to authenticate. */
+  #frame(format: Format, definitions: readonly ResourceDefinition[]): JsonObject {
+    const isCustom = format.isOfGroup && definitions.every(({ origin }) => origin === 'custom');
+    const key = `${format.name} ${isCustom}`;
+    let frame = this.#frames.get(key);
     if (frame === undefined) {
-      frame = format.convert(buildOpenAPIv3({ group: '', version: 'v1' }, [], this.#modules.definitions));
-      this.#frames.set(format.name, frame);
+      const empty = buildOpenAPIv3({ group: '', version: 'v1' }, [], this.#modules.definitions);
+      const schemas: JsonObject = { schemas: {} };
+      const components = isCustom ? schemas : { ...schemas, ...(empty['components'] as JsonObject) };
+      frame = format.convert({ ...empty, components });
+      this.#frames.set(key, frame);
     }
     return frame;
   }
 }
+
+const kindsOf = 'x-kubernetes-group-version-kind';
+
+/**
+ * Every group of Kubernetes has kinds of meta/v1 of its own (DeleteOptions, WatchEvent): the document of a group names those of
+ * the core group and its own.
+ */
+function withGroupOf({ group, version, origin }: ResourceDefinition, schema: JsonObject): JsonObject {
+  if (origin !== 'built-in' || group === '') return schema;
+  const kinds = schema[kindsOf];
+  const first = Array.isArray(kinds) && kinds.length === 1 ? kinds[0] : undefined;
+  if (first === undefined || !isJsonObject(first) || first['group'] !== '' || first['version'] !== 'v1') return schema;
+  if (typeof first['kind'] !== 'string' || !groupedKinds.has(first['kind'])) return schema;
+  return { ...schema, [kindsOf]: [first, { group, kind: first['kind'], version }] };
+}
+
+/** Kinds that apimachinery registers with each group version (AddToGroupVersion), of those that documents refer to. */
+const groupedKinds: ReadonlySet<string> = new Set(['DeleteOptions', 'WatchEvent']);
 
 /** Encodes a member of a JSON object with its key, without commas. */
 const encodeMember = (value: Json, key: string): Buffer => memberOfText(JSON.stringify(value), key);
@@ -210,6 +254,7 @@ const memberOfText = (text: string, key: string): Buffer => Buffer.from(`${JSON.
 
 const v3Format: Format = {
   name: 'v3',
+  isOfGroup: true,
   memberPaths: ['paths', 'components.schemas'],
   convert: (document) => document,
   encode: encodeMember,

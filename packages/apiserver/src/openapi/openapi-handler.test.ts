@@ -284,8 +284,7 @@ test('OpenAPI v3 in protobuf, with the ETag of the index', async () => {
       etag: `"${url.split('=')[1] as string}"`,
       vary: 'Accept',
     });
-    for (const name of ['com.example.g.v1.Widget', 'a number', 'fieldValidation', 'BearerToken'])
-      expect(answer.body).toContain(name);
+    for (const name of ['com.example.g.v1.Widget', 'a number', 'fieldValidation']) expect(answer.body).toContain(name);
     expect((await ask('/clusters/a/openapi/v3/version', { accept })).body).toContain('getCodeVersion');
   }
 });

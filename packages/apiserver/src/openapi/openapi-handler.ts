@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { accepts, parseAccept } from '@multiplane/apimachinery';
+import { accepts, parseAccept, type JsonObject } from '@multiplane/apimachinery';
 import { resolveComponent, type ResourceDefinition } from '@multiplane/apis';
 import { systemClock, type Clock } from '@multiplane/component-base';
 import {
@@ -159,11 +159,16 @@ class OpenAPIServer {
       return;
     }
     const definitions = [...groupVersions.groups.values()].flatMap((group) => group.definitions);
+    const statics = (): JsonObject[] => [
+      ...[...this.#statics.values()].map(({ document }) => document),
+      ...[...this.#groupDocuments(groupVersions).values()].map((make) => make().document),
+    ];
     await this.#respondDocument(
       exchange,
       groupVersions,
       hashOf(`v2 ${type} ${groupVersions.hash}`),
-      () => (type === jsonType ? this.#builder.v2(definitions) : this.#builder.v2Protobuf(definitions)),
+      () =>
+        type === jsonType ? this.#builder.v2(definitions, statics()) : this.#builder.v2Protobuf(definitions, statics()),
       type,
     );
   }

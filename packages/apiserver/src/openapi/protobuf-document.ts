@@ -121,6 +121,7 @@ function writeOperation(writer: ProtobufWriter, field: number, operation: JsonOb
     for (const parameter of listOf(operation['parameters'])) writeParameter(writer, 8, parameter);
     const responses = operation['responses'];
     if (responses !== undefined) writer.message(9, () => writeNamed(writer, 1, responses, writeResponse));
+    writeTexts(writer, 10, operation['schemes']);
     writeExtensions(writer, 13, operation);
   });
 }

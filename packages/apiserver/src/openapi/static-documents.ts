@@ -49,6 +49,7 @@ const staticPaths: Readonly<Record<string, StaticPath>> = {
 };
 
 export interface StaticDocument {
+  readonly document: JsonObject;
   readonly bytes: Buffer;
   readonly protobuf: Buffer;
   readonly hash: string;
@@ -79,6 +80,7 @@ function staticDocument(document: JsonObject): StaticDocument {
   const { schemas: components = {} } = document['components'] as JsonObject;
   const schemas = Object.entries(components as JsonObject).map(([name, schema]) => encodeSchemaV3(name, schema));
   return {
+    document,
     bytes,
     protobuf: encodeDocumentV3(document, paths, schemas),
     hash: createHash('sha512').update(bytes).digest('hex').toUpperCase(),

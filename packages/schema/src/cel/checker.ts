@@ -199,6 +199,10 @@ class Checker {
       case 'dyn':
       case 'error':
         return dynType;
+      case 'opaque':
+        // Types of libraries are structs that no provider describes.
+        this.#report(expr.at, `unexpected failed resolution of '${target.name}'`);
+        return errorType;
       default:
         this.#report(expr.at, `type '${typeText(target)}' does not support field selection`);
         return dynType;

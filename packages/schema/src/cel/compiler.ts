@@ -15,7 +15,7 @@ import { regexCalls, type RegexCall } from './regex-library.ts';
 import { maxInlineSteps, WorkBudget, WorkBudgetExceeded } from '../work-budget.ts';
 import { callCost, type CallCost, listCost, mapCost, paidAfterwards, structCost } from './runtime-cost.ts';
 import { indexValue, lookup } from './standard-library.ts';
-import { typeOfValue, valueFits } from './standard-types.ts';
+import { goTypeOf, typeOfValue, valueFits } from './standard-types.ts';
 import { StructFields } from './struct-fields.ts';
 import { CelMap, CelObject, CelOptional, isList, optionalNone, type CelValue } from './values.ts';
 
@@ -423,7 +423,7 @@ function* elementsOf(over: CelValue, pairs: boolean): Iterable<readonly [CelValu
     let index = 0n;
     for (const item of over) yield pairs ? [index++, item] : [item, item];
   } else if (over instanceof CelMap) yield* over.entries();
-  else throw noSuchOverload();
+  else throw new CelError(`got '${goTypeOf(over)}', expected iterable type`);
 }
 
 /** `||` (`decides` true) and `&&`: the other operand may make up for an error. */
@@ -496,6 +496,7 @@ function dispatch(name: string, overloads: readonly Overload[], args: readonly E
   };
 }
 
+/** A value that has no fields lacks all of them, as in cel-go (interpreter: refQualify). */
 function selectField(value: CelValue, field: string): CelValue {
   if (value instanceof CelObject || value instanceof CelMap) {
     const found = value instanceof CelMap ? value.get(field) : value.fields.get(field);
@@ -503,14 +504,14 @@ function selectField(value: CelValue, field: string): CelValue {
     return found;
   }
   if (value instanceof CelOptional) return optionalLookup(value, field);
-  throw noSuchOverload();
+  return indexValue(value, field);
 }
 
 function hasField(value: CelValue, field: string): boolean {
   if (value instanceof CelObject) return value.fields.get(field) !== undefined;
   if (value instanceof CelMap) return value.has(field);
   if (value instanceof CelOptional) return value.value !== undefined && hasField(value.value, field);
-  throw noSuchOverload();
+  return lookup(value, field) !== undefined;
 }
 
 const throughOptional = (value: CelValue, key: CelValue): CelValue | undefined =>

@@ -5,8 +5,7 @@ import { typeOfValue } from './standard-types.ts';
 import { CelDuration, CelTimestamp, CelTypeValue, CelUint, type CelValue } from './values.ts';
 
 const rangeError = (): CelError => new CelError('range error');
-const conversionError = (text: string, type: string): CelError =>
-  new CelError(`type conversion error from 'string' to '${type}': ${JSON.stringify(text)}`);
+const conversionError = (type: string): CelError => new CelError(`type conversion error from 'string' to '${type}'`);
 
 function toInt(value: CelValue): bigint {
   if (typeof value === 'bigint') return value;
@@ -21,9 +20,9 @@ function toInt(value: CelValue): bigint {
   if (value instanceof CelTimestamp) return unixSeconds(value);
   if (value instanceof CelDuration) return value.nanos;
   const text = value as string;
-  if (!/^[+-]?[0-9]{1,30}$/.test(text)) throw conversionError(text, 'int');
+  if (!/^[+-]?[0-9]{1,30}$/.test(text)) throw conversionError('int');
   const parsed = BigInt(text.replace('+', ''));
-  if (parsed >= 2n ** 63n || parsed < -(2n ** 63n)) throw conversionError(text, 'int');
+  if (parsed >= 2n ** 63n || parsed < -(2n ** 63n)) throw conversionError('int');
   return parsed;
 }
 
@@ -38,7 +37,7 @@ function toUint(value: CelValue): CelUint {
     return new CelUint(BigInt(Math.trunc(value)));
   }
   const text = value as string;
-  if (!/^[0-9]{1,30}$/.test(text) || BigInt(text) >= 2n ** 64n) throw conversionError(text, 'uint');
+  if (!/^[0-9]{1,30}$/.test(text) || BigInt(text) >= 2n ** 64n) throw conversionError('uint');
   return new CelUint(BigInt(text));
 }
 
@@ -49,7 +48,7 @@ function toDouble(value: CelValue): number {
   const text = value as string;
   if (/^[+-]?inf(?:inity)?$/i.test(text)) return text.startsWith('-') ? -Infinity : Infinity;
   if (/^nan$/i.test(text)) return Number.NaN;
-  if (!/^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/.test(text)) throw conversionError(text, 'double');
+  if (!/^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/.test(text)) throw conversionError('double');
   return Number(text);
 }
 
@@ -93,18 +92,28 @@ const lies = ['0', 'f', 'F', 'FALSE', 'false', 'False'];
 function toBool(value: CelValue): boolean {
   if (typeof value === 'boolean') return value;
   const text = value as string;
-  if (!truths.includes(text) && !lies.includes(text)) throw conversionError(text, 'bool');
+  if (!truths.includes(text) && !lies.includes(text)) throw conversionError('bool');
   return truths.includes(text);
+}
+
+/** As cel-go, without the parser's error. */
+function parsedAs<T>(type: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof CelError) || error.message === rangeError().message) throw error;
+    throw new CelError(`type conversion error from 'string' to 'google.protobuf.${type}'`, { cause: error });
+  }
 }
 
 function toTimestamp(value: CelValue): CelTimestamp {
   if (typeof value === 'bigint') return timestampOf(value * 1_000_000_000n);
-  return value instanceof CelTimestamp ? value : parseTimestamp(value as string);
+  return value instanceof CelTimestamp ? value : parsedAs('Timestamp', () => parseTimestamp(value as string));
 }
 function toDuration(value: CelValue): CelDuration {
   if (typeof value === 'bigint') return new CelDuration(value);
   if (value instanceof CelDuration) return value;
-  const parsed = parseDuration(value as string);
+  const parsed = parsedAs('Duration', () => parseDuration(value as string));
   const limit = 315_576_000_000n * 1_000_000_000n;
   if (parsed.nanos > limit || parsed.nanos < -limit) throw rangeError();
   return parsed;

@@ -5,7 +5,7 @@ import { CelOpaque, type CelValue } from './values.ts';
 
 const semverType = opaqueType('kubernetes.Semver');
 const numeric = /^(?:0|[1-9][0-9]*)$/;
-const pattern = /^([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z.-]*))?(?:\+([0-9A-Za-z.-]*))?$/;
+const alphanumeric = /^[0-9A-Za-z-]+$/;
 
 class CelSemver extends CelOpaque {
   override readonly type = semverType;
@@ -42,20 +42,36 @@ function comparePart(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
+/** Reads a version; a text says what is wrong with it, in the words and the order of blang/semver. */
 function parseSemver(text: string): CelSemver | string {
-  const match = text.length > 256 ? null : pattern.exec(text);
-  if (match === null) {
-    if (text === '') return 'Version string empty';
-    return text.split('.').length < 3 ? 'No Major.Minor.Patch elements found' : 'Invalid character(s) found in version';
+  if (text === '') return 'Version string empty';
+  const [major, minor, ...others] = text.split('.');
+  if (major === undefined || minor === undefined || others.length === 0) return 'No Major.Minor.Patch elements found';
+  const [, patch = '', prerelease, build] = /^([^+-]*)(?:-([^+]*))?(?:\+([^]*))?$/.exec(others.join('.')) ?? [];
+  for (const [name, number] of [
+    ['major', major],
+    ['minor', minor],
+    ['patch', patch],
+  ] as const) {
+    if (!/^[0-9]*$/.test(number)) return `Invalid character(s) found in ${name} number ${JSON.stringify(number)}`;
+    const capitalized = `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+    if (/^0./.test(number)) return `${capitalized} number must not contain leading zeroes ${JSON.stringify(number)}`;
+    if (number === '') return 'strconv.ParseUint: parsing "": invalid syntax';
+    if (number.length > 20 || BigInt(number) >= 2n ** 64n)
+      return `strconv.ParseUint: parsing "${number}": value out of range`;
   }
-  const numbers = match.slice(1, 4) as [string, string, string];
-  const padded = numbers.find((part) => !numeric.test(part));
-  if (padded !== undefined) return `Version number must not contain leading zeroes "${padded}"`;
-  const pre = match[4]?.split('.') ?? [];
-  if (pre.some((part) => part === '' || (/^[0-9]+$/.test(part) && !numeric.test(part))))
-    return 'Invalid prerelease version';
-  if (match[5]?.split('.').includes('') === true) return 'Build meta data is empty';
-  return new CelSemver([BigInt(numbers[0]), BigInt(numbers[1]), BigInt(numbers[2])], pre);
+  const pre = prerelease?.split('.') ?? [];
+  for (const part of pre) {
+    if (part === '') return 'Prerelease is empty';
+    if (/^0[0-9]+$/.test(part))
+      return `Numeric PreRelease version must not contain leading zeroes ${JSON.stringify(part)}`;
+    if (!alphanumeric.test(part)) return `Invalid character(s) found in prerelease ${JSON.stringify(part)}`;
+  }
+  for (const part of build?.split('.') ?? []) {
+    if (part === '') return 'Build meta data is empty';
+    if (!alphanumeric.test(part)) return `Invalid character(s) found in build meta data ${JSON.stringify(part)}`;
+  }
+  return new CelSemver([BigInt(major), BigInt(minor), BigInt(patch)], pre);
 }
 
 /** Drops a `v` in front and leading zeros, adds what is missing of major.minor.patch. */

@@ -100,7 +100,7 @@ export function indexValue(operand: CelValue, key: CelValue): CelValue {
   throw new CelError(`no such key: ${keyText(key)}`);
 }
 
-/** The element of a list, entry of a map or field of an object. Undefined: not there. */
+/** The element of a list, entry of a map or field of an object. Undefined: not there, as in every value of another type. */
 export function lookup(operand: CelValue, key: CelValue): CelValue | undefined {
   if (isList(operand)) {
     const index = key instanceof CelUint ? key.value : key;
@@ -114,7 +114,7 @@ export function lookup(operand: CelValue, key: CelValue): CelValue | undefined {
     return operand.get(key);
   }
   if (operand instanceof CelObject && typeof key === 'string') return operand.fields.get(key);
-  throw noSuchOverload();
+  return undefined;
 }
 const keyKind = (key: CelValue): string => (typeof key === 'bigint' ? 'int' : key === null ? 'null_type' : typeof key);
 /** A key as messages print it. */

@@ -84,3 +84,16 @@ export function valueFits(value: CelValue, type: CelType): boolean {
   const actual = typeOfValue(value);
   return actual.kind === type.kind && (actual.name === type.name || type.kind === 'type');
 }
+
+/** The Go type that cel-go names where it asserts one. */
+export function goTypeOf(value: CelValue): string {
+  if (value instanceof Uint8Array) return 'types.Bytes';
+  if (value instanceof CelUint) return 'types.Uint';
+  const names: Readonly<Record<string, string>> = {
+    string: 'String',
+    bigint: 'Int',
+    number: 'Double',
+    boolean: 'Bool',
+  };
+  return `types.${names[typeof value] ?? (value === null ? 'Null' : typeOfValue(value).name)}`;
+}

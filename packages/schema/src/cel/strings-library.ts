@@ -17,7 +17,8 @@ function indexOf(args: Args): bigint {
   const [target, part] = [chars(text(args, 0)), chars(text(args, 1))];
   const offset = args.length > 2 ? int(args, 2) : 0;
   if (part.length === 0) return BigInt(offset);
-  if (offset < 0 || offset > target.length) throw new CelError(`index out of range: ${offset}`);
+  if (offset < 0) throw new CelError(`index out of range: ${offset}`);
+  if (offset >= target.length) return -1n;
   // Offsets of code units are found first; only their place is counted in characters.
   const units = target.slice(0, offset).join('').length;
   const found = text(args, 0).indexOf(text(args, 1), units);
@@ -28,9 +29,8 @@ function lastIndexOf(args: Args): bigint {
   const target = chars(text(args, 0));
   const offset = args.length > 2 ? int(args, 2) : undefined;
   if (text(args, 1) === '') return BigInt(offset ?? target.length);
-  if (offset !== undefined && (offset < 0 || offset >= target.length)) {
-    throw new CelError(`index out of range: ${offset}`);
-  }
+  if (offset !== undefined && offset < 0) throw new CelError(`index out of range: ${offset}`);
+  if (offset !== undefined && offset >= target.length) return -1n;
   const units = offset === undefined ? Infinity : target.slice(0, offset).join('').length;
   const found = text(args, 0).lastIndexOf(text(args, 1), units);
   return found < 0 ? -1n : BigInt(runeCount(text(args, 0).slice(0, found)));
@@ -40,9 +40,9 @@ function substring(args: Args): string {
   const target = chars(text(args, 0));
   const start = int(args, 1);
   const end = args.length > 2 ? int(args, 2) : target.length;
+  if (args.length > 2 && start > end) throw new CelError(`invalid substring range. start: ${start}, end: ${end}`);
   if (start < 0 || start > target.length) throw new CelError(`index out of range: ${start}`);
   if (end < 0 || end > target.length) throw new CelError(`index out of range: ${end}`);
-  if (start > end) throw new CelError(`invalid substring range. start: ${start}, end: ${end}`);
   return target.slice(start, end).join('');
 }
 

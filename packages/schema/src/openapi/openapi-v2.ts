@@ -66,10 +66,16 @@ function downgrade(schema: JsonObject): JsonObject {
     else if (key === 'required' && Array.isArray(value)) addRequired(value, schema, result);
     else result[key] = value;
   }
+  // Version 2 knows one type: a Quantity, which may be a number, is written as a string.
+  const alternatives = schema['oneOf'];
+  if (!untyped && result['type'] === undefined && Array.isArray(alternatives) && alternatives.some(isString))
+    result['type'] = 'string';
   // kubectl reads nothing of a document in which an array has no items.
   if (result['type'] === 'array' && result['items'] === undefined) delete result['type'];
   return result;
 }
+
+const isString = (schema: Json): boolean => isJsonObject(schema) && schema['type'] === 'string';
 
 /** Without those that may be null: a client would take null for missing. */
 function addRequired(names: readonly Json[], { properties }: JsonObject, result: JsonObject): void {
@@ -127,7 +133,8 @@ function convertOperation(operation: JsonObject): JsonObject {
   const v2Parameters = Array.isArray(parameters) ? parameters.map(convertParameter) : [];
   if (isJsonObject(requestBody)) {
     const [types, schema] = contentOf(requestBody);
-    result['consumes'] = types;
+    result['consumes'] =
+      operation['x-kubernetes-action'] === 'patch' ? patchOrder.filter((type) => types.includes(type)) : types;
     v2Parameters.push({
       in: 'body',
       name: 'body',
@@ -135,7 +142,8 @@ function convertOperation(operation: JsonObject): JsonObject {
       schema,
     });
   }
-  if (v2Parameters.length > 0) result['parameters'] = v2Parameters;
+  if (v2Parameters.length > 0)
+    result['parameters'] = v2Parameters.sort((a, b) => (parameterName(a) < parameterName(b) ? -1 : 1));
   const v2Responses: JsonObject = {};
   if (isJsonObject(responses)) {
     for (const code of Object.keys(responses)) {
@@ -152,8 +160,28 @@ function convertOperation(operation: JsonObject): JsonObject {
     }
   }
   result['responses'] = v2Responses;
+  const consumed = result['consumes'] ?? consumedWithoutBody(result);
+  if (consumed !== undefined) result['consumes'] = consumed;
+  result['schemes'] = ['https'];
   return result;
 }
+
+/** Routes of kube-apiserver say what they consume whether they have a body or not, but for those of token issuers. */
+function consumedWithoutBody({ produces, ...operation }: JsonObject): Json | undefined {
+  const types = Array.isArray(produces) ? produces : [];
+  if (operation['x-kubernetes-action'] !== undefined)
+    return types.includes('application/vnd.kubernetes.protobuf') ? ['*/*'] : ['application/json', 'application/yaml'];
+  const tags = operation['tags'];
+  return Array.isArray(tags) && tags.some((tag) => tag === 'WellKnown' || tag === 'openid') ? undefined : [...types];
+}
+
+/** The order in which kube-apiserver registers the types of patches. */
+const patchOrder = ['json-patch+json', 'merge-patch+json', 'strategic-merge-patch+json', 'apply-patch+yaml'].map(
+  (type) => `application/${type}`,
+);
+
+const parameterName = (parameter: Json): string =>
+  isJsonObject(parameter) && typeof parameter['name'] === 'string' ? parameter['name'] : '';
 
 function contentOf(holder: JsonObject): readonly [string[], JsonObject] {
   const content = holder['content'];

@@ -14,8 +14,8 @@ export function buildOpenAPIv3(
 ): JsonObject {
   const components: JsonObject = {};
   const paths: JsonObject = {};
-  const custom = resources.length > 0 && resources.every(({ origin }) => origin === 'custom');
-  addGroupVersionPath(groupVersionNames(groupVersion), custom, paths);
+  if (resources.some(({ origin }) => origin === 'built-in'))
+    addGroupVersionPath(groupVersionNames(groupVersion), paths);
   for (const resource of resources) {
     Object.assign(components, resourceComponents(resource));
     new ResourcePaths(resource, pathNames(resource), paths).add();

@@ -28,7 +28,7 @@ const widgets: OpenAPIResource = {
         required: ['n', 'maybe'],
         properties: {
           n: { type: 'integer', description: 'a number' },
-          port: { 'x-kubernetes-int-or-string': true, anyOf: [{ type: 'integer' }, { type: 'string' }] },
+          port: { 'x-kubernetes-int-or-string': true },
           maybe: { type: 'string', nullable: true },
           free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true, properties: { a: { type: 'string' } } },
           list: { type: 'array' },
@@ -143,7 +143,6 @@ describe('version 3', () => {
       'com.example.v1.Widget',
       'com.example.v1.WidgetList',
       'io.k8s.api.autoscaling.v1.Scale',
-      'io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceList',
       'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions',
       'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta',
       'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta',
@@ -151,6 +150,33 @@ describe('version 3', () => {
       'io.k8s.apimachinery.pkg.apis.meta.v1.ShardInfo',
       'io.k8s.apimachinery.pkg.apis.meta.v1.Status',
     ]);
+  });
+
+  test('a custom kind has the parameters and answers of the builder of definitions, not those of built-in kinds', () => {
+    const at = (built: Document, path: string): Document['paths'][string] =>
+      built.paths[`/apis/example.com/v1/namespaces/{namespace}/widgets${path}`] ?? {};
+    const native = buildOpenAPIv3(gv, [{ ...widgets, origin: 'built-in' }], definitions) as unknown as Document;
+    const names = (operation: { parameters?: readonly JsonObject[] } | undefined): unknown[] =>
+      (operation?.parameters ?? []).map(({ name }) => name);
+    expect(names(at(document, '')['delete'])).toContain('watch');
+    expect(names(at(native, '')['delete'])).toContain('dryRun');
+    expect(names(at(document, '')['get'])).toContain('shardSelector');
+    expect(names(at(document, '/{name}')['get'])).toEqual(['resourceVersion']);
+    expect(names(at(native, '/{name}')['get'])).toEqual([]);
+    expect(names(at(document, '/{name}')['delete'])).toContain('ignoreStoreReadErrorWithClusterBreakingPotential');
+    expect(Object.keys((at(document, '/{name}')['patch'] as unknown as JsonObject)['responses'] as JsonObject)).toEqual(
+      ['200', '401'],
+    );
+    expect(at(document, '/{name}/scale')['put']?.['x-kubernetes-group-version-kind']).toMatchObject({ kind: 'Widget' });
+    expect(Object.keys(native.paths)).toContain('/apis/example.com/v1/');
+  });
+
+  test('an embedded resource requires kind and apiVersion, and an int-or-string says so', () => {
+    const spec = document.components.schemas['com.example.v1.Widget']?.properties['spec']?.['properties'];
+    expect(spec).toMatchObject({
+      tpl: { items: { required: ['kind', 'apiVersion'] } },
+      port: { anyOf: [{ type: 'integer' }, { type: 'string' }], 'x-kubernetes-int-or-string': true },
+    });
   });
 
   test('every path has its operations', () => {
@@ -164,7 +190,6 @@ describe('version 3', () => {
     );
     const base = '/apis/example.com/v1/namespaces/{namespace}/widgets';
     expect(operations).toEqual([
-      'get /apis/example.com/v1/ getExampleComV1APIResources none',
       `delete ${base} deleteExampleComV1CollectionNamespacedWidget deletecollection`,
       `get ${base} listExampleComV1NamespacedWidget list`,
       `post ${base} createExampleComV1NamespacedWidget post`,
@@ -240,7 +265,20 @@ test('version 2 leaves out what it cannot say', () => {
     $ref: '#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta',
   });
   const put = paths['/apis/example.com/v1/namespaces/{namespace}/widgets/{name}']?.['put'];
-  expect(put?.['consumes']).toEqual(['*/*']);
+  expect(put?.['consumes']).toEqual(['application/json', 'application/yaml']);
+  expect(put?.['schemes']).toEqual(['https']);
+  const { get, patch } = paths['/apis/example.com/v1/namespaces/{namespace}/widgets/{name}'] ?? {};
+  expect(get?.['consumes']).toEqual(['application/json', 'application/yaml']);
+  expect(patch?.['consumes']).toEqual(
+    ['json-patch+json', 'merge-patch+json', 'apply-patch+yaml'].map((type) => `application/${type}`),
+  );
+  expect(patch?.parameters.map(({ name }) => name)).toEqual([
+    'body',
+    'dryRun',
+    'fieldManager',
+    'fieldValidation',
+    'force',
+  ]);
   expect(put?.parameters.find(({ in: place }) => place === 'body')?.['schema']).toEqual({
     $ref: '#/definitions/com.example.v1.Widget',
   });

@@ -21,6 +21,11 @@ const query = {
   ),
   force: parameter('force', 'boolean', 'Take over fields that others own (server-side apply only).'),
   gracePeriodSeconds: parameter('gracePeriodSeconds', 'integer', 'Seconds until the object is deleted.'),
+  ignoreStoreReadErrorWithClusterBreakingPotential: parameter(
+    'ignoreStoreReadErrorWithClusterBreakingPotential',
+    'boolean',
+    'Delete an object that cannot be read from storage.',
+  ),
   labelSelector: parameter('labelSelector', 'string', 'Restricts the answer by labels.'),
   limit: parameter('limit', 'integer', 'Most objects to answer with; more come with a continue token.'),
   orphanDependents: parameter(
@@ -41,6 +46,7 @@ const query = {
     'How resourceVersion is meant: Exact or NotOlderThan.',
   ),
   sendInitialEvents: parameter('sendInitialEvents', 'boolean', 'Begin a watch with the objects that exist.'),
+  shardSelector: parameter('shardSelector', 'string', 'Restricts the answer to a part of all objects.'),
   timeoutSeconds: parameter('timeoutSeconds', 'integer', 'Seconds after which the server ends the request.'),
   watch: parameter('watch', 'boolean', 'Stream changes instead of answering with a list.'),
 } as const;
@@ -52,7 +58,13 @@ export const pathParameters = {
 };
 
 const selection = [query.fieldSelector, query.labelSelector];
-const paging = [query.limit, query.resourceVersion, query.resourceVersionMatch, query.sendInitialEvents];
+const paging = [
+  query.limit,
+  query.resourceVersion,
+  query.resourceVersionMatch,
+  query.sendInitialEvents,
+  query.shardSelector,
+];
 
 /** Query parameters of list and watch requests. */
 export const listParameters: readonly JsonObject[] = [
@@ -68,6 +80,7 @@ export const patchParameters: readonly JsonObject[] = [...writeParameters, query
 export const deleteParameters: readonly JsonObject[] = [
   query.dryRun,
   query.gracePeriodSeconds,
+  query.ignoreStoreReadErrorWithClusterBreakingPotential,
   query.orphanDependents,
   query.propagationPolicy,
 ];
@@ -76,6 +89,7 @@ export const deleteCollectionParameters: readonly JsonObject[] = [
   query.dryRun,
   query.fieldSelector,
   query.gracePeriodSeconds,
+  query.ignoreStoreReadErrorWithClusterBreakingPotential,
   query.labelSelector,
   query.limit,
   query.orphanDependents,
@@ -83,5 +97,8 @@ export const deleteCollectionParameters: readonly JsonObject[] = [
   query.resourceVersion,
   query.resourceVersionMatch,
   query.sendInitialEvents,
+  query.shardSelector,
   query.timeoutSeconds,
 ];
+/** Of GET of a custom resource; the documents of built-in kinds name none. */
+export const customReadParameters: readonly JsonObject[] = [query.resourceVersion];

@@ -32,8 +32,6 @@ test('the references of the paths besides the kind are returned', () => {
   const { references } = new PathTexts().of({ ...widgets, subresources: [scale] });
   expect(references.toSorted()).toEqual([
     'io.k8s.api.autoscaling.v1.Scale',
-    ...['APIResourceList', 'DeleteOptions', 'Patch', 'Status'].map(
-      (name) => `io.k8s.apimachinery.pkg.apis.meta.v1.${name}`,
-    ),
+    ...['DeleteOptions', 'Patch', 'Status'].map((name) => `io.k8s.apimachinery.pkg.apis.meta.v1.${name}`),
   ]);
 });

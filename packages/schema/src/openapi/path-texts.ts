@@ -73,7 +73,7 @@ function build(resource: OpenAPIResource): Form {
     self: marked('self'),
     list: marked('list'),
   };
-  addGroupVersionPath(names, resource.origin === 'custom', paths);
+  if (resource.origin === 'built-in') addGroupVersionPath(names, paths);
   const anyResource = {
     ...resource,
     kind: marked('kind'),

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { deepEqual, isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
 import type { PatchMeta } from '../compiled-schema.ts';
 import { componentName, componentReference, metaReference, type OpenAPIResource } from './openapi-resource.ts';
 
@@ -7,7 +7,6 @@ const kind: JsonObject = { description: 'Kind of this object.', type: 'string' }
 const metadata = (type: 'ObjectMeta' | 'ListMeta'): JsonObject => ({
   description: type === 'ObjectMeta' ? 'Standard metadata of the object.' : 'Standard metadata of the list.',
   allOf: [metaReference(type)],
-  default: {},
 });
 
 /** The components of a resource: its kind and its list. */
@@ -49,9 +48,14 @@ function customComponent(resource: OpenAPIResource): JsonObject {
   };
 }
 
-/** Adds apiVersion, kind and metadata to the root and to embedded resources; shares everything else. */
-function withMetaFields(value: Json, isRoot: boolean): Json {
-  if (!isJsonObject(value)) return value;
+/**
+ * Adds apiVersion, kind and metadata to the root and to embedded resources, which must have the first two, and the
+ * alternatives of int-or-string; shares everything else.
+ */
+function withMetaFields(whole: Json, isRoot: boolean): Json {
+  if (!isJsonObject(whole)) return whole;
+  const value = whole['x-kubernetes-int-or-string'] === true ? withAlternatives(whole) : whole;
+  const isEmbedded = value['x-kubernetes-embedded-resource'] === true;
   const properties = value['properties'];
   let changed: JsonObject | undefined;
   if (isJsonObject(properties)) {
@@ -63,7 +67,7 @@ function withMetaFields(value: Json, isRoot: boolean): Json {
       changed[name] = after;
     }
   }
-  if (isRoot || value['x-kubernetes-embedded-resource'] === true) {
+  if (isRoot || isEmbedded) {
     changed = {
       ...(changed ?? (isJsonObject(properties) ? properties : {})),
       apiVersion,
@@ -79,9 +83,29 @@ function withMetaFields(value: Json, isRoot: boolean): Json {
   return {
     ...value,
     ...(changed === undefined ? {} : { properties: changed }),
+    ...(isEmbedded ? { required: requiredOfEmbedded(value['required']) } : {}),
     ...(newItems === undefined ? {} : { items: newItems }),
     ...(newAdditional === undefined ? {} : { additionalProperties: newAdditional }),
   };
+}
+
+function requiredOfEmbedded(required: Json | undefined): Json[] {
+  const names = Array.isArray(required) ? required : [];
+  return [...names, ...['kind', 'apiVersion'].filter((name) => !names.includes(name))];
+}
+
+const intOrString: Json = [{ type: 'integer' }, { type: 'string' }];
+
+/** Says an int-or-string in terms of JSON schema too, unless its author did (Kubernetes: Structural.Unfold). */
+function withAlternatives(schema: JsonObject): JsonObject {
+  const { anyOf, allOf } = schema;
+  if (anyOf === undefined) {
+    const [first] = Array.isArray(allOf) ? allOf : [];
+    if (first !== undefined && isJsonObject(first) && deepEqual(first['anyOf'] ?? null, intOrString)) return schema;
+    return { ...schema, anyOf: intOrString };
+  }
+  if (deepEqual(anyOf, intOrString)) return schema;
+  return { ...schema, allOf: [{ anyOf: intOrString }, ...(Array.isArray(allOf) ? allOf : [])] };
 }
 
 /**
@@ -122,7 +146,7 @@ function listComponent(resource: OpenAPIResource, item: string): JsonObject {
       apiVersion,
       items: { description: 'The objects of the list.', type: 'array', items: componentReference(item) },
       kind,
-      metadata: metadata('ListMeta'),
+      metadata: resource.origin === 'custom' ? metadata('ListMeta') : { ...metadata('ListMeta'), default: {} },
     },
     'x-kubernetes-group-version-kind': [gvk(resource, resource.listKind)],
     ...selectableFields(resource),

@@ -7,6 +7,7 @@ import {
   type OpenAPISubresource,
 } from './openapi-resource.ts';
 import {
+  customReadParameters,
   deleteCollectionParameters,
   deleteParameters,
   listParameters,
@@ -23,8 +24,9 @@ const readTypes = {
 } as const;
 const streamTypes = {
   kubernetes: ['application/json;stream=watch', 'application/vnd.kubernetes.protobuf;stream=watch'],
-  custom: ['application/json;stream=watch'],
+  custom: [],
 } as const;
+const bodyTypes = { kubernetes: ['*/*'], custom: ['application/json', 'application/yaml'] } as const;
 /** kubectl reads from here whether a kind understands strategic merge patches. */
 const patchTypes = {
   kubernetes: [
@@ -92,14 +94,12 @@ export const pathNames = (resource: OpenAPIResource): PathNames => ({
   list: listName(resource),
 });
 
-/** The path of a group version itself: what it serves. */
+/** The path of a group version itself: what it serves. Documents of definitions do not have it. */
 export function addGroupVersionPath(
   { base, prefix, tag }: ReturnType<typeof groupVersionNames>,
-  custom: boolean,
   paths: JsonObject,
 ): void {
-  // The lists of resources of definitions are made elsewhere upstream, and only in these forms.
-  const types = ['application/json', 'application/yaml', ...(custom ? [] : ['application/vnd.kubernetes.protobuf'])];
+  const types = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
   paths[`${base}/`] = {
     get: {
       description: 'Read the resources of this version.',
@@ -174,6 +174,12 @@ export class ResourcePaths {
     return this.#resource.verbs.includes(verb);
   }
 
+  /** Kubernetes' documents of definitions come from a builder of their own (apiextensions-apiserver: pkg/controller/openapi). */
+  get #like(): 'kubernetes' | 'custom' {
+    const { origin, nativePatchMeta } = this.#resource;
+    return origin === 'built-in' || nativePatchMeta !== undefined ? 'kubernetes' : 'custom';
+  }
+
   /** Parameters of the only operation of a path are those of the path. */
   #put(path: string, operations: JsonObject, parameters: readonly JsonObject[]): void {
     const [method, ...others] = Object.keys(operations);
@@ -220,8 +226,9 @@ export class ResourcePaths {
         action: 'deletecollection',
         description: `Delete all selected objects of kind ${kind}.`,
         kind: this.#resource,
-        parameters: deleteCollectionParameters,
-        body: metaReference('DeleteOptions'),
+        ...(this.#like === 'custom'
+          ? { parameters: listParameters }
+          : { parameters: deleteCollectionParameters, body: metaReference('DeleteOptions') }),
         answer: metaReference('Status'),
       });
     }
@@ -274,6 +281,7 @@ export class ResourcePaths {
         action: 'get',
         description: `Read ${article(what)}.`,
         kind,
+        ...(this.#like === 'custom' ? { parameters: customReadParameters } : {}),
         answer: schema,
       });
     }
@@ -285,7 +293,7 @@ export class ResourcePaths {
         kind,
         parameters: patchParameters,
         body: metaReference('Patch'),
-        codes: [200, 201],
+        codes: this.#like === 'custom' ? [200] : [200, 201],
         answer: schema,
       });
     }
@@ -305,7 +313,7 @@ export class ResourcePaths {
   }
 
   #subresource(subresource: OpenAPISubresource): JsonObject {
-    const kind = subresource.kind ?? this.#resource;
+    const kind = this.#like === 'custom' ? this.#resource : (subresource.kind ?? this.#resource);
     const schema =
       subresource.kind === undefined ? this.#self : componentReference(componentName(subresource.kind, 'built-in'));
     const suffix = capitalized(subresource.name);
@@ -357,8 +365,7 @@ export class ResourcePaths {
   }
 
   #operation(operation: Operation): JsonObject {
-    const { origin, nativePatchMeta } = this.#resource;
-    const like = origin === 'built-in' || nativePatchMeta !== undefined ? 'kubernetes' : 'custom';
+    const like = this.#like;
     const types = [...readTypes[like], ...(operation.streams === true ? streamTypes[like] : [])];
     const answer: JsonObject = { description: 'OK', content: contentOf(types, operation.answer) };
     const responses: JsonObject = {};
@@ -367,7 +374,7 @@ export class ResourcePaths {
         code === 200 ? answer : { ...answer, description: code === 201 ? 'Created' : 'Accepted' };
     }
     responses['401'] = { description: 'Unauthorized' };
-    const bodyTypes = operation.action === 'patch' ? patchTypes[like] : ['*/*'];
+    const accepted = operation.action === 'patch' ? patchTypes[like] : bodyTypes[like];
     const optional = operation.action === 'delete' || operation.action === 'deletecollection';
     return {
       description: operation.description,
@@ -375,7 +382,7 @@ export class ResourcePaths {
       ...(operation.parameters === undefined ? {} : { parameters: [...operation.parameters] }),
       ...(operation.body === undefined
         ? {}
-        : { requestBody: { content: contentOf(bodyTypes, operation.body), ...(optional ? {} : { required: true }) } }),
+        : { requestBody: { content: contentOf(accepted, operation.body), ...(optional ? {} : { required: true }) } }),
       responses,
       tags: [this.#names.tag],
       'x-kubernetes-action': operation.action,

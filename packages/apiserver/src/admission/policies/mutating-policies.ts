@@ -60,7 +60,10 @@ export class MutatingPolicies implements AdmissionPlugin {
     const reinvocations = round.pluginState(this.name, () => new PluginReinvocations());
     reinvocations.startRound(round, attributes.object);
     const failures: Failure[] = [];
-    for await (const invocation of this.#dispatch.invocations(cluster, attributes)) {
+    let mutated = false;
+    // All are found before one changes the object: labels that it adds select no further policy in this round.
+    const invocations = await Array.fromAsync(this.#dispatch.invocations(cluster, attributes));
+    for (const invocation of invocations) {
       const { policy, binding } = invocation;
       const problems: Failure[] = [];
       if ('problem' in invocation) {
@@ -68,16 +71,23 @@ export class MutatingPolicies implements AdmissionPlugin {
       } else {
         const { metadata } = invocation.param ?? {};
         const key = `${policy.name}/${binding.name}/${metadata?.namespace ?? ''}/${metadata?.name ?? ''}`;
-        if (!reinvocations.shouldInvoke(round, key)) continue;
-        const outcome = await this.#mutate(invocation, attributes, objects);
-        problems.push(...outcome.problems.map((message): Failure => ({ message, reason: 'Invalid' })));
-        if (outcome.changed) reinvocations.onObjectChanged(round);
-        if (policy.isReinvocable) reinvocations.allowReinvocation(key);
+        // Also of policies that are not invoked again: their match conditions may fail for the changed object.
+        const matches = await this.#dispatch.matches(invocation, attributes, objects);
+        if (typeof matches === 'string') problems.push({ message: matches, reason: 'Invalid' });
+        if (matches === true && reinvocations.shouldInvoke(round, key)) {
+          const outcome = await this.#mutate(invocation, attributes, objects);
+          problems.push(...outcome.problems.map((message): Failure => ({ message, reason: 'Invalid' })));
+          if (outcome.changed) reinvocations.onObjectChanged(round);
+          if (policy.isReinvocable) reinvocations.allowReinvocation(key);
+          mutated ||= outcome.changed;
+        }
       }
       if (policy.ignoresFailure) continue;
       const denied = `policy '${policy.name}' with binding '${binding.name}' denied request: `;
       failures.push(...problems.map(({ message, reason }) => ({ message: denied + message, reason })));
     }
+    // The policies that changed the object are reinvoked as well, by their own change.
+    if (mutated) reinvocations.onObjectChanged(round);
     reinvocations.endRound(attributes.object);
     if (failures.length > 0) throw denial(attributes, failures);
   }
@@ -92,14 +102,9 @@ export class MutatingPolicies implements AdmissionPlugin {
     const problems: string[] = [];
     let changed = false;
     if ((await objects.object(definition)) === undefined) return { changed, problems };
-    for (const [index, mutation] of policy.expressions.mutations.entries()) {
-      const evaluation = await this.#dispatch.evaluation(invocation, attributes, objects, {
-        conditionsEvaluated: index > 0,
-      });
-      if (evaluation === undefined) break;
-      // Only match conditions fail like this, before anything is applied.
-      if (typeof evaluation === 'string') return { changed, problems: [evaluation] };
+    for (const mutation of policy.expressions.mutations) {
       if (mutation === undefined) continue;
+      const evaluation = await this.#dispatch.evaluation(invocation, attributes, objects);
       const { value, error } = await evaluation.evaluate(mutation.expression);
       const outcome = error ?? (await this.#applyMutation(mutation, value, definition, { attributes, objects }));
       if (typeof outcome === 'string') problems.push(outcome);

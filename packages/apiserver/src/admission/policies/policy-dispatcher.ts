@@ -102,36 +102,38 @@ export class PolicyDispatcher {
   }
 
   /**
-   * Creates the evaluation of a policy's expressions. Returns undefined if its match conditions exclude the request, an
-   * error message if they fail.
+   * Evaluates a policy's match conditions: false if they exclude the request, an error message if they fail. As in Kubernetes,
+   * they see null as `namespaceObject`.
    */
-  async evaluation(
+  async matches(
     { policy, definition, param }: PolicyInvocation,
     attributes: AdmissionAttributes,
     objects: RequestObjects,
-    {
-      conditionsEvaluated = false,
-    }: { /** The match conditions were already evaluated. */ readonly conditionsEvaluated?: boolean } = {},
-  ): Promise<AdmissionEvaluation | string | undefined> {
-    const input = {
-      attributes,
-      objects,
-      definition,
-      namespace: this.#modules.matcher.namespaceObject(attributes),
-      param,
-    };
-    const { matchConditions, variables } = policy.expressions;
-    if (matchConditions.length > 0 && !conditionsEvaluated) {
-      const conditions = await AdmissionEvaluation.of(
-        { ...input, names: { params: policy.paramKind !== undefined, patches: false }, budget: conditionsBudget },
-        this.#modules,
-      );
-      const conditionsMet = await conditions.conditions(matchConditions);
-      if (conditionsMet === false) return undefined;
-      if (conditionsMet !== true)
-        return conditionsMet.length === 1 ? conditionsMet[0] : `[${conditionsMet.join(', ')}]`;
-    }
-    const names = { params: policy.paramKind !== undefined, patches: policy.expressions.mutations.length > 0 };
-    return AdmissionEvaluation.of({ ...input, names, variables, budget: policyBudget }, this.#modules);
+  ): Promise<boolean | string> {
+    const { matchConditions } = policy.expressions;
+    if (matchConditions.length === 0) return true;
+    const names = { params: policy.paramKind !== undefined, patches: false };
+    const conditions = await AdmissionEvaluation.of(
+      { attributes, objects, definition, namespace: undefined, param, names, budget: conditionsBudget },
+      this.#modules,
+    );
+    const outcome = await conditions.conditions(matchConditions);
+    if (typeof outcome === 'boolean') return outcome;
+    return outcome.length === 1 ? (outcome[0] as string) : `[${outcome.join(', ')}]`;
+  }
+
+  /** Creates the evaluation of a policy's expressions. */
+  evaluation(
+    { policy, definition, param }: PolicyInvocation,
+    attributes: AdmissionAttributes,
+    objects: RequestObjects,
+  ): Promise<AdmissionEvaluation> {
+    const { mutations, variables } = policy.expressions;
+    const namespace = this.#modules.matcher.namespaceObject(attributes);
+    const names = { params: policy.paramKind !== undefined, patches: mutations.length > 0 };
+    return AdmissionEvaluation.of(
+      { attributes, objects, definition, namespace, param, names, variables, budget: policyBudget },
+      this.#modules,
+    );
   }
 }

@@ -72,12 +72,13 @@ export class ValidatingPolicies implements AdmissionPlugin {
         if (!policy.ignoresFailure) denials.push(failure(invocation.problem));
         continue;
       }
-      const evaluation = await this.#dispatch.evaluation(invocation, attributes, objects);
-      if (evaluation === undefined) continue;
+      const matches = await this.#dispatch.matches(invocation, attributes, objects);
+      if (matches === false) continue;
       const failures: Failure[] = [];
-      if (typeof evaluation === 'string') {
-        if (!policy.ignoresFailure) failures.push(failure(evaluation));
+      if (typeof matches === 'string') {
+        if (!policy.ignoresFailure) failures.push(failure(matches));
       } else {
+        const evaluation = await this.#dispatch.evaluation(invocation, attributes, objects);
         failures.push(...(await validationFailures(invocation, evaluation, failure)));
         denials.push(...(await collectAnnotations(invocation, evaluation, annotations, failure)));
       }
