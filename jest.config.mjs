@@ -33,7 +33,7 @@ export default {
       ...common,
       displayName: 'sharded',
       // The suites that name a control plane and not a process, once more on the sharded shape.
-      roots: ['kubectl', 'conformance', 'sharing', 'scopes', 'virtual-resources', 'workspaces'].map(
+      roots: ['kubectl', 'conformance', 'security', 'sharing', 'scopes', 'virtual-resources', 'workspaces'].map(
         (suite) => `<rootDir>/e2e/${suite}`,
       ),
       testMatch: ['**/*.test.ts'],
@@ -41,6 +41,7 @@ export default {
       testPathIgnorePatterns: [
         '/node_modules/',
         '/e2e/conformance/(recorded|cli)\\.test\\.ts$',
+        '/e2e/security/(bodies|budgets|connections|fairness|hostile-objects|identities|local-control-plane)\\.test\\.ts$',
         '/e2e/kubectl/(get|native-kinds|server-side-apply|versions)\\.test\\.ts$',
       ],
       setupFiles: ['<rootDir>/e2e/harness/on-sharded.ts'],

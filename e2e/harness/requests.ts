@@ -51,8 +51,8 @@ export class Requests implements Disposable {
     return response;
   }
 
-  watch(path: string, as: string = 'masters'): Promise<OpenWatch> {
-    return this.#transport.watch({ as, path: `${this.#prefix}${path}` });
+  watch(path: string, as: string = 'masters', headers: SentRequest['headers'] = {}): Promise<OpenWatch> {
+    return this.#transport.watch({ as, path: `${this.#prefix}${path}`, headers });
   }
 
   [Symbol.dispose](): void {

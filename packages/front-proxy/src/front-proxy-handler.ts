@@ -11,6 +11,10 @@ import {
 import {
   respondToPreflight,
   type BaseExchange,
+  CancellableExchange,
+  type CredentialPrecondition,
+  type Precondition,
+  type Reauthorizer,
   cleanTarget,
   clusterOfToken,
   identityHeaders,
@@ -36,6 +40,8 @@ export interface FrontProxyHandlerOptions {
 export interface FrontProxyHandlerModules {
   readonly router: Router;
   readonly authentication: OptionalAuthentication;
+  /** Ends long-running requests whose credentials end. */
+  readonly reauthorizer: Pick<Reauthorizer, 'register'>;
   readonly groups: GroupFilter;
   /** Identity headers, which are removed from all requests of clients. */
   readonly identityHeaders: HeaderFilter;
@@ -116,14 +122,17 @@ export class FrontProxyHandler {
       writeText(exchange, 503, 'Not available.\n');
       return;
     }
+    const credential = longRunning ? this.#modules.authentication.credentialOf(exchange) : undefined;
     const authenticated = this.#authenticate(exchange);
     const user = authenticated instanceof Promise ? await authenticated : authenticated;
     const headers = user === undefined ? noHeaders : this.#headersOf(this.#upstreamUser(user), exchange, destination);
     // The identity headers replace the token of an authenticated user. An external server, which a tenant configured, must
     // not get tokens at all.
     if (user !== undefined || destination.isExternal) removeCredentials(exchange);
+    const watched =
+      credential === undefined || user === undefined ? undefined : this.#watch(exchange, credential, user);
     try {
-      await this.#modules.proxyOf(destination.mapping).forward(exchange, {
+      await this.#modules.proxyOf(destination.mapping).forward(watched?.exchange ?? exchange, {
         url: destination.url,
         path: destination.path,
         headers,
@@ -137,7 +146,28 @@ export class FrontProxyHandler {
       this.#modules.metrics.failed(destination.shard, error);
       this.#modules.logger.debug('failed to forward a request', { shard: destination.shard, error });
       respondToUpstreamError(exchange, error);
+    } finally {
+      watched?.release();
     }
+  }
+
+  /** Ends a long-running request when the credential of its user ends; the shard knows the user by identity headers only. */
+  #watch(
+    exchange: BaseExchange,
+    credential: CredentialPrecondition,
+    user: UserInfo,
+  ): { readonly exchange: CancellableExchange; readonly release: () => void } {
+    const ended = new AbortController();
+    const preconditions: Precondition[] = [];
+    credential.addTo({ preconditions }, { user });
+    const cancel = (reason: Error): void => ended.abort(reason);
+    const unregister = this.#modules.reauthorizer.register({ info: {}, preconditions, cancel });
+    const cancellable = new CancellableExchange(exchange, ended.signal);
+    const release = (): void => {
+      unregister();
+      cancellable.release();
+    };
+    return { exchange: cancellable, release };
   }
 
   /** The user; undefined if the shard authenticates the request. Throws a StatusError 401. */

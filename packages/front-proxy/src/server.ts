@@ -20,10 +20,12 @@ import {
   ConnectionTable,
   defaultConnectionLimits,
   defaultHttpServerOptions,
+  defaultReauthorizerOptions,
   defaultServiceAccountLookupOptions,
   externalTokens,
   HttpServer,
   noJwtExpressions,
+  Reauthorizer,
   RemoteServiceAccountLookup,
   requestHeaderAuthenticator,
   watchServingCertificate,
@@ -227,6 +229,7 @@ function createHandler(
     {
       router: new Router(mappings, { index: shards.index, isIncomplete: () => shards.controller.isIncomplete }),
       authentication: identity.authentication,
+      reauthorizer: new Reauthorizer(defaultReauthorizerOptions, { clock }),
       groups: new GroupFilter({
         passOn: options.authenticationPassOnGroups,
         drop: options.authenticationDropGroups,

@@ -1,5 +1,6 @@
 import { eventLoopScheduler, systemClock, type Clock, type Logger } from '@multiplane/component-base';
 import type { Draining } from './lifecycle/draining.ts';
+import { defaultReauthorizerOptions, Reauthorizer } from './lifecycle/reauthorizer.ts';
 import { withAudit, withFailedAuthenticationAudit, type AuditModules } from './filters/audit.ts';
 import { withAuthentication, type AuthenticationModules } from './filters/authentication.ts';
 import { withAuthorization, type AuthorizationModules } from './filters/authorization.ts';
@@ -36,10 +37,12 @@ export const defaultHandlerChainOptions: HandlerChainOptions = {
 
 /** The parts of a handler chain that do not depend on its endpoints. */
 export interface ChainModules
-  extends Omit<RequestLifecycleModules, 'clock'>, AuthenticationModules, AuthorizationModules {
+  extends Omit<RequestLifecycleModules, 'clock' | 'reauthorizer'>, AuthenticationModules, AuthorizationModules {
   readonly clock?: Clock | undefined;
   readonly logger: Logger;
   readonly draining: Draining;
+  /** Absent: one of this chain, which learns of removed permissions at its next round only. */
+  readonly reauthorizer?: Reauthorizer | undefined;
   /** Absent: all callers share the seats of this chain, each as a flow of its own. */
   readonly flowControl?: FlowController | undefined;
   /** The endpoints call `watchInitialized` of the context; default false. */
@@ -86,7 +89,8 @@ export function buildChain(
     withAuthorization(modules),
   ] as readonly Stage[];
   const handler = stages.reduceRight<StageHandler>((next, stage) => stage(next), endpoints);
-  return new RequestLifecycle({ ...modules, clock }, handler).handle;
+  const reauthorizer = modules.reauthorizer ?? new Reauthorizer(defaultReauthorizerOptions, { clock });
+  return new RequestLifecycle({ ...modules, clock, reauthorizer }, handler).handle;
 }
 
 function ownFlowControl(

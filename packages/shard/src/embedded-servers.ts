@@ -57,7 +57,7 @@ export class RequestDispatcher {
     this.#chain = build({
       authenticate: ({ headers }) => {
         const user = this.#users.get(headers);
-        return Promise.resolve(user === undefined ? undefined : { user });
+        return Promise.resolve(user === undefined ? undefined : { user, isDispatched: true });
       },
     });
   }

@@ -1,4 +1,5 @@
 import {
+  errorText,
   isStatusError,
   mastersGroup,
   type JsonObject,
@@ -6,7 +7,13 @@ import {
   type UserInfo,
 } from '@multiplane/apimachinery';
 import type { Clock } from '@multiplane/component-base';
-import type { AuthorizationAttributes, AuthorizationResult, Authorizer, Exchange } from '@multiplane/generic-server';
+import {
+  ReviewUnavailableError,
+  type AuthorizationAttributes,
+  type AuthorizationResult,
+  type Authorizer,
+  type Exchange,
+} from '@multiplane/generic-server';
 import type { LRUCache } from 'lru-cache';
 import { responseObject, sendRequest, type ShardConnection } from './shard-connection.ts';
 import { ttlCache } from './ttl-cache.ts';
@@ -133,10 +140,13 @@ export class AccessReviewer {
     } catch (error) {
       if (isStatusError(error, 'NotFound') || isStatusError(error, 'Forbidden'))
         return { decision: 'noOpinion', reason: 'access denied' };
-      return { decision: 'noOpinion', reason: '', error: error instanceof Error ? error : new Error(String(error)) };
+      return { decision: 'noOpinion', reason: '', error: outageOf(error) };
     }
   }
 }
+
+const outageOf = (error: unknown): Error =>
+  isStatusError(error) ? error : new ReviewUnavailableError(errorText(error), { cause: error });
 
 function specOf(user: UserInfo, attributes: ReviewedAttributes | ReviewedPath): JsonObject {
   return {

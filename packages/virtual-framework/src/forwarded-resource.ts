@@ -216,8 +216,7 @@ export class ForwardedResource implements ServedResource {
     const upstream = this.#upstreamRequest(request, query, request.subresource);
     const target = responseFilter?.(request) ?? context.exchange;
     if (context.info.verb !== 'watch') return this.#connection.forward(target, upstream);
-    if (retired === undefined) return this.#connection.forward(target, { ...upstream, longRunning: true });
-    const exchange = new CancellableExchange(target, retired);
+    const exchange = new CancellableExchange(target, context.signal, ...(retired === undefined ? [] : [retired]));
     try {
       await this.#connection.forward(exchange, { ...upstream, longRunning: true });
     } finally {

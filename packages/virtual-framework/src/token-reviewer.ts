@@ -1,7 +1,11 @@
-import { hexSha256, isJsonObject, type LogicalClusterName } from '@multiplane/apimachinery';
+import { errorText, hexSha256, isJsonObject, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { ObjectClient } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
-import type { AuthenticationResponse, TokenAuthenticator } from '@multiplane/generic-server';
+import {
+  ReviewUnavailableError,
+  type AuthenticationResponse,
+  type TokenAuthenticator,
+} from '@multiplane/generic-server';
 import type { LRUCache } from 'lru-cache';
 import { ttlCache } from './ttl-cache.ts';
 
@@ -41,8 +45,16 @@ export class TokenReviewer implements TokenAuthenticator {
     return response;
   }
 
+  async #send(review: KubeObject): Promise<KubeObject> {
+    try {
+      return await this.#client.create(tokenReviews, systemAdmin, review);
+    } catch (cause) {
+      throw new ReviewUnavailableError(`failed to review a token: ${errorText(cause)}`, { cause });
+    }
+  }
+
   async #review(token: string, audiences: readonly string[]): Promise<AuthenticationResponse | undefined> {
-    const review = await this.#client.create(tokenReviews, systemAdmin, {
+    const review = await this.#send({
       apiVersion: 'authentication.k8s.io/v1',
       kind: 'TokenReview',
       metadata: {},

@@ -17,7 +17,9 @@ export class DispatchedUsers {
     this.authenticator = {
       authenticate: (request, ...rest) => {
         const user = this.#users.get(request.headers);
-        return user === undefined ? modules.authenticator.authenticate(request, ...rest) : Promise.resolve({ user });
+        return user === undefined
+          ? modules.authenticator.authenticate(request, ...rest)
+          : Promise.resolve({ user, isDispatched: true });
       },
     };
   }

@@ -43,7 +43,7 @@ export interface EmbeddedVirtualWorkspacesOptions {
 }
 
 /** How long review decisions of other shards are cached. */
-const reviewTtls = { allowedTtl: 10_000, deniedTtl: 5_000 };
+const reviewTtls = { allowedTtl: 4_000, deniedTtl: 4_000 };
 const namespaces = { group: '', version: 'v1', resource: 'namespaces' };
 const workspaceTypes = { group: 'tenancy.kcp.io', version: 'v1alpha1', resource: 'workspacetypes' };
 

@@ -55,7 +55,7 @@ export interface VirtualWorkspacesModules {
 }
 
 /** How long access and token reviews are cached; a revoked right stays effective this long. */
-const reviewTtls = { allowedTtl: 10_000, deniedTtl: 5_000, tokenTtl: 10_000 };
+const reviewTtls = { allowedTtl: 4_000, deniedTtl: 4_000, tokenTtl: 4_000 };
 const namespaces = { group: '', version: 'v1', resource: 'namespaces' };
 const workspaceTypes = { group: 'tenancy.kcp.io', version: 'v1alpha1', resource: 'workspacetypes' };
 

@@ -3,6 +3,7 @@ import type { Clock } from '@multiplane/component-base';
 import {
   type AuthenticationResponse,
   type CertificateAuthorities,
+  CredentialPrecondition,
   type Exchange,
   type RequestAuthenticator,
   type RequestHeaderAuthenticator,
@@ -88,6 +89,11 @@ export class OptionalAuthentication {
     return response instanceof Promise
       ? response.then((resolved) => this.#requireUser(exchange, resolved?.user), handleFailure)
       : this.#requireUser(exchange, response?.user);
+  }
+
+  /** Evaluates the credentials of a long-running request again; to be called before {@link authenticate}. */
+  credentialOf(exchange: Exchange): CredentialPrecondition {
+    return new CredentialPrecondition(this.#union, exchange, noInfo);
   }
 
   #requireUser(exchange: Exchange, user: UserInfo | undefined): UserInfo | undefined {

@@ -26,4 +26,6 @@ export interface AuthenticationResponse {
   readonly user: UserInfo;
   /** The requested audiences for which the credential is valid. */
   readonly audiences?: readonly string[] | undefined;
+  /** A handler chain of this process passed the request on, and verifies the credential while it runs. */
+  readonly isDispatched?: boolean | undefined;
 }

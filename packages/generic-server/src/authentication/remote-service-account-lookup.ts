@@ -7,6 +7,7 @@ import {
 import type { ObjectClient } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
 import { LRUCache } from 'lru-cache';
+import { ReviewUnavailableError } from '../webhooks/review-unavailable-error.ts';
 import type { ServiceAccountLookup } from './service-account-tokens.ts';
 
 interface CachedObject {
@@ -83,6 +84,11 @@ async function read(
     return await client.get(resource, reference);
   } catch (error) {
     if (isStatusError(error) && error.code === 404) return undefined;
-    throw error;
+    throw new ReviewUnavailableError(
+      `failed to read ${resource.resource} of another shard: ${(error as Error).message}`,
+      {
+        cause: error,
+      },
+    );
   }
 }

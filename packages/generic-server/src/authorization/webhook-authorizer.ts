@@ -1,5 +1,6 @@
 import { getOwn, isJsonObject, setOwn, type JsonObject } from '@multiplane/apimachinery';
 import type { Clock } from '@multiplane/component-base';
+import { ReviewUnavailableError } from '../webhooks/review-unavailable-error.ts';
 import { SharedLookupCache } from '../webhooks/shared-lookup-cache.ts';
 import type { SendReview } from '../webhooks/operator-webhook.ts';
 import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from './authorizer.ts';
@@ -51,7 +52,7 @@ export class WebhookAuthorizer implements Authorizer {
         return { value, ttlMs: key.length > maxKeyLength ? 0 : ttlMs };
       });
     } catch (cause) {
-      const error = new Error(`the authorization webhook: ${(cause as Error).message}`, { cause });
+      const error = new ReviewUnavailableError(`the authorization webhook: ${(cause as Error).message}`, { cause });
       return { decision: 'noOpinion', reason: '', error };
     }
   }

@@ -1,4 +1,5 @@
 import { anonymousUserName, statusErrors, type UserInfo } from '@multiplane/apimachinery';
+import { CredentialPrecondition } from '../authentication/credential-precondition.ts';
 import { clusterNameExtra } from '../authentication/service-account-claims.ts';
 import type { AuthenticationResponse, RequestAuthenticator } from '../authentication/authenticator.ts';
 import type { Filter, RequestContext } from '../request/request-context.ts';
@@ -20,9 +21,9 @@ export interface AuthenticationModules {
 export function withAuthentication(modules: AuthenticationModules): Filter {
   const { authenticator, connections, metrics, onAuthenticationFailure } = modules;
   const { authentication } = metrics;
-  const succeeded = (response: AuthenticationResponse | undefined): UserInfo | undefined => {
+  const succeeded = (response: AuthenticationResponse | undefined): AuthenticationResponse | undefined => {
     (response === undefined ? authentication.failure : authentication.success).add(1);
-    return response?.user;
+    return response;
   };
   const failed = (error: unknown): undefined => {
     authentication.error.add(1);
@@ -41,25 +42,33 @@ export function withAuthentication(modules: AuthenticationModules): Filter {
     (exchange.headers as Record<string, unknown>)['authorization'] = undefined;
     return user;
   };
+  /** Before authentication, which removes the credentials from the headers. Few requests run long. */
+  const credentialOf = ({ preconditions, exchange, info }: RequestContext): CredentialPrecondition | undefined =>
+    preconditions === undefined ? undefined : new CredentialPrecondition(authenticator, exchange, info);
   return (next) => {
     const authenticateAsync = async (
       context: RequestContext,
-      response: Promise<AuthenticationResponse | undefined>,
+      pending: Promise<AuthenticationResponse | undefined>,
+      credential: CredentialPrecondition | undefined,
     ): Promise<void> => {
-      context.user = admit(context, await response.then(succeeded, failed));
+      const response = await pending.then(succeeded, failed);
+      context.user = admit(context, response?.user);
+      credential?.addTo(context, response);
       await next(context);
     };
     // Most callers are authenticated synchronously, which saves a promise per request.
     return (context) => {
-      let user: UserInfo | undefined;
+      const credential = credentialOf(context);
+      let response: AuthenticationResponse | undefined;
       try {
-        const response = authenticator.authenticate(context.exchange, context.info);
-        if (response instanceof Promise) return authenticateAsync(context, response);
-        user = succeeded(response);
+        const result = authenticator.authenticate(context.exchange, context.info);
+        if (result instanceof Promise) return authenticateAsync(context, result, credential);
+        response = succeeded(result);
       } catch (error) {
-        user = failed(error);
+        response = failed(error);
       }
-      context.user = admit(context, user);
+      context.user = admit(context, response?.user);
+      credential?.addTo(context, response);
       return next(context);
     };
   };

@@ -1,5 +1,6 @@
 import { isStatusError, mastersGroup, quote, statusErrors } from '@multiplane/apimachinery';
 import type { AuthorizationAttributes, Authorizer } from '../authorization/authorizer.ts';
+import { permissionPrecondition } from '../authorization/permission-precondition.ts';
 import type { Filter, Handler, RequestContext } from '../request/request-context.ts';
 import type { RequestMetrics } from '../request/request-metrics.ts';
 import { writeText } from '../response/responses.ts';
@@ -29,6 +30,7 @@ export function withAuthorization(modules: AuthorizationModules): Filter {
     audit?.annotate('authorization.k8s.io/reason', reason);
     modules.metrics.authorization[decision !== 'allow' && error !== undefined ? 'error' : decision].add(1);
     if (decision === 'allow') {
+      context.preconditions?.push(permissionPrecondition(modules.authorizer, attributes, context.exchange.url));
       await next(context);
       return;
     }

@@ -5,7 +5,8 @@ import {
   unauthenticatedGroup,
   type UserInfo,
 } from '@multiplane/apimachinery';
-import type { AuthorizationAttributes, Authorizer } from '../authorization/authorizer.ts';
+import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from '../authorization/authorizer.ts';
+import { isStillAllowed } from '../authorization/permission-precondition.ts';
 import { maxWarrantDepth, parseWarrant, warrantExtra } from '../authorization/warrants.ts';
 import type { Headers } from '../server/exchange.ts';
 import type { Filter, RequestContext } from '../request/request-context.ts';
@@ -54,29 +55,39 @@ async function impersonate(
   if (requested === undefined) return;
   const requester = context.user;
   const user = policy === undefined ? requested.user : policy(context, requester, requested.user);
-  const refused = await refusal(authorizer, context, requester, requested);
-  if (refused !== undefined) throw forbidden(context, ...refused);
+  const attributes = authorizationAttributesOf(context);
+  const refused = await refusal(authorizer, attributes, requested);
+  if (refused !== undefined) throw forbidden(context, refused.attributes, refused.result.reason);
   context.user = user;
+  context.preconditions?.push({
+    kind: 'permission',
+    holds: async () => {
+      const now = await refusal(authorizer, attributes, requested);
+      return now === undefined || isStillAllowed(now.result);
+    },
+  });
 }
 
-/** Attributes that are not authorized, with the authorizer's reason. */
-type Refusal = readonly [AuthorizationAttributes, reason: string];
+/** Attributes that are not authorized, and the authorizer's answer. */
+interface Refusal {
+  readonly attributes: AuthorizationAttributes;
+  readonly result: AuthorizationResult;
+}
 
-/** Why the requester may not impersonate the user; undefined: it may. */
+/** Why the requester, the user of the attributes, may not impersonate the user; undefined: it may. */
 async function refusal(
   authorizer: Authorizer,
-  context: RequestContext,
-  requester: UserInfo,
+  attributes: AuthorizationAttributes,
   requested: Impersonation,
 ): Promise<Refusal | undefined> {
   const mode = modeOf(requested);
   let first: Refusal | undefined;
   if (mode !== undefined) {
-    first = await constrainedRefusal(authorizer, context, requested, mode);
+    first = await constrainedRefusal(authorizer, attributes, requested, mode);
     if (first === undefined) return undefined;
   }
   for (const permission of permissions(requested)) {
-    const refused = await check(authorizer, attributesOf(context, requester, 'impersonate', permission));
+    const refused = await check(authorizer, attributesOf(attributes, 'impersonate', permission));
     if (refused !== undefined) return first ?? refused;
   }
   return undefined;
@@ -84,22 +95,22 @@ async function refusal(
 
 async function constrainedRefusal(
   authorizer: Authorizer,
-  context: RequestContext,
+  attributes: AuthorizationAttributes,
   requested: Impersonation,
   mode: string,
 ): Promise<Refusal | undefined> {
-  const attributes = authorizationAttributesOf(context);
   const refused = await check(authorizer, { ...attributes, verb: `impersonate-on:${mode}:${attributes.verb}` });
   if (refused !== undefined) return refused;
   for (const permission of permissions(requested)) {
     const { resource, name } = permission;
-    const needed = attributesOf(context, attributes.user, `impersonate:${mode}`, {
+    const needed = attributesOf(attributes, `impersonate:${mode}`, {
       ...permission,
       group: 'authentication.k8s.io',
     });
     if (resource === 'groups' && (name === '' || name === mastersGroup)) {
       const what = name === '' ? 'empty string' : name;
-      return [needed, `impersonating the ${what} group is not allowed`];
+      const reason = `impersonating the ${what} group is not allowed`;
+      return { attributes: needed, result: { decision: 'noOpinion', reason } };
     }
     const without = await check(authorizer, needed);
     if (without !== undefined) return without;
@@ -115,18 +126,17 @@ function modeOf({ user, namedGroups }: Impersonation): string | undefined {
 }
 
 async function check(authorizer: Authorizer, attributes: AuthorizationAttributes): Promise<Refusal | undefined> {
-  const { decision, reason } = await authorizer.authorize(attributes);
-  return decision === 'allow' ? undefined : [attributes, reason];
+  const result = await authorizer.authorize(attributes);
+  return result.decision === 'allow' ? undefined : { attributes, result };
 }
 
 const attributesOf = (
-  context: RequestContext,
-  user: UserInfo,
+  { user, cluster }: AuthorizationAttributes,
   verb: string,
   permission: Permission,
 ): AuthorizationAttributes => ({
   user,
-  cluster: context.info.cluster,
+  cluster,
   verb,
   isResourceRequest: true,
   version: 'v1',

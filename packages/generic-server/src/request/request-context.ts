@@ -1,5 +1,6 @@
 import type { UserInfo } from '@multiplane/apimachinery';
 import type { AuditTrail } from '../audit/audit-trail.ts';
+import type { Precondition } from '../lifecycle/precondition.ts';
 import type { Exchange } from '../server/exchange.ts';
 import type { MountedPath } from './mounted-path.ts';
 import type { RequestInfo } from './request-info.ts';
@@ -20,7 +21,9 @@ export interface RequestContext {
   readonly receivedAt: number;
   /** Collects annotations and objects for the audit log; absent if the request is not audited. */
   readonly audit?: AuditTrail | undefined;
-  /** Aborts when the client disconnects, the deadline is exceeded (not for watches) or the server stops. */
+  /** Of a long-running request: what it was admitted for. Filters append to it. */
+  readonly preconditions?: Precondition[] | undefined;
+  /** Aborts when the client disconnects, the deadline is exceeded (not for watches), the server stops or a precondition ends. */
   readonly signal: AbortSignal;
   /** To be called once a watch has sent its initial events and is subscribed: it then occupies no seat any more. */
   readonly watchInitialized?: (() => void) | undefined;

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { asLogicalClusterName, isStatusError, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { Clock, Logger } from '@multiplane/component-base';
 import type { Draining } from '../lifecycle/draining.ts';
+import type { Reauthorizer } from '../lifecycle/reauthorizer.ts';
 import type { Exchange, Headers } from '../server/exchange.ts';
 import { isShardLevelPath } from '../filters/shard-level-paths.ts';
 import { MountedPath } from './mounted-path.ts';
@@ -20,6 +21,8 @@ export interface RequestLifecycleModules {
   readonly logger: Logger;
   readonly metrics: RequestMetrics;
   readonly draining: Draining;
+  /** Ends long-running requests whose callers lose their access. */
+  readonly reauthorizer: Pick<Reauthorizer, 'register'>;
   /** The logical cluster of a path such as `root:a:b`; undefined if no workspace has the path. */
   readonly resolvePath: (path: string) => Promise<LogicalClusterName | PathProblem | MountedPath | undefined>;
   /** The logical cluster of a request without one, such as of an in-cluster client. Not called for non-resource paths of the server. */
@@ -105,10 +108,14 @@ export class RequestLifecycle {
   }
 
   async #runLongRunning(context: ServerRequestContext): Promise<void> {
-    const done = this.#modules.draining.register(context);
+    const { draining, reauthorizer } = this.#modules;
+    context.preconditions = [];
+    const done = draining.register(context);
+    const release = reauthorizer.register(context);
     try {
       await this.#next(context);
     } finally {
+      release();
       done();
     }
   }

@@ -1,6 +1,7 @@
 import type { UserInfo } from '@multiplane/apimachinery';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { FlowClass } from '../flow-control/flow-ticket.ts';
+import type { Precondition } from '../lifecycle/precondition.ts';
 import type { Exchange } from '../server/exchange.ts';
 import type { RequestContext } from './request-context.ts';
 import type { MountedPath } from './mounted-path.ts';
@@ -42,6 +43,7 @@ export class ServerRequestContext implements RequestContext {
   /** Set if the request executes in an exempt priority level. */
   exemptFlow: FlowClass | undefined;
   watchInitialized: (() => void) | undefined;
+  preconditions: Precondition[] | undefined;
   /** The resource of the request; undefined before routing. */
   definition: ServedResource | undefined;
   #warnings: WarningRecorder | undefined;

@@ -2,13 +2,13 @@ import type { Exchange, UpgradedConnection } from './exchange.ts';
 import { ExchangeDecorator } from './exchange-decorator.ts';
 
 /**
- * An exchange whose streamed response is ended when a signal aborts. The response ends properly, not cut off, so the
+ * An exchange whose streamed response is ended when one of its signals aborts. The response ends properly, not cut off, so the
  * client keeps what it received; the handler that writes it sees its own signal abort, as if the client had
  * disconnected. A stream that starts after the signal aborted ends immediately. Responses that are not streamed are not
  * affected.
  */
 export class CancellableExchange extends ExchangeDecorator {
-  readonly #cancel: AbortSignal;
+  readonly #cancels: readonly AbortSignal[];
   readonly #ended = new AbortController();
   /** An upgraded connection is closed when the signal aborts. */
   readonly takeConnection?: () => UpgradedConnection;
@@ -16,18 +16,18 @@ export class CancellableExchange extends ExchangeDecorator {
   #finished = false;
   #upgraded: UpgradedConnection | undefined;
 
-  constructor(exchange: Exchange, cancel: AbortSignal) {
+  constructor(exchange: Exchange, ...cancels: readonly AbortSignal[]) {
     // Wraps the exchange below compression: a handler that compresses does so itself.
     super(exchange.direct ?? exchange);
     const { inner } = this;
-    this.#cancel = cancel;
+    this.#cancels = cancels;
     if (inner.signal.aborted) this.#ended.abort(inner.signal.reason);
     inner.signal.addEventListener('abort', this.#onClientAbort);
-    cancel.addEventListener('abort', this.#onCancel);
+    for (const cancel of cancels) cancel.addEventListener('abort', this.#onCancel);
     if (inner.takeConnection !== undefined) {
       this.takeConnection = (): UpgradedConnection => {
         this.#upgraded = (inner as Required<Exchange>).takeConnection();
-        if (cancel.aborted) this.#onCancel();
+        if (this.#isCancelled) this.#onCancel();
         return this.#upgraded;
       };
     }
@@ -36,7 +36,11 @@ export class CancellableExchange extends ExchangeDecorator {
   /** Removes the listeners. Call it when the response is complete, because the signals outlive the exchange. */
   release(): void {
     this.inner.signal.removeEventListener('abort', this.#onClientAbort);
-    this.#cancel.removeEventListener('abort', this.#onCancel);
+    for (const cancel of this.#cancels) cancel.removeEventListener('abort', this.#onCancel);
+  }
+
+  get #isCancelled(): boolean {
+    return this.#cancels.some(({ aborted }) => aborted);
   }
 
   readonly #onClientAbort = (): void => this.#ended.abort(this.inner.signal.reason);
@@ -45,7 +49,7 @@ export class CancellableExchange extends ExchangeDecorator {
     if (!this.#started || this.#finished) return;
     this.#finished = true;
     this.inner.end();
-    this.#ended.abort(this.#cancel.reason);
+    this.#ended.abort(this.#cancels.find(({ aborted }) => aborted)?.reason);
   };
 
   override get signal(): AbortSignal {
@@ -65,7 +69,7 @@ export class CancellableExchange extends ExchangeDecorator {
     if (this.#finished) return;
     this.#started = true;
     this.inner.start(status);
-    if (this.#cancel.aborted) this.#onCancel();
+    if (this.#isCancelled) this.#onCancel();
   }
   override write(chunk: Buffer, done?: () => void): boolean {
     if (!this.#finished) return this.inner.write(chunk, done);

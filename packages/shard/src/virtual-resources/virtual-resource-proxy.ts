@@ -63,7 +63,7 @@ export class VirtualResourceProxy {
     const end = (): void => replaced.abort();
     const release = cluster === '*' ? undefined : this.#modules.resolver.whenReplaced?.(cluster, definition, end);
     definition.retired?.addEventListener('abort', end, { once: true });
-    const watched = new CancellableExchange(exchange, replaced.signal);
+    const watched = new CancellableExchange(exchange, replaced.signal, context.signal);
     try {
       await this.#forward(context, watched, { endpoints, path, virtual });
     } finally {

@@ -24,6 +24,7 @@ import {
   type Draining,
   type ServerExchange,
   type Handler,
+  type Reauthorizer,
   type RequestAuthenticator,
   type StartupGate,
 } from '@multiplane/generic-server';
@@ -45,6 +46,8 @@ export interface RequestFilters {
   readonly connections: ConnectionTable;
   /** Ends long-running requests at shutdown. */
   readonly draining: Draining;
+  /** Ends long-running requests whose callers lose their access. */
+  readonly reauthorizer: Reauthorizer;
   /** Refuses requests during start-up. */
   readonly starting: StartupGate;
   /** Absent without an audit policy. */
@@ -96,6 +99,7 @@ export function requestChain(options: ShardOptions, modules: Modules): RequestCh
     logger,
     metrics,
     draining: modules.draining,
+    reauthorizer: modules.reauthorizer,
     flowControl,
     watchesSignal: true,
     connections: modules.connections,

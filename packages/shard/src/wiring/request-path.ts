@@ -3,9 +3,12 @@ import {
   type AuditModules,
   ConnectionTable,
   defaultConnectionLimits,
+  defaultReauthorizerOptions,
   Draining,
+  Reauthorizer,
   StartupGate,
 } from '@multiplane/generic-server';
+import { onPermissionChange } from '../authorization/on-permission-change.ts';
 import { HomeWorkspaces } from '../home-workspaces.ts';
 import { InactiveClusters } from '../inactive-clusters.ts';
 import { mountIdentity } from '../mounts/mount-identity.ts';
@@ -37,9 +40,12 @@ interface Modules extends Infrastructure, ReadPath, AccessControl, WritePath {
 export function requestPath(options: ShardOptions, modules: Modules): RequestPath {
   const { clusters, informers, clock, logger, urls } = modules;
   const draining = new Draining();
+  const reauthorizer = new Reauthorizer(defaultReauthorizerOptions, { clock });
+  onPermissionChange(modules.globalInformers, reauthorizer.permissionsChanged);
   const filters = {
     connections: new ConnectionTable(defaultConnectionLimits),
     draining,
+    reauthorizer,
     starting: new StartupGate(),
     audit: shardAudit(options, { clusters, clock, logger, writeOut: (text) => void process.stdout.write(text) }),
     inactive: new InactiveClusters({ clusters, informers, draining }),

@@ -1,5 +1,6 @@
 import { getOwn, isJsonObject, setOwn, type Json, type JsonObject, type UserInfo } from '@multiplane/apimachinery';
 import type { SendReview } from '../../webhooks/operator-webhook.ts';
+import { ReviewUnavailableError } from '../../webhooks/review-unavailable-error.ts';
 import type { AuthenticationResponse, TokenAuthenticator } from '../authenticator.ts';
 
 interface TokenReviewWebhookOptions {
@@ -20,7 +21,7 @@ export class TokenReviewWebhook implements TokenAuthenticator {
 
   /** Returns undefined for a token that the webhook does not know; throws if it reports an error or cannot be called. */
   async authenticateToken(token: string, audiences: readonly string[]): Promise<AuthenticationResponse | undefined> {
-    const review = await this.#send({
+    const review = await sendOrThrow(this.#send, {
       kind: 'TokenReview',
       apiVersion: `authentication.k8s.io/${this.#options.version}`,
       metadata: { creationTimestamp: null },
@@ -39,6 +40,14 @@ export class TokenReviewWebhook implements TokenAuthenticator {
     );
     if (accepted.length === 0 && audiences.length > 0) return undefined;
     return { user: userOf(objectIn(status, 'user')), audiences: accepted };
+  }
+}
+
+async function sendOrThrow(send: SendReview, review: Parameters<SendReview>[0]): ReturnType<SendReview> {
+  try {
+    return await send(review);
+  } catch (cause) {
+    throw new ReviewUnavailableError((cause as Error).message, { cause });
   }
 }
 
