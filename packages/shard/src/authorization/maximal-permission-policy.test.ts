@@ -114,16 +114,48 @@ describe('maximal permission policy', () => {
     expect((await authorizer.authorize(attributes)).decision).toBe('noOpinion');
   });
 
-  test('evaluates users of warrants; scopes apply in the cluster of the request', async () => {
-    const extra = {
-      'authorization.kcp.io/warrant': ['{"user":"bob"}'],
-      'authentication.kcp.io/scopes': ['cluster:consumer'],
-    };
+  test('evaluates users of warrants', async () => {
+    const extra = { 'authorization.kcp.io/warrant': ['{"user":"bob"}'] };
     const { authorizer, asked } = policy(['apis.kcp.io:binding:bob'], { export: anExport('own', true) });
     expect((await authorizer.authorize(request(user('ann', { extra })))).decision).toBe('allow');
     expect(asked.map(({ user: { name, extra: left } }) => [name, left])).toEqual([
       ['apis.kcp.io:binding:ann', {}],
       ['apis.kcp.io:binding:bob', {}],
+    ]);
+  });
+
+  const authenticated = ['apis.kcp.io:binding:system:authenticated', 'apis.kcp.io:binding:system:cluster:consumer'];
+  test.each([
+    ['user', user('ann', { groups: ['team', 'system:authenticated'] })],
+    ['service account', user('system:serviceaccount:ns:robot', { groups: ['system:authenticated'] })],
+  ])('a %s that exists in the workspace of the consumer alone is authenticated, nothing more', async (_what, local) => {
+    const extra = { 'authentication.kcp.io/scopes': ['cluster:consumer'] };
+    const granted = [
+      'apis.kcp.io:binding:ann',
+      'apis.kcp.io:binding:team',
+      'apis.kcp.io:binding:system:serviceaccounts',
+    ];
+    const { authorizer, asked } = policy(granted, { export: anExport('own', true) });
+    expect((await authorizer.authorize(request({ ...local, extra }))).decision).toBe('noOpinion');
+    expect(asked.map(({ user: { name, groups } }) => [name, groups])).toEqual([
+      ['apis.kcp.io:binding:system:anonymous', authenticated],
+    ]);
+    const known = policy(['apis.kcp.io:binding:system:authenticated'], { export: anExport('own', true) });
+    expect((await known.authorizer.authorize(request({ ...local, extra }))).decision).toBe('allow');
+  });
+
+  test('the token of a service account counts as its global name and as authenticated', async () => {
+    const robot = user('system:serviceaccount:ns:robot', {
+      groups: ['system:serviceaccounts', 'system:authenticated'],
+      extra: { 'authentication.kcp.io/cluster-name': ['consumer'] },
+    });
+    const { authorizer, asked } = policy([], { export: anExport('own', true) });
+    expect((await authorizer.authorize(request(robot))).decision).toBe('noOpinion');
+    const global = 'apis.kcp.io:binding:system:kcp:serviceaccount:consumer:ns:robot';
+    expect(asked.map(({ user: { name, groups } }) => [name, groups])).toEqual([
+      [global, ['apis.kcp.io:binding:system:authenticated']],
+      ['apis.kcp.io:binding:system:anonymous', authenticated],
+      [global, ['apis.kcp.io:binding:system:authenticated']],
     ]);
   });
 

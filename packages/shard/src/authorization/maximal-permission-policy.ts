@@ -46,8 +46,11 @@ export interface MaximalPermissionPolicyModules {
  *   the export is deleted or replaced                       → the record on the bound CRD decides
  *   a policy applies: RBAC allows a prefixed user           → delegate, else no opinion
  *
- * Each effective user in the logical cluster of the request is prefixed separately: scopes and warrants are evaluated there
- * and do not apply in the cluster of the export.
+ * The provider judges the user as it would see it from outside of the consumer's workspace: each effective user in the logical
+ * cluster of the request is reduced to what it is in the cluster of the export, then prefixed. A user that exists in the
+ * consumer's workspace alone (by impersonation there, by a token issuer of its type, by a certificate signed there) has a scope
+ * that excludes the export, and counts as `system:authenticated` with the group of its workspace; kcp evaluates the scope in the
+ * consumer's workspace, so the consumer's administrator may act as whom the provider trusts.
  */
 export class MaximalPermissionPolicyAuthorizer implements Authorizer {
   readonly #modules: MaximalPermissionPolicyModules;
@@ -71,7 +74,10 @@ export class MaximalPermissionPolicyAuthorizer implements Authorizer {
     const users = effectiveUsers(attributes.user, cluster);
     const provider = exportProviderGroup(exportCluster, exportName);
     if (users.some(({ groups }) => groups.includes(provider))) return delegate.authorize(attributes);
-    return this.#authorizeByExport(attributes, { resource, exportCluster, exportName, users });
+    const outside = users.flatMap((user) =>
+      effectiveUsers(withoutWarrants(user), exportCluster as LogicalClusterName).map(withoutScopes),
+    );
+    return this.#authorizeByExport(attributes, { resource, exportCluster, exportName, users: outside });
   }
 
   async #authorizeByExport(
@@ -93,7 +99,7 @@ export class MaximalPermissionPolicyAuthorizer implements Authorizer {
         annotate: undefined,
         resource,
         cluster: exportCluster as LogicalClusterName,
-        user: prefixUser(withoutCredentials(user)),
+        user: prefixUser(user),
       });
       if (result.decision === 'allow') return delegate.authorize(attributes);
       if (reason === '') ({ reason } = result);
@@ -118,8 +124,14 @@ export class MaximalPermissionPolicyAuthorizer implements Authorizer {
   }
 }
 
-/** Drops scopes and warrants, which are already evaluated. */
-function withoutCredentials(user: UserInfo): UserInfo {
-  const { [scopesExtra]: _scopes, [warrantExtra]: _warrants, ...extra } = user.extra;
+/** The users of the warrants follow in the list of effective users. */
+function withoutWarrants(user: UserInfo): UserInfo {
+  const { [warrantExtra]: _warrants, ...extra } = user.extra;
+  return { ...user, extra };
+}
+
+/** Scopes are evaluated in both logical clusters by then. */
+function withoutScopes(user: UserInfo): UserInfo {
+  const { [scopesExtra]: _scopes, ...extra } = user.extra;
   return { ...user, extra };
 }
