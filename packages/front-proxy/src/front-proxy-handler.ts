@@ -10,6 +10,7 @@ import {
 } from '@multiplane/component-base';
 import {
   respondToPreflight,
+  type AddressPolicy,
   type BaseExchange,
   CancellableExchange,
   type CredentialPrecondition,
@@ -23,7 +24,7 @@ import {
   writeStatusError,
   writeText,
 } from '@multiplane/generic-server';
-import { UpstreamError, type HeaderFilter, type ReverseProxy } from '@multiplane/reverse-proxy';
+import { mountUnreachable, UpstreamError, type HeaderFilter, type ReverseProxy } from '@multiplane/reverse-proxy';
 import type { GroupFilter } from './authentication/group-filter.ts';
 import { removeCredentials } from './authentication/remove-credentials.ts';
 import { checkImpersonation } from './authentication/impersonation-check.ts';
@@ -46,6 +47,8 @@ export interface FrontProxyHandlerModules {
   /** Identity headers, which are removed from all requests of clients. */
   readonly identityHeaders: HeaderFilter;
   readonly proxyOf: (mapping: Mapping) => ReverseProxy;
+  /** How servers behind mounts outside of this control plane are called: as by `proxyOf`, at addresses that the policy allows. */
+  readonly mounts: { readonly proxyOf: (mapping: Mapping) => ReverseProxy; readonly policy: AddressPolicy };
   /** Whether a user may read the metrics. */
   readonly mayReadMetrics: (user: UserInfo) => Promise<boolean>;
   /** Called for every request of a user whom this server or the shard authenticated; only the former has a name here. */
@@ -126,13 +129,15 @@ export class FrontProxyHandler {
     const authenticated = this.#authenticate(exchange);
     const user = authenticated instanceof Promise ? await authenticated : authenticated;
     const headers = user === undefined ? noHeaders : this.#headersOf(this.#upstreamUser(user), exchange, destination);
-    // The identity headers replace the token of an authenticated user. An external server, which a tenant configured, must
-    // not get tokens at all.
-    if (user !== undefined || destination.isExternal) removeCredentials(exchange);
+    // A token that only shards know must not reach a logical cluster that a tenant chose, and is no anonymous request either.
+    if (user === undefined && destination.mount === 'own' && exchange.headers['authorization'] !== undefined)
+      throw statusErrors.unauthorized();
+    // The identity headers replace the token of an authenticated user.
+    if (user !== undefined || destination.mount !== undefined) removeCredentials(exchange);
     const watched =
       credential === undefined || user === undefined ? undefined : this.#watch(exchange, credential, user);
     try {
-      await this.#modules.proxyOf(destination.mapping).forward(watched?.exchange ?? exchange, {
+      await this.#proxyTo(destination).forward(watched?.exchange ?? exchange, {
         url: destination.url,
         path: destination.path,
         headers,
@@ -145,10 +150,20 @@ export class FrontProxyHandler {
       if (!(error instanceof UpstreamError)) throw error;
       this.#modules.metrics.failed(destination.shard, error);
       this.#modules.logger.debug('failed to forward a request', { shard: destination.shard, error });
+      if (destination.mount === 'external' && error.failure !== 'loop')
+        throw statusErrors.serviceUnavailable(mountUnreachable);
       respondToUpstreamError(exchange, error);
     } finally {
       watched?.release();
     }
+  }
+
+  /** Throws a StatusError for a mount at an address that tenants may not use. */
+  #proxyTo({ mapping, mount, url }: Extract<Destination, { kind: 'forward' }>): Pick<ReverseProxy, 'forward'> {
+    const { proxyOf, mounts } = this.#modules;
+    if (mount !== 'external') return proxyOf(mapping);
+    if (!mounts.policy.allowsHost(url.hostname)) throw statusErrors.serviceUnavailable(mountUnreachable);
+    return mounts.proxyOf(mapping);
   }
 
   /** Ends a long-running request when the credential of its user ends; the shard knows the user by identity headers only. */

@@ -278,10 +278,10 @@ describe('identity', () => {
   });
 
   test('a mount gets the identity but no token', async () => {
-    await start();
+    await start(['--webhook-allowed-networks=127.0.0.0/8,::1']);
     const mountUrl = proxy.b.url.replace('127.0.0.1', 'localhost');
     proxy.root.putWorkspace('root', 'mounted', { mount: { ref: {} }, URL: `${mountUrl}/clusters/x` });
-    proxy.root.putWorkspace('root', 'own', { mount: { ref: {} }, URL: `${proxy.b.url}/clusters/y` });
+    proxy.root.putWorkspace('root', 'own', { mount: { ref: {} }, URL: `${proxy.b.url}/clusters/org1` });
     const headers = { ...forged, authorization: 'Bearer opaque' };
     const echo = await eventually(async () => {
       const answer = await proxy.ask('/clusters/root:mounted:child/api?a=b', { headers });
@@ -294,10 +294,46 @@ describe('identity', () => {
     const known = echoOf(await proxy.ask('/clusters/root:mounted/api', await proxy.identity('alice')));
     expect(known).toMatchObject({ url: '/clusters/x/api' });
     expect(known.headers['x-remote-user']).toBe('alice');
-    // A mount at this control plane gets the token, like a shard.
-    const own = await eventually(async () => echoOf(await proxy.ask('/clusters/root:own/api', { headers })));
-    expect(own).toMatchObject({ url: '/clusters/y/api', headers: { authorization: 'Bearer opaque' } });
-    expect(identityOf(own)).toEqual({});
+    // A mount of this control plane is routed like a request to its logical cluster; a token that only shards know is refused.
+    const own = await eventually(async () => {
+      const answer = await proxy.ask('/clusters/root:own/api?a=b', await proxy.identity('alice'));
+      expect(answer.status).toBe(200);
+      return echoOf(answer);
+    });
+    expect(own).toMatchObject({ shard: 'b', url: '/clusters/org1/api?a=b' });
+    expect(own.headers['x-remote-user']).toBe('alice');
+    expect((await proxy.ask('/clusters/root:own/api', { headers })).status).toBe(401);
+    expect(
+      echoOf(await proxy.ask('/clusters/root:own/api', { headers: forged })).headers['x-remote-user'],
+    ).toBeUndefined();
+  });
+
+  test('mounts cannot be told apart by why they are not reached', async () => {
+    await start();
+    const port = new URL(proxy.b.url).port;
+    const urls = [
+      // Refused addresses, by number and by name; a name without address; other paths of this control plane.
+      `https://127.0.0.2:${port}/clusters/x`,
+      'https://127.0.0.1:1/clusters/x',
+      'https://10.0.0.1/clusters/x',
+      `https://localhost:${port}/clusters/x`,
+      'https://nowhere.invalid/clusters/x',
+      `${proxy.b.url}/services/cache`,
+      `${proxy.b.url}/metrics`,
+      `${proxy.b.url}/clusters/*`,
+    ];
+    for (const [index, url] of urls.entries())
+      proxy.root.putWorkspace('root', `mount-${index}`, { mount: { ref: {} }, URL: url });
+    for (const index of urls.keys()) {
+      const answer = await eventually(async () => {
+        const asked = await proxy.ask(`/clusters/root:mount-${index}/api`, await proxy.identity('alice'));
+        expect(asked.status).toBe(503);
+        return asked;
+      });
+      const { message } = JSON.parse(answer.body.toString()) as { message: string };
+      expect([urls[index], message]).toEqual([urls[index], 'the target of the workspace mount cannot be reached']);
+    }
+    expect(proxy.b.requests.filter(({ url }) => url.includes('/x'))).toEqual([]);
   });
 
   test.each(['http://127.0.0.1:1/clusters/x', 'https://169.254.169.254/clusters/x', 'https://[fe80::1]/', 'nonsense'])(

@@ -20,7 +20,9 @@ import {
   serviceAccountIssuerOptions,
   servingCertificateOptions,
   shutdownOptionTable,
+  tenantNetworkOptions,
   tokenFileOptionTable,
+  webhookPolicy,
 } from '@multiplane/generic-server';
 import { defaultDropGroups } from './authentication/group-filter.ts';
 
@@ -118,6 +120,7 @@ export const frontProxyOptionSections = {
   Serving: serving,
   Authentication: { ...authentication, ...externalTokenOptionTable },
   'Upstream servers': upstreams,
+  Mounts: tenantNetworkOptions,
   Logging: loggingOptionTable,
 } as const;
 export const frontProxyOptionTable = {
@@ -126,6 +129,7 @@ export const frontProxyOptionTable = {
   ...authentication,
   ...externalTokenOptionTable,
   ...upstreams,
+  ...tenantNetworkOptions,
   ...loggingOptionTable,
 } as const;
 
@@ -160,6 +164,7 @@ export function completeFrontProxyOptions(values: FrontProxyOptionValues): Compl
   checkServingCertificate(values);
   if (values.serviceAccountIssuer.length === 0)
     throw new OptionError('--service-account-issuer needs at least one issuer');
+  webhookPolicy(values);
   const rootKubeconfig = values.rootKubeconfig ?? shardsKubeconfig;
   checkFilesExist([
     ['mapping-file', mappingFile],

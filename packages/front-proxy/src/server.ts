@@ -25,10 +25,13 @@ import {
   externalTokens,
   HttpServer,
   noJwtExpressions,
+  policyLookup,
   Reauthorizer,
   RemoteServiceAccountLookup,
   requestHeaderAuthenticator,
   watchServingCertificate,
+  webhookPolicy,
+  type AddressPolicy,
   type BaseExchange,
   type CertificateAuthorities,
   type JwtExpressionCompiler,
@@ -143,11 +146,13 @@ function createShardIndex(options: FrontProxyOptions, { clock, logger, watcher }
 interface Upstreams {
   readonly mappings: readonly Mapping[];
   proxyOf(mapping: Mapping): ReverseProxy;
+  /** For servers behind mounts outside of this control plane. */
+  readonly mounts: { readonly proxyOf: (mapping: Mapping) => ReverseProxy; readonly policy: AddressPolicy };
   endLongRunning(): void;
   close(): Promise<void>;
 }
 
-/** One reverse proxy per path mapping. */
+/** One reverse proxy per path mapping, and one for its mounts. */
 function createUpstreams(options: FrontProxyOptions, { clock, logger, watcher }: Infrastructure): Upstreams {
   const mappings = readMappings(options.mappingFile, { watcher });
   const proxyOptions = {
@@ -161,19 +166,27 @@ function createUpstreams(options: FrontProxyOptions, { clock, logger, watcher }:
     if (isAlive) logger.info('upstream server responds again', { url });
     else logger.warn('upstream server does not respond', { url });
   };
-  const proxies = new Map(
-    mappings.map((mapping) => [
-      mapping,
-      new ReverseProxy(proxyOptions, { identity: mapping.identity, clock, onHealth }),
-    ]),
-  );
+  const policy = webhookPolicy(options);
+  const lookup = policyLookup({ policy });
+  const proxies = (more: { readonly lookup?: typeof lookup }): Map<Mapping, ReverseProxy> =>
+    new Map(
+      mappings.map((mapping) => [
+        mapping,
+        new ReverseProxy(proxyOptions, { identity: mapping.identity, clock, onHealth, ...more }),
+      ]),
+    );
+  const own = proxies({});
+  // Of other connections than those to this control plane: their names are resolved under the policy.
+  const external = proxies({ lookup });
+  const all = [...own.values(), ...external.values()];
   return {
     mappings,
-    proxyOf: (mapping) => proxies.get(mapping) as ReverseProxy,
+    proxyOf: (mapping) => own.get(mapping) as ReverseProxy,
+    mounts: { proxyOf: (mapping) => external.get(mapping) as ReverseProxy, policy },
     endLongRunning: () => {
-      for (const proxy of proxies.values()) proxy.endLongRunning();
+      for (const proxy of all) proxy.endLongRunning();
     },
-    close: async () => void (await Promise.all([...proxies.values()].map((proxy) => proxy.close()))),
+    close: async () => void (await Promise.all(all.map((proxy) => proxy.close()))),
   };
 }
 
@@ -243,6 +256,7 @@ function createHandler(
         prefixes: options.requestheaderExtraHeadersPrefix,
       }),
       proxyOf: (mapping) => upstreams.proxyOf(mapping),
+      mounts: upstreams.mounts,
       mayReadMetrics: (user) => metricsAuthorizer.allows(user),
       onAuthenticated: (exchange, user) => {
         // The shard knows the user of a token; here its address stands for it.

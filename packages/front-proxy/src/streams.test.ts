@@ -17,6 +17,7 @@ beforeEach(async () => {
     '--upstream-probe-timeout=300ms',
     '--upstream-connect-timeout=500ms',
     '--upstream-give-up-timeout=600ms',
+    '--webhook-allowed-networks=127.0.0.0/8',
   ]);
 });
 afterEach(() => proxy.stop());

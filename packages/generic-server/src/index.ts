@@ -101,6 +101,7 @@ export { encodeProtobufStatus } from './response/status-protobuf.ts';
 export { OutboundBufferLimiter, type PendingBytes, type PendingResponse } from './server/outbound-buffer-limiter.ts';
 export * from './version-info.ts';
 export * from './webhooks/address-policy.ts';
+export * from './webhooks/address-policy-options.ts';
 export * from './webhooks/policy-lookup.ts';
 export { operatorWebhook, type SendReview } from './webhooks/operator-webhook.ts';
 export * from './webhooks/webhook-client.ts';

@@ -8,6 +8,18 @@ export interface MountTarget {
 }
 
 /**
+ * What clients learn about a mount that cannot be reached, whatever the reason: the differences between a refused address, a name
+ * without address, a closed port and an untrusted certificate would map the network of the server for the tenant who sets the URL.
+ */
+export const mountUnreachable = 'the target of the workspace mount cannot be reached';
+
+/** Mounts of mounts that are resolved for one request. */
+export const maxMountHops = 8;
+
+/** The logical cluster that a mount of this control plane refers to; undefined for other paths, which are not mounted. */
+export const mountedCluster = (path: string): string | undefined => /^\/clusters\/([^/*]+)$/.exec(path)?.[1];
+
+/**
  * The target of a mount URL. Workspaces below the mounted one extend the logical cluster in the URL: `…/clusters/x`
  * with the child `child` becomes `…/clusters/x:child`. Returns undefined if there are child segments and the URL names
  * no cluster: there is no such workspace.

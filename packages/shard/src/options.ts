@@ -22,12 +22,13 @@ import {
   serviceAccountIssuerOptions,
   servingCertificateOptions,
   shutdownOptionTable,
+  tenantNetworkOptions,
   tokenFileOptionTable,
+  webhookPolicy,
 } from '@multiplane/generic-server';
 import { admissionOptionTable } from './admission-options.ts';
 import { authorizationOptionTable, invalidAuthorizer } from './authorization-options.ts';
 import { limitOptionTable } from './limits/limit-options.ts';
-import { webhookPolicy, webhooks } from './webhook-options.ts';
 import { checkShardingOptions, replication, sharding } from './sharding-options.ts';
 
 const general = {
@@ -167,7 +168,7 @@ export const shardOptionSections = {
   Authorization: authorizationOptionTable,
   Admission: admissionOptionTable,
   Limits: limitOptionTable,
-  Webhooks: webhooks,
+  Webhooks: tenantNetworkOptions,
   Auditing: auditOptionTable,
   Logging: loggingOptionTable,
 } as const;
@@ -183,7 +184,7 @@ export const shardOptionTable = {
   ...authorizationOptionTable,
   ...admissionOptionTable,
   ...limitOptionTable,
-  ...webhooks,
+  ...tenantNetworkOptions,
   ...auditOptionTable,
   ...loggingOptionTable,
 } as const;

@@ -72,6 +72,7 @@ describe('mounted workspaces', () => {
       '--requestheader-allowed-names=kcp-mounts-proxy',
       `--mount-proxy-client-cert-file=${files.certificateFile}`,
       `--mount-proxy-client-key-file=${files.privateKeyFile}`,
+      '--webhook-allowed-networks=127.0.0.1',
     ]);
     alice = { server: shard.transport.origin, insecure: true, token: 'alice-token' };
     bob = { ...alice, token: 'bob-token' };
@@ -202,20 +203,39 @@ describe('mounted workspaces', () => {
     expect((await get('/clusters/root:circle/api')).code).toBe(508);
   });
 
-  test('send nothing to a target with an untrusted certificate', async () => {
-    await mountTo('stranger');
-    const url = `https://127.0.0.1:${(external.address() as AddressInfo).port}/clusters/x`;
-    await gate('stranger', { phase: 'Ready', URL: url });
-    await eventually(async () => expect((await statusOf('stranger')).phase).toBe('Ready'));
-    expect((await get('/clusters/root:stranger/api')).code).toBe(502);
+  test('cannot be told apart by why they are not reached', async () => {
+    const { port } = external.address() as AddressInfo;
+    const own = shard.transport.origin;
+    const urls = {
+      // An untrusted certificate, a closed port, refused addresses, a name without address.
+      stranger: `https://127.0.0.1:${port}/clusters/x`,
+      closed: 'https://127.0.0.1:1/clusters/x',
+      neighbour: `https://127.0.0.2:${port}/clusters/x`,
+      private: 'https://10.0.0.1/clusters/x',
+      metadata: 'https://169.254.169.254/latest',
+      nowhere: 'https://nowhere.invalid/clusters/x',
+      // Other paths of this control plane.
+      cache: `${own}/services/cache`,
+      metrics: `${own}/metrics`,
+      everything: `${own}/clusters/*`,
+    };
+    for (const [name, URL] of Object.entries(urls)) {
+      await mountTo(name);
+      await gate(name, { phase: 'Ready', URL });
+    }
+    for (const name of Object.keys(urls)) {
+      await eventually(async () => expect((await statusOf(name)).phase).toBe('Ready'));
+      const { code, text } = await get(`/clusters/root:${name}/api`);
+      const { message } = JSON.parse(text) as { message: string };
+      expect([name, code, message]).toEqual([name, 503, 'the target of the workspace mount cannot be reached']);
+    }
     expect(seen).toEqual([]);
   });
 
-  test('reject link-local metadata addresses', async () => {
-    await mountTo('metadata');
-    await gate('metadata', { phase: 'Ready', URL: 'https://169.254.169.254/latest' });
-    await eventually(async () => expect((await statusOf('metadata')).phase).toBe('Ready'));
-    expect((await get('/clusters/root:metadata/api')).code).toBe(503);
+  test('are not accessed by impersonation', async () => {
+    const headers = { 'impersonate-user': 'bob' };
+    const path = '/clusters/root:disguise/api/v1/namespaces/default';
+    expect((await get(path, alice, headers)).code).toBe(403);
   });
 
   test('do not affect a workspace that already has a logical cluster', async () => {

@@ -1,5 +1,5 @@
-import { StatusError, statusErrors } from '@multiplane/apimachinery';
-import { mountTarget } from '@multiplane/reverse-proxy';
+import { statusErrors } from '@multiplane/apimachinery';
+import { maxMountHops, mountedCluster, mountTarget, mountUnreachable } from '@multiplane/reverse-proxy';
 import type { ShardRoute, WorkspaceIndex } from '../index/workspace-index.ts';
 import { shardsPath, type Mapping } from '../mapping/mapping-file.ts';
 import { PathMappings } from '../mapping/path-mappings.ts';
@@ -15,8 +15,11 @@ export type Destination =
       readonly path: string;
       /** Shard label of metrics; empty if the destination is not a shard. */
       readonly shard: string;
-      /** The URL is chosen by a tenant: tokens must not be forwarded. */
-      readonly isExternal: boolean;
+      /**
+       * Of a mounted workspace, whose URL a tenant chooses: tokens are not forwarded. `own`: to a logical cluster of this control
+       * plane, which knows the user by identity headers.
+       */
+      readonly mount?: 'own' | 'external' | undefined;
     }
   | { readonly kind: 'not-found' }
   /** A 503 with a plain text, as in kcp. */
@@ -79,11 +82,10 @@ export class Router {
       url: mapping.backend as URL,
       path: target.path + target.query,
       shard: route?.kind === 'cluster' ? route.shard.name : '',
-      isExternal: false,
     };
   }
 
-  #routeCluster(mapping: Mapping, target: MethodTarget): Destination {
+  #routeCluster(mapping: Mapping, target: MethodTarget, hops = 0): Destination {
     const [, cluster = ''] = target.segments;
     if (target.segments.length < 2) return { kind: 'not-found' };
     const route = this.#lookup(cluster, target);
@@ -95,26 +97,47 @@ export class Router {
       case 'cluster': {
         const { name, baseUrl } = route.shard;
         const path = `/clusters/${route.cluster}${trail}`;
-        return { kind: 'forward', mapping, url: baseUrl, path, shard: name, isExternal: false };
+        return { kind: 'forward', mapping, url: baseUrl, path, shard: name };
       }
       case 'mount': {
-        let mount;
-        try {
-          mount = mountTarget(route.url, route.rest);
-        } catch (cause) {
-          throw new StatusError({
-            code: 503,
-            reason: 'ServiceUnavailable',
-            message: 'the workspace is mounted from a forbidden URL',
-            cause,
-          });
-        }
-        if (mount === undefined) throw notPermitted(target);
-        const { url, path } = mount;
-        const isExternal = !this.#index.isOwnOrigin(url.origin);
-        return { kind: 'forward', mapping, url, path: path + trail, shard: '', isExternal };
+        return this.#routeMount(mapping, target, { ...route, trail, hops });
       }
     }
+  }
+
+  #routeMount(
+    mapping: Mapping,
+    target: MethodTarget,
+    mounted: {
+      readonly url: string;
+      readonly rest: readonly string[];
+      /** Path and query behind the logical cluster. */
+      readonly trail: string;
+      readonly hops: number;
+    },
+  ): Destination {
+    const { trail, hops } = mounted;
+    let mount;
+    try {
+      mount = mountTarget(mounted.url, mounted.rest);
+    } catch {
+      throw statusErrors.serviceUnavailable(mountUnreachable);
+    }
+    if (mount === undefined) throw notPermitted(target);
+    const { url, path } = mount;
+    if (!this.#index.isOwnOrigin(url.origin))
+      return { kind: 'forward', mapping, url, path: path + trail, shard: '', mount: 'external' };
+    // Routed like a request to that logical cluster, not sent to its URL: no other path of this control plane can be mounted.
+    const cluster = mountedCluster(path);
+    if (cluster === undefined) throw statusErrors.serviceUnavailable(mountUnreachable);
+    if (hops >= maxMountHops) throw statusErrors.untyped('the request passed too many mounts', 508);
+    const inner = {
+      ...target,
+      path: path + trail.slice(0, trail.length - target.query.length),
+      segments: ['clusters', cluster],
+    };
+    const destination = this.#routeCluster(mapping, inner, hops + 1);
+    return destination.kind === 'forward' ? { mount: 'own', ...destination } : destination;
   }
 
   #routeService(target: MethodTarget): Destination | undefined {
@@ -127,7 +150,7 @@ export class Router {
       return undefined;
     }
     const { name, virtualWorkspaceUrl } = shard;
-    return { kind: 'forward', mapping, url: virtualWorkspaceUrl, path: path + query, shard: name, isExternal: false };
+    return { kind: 'forward', mapping, url: virtualWorkspaceUrl, path: path + query, shard: name };
   }
 
   #serviceShard(target: MethodTarget): ShardRoute | undefined {

@@ -56,6 +56,12 @@ export class AddressPolicy {
     this.#denied = listOf(options.denied);
   }
 
+  /** Whether a host of a URL may be called: false for a literal address that is not allowed. Names are checked when they are resolved. */
+  allowsHost(hostname: string): boolean {
+    const address = hostname.replace(/^\[|\]$/g, '');
+    return isIP(address) === 0 || this.allows(address);
+  }
+
   allows(address: string): boolean {
     const family = isIP(address);
     if (family === 0) return false;

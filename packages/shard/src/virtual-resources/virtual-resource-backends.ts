@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import {
   anonymousUserName,
   isJsonObject,
@@ -128,10 +127,7 @@ export class VirtualResourceBackends implements Runnable {
   async #forwardOutside(exchange: Exchange, urls: readonly URL[], request: BackendRequest): Promise<void> {
     const { external } = this.#modules;
     if (this.#external === undefined || external === undefined) throw new UpstreamError('unreachable');
-    for (const { hostname } of urls) {
-      const address = hostname.replace(/^\[|\]$/g, '');
-      if (isIP(address) !== 0 && !external.policy.allows(address)) throw denied(hostname);
-    }
+    for (const { hostname } of urls) if (!external.policy.allowsHost(hostname)) throw denied(hostname);
     const { path, user, longRunning } = request;
     // An anonymous caller is named, too: without headers the server might take the request for the shard's own.
     const headers = external.forwardsIdentity ? headersOf(user) : [];

@@ -105,11 +105,7 @@ export function requestChain(options: ShardOptions, modules: Modules): RequestCh
     connections: modules.connections,
     authenticator: authentication.requests,
     audit: modules.audit,
-    beforeAuthentication: [
-      withStartupGate(modules.starting),
-      modules.inactive.filter,
-      ...(mounts === undefined ? [] : [mounts.keepToken]),
-    ],
+    beforeAuthentication: [withStartupGate(modules.starting), modules.inactive.filter],
     afterAuthentication: mounts === undefined ? [] : [mounts.forward],
     beforeAuthorization: modules.home === undefined ? [] : [modules.home.filter],
     onAuthenticationFailure: (error) => logger.debug('credentials refused', { error }),

@@ -7,7 +7,9 @@ import {
   Draining,
   Reauthorizer,
   StartupGate,
+  webhookPolicy,
 } from '@multiplane/generic-server';
+import { RequestDispatcher } from '../embedded-servers.ts';
 import { onPermissionChange } from '../authorization/on-permission-change.ts';
 import { HomeWorkspaces } from '../home-workspaces.ts';
 import { InactiveClusters } from '../inactive-clusters.ts';
@@ -55,6 +57,8 @@ export function requestPath(options: ShardOptions, modules: Modules): RequestPat
   const virtual = virtualResources(options, modules);
   const externalUrl = (): string => urls().externalURL;
   const chains = requestChain(options, { ...modules, ...filters, virtualResources: virtual, externalUrl });
+  const dispatcher = new RequestDispatcher(chains.shard);
+  filters.mounts?.adopt((exchange, user, url) => dispatcher.dispatch(exchange, user, url));
   return { ...filters, virtualResources: virtual, chains };
 }
 
@@ -66,7 +70,7 @@ function mountProxy(options: ShardOptions, modules: Modules): MountProxy | undef
       ownOrigins: () => [urls().baseURL, urls().externalURL].map((url) => new URL(url).origin),
       forwardsIdentity: options.mountProxyClientCertFile !== undefined,
     },
-    { identity: mountIdentity(options, modules) },
+    { identity: mountIdentity(options, modules), policy: webhookPolicy(options) },
   );
 }
 

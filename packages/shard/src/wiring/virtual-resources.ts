@@ -1,6 +1,7 @@
 import type { UserInfo } from '@multiplane/apimachinery';
 import { isCachedResourceStorage } from '@multiplane/apis';
 import { clusterServedApis, loopbackUser, type ServedApisOf } from '@multiplane/apiserver';
+import { webhookPolicy } from '@multiplane/generic-server';
 import type { ShardOptions } from '../options.ts';
 import { servicesIdentity } from '../services/services-identity.ts';
 import type { ShardUrls } from '../sharding/shard-urls.ts';
@@ -9,7 +10,6 @@ import { VirtualResourceDiscovery } from '../virtual-resources/virtual-resource-
 import { VirtualResourceEndpoints } from '../virtual-resources/virtual-resource-endpoints.ts';
 import { VirtualResourceProxy } from '../virtual-resources/virtual-resource-proxy.ts';
 import { virtualServedApis } from '../virtual-resources/virtual-served-apis.ts';
-import { webhookPolicy } from '../webhook-options.ts';
 import type { Infrastructure } from './infrastructure.ts';
 import type { ReadPath } from './read-path.ts';
 

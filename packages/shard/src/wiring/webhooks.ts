@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { ConversionReviewer, type DecodedObjects, ObjectConversions } from '@multiplane/apiserver';
 import type { Clock, Runnable } from '@multiplane/component-base';
-import { WebhookClient } from '@multiplane/generic-server';
+import { WebhookClient, webhookPolicy } from '@multiplane/generic-server';
 import type { ShardOptions } from '../options.ts';
-import { webhookPolicy } from '../webhook-options.ts';
 
 /** Bytes of cached conversion results. */
 const convertedBytes = 32 * 1024 * 1024;

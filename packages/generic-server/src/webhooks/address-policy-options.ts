@@ -1,19 +1,19 @@
 import { OptionError, type OptionTable } from '@multiplane/component-base';
-import { AddressPolicy } from '@multiplane/generic-server';
+import { AddressPolicy } from './address-policy.ts';
 
-/** Networks that the servers of tenants may use: webhooks (conversion, admission) and servers of virtual resources. */
-export const webhooks = {
+/** Networks that the servers of tenants may use: webhooks (conversion, admission), servers of virtual resources, mounts. */
+export const tenantNetworkOptions = {
   'webhook-allowed-networks': {
     type: 'list',
     default: [],
     description:
-      'Private networks (10.1.0.0/16) in which webhooks and servers of virtual resources are called; public addresses are always allowed.',
+      'Private networks (10.1.0.0/16) in which webhooks, mounts and servers of virtual resources are called; public addresses are always allowed.',
   },
   'webhook-denied-networks': {
     type: 'list',
     default: [],
     description:
-      'Networks in which webhooks and servers of virtual resources are never called; takes precedence over the allowed ones.',
+      'Networks in which webhooks, mounts and servers of virtual resources are never called; takes precedence over the allowed ones.',
   },
 } as const satisfies OptionTable;
 
