@@ -131,7 +131,9 @@ class KeyIndexEncoder {
     header.writeDoubleLE(revision, 16);
     header.writeDoubleLE(oldest, 24);
     header.writeUInt32LE(salt, 32);
-    header.writeUInt32LE(write, 36);
+    header.writeUInt32LE(write % 2 ** 32, 36);
+    // Zero in snapshots of earlier versions.
+    header.writeUInt32LE(Math.floor(write / 2 ** 32), 72);
     header.writeUInt32LE(this.#blocks.count, 40);
     header.writeUInt32LE(this.#blocks.starts.length, 44);
     header.writeDoubleLE(blockBytes, 48);

@@ -119,7 +119,8 @@ export async function readKeyIndexSnapshot(path: string): Promise<KeyIndexSnapsh
     const runs = new BlockReader({ blocks, count, files: segments, known }).runs(starts);
     return { index: OrderedTree.fromRuns(runs, bytes[68] === 1), changes, expiring };
   };
-  return { salt: bytes.readUInt32LE(32), write: bytes.readUInt32LE(36), revision, oldest, files, build };
+  const write = bytes.readUInt32LE(36) + bytes.readUInt32LE(72) * 2 ** 32;
+  return { salt: bytes.readUInt32LE(32), write, revision, oldest, files, build };
 }
 
 /** Copies numbers of 32 bits from an unaligned offset. */
