@@ -25,6 +25,8 @@ export interface LocalClusterOptions {
   readonly flags?: readonly string[] | undefined;
   /** Lines of the token file (`token,user,uid,"group"`) in place of those of the users without rights. */
   readonly tokens?: readonly string[] | undefined;
+  /** Milliseconds until a start has failed; 60 s. */
+  readonly startTimeout?: number | undefined;
 }
 
 /** A whole control plane as its users run it: `bin/multiplane start` in a folder of its own. */
@@ -32,7 +34,8 @@ export class LocalCluster implements ControlPlane {
   readonly #directory: TempDir;
   readonly #server: ChildServer;
   readonly port: number;
-  private constructor(directory: TempDir, port: number, { flags = [], tokens }: LocalClusterOptions) {
+  private constructor(directory: TempDir, port: number, options: LocalClusterOptions) {
+    const { flags = [], tokens, startTimeout = 60_000 } = options;
     this.#directory = directory;
     this.port = port;
     writeFileSync(directory.join('tokens.csv'), tokenFileText(tokens));
@@ -51,7 +54,7 @@ export class LocalCluster implements ControlPlane {
         directory.join('tokens.csv'),
         ...flags,
       ],
-      startTimeout: 60_000,
+      startTimeout,
       probe: async () => {
         const transport = this.transport('shard-base');
         try {

@@ -18,7 +18,7 @@ export interface RestRequest {
   readonly accept?: string | undefined;
   /** `Prefer` header (RFC 7240). */
   readonly prefer?: string | undefined;
-  readonly body?: string | undefined;
+  readonly body?: string | Buffer | undefined;
   readonly signal?: AbortSignal | undefined;
   /** A watch or another long-lived stream: does not count against `maxSockets`. */
   readonly longRunning?: boolean | undefined;

@@ -1,6 +1,7 @@
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import { identitySegments } from '@multiplane/apiserver';
 import { registryPrefix, type CacheEvent, type WatchCache } from '@multiplane/storage';
+import { contentPrefixOf } from './content-prefix.ts';
 
 /** Up to this number of objects under a prefix, the logical clusters that have them are tracked. */
 const maxTrackedObjects = 64;
@@ -107,9 +108,7 @@ export class ContentChangeTracker {
   #onEvent({ current, previous }: CacheEvent): void {
     if (current === undefined) return;
     const { key } = current;
-    const group = key.indexOf('/', registryPrefix.length);
-    let prefix = key.slice(0, key.indexOf('/', group + 1) + 1);
-    if (!this.#builtIn.has(prefix)) prefix = key.slice(0, key.indexOf('/', prefix.length) + 1);
+    const prefix = contentPrefixOf(key, this.#builtIn);
     const cluster = key.slice(prefix.length, key.indexOf('/', prefix.length));
     const state = this.#clusters.get(cluster);
     if (state !== undefined) state.changed = true;

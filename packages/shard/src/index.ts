@@ -3,3 +3,4 @@ export { completeShardOptions, shardOptionSections, shardOptionTable, type Shard
 export { runShard, type ShardModules } from './server.ts';
 /** What a shard publishes; a cache server must serve all of it. */
 export { replicatedKinds } from '@multiplane/controllers';
+export { builtInKeyPrefixes, contentPrefixOf } from './content-prefix.ts';

@@ -22,6 +22,7 @@ import { apiBindingFinalizer, apiBindings, type APIBinding, type ResourceDefinit
 import { timeSlices } from '@multiplane/component-base';
 import { logicalClusters, type ContentDeletionOutcome, type ContentDeleter } from '@multiplane/controllers';
 import { isStorageError, objectKey, type CacheEntry } from '@multiplane/storage';
+import { builtInPrefixes } from './content-prefix.ts';
 import { ContentChangeTracker, type DeletionPass } from './content-change-tracker.ts';
 
 /** Concurrent deletions; the storage writes them in batches. */
@@ -70,7 +71,7 @@ export class LogicalClusterContentDeleter implements ContentDeleter {
   }) {
     this.#store = modules.store;
     this.#resolver = modules.resolver;
-    const builtIn = new Set(modules.builtIn.flatMap(({ storage }) => (storage === undefined ? [] : [storage.prefix])));
+    const builtIn = builtInPrefixes(modules.builtIn);
     this.#tracker = new ContentChangeTracker({ builtIn }, { cache: modules.store.modules.cache });
   }
 

@@ -25,4 +25,9 @@ export { type FileStorageOptions, openFileStorage } from './file/open-file-stora
 export { createFileStoreAt } from './file/create-file-store-at.ts';
 export { saveSnapshot, stateOf } from './snapshot/save-snapshot.ts';
 export { restoreSnapshot, type Restored } from './snapshot/restore-snapshot.ts';
-export { SnapshotDecoder, SnapshotEncoder, type SnapshotHeader } from './snapshot/snapshot-format.ts';
+export {
+  SnapshotDecoder,
+  SnapshotEncoder,
+  type SnapshotHeader,
+  type WorkspaceScope,
+} from './snapshot/snapshot-format.ts';

@@ -7,9 +7,28 @@ import type { Environment } from './server-command.ts';
 import { countProgress, snapshotBytes, snapshotStatus } from './snapshot-file.ts';
 import { directStoreOptionTable, openEtcd } from './snapshot-store.ts';
 import { storeDirectory } from './store-options.ts';
+import { restoreWorkspace } from './workspace/restore-workspace.ts';
+import { checkWorkspacePath, connectShards, shardOptionTable } from './workspace/shard-connections.ts';
 
+const { kubeconfig, context } = shardOptionTable;
 const table = {
   ...directStoreOptionTable,
+  workspace: {
+    type: 'text',
+    description:
+      'Path of the workspace that the snapshot is of: restore it, with all workspaces below it, into the running control plane of --kubeconfig.',
+  },
+  as: {
+    type: 'text',
+    description:
+      'Path to restore the workspace to, or a name beside the old one; with new logical clusters and uids. Default: its own path.',
+  },
+  'target-shard': {
+    type: 'text',
+    description: 'Shard that gets the workspace and all below it. Default: the shard of the parent.',
+  },
+  kubeconfig,
+  context,
   'event-ttl': {
     type: 'duration',
     default: '1h',
@@ -24,13 +43,17 @@ const eventPrefixes = ['/registry/core/events/', '/registry/events.k8s.io/events
 /** `multiplane snapshot restore FILE`. */
 export const snapshotRestoreCommand = (environment: Environment): Command => ({
   help: {
-    usage: 'multiplane snapshot restore FILE --root-directory DIRECTORY | --etcd-servers SERVERS [flags]',
+    usage:
+      'multiplane snapshot restore FILE --root-directory DIRECTORY | --etcd-servers SERVERS | --workspace PATH [flags]',
     description: [
       'Restores a snapshot into an empty store, of any backend: a shard can move from the embedded store to etcd and back. The',
       'shard must be stopped. Start it with the name and the keys (root directory, PKI) of the shard that was saved.',
       '',
       'Resource versions: an embedded store continues after the revision of the snapshot. etcd starts at its own revision; when',
       'that is lower, restart clients that keep resource versions.',
+      '',
+      'With --workspace the control plane runs. Nobody but system:masters sees the workspace before all of it is restored. If the',
+      'command ends before that, run it again: it continues. Or delete the workspace.',
       '',
       'Exit codes: 0 restored; 1 failed. A failed restore leaves no embedded store; in etcd, delete the prefix and try again.',
     ].join('\n'),
@@ -40,6 +63,9 @@ export const snapshotRestoreCommand = (environment: Environment): Command => ({
     const { values, operands } = parseOptions(table, { args, environment });
     const [path, further] = operands;
     if (path === undefined || further !== undefined) throw new OptionError('one FILE is required');
+    if (values.workspace !== undefined) return await intoWorkspace(path, values.workspace, values);
+    if (values.as !== undefined || values.targetShard !== undefined)
+      throw new OptionError('--as and --target-shard are for --workspace');
     const { rootDirectory, etcdServers } = values;
     if ((rootDirectory === undefined) === (etcdServers.length === 0))
       throw new OptionError('either --root-directory or --etcd-servers is required');
@@ -61,6 +87,48 @@ export const snapshotRestoreCommand = (environment: Environment): Command => ({
     return 0;
   },
 });
+
+async function intoWorkspace(
+  file: string,
+  path: string,
+  values: {
+    readonly kubeconfig: string;
+    readonly context: string;
+    readonly as: string | undefined;
+    readonly targetShard: string | undefined;
+    readonly rootDirectory: string | undefined;
+    readonly etcdServers: readonly string[];
+  },
+): Promise<number> {
+  if (values.rootDirectory !== undefined || values.etcdServers.length > 0)
+    throw new OptionError(
+      '--workspace is restored into a running control plane: omit --root-directory and --etcd-servers',
+    );
+  checkWorkspacePath('--workspace', path);
+  const { as = path } = values;
+  const to = checkWorkspacePath('--as', as.includes(':') ? as : `${path.slice(0, path.lastIndexOf(':'))}:${as}`);
+  const { header } = await snapshotStatus(file);
+  if (header.workspace?.path !== path)
+    throw new OptionError(
+      header.workspace === undefined
+        ? `${file} is of a whole store: take a snapshot with --workspace`
+        : `--workspace: ${file} is of the workspace ${header.workspace.path}`,
+    );
+  const shards = await connectShards(values);
+  try {
+    const { targetShard } = values;
+    const warn = (text: string): void => void process.stderr.write(`warning: ${text}\n`);
+    const onProgress = countProgress('objects', 5000, (text) => void process.stderr.write(text));
+    const restored = await restoreWorkspace({ file, header, to, targetShard, onProgress, warn }, shards);
+    const how = restored.isContinued ? ', continuing an earlier attempt' : '';
+    process.stdout.write(
+      `restored ${to} on the shard ${restored.shard}: ${restored.clusters} logical clusters, ${restored.objects} objects${how}\n`,
+    );
+    return 0;
+  } finally {
+    for (const { transport } of shards) transport.close();
+  }
+}
 
 type Options = NonNullable<Parameters<typeof restoreSnapshot>[2]>;
 

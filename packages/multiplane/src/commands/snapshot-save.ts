@@ -1,23 +1,21 @@
 import { existsSync } from 'node:fs';
-import { clientConfigOf, readKubeconfig, RestTransport } from '@multiplane/client';
+import { RestTransport } from '@multiplane/client';
 import { OptionError, parseOptions, systemClock, type Command, type OptionTable } from '@multiplane/component-base';
 import { saveSnapshot, type Storage } from '@multiplane/storage';
 import type { Environment } from './server-command.ts';
 import { countProgress, writeSnapshotFile } from './snapshot-file.ts';
 import { describeStatus } from './snapshot-status.ts';
 import { directStoreOptionTable, openEmbedded, openEtcd } from './snapshot-store.ts';
+import { saveFromShards } from './workspace/save-workspace.ts';
+import { checkWorkspacePath, connectShards, shardConfig, shardOptionTable } from './workspace/shard-connections.ts';
 
 const table = {
-  kubeconfig: {
+  workspace: {
     type: 'text',
-    default: '.multiplane/admin.kubeconfig',
-    description: 'Kubeconfig of a running shard; its user must be in the group system:masters.',
+    description:
+      'Path of a workspace, as in root:team-a: save it and all workspaces below it, from all shards, instead of a store.',
   },
-  context: {
-    type: 'text',
-    default: 'shard-base',
-    description: 'Context of the kubeconfig that leads to the shard itself, not to a front-proxy.',
-  },
+  ...shardOptionTable,
   ...directStoreOptionTable,
 } as const satisfies OptionTable;
 
@@ -27,7 +25,11 @@ export const snapshotSaveCommand = (environment: Environment): Command => ({
     usage: 'multiplane snapshot save FILE [flags]',
     description: [
       'Saves the store of a shard at one revision. By default a running shard is asked through its API; writes continue.',
-      'With --root-directory the store of a stopped shard is read, with --etcd-servers etcd.',
+      'With --root-directory the store of a stopped shard is read, with --etcd-servers etcd. Of a sharded control plane each',
+      'shard has its own store: take one snapshot per shard, with --shard.',
+      '',
+      'With --workspace all shards are asked at about the same time. Each logical cluster is saved as of one moment; two of them',
+      'may be moments apart. Secrets are in the file as plain text, also when the store encrypts them.',
       '',
       'Exit codes: 0 FILE is a whole, verified snapshot; 1 failed, FILE is not written.',
     ].join('\n'),
@@ -56,16 +58,19 @@ interface Source {
 }
 
 async function sourceOf(
-  values: Parameters<typeof openEtcd>[0] & { kubeconfig: string; context: string },
+  values: Parameters<typeof openEtcd>[0] & Parameters<typeof shardConfig>[0] & { workspace: string | undefined },
 ): Promise<Source> {
+  if (values.workspace !== undefined) {
+    const path = checkWorkspacePath('--workspace', values.workspace);
+    if (values.rootDirectory !== undefined || values.etcdServers.length > 0)
+      throw new OptionError('--workspace is saved from running shards: omit --root-directory and --etcd-servers');
+    const shards = await connectShards(values);
+    const close = async (): Promise<void> => shards.forEach(({ transport }) => transport.close());
+    return { chunks: saveFromShards(path, shards), close };
+  }
   if (values.rootDirectory !== undefined) return direct(await openEmbedded(values.rootDirectory), 'file');
   if (values.etcdServers.length > 0) return direct(await openEtcd(values), 'etcd');
-  const { kubeconfig, context } = values;
-  if (!existsSync(kubeconfig))
-    throw new OptionError(
-      `--kubeconfig: ${kubeconfig} does not exist; name it, or use --root-directory or --etcd-servers`,
-    );
-  const transport = new RestTransport({ config: clientConfigOf(readKubeconfig(kubeconfig), kubeconfig, context) });
+  const transport = new RestTransport({ config: shardConfig(values) });
   // Throws the Status of a refusal.
   const chunks = await transport.open({ method: 'GET', path: '/snapshot', longRunning: true });
   return { chunks: chunks as AsyncIterable<Buffer>, close: async () => transport.close() };

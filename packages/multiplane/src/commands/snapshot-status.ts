@@ -4,6 +4,7 @@ import { type SnapshotStatus, snapshotStatus } from './snapshot-file.ts';
 import { megabytes } from './store-options.ts';
 
 const table = {
+  workspace: { type: 'text', description: 'Fail unless the snapshot is of this workspace.' },
   resources: { type: 'boolean', default: false, description: 'List the number of objects of each resource.' },
 } as const satisfies OptionTable;
 
@@ -23,6 +24,11 @@ export const snapshotStatusCommand = (environment: Environment): Command => ({
     const [path, further] = operands;
     if (path === undefined || further !== undefined) throw new OptionError('one FILE is required');
     const status = await snapshotStatus(path);
+    const { workspace } = status.header;
+    if (values.workspace !== undefined && values.workspace !== workspace?.path)
+      throw new OptionError(
+        `${path} is of ${workspace === undefined ? 'a whole store' : `the workspace ${workspace.path}`}, not of ${values.workspace}`,
+      );
     process.stdout.write(describeStatus(status));
     if (values.resources)
       for (const [name, count] of [...status.resources].sort(([a], [b]) => (a < b ? -1 : 1)))
@@ -33,6 +39,7 @@ export const snapshotStatusCommand = (environment: Environment): Command => ({
 
 export function describeStatus({ header, records, bytes, logicalClusters }: SnapshotStatus): string {
   const { shard, backend, revision, createdAt, workspace } = header;
-  const of = workspace === undefined ? `shard ${shard ?? 'unknown'}` : `workspace ${workspace.path}`;
+  const parts = workspace?.parts?.map((part) => `${part.shard} at ${part.revision}`).join(', ');
+  const of = workspace === undefined ? `shard ${shard ?? 'unknown'}` : `workspace ${workspace.path} (${parts ?? ''})`;
   return `${of}, ${backend}, revision ${revision}, ${createdAt}\n${records} objects, ${megabytes(bytes)}, ${logicalClusters} logical clusters; checksum correct\n`;
 }

@@ -4,18 +4,18 @@ import type { Environment } from './server-command.ts';
 /** `multiplane snapshot`. */
 export const snapshotCommand = (environment: Environment): CommandGroup => ({
   description: [
-    'Backs up the store of a shard: all its workspaces, at one revision, while it runs. A snapshot contains every Secret as it is',
-    'stored; keep it like the store. The keys and certificates in the root directory are not part of it.',
+    'Backs up the store of a shard: all its workspaces, at one revision, while it runs; or with --workspace one workspace with all',
+    'below it. A snapshot contains Secrets; keep it like the store. The keys and certificates in the root directory are not part.',
   ].join('\n'),
   commands: [
     {
       name: 'save',
-      summary: 'Save the store of a running shard, of a stopped one, or in etcd.',
+      summary: 'Save the store of a running shard, of a stopped one, or in etcd; or a workspace.',
       load: async () => (await import('./snapshot-save.ts')).snapshotSaveCommand(environment),
     },
     {
       name: 'restore',
-      summary: 'Restore a snapshot into an empty store, of any backend.',
+      summary: 'Restore a snapshot into an empty store, of any backend; or a workspace into a running control plane.',
       load: async () => (await import('./snapshot-restore.ts')).snapshotRestoreCommand(environment),
     },
     {

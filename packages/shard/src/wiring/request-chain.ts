@@ -31,10 +31,12 @@ import {
 import { shardFlowControl } from '../flow-control/shard-flow-control.ts';
 import { impersonationPolicy } from '../authentication/impersonation-policy.ts';
 import type { HomeWorkspaces } from '../home-workspaces.ts';
+import { builtInPrefixes } from '../content-prefix.ts';
 import type { MountProxy } from '../mounts/mount-proxy.ts';
 import type { InactiveClusters } from '../inactive-clusters.ts';
 import type { ShardOptions } from '../options.ts';
-import { snapshotEndpoint } from '../snapshot-endpoint.ts';
+import { snapshotEndpoint } from '../snapshot/snapshot-endpoint.ts';
+import { WorkspaceRestore } from '../snapshot/workspace-restore.ts';
 import type { AccessControl } from './access-control.ts';
 import type { Infrastructure } from './infrastructure.ts';
 import type { ReadPath } from './read-path.ts';
@@ -119,7 +121,17 @@ export function requestChain(options: ShardOptions, modules: Modules): RequestCh
     openapi: openapiHandler({ version: version.gitVersion }, { resolver, clock }),
     outer: snapshotEndpoint(
       { shard: options.shardName, backend: options.storageBackend },
-      { storage: modules.rawStorage, clock, next: serverEndpoints(version, modules) },
+      {
+        storage: modules.rawStorage,
+        cache: modules.cache,
+        builtIn: builtInPrefixes(modules.builtIn),
+        restore: new WorkspaceRestore(
+          { shard: options.shardName, eventTtlSeconds: Math.ceil(options.eventTtl / 1000) },
+          { cache: modules.cache, builtIn: builtInPrefixes(modules.builtIn) },
+        ),
+        clock,
+        next: serverEndpoints(version, modules),
+      },
     ),
   };
   return {

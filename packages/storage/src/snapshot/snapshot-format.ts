@@ -27,10 +27,13 @@ export interface SnapshotHeader {
   readonly workspace?: WorkspaceScope | undefined;
 }
 
-/** The workspace that a snapshot contains, with its subtree. */
+/** The workspace that a snapshot contains, with its subtree. Values are plain, also when the store encrypts them. */
 export interface WorkspaceScope {
   readonly path: string;
+  /** The name of its logical cluster; empty in the part of a shard that does not have it. */
   readonly cluster: string;
+  /** The parts of the shards, each the state of one revision of that shard; absent in the part of one shard. */
+  readonly parts?: readonly { readonly shard: string; readonly revision: number }[] | undefined;
 }
 
 const magic = 'MPSNAP 1\n';

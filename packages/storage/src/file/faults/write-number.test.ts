@@ -120,7 +120,13 @@ describe('a store whose writes pass 2^32', () => {
 });
 
 describe('a record', () => {
-  const record: NewRecord = { kind: 'create', key: key(1), value: value(1), revision: 2 ** 52, expiresAt: 1.8e12 + 0.25 };
+  const record: NewRecord = {
+    kind: 'create',
+    key: key(1),
+    value: value(1),
+    revision: 2 ** 52,
+    expiresAt: 1.8e12 + 0.25,
+  };
   test.each([1, border - 1, border, border + 1, 2 ** 48 - 1])('of write %d is read as it was written', (write) => {
     const bytes = encodeWrite([record, { ...record, expiresAt: undefined }], write, 7);
     const header = readRecordHeader(bytes, 0);
