@@ -43,6 +43,7 @@ type LogicalCluster = KubeObject & {
   spec?: { owner?: { cluster?: string; name?: string } };
   status?: { phase?: string; initializers?: string[] };
 };
+type Export = KubeObject & { status?: { identityHash?: string } };
 type Workspace = KubeObject & { spec?: { cluster?: string }; status?: { phase?: string } };
 
 interface Target {
@@ -100,7 +101,7 @@ async function findTarget(
 ): Promise<Target> {
   const colon = to.lastIndexOf(':');
   const parent = await findLogicalCluster(shards, to.slice(0, colon));
-  const phase = parent?.object?.status?.phase;
+  const phase = parent?.object.status?.phase;
   if (parent === undefined) throw new OptionError(`the parent ${to.slice(0, colon)} does not exist`);
   if (phase !== 'Ready')
     throw new OptionError(`the parent ${to.slice(0, colon)} is ${phase ?? 'Scheduling'}, not Ready`);
@@ -122,7 +123,7 @@ const workspacePath = ({ parent, name }: Target): string =>
 
 /** True if an earlier attempt of this restore has reserved the name. Throws if it is taken. */
 async function checkName(target: Target, to: string): Promise<boolean> {
-  const existing = await find(target.parent.shard.transport, workspacePath(target));
+  const existing = await find<Workspace>(target.parent.shard.transport, workspacePath(target));
   const by = existing?.metadata.annotations?.[restoreAnnotation];
   if (existing === undefined) return false;
   if (by === target.id && existing.metadata.deletionTimestamp === undefined) return true;
@@ -154,7 +155,7 @@ async function identitiesOf(
     const at = `/clusters/${path}/apis/apis.kcp.io/v1alpha2/apiexports/${name}`;
     let identity = '';
     for (const { transport } of shards) {
-      const found = await find(transport, at);
+      const found = await find<Export>(transport, at);
       identity ||= found?.status?.identityHash ?? '';
     }
     for (const [resource, { identity: before }] of resources) {
@@ -174,7 +175,7 @@ async function identitiesOf(
 /** The Workspace follows its LogicalCluster within a moment. */
 async function untilReady(target: Target, to: string): Promise<void> {
   for (const deadline = Date.now() + readyTimeoutMs; Date.now() < deadline; await wait(100)) {
-    const workspace = await find(target.parent.shard.transport, workspacePath(target));
+    const workspace = await find<Workspace>(target.parent.shard.transport, workspacePath(target));
     if (workspace?.status?.phase === 'Ready') return;
   }
   throw new Error(`${to} is restored, but not Ready; see its conditions`);

@@ -84,10 +84,10 @@ export class ObjectRewriter {
   /** The object for its new place; the same Buffer if nothing changes. `edit` changes it further. */
   object(value: Buffer, edit?: (object: KubeObject) => void): Buffer {
     const object = parseJson(value) as unknown as KubeObject;
-    const before = encodeJson(object as unknown);
+    const before = encodeJson(object);
     this.#rewrite(object);
     edit?.(object);
-    const after = encodeJson(object as unknown);
+    const after = encodeJson(object);
     return after === before ? value : Buffer.from(after);
   }
 

@@ -92,22 +92,27 @@ const hasShardFile = (kubeconfig: string, name: string): boolean =>
   existsSync(join(dirname(kubeconfig), `shard-${name}.kubeconfig`));
 
 /** An object that may not exist, or be on another shard. */
-export async function find(transport: RestTransport, path: string): Promise<KubeObject | undefined> {
+export async function find<T extends KubeObject>(transport: RestTransport, path: string): Promise<T | undefined> {
   try {
-    return (await transport.json({ method: 'GET', path })) as unknown as KubeObject;
+    return (await transport.json({ method: 'GET', path })) as unknown as T;
   } catch (error) {
     if (isStatusError(error) && [403, 404, 503].includes(error.code)) return undefined;
     throw error;
   }
 }
 
+export type FoundLogicalCluster = KubeObject & { readonly status?: { readonly phase?: string } };
+
 /** The shard that has a logical cluster, by path or name, and its LogicalCluster. */
 export async function findLogicalCluster(
   shards: readonly ConnectedShard[],
   path: string,
-): Promise<{ readonly shard: ConnectedShard; readonly object: KubeObject } | undefined> {
+): Promise<{ readonly shard: ConnectedShard; readonly object: FoundLogicalCluster } | undefined> {
   for (const shard of shards) {
-    const object = await find(shard.transport, `/clusters/${path}/apis/core.kcp.io/v1alpha1/logicalclusters/cluster`);
+    const object = await find<FoundLogicalCluster>(
+      shard.transport,
+      `/clusters/${path}/apis/core.kcp.io/v1alpha1/logicalclusters/cluster`,
+    );
     if (object !== undefined) return { shard, object };
   }
   return undefined;
