@@ -6,7 +6,7 @@ import type { Body } from '../grammar.ts';
  * captured, so that the comparison replaces them; controllers are waited for, at most for so many seconds.
  */
 
-const settleSeconds = 20;
+const settleSeconds = 60;
 /** For what may never become true, because the object before it was refused. */
 const briefSeconds = 3;
 

@@ -67,7 +67,7 @@ const bindingBody = (random: Random, name: string): Body =>
 /** Reads a binding when no controller has more to do: it is bound, or says for what it waits. */
 const settledBinding = (name: string): Step => ({
   path: `${bindings()}/${name}`,
-  until: { contains: '"type":"Ready"', absent: ['"phase":"","', '"status":{}'], within: 4 },
+  until: { contains: '"type":"Ready"', absent: ['"phase":"","', '"status":{}'], within: 20 },
   ignore: ['/metadata/generation'],
 });
 

@@ -107,9 +107,9 @@ export const kcpApiExports: Topic = {
   isKcp: true,
   steps(random) {
     const steps = readyWorkspace('w');
-    for (let count = 1 + random.int(4); count > 0; count--) steps.push(create(schemas, schema(random)));
+    for (let count = 6 + random.int(8); count > 0; count--) steps.push(create(schemas, schema(random)));
     steps.push({ path: schemas, unordered: ['/items'] });
-    for (let count = 1 + random.int(2); count > 0; count--) steps.push(...exportSteps(random));
+    for (let count = 2 + random.int(2); count > 0; count--) steps.push(...exportSteps(random));
     return [...steps, deleteWorkspace('w')];
   },
 };

@@ -58,7 +58,7 @@ export const kcpBoundResources: Topic = {
       },
       ...(isNamespaced ? [inConsumer(createNamespace)] : []),
     ];
-    for (let count = 6 + random.int(8); count > 0; count--)
+    for (let count = 20 + random.int(10); count > 0; count--)
       steps.push(inConsumer(objectOperation(random, schema, widgets(isNamespaced, 'v1'), 'v1')));
     steps.push(inConsumer({ path: widgets(isNamespaced, 'v1') }));
     return [...steps, deleteWorkspace('c'), deleteWorkspace('w')];

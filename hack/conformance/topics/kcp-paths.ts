@@ -69,7 +69,7 @@ export const kcpPaths: Topic = {
   isKcp: true,
   steps(random) {
     const steps: Step[] = readyWorkspace('w');
-    for (let count = 12; count > 0; count--)
+    for (let count = 60; count > 0; count--)
       steps.push({
         as: random.pick(['admin', 'admin', 'masters', 'user-1', 'anonymous']),
         method: random.pick(['GET', 'GET', 'GET', 'GET', 'POST', 'DELETE', 'OPTIONS']),

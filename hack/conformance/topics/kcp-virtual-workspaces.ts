@@ -143,7 +143,7 @@ export const kcpVirtualWorkspaces: Topic = {
         only: ['/kind'],
       },
     ];
-    for (let count = 8 + random.int(6); count > 0; count--) steps.push(request(random));
+    for (let count = 25 + random.int(10); count > 0; count--) steps.push(request(random));
     return [...steps, deleteWorkspace('c'), deleteWorkspace('w')];
   },
 };

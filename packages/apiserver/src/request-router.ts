@@ -1,4 +1,4 @@
-import { statusErrors, type StatusError } from '@multiplane/apimachinery';
+import { mastersGroup, statusErrors, type StatusError } from '@multiplane/apimachinery';
 import {
   type Handler,
   isLongRunning,
@@ -33,7 +33,7 @@ export function routeRequests(modules: RoutingModules): (context: ServerRequestC
   return (context) => {
     const { info } = context;
     const first = info.isResourceRequest ? info.apiPrefix : firstSegment(info.path);
-    if (context.missingWorkspace !== undefined && workspaceDocuments.has(first)) {
+    if (context.missingWorkspace !== undefined && (workspaceDocuments.has(first) || mayKnow(context))) {
       throw missing(context.missingWorkspace);
     }
     if (info.isResourceRequest) return routeResource(modules, context);
@@ -48,6 +48,9 @@ export function routeRequests(modules: RoutingModules): (context: ServerRequestC
     }
   };
 }
+
+/** For everybody else paths that are open to all answer as in a workspace that exists. */
+const mayKnow = ({ user }: ServerRequestContext): boolean => user.groups.includes(mastersGroup);
 
 /** A workspace may be moved to another shard before this shard or the front-proxy knows it: the client should retry then. */
 function missing({ path, isOnOtherShard }: NonNullable<ServerRequestContext['missingWorkspace']>): StatusError {

@@ -99,7 +99,8 @@ function createApplications(modules: NonResourceEndpointsModules): Applications 
   addMetrics(router, modules);
   addIssuer(router, modules);
   const paths = (): string[] => [...new Set([...commonPaths, ...(modules.paths?.() ?? [])])].sort();
-  router.get('/', (_request, response) => sendJson(response, 'application/json', { paths: paths() }));
+  // Kubernetes' index has no route of its own, so it answers every method.
+  router.all('/', (_request, response) => sendJson(response, 'application/json', { paths: paths() }));
   if (modules.routes !== undefined) router.use(modules.routes);
   return { http1: applicationOf(library, router), http2: asHttp2(library, applicationOf(library, router)) };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { GroupVersionResource, KubeObject } from '@multiplane/apimachinery';
+import { homeClusterName, type GroupVersionResource, type KubeObject } from '@multiplane/apimachinery';
 import type { Informer, InformerFactory, ObjectReference } from '@multiplane/client';
 import { pathUnavailable, pathOnOtherShard } from '@multiplane/generic-server';
 import { LogicalClusterIndex } from './logical-cluster-index.ts';
@@ -43,7 +43,7 @@ describe('a path', () => {
       'c5/child': { cluster: 'c6' },
       'root/odd': { cluster: 'Not A Name' },
     },
-    ['root', 'c1', 'c2', 'c5', 'c6'],
+    ['root', 'c1', 'c2', 'c5', 'c6', homeClusterName('alice')],
   );
 
   test.each([
@@ -62,6 +62,8 @@ describe('a path', () => {
     ['root:down', pathUnavailable],
     ['root:down:child', pathUnavailable],
     ['root:down:nosuch', undefined],
+    ['user:alice', homeClusterName('alice')],
+    ['user:nosuch', undefined],
   ])('%s', (path, expected) => {
     expect(index.resolve(path)).toBe(expected);
     expect(index.find(path)).toBe(typeof expected === 'string' ? expected : undefined);

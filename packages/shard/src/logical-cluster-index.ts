@@ -66,6 +66,8 @@ export class LogicalClusterIndex {
     const [first, ...rest] = withoutHome(path).split(':') as [string, ...string[]];
     if (!isLogicalClusterName(first)) return undefined;
     let cluster: LogicalClusterName = first;
+    // The name of a home workspace is computed, so it says nothing of whether there is one.
+    if (rest.length === 0 && !this.exists(cluster)) return undefined;
     let isUnavailable = false;
     for (const [i, name] of rest.entries()) {
       const workspace = this.#workspaces.get({ cluster, namespace: '', name });

@@ -5,6 +5,7 @@ import {
   parseJson,
   parseLabelSelector,
   parseYaml,
+  SelectorParseError,
   statusErrors,
   type JsonObject,
   type LogicalClusterName,
@@ -85,13 +86,7 @@ export class ForwardedResource implements ServedResource {
     const { context, cluster } = request;
     const { verb } = context.info;
     if (verb === 'list' || verb === 'watch' || verb === 'deletecollection') {
-      if (cluster === '*' && (request.namespace !== '' || verb === 'deletecollection'))
-        throw request.namespace === ''
-          ? statusErrors.methodNotAllowed(verb, this.definition)
-          : statusErrors.untyped(
-              `cross-cluster LIST and WATCH are required to be cross-namespace, not scoped to namespace ${request.namespace}`,
-              400,
-            );
+      if (cluster === '*') this.#checkCollectionOfAll(request);
       await this.#forward({ ...request, name: '' }, this.#queryOf(request));
       return;
     }
@@ -262,6 +257,26 @@ export class ForwardedResource implements ServedResource {
   }
 
   /** The client's query with the label selector prepended, so that no text of the client's selector can swallow it. */
+  /** Throws where a request for all logical clusters names a namespace or deletes; the options of a read come first. */
+  #checkCollectionOfAll({ namespace, context: { info } }: ResourceRequest): void {
+    if (info.verb === 'deletecollection')
+      throw namespace === ''
+        ? statusErrors.methodNotAllowed(info.verb, this.definition)
+        : statusErrors.unknownUpstreamPath();
+    if (namespace === '') return;
+    const selector = info.query.get('labelSelector') ?? '';
+    try {
+      parseLabelSelector(selector);
+    } catch (error) {
+      if (error instanceof SelectorParseError) throw statusErrors.badRequest(error.message);
+      throw error;
+    }
+    throw statusErrors.untyped(
+      `cross-cluster LIST and WATCH are required to be cross-namespace, not scoped to namespace ${namespace}`,
+      400,
+    );
+  }
+
   #queryOf(request: ResourceRequest): URLSearchParams {
     const { info } = request.context;
     const query = new URLSearchParams(info.query);

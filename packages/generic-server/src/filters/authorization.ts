@@ -65,7 +65,8 @@ export function authorizationAttributesOf(context: RequestContext): Authorizatio
     resource: info.resource,
     subresource: info.subresource,
     name: info.name,
-    path: info.path,
+    // The request path has valid escapes only, and none of a slash: every form of it has one meaning.
+    path: info.path.includes('%') ? decodeURIComponent(info.path) : info.path,
     fieldSelector: hasSelectors ? (info.query.get('fieldSelector') ?? undefined) : undefined,
     labelSelector: hasSelectors ? (info.query.get('labelSelector') ?? undefined) : undefined,
   };

@@ -151,9 +151,25 @@ function parseTarget(exchange: ServerExchange): RequestPath | undefined {
   if (clean === undefined) return parseRequestPath(exchange.url);
   parseRequestPath(clean);
   exchange.setHeader('location', clean);
-  exchange.respond(307, '');
+  redirect(exchange, clean);
   return undefined;
 }
+
+/** As Go's `http.Redirect`: reads get a page with a link. */
+function redirect(exchange: ServerExchange, location: string): void {
+  const isRead = exchange.method === 'GET' || exchange.method === 'HEAD';
+  if (isRead) exchange.setHeader('content-type', 'text/html; charset=utf-8');
+  exchange.respond(307, exchange.method === 'GET' ? `<a href="${escapeHtml(location)}">Temporary Redirect</a>.\n\n` : '');
+}
+
+const htmlEscapes: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&#34;',
+  "'": '&#39;',
+};
+const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => htmlEscapes[character] ?? '');
 
 /** The `Audit-ID` header of the client if it is printable and short, else a new id. */
 function auditIdOf(exchange: Exchange): string {

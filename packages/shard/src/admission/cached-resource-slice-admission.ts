@@ -15,12 +15,14 @@ export interface CachedResourceSliceAdmissionModules {
   readonly authorizer: Authorizer;
   /** CachedResources of all shards. */
   readonly cachedResources: PathAndNameLookup<CachedResource>;
+  /** The logical cluster of a path, or undefined if this shard does not have it. */
+  readonly clusterOfPath: (path: string) => string | undefined;
 }
 
 /**
  * CachedResourceEndpointSlices. Endpoints are written by the shards. A slice that refers to a CachedResource of another
  * logical cluster gives its objects to the consumers of its own exports, so it needs the permission to `bind` it; kcp has
- * no such check. The same text is answered whether or not the CachedResource exists.
+ * no such check. It may be created later, as in kcp, if the shard has its logical cluster. The same text is answered whether or not the CachedResource exists.
  */
 export class CachedResourceSliceAdmission implements AdmissionPlugin {
   readonly name = 'apis.kcp.io/CachedResourceEndpointSlice';
@@ -59,7 +61,8 @@ export class CachedResourceSliceAdmission implements AdmissionPlugin {
 
   #clusterOf(path: string, name: string): string | undefined {
     try {
-      return this.#modules.cachedResources.byPathAndName(path, name)?.metadata.annotations?.[clusterAnnotation];
+      const found = this.#modules.cachedResources.byPathAndName(path, name);
+      return found === undefined ? this.#modules.clusterOfPath(path) : found.metadata.annotations?.[clusterAnnotation];
     } catch (error) {
       if (error instanceof AmbiguousPathError) return undefined;
       throw error;

@@ -128,6 +128,7 @@ export function admissionPlugins(modules: AdmissionModules): readonly AdmissionP
       cachedResources: new PathAndNameIndex({
         informer: modules.globalInformers.informer<CachedResource>(cachedResources),
       }),
+      clusterOfPath: (path) => clusters.find(path),
     }),
     new ApiConversionAdmission({ schemas: localInformers.informer<APIResourceSchema>(apiResourceSchemas) }),
     new ApiBindingAdmission(binders),

@@ -208,6 +208,7 @@ export class BodyDecoder {
     const wanted = apiVersionOf(expected);
     if (expected.origin === 'custom') {
       if (kind === '') throw unrecognized(expected, `Object 'Kind' is missing in '${body.toString('utf8')}'`, body);
+      if (object['apiVersion'] === null) throw nullVersion(kind, expected);
       if (apiVersion !== wanted) throw versionMismatch(apiVersion, wanted);
       return;
     }
@@ -257,6 +258,12 @@ export class BodyDecoder {
     return undefined;
   }
 }
+
+/** The schema of a custom resource is applied before versions are compared. */
+const nullVersion = (kind: string, expected: ExpectedKind): Error =>
+  statusErrors.badRequest(
+    `${kind} in version "" cannot be handled as a ${expected.kind}: .apiVersion accessor error: <nil> is of the type <nil>, expected string`,
+  );
 
 const versionMismatch = (actual: string, wanted: string): Error =>
   statusErrors.badRequest(
