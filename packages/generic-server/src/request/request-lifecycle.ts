@@ -159,7 +159,10 @@ function parseTarget(exchange: ServerExchange): RequestPath | undefined {
 function redirect(exchange: ServerExchange, location: string): void {
   const isRead = exchange.method === 'GET' || exchange.method === 'HEAD';
   if (isRead) exchange.setHeader('content-type', 'text/html; charset=utf-8');
-  exchange.respond(307, exchange.method === 'GET' ? `<a href="${escapeHtml(location)}">Temporary Redirect</a>.\n\n` : '');
+  exchange.respond(
+    307,
+    exchange.method === 'GET' ? `<a href="${escapeHtml(location)}">Temporary Redirect</a>.\n\n` : '',
+  );
 }
 
 const htmlEscapes: Readonly<Record<string, string>> = {
