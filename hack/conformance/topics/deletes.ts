@@ -36,6 +36,12 @@ const query = (random: Random): string => {
   return options.length === 0 ? '' : `?${options.join('&')}`;
 };
 
+/** The garbage collector completes the deletion. */
+const isCollected = ({ method, path, body }: Step): boolean =>
+  method === 'DELETE' && /orphan|foreground/i.test(`${path} ${JSON.stringify(body)}`);
+
+const settle: Step = { pause: 500, path: '' };
+
 /** Deletion of objects and collections: preconditions, finalizers, propagation policies. */
 export const deletes: Topic = {
   name: 'deletes',
@@ -90,6 +96,6 @@ export const deletes: Topic = {
       );
     }
     steps.push({ path: `${collection}?labelSelector=run%3D{{run}}` });
-    return steps;
+    return steps.flatMap((step) => (isCollected(step) ? [step, settle] : [step]));
   },
 };

@@ -21,16 +21,18 @@ import { ARRAY, BOOLEAN, INTEGER, NUMBER, STRING, type SchemaNode } from './sche
  * Throws a StatusError 400.
  */
 export function convertTyped(object: JsonObject, node: SchemaNode): void {
-  // The fields of the struct come in this order; of the others, the order is that of the document.
-  for (const name of ['kind', 'apiVersion', 'metadata']) convertMember(object, name, node, rootStruct(node));
   convertFields(object, node, '');
 }
 
 const rootStruct = ({ definition }: SchemaNode): string => definition.slice(definition.lastIndexOf('.') + 1);
 
 function convertFields(object: JsonObject, node: SchemaNode, outer: string): void {
+  const { properties, additional } = node;
   const struct = node.definition === '' ? outer : rootStruct(node);
-  for (const name of Object.keys(object)) convertMember(object, name, node, struct);
+  // In the order of the struct's fields. Entries of a map have no order in Go.
+  for (const name of properties?.keys() ?? []) convertMember(object, name, node, struct);
+  if (additional === undefined) return;
+  for (const name of Object.keys(object)) if (properties?.has(name) !== true) convertMember(object, name, node, struct);
 }
 
 function convertMember(object: JsonObject, name: string, node: SchemaNode, struct: string): void {
@@ -82,7 +84,7 @@ function number(value: Json, node: SchemaNode): Json {
   const type = goType(node);
   if (typeof value !== 'number' && typeof value !== 'bigint') throw failure(`unrecognized type: ${type}`);
   if ((node.types & NUMBER) !== 0) return value;
-  if (goKind(value) === 'float64' && !Number.isInteger(value)) throw failure(`cannot convert float64 to ${type}`);
+  if (isFraction(value)) throw failure(`cannot convert float64 to ${type}`);
   if (type !== 'int32') return value;
   return Number(BigInt.asIntN(32, BigInt(value)));
 }
@@ -105,9 +107,11 @@ function list(value: Json, node: SchemaNode, struct: string, field: string): Jso
 function byte(value: Json): number {
   if (value === null) return 0;
   if (typeof value !== 'number' && typeof value !== 'bigint') throw failure('unrecognized type: uint8');
-  if (goKind(value) === 'float64' && !Number.isInteger(value)) throw failure('cannot convert float64 to uint8');
+  if (isFraction(value)) throw failure('cannot convert float64 to uint8');
   return Number(BigInt.asUintN(8, BigInt(value)));
 }
+
+const isFraction = (value: number | bigint): boolean => typeof value === 'number' && !Number.isInteger(value);
 
 /** Quantities and times read their JSON themselves. */
 function quantity(value: Json): string {
@@ -141,7 +145,7 @@ function goKind(value: Json): string {
     case 'boolean':
       return 'bool';
     case 'bigint':
-      return 'int64';
+      return value === BigInt.asIntN(64, value) ? 'int64' : 'float64';
     case 'number':
       return Number.isSafeInteger(value) ? 'int64' : 'float64';
     default:

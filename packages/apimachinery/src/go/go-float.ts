@@ -9,4 +9,6 @@ export function goFloat(value: number): string {
 
 /** A number of an untyped object as Go prints it with `%v`: an int64, or else a float64. */
 export const goNumeric = (value: number | bigint): string =>
-  typeof value === 'bigint' || Number.isSafeInteger(value) ? String(value) : goFloat(value);
+  (typeof value === 'bigint' ? BigInt.asIntN(64, value) === value : Number.isSafeInteger(value))
+    ? String(value)
+    : goFloat(Number(value));

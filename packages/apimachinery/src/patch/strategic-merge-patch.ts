@@ -1,4 +1,5 @@
 import { runToCompletion } from '../async/run-to-completion.ts';
+import { goNumeric } from '../go/go-float.ts';
 import { encodeJson } from '../json/json-codec.ts';
 import {
   deepCopy,
@@ -291,7 +292,8 @@ export function goMap(value: Json): string {
         if (left <= 0) break;
       }
       print(']');
-    } else print(item === null ? '<nil>' : String(item));
+    } else if (typeof item === 'number' || typeof item === 'bigint') print(goNumeric(item));
+    else print(item === null ? '<nil>' : String(item));
   };
   visit(value);
   return parts.join('');

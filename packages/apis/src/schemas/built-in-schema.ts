@@ -9,7 +9,8 @@ import {
   errorText,
 } from '@multiplane/apimachinery';
 import { createSchemaCompiler, type CompiledSchema, type PatchMeta, type PruneReport } from '@multiplane/schema';
-import { component, resolveComponent } from './components.ts';
+import { component } from './components.ts';
+import { inFieldOrder, resolveInFieldOrder } from './field-order.ts';
 import { fillZeros, normalizeTyped } from './typed-decoding.ts';
 import { shapeOf, type Shape } from './typed-shape.ts';
 
@@ -21,7 +22,7 @@ interface BuiltInSchemaOptions {
 }
 
 /** One compiler for all: kinds share what they refer to. */
-const compile = createSchemaCompiler({ origin: 'built-in', resolve: resolveComponent });
+const compile = createSchemaCompiler({ origin: 'built-in', resolve: resolveInFieldOrder });
 
 /**
  * The schema of a built-in kind. On top of what the published schema says it brings objects into the form in which a
@@ -116,7 +117,7 @@ export class BuiltInSchema implements CompiledSchema {
   }
 
   get #schema(): CompiledSchema {
-    return (this.#compiled ??= compile(this.source));
+    return (this.#compiled ??= compile(inFieldOrder(this.#options.component, this.source)));
   }
 
   get #typedShape(): Shape {

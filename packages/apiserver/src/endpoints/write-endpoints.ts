@@ -50,8 +50,8 @@ export async function updateEndpoint(
   const body = await modules.decoder.readBody(context);
   const object = await modules.decoder.decodeBody(body, context, definition, options.fieldValidation);
   context.audit?.requestObject(object);
-  checkName(request, object);
   checkNamespace(request, object);
+  checkName(request, object);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('UpdateOptions', options));
   dropDuplicateOwners(object, write, 'request');
   const result = await modules.store.update(write, putStep(modules.decoder, write, body, object), {

@@ -23,6 +23,8 @@ export interface ListStart {
   readonly limit: number;
   /** Selects the objects of the snapshot. */
   readonly selection: Selection | undefined;
+  /** Whether there is another page depends on selected objects alone. */
+  readonly hidesUnselected: boolean;
 }
 
 const tooOldText = 'The resourceVersion for the provided list is too old.';
@@ -41,10 +43,14 @@ export async function startList(cache: WatchCache, scope: ScanScope, options: Li
   if (indexed?.index.isBuilt === false) await indexed.index.built;
   const position = await startAt(cache, scope, options);
   const isNarrowed = position.snapshot.isNarrowed === true && indexed !== undefined;
-  return { ...position, selection: isNarrowed ? indexed.selection : scope.selection };
+  return {
+    ...position,
+    selection: isNarrowed ? indexed.selection : scope.selection,
+    hidesUnselected: isNarrowed || scope.hidesUnselected,
+  };
 }
 
-type ListPosition = Omit<ListStart, 'selection'>;
+type ListPosition = Omit<ListStart, 'selection' | 'hidesUnselected'>;
 
 async function startAt(cache: WatchCache, scope: ScanScope, options: ListOptions): Promise<ListPosition> {
   const { limit } = options;
@@ -132,20 +138,20 @@ export async function cutPage(
   const { snapshot, limit } = start;
   if (limit === 0) return { pieces: everyPiece(start, selection), continue: '', remaining: undefined };
 
-  // There is a continue token only if another object matches: otherwise the client would request an empty page.
+  // As in Kubernetes, the rest may be objects that are not selected: the client then requests an empty page.
+  const selectsHere = selection !== undefined && !start.hidesUnselected;
   const page: CacheEntry[] = [];
-  for (const piece of everyPiece(start, selection)) {
+  for (const piece of everyPiece(start, selectsHere ? undefined : selection)) {
     for (const entry of piece) {
-      if (page.length < limit) {
-        page.push(entry);
-        continue;
+      if (page.length === limit) {
+        return {
+          pieces: onePiece(page),
+          continue: encodeContinueToken((page.at(-1) as CacheEntry).key, prefix, snapshot.revision),
+          // With a selection Kubernetes does not count, also where an index could.
+          remaining: selection === undefined && snapshot.isNarrowed !== true ? snapshot.countFrom(entry.key) : undefined,
+        };
       }
-      return {
-        pieces: onePiece(page),
-        continue: encodeContinueToken((page.at(-1) as CacheEntry).key, prefix, snapshot.revision),
-        // With a selection Kubernetes does not count, also where an index could.
-        remaining: selection === undefined && snapshot.isNarrowed !== true ? snapshot.countFrom(entry.key) : undefined,
-      };
+      if (!selectsHere || selection(entry)) page.push(entry);
     }
     await pause();
   }
@@ -167,9 +173,10 @@ async function cutPreparedPage(
   for (const piece of everyPiece(start, undefined)) {
     await view.prepare(piece);
     for (const entry of piece) {
-      if (!selection(entry)) {
+      const isFull = limit > 0 && page.length === limit;
+      if ((!isFull || start.hidesUnselected) && !selection(entry)) {
         view.release([entry]);
-      } else if (limit > 0 && page.length === limit) {
+      } else if (isFull) {
         const token = encodeContinueToken((page.at(-1) as CacheEntry).key, prefix, snapshot.revision);
         return { pieces: onePiece(page), continue: token, remaining: undefined };
       } else {
@@ -215,7 +222,7 @@ function* onePiece(entries: readonly CacheEntry[]): Generator<readonly CacheEntr
 
 function* everyPiece(start: ListStart, selection: Selection | undefined): Generator<readonly CacheEntry[], void, void> {
   let { from } = start;
-  const size = start.limit === 0 || selection !== undefined ? scanSize : Math.min(scanSize, start.limit + 1);
+  const size = start.limit === 0 || start.selection !== undefined ? scanSize : Math.min(scanSize, start.limit + 1);
   for (;;) {
     const entries = start.snapshot.entries(from, size);
     if (entries.length > 0) yield selection === undefined ? entries : entries.filter(selection);

@@ -47,8 +47,8 @@ export async function updateScaleEndpoint(
   const options = decodeWriteOptions(context.info.query, 'UpdateOptions');
   const body = await modules.decoder.readBody(context);
   const scale = await modules.decoder.decodeBody(body, context, scaleKind, options.fieldValidation);
-  checkName(request, scale);
   checkNamespace(request, scale);
+  checkName(request, scale);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('UpdateOptions', options));
   await writeScale(modules, write, request, part, negotiated, async (_current, live, fields) => {
     // The field manager modifies the object, so each attempt starts from a copy of the decoded one.
@@ -81,8 +81,8 @@ export async function patchScaleEndpoint(
     const target = { decoder: modules.decoder, expected: scaleKind, validation, warnings: context, request: context };
     const scale = await applyPatch(target, patch, updatableScaleOf(part, current), body.length);
     if (validation === 'Warn') validation = 'Ignore';
-    checkName(request, scale);
     checkNamespace(request, scale);
+    checkName(request, scale);
     await modules.store.modules.fields.update(fields.write, live, scale);
     return scale;
   });
@@ -102,8 +102,8 @@ async function applyScaleEndpoint(
   await writeScale(modules, write, request, part, negotiated, async (_current, live, fields) => {
     const scaleWrite = { ...fields.write, name: write.name, warn: (text: string) => write.warn(text) };
     const scale = await applyDocument(modules.store.modules.fields, scaleWrite, scaleKind, document, live, options);
-    checkName(request, scale);
     checkNamespace(request, scale);
+    checkName(request, scale);
     return scale;
   });
 }

@@ -87,6 +87,10 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
     },
     { reader: request.view ?? modules.reader, now: () => new Date(clock.now()) },
   );
+  if (options.sendInitialEvents === true && !frames.canEncode) {
+    exchange.end();
+    return;
+  }
   let unsubscribe: (() => void) | undefined;
   let stream: WatchStream | undefined;
   let converted: ConvertedEvents | undefined;

@@ -59,6 +59,11 @@ export class WatchFrames {
     this.#memoKeys = { ADDED: `${prefix}ADDED`, MODIFIED: `${prefix}MODIFIED`, DELETED: `${prefix}DELETED` };
   }
 
+  /** The objects of a watch are no lists: kube-apiserver opens such a watch, and ends it at the first event. */
+  get canEncode(): boolean {
+    return this.#transform?.kind !== 'PartialObjectMetadataList';
+  }
+
   /** A change. DELETED, also for an object that no longer matches, contains the previous object with the event's revision. */
   event(type: WatchEventType, event: CacheEvent): Buffer {
     const key = this.#memoKeys[type];

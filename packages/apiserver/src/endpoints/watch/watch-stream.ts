@@ -77,7 +77,8 @@ export class WatchStream implements HubMember, PendingResponse {
     const { selection, frames } = this.#modules;
     const was = event.previous !== undefined && (selection === undefined || selection(event.previous));
     const is = event.current !== undefined && (selection === undefined || selection(event.current));
-    if (is) this.send(frames.event(was ? 'MODIFIED' : 'ADDED', event));
+    if ((is || was) && !frames.canEncode) this.end();
+    else if (is) this.send(frames.event(was ? 'MODIFIED' : 'ADDED', event));
     else if (was) this.send(frames.event('DELETED', event));
   };
 
@@ -132,6 +133,10 @@ export class WatchStream implements HubMember, PendingResponse {
     if (now < this.#nextBookmark && !last) return;
     if (last) this.#bookmarkAtEnd = false;
     this.#nextBookmark = now + (bookmarkEveryMs as number);
+    if (!this.#modules.frames.canEncode) {
+      this.end();
+      return;
+    }
     // No bookmark behind a full socket: it would only add to the queue.
     if (!this.#blocked) this.send(this.#modules.frames.bookmark(this.#modules.currentRevision(), false));
   }

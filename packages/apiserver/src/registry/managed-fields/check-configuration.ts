@@ -54,6 +54,8 @@ function identityText(
 
 /** A kind with its version as Go prints it: `apps/v1, Kind=Deployment`, `/v1, Kind=Secret`. */
 function kindText(apiVersion: string, kind: string): string {
+  // An apiVersion that cannot be parsed takes the kind with it.
+  if (apiVersion.split('/').length > 2) return '/, Kind=';
   return `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;
 }
 

@@ -30,6 +30,8 @@ export interface ScanScope {
   readonly selectionInScope: Selection | undefined;
   /** An index of the cache that has the objects with a label that the selector requires; undefined: there is none. */
   readonly indexed: IndexedSelection | undefined;
+  /** The selection also excludes objects of other clusters, about which a response must not tell anything. */
+  readonly hidesUnselected: boolean;
   /** The selection reads objects that a webhook may have to convert first. */
   readonly selectsObjects: boolean;
   /** The current state of `scope`. */
@@ -71,6 +73,7 @@ export function scanScope(
       selection: all,
       selectionInScope: all,
       indexed: undefined,
+      hidesUnselected: true,
       selectsObjects: selected !== undefined && definition.conversion !== undefined,
       snapshot: (cache) => cache.snapshot(resourcePrefix),
     };
@@ -104,6 +107,7 @@ export function scanScope(
       ...found,
       selection: both(inNamespace, selectionOf(definition, found.others, fieldSelector, decode)),
     },
+    hidesUnselected: cluster === '*',
     selectsObjects: selectionInScope !== undefined && definition.conversion !== undefined,
     snapshot: (cache) =>
       scope.endsWith('/') ? cache.snapshot(scope, undefined, found?.where) : keySnapshot(cache, scope),

@@ -37,8 +37,8 @@ export function patchStep(
     const target = { decoder, expected: definition, validation: remaining, warnings: write, request: write };
     const object = await applyPatch(target, patch, current, bytes);
     if (remaining === 'Warn') remaining = 'Ignore';
-    checkName(write, object);
     checkNamespace(write, object);
+    checkName(write, object);
     return object;
   };
 }
@@ -56,7 +56,6 @@ export function applyStep(
     const sized = { ...document, bytes };
     const object = await applyDocument(fields, write, write.definition, sized, current, { force, fieldValidation });
     if (fieldValidation === 'Warn') fieldValidation = 'Ignore';
-    // In this order, unlike the other patches.
     checkNamespace(write, object);
     checkName(write, object);
     return object;

@@ -8,6 +8,7 @@ import {
   applyMergePatchIncrementally,
   applyStrategicMergePatchIncrementally,
   decodeJsonPatch,
+  deepCopy,
   encodeJson,
   fieldErrors,
   goMap,
@@ -130,8 +131,19 @@ function* prepareIncrementally(
   }
   let used: Json = value;
   return {
-    apply: (document) =>
-      applyStrategicMergePatchIncrementally(document, value ?? {}, meta as PatchMeta, (change) => (used = change)),
+    *apply(document) {
+      let change: JsonObject = {};
+      const merged = yield* applyStrategicMergePatchIncrementally(
+        document,
+        value ?? {},
+        meta as PatchMeta,
+        (copy) => (change = copy),
+      );
+      yield;
+      // The result shares values with it, and is brought into the form of its kind in place.
+      used = deepCopy(change);
+      return merged;
+    },
     strictErrors,
     resultError: (_result, why) => invalidResult(goMap(used), why),
     keepsKind: true,
