@@ -173,8 +173,7 @@ async function watchEndpoint(
   const decoded = decodeListOptions(context.info.query, true);
   const options =
     request.name === '' ? decoded : { ...decoded, fieldSelector: named(decoded.fieldSelector, request.name) };
-  if (negotiated.transform?.kind !== 'PartialObjectMetadataList')
-    checkObjectTransform(definition, negotiated, context);
+  if (negotiated.transform?.kind !== 'PartialObjectMetadataList') checkObjectTransform(definition, negotiated, context);
   const { cache, reader } = modules.store.modules;
   const view = viewFor(definition, context.signal, reader);
   const scope = scanScope(definition, cluster, namespace, options, view ?? reader, cache.indexes);

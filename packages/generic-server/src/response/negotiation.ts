@@ -137,11 +137,11 @@ function choose(accept: string, kind: EndpointKind): Negotiated | StatusError {
       const chosen = accepts(clause, type.text) ? readParameters(clause, type, kind) : undefined;
       if (chosen === undefined) continue;
       // YAML cannot be streamed, and what comes first is not passed over.
-      if (kind.shape === 'watch' && type === yaml) return notAcceptable(kind);
+      if (kind.shape === 'watch' && type === yaml) return statusErrors.notAcceptable(watchTypes);
       return type === protobuf ? (jsonEquivalent(chosen, clause, clauses, kind) ?? chosen) : chosen;
     }
   }
-  return notAcceptable(kind);
+  return statusErrors.notAcceptable(objectTypes);
 }
 
 /** The same form in JSON, if the client accepts it with equal weight. */
@@ -214,9 +214,6 @@ function namesServedType(accept: string): boolean {
   }
   return false;
 }
-
-const notAcceptable = (kind: EndpointKind): StatusError =>
-  statusErrors.notAcceptable(kind.shape === 'watch' ? watchTypes : objectTypes);
 
 function notRepresentable(kind: EndpointKind): StatusError {
   return notRepresentableAs(

@@ -148,7 +148,8 @@ export async function cutPage(
           pieces: onePiece(page),
           continue: encodeContinueToken((page.at(-1) as CacheEntry).key, prefix, snapshot.revision),
           // With a selection Kubernetes does not count, also where an index could.
-          remaining: selection === undefined && snapshot.isNarrowed !== true ? snapshot.countFrom(entry.key) : undefined,
+          remaining:
+            selection === undefined && snapshot.isNarrowed !== true ? snapshot.countFrom(entry.key) : undefined,
         };
       }
       if (!selectsHere || selection(entry)) page.push(entry);

@@ -5,6 +5,7 @@ import {
   apiVersionOf,
   getOwn,
   isJsonObject,
+  parseApiVersion,
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { FieldManagerKind } from './field-manager-request.ts';
@@ -13,7 +14,7 @@ import type { FieldManagerKind } from './field-manager-request.ts';
 export function checkConfiguration(definition: FieldManagerKind, config: DeepReadonly<JsonObject>): void {
   const apiVersion = textOf(config, 'apiVersion');
   const kind = textOf(config, 'kind');
-  if (apiVersion !== apiVersionOf(definition) || kind !== definition.kind)
+  if (apiVersion.replace(/^\//, '') !== apiVersionOf(definition) || kind !== definition.kind)
     throw statusErrors.badRequest(`invalid object type: ${kindText(apiVersion, kind)}`);
   const metadata = getOwn(config, 'metadata') ?? null;
   if (isJsonObject(metadata) && hasManagedFields(getOwn(metadata, 'managedFields')))
@@ -55,7 +56,7 @@ function identityText(
 /** A kind with its version as Go prints it: `apps/v1, Kind=Deployment`, `/v1, Kind=Secret`. */
 function kindText(apiVersion: string, kind: string): string {
   // An apiVersion that cannot be parsed takes the kind with it.
-  if (apiVersion.split('/').length > 2) return '/, Kind=';
+  if (parseApiVersion(apiVersion) === undefined && apiVersion !== '/') return '/, Kind=';
   return `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;
 }
 

@@ -4,6 +4,7 @@ import {
   type JsonObject,
   type KubeObject,
   type WriteOptions,
+  apiVersionOf,
   asJson,
   getOwn,
   isJsonObject,
@@ -97,6 +98,8 @@ export async function applyDocument(
     if (!(error instanceof UnmarshalError || isStatusError(error, 'BadRequest'))) throw error;
     throw conversionFailure(config, expected, error.message);
   }
+  // Written `/v1`, it is `v1`.
+  object.apiVersion = apiVersionOf(expected);
   reportDuplicates(document, write, options.fieldValidation);
   await yieldIfSliceExceeded(bytes, write);
   if (current === undefined) checkNoUid(write, object, write.name);

@@ -1,4 +1,5 @@
 import {
+  type GroupVersion,
   type Json,
   type JsonObject,
   type JsonTextDetails,
@@ -215,18 +216,19 @@ export class BodyDecoder {
     const version = apiVersion === '' ? undefined : parseApiVersion(apiVersion);
     if (apiVersion !== '' && version === undefined)
       throw unrecognized(expected, `unexpected GroupVersion string: ${apiVersion}`, body);
-    object['apiVersion'] = apiVersion === '' ? wanted : apiVersion;
+    object['apiVersion'] = defaultedVersion(apiVersion, version, expected);
     object['kind'] = kind === '' ? expected.kind : kind;
     if (object['apiVersion'] === wanted && object['kind'] === expected.kind) return;
 
-    const failure = this.#kindFailure(object['apiVersion'], object['kind'], expected);
+    const failure = this.#kindFailure(object['apiVersion'], object['kind'], expected, () => body.toString('utf8'));
     if (failure === undefined) throw versionMismatch(object['apiVersion'], wanted);
     throw statusErrors.badRequest(`${cannotBeHandled(object, expected)}: ${failure}`);
   }
 
   /** Why an object is not of a built-in kind; undefined for another version of it. */
-  #kindFailure(apiVersion: string, kind: string, expected: ExpectedKind): string | undefined {
+  #kindFailure(apiVersion: string, kind: string, expected: ExpectedKind, quoted: () => string): string | undefined {
     const { group, version } = parseApiVersion(apiVersion) ?? expected;
+    if (version === '') return `Object 'apiVersion' is missing in '${quoted()}'`;
     if (!this.#modules.isBuiltInKind(group, version, kind))
       return `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "multiplane"`;
     if (kind === expected.kind) return undefined;
@@ -240,7 +242,7 @@ export class BodyDecoder {
   checkPatchedKind(object: JsonObject, expected: ExpectedKind): string | undefined {
     const { failure: mismatch } = readKind(object);
     if (mismatch !== undefined) return mismatch;
-    const apiVersion = (object['apiVersion'] as string | null | undefined) ?? '';
+    const apiVersion = hasVersion(object) ? (object['apiVersion'] as string) : '';
     const kind = (object['kind'] as string | null | undefined) ?? '';
     if (apiVersion !== '' && parseApiVersion(apiVersion) === undefined)
       return `unexpected GroupVersion string: ${apiVersion}`;
@@ -248,10 +250,11 @@ export class BodyDecoder {
       return kind === '' ? `Object 'Kind' is missing in '${encodeJson(object)}'` : undefined;
     const wanted = apiVersionOf(expected);
     if (apiVersion === '' && (kind === '' || kind === expected.kind)) return undefined;
+    const found = defaultedVersion(apiVersion, parseApiVersion(apiVersion), expected);
     const failure =
-      apiVersion === wanted && (kind === '' || kind === expected.kind)
+      found === wanted && (kind === '' || kind === expected.kind)
         ? undefined
-        : this.#kindFailure(apiVersion === '' ? wanted : apiVersion, kind === '' ? expected.kind : kind, expected);
+        : this.#kindFailure(found, kind === '' ? expected.kind : kind, expected, () => encodeJson(object));
     if (failure !== undefined) return failure;
     object['apiVersion'] = wanted;
     object['kind'] = expected.kind;
@@ -264,6 +267,18 @@ const nullVersion = (kind: string, expected: ExpectedKind): Error =>
   statusErrors.badRequest(
     `${kind} in version "" cannot be handled as a ${expected.kind}: .apiVersion accessor error: <nil> is of the type <nil>, expected string`,
   );
+
+/** The version of a body with what the URL says in place of parts that are missing; `/v1` is the same as `v1`. */
+function defaultedVersion(text: string, parsed: GroupVersion | undefined, expected: ExpectedKind): string {
+  if (parsed === undefined) return text === '' ? apiVersionOf(expected) : text;
+  const { group, version } = parsed;
+  if (version === '' && (group === '' || group === expected.group)) return apiVersionOf(expected);
+  return group === '' ? version : text;
+}
+
+/** Whether an object names a version, after its type has been checked; `/` is none. */
+export const hasVersion = ({ apiVersion }: JsonObject): boolean =>
+  typeof apiVersion === 'string' && apiVersion !== '' && apiVersion !== '/';
 
 const versionMismatch = (actual: string, wanted: string): Error =>
   statusErrors.badRequest(

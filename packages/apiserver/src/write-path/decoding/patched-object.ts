@@ -1,6 +1,6 @@
 import { type DeepReadonly, type JsonObject, type KubeObject, apiVersionOf, asJson } from '@multiplane/apimachinery';
 import { type Abortable, inTimeSlices } from '../../time-slices.ts';
-import type { BodyDecoder } from './body-decoder.ts';
+import { type BodyDecoder, hasVersion } from './body-decoder.ts';
 import type { ExpectedKind } from './expected-kind.ts';
 import { UnmarshalError } from './object-meta-decoder.ts';
 import { type PreparedPatch, resultObject } from './patch-document.ts';
@@ -68,7 +68,7 @@ function dropFieldsWithoutVersion(
   warnings: PatchTarget['warnings'],
   validation: FieldValidation,
 ): void {
-  if (typeof document['apiVersion'] === 'string' && document['apiVersion'] !== '') return;
+  if (hasVersion(document)) return;
   for (const key of Object.keys(document).sort()) {
     if (key === 'kind' || key === 'apiVersion') continue;
     if (validation !== 'Ignore') warnings.warn(`unknown field ${JSON.stringify(key)}`);
