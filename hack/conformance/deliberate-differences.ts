@@ -12,11 +12,13 @@ interface Entry {
   readonly at?: RegExp;
   readonly reference?: RegExp;
   readonly subject?: RegExp;
+  /** Its first group must be the same text on both sides. */
+  readonly same?: RegExp;
   /** One place that matches excuses the whole answer: the others follow from it. */
   readonly whole: boolean;
 }
 
-const patterns = ['request', 'at', 'reference', 'subject'] as const;
+const patterns = ['request', 'at', 'reference', 'subject', 'same'] as const;
 
 /** The differences that are deliberate: the fenced block `yaml differences` of docs/compatibility.md. */
 export class DeliberateDifferences {
@@ -41,9 +43,16 @@ export class DeliberateDifferences {
         (entry.request?.test(line) ?? true) &&
         (entry.at?.test(difference.at) ?? true) &&
         (entry.reference?.test(textOf(difference.reference)) ?? true) &&
-        (entry.subject?.test(textOf(difference.subject)) ?? true),
+        (entry.subject?.test(textOf(difference.subject)) ?? true) &&
+        hasSame(entry.same, textOf(difference.reference), textOf(difference.subject)),
     );
   }
+}
+
+function hasSame(pattern: RegExp | undefined, reference: string, subject: string): boolean {
+  if (pattern === undefined) return true;
+  const found = pattern.exec(reference)?.[1];
+  return found !== undefined && found === pattern.exec(subject)?.[1];
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));

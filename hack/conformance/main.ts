@@ -15,7 +15,8 @@ const usage = `Plays generated scenarios on two servers and reports what they an
 
 Usage: hack/conformance/run [compare | record] [flags]
 
-  --reference URL --reference-ca FILE --reference-tokens FILE    the server that is right, such as a kube-apiserver
+  --reference URL --reference-ca FILE --reference-tokens FILE    the server that is right, such as a kube-apiserver;
+                                                                 hack/conformance/reference starts one with its controllers
   --subject URL --subject-ca FILE --subject-tokens FILE          the server under test; a path in the URL is a prefix,
                                                                  such as https://127.0.0.1:6443/clusters/root:team
   --seed N | N-M       seeds (1)

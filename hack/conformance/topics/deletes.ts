@@ -36,10 +36,7 @@ const query = (random: Random): string => {
   return options.length === 0 ? '' : `?${options.join('&')}`;
 };
 
-/** The garbage collector completes the deletion. */
-const isCollected = ({ method, path, body }: Step): boolean =>
-  method === 'DELETE' && /orphan|foreground/i.test(`${path} ${JSON.stringify(body)}`);
-
+/** Meanwhile the garbage collector completes the deletion. */
 const settle: Step = { pause: 500, path: '' };
 
 /** Deletion of objects and collections: preconditions, finalizers, propagation policies. */
@@ -96,6 +93,7 @@ export const deletes: Topic = {
       );
     }
     steps.push({ path: `${collection}?labelSelector=run%3D{{run}}` });
-    return steps.flatMap((step) => (isCollected(step) ? [step, settle] : [step]));
+    const isCollected = /orphan|foreground/i.test(JSON.stringify(steps));
+    return steps.flatMap((step) => (isCollected && step.method === 'DELETE' ? [step, settle] : [step]));
   },
 };

@@ -50,9 +50,11 @@ class VariableTypes extends Map<string, CelType> {
   readonly #expressions = new Map<string, AdmissionExpression>();
 
   constructor(variables: readonly NamedExpression[]) {
-    super(variables.map(({ name }) => [name, celTypes.dynType]));
+    // One without an expression is not declared.
+    const declared = variables.filter(({ expression }) => expression.source.trim() !== '');
+    super(declared.map(({ name }) => [name, celTypes.dynType]));
     // Of two with one name the later one counts.
-    for (const { name, expression } of variables) this.#expressions.set(name, expression);
+    for (const { name, expression } of declared) this.#expressions.set(name, expression);
   }
 
   override get(name: string): CelType | undefined {

@@ -108,7 +108,7 @@ export async function insertObject(
   const validated = admitValidating(modules, request, name, object, undefined);
   if (validated !== undefined) await validated;
 
-  rejectResourceVersion(metadata);
+  rejectResourceVersion(metadata, request.dryRun);
   dropEmpty(metadata);
   // The storage does not keep it.
   if (!request.dryRun && metadata.selfLink !== undefined) delete metadata.selfLink;
@@ -185,10 +185,11 @@ function withDefaultedStatus(definition: ResourceDefinition, object: KubeObject)
   return shown;
 }
 
-/** Throws an untyped 500, as Kubernetes does, for a non-zero resourceVersion; drops any other one. In place. */
-function rejectResourceVersion(metadata: ObjectMeta): void {
+/** Throws an untyped 500, as Kubernetes' storage does, for a non-zero resourceVersion; a dry run keeps what was sent. In place. */
+function rejectResourceVersion(metadata: ObjectMeta, dryRun: boolean): void {
   const sent = metadata.resourceVersion;
   if (sent === undefined) return;
+  if (dryRun && sent !== '') return;
   if (sent !== '' && isNonZeroNumber(sent)) {
     throw statusErrors.untyped('resourceVersion should not be set on objects to be created');
   }

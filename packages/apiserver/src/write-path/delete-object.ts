@@ -258,9 +258,8 @@ function checkMarkedPreconditions(
     fail('ResourceVersion', resourceVersion, metadata.resourceVersion);
 }
 
-/** The finalizers, with those of the garbage collector set by the options, else kept as they are. */
+/** The finalizers, with those of the garbage collector set by the options, else kept; a kind that it ignores loses them. */
 function finalizersAfter(strategy: Strategy, finalizers: readonly string[], options: DeleteObjectOptions): string[] {
-  if (!strategy.garbageCollected) return [...finalizers];
   const { orphanDependents, propagationPolicy } = options;
   let orphan = finalizers.includes(orphanFinalizer);
   let foreground = finalizers.includes(foregroundFinalizer);
@@ -273,6 +272,7 @@ function finalizersAfter(strategy: Strategy, finalizers: readonly string[], opti
     foreground = propagationPolicy === 'Foreground';
   }
   const result = finalizers.filter((name) => name !== orphanFinalizer && name !== foregroundFinalizer);
+  if (!strategy.garbageCollected) return result;
   if (orphan) result.push(orphanFinalizer);
   if (foreground) result.push(foregroundFinalizer);
   return result;

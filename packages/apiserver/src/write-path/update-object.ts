@@ -138,7 +138,7 @@ async function createMissing(
 ): Promise<WriteResult> {
   const object = await propose(modules, request, decode, undefined, options.bytes ?? 0, options);
   parsedVersion(object);
-  delete object.metadata.resourceVersion;
+  if (!request.dryRun) delete object.metadata.resourceVersion;
   await options.authorizeCreate?.();
   try {
     return await insertObject(modules, request, object, options);

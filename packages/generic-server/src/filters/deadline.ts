@@ -26,8 +26,9 @@ type Handler = (context: ServerRequestContext) => Promise<void>;
 export function withDeadline(options: DeadlineOptions, modules: DeadlineModules): (next: Handler) => Handler {
   const defaultQueue = new DeadlineQueue(options.requestTimeoutMs, modules);
   return (next) => (context) => {
-    const limit = timeoutOf(context, options.requestTimeoutMs);
+    // The parameter means nothing to a watch, whatever it holds.
     if (isLongRunning(context.info)) return next(context);
+    const limit = timeoutOf(context, options.requestTimeoutMs);
     const queue = limit === options.requestTimeoutMs ? defaultQueue : new DeadlineQueue(limit, modules);
     const position = queue.add(context);
     context.onFinish(() => {

@@ -27,7 +27,7 @@ export interface WatchStreamModules {
 
 /** How long a client may leave frames unread that are in memory only for this client. */
 export const maxUnreadMs = 60_000;
-/** A last bookmark is sent this long before the timeout, as in Kubernetes. */
+/** A last bookmark is sent this long before the timeout, as in Kubernetes; shorter watches have none. */
 const lastBookmarkMs = 2000;
 
 /**
@@ -59,7 +59,7 @@ export class WatchStream implements HubMember, PendingResponse {
     this.#modules = modules;
     const every = options.bookmarkEveryMs;
     this.#nextBookmark = every === undefined ? Number.POSITIVE_INFINITY : options.startedAt + every;
-    this.#bookmarkAtEnd = every !== undefined;
+    this.#bookmarkAtEnd = every !== undefined && options.deadline - lastBookmarkMs > options.startedAt;
     this.done = new Promise((resolve) => {
       this.#finish = resolve;
     });

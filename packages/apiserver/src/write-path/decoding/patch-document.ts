@@ -8,7 +8,6 @@ import {
   applyMergePatchIncrementally,
   applyStrategicMergePatchIncrementally,
   decodeJsonPatch,
-  deepCopy,
   encodeJson,
   fieldErrors,
   goMap,
@@ -131,19 +130,8 @@ function* prepareIncrementally(
   }
   let used: Json = value;
   return {
-    *apply(document) {
-      let change: JsonObject = {};
-      const merged = yield* applyStrategicMergePatchIncrementally(
-        document,
-        value ?? {},
-        meta as PatchMeta,
-        (copy) => (change = copy),
-      );
-      yield;
-      // The result shares values with it, and is brought into the form of its kind in place.
-      used = deepCopy(change);
-      return merged;
-    },
+    apply: (document) =>
+      applyStrategicMergePatchIncrementally(document, value ?? {}, meta as PatchMeta, (change) => (used = change)),
     strictErrors,
     resultError: (_result, why) => invalidResult(goMap(used), why),
     keepsKind: true,

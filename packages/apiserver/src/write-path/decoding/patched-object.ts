@@ -1,4 +1,11 @@
-import { type DeepReadonly, type JsonObject, type KubeObject, apiVersionOf, asJson } from '@multiplane/apimachinery';
+import {
+  type DeepReadonly,
+  type JsonObject,
+  type KubeObject,
+  type StatusError,
+  apiVersionOf,
+  asJson,
+} from '@multiplane/apimachinery';
 import { type Abortable, inTimeSlices } from '../../time-slices.ts';
 import { type BodyDecoder, hasVersion } from './body-decoder.ts';
 import type { ExpectedKind } from './expected-kind.ts';
@@ -37,9 +44,13 @@ function* applyIncrementally(
 ): Generator<void, KubeObject> {
   const result = yield* patch.apply(asJson(current as KubeObject));
   const document = resultObject(patch, result);
+  // Decoding works in place, and errors quote what it got.
+  function* invalid(why: string): Generator<void, StatusError> {
+    return patch.resultError(yield* patch.apply(asJson(current as KubeObject)), why);
+  }
   if (patch.keepsKind !== true) {
     const mismatch = decoder.checkPatchedKind(document, expected);
-    if (mismatch !== undefined) throw patch.resultError(result, mismatch);
+    if (mismatch !== undefined) throw yield* invalid(mismatch);
     if (expected.origin === 'built-in') dropFieldsWithoutVersion(document, warnings, validation);
   }
   let unknown: readonly string[];
@@ -48,11 +59,11 @@ function* applyIncrementally(
     unknown = (yield* shapeIncrementally(document, expected, { isConverted: patch.keepsKind })).unknownFields;
   } catch (error) {
     if (!(error instanceof UnmarshalError)) throw error;
-    throw patch.resultError(result, error.message);
+    throw yield* invalid(error.message);
   }
   if (validation !== 'Ignore' && patch.strictErrors.length + unknown.length > 0) {
     const errors = [...patch.strictErrors, ...strictErrors([], unknown, undefined)];
-    if (validation === 'Strict') throw patch.resultError(result, `strict decoding error: ${errors.join(', ')}`);
+    if (validation === 'Strict') throw yield* invalid(`strict decoding error: ${errors.join(', ')}`);
     for (const text of errors) warnings.warn(text);
   }
   if (patch.keepsKind === true) Object.assign(document, { apiVersion: apiVersionOf(expected), kind: expected.kind });
