@@ -141,3 +141,13 @@ test('decisions of different requests are not mixed up', async () => {
   expect(await may(a, { user: 'bob', groups: ['5:alice0;'] })).toBe('no');
   expect(await may(a, { namespace: 'n10:configmaps', name: '' })).toBe('no');
 });
+
+test('the rules of a binding are listed once, however many of its subjects the user is', async () => {
+  const subjects = ['team', 'staff'].map((name) => ({ kind: 'Group', name }));
+  objects.clusterroles.put(a, '', 'reader', reader);
+  objects.clusterrolebindings.put(a, '', 'crb', { ...toAlice('reader'), subjects });
+  const user = { name: 'alice', uid: '', groups: ['team', 'staff'], extra: {} };
+  expect((await authorizer.rulesFor(user, a, 'n')).resourceRules).toEqual(reader.rules);
+  objects.clusterrolebindings.put(a, '', 'other', toAlice('reader'));
+  expect((await authorizer.rulesFor(user, a, 'n')).resourceRules).toEqual([...reader.rules, ...reader.rules]);
+});

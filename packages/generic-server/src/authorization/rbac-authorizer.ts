@@ -123,7 +123,8 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
   ): { rules: DeepReadonly<PolicyRule>[]; failures: string[] } {
     const failures: string[] = [];
     const rules: DeepReadonly<PolicyRule>[] = [...this.#implicitRules(user, cluster)];
-    for (const { rule } of this.#grantedRules(user, cluster, namespace, failures)) rules.push(rule);
+    const seen = new Set<Grant['binding']>();
+    for (const { rule } of this.#grantedRules(user, cluster, namespace, failures, seen)) rules.push(rule);
     return { rules, failures };
   }
 
@@ -153,6 +154,8 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
     cluster: LogicalClusterName,
     namespace: string,
     failures: string[],
+    /** Bindings to leave out; what is visited is added. Absent: one that names several groups of the user comes repeatedly. */
+    seen?: Set<Grant['binding']>,
   ): IterableIterator<GrantedRule> {
     const sources =
       this.#bootstrapCluster === undefined || this.#bootstrapCluster === cluster
@@ -160,9 +163,10 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
         : [this.#bootstrapCluster, cluster];
     for (const effective of this.#effectiveUsers(user, cluster)) {
       for (const source of sources) {
-        const grants = [userKey(effective.name), ...effective.groups.map(groupKey)].flatMap((key) =>
+        const all = [userKey(effective.name), ...effective.groups.map(groupKey)].flatMap((key) =>
           this.#source.grants(source, key),
         );
+        const grants = seen === undefined ? all : all.filter(({ binding }) => isFirst(seen, binding));
         for (const grant of grants) if (grant.namespace === '') yield* this.#rulesOf(grant, source, failures);
         if (namespace === '' || source !== cluster) continue;
         for (const grant of grants) if (grant.namespace === namespace) yield* this.#rulesOf(grant, source, failures);
@@ -211,6 +215,12 @@ function decisionKey(attributes: AuthorizationAttributes): string {
   return (
     key + lengthPrefixed(attributes.subresource) + lengthPrefixed(attributes.name) + lengthPrefixed(attributes.path)
   );
+}
+
+function isFirst<T>(seen: Set<T>, value: T): boolean {
+  if (seen.has(value)) return false;
+  seen.add(value);
+  return true;
 }
 
 const lengthPrefixed = (text: string): string => `${text.length}:${text}`;
