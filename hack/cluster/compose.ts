@@ -182,6 +182,7 @@ const prometheus = {
     part('pki', '/pki', true),
     part('prometheus', '/data'),
     { type: 'bind', source: './config', target: '/etc/multiplane', read_only: true },
+    { type: 'bind', source: '../monitoring', target: '/etc/monitoring', read_only: true },
   ],
   healthcheck: {
     test: ['CMD', 'wget', '-q', '-O', '/dev/null', 'http://127.0.0.1:9090/-/ready'],
@@ -206,6 +207,7 @@ const grafana = {
   volumes: [
     part('grafana', '/data'),
     { type: 'bind', source: './config/grafana', target: '/etc/multiplane/grafana', read_only: true },
+    { type: 'bind', source: '../monitoring', target: '/etc/monitoring', read_only: true },
   ],
   healthcheck: {
     test: ['CMD', 'wget', '-q', '-O', '/dev/null', 'http://127.0.0.1:3000/api/health'],
@@ -254,6 +256,7 @@ function prometheusConfig(): string {
   const ours = processes.filter(({ program }) => program === 'multiplane');
   return toYaml({
     global: { scrape_interval: '15s' },
+    rule_files: ['/etc/monitoring/prometheus/*.rules.yaml'],
     scrape_configs: [
       {
         job_name: 'multiplane',

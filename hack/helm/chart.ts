@@ -59,6 +59,7 @@ export const matrix: Readonly<Record<string, readonly string[]>> = {
     'audit.enabled=true',
     'audit.policy.config=level: Metadata',
     'kcp.leaderElection.enabled=false',
+    'prometheusRules.enabled=true',
     'virtualWorkspaces.enabled=false',
   ],
   'shared-etcd': [
