@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';
 import { connect } from 'node:http2';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { testCertificates } from '@multiplane/testing';
+import { eventually, testCertificates } from '@multiplane/testing';
 import { HostileServer } from '../harness/hostile-server.ts';
 import { decodeJwt } from '../harness/jwt.ts';
 import type { Response } from '../harness/requests.ts';
@@ -365,3 +365,42 @@ function overHttp2(headers: Record<string, string>): Promise<{ status: number; t
     stream.end();
   });
 }
+
+describe('paths that lead around authorization', () => {
+  test('the metrics of the server are not those of a workspace, whatever its administrator may do', async () => {
+    const administrator = { 'impersonate-user': 'tenant-admin' };
+    await server.workspace.must({
+      method: 'POST',
+      path: '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
+      body: {
+        metadata: { name: 'tenant-admin' },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+        subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'user-3' }],
+      },
+    });
+    await eventually(() => server.workspace.must({ as: 'user-3', path: '/api/v1/secrets' }));
+    for (const [requests, path] of [
+      [server.workspace, '/metrics'],
+      [server.requests, '/metrics'],
+      [server.requests, '/clusters/*/metrics'],
+      [server.requests, '/services/cache/metrics'],
+    ] as const) {
+      const { status, text } = await requests.send({ as: 'user-3', path });
+      expect([path, status >= 400, text.includes('apiserver_request_total')]).toEqual([path, true, false]);
+    }
+    expect((await server.requests.send({ as: 'user-3', path: '/metrics', headers: administrator })).status).toBe(403);
+  });
+
+  test('an object of the whole workspace is not found by the path of a namespace', async () => {
+    const roles = '/apis/rbac.authorization.k8s.io/v1';
+    await server.workspace.must({
+      method: 'POST',
+      path: `${roles}/clusterroles`,
+      body: { metadata: { name: 'wide' }, rules: [] },
+    });
+    for (const path of ['/clusterroles', '/clusterroles/wide'])
+      for (const method of ['GET', 'DELETE'])
+        expect((await server.workspace.send({ method, path: `${roles}/namespaces/e2e${path}` })).status).toBe(404);
+    await server.workspace.must({ path: `${roles}/clusterroles/wide` });
+  });
+});
