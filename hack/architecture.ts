@@ -44,6 +44,11 @@ export const packages: Readonly<Record<string, PackageRule>> = {
 export const owners: Readonly<Record<string, readonly string[]>> = {
   '@grpc/grpc-js': ['storage'],
   '@noble/ciphers': ['storage'],
+  // Loaded when --tracing-config-file is set: docs/adr/0123-tracing-loaded-on-demand.md.
+  '@opentelemetry/api': ['component-base'],
+  '@opentelemetry/exporter-trace-otlp-grpc': ['component-base'],
+  '@opentelemetry/resources': ['component-base'],
+  '@opentelemetry/sdk-trace': ['component-base'],
   '@peculiar/x509': ['component-base'],
   // Configuration documents; schema's differential tests use it as a second opinion.
   ajv: ['component-base'],

@@ -26,6 +26,8 @@ export interface ShardedClusterOptions extends LocalClusterOptions {
   readonly shards?: readonly string[] | undefined;
   /** With the front-proxy's usual patience for shards that do not answer, instead of one for crowded machines. */
   readonly usualPatience?: boolean | undefined;
+  /** Further flags of every server of ours. */
+  readonly allFlags?: readonly string[] | undefined;
 }
 
 /** Suites share two processors with all these processes: a shard that is late is not dead. */
@@ -86,6 +88,7 @@ export class ShardedCluster implements ControlPlane {
     shards = ['root', 'shard-1'],
     usualPatience = false,
     flags = [],
+    allFlags = [],
     tokens,
   }: ShardedClusterOptions): Promise<ShardedCluster> {
     const directory = await TempDir.create('sharded');
@@ -99,8 +102,10 @@ export class ShardedCluster implements ControlPlane {
       shards,
       ports: await freePorts(portNames(shards).length),
       flags: {
-        shard: [`--token-auth-file=${tokenFile}`, ...flags],
-        'front-proxy': usualPatience ? [] : patience,
+        shard: [`--token-auth-file=${tokenFile}`, ...flags, ...allFlags],
+        'front-proxy': [...(usualPatience ? [] : patience), ...allFlags],
+        'cache-server': allFlags,
+        'virtual-workspaces': allFlags,
       },
     });
     const cluster = new ShardedCluster(directory, chosen);

@@ -1,6 +1,6 @@
 import type { UserInfo } from '@multiplane/apimachinery';
 import type { InformerFactory, InformerSource, ObjectClient, RestTransport } from '@multiplane/client';
-import type { Clock, HealthChecks, Logger, MetricsRegistry, Runnable } from '@multiplane/component-base';
+import type { Clock, HealthChecks, Logger, MetricsRegistry, Runnable, Tracer } from '@multiplane/component-base';
 import type {
   AuditModules,
   Authorizer,
@@ -32,6 +32,8 @@ export interface EmbeddingHost {
   readonly reviewAuthorizer: Authorizer;
   /** Audits requests that do not run through the shard's own handler chain. */
   readonly audit?: AuditModules | undefined;
+  /** Traces requests that embedded servers answer or dispatch. */
+  readonly tracer?: Tracer | undefined;
   readonly resolver: ResourceResolver;
   /** Informers for the objects of this shard. */
   readonly informers: InformerFactory;

@@ -59,6 +59,7 @@ export function embedCacheServer(
         storage,
         signal,
         authenticator: host.authenticator,
+        tracer: host.tracer,
         onAuthenticationFailure: (error) => logger.debug('credentials refused', { error }),
         outer: embeddedDocuments(
           nonResourceEndpoints({ health, registry, metrics, logger, version: versionInfo(options.version) }),

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import {
+  tracingOptionTable,
   loggingOptionTable,
   markCompleted,
   OptionError,
@@ -47,7 +48,7 @@ export const cacheServerOptionSections = {
   Serving: serving,
   Access: access,
   NATS: natsOptions,
-  Logging: loggingOptionTable,
+  'Logging and tracing': { ...loggingOptionTable, ...tracingOptionTable },
 } as const;
 export const cacheServerOptionTable = {
   ...general,
@@ -55,6 +56,7 @@ export const cacheServerOptionTable = {
   ...access,
   ...natsOptions,
   ...loggingOptionTable,
+  ...tracingOptionTable,
 } as const;
 
 export type CacheServerOptionValues = OptionValues<typeof cacheServerOptionTable>;

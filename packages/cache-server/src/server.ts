@@ -1,5 +1,7 @@
+import { parseYaml } from '@multiplane/apimachinery';
 import { mkdir } from 'node:fs/promises';
 import {
+  openTracer,
   addProcessMetrics,
   CertificateWatcher,
   EventLoopMonitor,
@@ -57,6 +59,7 @@ export async function runCacheServer(
   const registry = new MetricsRegistry();
   addProcessMetrics(registry);
   const metrics = new RequestMetrics(registry);
+  const tracer = await openTracer({ ...options, service: 'multiplane-cache-server', version }, { decode: parseYaml });
   const watcher = new CertificateWatcher({}, { clock, logger });
   const { clientCaFile } = options;
   const authorities = watcher.watch(clientCaFile, (readText) =>
@@ -72,6 +75,7 @@ export async function runCacheServer(
       metrics,
       draining,
       connections,
+      tracer,
       storage,
       signal,
       authenticator: new UnionAuthenticator(
@@ -107,6 +111,7 @@ export async function runCacheServer(
   );
   lifecycle.add('storage', new EventLoopMonitor({}, { logger, metrics: registry, clock }));
   lifecycle.add('storage', watcher);
+  if (tracer !== undefined) lifecycle.add('storage', tracer);
   for (const runnable of service.runnables) lifecycle.add('storage', runnable);
   lifecycle.add('serving', {
     name: 'listener',

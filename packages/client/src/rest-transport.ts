@@ -1,3 +1,4 @@
+import { traceHeaders } from '@multiplane/component-base';
 import { Agent, request as httpsRequest } from 'node:https';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import {
@@ -102,6 +103,7 @@ export class RestTransport {
           headers: {
             accept: request.accept ?? 'application/json',
             'user-agent': this.#userAgent,
+            ...currentTraceHeaders(),
             ...(request.prefer === undefined ? {} : { prefer: request.prefer }),
             ...(this.#config.token === undefined ? {} : { authorization: `Bearer ${this.#config.token}` }),
             ...(request.body === undefined
@@ -144,6 +146,13 @@ export class RestTransport {
     this.#agent = agentOf(config, this.#maxSockets);
     this.#streams = agentOf(config);
   }
+}
+
+/** The trace of the request on behalf of which this one is made. */
+function currentTraceHeaders(): Record<string, string> | undefined {
+  const [name, value, stateName, state] = traceHeaders();
+  if (name === undefined || value === undefined) return undefined;
+  return stateName === undefined || state === undefined ? { [name]: value } : { [name]: value, [stateName]: state };
 }
 
 function agentOf(config: ClientConfig, maxSockets = Number.POSITIVE_INFINITY): Agent {

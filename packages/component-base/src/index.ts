@@ -78,3 +78,7 @@ export {
   timeSlices,
   yieldToEventLoop,
 } from './scheduling/yield-to-event-loop.ts';
+export type { Span, SpanAttributes } from './tracing/span.ts';
+export { currentSpan, runAndEnd, traced, traceHeaders } from './tracing/span.ts';
+export type { TracedRequest, Tracer } from './tracing/tracer.ts';
+export { openTracer, tracingOptionTable } from './tracing/tracing-options.ts';

@@ -7,6 +7,7 @@ import {
   type HealthChecks,
   type Logger,
   type MetricsRegistry,
+  type Tracer,
 } from '@multiplane/component-base';
 import {
   respondToPreflight,
@@ -31,6 +32,7 @@ import { checkImpersonation } from './authentication/impersonation-check.ts';
 import type { OptionalAuthentication } from './authentication/optional-authentication.ts';
 import type { Mapping } from './mapping/mapping-file.ts';
 import type { ProxyMetrics } from './proxy-metrics.ts';
+import { traceProxied } from './trace-proxied.ts';
 import type { Destination, Router } from './routing/router.ts';
 import { isLongRunning, parseTarget, type RequestTarget } from './routing/request-target.ts';
 
@@ -53,6 +55,8 @@ export interface FrontProxyHandlerModules {
   readonly mayReadMetrics: (user: UserInfo) => Promise<boolean>;
   /** Called for every request of a user whom this server or the shard authenticated; only the former has a name here. */
   readonly onAuthenticated: (exchange: BaseExchange, user: string | undefined) => void;
+  /** Absent: requests are not traced. */
+  readonly tracer?: Tracer | undefined;
   readonly health: HealthChecks;
   readonly registry: MetricsRegistry;
   readonly metrics: ProxyMetrics;
@@ -137,13 +141,16 @@ export class FrontProxyHandler {
     const watched =
       credential === undefined || user === undefined ? undefined : this.#watch(exchange, credential, user);
     try {
-      await this.#proxyTo(destination).forward(watched?.exchange ?? exchange, {
-        url: destination.url,
-        path: destination.path,
-        headers,
-        dropHeaders: this.#modules.identityHeaders,
-        longRunning,
-      });
+      const forward = (): Promise<void> =>
+        this.#proxyTo(destination).forward(watched?.exchange ?? exchange, {
+          url: destination.url,
+          path: destination.path,
+          headers,
+          dropHeaders: this.#modules.identityHeaders,
+          longRunning,
+        });
+      const { tracer } = this.#modules;
+      await (tracer === undefined ? forward() : traceProxied(tracer, exchange, user, destination.shard, forward));
       if (user === undefined && destination.shard !== '' && isAcceptedToken(exchange))
         this.#modules.onAuthenticated(exchange, undefined);
     } catch (error) {

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import {
+  tracingOptionTable,
   FeatureGates,
   loggingOptionTable,
   markCompleted,
@@ -121,7 +122,7 @@ export const frontProxyOptionSections = {
   Authentication: { ...authentication, ...externalTokenOptionTable },
   'Upstream servers': upstreams,
   Mounts: tenantNetworkOptions,
-  Logging: loggingOptionTable,
+  'Logging and tracing': { ...loggingOptionTable, ...tracingOptionTable },
 } as const;
 export const frontProxyOptionTable = {
   ...general,
@@ -131,6 +132,7 @@ export const frontProxyOptionTable = {
   ...upstreams,
   ...tenantNetworkOptions,
   ...loggingOptionTable,
+  ...tracingOptionTable,
 } as const;
 
 export type FrontProxyOptionValues = OptionValues<typeof frontProxyOptionTable>;

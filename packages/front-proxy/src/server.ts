@@ -1,6 +1,8 @@
+import { parseYaml } from '@multiplane/apimachinery';
 import type { X509Certificate } from 'node:crypto';
 import { RestClient, RestTransport, watchClientConfig } from '@multiplane/client';
 import {
+  openTracer,
   addProcessMetrics,
   CertificateWatcher,
   ensureServingCertificate,
@@ -14,6 +16,7 @@ import {
   type Clock,
   type Logger,
   type Runnable,
+  type Tracer,
   type Watched,
 } from '@multiplane/component-base';
 import {
@@ -87,6 +90,7 @@ export async function runFrontProxy(
     registry: new MetricsRegistry(),
   };
   addProcessMetrics(common.registry);
+  const tracer = await openTracer({ ...options, service: 'multiplane-front-proxy', version }, { decode: parseYaml });
   for (const gate of options.features.unknown) logger.warn('unknown feature gate', { gate });
 
   const shards = createShardIndex(options, common);
@@ -94,7 +98,7 @@ export async function runFrontProxy(
   const identity = createAuthentication(options, { ...common, shards, jwtExpressions });
   const connections = new ConnectionTable(defaultConnectionLimits);
   const metrics = new ProxyMetrics(common.registry, { index: shards.index });
-  const handler = createHandler(options, { ...common, shards, upstreams, identity, connections, metrics });
+  const handler = createHandler(options, { ...common, shards, upstreams, identity, connections, metrics, tracer });
   const server = createListener(options, { ...common, connections, metrics, handle: handler.handle });
   common.health.add('index', () => shards.controller.check(), { endpoints: ['readyz'] });
 
@@ -104,6 +108,7 @@ export async function runFrontProxy(
   );
   lifecycle.add('index', new EventLoopMonitor({}, { logger, metrics: common.registry, clock }));
   lifecycle.add('index', watcher);
+  if (tracer !== undefined) lifecycle.add('index', tracer);
   lifecycle.add('index', identity.runnable);
   lifecycle.add('index', shards.controller);
   lifecycle.add('serving', {
@@ -232,6 +237,7 @@ function createHandler(
     readonly identity: Identity;
     readonly connections: ConnectionTable;
     readonly metrics: ProxyMetrics;
+    readonly tracer: Tracer | undefined;
   },
 ): FrontProxyHandler {
   const { shards, upstreams, identity, connections, metrics, health, registry, clock, logger } = modules;
@@ -264,6 +270,7 @@ function createHandler(
         connections.markAuthenticated(exchange.socket, owner);
         exchange.chargeTo(owner);
       },
+      tracer: modules.tracer,
       health,
       registry,
       metrics,

@@ -1,4 +1,4 @@
-import { eventLoopScheduler, systemClock, type Clock, type Logger } from '@multiplane/component-base';
+import { eventLoopScheduler, systemClock, type Clock, type Logger, type Tracer } from '@multiplane/component-base';
 import type { Draining } from './lifecycle/draining.ts';
 import { defaultReauthorizerOptions, Reauthorizer } from './lifecycle/reauthorizer.ts';
 import { withAudit, withFailedAuthenticationAudit, type AuditModules } from './filters/audit.ts';
@@ -11,6 +11,7 @@ import { withDraining } from './filters/draining.ts';
 import { withFlowControl } from './filters/flow-control.ts';
 import { FlowController } from './flow-control/flow-controller.ts';
 import { minimalFlowControl } from './flow-control/minimal-configuration.ts';
+import { withTracing } from './filters/tracing.ts';
 import { withShardLevelPaths } from './filters/shard-level-paths.ts';
 import type { Filter, Handler } from './request/request-context.ts';
 import { RequestLifecycle, type RequestLifecycleModules } from './request/request-lifecycle.ts';
@@ -51,6 +52,8 @@ export interface ChainModules
   readonly impersonation: Filter;
   /** Absent: requests are not audited. */
   readonly audit?: AuditModules | undefined;
+  /** Absent: requests are not traced. */
+  readonly tracer?: Tracer | undefined;
   /** Additional stages before authentication, outermost first. */
   readonly beforeAuthentication?: readonly Filter[] | undefined;
   /** Additional stages between impersonation and authorization, outermost first. */
@@ -78,6 +81,9 @@ export function buildChain(
     withCors(options.corsAllowedOrigins),
     ...(modules.audit === undefined ? [] : [withFailedAuthenticationAudit(modules.audit)]),
     withAuthentication(modules),
+    ...(modules.tracer === undefined
+      ? []
+      : [withTracing({ tracer: modules.tracer, authenticator: modules.authenticator })]),
     ...(modules.audit === undefined ? [] : [withAudit(modules.audit)]),
     ...(modules.afterAuthentication ?? []),
     modules.impersonation,

@@ -70,6 +70,7 @@ export { respondToPreflight } from './filters/cors.ts';
 export * from './filters/impersonation.ts';
 export { requestLimitOptionTable } from './filters/request-limit-options.ts';
 export * from './filters/shard-level-paths.ts';
+export { mayContinueTrace } from './filters/tracing.ts';
 export { withStartupGate } from './filters/startup-gate.ts';
 export * from './handler-chain.ts';
 export * from './request/mounted-path.ts';

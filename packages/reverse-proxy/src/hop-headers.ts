@@ -1,3 +1,4 @@
+import { traceHeaders } from '@multiplane/component-base';
 import type { HeaderFilter } from './header-filter.ts';
 import type { ProxyExchange } from './proxy-exchange.ts';
 
@@ -22,6 +23,10 @@ const notForwarded = new Set([
   'trailers',
   'transfer-encoding',
   'upgrade',
+  // Trace context is that of the proxy's own span: who may continue a trace is decided where the caller is authenticated.
+  'baggage',
+  'traceparent',
+  'tracestate',
   hopsHeader,
 ]);
 const forwardedFor = 'x-forwarded-for';
@@ -51,6 +56,7 @@ export function requestHeaders(
   const { remoteAddress } = socket;
   if (remoteAddress !== undefined) result.push(forwardedFor, forwarded + remoteAddress);
   result.push(hopsHeader, String(hops));
+  for (const text of traceHeaders()) result.push(text);
   for (const text of added) result.push(text);
   return result;
 }

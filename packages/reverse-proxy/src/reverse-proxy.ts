@@ -1,5 +1,5 @@
 import type { LookupFunction } from 'node:net';
-import { systemClock, type Clock } from '@multiplane/component-base';
+import { systemClock, traced, type Clock } from '@multiplane/component-base';
 import type { HeaderFilter } from './header-filter.ts';
 import { hopsOf, requestHeaders } from './hop-headers.ts';
 import type { ProxyExchange } from './proxy-exchange.ts';
@@ -92,6 +92,10 @@ export class ReverseProxy {
    * Rejects with an {@link UpstreamError} if no response was started; then the caller writes one.
    */
   forward(outer: ProxyExchange, target: ForwardTarget): Promise<void> {
+    return traced('proxy', () => this.#forward(outer, target));
+  }
+
+  #forward(outer: ProxyExchange, target: ForwardTarget): Promise<void> {
     try {
       const { ready, run } = this.#prepare(outer, target, false);
       return ready === undefined ? run() : ready.then(run);

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import {
+  tracingOptionTable,
   FeatureGates,
   loggingOptionTable,
   markCompleted,
@@ -170,7 +171,7 @@ export const shardOptionSections = {
   Limits: limitOptionTable,
   Webhooks: tenantNetworkOptions,
   Auditing: auditOptionTable,
-  Logging: loggingOptionTable,
+  'Logging and tracing': { ...loggingOptionTable, ...tracingOptionTable },
 } as const;
 export const shardOptionTable = {
   ...general,
@@ -187,6 +188,7 @@ export const shardOptionTable = {
   ...tenantNetworkOptions,
   ...auditOptionTable,
   ...loggingOptionTable,
+  ...tracingOptionTable,
 } as const;
 
 export type ShardOptionValues = OptionValues<typeof shardOptionTable>;

@@ -18,5 +18,6 @@ export { httpProbe } from './http-probe.ts';
 export type { NatsOptions } from './nats-server.ts';
 export { NatsServer } from './nats-server.ts';
 export { TcpProxy } from './tcp-proxy.ts';
+export * from './trace-collector.ts';
 export { TempDir } from './temp-dir.ts';
 export { apiExport, apiResourceSchema, exportedResource, type WantedSchema } from './shared-apis.ts';

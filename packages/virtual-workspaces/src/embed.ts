@@ -96,6 +96,7 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
         connections: new ConnectionTable(defaultConnectionLimits),
         health,
         audit: host.audit,
+        tracer: host.tracer,
         authenticator: dispatched.authenticator,
         onAuthenticationFailure: (error) => logger.debug('credentials refused', { error }),
         delegatedAuthorizer: (exchange) => reviewer.authorizer(exchange),

@@ -1,4 +1,5 @@
 import {
+  tracingOptionTable,
   loggingOptionTable,
   markCompleted,
   OptionError,
@@ -64,7 +65,7 @@ export const virtualWorkspacesOptionSections = {
   Authentication: authentication,
   Authorization: authorization,
   Audit: auditOptionTable,
-  Logging: loggingOptionTable,
+  'Logging and tracing': { ...loggingOptionTable, ...tracingOptionTable },
 } as const;
 export const virtualWorkspacesOptionTable = {
   ...general,
@@ -73,6 +74,7 @@ export const virtualWorkspacesOptionTable = {
   ...authorization,
   ...auditOptionTable,
   ...loggingOptionTable,
+  ...tracingOptionTable,
 } as const;
 
 export type VirtualWorkspacesOptionValues = OptionValues<typeof virtualWorkspacesOptionTable>;

@@ -1,5 +1,8 @@
+import { parseYaml } from '@multiplane/apimachinery';
 import { RemoteInformerFactory, RestClient, RestTransport, watchClientConfig } from '@multiplane/client';
 import {
+  openTracer,
+  type Tracer,
   addProcessMetrics,
   CertificateWatcher,
   EventLoopMonitor,
@@ -69,9 +72,8 @@ export async function runVirtualWorkspaces(
 ): Promise<void> {
   const clock = systemClock;
   const health = new HealthChecks();
-  const registry = new MetricsRegistry();
-  addProcessMetrics(registry);
-  const metrics = new RequestMetrics(registry);
+  const { registry, metrics } = serverMetrics();
+  const tracer = await tracerOf(options, version);
   const watcher = new CertificateWatcher({}, { clock, logger });
 
   const { shard, allShards, transport, cacheTransport } = upstreams(options, watcher);
@@ -110,6 +112,7 @@ export async function runVirtualWorkspaces(
       health,
       outer,
       audit,
+      tracer,
       authenticator: requestAuthentication(options, {
         watcher,
         clock,
@@ -153,7 +156,7 @@ export async function runVirtualWorkspaces(
   const clients: Runnable[] = [
     new EventLoopMonitor({}, { logger, metrics: registry, clock }),
     watcher,
-    ...(audit === undefined ? [] : [audit.runnable]),
+    ...[audit?.runnable, tracer].filter((each) => each !== undefined),
     cached,
     own,
     ownNamespaces,
@@ -262,3 +265,12 @@ const listener = (server: HttpServer, draining: Draining): Runnable => ({
     await server.stop();
   },
 });
+
+const tracerOf = (options: VirtualWorkspacesOptions, version: string): Promise<Tracer | undefined> =>
+  openTracer({ ...options, service: 'multiplane-virtual-workspaces', version }, { decode: parseYaml });
+
+function serverMetrics(): { readonly registry: MetricsRegistry; readonly metrics: RequestMetrics } {
+  const registry = new MetricsRegistry();
+  addProcessMetrics(registry);
+  return { registry, metrics: new RequestMetrics(registry) };
+}

@@ -1,5 +1,6 @@
 import { decodeManagedFields, deepEqual, errorText, type Json } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import { traced } from '@multiplane/component-base';
 import { ReinvocationContext } from './reinvocation-context.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
@@ -27,6 +28,10 @@ export class AdmissionChain {
 
   /** Returns undefined if every plugin completed synchronously. */
   admit(attributes: AdmissionAttributes): Promise<void> | undefined {
+    return traced('mutating admission', () => this.#admit(attributes));
+  }
+
+  #admit(attributes: AdmissionAttributes): Promise<void> | undefined {
     const before = attributes.object?.metadata.managedFields;
     const pending = runRound(this.#pluginsFor(attributes).mutating, attributes, new ReinvocationContext());
     if (pending !== undefined) return pending.then(() => checkManagedFields(attributes, before));
@@ -36,7 +41,9 @@ export class AdmissionChain {
 
   /** As {@link admit}. */
   validate(attributes: AdmissionAttributes): Promise<void> | undefined {
-    return runInOrder(this.#pluginsFor(attributes).validating, (plugin) => plugin.validate(attributes));
+    return traced('validating admission', () =>
+      runInOrder(this.#pluginsFor(attributes).validating, (plugin) => plugin.validate(attributes)),
+    );
   }
 
   #pluginsFor({ definition, operation }: AdmissionAttributes): PluginSet {

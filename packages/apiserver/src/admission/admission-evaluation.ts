@@ -7,7 +7,7 @@ import {
   type UserInfo,
 } from '@multiplane/apimachinery';
 import type { AdmissionExpression, NamedExpression, ResourceDefinition } from '@multiplane/apis';
-import { timeSlices } from '@multiplane/component-base';
+import { traced, timeSlices } from '@multiplane/component-base';
 import { type Authorizer, clusterNameExtra } from '@multiplane/generic-server';
 import {
   plainValue,
@@ -124,7 +124,11 @@ export class AdmissionEvaluation {
   }
 
   /** Evaluates an expression. */
-  async evaluate(expression: AdmissionExpression): Promise<EvaluationResult> {
+  evaluate(expression: AdmissionExpression): Promise<EvaluationResult> {
+    return traced('CEL', () => this.#evaluate(expression));
+  }
+
+  async #evaluate(expression: AdmissionExpression): Promise<EvaluationResult> {
     if (this.#slices.isExceeded) await this.#slices.yield();
     const { program, problem = '' } = expression;
     if (program === undefined) return { error: problem };

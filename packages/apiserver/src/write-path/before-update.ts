@@ -1,3 +1,4 @@
+import { traced } from '@multiplane/component-base';
 import {
   type DeepReadonly,
   type FieldError,
@@ -36,7 +37,7 @@ export async function beforeUpdate(
   const metadataErrors = prepare(request, strategy, context, object, old);
   await yieldIfSliceExceeded(bytes, request);
   const errors = allErrors(strategy, metadataErrors, {
-    kind: await strategy.validateUpdate(context, object, old),
+    kind: await traced('schema and CEL validation', () => strategy.validateUpdate(context, object, old)),
     change: strategy.validateChange?.(object, old) ?? [],
   });
   if (errors.length > 0) throw statusErrors.invalid(storedKindOf(definition, object.kind), request.name, errors);

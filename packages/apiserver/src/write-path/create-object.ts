@@ -1,3 +1,4 @@
+import { traced } from '@multiplane/component-base';
 import {
   type FieldError,
   type KubeObject,
@@ -93,7 +94,7 @@ export async function insertObject(
 
   const metadataErrors = beforeCreate(modules, request, strategy, context, object);
   if (isLarge(size)) await yieldIfSliceExceeded(size, request);
-  const found = strategy.validate(context, object, metadataErrors);
+  const found = traced('schema and CEL validation', () => strategy.validate(context, object, metadataErrors));
   const errors = allErrors(definition, strategy, object, {
     object: metadataErrors,
     kind: found instanceof Promise ? await found : found,

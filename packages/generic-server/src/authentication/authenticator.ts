@@ -11,6 +11,8 @@ export type MaybePromise<T> = T | Promise<T>;
  */
 export interface RequestAuthenticator {
   authenticate(exchange: Exchange, info: RequestInfo): MaybePromise<AuthenticationResponse | undefined>;
+  /** True for the connection of a trusted proxy, whose certificate is not the credential of a user. */
+  isProxy?(exchange: Exchange): boolean;
 }
 
 /** Authenticates a bearer token. `connection`: the connection of the request, if any, as a key for caches. */

@@ -36,6 +36,10 @@ export class UnionAuthenticator implements RequestAuthenticator {
       : this.#result(response, failures, info);
   }
 
+  isProxy(exchange: Exchange): boolean {
+    return this.#authenticators.some((authenticator) => authenticator.isProxy?.(exchange) === true);
+  }
+
   #result(
     response: AuthenticationResponse | undefined,
     failures: readonly unknown[],

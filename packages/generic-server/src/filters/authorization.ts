@@ -1,4 +1,5 @@
 import { isStatusError, mastersGroup, quote, statusErrors } from '@multiplane/apimachinery';
+import { traced } from '@multiplane/component-base';
 import type { AuthorizationAttributes, Authorizer } from '../authorization/authorizer.ts';
 import { permissionPrecondition } from '../authorization/permission-precondition.ts';
 import type { Filter, Handler, RequestContext } from '../request/request-context.ts';
@@ -25,7 +26,7 @@ export function withAuthorization(modules: AuthorizationModules): Filter {
             ...attributesOf(context),
             annotate: (key: string, value: string) => audit.annotate(`request.auth.kcp.io/${key}`, value),
           };
-    const { decision, reason, error } = await modules.authorizer.authorize(attributes);
+    const { decision, reason, error } = await traced('authorization', () => modules.authorizer.authorize(attributes));
     audit?.annotate('authorization.k8s.io/decision', decision === 'allow' ? 'allow' : 'forbid');
     audit?.annotate('authorization.k8s.io/reason', reason);
     modules.metrics.authorization[decision !== 'allow' && error !== undefined ? 'error' : decision].add(1);

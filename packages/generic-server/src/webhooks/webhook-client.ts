@@ -3,7 +3,7 @@ import { Agent, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { caBundleProblem } from '@multiplane/apimachinery';
 import { goNetworkError } from '@multiplane/client';
-import type { Clock } from '@multiplane/component-base';
+import { traced, traceHeaders, type Clock } from '@multiplane/component-base';
 import { LRUCache } from 'lru-cache';
 import type { AddressPolicy } from './address-policy.ts';
 import { DeniedAddressError, policyLookup, type ResolveName } from './policy-lookup.ts';
@@ -90,12 +90,12 @@ export class WebhookClient {
 
   /** Returns the body of a successful response. Throws {@link WebhookCallError}, or {@link WebhookAuthorityError} for an invalid `caBundle`. */
   post(call: WebhookCall & { readonly body: Buffer | string }): Promise<Buffer> {
-    return this.#call(call, 'Post');
+    return traced('webhook call', () => this.#call(call, 'Post'));
   }
 
   /** Returns the document at a URL; errors as of {@link post}. */
   get(call: Omit<WebhookCall, 'body'>): Promise<Buffer> {
-    return this.#call(call, 'Get');
+    return traced('webhook call', () => this.#call(call, 'Get'));
   }
 
   async #call(call: WebhookCall, verb: 'Get' | 'Post'): Promise<Buffer> {
@@ -171,6 +171,7 @@ export class WebhookClient {
               ? {}
               : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(call.body) }),
             'user-agent': 'multiplane-webhook',
+            ...headersOf(traceHeaders()),
           },
         },
         resolve,
@@ -190,6 +191,13 @@ export class WebhookClient {
     if (problem !== undefined) throw new WebhookAuthorityError(problem);
     this.#validatedBundles.set(pem, true);
   }
+}
+
+/** Names and values in turn. */
+function headersOf(flat: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (let i = 0; i < flat.length; i += 2) headers[flat[i] as string] = flat[i + 1] as string;
+  return headers;
 }
 
 class StaleConnectionError extends Error {}

@@ -1,5 +1,7 @@
+import { parseYaml } from '@multiplane/apimachinery';
 import { mkdir } from 'node:fs/promises';
 import {
+  openTracer,
   addProcessMetrics,
   CertificateWatcher,
   HealthChecks,
@@ -7,6 +9,7 @@ import {
   systemClock,
   type Clock,
   type Logger,
+  type Tracer,
 } from '@multiplane/component-base';
 import { RequestMetrics } from '@multiplane/generic-server';
 import type { Storage } from '@multiplane/storage';
@@ -32,12 +35,14 @@ export interface Infrastructure {
   readonly health: HealthChecks;
   readonly registry: MetricsRegistry;
   readonly metrics: RequestMetrics;
+  /** Absent without `--tracing-config-file`. */
+  readonly tracer: Tracer | undefined;
 }
 
 /** Creates the root directory, reads or creates keys and certificates, and opens the storage backend. */
 export async function openInfrastructure(
   options: ShardOptions,
-  modules: { readonly logger: Logger; readonly signal: AbortSignal },
+  modules: { readonly logger: Logger; readonly signal: AbortSignal; readonly version: string },
 ): Promise<Infrastructure> {
   const { logger, signal } = modules;
   const clock = systemClock;
@@ -46,9 +51,10 @@ export async function openInfrastructure(
   const registry = new MetricsRegistry();
   addProcessMetrics(registry);
   const health = new HealthChecks();
-  const [files, rawStorage] = await Promise.all([
+  const [files, rawStorage, tracer] = await Promise.all([
     prepareServingFiles(options, { watcher: certificates }),
     openStorageBackend(options, { certificates, logger, registry }),
+    openTracer({ ...options, service: 'multiplane-shard', version: modules.version }, { decode: parseYaml }),
   ]);
   const encryption = { storage: rawStorage, certificates, clock, logger, registry, health, signal };
   const storage = await encryptStorage(options, encryption);
@@ -64,5 +70,6 @@ export async function openInfrastructure(
     health,
     registry,
     metrics: new RequestMetrics(registry, { readsFromCache: true }),
+    tracer,
   };
 }

@@ -90,6 +90,7 @@ export function shardLifecycle(options: ShardOptions, modules: Modules): Lifecyc
     watchCacheRunnable(modules),
     new UnusedObjectRelease(modules),
     modules.audit?.runnable,
+    modules.tracer,
     modules.yaml,
     modules.certificates,
     modules.schemaWorker,

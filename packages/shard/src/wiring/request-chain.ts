@@ -107,6 +107,7 @@ export function requestChain(options: ShardOptions, modules: Modules): RequestCh
     connections: modules.connections,
     authenticator: authentication.requests,
     audit: modules.audit,
+    tracer: modules.tracer,
     beforeAuthentication: [withStartupGate(modules.starting), modules.inactive.filter],
     afterAuthentication: mounts === undefined ? [] : [mounts.forward],
     beforeAuthorization: modules.home === undefined ? [] : [modules.home.filter],

@@ -76,6 +76,7 @@ function embeddingHost(options: ShardOptions, modules: Modules): EmbeddingHost {
     client,
     reviewAuthorizer: reviewAuthorizer(modules),
     audit,
+    tracer: modules.tracer,
     dispatch: (exchange, user, url) => dispatcher.dispatch(exchange, user, url),
   };
 }

@@ -1,3 +1,4 @@
+import { traced } from '@multiplane/component-base';
 import type { CacheIndexes, ValueRequirement } from '../cache-indexes.ts';
 import { isStaleValue } from '../capabilities/stale-values.ts';
 import { localRevisionOf } from '../capabilities/local-revision.ts';
@@ -149,7 +150,7 @@ export class BackedWatchCache implements WatchCache {
   }
 
   freshRevision(): Promise<number> {
-    return this.#reflector.closed ? Promise.reject(closedError()) : this.#fresh.get();
+    return this.#reflector.closed ? Promise.reject(closedError()) : traced('watch cache wait', () => this.#fresh.get());
   }
 
   get isFresh(): boolean {
@@ -209,15 +210,15 @@ export class BackedWatchCache implements WatchCache {
   }
 
   create(key: string, value: Buffer, options?: WriteOptions): Promise<number> {
-    return this.#storage.create(key, value, options).then(this.#afterWrite);
+    return traced('storage create', () => this.#storage.create(key, value, options).then(this.#afterWrite));
   }
 
   update(key: string, value: Buffer, expected: number, options?: WriteOptions): Promise<number> {
-    return this.#storage.update(key, value, expected, options).then(this.#afterWrite);
+    return traced('storage update', () => this.#storage.update(key, value, expected, options).then(this.#afterWrite));
   }
 
   delete(key: string, expected: number): Promise<number> {
-    return this.#storage.delete(key, expected).then(this.#afterWrite);
+    return traced('storage delete', () => this.#storage.delete(key, expected).then(this.#afterWrite));
   }
 
   watch(prefix: string, { after, signal }: WatchOptions): AsyncIterable<WatchBatch> {

@@ -12,7 +12,7 @@ import {
 } from 'etcd3';
 import { setTimeout as delay } from 'node:timers/promises';
 import { errorText } from '@multiplane/apimachinery';
-import type { Watched } from '@multiplane/component-base';
+import { traced, type Watched } from '@multiplane/component-base';
 import { isStorageError, StorageUnavailableError } from '../errors.ts';
 import { classify, isRevisionError, isTransient } from './etcd-errors.ts';
 
@@ -121,7 +121,7 @@ export class EtcdClient {
   }
 
   range(request: IRangeRequest): Promise<IRangeResponse> {
-    return this.read((kv, options) => kv.range(request, options));
+    return traced('etcd Range', () => this.read((kv, options) => kv.range(request, options)));
   }
 
   /** A transaction that only reads, which may be retried. */
@@ -132,7 +132,7 @@ export class EtcdClient {
   /** A single attempt: a transaction that failed may have been carried out. */
   transaction(request: ITxnRequest, timeoutMs?: number): Promise<ITxnResponse> {
     this.assertOpen();
-    return this.#connections.requests.kv.txn(request, this.deadline(timeoutMs));
+    return traced('etcd Txn', () => this.#connections.requests.kv.txn(request, this.deadline(timeoutMs)));
   }
 
   compact(revision: number): Promise<unknown> {

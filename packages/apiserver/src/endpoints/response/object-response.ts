@@ -1,3 +1,4 @@
+import { traced } from '@multiplane/component-base';
 import { type DeepReadonly, type KubeObject, StatusError, parseJson } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { encodeObject, type Negotiated, type RequestContext, writeBytes } from '@multiplane/generic-server';
@@ -70,7 +71,8 @@ export function respondObject(
   now: Date,
 ): void {
   checkObjectTransform(definition, negotiated, context);
-  writeBytes(context, status, negotiated.mediaType, objectBody(context, definition, negotiated, outgoing, now));
+  const body = traced('serialize', () => objectBody(context, definition, negotiated, outgoing, now));
+  writeBytes(context, status, negotiated.mediaType, body);
 }
 
 function objectBody(

@@ -1,0 +1,270 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { mapConcurrently } from '@multiplane/apimachinery';
+import { RestTransport } from '@multiplane/client';
+import { eventually, TempDir, TraceCollector, type CollectedSpan } from '@multiplane/testing';
+import { configMap } from '../fixtures/gadgets.ts';
+import { monitoredMetrics } from '../../hack/monitoring/monitored-metrics.ts';
+import { Requests } from '../harness/requests.ts';
+import { ShardedCluster } from '../harness/sharded-cluster.ts';
+import { createWorkspace } from '../harness/workspaces.ts';
+
+/*
+ * What operators see of a sharded control plane: one trace over all servers that a request passes, and metrics whose number
+ * does not grow with tenants.
+ */
+
+/** The most series that `/metrics` of a server may have. */
+const maxSeries = 1_500;
+const tenants = 120;
+const definitions = 40;
+const maps = '/api/v1/namespaces/default/configmaps';
+
+let directory: TempDir;
+let collector: TraceCollector;
+let cluster: ShardedCluster;
+let requests: Requests;
+
+beforeAll(async () => {
+  directory = await TempDir.create('traces');
+  collector = await TraceCollector.start();
+  writeFileSync(
+    directory.join('tracing.yaml'),
+    [
+      'apiVersion: apiserver.config.k8s.io/v1',
+      'kind: TracingConfiguration',
+      `endpoint: ${collector.endpoint}`,
+      'samplingRatePerMillion: 1000000',
+    ].join('\n'),
+  );
+  cluster = await ShardedCluster.start({ allFlags: [`--tracing-config-file=${directory.join('tracing.yaml')}`] });
+  requests = new Requests(cluster);
+  const admin = cluster.transport('base');
+  await createWorkspace(admin, 'root', 'traced', { shard: 'shard-1' });
+  admin.close();
+  await requests.must({
+    method: 'POST',
+    path: '/clusters/root:traced/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
+    body: {
+      metadata: { name: 'tenant' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'user-1' }],
+    },
+  });
+  await eventually(() => requests.must({ path: `/clusters/root:traced${maps}`, as: 'user-1' }));
+}, 240_000);
+
+afterAll(async () => {
+  requests?.[Symbol.dispose]();
+  await cluster?.[Symbol.asyncDispose]();
+  await collector?.[Symbol.asyncDispose]();
+  await directory?.remove();
+});
+
+/** Sends a request and returns its trace once it has the given spans, as `<server>: <span>`. */
+async function traceOf(
+  request: Parameters<Requests['must']>[0],
+  ...wanted: readonly string[]
+): Promise<readonly CollectedSpan[]> {
+  const auditId = `traced-${Math.random()}`;
+  await requests.must({ ...request, headers: { ...request.headers, 'audit-id': auditId } });
+  return eventually(() => {
+    const own = collector.spans.find(({ attributes }) => attributes['audit-id'] === auditId);
+    const spans = collector.trace(own?.traceId ?? '');
+    expect(spans.map(label)).toEqual(expect.arrayContaining([...wanted]));
+    return spans;
+  });
+}
+
+const label = ({ service, name }: CollectedSpan): string => `${service.replace('multiplane-', '')}: ${name}`;
+
+/** The spans from the root of the trace to one of them. */
+function pathTo(spans: readonly CollectedSpan[], last: string): string[] {
+  const path: string[] = [];
+  for (let span = spans.find((each) => label(each) === last); span !== undefined;) {
+    path.unshift(label(span));
+    const { parentId } = span;
+    span = spans.find(({ spanId }) => spanId === parentId);
+  }
+  return path;
+}
+
+describe('traces', () => {
+  test('a write is one trace over front-proxy, shard and etcd', async () => {
+    const spans = await traceOf(
+      {
+        method: 'POST',
+        path: `/clusters/root:traced${maps}`,
+        as: 'user-1',
+        body: configMap('traced', { password: 'do-not-record-me' }),
+      },
+      'front-proxy: POST proxy',
+      'shard: serialize',
+      'shard: etcd Txn',
+    );
+    const own = 'shard: POST /api/v1/namespaces/{:namespace}/configmaps';
+    expect(pathTo(spans, 'shard: etcd Txn')).toEqual([
+      'front-proxy: POST proxy',
+      'front-proxy: proxy',
+      own,
+      'shard: storage create',
+      'shard: etcd Txn',
+    ]);
+    for (const step of ['authorization', 'mutating admission', 'validating admission', 'serialize'])
+      expect(pathTo(spans, `shard: ${step}`).slice(0, 3)).toEqual([
+        'front-proxy: POST proxy',
+        'front-proxy: proxy',
+        own,
+      ]);
+    expect(spans.find((span) => label(span) === own)?.attributes).toMatchObject({
+      'k8s.verb': 'create',
+      'k8s.resource': 'configmaps',
+    });
+    expect(JSON.stringify(spans)).not.toMatch(/do-not-record-me|user-1-token/);
+  });
+
+  test('a request to a virtual workspace is one trace over front-proxy, virtual workspaces and shard', async () => {
+    const spans = await traceOf(
+      {
+        path: '/services/apiexport/root/tenancy.kcp.io/clusters/*/apis/tenancy.kcp.io/v1alpha1/workspaces',
+      },
+      'front-proxy: GET proxy',
+      'virtual-workspaces: GET /apis/tenancy.kcp.io/v1alpha1/workspaces',
+      'virtual-workspaces: proxy',
+    );
+    const shard = spans.filter(({ service }) => service === 'multiplane-shard');
+    const behind = spans.find((span) => label(span) === 'virtual-workspaces: proxy');
+    expect(shard.map(({ parentId }) => parentId)).toContain(behind?.spanId);
+    expect(pathTo(spans, 'virtual-workspaces: proxy')[0]).toBe('front-proxy: GET proxy');
+  });
+
+  test('a tenant cannot put its requests into a trace of its own; the trace is linked', async () => {
+    const traceId = '0af7651916cd43dd8448eb211c80319c';
+    const spans = await traceOf(
+      {
+        path: `/clusters/root:traced${maps}`,
+        as: 'user-1',
+        headers: { traceparent: `00-${traceId}-b7ad6b7169203331-01`, tracestate: 'a=b', baggage: 'a=b' },
+      },
+      'front-proxy: GET proxy',
+    );
+    expect(collector.trace(traceId)).toEqual([]);
+    expect(spans.find((span) => label(span) === 'front-proxy: GET proxy')?.links).toEqual([traceId]);
+  });
+});
+
+/** With a client certificate of system:masters, which every server of ours accepts. */
+const transportTo = (port: number | string): RestTransport => {
+  const read = (name: string): string => readFileSync(cluster.path('pki', 'shard-admin', name), 'utf8');
+  return new RestTransport({
+    config: { server: `https://127.0.0.1:${port}`, ca: cluster.ca, certificate: read('tls.crt'), key: read('tls.key') },
+  });
+};
+
+describe('metrics', () => {
+  test(`no server has more than ${maxSeries} series, whatever tenants do`, async () => {
+    await mapConcurrently(
+      Array.from({ length: tenants }, (_, i) => i),
+      8,
+      async (i) => {
+        const as = (['user-1', 'user-2', 'masters'] as const)[i % 3];
+        const group = `group-${i}.example.com`;
+        const path = '/clusters/root:traced';
+        await requests.must({
+          method: 'POST',
+          path: '/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces',
+          body: { apiVersion: 'tenancy.kcp.io/v1alpha1', kind: 'Workspace', metadata: { name: `tenant-${i}` } },
+        });
+        if (i < definitions) {
+          await requests.must({
+            method: 'POST',
+            path: `${path}/apis/apiextensions.k8s.io/v1/customresourcedefinitions`,
+            body: definition(group, i),
+          });
+          await requests.send({
+            method: 'POST',
+            path: '/clusters/system:admin/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas',
+            body: flowSchema(i),
+          });
+        }
+        const things = `${path}/apis/${group}/v1/things${i % definitions}`;
+        const query = ['', '?dryRun=All', '?limit=x', '?labelSelector=__proto__'][i % 4] as string;
+        await requests.send({ as, path: `${things}${query}`, headers: { 'impersonate-user': `user-${i}` } });
+        const method = ['POST', 'PUT', 'PATCH', 'DELETE'][i % 4] as string;
+        await requests.send({ as, method, path: `${things}/x/constructor${query}`, body: {} });
+        await requests.send({ path: `/services/x${i}/y` });
+      },
+    );
+    for (const [name, text] of await allMetrics()) {
+      const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+      expect([name, series.length > 20]).toEqual([name, true]);
+      expect([name, Math.max(series.length, maxSeries)]).toEqual([name, maxSeries]);
+      expect([name, series.filter((line) => /tenant-|root:|user-\d|system:admin/.test(line))]).toEqual([name, []]);
+    }
+  }, 300_000);
+
+  test('every metric that a rule or a dashboard reads is exported', async () => {
+    const exported = new Set(
+      [...(await allMetrics()).values()].flatMap((text) =>
+        [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].flatMap(([, name = '', type]) =>
+          type === 'histogram' ? [`${name}_bucket`, `${name}_count`, `${name}_sum`] : [name],
+        ),
+      ),
+    );
+    const missing = monitoredMetrics().filter((name) => !exported.has(name) && !elsewhere.has(name));
+    expect(missing).toEqual([]);
+  }, 120_000);
+});
+
+async function allMetrics(): Promise<Map<string, string>> {
+  const texts = new Map<string, string>();
+  for (const { name, port } of cluster.ports) {
+    if (/^(etcd|nats)/.test(name)) continue;
+    const transport = transportTo(port);
+    texts.set(name, await readText(transport, '/metrics'));
+    transport.close();
+  }
+  return texts;
+}
+
+/** Metrics of Prometheus itself, and of servers with embedded or encrypted storage, which this cluster has not. */
+const elsewhere: ReadonlySet<string> = new Set([
+  'up',
+  'scrape_samples_scraped',
+  'multiplane_storage_quarantined_records',
+  'apiserver_storage_decode_errors_total',
+]);
+
+async function readText(transport: RestTransport, path: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of await transport.open({ method: 'GET', path, accept: '*/*' })) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
+
+const definition = (group: string, i: number): object => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `things${i}.${group}` },
+  spec: {
+    group,
+    scope: 'Cluster',
+    names: { plural: `things${i}`, singular: `thing${i}`, kind: `Thing${i}`, listKind: `Thing${i}List` },
+    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+  },
+});
+
+const flowSchema = (i: number): object => ({
+  apiVersion: 'flowcontrol.apiserver.k8s.io/v1',
+  kind: 'FlowSchema',
+  metadata: { name: `schema-${i}` },
+  spec: {
+    priorityLevelConfiguration: { name: 'workload-low' },
+    matchingPrecedence: 100 + i,
+    rules: [
+      {
+        subjects: [{ kind: 'User', user: { name: `user-${i}` } }],
+        nonResourceRules: [{ nonResourceURLs: ['*'], verbs: ['*'] }],
+      },
+    ],
+  },
+});
