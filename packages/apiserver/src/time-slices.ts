@@ -7,10 +7,19 @@ const largeBytes = 64 * 1024;
 const smallBodyBytes = 4 * 1024;
 const resolved: Promise<void> = Promise.resolve();
 
-/** The request that work is done for. Its `signal` is only read for large inputs: most requests never create one. */
+/**
+ * The request that work is done for: the context of an HTTP request, or a write. Its `signal` is only read for large inputs:
+ * most requests never create one.
+ */
 export interface Abortable {
   readonly signal?: AbortSignal | undefined;
+  readonly cluster?: string | undefined;
+  readonly info?: { readonly cluster?: string | undefined } | undefined;
 }
+
+/** The logical cluster whose turns of the event loop the work of a request takes; undefined: those of the server. */
+export const laneOf = (request: Abortable | undefined): string | undefined =>
+  request?.cluster ?? request?.info?.cluster;
 
 /** Whether a pass over this many bytes may exceed a time slice of the event loop. */
 export const isLarge = (bytes: number): boolean => bytes >= largeBytes;
@@ -24,13 +33,13 @@ export function yieldIfSliceExceeded(bytes: number, request?: Abortable): Promis
 }
 
 async function yieldUnlessAborted(request: Abortable | undefined): Promise<void> {
-  await yieldToEventLoop();
+  await yieldToEventLoop(laneOf(request));
   request?.signal?.throwIfAborted();
 }
 
 /** Yields after a body of more than a few KiB was read, so that bodies that arrived in the same tick are all read first. */
-export function yieldAfterBody(bytes: number): Promise<void> | undefined {
-  return bytes > smallBodyBytes ? yieldToEventLoop() : undefined;
+export function yieldAfterBody(bytes: number, request: Abortable): Promise<void> | undefined {
+  return bytes > smallBodyBytes ? yieldToEventLoop(laneOf(request)) : undefined;
 }
 
 /**

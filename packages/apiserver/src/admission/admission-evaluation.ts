@@ -7,7 +7,7 @@ import {
   type UserInfo,
 } from '@multiplane/apimachinery';
 import type { AdmissionExpression, NamedExpression, ResourceDefinition } from '@multiplane/apis';
-import { traced, timeSlices } from '@multiplane/component-base';
+import { traced, timeSlices, type TimeSlices } from '@multiplane/component-base';
 import { type Authorizer, clusterNameExtra } from '@multiplane/generic-server';
 import {
   plainValue,
@@ -74,7 +74,7 @@ export class AdmissionEvaluation {
   readonly #modules: EvaluationModules;
   readonly #evaluator: ExpressionEvaluator;
   readonly #job: () => Omit<ExpressionJob, 'source' | 'remainingBudget' | 'decisions'>;
-  readonly #slices = timeSlices();
+  readonly #slices: TimeSlices;
 
   private constructor(
     input: EvaluationInput,
@@ -83,6 +83,7 @@ export class AdmissionEvaluation {
     oldObject: DeepReadonly<KubeObject> | undefined,
   ) {
     this.#input = input;
+    this.#slices = timeSlices(input.attributes.cluster);
     this.#modules = modules;
     const { attributes, definition, namespace, param, objects, budget, variables = [] } = input;
     const shared = {

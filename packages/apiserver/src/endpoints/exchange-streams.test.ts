@@ -16,7 +16,7 @@ describe('streams', () => {
     const size = 3 * 1024 * 1024;
     const server = await tls.answer(async (exchange) => {
       const letter = exchange.url.slice(1);
-      const body = new ChunkedBody(exchange, 200, exchange.signal);
+      const body = new ChunkedBody({ exchange, signal: exchange.signal, info: {} }, 200);
       for (let sent = 0; sent < size; sent += 1024) {
         body.pushString(letter.repeat(1024));
         if (body.shouldPause) await body.checkpoint();

@@ -21,7 +21,7 @@ export async function patchEndpoint(
   if (type === applyPatchType) return applyEndpoint(modules, request, negotiated);
   const options = decodeWriteOptions(context.info.query, 'PatchOptions');
   const body = await context.exchange.readBody(maxBodyBytes);
-  await yieldAfterBody(body.length);
+  await yieldAfterBody(body.length, context);
   context.audit?.requestPatch(body);
   const patch = await preparePatch(type, body, {
     validation: options.fieldValidation,

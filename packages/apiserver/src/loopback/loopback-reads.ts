@@ -42,7 +42,7 @@ export async function listObjects(
   const entries = snapshot.entries(undefined, Number.POSITIVE_INFINITY);
   await view?.prepare(entries);
   const items: KubeObject[] = [];
-  const slices = timeSlices();
+  const slices = timeSlices(scope.cluster);
   for (const entry of entries) {
     if (range.selection === undefined || range.selection(entry))
       items.push(copyOf((view ?? reader).object(definition, entry)));

@@ -79,33 +79,38 @@ export class DocumentBuilder {
   }
 
   /** OpenAPI v3 of the resources of one group version. */
-  v3(definitions: readonly ResourceDefinition[]): Promise<Buffer> {
-    return this.#json(v3Format, definitions);
+  v3(definitions: readonly ResourceDefinition[], lane?: string): Promise<Buffer> {
+    return this.#json(v3Format, definitions, lane);
   }
 
   /** {@link v3} in protobuf. */
-  async v3Protobuf(definitions: readonly ResourceDefinition[]): Promise<Buffer> {
-    const { paths, schemas } = await this.#collect(v3Protobuf, definitions, timeSlices());
+  async v3Protobuf(definitions: readonly ResourceDefinition[], lane?: string): Promise<Buffer> {
+    const { paths, schemas } = await this.#collect(v3Protobuf, definitions, timeSlices(lane));
     return encodeDocumentV3(this.#frame(v3Protobuf, definitions), sortedByKey(paths), sortedByKey(schemas));
   }
 
   /** OpenAPI v2 of all served resources and of v3 documents without resources. */
-  v2(definitions: readonly ResourceDefinition[], others: readonly JsonObject[] = []): Promise<Buffer> {
-    return this.#json(this.#v2, definitions, others);
+  v2(definitions: readonly ResourceDefinition[], others: readonly JsonObject[], lane?: string): Promise<Buffer> {
+    return this.#json(this.#v2, definitions, lane, others);
   }
 
   /** {@link v2} in protobuf. */
-  async v2Protobuf(definitions: readonly ResourceDefinition[], others: readonly JsonObject[] = []): Promise<Buffer> {
-    const { paths, schemas } = await this.#collect(this.#v2Protobuf, definitions, timeSlices(), others);
+  async v2Protobuf(
+    definitions: readonly ResourceDefinition[],
+    others: readonly JsonObject[],
+    lane?: string,
+  ): Promise<Buffer> {
+    const { paths, schemas } = await this.#collect(this.#v2Protobuf, definitions, timeSlices(lane), others);
     return encodeDocument(this.#frame(this.#v2Protobuf, definitions), sortedByKey(paths), sortedByKey(schemas));
   }
 
   async #json(
     format: Format,
     definitions: readonly ResourceDefinition[],
+    lane?: string,
     others: readonly JsonObject[] = [],
   ): Promise<Buffer> {
-    const slices = timeSlices();
+    const slices = timeSlices(lane);
     const { paths, schemas } = await this.#collect(format, definitions, slices, others);
     const chunks: Buffer[] = [];
     const members = new Map([

@@ -20,6 +20,8 @@ export interface OpenAPIGroupVersion {
 /** The group versions of a set of served APIs, by path. */
 export class OpenAPIGroupVersions {
   readonly groups: ReadonlyMap<string, OpenAPIGroupVersion>;
+  /** The groups, without the core group, and whether all of their definitions come from tenants. */
+  readonly ofGroups: ReadonlyMap<string, { readonly isCustom: boolean }>;
   /** Hash of all group versions. */
   readonly hash: string;
   readonly createdAt: Date;
@@ -47,10 +49,21 @@ export class OpenAPIGroupVersions {
       all.update(hash);
     }
     this.groups = groups;
+    this.ofGroups = groupsOf(groups.values());
     this.hash = hex(all);
     this.createdAt = createdAt;
     this.size = definitions.length;
   }
+}
+
+function groupsOf(groupVersions: Iterable<OpenAPIGroupVersion>): Map<string, { readonly isCustom: boolean }> {
+  const groups = new Map<string, { isCustom: boolean }>();
+  for (const { group, definitions } of groupVersions) {
+    if (group === '') continue;
+    const isCustom = definitions.every(({ origin }) => origin !== 'built-in');
+    groups.set(group, { isCustom: isCustom && (groups.get(group)?.isCustom ?? true) });
+  }
+  return groups;
 }
 
 const pathOf = ({ group, version }: ResourceDefinition): string =>
@@ -85,9 +98,9 @@ export function definitionHash(definition: ResourceDefinition): string {
   return hash;
 }
 
-/** Computes the hashes in time slices, because they cover whole schemas. */
-export async function prepareHashes(definitions: readonly ResourceDefinition[]): Promise<void> {
-  const slices = timeSlices();
+/** Computes the hashes in time slices of a lane, because they cover whole schemas. */
+export async function prepareHashes(definitions: readonly ResourceDefinition[], lane?: string): Promise<void> {
+  const slices = timeSlices(lane);
   for (const definition of definitions) {
     definitionHash(definition);
     if (slices.isExceeded) await slices.yield();

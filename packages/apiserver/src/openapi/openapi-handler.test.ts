@@ -1,6 +1,8 @@
+import { gunzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
 import { builtInResources, defaultStrategy, type ResourceDefinition } from '@multiplane/apis';
+import type { Exchange } from '@multiplane/generic-server';
 import { MemoryExchange, memoryContext } from '../../test/memory-exchange.ts';
 import { openapiHandler } from './openapi-handler.ts';
 
@@ -287,4 +289,32 @@ test('OpenAPI v3 in protobuf, with the ETag of the index', async () => {
     for (const name of ['com.example.g.v1.Widget', 'a number', 'fieldValidation']) expect(answer.body).toContain(name);
     expect((await ask('/clusters/a/openapi/v3/version', { accept })).body).toContain('getCodeVersion');
   }
+});
+
+/** A client that accepts gzip, as an exchange with the compressing one in front. */
+class CompressingExchange extends MemoryExchange {
+  readonly compresses = true;
+  sent: Buffer = Buffer.alloc(0);
+  readonly direct = {
+    respond: (_status: number, body: Buffer | string): void => {
+      this.sent = Buffer.from(body);
+    },
+  } as unknown as Exchange;
+}
+
+test('a document is compressed once for all requests', async () => {
+  const url = '/clusters/a/openapi/v2';
+  const answers: CompressingExchange[] = [];
+  for (let n = 0; n < 2; n++) {
+    const exchange = new CompressingExchange('GET', url);
+    await handler(memoryContext(exchange));
+    answers.push(exchange);
+  }
+  const plain = await ask(url);
+  for (const { sent, answer } of answers) {
+    expect(gunzipSync(sent).toString()).toBe(plain.body);
+    expect([answer['content-encoding'], answer['vary']]).toEqual(['gzip', ['Accept', 'Accept-Encoding']]);
+    expect(answer['etag']).toBe(plain.answer['etag']);
+  }
+  expect(plain.answer['content-encoding']).toBeUndefined();
 });

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { constants, gzip } from 'node:zlib';
 import { accepts, parseAccept, type JsonObject } from '@multiplane/apimachinery';
 import { resolveComponent, type ResourceDefinition } from '@multiplane/apis';
 import { systemClock, type Clock } from '@multiplane/component-base';
@@ -13,6 +15,7 @@ import type { OpenAPIDefinitions } from '@multiplane/schema';
 import { matchesTag } from '../discovery/discovery-handler.ts';
 import type { ResourceResolver } from '../registry/definitions/resource-resolver.ts';
 import { clusterServedApis, type ServedApis, type ServedApisOf } from '../registry/definitions/served-apis.ts';
+import { respondInPieces } from '../endpoints/response/respond-in-pieces.ts';
 import { WeightedCache } from '../weighted-cache.ts';
 import { DocumentBuilder } from './document-builder.ts';
 import { OpenAPIGroupVersions, prepareHashes } from './openapi-group-versions.ts';
@@ -42,9 +45,14 @@ export type OpenAPIModules = { readonly clock?: Clock | undefined } & (
 /** A document that is built or being built. */
 interface Entry {
   readonly promise: Promise<Buffer>;
+  /** Compressed with gzip, on demand. */
+  compressed?: Promise<Buffer> | undefined;
   bytes: number;
 }
 
+const compress = promisify(gzip);
+/** Responses up to this size are not compressed, as in kube-apiserver. */
+const minCompressedBytes = 128 * 1024;
 const jsonType = 'application/json';
 const yearMilliseconds = 365 * 24 * 60 * 60 * 1000;
 const indexPath = '/openapi/v3';
@@ -91,7 +99,7 @@ class OpenAPIServer {
       writeNotFoundText(context.exchange);
       return;
     }
-    const groupVersions = await this.#groupVersionsOf(served);
+    const groupVersions = await this.#groupVersionsOf(served, context.info.cluster);
     const normalized = path.endsWith('/') ? path.slice(0, -1) : path;
     const isKnownPath =
       (normalized === '/openapi/v2' && !this.#isVirtual) ||
@@ -103,11 +111,11 @@ class OpenAPIServer {
     else await this.#respondV3(context, groupVersions, normalized.slice(indexPath.length + 1));
   }
 
-  async #groupVersionsOf(served: ServedApis): Promise<OpenAPIGroupVersions> {
+  async #groupVersionsOf(served: ServedApis, lane: string | undefined): Promise<OpenAPIGroupVersions> {
     let definitions: readonly ResourceDefinition[] = [];
     if (!this.#groupVersions.has(served.hash)) {
       definitions = served.definitions();
-      await prepareHashes(definitions);
+      await prepareHashes(definitions, lane);
     }
     return this.#groupVersions.get(
       served.hash,
@@ -118,7 +126,7 @@ class OpenAPIServer {
   async #respondV3(context: RequestContext, groupVersions: OpenAPIGroupVersions, path: string): Promise<void> {
     const { exchange, info } = context;
     const group = groupVersions.groups.get(path);
-    const fixed = this.#statics.get(path) ?? this.#groupDocuments(groupVersions).get(path)?.();
+    const fixed = this.#statics.get(path) ?? this.#groupDocument(groupVersions, path);
     const hash = group?.hash ?? fixed?.hash;
     if (hash === undefined) {
       exchange.respond(404, '');
@@ -143,39 +151,45 @@ class OpenAPIServer {
     const isJson = type === jsonType;
     const build = (): Promise<Buffer> => {
       if (group !== undefined)
-        return isJson ? this.#builder.v3(group.definitions) : this.#builder.v3Protobuf(group.definitions);
+        return isJson
+          ? this.#builder.v3(group.definitions, info.cluster)
+          : this.#builder.v3Protobuf(group.definitions, info.cluster);
       const { bytes, protobuf } = fixed as StaticDocument;
       return Promise.resolve(isJson ? bytes : protobuf);
     };
     // Both forms have the ETag of the JSON form, by which the index names the document.
-    await this.#respondDocument(exchange, groupVersions, hash, build, type, isJson ? hash : `protobuf ${hash}`);
+    await this.#respondDocument(context, groupVersions, hash, build, type, isJson ? hash : `protobuf ${hash}`);
   }
 
-  async #respondV2({ exchange }: RequestContext, groupVersions: OpenAPIGroupVersions): Promise<void> {
+  async #respondV2(context: RequestContext, groupVersions: OpenAPIGroupVersions): Promise<void> {
+    const { exchange, info } = context;
     exchange.setHeader('vary', ['Accept-Encoding', 'Accept']);
     const type = typeOf(exchange, openapiV2ProtobufTypes);
     if (type === undefined) {
       exchange.respond(406, '');
       return;
     }
-    const definitions = [...groupVersions.groups.values()].flatMap((group) => group.definitions);
+    const definitions = (): ResourceDefinition[] =>
+      [...groupVersions.groups.values()].flatMap((group) => group.definitions);
     const statics = (): JsonObject[] => [
       ...[...this.#statics.values()].map(({ document }) => document),
-      ...[...this.#groupDocuments(groupVersions).values()].map((make) => make().document),
+      ...this.#groupDocuments(groupVersions).map(([, { document }]) => document),
     ];
     await this.#respondDocument(
-      exchange,
+      context,
       groupVersions,
       hashOf(`v2 ${type} ${groupVersions.hash}`),
       () =>
-        type === jsonType ? this.#builder.v2(definitions, statics()) : this.#builder.v2Protobuf(definitions, statics()),
+        type === jsonType
+          ? this.#builder.v2(definitions(), statics(), info.cluster)
+          : this.#builder.v2Protobuf(definitions(), statics(), info.cluster),
       type,
     );
   }
 
   #respondIndex(exchange: Exchange, groupVersions: OpenAPIGroupVersions): void {
     if (respondNotModified(exchange, hashOf(`index ${groupVersions.hash}`), groupVersions)) return;
-    const ofGroups = [...this.#groupDocuments(groupVersions)].map(([path, make]) => [path, make()] as const);
+    const ofGroups = this.#groupDocuments(groupVersions);
     const documents = [...groupVersions.groups, ...this.#statics, ...ofGroups].sort(([a], [b]) => (a < b ? -1 : 1));
     const paths = Object.fromEntries(
       documents.map(([path, { hash }]) => [path, { serverRelativeURL: `${indexPath}/${path}?hash=${hash}` }]),
@@ -186,19 +200,23 @@ class OpenAPIServer {
   }
 
   /** The documents of groups (`apis/apps`), by path. Kubernetes has none for groups of definitions, as which kcp serves its own. */
-  #groupDocuments({ groups }: OpenAPIGroupVersions): ReadonlyMap<string, () => StaticDocument> {
-    const documents = new Map<string, () => StaticDocument>();
-    for (const { group, definitions } of groups.values()) {
-      const isNative = definitions.some(({ origin }) => origin === 'built-in') && !group.endsWith('kcp.io');
-      if (group === '' || !(this.#isVirtual || isNative)) continue;
-      const make = (): StaticDocument => this.#ofGroups.get(group, () => groupDocument(group, this.#definitions));
-      documents.set(`apis/${group}`, make);
-    }
-    return documents;
+  #groupDocuments(groupVersions: OpenAPIGroupVersions): [string, StaticDocument][] {
+    return [...groupVersions.ofGroups.keys()].flatMap((group) => {
+      const path = `apis/${group}`;
+      const document = this.#groupDocument(groupVersions, path);
+      return document === undefined ? [] : [[path, document]];
+    });
+  }
+
+  #groupDocument({ ofGroups }: OpenAPIGroupVersions, path: string): StaticDocument | undefined {
+    const group = path.startsWith('apis/') ? path.slice('apis/'.length) : '';
+    const known = ofGroups.get(group);
+    if (known === undefined || (!this.#isVirtual && (known.isCustom || group.endsWith('kcp.io')))) return undefined;
+    return this.#ofGroups.get(group, () => groupDocument(group, this.#definitions));
   }
 
   async #respondDocument(
-    exchange: Exchange,
+    context: RequestContext,
     groupVersions: OpenAPIGroupVersions,
     hash: string,
     build: () => Promise<Buffer>,
@@ -206,14 +224,23 @@ class OpenAPIServer {
     /** The cache key of the document. */
     key = hash,
   ): Promise<void> {
+    const { exchange } = context;
     if (respondNotModified(exchange, hash, groupVersions)) return;
-    const bytes = await this.#document(key, build);
+    const document = this.#document(key, build);
+    const bytes = await document.promise;
     exchange.setHeader('content-type', type);
-    exchange.respond(200, bytes);
+    if (exchange.compresses !== true || bytes.length <= minCompressedBytes) {
+      await respondInPieces(context, bytes);
+      return;
+    }
+    const compressed = await this.#compressed(key, document, bytes);
+    exchange.setHeader('content-encoding', 'gzip');
+    exchange.setHeader('vary', ['Accept', 'Accept-Encoding']);
+    (exchange.direct ?? exchange).respond(200, compressed);
   }
 
   /** Concurrent requests for a document share one build. */
-  #document(hash: string, build: () => Promise<Buffer>): Promise<Buffer> {
+  #document(hash: string, build: () => Promise<Buffer>): Entry {
     return this.#documents.get(hash, () => {
       const entry: Entry = { promise: build(), bytes: 0 };
       void entry.promise.then(
@@ -224,7 +251,22 @@ class OpenAPIServer {
         () => this.#documents.delete(hash),
       );
       return entry;
-    }).promise;
+    });
+  }
+
+  /** The gzip form, compressed once per document in Node's thread pool. */
+  #compressed(key: string, entry: Entry, bytes: Buffer): Promise<Buffer> {
+    if (entry.compressed === undefined) {
+      entry.compressed = compress(bytes, { level: constants.Z_BEST_SPEED });
+      void entry.compressed.then(
+        ({ length }) => {
+          entry.bytes += length;
+          this.#documents.reweigh(key);
+        },
+        () => (entry.compressed = undefined),
+      );
+    }
+    return entry.compressed;
   }
 }
 

@@ -1,5 +1,5 @@
 /** Milliseconds that queued work may take of one iteration of the event loop. */
-const defaultSliceMs = 10;
+const defaultSliceMs = 5;
 
 export interface EventLoopSchedulerModules {
   /** Milliseconds of a monotonic clock. */

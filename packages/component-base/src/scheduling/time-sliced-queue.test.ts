@@ -5,7 +5,7 @@ import type { TimeSlices } from './time-slices.ts';
 import { yieldToEventLoop } from './yield-to-event-loop.ts';
 
 /** An event loop under the test's control: an iteration runs the callbacks that were scheduled before it. */
-function fakeLoop(sliceMs?: number): {
+function fakeLoop(sliceMs = 10): {
   queue: TimeSlicedQueue;
   other: TimeSlicedQueue;
   iterate: () => void;

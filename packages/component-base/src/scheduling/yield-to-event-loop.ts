@@ -14,8 +14,11 @@ const queue = new TimeSlicedQueue(eventLoopScheduler);
  */
 export const lowPriorityQueue = new TimeSlicedQueue(new EventLoopScheduler(modules, { sliceMs: 2 }));
 
-/** Yields at normal priority: resolves in an iteration of the event loop that has time left. */
-export const yieldToEventLoop = (): Promise<void> => queue.yield();
+/**
+ * Yields at normal priority: resolves in an iteration of the event loop that has time left. `lane`: the logical cluster that
+ * the work is done for; default: the server itself.
+ */
+export const yieldToEventLoop = (lane?: string): Promise<void> => queue.yield(lane);
 
 /** Time slices of normal priority, for a long computation that starts now. */
-export const timeSlices = (): TimeSlices => queue.timeSlices();
+export const timeSlices = (lane?: string): TimeSlices => queue.timeSlices(lane);

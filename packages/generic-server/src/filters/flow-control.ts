@@ -42,6 +42,9 @@ export function withFlowControl(options: FlowControlOptions, modules: FlowContro
     try {
       const wait = controller.acquire(ticket, context);
       if (wait !== undefined) await wait;
+      // Documents of many megabytes, which a client may read slowly.
+      if (!context.info.isResourceRequest)
+        context.exchange = new SeatExchange(context.exchange, { controller, request: context }, ticket);
       await next(context);
     } catch (error) {
       reject(context, error);

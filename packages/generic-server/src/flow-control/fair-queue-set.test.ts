@@ -229,3 +229,20 @@ test('hands have different cards, and all cards are dealt equally often', () => 
     expect(count).toBeLessThan(330);
   }
 });
+
+test('a flow that becomes active does not wait for the waiting requests of flows whose requests execute for long', () => {
+  const on = new Simulation(8, { queues: 8, handSize: 2, queueLengthLimit: 1_000 });
+  const executing = Array.from({ length: 8 }, () => on.request('flood'));
+  for (const request of executing) expect(on.admit(request)).toBe('executing');
+  for (let n = 0; n < 500; n++) expect(on.admit(on.request('flood'))).toBe('queued');
+  // None of them has ended, so none is charged for these ten seconds.
+  on.now += 10_000;
+  const neighbour = on.request('neighbour');
+  expect(on.admit(neighbour)).toBe('queued');
+  let dispatched = 0;
+  for (; neighbour.state === 'queued'; dispatched++) {
+    on.set.remove(executing.shift() as QueuedRequest);
+    executing.push(on.set.dispatch() as QueuedRequest);
+  }
+  expect(dispatched).toBeLessThanOrEqual(8);
+});

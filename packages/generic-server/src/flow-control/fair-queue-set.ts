@@ -55,7 +55,8 @@ const estimatedMs = 3;
  * ```
  *
  * Virtual time advances by `min(seats demanded, seats) / queues in use` per millisecond, so each queue in use gets the same
- * seat-time. Queues that become active start at the current virtual time: an idle flow saves up nothing.
+ * seat-time. Queues that become active start at the current virtual time, or beside the queue that is next: an idle flow
+ * saves up nothing.
  *
  * A logical cluster has a hand of `handSize` queues, by shuffle sharding, and each of its flows half of this hand. So users
  * of one workspace, of whom its administrator can impersonate any number, never fill more than `handSize` queues.
@@ -149,7 +150,7 @@ export class FairQueueSet {
     this.#raiseWatermark(request.seats);
     const queue = this.#choose(request);
     if (queue.length === 0 && queue.executing === 0) {
-      queue.virtualStart = this.#virtualTime;
+      queue.virtualStart = this.#startOfActiveQueue();
       this.#active++;
     }
     request.queue = queue;
@@ -163,6 +164,15 @@ export class FairQueueSet {
     }
     this.#append(request, queue);
     return 'queued';
+  }
+
+  /**
+   * Requests are charged at their end, so queues whose requests execute for long are behind the virtual time by what these
+   * have used so far. A queue that becomes active starts beside the first of them, not behind all of their waiting requests.
+   */
+  #startOfActiveQueue(): number {
+    const first = this.#heap[0];
+    return first === undefined ? this.#virtualTime : Math.min(this.#virtualTime, first.virtualStart);
   }
 
   /** Starts the next request; undefined if none waits, or its seats are occupied. */

@@ -1,10 +1,12 @@
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { TimeSlicedQueue, type Clock, type EventLoopScheduler } from '@multiplane/component-base';
+import { EventLoopScheduler, TimeSlicedQueue, type Clock } from '@multiplane/component-base';
 
 /** How long a client may send nothing after its handshake before its session is created. */
 const firstBytesTimeoutMs = 1_000;
+/** Milliseconds that steps of connections may take of one iteration of the event loop, whatever requests take. */
+const sliceMs = 5;
 const ignore = (): void => undefined;
 
 export interface ConnectionPacerModules {
@@ -22,16 +24,21 @@ export interface ConnectionPacerModules {
  * handshake (the whole accept backlog), the creation of the session (it reads everything that is in the socket, possibly a
  * hundred requests), and the teardown (it ends all streams of a session). Data that clients send meanwhile stays in their
  * sockets.
+ *
+ * Each step is a lane per source address: a client whose handshake is complete waits neither for the handshakes of thousands
+ * of others nor for the teardown of those before.
  */
 export class ConnectionPacer {
   readonly #clock: Clock;
   readonly #isStopping: () => boolean;
+  readonly #scheduler: EventLoopScheduler;
   readonly #queue: TimeSlicedQueue;
 
   constructor({ clock, scheduler, isStopping }: ConnectionPacerModules) {
     this.#clock = clock;
     this.#isStopping = isStopping;
-    this.#queue = new TimeSlicedQueue(scheduler);
+    this.#scheduler = new EventLoopScheduler(scheduler, { sliceMs });
+    this.#queue = new TimeSlicedQueue(this.#scheduler);
   }
 
   /**
@@ -46,15 +53,23 @@ export class ConnectionPacer {
     const listeners = server.listeners(event);
     server.removeAllListeners(event);
     return (socket) => {
+      const { remoteAddress } = socket;
       // A connection that breaks before delivery must not raise an uncaught error.
       socket.on('error', ignore);
-      this.#queue.add(() => {
+      this.#run(() => {
         socket.removeListener('error', ignore);
         if (socket.destroyed) return;
         beforeDelivery?.(socket);
         for (const listener of listeners) Reflect.apply(listener, server, [socket]);
-      });
+      }, `${event} ${remoteAddress}`);
     };
+  }
+
+  /** Runs a step now if this iteration has time left for connections and none waits. */
+  #run(step: () => void, lane: string): void {
+    this.#scheduler.startSlice();
+    if (this.#queue.isEmpty && this.#scheduler.hasTimeLeft) step();
+    else this.#queue.add(step, lane);
   }
 
   /**
@@ -84,13 +99,14 @@ export class ConnectionPacer {
    * connections end over several iterations. Until then a session writes into a closed socket, which is harmless.
    */
   deferTeardown(socket: TLSSocket): void {
+    const { remoteAddress } = socket;
     for (const event of ['error', 'close'] as const) {
       const listeners = socket.rawListeners(event);
       socket.removeAllListeners(event);
       socket.on(event, (...args: unknown[]) => {
-        this.#queue.add(() => {
+        this.#run(() => {
           for (const listener of listeners) Reflect.apply(listener, socket, args);
-        });
+        }, `teardown ${remoteAddress}`);
       });
     }
   }

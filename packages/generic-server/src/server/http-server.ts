@@ -317,7 +317,7 @@ export class HttpServer implements Runnable {
     this.#modules.connections.requestStarted(request.socket as TLSSocket, response);
     const exchange = new Http1Exchange(request, response, this.#http1.add(response), this.#coalescer, this.#limits);
     if (this.#stopping) exchange.setHeader('connection', 'close');
-    this.#batcher.start(() => void this.#modules.handle(exchange));
+    this.#batcher.start(() => void this.#modules.handle(exchange), ownerOf(exchange));
   }
 
   #onUpgrade(request: IncomingMessage, head: Buffer): void {
@@ -342,11 +342,15 @@ export class HttpServer implements Runnable {
       this.#modules.connections.requestStarted(socket, stream);
       const exchange = new Http2Exchange(stream, headers, raw, socket, onStreamClose, this.#limits);
       if (headers[':path'] === undefined) exchange.respond(405, '');
-      else this.#batcher.start(() => void this.#modules.handle(exchange));
+      else this.#batcher.start(() => void this.#modules.handle(exchange), ownerOf(exchange));
     });
     if (this.#stopping) session.close();
   }
 }
+
+/** What a request authenticates with, before this is verified: its token, the user that a proxy vouches for, or its connection. */
+const ownerOf = ({ headers, socket }: BaseExchange): unknown =>
+  headers.authorization ?? headers['x-remote-user'] ?? socket;
 
 function secureContext(certificate: ServingCertificate): { cert: string; key: string; ca?: string[] } {
   const { clientCa } = certificate;

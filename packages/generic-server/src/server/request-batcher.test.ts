@@ -6,7 +6,10 @@ import { RequestBatcher } from './request-batcher.ts';
 function loop(): { batcher: RequestBatcher; queue: TimeSlicedQueue; iterate: () => void; work: (ms: number) => void } {
   let now = 0;
   const immediates: (() => void)[] = [];
-  const scheduler = new EventLoopScheduler({ now: () => now, schedule: (run) => immediates.push(run) });
+  const scheduler = new EventLoopScheduler(
+    { now: () => now, schedule: (run) => immediates.push(run) },
+    { sliceMs: 10 },
+  );
   const batcher = new RequestBatcher({ scheduler });
   return {
     batcher,
@@ -122,4 +125,19 @@ test('requests can start further requests', () => {
   for (let n = 0; n < 20; n++) batcher.start(() => batcher.start(() => seen.push(n)));
   for (let n = 0; n < iterations; n++) iterate();
   expect(seen).toHaveLength(20);
+});
+
+test('owners take turns, so a request does not wait for all those of another owner', () => {
+  const { batcher, iterate } = loop();
+  const seen: string[] = [];
+  for (let n = 0; n < 1_000; n++) batcher.start(() => seen.push(`flood ${n}`), 'flood');
+  iterate();
+  for (let n = 0; n < 3; n++) batcher.start(() => seen.push(`neighbour ${n}`), 'neighbour');
+  iterate();
+  const last = seen.slice(-32);
+  expect(last.filter((name) => name.startsWith('neighbour'))).toEqual(['neighbour 0', 'neighbour 1', 'neighbour 2']);
+  expect(last.filter((name) => name.startsWith('flood'))).toHaveLength(29);
+  for (let n = 0; n < iterations; n++) iterate();
+  const flood = seen.filter((name) => name.startsWith('flood'));
+  expect(flood).toEqual(Array.from({ length: 1_000 }, (_, n) => `flood ${n}`));
 });

@@ -5,6 +5,8 @@ const maxBatch = 32;
 /** Target duration of a batch in milliseconds, including the synchronous work that follows from its requests. */
 const batchMs = 5;
 
+type Start = () => void;
+
 /**
  * Starts the requests of one event-loop iteration together at its end.
  *
@@ -13,14 +15,22 @@ const batchMs = 5;
  * the next step of any, as their promises resolve.
  *
  * Thousands of clients that reconnect at the same time must not block the event loop for the sum of their requests. So a
- * batch is limited, first come, first served, and its size is adjusted to the duration of the previous batch. Longer work
- * yields once the requests of its batch have used the shared time slice (`timeSlices`).
+ * batch is limited, and its size is adjusted to the duration of the previous batch. Longer work yields once the requests of
+ * its batch have used the shared time slice (`timeSlices`).
+ *
+ * Requests beyond a batch wait in a queue per owner, and the owners take turns: one client that sends two thousand requests
+ * at a time does not delay the request of another one by a hundred iterations. The owner is what the client authenticates
+ * with, or its connection; it is not verified yet. Priority and fairness comes later, when the user is known.
  *
  * While iterations have a single request each, it starts immediately.
  */
 export class RequestBatcher {
   readonly #scheduler: EventLoopScheduler;
-  #waiting: (() => void)[] = [];
+  /** Requests since the last batch, and their owners, in their order. */
+  #waiting: Start[] = [];
+  #owners: unknown[] = [];
+  /** Requests that did not fit into a batch, by owner; owners in the order of their turns. */
+  readonly #backlog = new Map<unknown, { readonly starts: Start[]; next: number }>();
   #isScheduled = false;
   #batchSize = maxBatch;
   /** Requests of the running batch, and the time at which they started. */
@@ -35,16 +45,17 @@ export class RequestBatcher {
     this.#scheduler = scheduler;
   }
 
-  /** Starts a request now or in a later iteration. It must not throw. */
-  start(request: () => void): void {
+  /** Starts a request now or in a later iteration. It must not throw. Owners are compared as keys of a Map. */
+  start(request: Start, owner?: unknown): void {
     if (this.#arrived++ === 0) {
       this.#scheduler.schedule(() => this.#endIteration());
-      if (this.#wasSingle && this.#waiting.length === 0) {
+      if (this.#wasSingle && this.#waiting.length === 0 && this.#backlog.size === 0) {
         request();
         return;
       }
     }
     this.#waiting.push(request);
+    this.#owners.push(owner);
     this.#scheduleBatch();
   }
 
@@ -64,10 +75,30 @@ export class RequestBatcher {
   #startBatch(): void {
     this.#scheduler.startSharedSlice(batchMs);
     this.#startedAt = this.#scheduler.now();
-    const batch = this.#waiting.slice(0, this.#batchSize);
+    const batch = this.#takeBatch();
     this.#started = batch.length;
     for (const request of batch) request();
-    this.#waiting = this.#waiting.slice(batch.length);
+  }
+
+  #takeBatch(): readonly Start[] {
+    const [waiting, owners] = [this.#waiting, this.#owners];
+    this.#waiting = [];
+    this.#owners = [];
+    if (this.#backlog.size === 0 && waiting.length <= this.#batchSize) return waiting;
+    for (const [index, start] of waiting.entries()) {
+      const queue = this.#backlog.get(owners[index]);
+      if (queue === undefined) this.#backlog.set(owners[index], { starts: [start], next: 0 });
+      else queue.starts.push(start);
+    }
+    const batch: Start[] = [];
+    // An owner that is set again comes last, so the loop visits the owners in turns.
+    for (const [owner, queue] of this.#backlog) {
+      if (batch.length >= this.#batchSize) break;
+      this.#backlog.delete(owner);
+      batch.push(queue.starts[queue.next++] as Start);
+      if (queue.next < queue.starts.length) this.#backlog.set(owner, queue);
+    }
+    return batch;
   }
 
   #adjustBatchSize(): void {
@@ -76,6 +107,6 @@ export class RequestBatcher {
     const affordable = duration > 0 ? Math.floor((this.#started * batchMs) / duration) : maxBatch;
     this.#batchSize = Math.max(1, Math.min(affordable, this.#batchSize * 2, maxBatch));
     this.#isScheduled = false;
-    if (this.#waiting.length > 0) this.#scheduleBatch();
+    if (this.#waiting.length > 0 || this.#backlog.size > 0) this.#scheduleBatch();
   }
 }

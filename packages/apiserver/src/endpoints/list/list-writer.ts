@@ -35,7 +35,7 @@ export async function writeList(list: ListResponse): Promise<void> {
     return;
   }
   context.exchange.setHeader('content-type', negotiated.mediaType);
-  const body = new ChunkedBody(context.exchange, 200, context.signal);
+  const body = new ChunkedBody(context, 200);
   const form = formOf(list);
   const { run } = form;
   // Cached blocks contain stored bytes, so objects that are converted cannot use them.

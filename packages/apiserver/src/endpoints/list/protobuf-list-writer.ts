@@ -42,7 +42,7 @@ export async function writeProtobufList(list: ListResponse & { readonly metadata
   const parts: Part[] = [];
   let keptBytes = 0;
   let total = 0;
-  const slices = timeSlices();
+  const slices = timeSlices(context.info.cluster);
   for (const piece of page.pieces) {
     await list.view?.prepare(piece);
     /** Up to here items are encoded one by one. */
@@ -70,7 +70,7 @@ export async function writeProtobufList(list: ListResponse & { readonly metadata
   }
 
   context.exchange.setHeader('content-type', negotiated.mediaType);
-  const body = new ChunkedBody(context.exchange, 200, context.signal);
+  const body = new ChunkedBody(context, 200);
   const push = (bytes: Buffer): void => body.push(bytes, 0, bytes.length);
   push(
     transform === undefined

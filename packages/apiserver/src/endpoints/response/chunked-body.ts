@@ -1,4 +1,4 @@
-import { timeSlices } from '@multiplane/component-base';
+import { timeSlices, type TimeSlices } from '@multiplane/component-base';
 import type { Exchange } from '@multiplane/generic-server';
 import type { ChunkSink } from '../../registry/codec/list-item.ts';
 
@@ -20,6 +20,13 @@ function releaseChunk(chunk: Buffer): void {
   if (freeChunks.length < maxFreeChunks) freeChunks.push(chunk);
 }
 
+/** A request whose response is long. */
+export interface ChunkedBodyContext {
+  readonly exchange: Exchange;
+  readonly signal: AbortSignal;
+  readonly info: { readonly cluster?: string | undefined };
+}
+
 /**
  * The body of a long response: pieces are copied into chunks of 64 KiB, and full chunks are written to the socket.
  * {@link checkpoint} waits for the socket to drain, or yields to the event loop. A response that fits into one chunk is sent
@@ -29,6 +36,8 @@ export class ChunkedBody implements ChunkSink {
   readonly #exchange: Exchange;
   readonly #status: number;
   readonly #signal: AbortSignal;
+  /** The logical cluster whose turns of the event loop it takes. */
+  readonly #lane: string | undefined;
   #chunk = takeChunk();
   #length = 0;
   #started = false;
@@ -36,12 +45,14 @@ export class ChunkedBody implements ChunkSink {
   /** The length of the chunk at the last read of the clock, and the elements since then. */
   #lengthAtClockRead = 0;
   #elements = 0;
-  #slices = timeSlices();
+  #slices: TimeSlices;
 
-  constructor(exchange: Exchange, status: number, signal: AbortSignal) {
+  constructor({ exchange, signal, info }: ChunkedBodyContext, status: number) {
     this.#exchange = exchange;
     this.#status = status;
     this.#signal = signal;
+    this.#lane = info.cluster;
+    this.#slices = timeSlices(this.#lane);
   }
 
   push(bytes: Buffer, start: number, end: number): void {
@@ -113,7 +124,7 @@ export class ChunkedBody implements ChunkSink {
     if (this.#full) {
       await this.#exchange.drained();
       this.#full = false;
-      this.#slices = timeSlices();
+      this.#slices = timeSlices(this.#lane);
     } else {
       await this.#slices.yield();
     }

@@ -210,7 +210,7 @@ async function sendInitialEvents(
   const selection =
     snapshot.isNarrowed === true && scope.indexed !== undefined ? scope.indexed.selection : scope.selectionInScope;
   let from: string | undefined;
-  const slices = timeSlices();
+  const slices = timeSlices(context.info.cluster);
   let lines: Buffer[] = [];
   let bytes = 0;
   const flush = async (): Promise<void> => {

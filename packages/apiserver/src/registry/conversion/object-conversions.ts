@@ -8,7 +8,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, WebhookConversion } from '@multiplane/apis';
 import { timeSlices } from '@multiplane/component-base';
-import type { CacheEntry } from '@multiplane/storage';
+import { parseObjectKey, type CacheEntry } from '@multiplane/storage';
 import { LRUCache } from 'lru-cache';
 import type { ConversionReviewer } from '../../webhooks/conversion-review.ts';
 import type { DecodedObjects } from '../store/decoded-objects.ts';
@@ -158,7 +158,8 @@ export class ObjectConversions {
     { signal, list }: { readonly signal: AbortSignal; readonly list: boolean },
   ): Promise<ReadonlyMap<string, DeepReadonly<KubeObject>>> {
     const conversion = definition.conversion as WebhookConversion;
-    const slices = timeSlices();
+    const { prefix } = definition.storage ?? { prefix: '' };
+    const slices = timeSlices(parseObjectKey(prefix, entries[0]?.key ?? '')?.cluster);
     const objects: KubeObject[] = [];
     for (const entry of entries) {
       objects.push(this.#asStored(definition, entry));

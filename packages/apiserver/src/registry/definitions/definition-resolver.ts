@@ -153,7 +153,7 @@ export class DefinitionResolver implements ResourceResolver {
 
   /** Prepares each definition that still exists when its time slice comes; later changes are left to the next request. */
   async #prepareAll(cluster: LogicalClusterName, names: readonly string[], bound: readonly BoundApi[]): Promise<void> {
-    const slices = timeSlices();
+    const slices = timeSlices(cluster);
     const serve = (definition: StoredDefinition | undefined, identity?: string): void => {
       if (definition?.established === true) definition.served(identity);
     };

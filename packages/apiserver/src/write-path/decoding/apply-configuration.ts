@@ -39,7 +39,7 @@ export async function readApplyDocument(
   context: Pick<RequestContext, 'exchange' | 'info' | 'signal'>,
 ): Promise<ApplyDocument> {
   const body = await context.exchange.readBody(maxBodyBytes);
-  await yieldAfterBody(body.length);
+  await yieldAfterBody(body.length, context);
   const document = await decoder.readYaml(body, context);
   let result: ApplyDocument;
   try {

@@ -68,7 +68,7 @@ export class BodyDecoder {
   async readBody(context: RequestContext): Promise<RequestBody> {
     const format = bodyFormat(context);
     const bytes = await context.exchange.readBody(maxBodyBytes);
-    const yielded = yieldAfterBody(bytes.length);
+    const yielded = yieldAfterBody(bytes.length, context);
     if (yielded !== undefined) await yielded;
     return format === 'yaml' ? { bytes, format, yaml: await this.readYaml(bytes, context) } : { bytes, format };
   }
