@@ -31,6 +31,7 @@ export {
 } from './apiextensions/version-conversions.ts';
 export { plainlyCounted } from './core/resource-names.ts';
 export type { QuotaAmounts, QuotaEvaluator } from './quota/quota-evaluator.ts';
+export { clusterQuotaNamespace, isClusterScopedQuota } from './quota/cluster-scoped-quota.ts';
 export { contentEvaluators, quotaEvaluatorOf } from './quota/quota-evaluators.ts';
 export { scopeRequirements } from './quota/scope-requirements.ts';
 export * from './kcp/api-sharing.ts';
@@ -38,6 +39,7 @@ export * from './kcp/cached-resources.ts';
 export * from './kcp/virtual-storage.ts';
 export * from './scopes/api-export-scope.ts';
 export * from './limits/workspace-limits.ts';
+export { workspaceUsages, type WorkspaceUsageStatus } from './limits/workspace-usage.ts';
 export { apiResourceSchemaErrors } from './kcp/api-resource-schema-rules.ts';
 export { isReviewResource, needsNoIdentity } from './kcp/claimable-resources.ts';
 export { definitionOfSchema } from './kcp/bound-definition.ts';

@@ -62,6 +62,12 @@ export interface MetadataInformer {
     readonly namespace?: string | undefined;
     readonly resource?: GroupVersionResource | undefined;
   }): IterableIterator<ObjectMetadataRecord>;
+  /** The number of objects of a resource, in all namespaces or in one. */
+  count(scope: {
+    readonly cluster: LogicalClusterName;
+    readonly namespace?: string | undefined;
+    readonly resource: Pick<GroupVersionResource, 'group' | 'resource'>;
+  }): number;
 }
 
 /** Returns one shared informer per resource. */

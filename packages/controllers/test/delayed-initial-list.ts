@@ -30,6 +30,7 @@ export function delayInitialList(source: InformerFactory): {
   const metadata: InformerFactory['metadata'] = {
     synced: source.metadata.synced,
     list: (scope) => source.metadata.list(scope),
+    count: (scope) => source.metadata.count(scope),
     addHandlers: (handlers) =>
       source.metadata.addHandlers({ ...handlers, synced: () => void held.push(() => handlers.synced?.()) }),
   };

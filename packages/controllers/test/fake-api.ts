@@ -64,6 +64,14 @@ export class FakeApi {
           .filter((one) => resource === undefined || isSame(one.resource, resource))
           .map(recordOf)
           .values(),
+      count: ({ cluster, namespace, resource }) =>
+        [...this.#objects.values()].filter(
+          ({ reference, resource: { group, resource: name } }) =>
+            reference.cluster === cluster &&
+            (namespace === undefined || reference.namespace === namespace) &&
+            group === resource.group &&
+            name === resource.resource,
+        ).length,
     },
   };
 

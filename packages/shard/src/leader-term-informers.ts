@@ -40,6 +40,7 @@ export class LeaderTermInformerFactory extends LeaderTermInformerSource implemen
     this.metadata = {
       synced: metadata.synced,
       list: (scope) => metadata.list(scope),
+      count: (scope) => metadata.count(scope),
       addHandlers: (handlers) => {
         const stop = metadata.addHandlers(handlers);
         this.stops.push(stop);

@@ -1,13 +1,16 @@
 import {
   type DeepReadonly,
   type KubeObject,
+  type LogicalClusterName,
   Quantity,
   type JsonObject,
   asJson,
   deepCopy,
 } from '@multiplane/apimachinery';
 import {
+  clusterQuotaNamespace,
   contentEvaluators,
+  isClusterScopedQuota,
   quotaEvaluatorOf,
   scopeRequirements,
   type QuotaAmounts,
@@ -49,7 +52,8 @@ interface Charge {
 
 /**
  * Kubernetes' ResourceQuota: measures what a write adds, by the evaluator of the resource, and rejects it if that exceeds
- * a quota of its namespace whose scopes the object matches. Creates of every stored namespaced kind count; updates only
+ * a quota of its namespace, or of the whole logical cluster (kcp), whose scopes the object matches. Creates of every stored
+ * kind count; updates only
  * of pods, services and claims. A charge updates the quota's status with compare-and-set, so that concurrent servers do
  * not exceed it; charges of writes that fail later are corrected by the controller's next recount. Quotas are read from
  * the watch cache for each request: an informer index would be empty after a start and let requests pass.
@@ -67,34 +71,44 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
   }
 
   concerns(definition: ResourceDefinition): boolean {
-    return definition.namespaced && definition.storage !== undefined && !isExempt(definition);
+    return definition.storage !== undefined && !isExempt(definition);
   }
 
   validate(attributes: AdmissionAttributes): Promise<void> | undefined {
     const { cluster, namespace, definition, operation, subresource, object, oldObject } = attributes;
-    if (namespace === '' || object === undefined || (operation !== 'CREATE' && operation !== 'UPDATE'))
-      return undefined;
+    if (object === undefined || (operation !== 'CREATE' && operation !== 'UPDATE')) return undefined;
     if (operation === 'UPDATE' && !readsContent(definition)) return undefined;
-    const quotas = this.#modules.cache.listCurrent(listPrefix(quotaPrefix, cluster, namespace));
-    if (quotas.length === 0) return undefined;
+    const quotas = this.#quotasOf(cluster, namespace);
+    if (quotas.length === 0 || isOwnersBinding(attributes)) return undefined;
     const evaluator = quotaEvaluatorOf(definition.group, definition.resource);
     if (!evaluator.handles({ operation, subresource, object, oldObject })) return undefined;
     return this.#chargeAll(quotas, { attributes, evaluator, object, oldObject, nowMs: this.#modules.clock.now() });
   }
 
-  async #chargeAll(quotas: readonly CacheEntry[], charge: Charge): Promise<void> {
-    const charged: string[] = [];
-    // Check all quotas before charging any, because a rejected write must not be charged.
-    for (const entry of quotas) {
-      const quota = this.#modules.reader.stored(entry);
-      if (check(charge, quota) !== undefined) charged.push(quota.metadata.name as string);
+  /** The quotas of a namespace (empty: of cluster-scoped objects), and those of the whole logical cluster. */
+  #quotasOf(cluster: LogicalClusterName, namespace: string): readonly DeepReadonly<KubeObject>[] {
+    const { cache, reader } = this.#modules;
+    const quotasIn = (name: string): readonly CacheEntry[] => cache.listCurrent(listPrefix(quotaPrefix, cluster, name));
+    const found: DeepReadonly<KubeObject>[] = [];
+    if (namespace !== '' && namespace !== clusterQuotaNamespace)
+      for (const entry of quotasIn(namespace)) found.push(reader.stored(entry));
+    for (const entry of quotasIn(clusterQuotaNamespace)) {
+      const quota = reader.stored(entry);
+      if (namespace === clusterQuotaNamespace || isClusterScopedQuota(quota)) found.push(quota);
     }
-    if (charge.attributes.dryRun) return;
-    for (const name of charged) await this.#charge(charge, name);
+    return found;
   }
 
-  async #charge(charge: Charge, name: string): Promise<void> {
-    const { cluster, namespace } = charge.attributes;
+  async #chargeAll(quotas: readonly DeepReadonly<KubeObject>[], charge: Charge): Promise<void> {
+    // Check all quotas before charging any, because a rejected write must not be charged.
+    const charged = quotas.filter((quota) => check(charge, quota) !== undefined);
+    if (charge.attributes.dryRun) return;
+    for (const { metadata } of charged)
+      await this.#charge(charge, metadata.namespace as string, metadata.name as string);
+  }
+
+  async #charge(charge: Charge, namespace: string, name: string): Promise<void> {
+    const { cluster } = charge.attributes;
     const definition = this.#modules.resolver.resolve(cluster, '', 'v1', 'resourcequotas');
     if (definition === undefined) return;
     await this.#modules.store().update(
@@ -122,10 +136,17 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
   }
 }
 
-/** Events are not counted: they are frequent and expire. */
+/** Events are not counted: they are frequent and expire. LogicalClusters are created by other shards. */
 function isExempt({ group, resource }: ResourceDefinition): boolean {
+  if (resource === 'logicalclusters') return group === 'core.kcp.io';
   return resource === 'events' && (group === '' || group === 'events.k8s.io');
 }
+
+/** The binding of the owner of a new workspace, which must not fail (kcp pkg/admission/kubequota). */
+const isOwnersBinding = ({ definition, name }: AdmissionAttributes): boolean =>
+  definition.resource === 'clusterrolebindings' &&
+  definition.group === 'rbac.authorization.k8s.io' &&
+  name === 'workspace-admin';
 
 const readsContent = ({ group, resource }: ResourceDefinition): boolean =>
   group === '' && contentEvaluators.has(resource);

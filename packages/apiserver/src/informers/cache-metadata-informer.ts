@@ -90,6 +90,25 @@ export class CacheMetadataInformer implements MetadataInformer {
     readonly namespace?: string | undefined;
     readonly resource?: GroupVersionResource | undefined;
   }): IterableIterator<ObjectMetadataRecord> {
+    for (const prefix of this.#prefixes(scope)) yield* this.#recordsIn(prefix);
+  }
+
+  count(scope: {
+    readonly cluster: LogicalClusterName;
+    readonly namespace?: string | undefined;
+    readonly resource: Pick<GroupVersionResource, 'group' | 'resource'>;
+  }): number {
+    let total = 0;
+    for (const prefix of this.#prefixes(scope)) total += this.#cache.listCurrent(prefix).length;
+    return total;
+  }
+
+  /** Prefixes of the keys of a scope. */
+  *#prefixes(scope: {
+    readonly cluster: LogicalClusterName;
+    readonly namespace?: string | undefined;
+    readonly resource?: Pick<GroupVersionResource, 'group' | 'resource'> | undefined;
+  }): Generator<string> {
     const { cluster, namespace, resource } = scope;
     // counts() lists all resources with objects; those of a cluster are below each prefix, one segment deeper for custom and
     // bound resources. A lookup without a result is cheap.
@@ -102,12 +121,11 @@ export class CacheMetadataInformer implements MetadataInformer {
         continue;
       const within = `${cluster}/${namespace === undefined || namespace === '' ? '' : `${namespace}/`}`;
       if (this.#builtIn.has(resourcePrefix)) {
-        yield* this.#recordsIn(`${resourcePrefix}${within}`);
+        yield `${resourcePrefix}${within}`;
         continue;
       }
-      for (const segment of identitySegments(this.#cache, resourcePrefix)) {
-        yield* this.#recordsIn(`${resourcePrefix}${segment}/${within}`);
-      }
+      for (const segment of identitySegments(this.#cache, resourcePrefix))
+        yield `${resourcePrefix}${segment}/${within}`;
     }
   }
 

@@ -11,7 +11,8 @@ import { countedResource } from './counted-resource.ts';
 
 interface Scope {
   readonly cluster: LogicalClusterName;
-  readonly namespace: string;
+  /** Undefined: all of them, and cluster-scoped objects. */
+  readonly namespace: string | undefined;
 }
 type GroupResource = DeepReadonly<Pick<GroupVersionResource, 'group' | 'resource'>>;
 
@@ -62,10 +63,7 @@ export class QuotaUsage {
   }
 
   #count({ cluster, namespace }: Scope, resource: GroupResource): number {
-    let total = 0;
-    for (const record of this.#modules.informers.metadata.list({ cluster, namespace }))
-      if (same(resource, record.resource)) total++;
-    return total;
+    return this.#modules.informers.metadata.count({ cluster, namespace, resource });
   }
 }
 

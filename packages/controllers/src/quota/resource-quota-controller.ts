@@ -6,7 +6,7 @@ import {
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import { quotaEvaluatorOf } from '@multiplane/apis';
+import { clusterQuotaNamespace, isClusterScopedQuota, quotaEvaluatorOf } from '@multiplane/apis';
 import type { ObjectMetadataRecord } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
@@ -38,6 +38,8 @@ const raise = 'raise:';
  * minutes. Admission charges writes by compare-and-set on the same status; this controller corrects the figure after
  * deletes and failed creates.
  *
+ * A quota in the namespace `admin` with kcp's annotation counts the whole logical cluster.
+ *
  * A create is charged before its object is stored, so a count in between would return the charge for another create to
  * use. Therefore creates and their charges do not trigger a count, or there would be one within every burst. But a create
  * that admission saw before the limits were in the status was not charged, and may be stored after the count that
@@ -60,8 +62,9 @@ export function resourceQuotaController(modules: ControllerModules): Controller 
       quotasOf.set(namespace, (quotasOf.get(namespace) ?? 0) + 1);
       controller.queue.add(keyOf(reference));
     },
-    updated: (object, _old, reference) => {
-      if (!isUpToDate(object)) controller.queue.add(keyOf(reference));
+    updated: (object, old, reference) => {
+      if (!isUpToDate(object) || isClusterScopedQuota(object) !== isClusterScopedQuota(old))
+        controller.queue.add(keyOf(reference));
     },
     deleted: (_old, reference) => {
       const namespace = namespaceOf(reference);
@@ -88,12 +91,18 @@ export function resourceQuotaController(modules: ControllerModules): Controller 
   function* quotasThatCount(
     record: ObjectMetadataRecord,
   ): Generator<{ key: string; quota: DeepReadonly<ResourceQuota> }> {
-    if (quotasOf.size === 0 || record.namespace === '' || !quotasOf.has(namespaceOf(record))) return;
-    const { cluster, namespace, resource } = record;
-    const evaluator = quotaEvaluatorOf(resource.group, resource.resource);
-    for (const quota of lister.list({ cluster, namespace })) {
-      if (Object.keys(quota.spec?.hard ?? {}).some((name) => evaluator.counts(name)))
-        yield { key: keyOf({ cluster, namespace, name: quota.metadata.name ?? '' }), quota };
+    if (quotasOf.size === 0) return;
+    const { cluster } = record;
+    const isNamespaced = record.namespace !== '' && record.namespace !== clusterQuotaNamespace;
+    for (const namespace of isNamespaced ? [record.namespace, clusterQuotaNamespace] : [clusterQuotaNamespace]) {
+      if (!quotasOf.has(namespaceOf({ cluster, namespace }))) continue;
+      const { group, resource } = record.resource;
+      const evaluator = quotaEvaluatorOf(group, resource);
+      for (const quota of lister.list({ cluster, namespace })) {
+        if (namespace !== record.namespace && !isClusterScopedQuota(quota)) continue;
+        if (Object.keys(quota.spec?.hard ?? {}).some((name) => evaluator.counts(name)))
+          yield { key: keyOf({ cluster, namespace, name: quota.metadata.name ?? '' }), quota };
+      }
     }
   }
 
@@ -105,7 +114,8 @@ export function resourceQuotaController(modules: ControllerModules): Controller 
     if (quota === undefined || quota.metadata.deletionTimestamp !== undefined) return;
     const hard = quota.spec?.hard ?? {};
     const wasUpToDate = isUpToDate(quota);
-    const counted = await usage.of(quota, reference);
+    const { cluster, namespace } = reference;
+    const counted = await usage.of(quota, { cluster, namespace: isClusterScopedQuota(quota) ? undefined : namespace });
     const used = isRaise && wasUpToDate ? raised(quota.status?.used ?? {}, counted) : counted;
     // Before the write: from then on events of creates are compared with the limits.
     if (!wasUpToDate) expectUncharged(key);
