@@ -69,7 +69,7 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
     14: 'a slice without an export serves every export of its workspace that refers to it, as documented before kcp 0.32',
   },
   'discovery/01-a-fresh-workspace': {
-    3: 'flow control is served',
+    3: 'flow control and the usage of workspaces are served',
     4: 'limit ranges are served',
     19: asKubernetes,
     20: 'flow control is served',

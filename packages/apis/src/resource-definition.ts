@@ -16,6 +16,8 @@ import type { WebhookClientConfig } from './webhook-client-config.ts';
  * none waits for all that another has sent.
  */
 export interface SlowChecks {
+  /** Absent: the cost of rules is only limited per object. */
+  readonly costs?: CelCosts | undefined;
   /**
    * All of {@link crdSpecErrors}; of an APIResourceSchema, {@link apiResourceSchemaErrors}; of a policy, {@link policyErrors};
    * of a configuration of webhooks, {@link validateWebhooks}.
@@ -37,7 +39,15 @@ export interface SlowChecks {
     schema: CompiledSchema,
     object: KubeObject,
     options: SlowCheckOptions,
-  ): Promise<{ readonly errors: FieldError[]; readonly warnings: readonly string[] }>;
+  ): Promise<{ readonly errors: FieldError[]; readonly warnings: readonly string[]; readonly cost: number }>;
+}
+
+/** Limits what the CEL expressions of a logical cluster may cost. */
+export interface CelCosts {
+  /** Throws a 429 StatusError if the expressions of the logical cluster have used up their share. */
+  check(cluster: LogicalClusterName, user: UserInfo): void;
+  /** Cost units that were used. */
+  charge(cluster: LogicalClusterName, units: number): void;
 }
 
 export interface SlowCheckOptions {

@@ -29,6 +29,7 @@ export * from './registry/object-store.ts';
 export type { ObjectStoreModules } from './registry/store/object-store-modules.ts';
 export { admissionAttributes } from './write-path/admission-attributes.ts';
 export type { WriteRequest } from './write-path/write-request.ts';
+export { completed } from './endpoints/response/completed.ts';
 export type { Reserved, WriteCapacity, WriteSize } from './write-path/write-capacity.ts';
 export type { WriteResult } from './write-path/write-result.ts';
 export { groupResourceOf } from './registry/definitions/group-resource.ts';

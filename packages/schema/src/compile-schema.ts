@@ -43,6 +43,8 @@ export interface RuleValidator {
 export interface RuleLimits {
   /** Throws {@link OutOfPatience} instead of using up more cost units than these. */
   readonly patience?: number | undefined;
+  /** Called with the cost units that the rules have used. */
+  readonly onCost?: ((units: number) => void) | undefined;
   /** Absent: whatever is needed. */
   readonly mayCompile?: MayCompile | undefined;
   /** The work that the object may still take; absent: that of a whole object, without pauses. */

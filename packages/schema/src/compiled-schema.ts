@@ -69,6 +69,8 @@ export interface CompiledSchema {
       readonly metadataErrors?: readonly FieldError[] | undefined;
       readonly patience?: number | undefined;
       readonly mayCompile?: MayCompile | undefined;
+      /** Called with the cost units that the rules have used. */
+      readonly onCost?: ((units: number) => void) | undefined;
       /** On the event loop: whether the time slice is used up. Then it throws OutOfPatience, too. */
       readonly isOverdue?: (() => boolean) | undefined;
     },

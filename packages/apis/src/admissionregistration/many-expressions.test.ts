@@ -17,7 +17,7 @@ const context: StrategyContext = {
       sent.push(object);
       return Promise.resolve([]);
     },
-    object: async () => Promise.resolve({ errors: [], warnings: [] }),
+    object: async () => Promise.resolve({ errors: [], warnings: [], cost: 0 }),
     compiling: (check) =>
       check(
         () => false,

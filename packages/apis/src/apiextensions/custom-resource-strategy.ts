@@ -63,7 +63,7 @@ class SchemaCheck {
   }
 
   errors(
-    { slowly, cluster, request }: StrategyContext,
+    { slowly, cluster, user, request }: StrategyContext,
     object: KubeObject,
     options: {
       readonly old?: DeepReadonly<KubeObject> | undefined;
@@ -74,11 +74,15 @@ class SchemaCheck {
   ): FieldError[] | Promise<FieldError[]> {
     const old = options.old === undefined ? undefined : json(options.old);
     if (slowly === undefined) return this.#schema.validate(asJson(object), { ...options, old });
+    const { costs } = slowly;
+    costs?.check(cluster, user);
+    const onCost = costs === undefined ? undefined : (units: number): void => costs.charge(cluster, units);
     const judge = (mayCompile: MayCompile, isOverdue: () => boolean): FieldError[] =>
-      this.#schema.validate(asJson(object), { ...options, old, patience, mayCompile, isOverdue });
+      this.#schema.validate(asJson(object), { ...options, old, patience, mayCompile, isOverdue, onCost });
     const judgeElsewhere = async (error: unknown): Promise<FieldError[]> => {
       if (!(error instanceof OutOfPatience)) throw error;
-      const { errors, warnings } = await slowly.object(cluster, this.#schema, object, { ...options, request });
+      const { errors, warnings, cost } = await slowly.object(cluster, this.#schema, object, { ...options, request });
+      costs?.charge(cluster, cost);
       this.#warnings.set(object, warnings);
       return errors;
     };

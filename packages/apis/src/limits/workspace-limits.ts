@@ -15,7 +15,7 @@ export const limitAnnotations = {
   /** Other open requests. */
   requestsInFlight: 'limits.multiplane.dev/max-requests-in-flight',
   requestsPerSecond: 'limits.multiplane.dev/max-requests-per-second',
-  /** Cost units of CEL expressions per second. */
+  /** Cost units of CEL expressions per second: of validation rules, policies and match conditions. */
   celCostPerSecond: 'limits.multiplane.dev/max-cel-cost-per-second',
 } as const;
 

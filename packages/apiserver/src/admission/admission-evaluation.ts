@@ -6,7 +6,7 @@ import {
   type KubeObject,
   type UserInfo,
 } from '@multiplane/apimachinery';
-import type { AdmissionExpression, NamedExpression, ResourceDefinition } from '@multiplane/apis';
+import type { AdmissionExpression, CelCosts, NamedExpression, ResourceDefinition } from '@multiplane/apis';
 import { traced, timeSlices, type TimeSlices } from '@multiplane/component-base';
 import { type Authorizer, clusterNameExtra } from '@multiplane/generic-server';
 import {
@@ -43,6 +43,8 @@ export interface EvaluationModules {
   readonly authorizer: Authorizer;
   /** Absent: all expressions are evaluated on the event loop. */
   readonly offloader?: ExpressionOffloader | undefined;
+  /** Absent: the cost of expressions is only limited per request. */
+  readonly costs?: CelCosts | undefined;
 }
 
 export interface EvaluationInput {
@@ -124,9 +126,18 @@ export class AdmissionEvaluation {
     return new AdmissionEvaluation(input, modules, object, oldObject);
   }
 
-  /** Evaluates an expression. */
-  evaluate(expression: AdmissionExpression): Promise<EvaluationResult> {
-    return traced('CEL', () => this.#evaluate(expression));
+  /** Evaluates an expression; its cost is charged to the logical cluster of the request. */
+  async evaluate(expression: AdmissionExpression): Promise<EvaluationResult> {
+    const { costs } = this.#modules;
+    if (costs === undefined) return await traced('CEL', () => this.#evaluate(expression));
+    const { cluster, user } = this.#input.attributes;
+    costs.check(cluster, user);
+    const before = this.#evaluator.remainingBudget;
+    try {
+      return await traced('CEL', () => this.#evaluate(expression));
+    } finally {
+      costs.charge(cluster, before - this.#evaluator.remainingBudget);
+    }
   }
 
   async #evaluate(expression: AdmissionExpression): Promise<EvaluationResult> {

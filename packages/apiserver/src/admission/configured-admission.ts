@@ -1,5 +1,6 @@
 import type { GroupVersionResource, JsonObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { InformerSource } from '@multiplane/client';
+import type { CelCosts } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
 import type { Authorizer, WebhookClient } from '@multiplane/generic-server';
 import type { WatchCache } from '@multiplane/storage';
@@ -36,6 +37,8 @@ export interface ConfiguredAdmissionModules {
   readonly authorizer: Authorizer;
   /** Evaluates expensive expressions; absent: they are evaluated on the event loop. */
   readonly offloader?: ExpressionOffloader | undefined;
+  /** Absent: the cost of expressions is only limited per request. */
+  readonly costs?: CelCosts | undefined;
   readonly newUid: () => string;
   readonly clock: Clock;
   /** Conforms a document to the schema of its kind, in place; returns the paths of unknown fields. */
@@ -77,7 +80,8 @@ export function configuredAdmission(
   options: ConfiguredAdmissionOptions,
   modules: ConfiguredAdmissionModules,
 ): ConfiguredAdmission {
-  const { configurations, configurationCluster, resolver, informers, reader, authorizer, offloader, conform } = modules;
+  const { configurations, configurationCluster, resolver, informers, reader, authorizer, offloader, costs, conform } =
+    modules;
   const compiled = new ExpressionCache();
   const matcher = new RequestMatcher({
     namespaces: informers.informer({ group: '', version: 'v1', resource: 'namespaces' }),
@@ -108,7 +112,7 @@ export function configuredAdmission(
     policies: policies('validatingadmissionpolicies'),
     bindings: bindings('validatingadmissionpolicybindings'),
   };
-  const shared = { configurationCluster, matcher, reader, authorizer, offloader, conform };
+  const shared = { configurationCluster, matcher, reader, authorizer, offloader, costs, conform };
   const reviewer = new AdmissionReviewer(modules);
   const calls = { ...shared, reviewer, internalCallLimiter: new InternalCallLimiter(modules) };
   const remoteParams = new RemoteParams(defaultRemoteParamsOptions, {

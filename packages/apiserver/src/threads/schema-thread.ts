@@ -35,7 +35,7 @@ export type ThreadAnswer = SchemaAnswer | ExpressionJobResult;
 export type SentError = Omit<FieldError, 'value'> & { readonly value?: string; readonly omitted?: true };
 
 export type SchemaAnswer =
-  | { readonly errors: readonly SentError[]; readonly warnings: readonly string[] }
+  | { readonly errors: readonly SentError[]; readonly warnings: readonly string[]; readonly cost: number }
   /** The thread does not have the schema: it is new, or has evicted it. */
   | { readonly missing: true };
 
@@ -50,15 +50,19 @@ function check(job: SchemaJob): SchemaAnswer {
   if (job.kind === 'definition') {
     const old = job.old === undefined ? undefined : objectOf(job.old);
     const definition = objectOf(job.crd);
-    return { errors: errorsOf(definition, old).map(encodeError), warnings: [] };
+    return { errors: errorsOf(definition, old).map(encodeError), warnings: [], cost: 0 };
   }
   const schema = schemaOf(job.hash, job.schema);
   if (schema === undefined) return { missing: true };
   const object = parseJson(job.object) as JsonObject;
   const old = job.old === undefined ? undefined : (parseJson(job.old) as JsonObject);
   const { subtree, beside, metadataErrors } = job;
-  const errors = schema.validate(object, { old, subtree, beside, metadataErrors }).map(encodeError);
-  return { errors, warnings: schema.ruleWarnings(object) };
+  let cost = 0;
+  const onCost = (units: number): void => {
+    cost += units;
+  };
+  const errors = schema.validate(object, { old, subtree, beside, metadataErrors, onCost }).map(encodeError);
+  return { errors, warnings: schema.ruleWarnings(object), cost };
 }
 
 function errorsOf(definition: KubeObject, old: KubeObject | undefined): FieldError[] {

@@ -118,7 +118,7 @@ export class SchemaWorker implements SlowChecks, ExpressionOffloader, Runnable {
     schema: CompiledSchema,
     object: KubeObject,
     { old, subtree, beside = [], metadataErrors = [], request }: SlowCheckOptions,
-  ): Promise<{ readonly errors: FieldError[]; readonly warnings: readonly string[] }> {
+  ): Promise<{ readonly errors: FieldError[]; readonly warnings: readonly string[]; readonly cost: number }> {
     const { hash } = schema;
     const job = {
       kind: 'object',
@@ -136,7 +136,7 @@ export class SchemaWorker implements SlowChecks, ExpressionOffloader, Runnable {
     if ('missing' in result) throw new TypeError('the schema thread did not accept the schema');
     if (this.#sentSchemas.size > 200) this.#sentSchemas.clear();
     this.#sentSchemas.add(hash);
-    return { errors: result.errors.map(decodeError), warnings: result.warnings };
+    return { errors: result.errors.map(decodeError), warnings: result.warnings, cost: result.cost };
   }
 
   async expression(cluster: string, job: ExpressionJob, request?: Abortable): Promise<ExpressionJobResult> {

@@ -39,9 +39,12 @@ export function compileRules(schema: JsonObject): RuleValidator {
   return {
     validate(object, old, warn, limits) {
       if (root === undefined) return [];
-      const walk = new Walk(warn, ruleBudget(), limits);
+      const budget = ruleBudget();
+      const { left } = budget;
+      const walk = new Walk(warn, budget, limits);
       const current = old === undefined ? undefined : new Correlation(object, old);
       walk.visit(root, FieldPath.root(), object, old, { current, nearest: undefined });
+      limits?.onCost?.(left - Math.max(0, budget.left));
       return walk.errors;
     },
   };

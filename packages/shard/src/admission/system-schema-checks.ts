@@ -15,6 +15,7 @@ import {
   rootExports,
   scopesGroup,
   type APIResourceSchema,
+  type CelCosts,
   type SlowCheckOptions,
   type SlowChecks,
   type StrategyContext,
@@ -27,10 +28,16 @@ import type { CompiledSchema, MayCompile } from '@multiplane/schema';
  * The fields around the schemas are checked as usual.
  */
 export class SystemSchemaChecks implements SlowChecks {
+  readonly costs: CelCosts | undefined;
   readonly #slowly: SlowChecks;
 
-  constructor(modules: { /** Checks of all other schemas. */ readonly slowly: SlowChecks }) {
+  constructor(modules: {
+    /** Checks of all other schemas. */
+    readonly slowly: SlowChecks;
+    readonly costs?: CelCosts | undefined;
+  }) {
     this.#slowly = modules.slowly;
+    this.costs = modules.costs;
   }
 
   definition(

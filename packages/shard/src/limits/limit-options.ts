@@ -34,6 +34,34 @@ export const limitOptionTable = {
     max: most,
     description: `Bytes of CustomResourceDefinitions and APIResourceSchemas ${where}.`,
   },
+  'workspace-max-watches': {
+    type: 'number',
+    default: 20_000,
+    min: 0,
+    max: most,
+    description: `Open watches ${where}.`,
+  },
+  'workspace-max-requests-in-flight': {
+    type: 'number',
+    default: 10_000,
+    min: 0,
+    max: most,
+    description: `Open requests other than watches ${where}.`,
+  },
+  'workspace-max-requests-per-second': {
+    type: 'number',
+    default: 0,
+    min: 0,
+    max: most,
+    description: `Requests per second ${where}. Fair queues share the server between workspaces without it.`,
+  },
+  'workspace-max-cel-cost-per-second': {
+    type: 'number',
+    default: 20_000_000,
+    min: 0,
+    max: most,
+    description: `Cost units of CEL expressions per second ${where}. One object may cost 10,000,000, about a second.`,
+  },
 } as const satisfies OptionTable;
 
 export function defaultLimits(options: OptionValues<typeof limitOptionTable>): DefaultLimits {
@@ -42,9 +70,9 @@ export function defaultLimits(options: OptionValues<typeof limitOptionTable>): D
     bytes: options.workspaceMaxBytes,
     definitions: options.workspaceMaxDefinitions,
     schemaBytes: options.workspaceMaxSchemaBytes,
-    watches: 0,
-    requestsInFlight: 0,
-    requestsPerSecond: 0,
-    celCostPerSecond: 0,
+    watches: options.workspaceMaxWatches,
+    requestsInFlight: options.workspaceMaxRequestsInFlight,
+    requestsPerSecond: options.workspaceMaxRequestsPerSecond,
+    celCostPerSecond: options.workspaceMaxCelCostPerSecond,
   };
 }

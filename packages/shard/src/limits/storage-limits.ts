@@ -1,5 +1,5 @@
-import type { LogicalClusterName } from '@multiplane/apimachinery';
-import type { LimitName } from '@multiplane/apis';
+import { statusErrors, type LogicalClusterName } from '@multiplane/apimachinery';
+import type { LimitName, ResourceDefinition } from '@multiplane/apis';
 import {
   admissionForbidden,
   groupResourceOf,
@@ -11,8 +11,6 @@ import {
   type WriteRequest,
   type WriteSize,
 } from '@multiplane/apiserver';
-import { statusErrors } from '@multiplane/apimachinery';
-import type { ResourceDefinition } from '@multiplane/apis';
 import { logicalClusters } from '@multiplane/controllers';
 import type { ClusterUsage, Usage } from '@multiplane/storage';
 import type { WorkspaceLimits } from './workspace-limits.ts';

@@ -55,7 +55,6 @@ import { WorkspaceTypeExists } from '../admission/workspace-type-exists.ts';
 import type { ClaimLabels } from '../api-sharing/claim-labels.ts';
 import { LimitAnnotations } from '../limits/limit-annotations.ts';
 import { ObjectCountLimit, type StorageLimits } from '../limits/storage-limits.ts';
-import type { WorkspaceLimits } from '../limits/workspace-limits.ts';
 import { ScopeIndex } from '../scopes/scope-index.ts';
 import { ScopeSetIndex } from '../scopes/scope-set-index.ts';
 import { rootCluster } from '../logical-cluster-index.ts';
@@ -71,7 +70,6 @@ export interface AdmissionModules extends Infrastructure, ReadPath, AccessContro
   readonly schemaChecks: SlowChecks;
   /** Sends requests to logical clusters of other shards; undefined without a client for them. */
   readonly remoteTransport: () => Pick<RestTransport, 'open'> | undefined;
-  readonly limits: WorkspaceLimits;
   readonly storageLimits: StorageLimits;
   /** The store that the plugins guard. */
   readonly store: () => ObjectStore;
@@ -176,6 +174,7 @@ function webhooksAndPolicies(modules: AdmissionModules): ReturnType<typeof confi
       client: modules.webhooks.client,
       authorizer: modules.authorization.reviews,
       offloader: modules.schemaWorker,
+      costs: modules.schemaChecks.costs,
       clock: modules.clock,
       newUid: () => randomUUID(),
       conform: (document, definition) => shapeDocument(document, definition).unknownFields,

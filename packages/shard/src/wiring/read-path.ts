@@ -9,14 +9,19 @@ import {
   apiExports,
   builtInResources,
   CustomResources,
+  workspaceUsages,
   type APIExport,
   type ResourceDefinition,
 } from '@multiplane/apis';
 import { InformerSyncTracker, PathAndNameIndex, type InformerSource } from '@multiplane/client';
 import { untilAborted, type Runnable } from '@multiplane/component-base';
-import { workspaceTypes, type WorkspaceType } from '@multiplane/controllers';
+import { logicalClusters, workspaceTypes, type WorkspaceType } from '@multiplane/controllers';
 import type { WatchCache } from '@multiplane/storage';
 import { BindingIndex } from '../api-sharing/binding-index.ts';
+import { ClusterActivity } from '../limits/cluster-activity.ts';
+import { defaultLimits } from '../limits/limit-options.ts';
+import { UsageReport } from '../limits/usage-report.ts';
+import { WorkspaceLimits } from '../limits/workspace-limits.ts';
 import { LogicalClusterIndex } from '../logical-cluster-index.ts';
 import { LogicalClusterWaiter } from '../logical-cluster-waiter.ts';
 import type { ShardOptions } from '../options.ts';
@@ -53,6 +58,10 @@ export interface ReadPath extends CachedObjects {
   readonly bindings: BindingIndex;
   readonly resolver: DefinitionResolver;
   readonly clusters: LogicalClusterIndex;
+  /** Limits of the logical clusters of this shard. */
+  readonly limits: WorkspaceLimits;
+  /** Their requests. */
+  readonly activity: ClusterActivity;
   readonly waiter: LogicalClusterWaiter;
   /** Workspace types of all shards. */
   readonly types: PathAndNameIndex<WorkspaceType>;
@@ -63,7 +72,8 @@ export interface ReadPath extends CachedObjects {
 /** watch cache → informers → definition resolver and indexes */
 export function readPath(options: ShardOptions, modules: Infrastructure): ReadPath {
   const { registry, certificates, clock, logger } = modules;
-  const objects = cachedObjects(options, modules);
+  const activity = new ClusterActivity({ clock });
+  const objects = cachedObjects(options, { ...modules, activity, limits: () => limits });
   const { cache, reader, builtIn } = objects;
   const bindings = new BindingIndex({}, { cache, reader });
   const informers = new CacheInformerFactory({ cache, reader, builtIn });
@@ -76,6 +86,7 @@ export function readPath(options: ShardOptions, modules: Infrastructure): ReadPa
     logger,
   });
   const { globalInformers, remoteInformers } = replication;
+  informers.informer(logicalClusters).addHandlers({ deleted: (_old, { cluster }) => activity.forget(cluster) });
   usageMetrics(options, { registry, informers, clock });
   const customResources = new CustomResources();
   const resolver = new DefinitionResolver({
@@ -86,8 +97,15 @@ export function readPath(options: ShardOptions, modules: Infrastructure): ReadPa
     bindings,
     exports: new ExportedSchemas({ informers: globalInformers }),
   });
+  const clusters = new LogicalClusterIndex(
+    { shardName: options.shardName, mounts: options.features.enabled('WorkspaceMounts') },
+    { informers },
+  );
+  const limits = new WorkspaceLimits({ defaults: defaultLimits(options) }, { clusters });
   return {
     ...objects,
+    activity,
+    limits,
     informers,
     localInformers,
     replication,
@@ -95,10 +113,7 @@ export function readPath(options: ShardOptions, modules: Infrastructure): ReadPa
     remoteInformers,
     bindings,
     resolver,
-    clusters: new LogicalClusterIndex(
-      { shardName: options.shardName, mounts: options.features.enabled('WorkspaceMounts') },
-      { informers },
-    ),
+    clusters,
     waiter: new LogicalClusterWaiter({ informers, clock }),
     types: new PathAndNameIndex({ informer: globalInformers.informer<WorkspaceType>(workspaceTypes) }),
     exports: new PathAndNameIndex({ informer: globalInformers.informer<APIExport>(apiExports) }),
@@ -107,18 +122,27 @@ export function readPath(options: ShardOptions, modules: Infrastructure): ReadPa
 
 function cachedObjects(
   options: ShardOptions,
-  modules: Pick<Infrastructure, 'storage' | 'clock' | 'logger' | 'signal'>,
+  modules: Pick<Infrastructure, 'storage' | 'clock' | 'logger' | 'signal'> & {
+    readonly activity: ClusterActivity;
+    readonly limits: () => WorkspaceLimits;
+  },
 ): CachedObjects {
   const cached = new CachedStore(modules);
   const decoded = new DecodedObjects({ maxBytes: decodedBytes });
   const webhooks = shardWebhooks(options, { decoded, clock: modules.clock });
+  const { cache, usage } = cached;
+  const reader = new ObjectReader({ decoded, conversions: webhooks.conversions });
+  const report = new UsageReport({ ...modules, usage, cache, decode: reader.stored });
   return {
     cached,
-    cache: cached.cache,
+    cache,
     decoded,
     webhooks,
-    reader: new ObjectReader({ decoded, conversions: webhooks.conversions }),
-    builtIn: builtInResources({ eventTtlSeconds: Math.ceil(options.eventTtl / 1000) }),
+    reader,
+    builtIn: [
+      ...builtInResources({ eventTtlSeconds: Math.ceil(options.eventTtl / 1000) }),
+      workspaceUsages((logicalCluster) => report.of(logicalCluster)),
+    ],
   };
 }
 

@@ -32,6 +32,7 @@ import { shardFlowControl } from '../flow-control/shard-flow-control.ts';
 import { impersonationPolicy } from '../authentication/impersonation-policy.ts';
 import type { HomeWorkspaces } from '../home-workspaces.ts';
 import { builtInPrefixes } from '../content-prefix.ts';
+import { withRequestLimits } from '../limits/request-limits.ts';
 import type { MountProxy } from '../mounts/mount-proxy.ts';
 import type { InactiveClusters } from '../inactive-clusters.ts';
 import type { ShardOptions } from '../options.ts';
@@ -117,7 +118,7 @@ export function requestChain(options: ShardOptions, modules: Modules): RequestCh
     clusterOfRequest: clusterOfToken,
     impersonation: withImpersonation({ authorizer: authorization.reviews, policy: impersonationPolicy }),
     resolver,
-    resources: resourceEndpoints(options, modules),
+    resources: withRequestLimits(modules, resourceEndpoints(options, modules)),
     discovery: discoveryHandler({}, modules.virtualResources),
     openapi: openapiHandler({ version: version.gitVersion }, { resolver, clock }),
     outer: snapshotEndpoint(

@@ -8,20 +8,18 @@ import {
   YamlWorker,
 } from '@multiplane/apiserver';
 import type { RestTransport } from '@multiplane/client';
-import type { OptionValues } from '@multiplane/component-base';
 import { ResourceLockWriter } from '@multiplane/controllers';
 import { SystemSchemaChecks } from '../admission/system-schema-checks.ts';
 import { ClaimLabels } from '../api-sharing/claim-labels.ts';
-import { defaultLimits, type limitOptionTable } from '../limits/limit-options.ts';
+import { CelCostLimits } from '../limits/cel-cost-limits.ts';
 import { StorageLimits } from '../limits/storage-limits.ts';
-import { WorkspaceLimits } from '../limits/workspace-limits.ts';
 import type { AccessControl } from './access-control.ts';
 import { enabledPlugins } from './enabled-plugins.ts';
 import { admissionPlugins } from './admission-plugins.ts';
 import type { Infrastructure } from './infrastructure.ts';
 import type { ReadPath } from './read-path.ts';
 
-interface Options extends OptionValues<typeof limitOptionTable> {
+interface Options {
   readonly enableAdmissionPlugins: readonly string[];
   readonly disableAdmissionPlugins: readonly string[];
 }
@@ -40,23 +38,22 @@ export interface WritePath {
   readonly schemaWorker: SchemaWorker;
   /** The labels that permission claims put on objects. */
   readonly claimLabels: ClaimLabels;
-  readonly limits: WorkspaceLimits;
 }
 
 /** The stages of a write after authorization: decoding → admission → registry → storage. */
 export function writePath(options: Options, modules: Modules): WritePath {
   const { cache, decoded, reader, resolver, builtIn, bindings, clock } = modules;
   const schemaWorker = new SchemaWorker({ clock });
-  const schemaChecks = new SystemSchemaChecks({ slowly: schemaWorker });
+  const costs = new CelCostLimits(modules);
+  const schemaChecks = new SystemSchemaChecks({ slowly: schemaWorker, costs });
   const claimLabels = new ClaimLabels({ bindings });
-  const limits = new WorkspaceLimits({ defaults: defaultLimits(options) }, modules);
+  const { limits } = modules;
   const storageLimits = new StorageLimits({ usage: modules.cached.usage, limits });
   const plugins = admissionPlugins({
     ...modules,
     claimLabels,
     schemaWorker,
     schemaChecks,
-    limits,
     storageLimits,
     store: () => store,
     changeLocks: (cluster, edit) => locks.update(cluster, edit),
@@ -82,5 +79,5 @@ export function writePath(options: Options, modules: Modules): WritePath {
   });
   const client = new LoopbackClient({}, { resolver, store });
   const locks = new ResourceLockWriter({ informers: modules.localInformers, client, clock });
-  return { store, decoder, yaml, schemaWorker, claimLabels, client, limits };
+  return { store, decoder, yaml, schemaWorker, claimLabels, client };
 }

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually } from '@multiplane/testing';
+import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
+import { Requests } from '../harness/requests.ts';
+import { createTenant, type Tenant } from '../harness/tenants.ts';
+
+const patient = { timeout: 30_000 };
+const merge = { 'content-type': 'application/merge-patch+json' };
+const watchesAnnotation = 'limits.multiplane.dev/max-watches';
+const shard = topologyName === 'sharded' ? 'shard-1' : undefined;
+
+interface Usage {
+  readonly metadata: { readonly name: string };
+  readonly status: {
+    readonly lastWriteTime?: string;
+    readonly used: Readonly<Record<string, number>>;
+    readonly limits: readonly { name: string; used?: number; max?: number; annotation: string; setBy: string }[];
+  };
+}
+
+let cluster: ControlPlane;
+let requests: Requests;
+let tenant: Tenant;
+beforeAll(async () => {
+  cluster = await startControlPlane();
+  requests = new Requests(cluster);
+  tenant = await createTenant(cluster, 'used', { user: 'user-1', shard });
+}, 180_000);
+afterAll(async () => {
+  await tenant?.[Symbol.asyncDispose]();
+  requests?.[Symbol.dispose]();
+  await cluster?.[Symbol.asyncDispose]();
+});
+
+const usagePath = (): string => `/clusters/${tenant.path}/apis/limits.multiplane.dev/v1alpha1/workspaceusages`;
+const maps = (): string => `/clusters/${tenant.path}/api/v1/namespaces/default/configmaps`;
+const usage = async (): Promise<Usage> =>
+  (await requests.must({ as: 'user-1', path: `${usagePath()}/cluster` })).json as unknown as Usage;
+const setOnWorkspace = (annotations: object): Promise<unknown> =>
+  requests.must({
+    method: 'PATCH',
+    path: '/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces/used',
+    headers: merge,
+    body: { metadata: { annotations } },
+  });
+
+describe('the usage of a workspace', () => {
+  test('is read by its administrator, and follows what is stored', async () => {
+    const before = await usage();
+    expect(before.metadata.name).toBe('cluster');
+    expect(before.status.used['objects']).toBeGreaterThan(0);
+    await requests.must({
+      as: 'user-1',
+      method: 'POST',
+      path: maps(),
+      body: { metadata: { name: 'a' }, data: { a: 'x'.repeat(10_000) } },
+    });
+    await eventually(async () => {
+      const { status } = await usage();
+      expect(status.used['objects']).toBe((before.status.used['objects'] ?? 0) + 1);
+      expect(status.used['bytes']).toBeGreaterThan((before.status.used['bytes'] ?? 0) + 10_000);
+      expect(Date.now() - Date.parse(status.lastWriteTime ?? '')).toBeLessThan(60_000);
+    }, patient);
+    await requests.must({ as: 'user-1', method: 'DELETE', path: `${maps()}/a` });
+    await eventually(
+      async () => expect((await usage()).status.used['objects']).toBe(before.status.used['objects']),
+      patient,
+    );
+    expect((await usage()).status.used['requests']).toBeGreaterThan(before.status.used['requests'] ?? 0);
+  });
+
+  test('counts definitions and open watches, and names limits with who set them', async () => {
+    await setOnWorkspace({ [watchesAnnotation]: '2' });
+    await eventually(async () => {
+      const { status } = await usage();
+      expect(status.limits.find(({ name }) => name === 'watches')).toMatchObject({
+        max: 2,
+        annotation: watchesAnnotation,
+        setBy: 'root',
+      });
+      expect(status.limits.find(({ name }) => name === 'objects')).toMatchObject({ max: 1_000_000, setBy: 'Default' });
+    }, patient);
+    const open = [
+      await requests.watch(`${maps()}?watch=true`, 'user-1'),
+      await requests.watch(`${maps()}?watch=true`, 'user-1'),
+    ];
+    await eventually(async () => expect((await usage()).status.used['watches']).toBe(2), patient);
+    const refused = await requests.send({ as: 'user-1', path: `${maps()}?watch=true` });
+    expect(refused.status).toBe(429);
+    expect(refused.headers['retry-after']).toBe('1');
+    expect(String(refused.json['message'])).toContain(
+      `workspace "root:used" has reached its open watches limit, used: 2, requested: 1, limited: 2; an administrator of workspace "root" can raise it by the annotation ${watchesAnnotation}`,
+    );
+    open[0]?.close();
+    await eventually(async () => expect((await usage()).status.used['watches']).toBe(1), patient);
+    open[1]?.close();
+    await setOnWorkspace({ [watchesAnnotation]: null });
+  });
+
+  test('shows as a table, in discovery and by kubectl explain', async () => {
+    const table = await tenant.kubectl.ok(['get', 'usage']);
+    expect(table).toMatch(
+      /^NAME\s+OBJECTS\s+MAX OBJECTS\s+BYTES\s+MAX BYTES\s+DEFINITIONS\s+WATCHES\s+REQUESTS\s+LAST WRITE\ncluster\s+\d+\s+1000000\s+\d+\s+4294967296/,
+    );
+    expect(await tenant.kubectl.ok(['get', 'workspaceusages', '-o', 'name'])).toContain(
+      'workspaceusage.limits.multiplane.dev/cluster',
+    );
+    expect(await tenant.kubectl.ok(['explain', 'workspaceusage.status.used'])).toContain('Open watches.');
+    expect(await tenant.kubectl.ok(['api-resources', '--api-group=limits.multiplane.dev'])).toContain('WorkspaceUsage');
+  });
+
+  test('is read-only, and not for others', async () => {
+    for (const method of ['PUT', 'PATCH', 'DELETE']) {
+      const answer = await requests.send({
+        as: 'user-1',
+        method,
+        path: `${usagePath()}/cluster`,
+        headers: merge,
+        body: {},
+      });
+      expect(answer.status).toBe(405);
+    }
+    const created = await requests.send({
+      as: 'user-1',
+      method: 'POST',
+      path: usagePath(),
+      body: { metadata: { name: 'x' } },
+    });
+    expect(created.status).toBe(405);
+    expect((await requests.send({ as: 'user-2', path: `${usagePath()}/cluster` })).status).toBe(403);
+    expect((await requests.send({ as: 'user-1', path: `${usagePath()}/other` })).status).toBe(404);
+  });
+});
+
+test('requests per second beyond the limit get 429 with the time to wait', async () => {
+  await setOnWorkspace({ 'limits.multiplane.dev/max-requests-per-second': '5' });
+  await eventually(async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, () => requests.send({ as: 'user-1', path: `${maps()}?limit=1` })),
+    );
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(10);
+    expect(answers.some(({ status }) => status === 200)).toBe(true);
+    expect(String(refused[0]?.json['message'])).toContain(
+      'has reached its requests per second limit, used: 5, requested: 1, limited: 5',
+    );
+  }, patient);
+  // What others ask without rights does not count.
+  await setOnWorkspace({ 'limits.multiplane.dev/max-requests-per-second': null });
+  await eventually(async () => {
+    const answers = await Promise.all(Array.from({ length: 30 }, () => requests.send({ as: 'user-1', path: maps() })));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  }, patient);
+}, 60_000);

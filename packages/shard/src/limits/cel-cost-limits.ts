@@ -1,0 +1,47 @@
+import { statusErrors, type LogicalClusterName, type UserInfo } from '@multiplane/apimachinery';
+import type { CelCosts } from '@multiplane/apis';
+import type { Clock } from '@multiplane/component-base';
+import { isPrivileged } from '../admission/workspace-admission.ts';
+import type { ClusterActivity } from './cluster-activity.ts';
+import type { WorkspaceLimits } from './workspace-limits.ts';
+
+/**
+ * Limits the cost of CEL expressions per second and workspace by a token bucket that holds one second's units. What an
+ * expression costs is known when it was evaluated, so it may overdraw the bucket; then writes that need expressions are
+ * refused with 429 until the debt is refilled. Expressions that are aborted to be evaluated in a worker are charged there.
+ */
+export class CelCostLimits implements CelCosts {
+  readonly #modules: { readonly activity: ClusterActivity; readonly limits: WorkspaceLimits; readonly clock: Clock };
+
+  constructor(modules: {
+    readonly activity: ClusterActivity;
+    readonly limits: WorkspaceLimits;
+    readonly clock: Clock;
+  }) {
+    this.#modules = modules;
+  }
+
+  check(cluster: LogicalClusterName, user: UserInfo): void {
+    const { activity, limits, clock } = this.#modules;
+    const { max } = limits.of(cluster).celCostPerSecond;
+    if (max === Infinity || isPrivileged(user)) return;
+    const own = activity.peek(cluster);
+    if (own === undefined) return;
+    const now = clock.monotonic();
+    own.celCost = Math.min(max, own.celCost + ((now - own.celCostRefilledAt) * max) / 1000);
+    own.celCostRefilledAt = now;
+    if (own.celCost > 0) return;
+    const used = Math.round(max - own.celCost);
+    const seconds = Math.max(1, Math.ceil(-own.celCost / max));
+    throw statusErrors.tooManyRequests(limits.exceeded(cluster, 'celCostPerSecond', { used, requested: 1 }), seconds);
+  }
+
+  charge(cluster: LogicalClusterName, units: number): void {
+    const { activity, limits } = this.#modules;
+    if (units <= 0) return;
+    const { max } = limits.of(cluster).celCostPerSecond;
+    if (max === Infinity) return;
+    const own = activity.of(cluster);
+    own.celCost = Math.min(max, own.celCost) - units;
+  }
+}

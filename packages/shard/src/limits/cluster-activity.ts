@@ -1,0 +1,56 @@
+import type { LogicalClusterName } from '@multiplane/apimachinery';
+import type { Clock } from '@multiplane/component-base';
+
+/** The requests of one logical cluster. */
+export interface Activity {
+  /** Since the start. */
+  requests: number;
+  inFlight: number;
+  watches: number;
+  /** Requests that may start at once; refilled with the rate of the limit. */
+  tokens: number;
+  refilledAt: number;
+  /** As {@link tokens}, in cost units of CEL; below zero after expensive expressions. */
+  celCost: number;
+  celCostRefilledAt: number;
+}
+
+/**
+ * What the requests of each logical cluster amount to. Only requests that were authorized count, so there is a record for
+ * logical clusters that exist, until {@link forget}.
+ */
+export class ClusterActivity {
+  readonly #clock: Clock;
+  readonly #activities = new Map<string, Activity>();
+
+  constructor(modules: { readonly clock: Clock }) {
+    this.#clock = modules.clock;
+  }
+
+  peek(cluster: LogicalClusterName): Activity | undefined {
+    return this.#activities.get(cluster);
+  }
+
+  of(cluster: LogicalClusterName): Activity {
+    let activity = this.#activities.get(cluster);
+    if (activity === undefined) {
+      const now = this.#clock.monotonic();
+      activity = {
+        requests: 0,
+        inFlight: 0,
+        watches: 0,
+        tokens: Infinity,
+        refilledAt: now,
+        celCost: Infinity,
+        celCostRefilledAt: now,
+      };
+      this.#activities.set(cluster, activity);
+    }
+    return activity;
+  }
+
+  /** Drops the record of a logical cluster that does not exist any more. */
+  forget(cluster: LogicalClusterName): void {
+    this.#activities.delete(cluster);
+  }
+}

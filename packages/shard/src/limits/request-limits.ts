@@ -1,0 +1,80 @@
+import { statusErrors, type LogicalClusterName } from '@multiplane/apimachinery';
+import { completed } from '@multiplane/apiserver';
+import type { LimitName } from '@multiplane/apis';
+import type { Clock } from '@multiplane/component-base';
+import type { Handler, RequestContext } from '@multiplane/generic-server';
+import { isPrivileged } from '../admission/workspace-admission.ts';
+import type { Activity, ClusterActivity } from './cluster-activity.ts';
+import type { WorkspaceLimits } from './workspace-limits.ts';
+
+interface Modules {
+  readonly activity: ClusterActivity;
+  readonly limits: WorkspaceLimits;
+  readonly clock: Clock;
+}
+
+/**
+ * Counts the requests for resources of each logical cluster and refuses those that exceed its limits with 429. It runs after
+ * authorization, so that a user without rights in a workspace cannot use up what that may do. Requests of the system
+ * (other shards, `system:masters`) are counted and not refused, as are requests over all logical clusters.
+ *
+ * Requests per second: a token bucket with the tokens of one second, refilled when a request arrives, without a timer.
+ */
+export function withRequestLimits(modules: Modules, next: Handler): Handler {
+  const { activity, limits } = modules;
+  return (context) => {
+    const { cluster, verb } = context.info;
+    if (cluster === undefined || cluster === '*') return next(context);
+    const own = activity.of(cluster);
+    own.requests++;
+    const refuse = (name: LimitName, used: number): never => {
+      throw statusErrors.tooManyRequests(limits.exceeded(cluster, name, { used, requested: 1 }), 1);
+    };
+    const isWatch = verb === 'watch';
+    if (!isPrivileged(context.user)) checkLimits(modules, cluster, own, isWatch, refuse);
+    if (isWatch) own.watches++;
+    else own.inFlight++;
+    return whenEnded(next, context, () => {
+      if (isWatch) own.watches--;
+      else own.inFlight--;
+    });
+  };
+}
+
+function checkLimits(
+  { limits, clock }: Modules,
+  cluster: LogicalClusterName,
+  own: Activity,
+  isWatch: boolean,
+  refuse: (name: LimitName, used: number) => never,
+): void {
+  const { watches, requestsInFlight, requestsPerSecond } = limits.of(cluster);
+  if (isWatch && own.watches >= watches.max) refuse('watches', own.watches);
+  if (!isWatch && own.inFlight >= requestsInFlight.max) refuse('requestsInFlight', own.inFlight);
+  const { max } = requestsPerSecond;
+  if (max === Infinity) {
+    own.tokens = Infinity;
+    return;
+  }
+  const now = clock.monotonic();
+  own.tokens = Math.min(max, own.tokens + ((now - own.refilledAt) * max) / 1000);
+  own.refilledAt = now;
+  if (own.tokens < 1) refuse('requestsPerSecond', max);
+  own.tokens--;
+}
+
+/** Calls `ended` when the handler has responded; at once if it did so synchronously or threw. */
+function whenEnded(next: Handler, context: RequestContext, ended: () => void): Promise<void> {
+  let handled: Promise<void>;
+  try {
+    handled = next(context);
+  } catch (error) {
+    ended();
+    throw error;
+  }
+  if (handled === completed) {
+    ended();
+    return handled;
+  }
+  return handled.finally(ended);
+}

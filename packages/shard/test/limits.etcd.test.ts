@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { isJsonObject, parseJson, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { clientConfigOf, readKubeconfig, RestTransport } from '@multiplane/client';
+import { EtcdServer, eventually, TempDir } from '@multiplane/testing';
+import { InProcessShard } from '@multiplane/testing/shard';
+
+const workspace = '/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces';
+const inside = '/clusters/root:full';
+const maps = `${inside}/api/v1/namespaces/default/configmaps`;
+
+interface Answer {
+  readonly status: number;
+  readonly json: Json;
+}
+
+async function answerOf(
+  transport: RestTransport,
+  method: string,
+  path: string,
+  body?: object,
+  contentType?: string,
+): Promise<Answer> {
+  const response = await transport.open({
+    method,
+    path,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(contentType === undefined ? {} : { contentType }),
+  });
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  return { status: response.statusCode ?? 0, json: parseJson(Buffer.concat(chunks)) };
+}
+
+/** A shard whose process can be restarted on its data. */
+class Restartable {
+  readonly #flags: readonly string[];
+  readonly #folder: TempDir;
+  shard: InProcessShard;
+
+  private constructor(flags: readonly string[], folder: TempDir, shard: InProcessShard) {
+    this.#flags = flags;
+    this.#folder = folder;
+    this.shard = shard;
+  }
+
+  static async start(flags: readonly string[]): Promise<Restartable> {
+    const folder = await TempDir.create('limits');
+    return new Restartable(flags, folder, await InProcessShard.start(flags, folder));
+  }
+
+  async restart(): Promise<void> {
+    await this.shard.stop();
+    this.shard = await InProcessShard.start(this.#flags, this.#folder);
+  }
+
+  async stop(): Promise<void> {
+    await this.shard[Symbol.asyncDispose]();
+  }
+
+  async send(method: string, path: string, body?: object, contentType?: string): Promise<Answer> {
+    return await answerOf(this.shard.transport, method, path, body, contentType);
+  }
+
+  /** As an administrator without rights of the system, for whom rates are limited. */
+  async sendAsTenant(method: string, path: string, body: object): Promise<Answer> {
+    const file = this.#folder.join('root', 'admin.kubeconfig');
+    const transport = new RestTransport({ config: clientConfigOf(readKubeconfig(file), file, 'base') });
+    try {
+      return await answerOf(transport, method, path, body);
+    } finally {
+      transport.close();
+    }
+  }
+
+  async used(): Promise<Record<string, number>> {
+    const { json } = await this.send('GET', `${inside}/apis/limits.multiplane.dev/v1alpha1/workspaceusages/cluster`);
+    return ((json as JsonObject)['status'] as JsonObject)['used'] as Record<string, number>;
+  }
+
+  /** Sets limits on the Workspace and waits until they are in force. */
+  async limit(limits: Record<string, string | null>): Promise<void> {
+    const merge = 'application/merge-patch+json';
+    const { status } = await this.send('PATCH', `${workspace}/full`, { metadata: { annotations: limits } }, merge);
+    if (status !== 200) throw new Error(`the annotation was answered with ${status}`);
+    await eventually(async () => {
+      const { json } = await this.send('GET', `${inside}/apis/core.kcp.io/v1alpha1/logicalclusters/cluster`);
+      const annotations = ((json as JsonObject)['metadata'] as JsonObject)['annotations'] as Record<string, string>;
+      const inherited = annotations['internal.limits.multiplane.dev/inherited'] ?? '';
+      for (const value of Object.values(limits))
+        if (value !== null && !inherited.includes(`"max":${value}`)) throw new Error(`inherited: ${inherited}`);
+    });
+  }
+}
+
+const messageOf = (json: Json): string => (isJsonObject(json) ? (json['message'] as string) : '');
+const crd = (name: string, description: string): JsonObject => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `${name}s.example.com` },
+  spec: {
+    group: 'example.com',
+    scope: 'Cluster',
+    names: { plural: `${name}s`, singular: name, kind: name, listKind: `${name}List` },
+    versions: [
+      { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object', description } } },
+    ],
+  },
+});
+const crds = `${inside}/apis/apiextensions.k8s.io/v1/customresourcedefinitions`;
+
+describe.each(['file', 'etcd'])('limits of a workspace on a shard with storage in %s', (backend) => {
+  let etcd: EtcdServer | undefined;
+  let on: Restartable;
+  beforeAll(async () => {
+    if (backend === 'etcd') etcd = await EtcdServer.start();
+    on = await Restartable.start(etcd === undefined ? ['--storage-backend=file'] : [`--etcd-servers=${etcd.endpoint}`]);
+    await on.send('POST', workspace, {
+      apiVersion: 'tenancy.kcp.io/v1alpha1',
+      kind: 'Workspace',
+      metadata: { name: 'full' },
+      spec: { type: { name: 'universal', path: 'root' } },
+    });
+    await eventually(
+      async () => {
+        const { status } = await on.send('GET', `${maps}/kube-root-ca.crt`);
+        if (status !== 200) throw new Error(`the workspace is not ready: ${status}`);
+      },
+      { timeout: 40_000 },
+    );
+  }, 120_000);
+  afterAll(async () => {
+    await on?.stop();
+    await etcd?.[Symbol.asyncDispose]();
+  });
+
+  test('many creates at once store exactly what fits, and a restart does not forget it', async () => {
+    const room = 50;
+    const before = await on.used();
+    await on.limit({ 'core.kcp.io/max-total-objects': String((before['objects'] ?? 0) + room) });
+    const answers: number[] = [];
+    const names = Array.from({ length: 300 }, (_, n) => `m${n}`);
+    const client = async (): Promise<void> => {
+      for (let name = names.pop(); name !== undefined; name = names.pop())
+        answers.push((await on.send('POST', maps, { metadata: { name }, data: { name } })).status);
+    };
+    await Promise.all(Array.from({ length: 30 }, client));
+    expect(answers.filter((status) => status === 201)).toHaveLength(room);
+    expect(new Set(answers)).toEqual(new Set([201, 403]));
+    const full = await on.used();
+    await on.restart();
+    expect((await on.send('POST', maps, { metadata: { name: 'late' } })).status).toBe(403);
+    const { objects, definitions, events, schemaBytes } = full;
+    expect(await on.used()).toMatchObject({ objects, definitions, events, schemaBytes });
+    const stored = (await on.send('GET', maps)).json as { items: { metadata: { name: string } }[] };
+    // The controller would create the ConfigMap of the root CA again.
+    const name = stored.items.map(({ metadata }) => metadata.name).find((each) => /^m\d/.test(each));
+    expect((await on.send('DELETE', `${maps}/${name}`)).status).toBe(200);
+    expect((await on.send('POST', maps, { metadata: { name: 'late' } })).status).toBe(201);
+    expect((await on.send('POST', maps, { metadata: { name: 'later' } })).status).toBe(403);
+    await on.limit({ 'core.kcp.io/max-total-objects': null });
+  }, 120_000);
+
+  test('bytes: what makes the workspace larger is refused, what makes it smaller is not', async () => {
+    expect((await on.send('POST', maps, { metadata: { name: 'big' }, data: { a: 'x'.repeat(20_000) } })).status).toBe(
+      201,
+    );
+    await eventually(async () => expect((await on.used())['bytes']).toBeGreaterThan(20_000));
+    const { bytes = 0 } = await on.used();
+    await on.limit({ 'limits.multiplane.dev/max-bytes': String(bytes + 5_000) });
+    const refused = await on.send('POST', maps, { metadata: { name: 'bigger' }, data: { a: 'x'.repeat(20_000) } });
+    expect(refused.status).toBe(403);
+    expect(messageOf(refused.json)).toMatch(
+      /has reached its stored bytes limit, used: \d+, requested: \d+, limited: \d+; an administrator of workspace "root"/,
+    );
+    const merge = 'application/merge-patch+json';
+    const grow = await on.send('PATCH', `${maps}/big`, { data: { b: 'x'.repeat(20_000) } }, merge);
+    expect(grow.status).toBe(403);
+    expect((await on.send('PATCH', `${maps}/big`, { data: { a: 'x' } }, merge)).status).toBe(200);
+    await eventually(async () =>
+      expect(
+        (await on.send('POST', maps, { metadata: { name: 'bigger' }, data: { a: 'x'.repeat(20_000) } })).status,
+      ).toBe(201),
+    );
+    await on.limit({ 'limits.multiplane.dev/max-bytes': null });
+  }, 60_000);
+
+  test('definitions: their number and their bytes', async () => {
+    const { definitions = 0, schemaBytes = 0 } = await on.used();
+    await on.limit({ 'limits.multiplane.dev/max-definitions': String(definitions + 1) });
+    expect((await on.send('POST', crds, crd('one', ''))).status).toBe(201);
+    await eventually(async () => expect((await on.used())['definitions']).toBe(definitions + 1));
+    const second = await on.send('POST', crds, crd('two', ''));
+    expect(second.status).toBe(403);
+    expect(messageOf(second.json)).toContain('has reached its API definition count limit');
+    await on.limit({
+      'limits.multiplane.dev/max-definitions': '0',
+      'limits.multiplane.dev/max-schema-bytes': String(schemaBytes + 20_000),
+    });
+    const large = await on.send('POST', crds, crd('two', 'x'.repeat(30_000)));
+    expect(large.status).toBe(403);
+    expect(messageOf(large.json)).toContain('has reached its API definition bytes limit');
+    await eventually(async () => expect((await on.send('POST', crds, crd('two', ''))).status).toBe(201));
+  }, 60_000);
+
+  test('CEL: expressions beyond their cost per second are refused until it is paid off', async () => {
+    const rule = 'self.items.all(x, self.items.all(y, x == y || x != y))';
+    const schema = {
+      type: 'object',
+      properties: {
+        spec: {
+          type: 'object',
+          properties: { items: { type: 'array', maxItems: 100, items: { type: 'string', maxLength: 5 } } },
+          'x-kubernetes-validations': [{ rule }],
+        },
+      },
+    };
+    const definition = crd('ruled', '');
+    (definition['spec'] as JsonObject)['versions'] = [
+      { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } },
+    ];
+    expect((await on.send('POST', crds, definition)).status).toBe(201);
+    const items = Array.from({ length: 60 }, (_, n) => `i${n}`);
+    const ruleds = `${inside}/apis/example.com/v1/ruleds`;
+    const create = (name: string, values: readonly string[] = items): ReturnType<Restartable['send']> =>
+      on.sendAsTenant('POST', ruleds, {
+        apiVersion: 'example.com/v1',
+        kind: 'ruled',
+        metadata: { name },
+        spec: { items: values },
+      });
+    await eventually(async () => expect((await create('first', [])).status).toBe(201), { timeout: 20_000 });
+    await on.limit({ 'limits.multiplane.dev/max-cel-cost-per-second': '100' });
+    expect((await create('second')).status).toBe(201);
+    const refused = await create('third');
+    expect(refused.status).toBe(429);
+    expect(messageOf(refused.json)).toMatch(
+      /workspace "root:full" has reached its CEL cost per second limit, used: \d+, requested: 1, limited: 100; an administrator of workspace "root"/,
+    );
+    expect(((refused.json as JsonObject)['details'] as JsonObject)['retryAfterSeconds']).toBeGreaterThan(10);
+    // What has no rules is not affected.
+    expect((await on.sendAsTenant('POST', maps, { metadata: { name: 'plain' } })).status).toBe(201);
+  }, 60_000);
+});
