@@ -61,7 +61,7 @@ export class Normaliser {
       if (key === 'annotations' && !this.#options.kcp && typeof value === 'object' && value !== null) {
         const kept = Object.entries(value).filter(([name]) => !/(^|\.)kcp\.io\//.test(name));
         if (kept.length > 0) out[key] = this.value(Object.fromEntries(kept), step);
-      } else if (this.#options.numberRevisions && key === 'resourceVersion' && object['uid'] !== undefined) {
+      } else if (this.#options.numberRevisions && key === 'resourceVersion' && typeof object['uid'] === 'string') {
         out[key] = numbered(this.#revisions, value, 'rv');
       } else {
         out[this.text(key)] = this.value(value, step, key);

@@ -49,6 +49,34 @@ describe('comparison', () => {
     ]);
   });
 
+  test('lists of discovery are compared by name, and the order of what both have', () => {
+    const of = (...names: string[]) => ({
+      status: 200,
+      body: { kind: 'APIGroupList', groups: names.map((name) => ({ name, versions: [] })) },
+    });
+    expect(differencesOf(of('apps', 'a', 'b'), of('a', 'b', 'kcp.io')).map(({ at }) => at)).toEqual([
+      '/body/groups/apps',
+      '/body/groups/kcp.io',
+    ]);
+    expect(differencesOf(of('a', 'b'), of('b', 'a'))).toMatchObject([
+      { at: '/body/order/0', reference: 'a', subject: 'b' },
+      { at: '/body/order/1' },
+    ]);
+  });
+
+  test('shared parameters of OpenAPI stand where they are used', () => {
+    const get = (parameters: unknown[]) => ({ '/x': { get: { parameters } } });
+    const limit = { name: 'limit', in: 'query' };
+    const shared = {
+      swagger: '2.0',
+      parameters: { 'limit-1': limit },
+      paths: get([{ $ref: '#/parameters/limit-1' }]),
+    };
+    expect(
+      differencesOf({ status: 200, body: shared }, { status: 200, body: { swagger: '2.0', paths: get([limit]) } }),
+    ).toEqual([]);
+  });
+
   test('differences of one kind are one class', () => {
     const difference = (name: string) =>
       classOf({

@@ -27,6 +27,8 @@ export interface Comparison {
 }
 
 const timeoutSeconds = 5;
+/** Places of one answer that are kept. */
+const shownPlaces = 12;
 
 const started = Math.floor(Date.now() / 1000) * 1000;
 let plays = 0;
@@ -59,7 +61,7 @@ export async function playOnBoth(
         step: observation.step,
         request: step,
         statuses: [observation.seen.status, other.seen.status],
-        differences,
+        differences: differences.slice(0, shownPlaces),
       });
     else if (all.length > 0) excused++;
   }

@@ -27,10 +27,18 @@ function request(random: Random): Step {
   return random.weighted<() => Step>([
     [3, () => ({ path: `/apis/${group}`, headers, yaml: true })],
     [3, () => ({ path: `/apis/${group}/v1`, headers, yaml: true, ignore: ['/resources/*/storageVersionHash'] })],
-    [1, () => ({ path: '/api', headers, yaml: true, ignore: ['/serverAddressByClientCIDRs', '/items'] })],
+    [1, () => ({ path: '/api', headers, yaml: true, ignore: ['/serverAddressByClientCIDRs'] })],
     [1, () => ({ path: `/apis/${group}/${random.pick(['v9', 'v1beta1', 'V1', ''])}`, headers })],
     [1, () => ({ path: `/apis/${group}/v1/unknown`, headers })],
-    [1, () => ({ path: `/openapi/v3/apis/${group}/${random.pick(['v1', 'v9'])}`, only: ['/openapi', '/info/title'] })],
+    // Whole documents.
+    [1, () => ({ path: `/openapi/v3/apis/${group}${random.pick(['/v1', '/v1', '/v9', ''])}` })],
+    [
+      0.5,
+      () => ({ path: `/openapi/v3/${random.pick(['api', 'api/v1', 'apis', 'version', 'openid/v1/jwks', 'none'])}` }),
+    ],
+    [0.2, () => ({ path: '/openapi/v2' })],
+    [0.5, () => ({ path: '/apis', headers, yaml: true })],
+    [0.5, () => ({ path: '/api/v1', headers, yaml: true, ignore: ['/resources/*/storageVersionHash'] })],
     [1, () => ({ path: random.pick(['/openapi/v2', '/openapi/v3']), headers, only: ['/swagger', '/info/title'] })],
     [
       1,
@@ -53,6 +61,8 @@ function request(random: Random): Step {
           '/logs',
         ]),
         headers,
+        yaml: true,
+        ignore: ['/serverAddressByClientCIDRs', '/resources/*/storageVersionHash'],
       }),
     ],
     [1, () => ({ path: `/api/v1/namespaces/${encodeURIComponent(oddString(random) || 'x')}` })],
@@ -70,6 +80,7 @@ function request(random: Random): Step {
           '/healthz',
           '/openapi/v2',
         ]),
+        ignore: ['/serverAddressByClientCIDRs', '/resources/*/storageVersionHash'],
       }),
     ],
     [

@@ -65,6 +65,7 @@ export { FieldSet } from './apply/field-set.ts';
 export { type PathElement, displayPath, fieldElement } from './apply/path-element.ts';
 export { decodeFieldsV1, encodeFieldsV1, encodeIncrementally } from './apply/fields-v1.ts';
 export { fieldSetOf } from './apply/field-set-of.ts';
+export { goValueText } from './go/go-value-text.ts';
 export { TypedValueError, validateTyped } from './apply/validate-typed.ts';
 export { Comparison, compareTyped } from './apply/compare-typed.ts';
 export { fieldsOfNew } from './apply/fields-of-new.ts';

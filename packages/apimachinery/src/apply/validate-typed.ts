@@ -1,5 +1,6 @@
-import { type DeepReadonly, type Json, type JsonObject, isJsonObject } from '../json/json.ts';
+import { type Json, type JsonObject, isJsonObject } from '../json/json.ts';
 import { goNumeric } from '../go/go-float.ts';
+import { goValueText } from '../go/go-value-text.ts';
 import { quote } from '../go/go-quote.ts';
 import { type PathElement, displayElement, displayPath, fieldElement } from './path-element.ts';
 import { type ListElements, elementAt } from './list-elements.ts';
@@ -55,7 +56,7 @@ class Validator {
   #map(value: Json, schema: TypedSchema): void {
     const { map } = schema;
     if (value === null || map === undefined) return;
-    if (!isJsonObject(value)) return this.#report(`expected map, got &{${goText(value)}}`);
+    if (!isJsonObject(value)) return this.#report(`expected map, got &{${goValueText(value)}}`);
     for (const name of Object.keys(value)) {
       if (this.errors.length >= maxErrors) return;
       const field = map.fields.get(name) ?? map.element;
@@ -73,7 +74,7 @@ class Validator {
   #list(value: Json, schema: TypedSchema): void {
     const { list } = schema;
     if (value === null || list === undefined) return;
-    if (!Array.isArray(value)) return this.#report(`expected list, got &{${goText(value)}}`);
+    if (!Array.isArray(value)) return this.#report(`expected list, got &{${goValueText(value)}}`);
     const seen = list.atomic ? undefined : new Set<PathElement>();
     const known = list.atomic ? undefined : this.#elements?.of(list, value);
     for (let index = 0; index < value.length && this.errors.length < maxErrors; index++) {
@@ -115,26 +116,13 @@ function scalarError(type: TypedScalar, value: Json): string | undefined {
         ? undefined
         : `expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`;
     case 'boolean':
-      return typeof value === 'boolean' ? undefined : `expected boolean, got &{${goText(value)}}`;
+      return typeof value === 'boolean' ? undefined : `expected boolean, got &{${goValueText(value)}}`;
     case 'untyped':
-      return typeof value === 'object' ? `expected any scalar, got &{${goText(value)}}` : undefined;
+      return typeof value === 'object' ? `expected any scalar, got &{${goValueText(value)}}` : undefined;
   }
 }
 
-/** The value as Go's `%v` prints it. */
-function goText(value: DeepReadonly<Json>): string {
-  if (value === null) return '<nil>';
-  if (typeof value === 'number' || typeof value === 'bigint') return goNumeric(value);
-  if (typeof value !== 'object') return String(value);
-  if (Array.isArray(value)) return `[${value.map((item: Json) => goText(item)).join(' ')}]`;
-  const object = value as JsonObject;
-  return `map[${Object.keys(object)
-    .toSorted()
-    .map((key) => `${key}:${goText(object[key] as Json)}`)
-    .join(' ')}]`;
-}
-
-/** The same for `%#v`. */
+/** The value as Go's `%#v` prints it. */
 function goSyntax(value: Json): string {
   if (value === null) return 'interface {}(nil)';
   if (typeof value === 'string') return quote(value);

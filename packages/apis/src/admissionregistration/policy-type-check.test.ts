@@ -43,6 +43,20 @@ test('types of what is compared are looked at, below references too', async () =
   ]);
 });
 
+test('the authorizer of the request is not known to the type checker, as in Kubernetes', async () => {
+  const expression = 'authorizer.requestResource.check("get").allowed()';
+  expect(await policyTypeWarnings(policy(['configmaps'], { expression }), served)).toEqual([
+    {
+      fieldRef: 'spec.validations[0].expression',
+      warning: `/v1, Kind=ConfigMap: ERROR: <input>:1:11: unexpected failed resolution of 'kubernetes.authorization.Authorizer'\n | ${expression}\n | ..........^\n`,
+    },
+  ]);
+  const messageExpression = 'authorizer.path("/healthz").check("get").reason()';
+  expect(await policyTypeWarnings(policy(['configmaps'], { expression: 'true', messageExpression }), served)).toEqual(
+    [],
+  );
+});
+
 test('every kind has its say, messages as well', async () => {
   const [warning, more] = await policyTypeWarnings(
     policy(['secrets', 'configmaps'], {

@@ -249,9 +249,11 @@ export function storedVersionErrors(crd: KubeObject): FieldError[] {
           ),
         ],
   );
-  const storage = storageNameOf(crd);
-  if (storage === undefined || stored.includes(storage)) return missing;
-  return [fieldErrors.invalid(path, stored, `must have the storage version ${storage}`), ...missing];
+  // Of every version that is marked, although only one may be.
+  const absent = versions
+    .filter((version) => at(version, 'storage') === true && !stored.includes(textAt(version, 'name')))
+    .map((version) => fieldErrors.invalid(path, stored, `must have the storage version ${textAt(version, 'name')}`));
+  return [...absent, ...missing];
 }
 
 /** Name of the version that objects are stored in; undefined when there is none. */

@@ -1,6 +1,7 @@
 import {
   asJson,
   fieldErrors,
+  goValueText,
   getOwn,
   isJsonObject,
   type DeepReadonly,
@@ -29,37 +30,45 @@ export function scaleStatusErrors(object: DeepReadonly<KubeObject>, scale: Scale
   const errors = replicasErrors(object, scale.statusReplicasPath);
   const { labelSelectorPath = '' } = scale;
   if (labelSelectorPath === '') return errors;
-  const selector = valueAt(object, labelSelectorPath);
-  if (selector !== undefined && typeof selector !== 'string') {
-    errors.push(fieldErrors.invalid(labelSelectorPath, '', accessorError(labelSelectorPath, selector, 'string')));
-  }
+  const { value, problem } = nested(object, labelSelectorPath);
+  const failure =
+    problem ??
+    (value === undefined || typeof value === 'string' ? undefined : accessorError(labelSelectorPath, value, 'string'));
+  if (failure !== undefined) errors.push(fieldErrors.invalid(labelSelectorPath, '', failure));
   return errors;
 }
 
 function replicasErrors(object: DeepReadonly<KubeObject>, path: string): FieldError[] {
-  const value = valueAt(object, path);
+  const { value, problem } = nested(object, path);
+  if (problem !== undefined) return [fieldErrors.invalid(path, 0, problem)];
   if (value === undefined) return [];
-  if (typeof value !== 'bigint' && !(typeof value === 'number' && Number.isInteger(value))) {
+  if (typeof value !== 'bigint' && !(typeof value === 'number' && Number.isInteger(value)))
     return [fieldErrors.invalid(path, 0, accessorError(path, value, 'int64'))];
-  }
   if (value < 0) return [fieldErrors.invalid(path, value, 'should be a non-negative integer')];
   if (value > maxInt32) return [fieldErrors.invalid(path, value, `should be less than or equal to ${maxInt32}`)];
   return [];
 }
 
-function valueAt(object: DeepReadonly<KubeObject>, path: string): Json | undefined {
+/** The value at a path, or why there can be none (apimachinery: unstructured.NestedFieldNoCopy). */
+function nested(
+  object: DeepReadonly<KubeObject>,
+  path: string,
+): { readonly value?: Json | undefined; readonly problem?: string | undefined } {
   let value: Json | undefined = asJson(object as KubeObject);
-  for (const name of path.replace(/^\./, '').split('.')) {
-    if (value === undefined || !isJsonObject(value)) return undefined;
+  const names = path.replace(/^\./, '').split('.');
+  for (const [index, name] of names.entries()) {
+    if (value === undefined || value === null) return {};
+    if (!isJsonObject(value)) {
+      const walked = `.${names.slice(0, index + 1).join('.')}`;
+      return { problem: accessorError(walked, value, 'map[string]interface{}') };
+    }
     value = getOwn(value, name);
   }
-  return value;
+  return { value };
 }
 
-function accessorError(path: string, value: Json, expected: string): string {
-  const shown = typeof value === 'object' ? JSON.stringify(value) : String(value);
-  return `${path} accessor error: ${shown} is of the type ${goTypeOf(value)}, expected ${expected}`;
-}
+const accessorError = (path: string, value: Json, expected: string): string =>
+  `${path} accessor error: ${goValueText(value)} is of the type ${goTypeOf(value)}, expected ${expected}`;
 
 function goTypeOf(value: Json): string {
   if (value === null) return '<nil>';

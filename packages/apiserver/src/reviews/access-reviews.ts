@@ -13,6 +13,7 @@ import type {
   RuleResolver,
 } from '@multiplane/generic-server';
 import type { CreateHandler, CreateHandlerInput } from '../endpoints/create-handler.ts';
+import { understoodSelector, type ReviewSelector } from './review-selectors.ts';
 import { validateReview } from './validate-review.ts';
 
 interface ResourceAttributes {
@@ -23,8 +24,8 @@ interface ResourceAttributes {
   resource?: string;
   subresource?: string;
   name?: string;
-  fieldSelector?: { rawSelector?: string };
-  labelSelector?: { rawSelector?: string };
+  fieldSelector?: ReviewSelector;
+  labelSelector?: ReviewSelector;
 }
 interface ReviewSpec {
   resourceAttributes?: ResourceAttributes;
@@ -126,19 +127,25 @@ function attributesOf(spec: ReviewSpec, user: UserInfo, cluster: LogicalClusterN
     path: '',
     ...none,
     ...wanted,
-    ...(fieldSelector?.rawSelector === undefined ? {} : { fieldSelector: fieldSelector.rawSelector }),
-    ...(labelSelector?.rawSelector === undefined ? {} : { labelSelector: labelSelector.rawSelector }),
+    fieldSelector: understoodSelector('fieldSelector', fieldSelector).selector,
+    labelSelector: understoodSelector('labelSelector', labelSelector).selector,
   };
 }
 
 function withStatus(object: KubeObject, result: AuthorizationResult): KubeObject {
+  const { resourceAttributes = {} } = specOf(object);
+  const problems = [
+    result.error?.message,
+    understoodSelector('fieldSelector', resourceAttributes.fieldSelector).problem,
+    understoodSelector('labelSelector', resourceAttributes.labelSelector).problem,
+  ].filter((problem) => problem !== undefined);
   return {
     ...object,
     status: {
       allowed: result.decision === 'allow',
       ...(result.decision === 'deny' ? { denied: true } : {}),
       ...(result.reason === '' ? {} : { reason: result.reason }),
-      ...(result.error === undefined ? {} : { evaluationError: result.error.message }),
+      ...(problems.length === 0 ? {} : { evaluationError: problems.join('; ') }),
     },
   };
 }

@@ -52,6 +52,7 @@ describe('expressions', () => {
     "quantity('1Ki').asInteger() == 1024 && quantity('1').isLessThan(quantity('2k'))",
     "ip('10.0.0.1').family() == 4 && cidr('10.0.0.0/8').containsIP('10.1.1.1')",
     "cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16') && string(ip('0:0::1')) == '::1'",
+    "!has(dyn(null).a) && 'x'.indexOf('a', 99) == -1 && 'x'.lastIndexOf('x', 99) == -1",
     "semver('1.2.3').isLessThan(semver('1.10.0')) && isSemver('v1.2', true)",
     "format.dns1123Label().validate('Bad').hasValue() && !format.dns1123Label().validate('ok').hasValue()",
     'sets.contains([1, 2], [2]) && sets.equivalent([1, 1], [1])',
@@ -73,6 +74,20 @@ describe('expressions', () => {
     ['optional.none().value()', 'optional.none() dereference'],
     ['d.x + 1', 'no such overload'],
     ['[].min() == 1', 'min called on empty list'],
+    ['dyn(null).a == 1', 'no such key: a'],
+    ["dyn('x').a == 1", 'no such key: a'],
+    ["dyn('x').all(y, y == 1)", "got 'types.String', expected iterable type"],
+    ["int('x') > 0", "type conversion error from 'string' to 'int'"],
+    [
+      "timestamp(s) > timestamp('2020-01-01T00:00:00Z')",
+      "type conversion error from 'string' to 'google.protobuf.Timestamp'",
+    ],
+    ["duration(s) > duration('1s')", "type conversion error from 'string' to 'google.protobuf.Duration'"],
+    ["'x'.substring(2, 1) == ''", 'invalid substring range. start: 2, end: 1'],
+    ["'x'.indexOf('a', -1) == 1", 'index out of range: -1'],
+    ["semver('127.0.0.1').major() == 1", 'Invalid character(s) found in patch number "0.1"'],
+    ["semver('01.0.0').major() == 1", 'Major number must not contain leading zeroes "01"'],
+    ["semver('1.0.0-01').major() == 1", 'Numeric PreRelease version must not contain leading zeroes "01"'],
   ])('%s fails: %s', (source, message) => {
     const result = run(source);
     expect(result).toBeInstanceOf(Error);

@@ -1,4 +1,5 @@
 import { isJsonObject, setOwn, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { parameterName } from './parameter-name.ts';
 
 /**
  * The OpenAPI v2 document of a server, from the v3 documents of its group versions. Version 2 knows less:
@@ -179,9 +180,6 @@ function consumedWithoutBody({ produces, ...operation }: JsonObject): Json | und
 const patchOrder = ['json-patch+json', 'merge-patch+json', 'strategic-merge-patch+json', 'apply-patch+yaml'].map(
   (type) => `application/${type}`,
 );
-
-const parameterName = (parameter: Json): string =>
-  isJsonObject(parameter) && typeof parameter['name'] === 'string' ? parameter['name'] : '';
 
 function contentOf(holder: JsonObject): readonly [string[], JsonObject] {
   const content = holder['content'];

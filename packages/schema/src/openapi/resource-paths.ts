@@ -1,4 +1,4 @@
-import type { GroupVersion, GroupVersionKind, JsonObject } from '@multiplane/apimachinery';
+import type { GroupVersion, GroupVersionKind, Json, JsonObject } from '@multiplane/apimachinery';
 import {
   componentName,
   componentReference,
@@ -6,6 +6,7 @@ import {
   type OpenAPIResource,
   type OpenAPISubresource,
 } from './openapi-resource.ts';
+import { parameterName } from './parameter-name.ts';
 import {
   customReadParameters,
   deleteCollectionParameters,
@@ -187,8 +188,8 @@ export class ResourcePaths {
     const { parameters: own, ...only } = operations[method] as JsonObject;
     this.#paths[path] =
       others.length === 0 && Array.isArray(own)
-        ? { [method]: only, parameters: [...own, ...parameters] }
-        : { ...operations, parameters: [...parameters] };
+        ? { [method]: only, parameters: inOrder([...own, ...parameters]) }
+        : { ...operations, parameters: inOrder(parameters) };
   }
 
   #common(named: boolean): JsonObject[] {
@@ -394,6 +395,10 @@ export class ResourcePaths {
     };
   }
 }
+
+/** Parameters in the order of their names, as in Kubernetes' documents. */
+const inOrder = (parameters: readonly Json[]): Json[] =>
+  parameters.toSorted((a, b) => (parameterName(a) < parameterName(b) ? -1 : 1));
 
 const article = (what: string): string => (what.includes(' of a ') ? `the ${what}` : `a ${what}`);
 

@@ -116,6 +116,21 @@ const hatDefinition = (properties: JsonObject, subresources: JsonObject = {}): K
 });
 
 describe('a custom resource', () => {
+  test.each([
+    [
+      '{"apiVersion":1,"apiVersion":"example.com/v1","kind":"Hat"}',
+      `the object provided is unrecognized (must be of type Hat): couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .apiVersion of type string ({"apiVersion":1,"apiVersion":" ...)`,
+    ],
+    [
+      '{"apiVersion":null,"kind":"Hat"}',
+      'Hat in version "" cannot be handled as a Hat: .apiVersion accessor error: <nil> is of the type <nil>, expected string',
+    ],
+  ])('a kind or version of another type: %s', async (body, message) => {
+    pipeline = await Pipeline.open();
+    await pipeline.serve(hatDefinition({ spec: { type: 'object' } }));
+    expect(await post(body, hats)).toMatchObject({ status: 400, body: { message } });
+  });
+
   test('requires kind and apiVersion, and keeps integers beyond 2^53', async () => {
     pipeline = await Pipeline.open();
     await pipeline.serve(

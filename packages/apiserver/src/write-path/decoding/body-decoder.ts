@@ -128,8 +128,10 @@ export class BodyDecoder {
     return object as unknown as KubeObject;
   }
 
-  #objectIn({ value, details }: ParsedBody, body: RequestBody, expected: ExpectedKind): JsonObject {
+  #objectIn({ value, details, duplicates }: ParsedBody, body: RequestBody, expected: ExpectedKind): JsonObject {
     const object: JsonObject = value === null ? {} : (value as JsonObject);
+    const failure = details === undefined ? repeatedKindFailure(body, duplicates) : undefined;
+    if (failure !== undefined) throw unrecognized(expected, failure, body.bytes);
     this.#checkKind(object, body.bytes, expected, details);
     return object;
   }
@@ -208,6 +210,10 @@ export class BodyDecoder {
     const kind = typed ? head.kind : ((object['kind'] as string | null | undefined) ?? '');
     const wanted = apiVersionOf(expected);
     if (expected.origin === 'custom') {
+      if (object['apiVersion'] === null)
+        throw statusErrors.badRequest(
+          `${cannotBeHandled(object, expected)}: .apiVersion accessor error: <nil> is of the type <nil>, expected string`,
+        );
       if (kind === '') throw unrecognized(expected, `Object 'Kind' is missing in '${body.toString('utf8')}'`, body);
       if (object['apiVersion'] === null) throw nullVersion(kind, expected);
       if (apiVersion !== wanted) throw versionMismatch(apiVersion, wanted);
@@ -299,6 +305,14 @@ function inKeyOrder(value: Json): Json {
 
 const detailsFor = ({ origin }: ExpectedKind): JsonTextDetails | undefined =>
   origin === 'built-in' ? { literals: new Map(), repeats: new Map() } : undefined;
+
+/** Kind and version are read from every member of the name: one of another type is a failure, whatever the last one is. */
+function repeatedKindFailure({ bytes, format }: RequestBody, duplicates: readonly string[]): string | undefined {
+  if (format !== 'json' || !duplicates.some((path) => path === 'apiVersion' || path === 'kind')) return undefined;
+  const details: JsonTextDetails = { literals: new Map(), repeats: new Map() };
+  const { value } = parseJsonStrict(bytes, { details });
+  return isJsonObject(value) ? readKind(value, details).failure : undefined;
+}
 
 /** Nearly all texts have no such parts, and decoding is faster without looking for them. */
 const unlessEmpty = (details: JsonTextDetails | undefined): JsonTextDetails | undefined =>

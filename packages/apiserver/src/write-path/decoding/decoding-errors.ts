@@ -60,9 +60,10 @@ export function notAnObject(value: Json): string {
 /** `ConfigMap in version "v1" cannot be handled as a ConfigMap`. */
 export function cannotBeHandled(object: JsonObject, expected: ExpectedKind): string {
   const kind = typeof object['kind'] === 'string' && object['kind'] !== '' ? object['kind'] : expected.kind;
-  const version =
-    (typeof object['apiVersion'] === 'string' ? parseApiVersion(object['apiVersion'])?.version : undefined) ??
-    expected.version;
+  const { apiVersion } = object;
+  const found = typeof apiVersion === 'string' ? parseApiVersion(apiVersion)?.version : undefined;
+  // Custom resources are not given the expected version.
+  const version = found ?? (apiVersion === null && expected.origin === 'custom' ? '' : expected.version);
   return `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}`;
 }
 
