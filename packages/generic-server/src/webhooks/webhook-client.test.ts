@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { runAndEnd, type Span } from '@multiplane/component-base';
 import { FakeClock, eventually } from '@multiplane/testing';
 import { WebhookServer } from '@multiplane/testing/serving';
 import { AddressPolicy } from './address-policy.ts';
@@ -54,6 +55,20 @@ describe('a call', () => {
     expect(received?.url).toBe('/convert?timeout=30s');
     expect(received?.headers['content-type']).toBe('application/json');
     expect(received?.headers.authorization).toBeUndefined();
+  });
+
+  test('carries the trace of the request on behalf of which it is made, and nothing without one', async () => {
+    const hooks = open();
+    await hooks.post(call());
+    const span: Span = {
+      isRecording: true,
+      headers: ['traceparent', '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'],
+      child: () => span,
+      set: () => undefined,
+      end: () => undefined,
+    };
+    await runAndEnd(span, () => hooks.post(call()));
+    expect(server.calls.map(({ headers }) => headers['traceparent'])).toEqual([undefined, span.headers[1]]);
   });
 
   test('reuses connections', async () => {
