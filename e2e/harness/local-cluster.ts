@@ -25,6 +25,10 @@ export interface LocalClusterOptions {
   readonly flags?: readonly string[] | undefined;
   /** Lines of the token file (`token,user,uid,"group"`) in place of those of the users without rights. */
   readonly tokens?: readonly string[] | undefined;
+  /** Called with the root directory before the first start. */
+  readonly prepare?: ((rootDirectory: string) => void) | undefined;
+  /** Environment variables of the process. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
   /** Milliseconds until a start has failed; 60 s. */
   readonly startTimeout?: number | undefined;
 }
@@ -35,7 +39,8 @@ export class LocalCluster implements ControlPlane {
   readonly #server: ChildServer;
   readonly port: number;
   private constructor(directory: TempDir, port: number, options: LocalClusterOptions) {
-    const { flags = [], tokens, startTimeout = 60_000 } = options;
+    const { flags = [], tokens, startTimeout = 60_000, env } = options;
+    options.prepare?.(directory.join('root'));
     this.#directory = directory;
     this.port = port;
     writeFileSync(directory.join('tokens.csv'), tokenFileText(tokens));
@@ -55,6 +60,7 @@ export class LocalCluster implements ControlPlane {
         ...flags,
       ],
       startTimeout,
+      env,
       probe: async () => {
         const transport = this.transport('shard-base');
         try {

@@ -20,7 +20,7 @@ export class RawTls implements Disposable {
     });
   }
 
-  static open(cluster: ControlPlane): Promise<RawTls> {
+  static open(cluster: Pick<ControlPlane, 'port' | 'ca'>): Promise<RawTls> {
     return new Promise((resolve, reject) => {
       const socket = connect({
         host: '127.0.0.1',

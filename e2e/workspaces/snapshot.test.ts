@@ -161,6 +161,17 @@ describe('the snapshot of a workspace', () => {
     );
   });
 
+  test('of a store is taken of one shard, with the same kubeconfig', async () => {
+    if (topologyName !== 'sharded') {
+      expect((await snapshot('save', folder.join('store'), ...kubeconfig())).code).toBe(0);
+      return;
+    }
+    const which = await snapshot('save', folder.join('store'), ...kubeconfig());
+    expect(which.out).toContain('--shard is needed: a snapshot is of one shard, and there are root, shard-1');
+    const saved = await snapshot('save', folder.join('store'), ...kubeconfig(), '--shard', 'shard-1');
+    expect(saved).toMatchObject({ code: 0, out: expect.stringContaining('shard shard-1, etcd') });
+  });
+
   test('is refused where its name is taken, without a parent, and on no shard', async () => {
     expect((await restore()).out).toContain(
       'the workspace root:team exists: delete it first, or restore under another path',

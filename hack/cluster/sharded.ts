@@ -6,6 +6,7 @@
  *   MULTIPLANE_ROOT_DIRECTORY   where everything lies (default .multiplane), below it in sharded/
  *   MULTIPLANE_SHARDS           names of the shards (default root,shard-1)
  *   MULTIPLANE_FIRST_PORT       ports from this one on, instead of the usual ones
+ *   MULTIPLANE_NATS_CONFIG      a configuration file of nats-server, as one with its encryption key (docs/operate.md)
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -136,10 +137,12 @@ function placeOf(): ReturnType<typeof localPlace> {
   const shards =
     process.env['MULTIPLANE_SHARDS'] ?? (existsSync(noted) ? readFileSync(noted, 'utf8').trim() : 'root,shard-1');
   const first = process.env['MULTIPLANE_FIRST_PORT'];
+  const natsConfig = process.env['MULTIPLANE_NATS_CONFIG'];
   const names = shards.split(',');
   return localPlace({
     directory,
     shards: names,
+    ...(natsConfig === undefined ? {} : { flags: { nats: [`--config=${resolve(natsConfig)}`] } }),
     ports: first === undefined ? undefined : portNames(names).map((_name, index) => Number(first) + index),
   });
 }

@@ -53,6 +53,7 @@ export const matrix: Readonly<Record<string, readonly string[]>> = {
   'one-replica': [
     'externalHostname=api.example.org',
     'shards[0].name=root',
+    'nats.configSecretName=nats-config',
     ...servers.map((server) => `${server}.replicas=1`),
     'etcd.podDisruptionBudget.enabled=true',
     'etcd.podDisruptionBudget.maxUnavailable=1',

@@ -66,4 +66,28 @@ export async function runKills(cluster: LocalCluster, options: KillsOptions): Pr
   return { ...totals, problems };
 }
 
+/**
+ * Records the history of a mixed load while `during` runs, and checks it. Returns the problems, and how many operations and
+ * watch events there were.
+ */
+export async function checkDuring(
+  cluster: Pick<LocalCluster, 'transport'>,
+  name: string,
+  during: (load: RecordedLoad) => Promise<void>,
+): Promise<Omit<KillsResult, 'kills' | 'unknown'>> {
+  const options = { name, namespace: 'default', clients: 4, watches: 2, random: Math.random };
+  const load = new RecordedLoad(options, { connect: () => cluster.transport('shard-base') });
+  load.start();
+  const problems: string[] = [];
+  try {
+    await during(load);
+  } finally {
+    if (!(await load.stop(watchPatienceMs))) problems.push('a watch did not receive the last write');
+  }
+  problems.push(...checkHistory(load.operations));
+  for (const received of load.watches) problems.push(...checkWatch(received, load.operations));
+  const events = load.watches.reduce((sum, received) => sum + received.length, 0);
+  return { problems, operations: load.operations.length, events };
+}
+
 const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));

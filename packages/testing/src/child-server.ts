@@ -13,6 +13,8 @@ export interface ChildServerOptions {
   readonly startTimeout?: number | undefined;
   /** Restarts the server when it exits by itself; false by default. */
   readonly supervised?: boolean | undefined;
+  /** Variables besides those of this process. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Size of the end of the output that is kept for error messages. */
@@ -44,8 +46,10 @@ export class ChildServer implements AsyncDisposable {
   }
 
   async #launch(): Promise<void> {
-    const { name, command, args, startTimeout = 45_000 } = this.#options;
-    const line = existsSync(setpriv) ? [setpriv, '--pdeathsig', 'KILL', command, ...args] : [command, ...args];
+    const { name, command, args, env = {}, startTimeout = 45_000 } = this.#options;
+    const variables = Object.entries(env).map(([variable, value]) => `${variable}=${value}`);
+    const program = variables.length === 0 ? [command, ...args] : ['/usr/bin/env', ...variables, command, ...args];
+    const line = existsSync(setpriv) ? [setpriv, '--pdeathsig', 'KILL', ...program] : program;
     const child = spawn(line[0] as string, line.slice(1), {
       stdio: ['ignore', 'pipe', 'pipe'],
     });

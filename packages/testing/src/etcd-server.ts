@@ -76,6 +76,19 @@ export class EtcdServer implements AsyncDisposable {
     return new EtcdServer(process, endpoint, port, data);
   }
 
+  /** Folder of the data, for a test that replaces it while etcd is stopped. */
+  get data(): string {
+    return this.#data.join('member');
+  }
+
+  /** A request to the gRPC gateway, as `maintenance/alarm` or `kv/compaction`. Throws for an answer that is not 200. */
+  async gateway(path: string, body: object): Promise<Record<string, unknown>> {
+    const response = await fetch(`${this.endpoint}/v3/${path}`, { method: 'POST', body: JSON.stringify(body) });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`etcd answered ${response.status} to ${path}: ${text}`);
+    return JSON.parse(text) as Record<string, unknown>;
+  }
+
   /** Kills etcd and removes its data. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.process.kill();

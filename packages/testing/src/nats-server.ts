@@ -11,6 +11,8 @@ import { TempDir } from './temp-dir.ts';
 export interface NatsOptions {
   /** Maximum message size; NATS' default is 1 MiB. */
   readonly maxPayloadBytes?: number | undefined;
+  /** The block `jetstream` of its configuration. */
+  readonly jetstream?: string | undefined;
   readonly extraArgs?: readonly string[] | undefined;
 }
 
@@ -50,12 +52,13 @@ export class NatsServer implements AsyncDisposable {
     }
   }
 
-  static async #prepare({ extraArgs = [], maxPayloadBytes = 1 << 20 }: NatsOptions): Promise<NatsServer> {
+  static async #prepare({ extraArgs = [], maxPayloadBytes = 1 << 20, jetstream }: NatsOptions): Promise<NatsServer> {
     const binary = findBinary('nats-server');
     const data = await TempDir.create('nats');
     const [port = 0, monitorPort = 0] = await freePorts(2);
     const config = join(data.path, 'nats.conf');
-    await writeFile(config, `max_payload: ${maxPayloadBytes}\n`);
+    const block = jetstream === undefined ? '' : `jetstream { ${jetstream} }\n`;
+    await writeFile(config, `max_payload: ${maxPayloadBytes}\n${block}`);
     const args = [
       `--config=${config}`,
       '--addr=127.0.0.1',
@@ -99,6 +102,11 @@ export class NatsServer implements AsyncDisposable {
     } finally {
       socket.destroy();
     }
+  }
+
+  /** Folder of the streams. */
+  get data(): string {
+    return this.#data.path;
   }
 
   /** Kills NATS and removes its streams. */

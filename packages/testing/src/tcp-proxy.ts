@@ -17,6 +17,7 @@ export class TcpProxy implements AsyncDisposable {
   #stalled = false;
   #withholding = false;
   #refusing = false;
+  #delayMs = 0;
   #cutAfterBytes: number | undefined;
   #onCut: (() => void) | undefined;
   #accepted = 0;
@@ -86,6 +87,11 @@ export class TcpProxy implements AsyncDisposable {
     }
   }
 
+  /** Delays everything that is forwarded from now on, in both directions, as a distant or busy server; 0 ends it. */
+  delay(ms: number): void {
+    this.#delayMs = ms;
+  }
+
   /** Resets open connections, and new ones until {@link accept}. */
   refuse(): void {
     this.#refusing = true;
@@ -117,11 +123,18 @@ export class TcpProxy implements AsyncDisposable {
       [upstream, client],
     ] as const) {
       from.setNoDelay(true);
-      from.on('data', (chunk) => this.#forward(link, from, to, chunk));
+      let lastDue = 0;
+      from.on('data', (chunk) => {
+        // Timers of one duration fire in the order in which they were set; one that is shorter must not overtake.
+        const due = Math.max(performance.now() + this.#delayMs, lastDue);
+        if (due <= performance.now()) return this.#forward(link, from, to, chunk);
+        lastDue = due;
+        setTimeout(() => this.#forward(link, from, to, chunk), due - performance.now());
+      });
       to.on('drain', () => {
         if (!this.#stalled && !(this.#withholding && from === upstream)) from.resume();
       });
-      from.on('end', () => to.end());
+      from.on('end', () => void setTimeout(() => to.end(), Math.max(0, lastDue - performance.now())));
       from.on('error', () => this.#reset(link));
       from.on('close', () => {
         if (to.destroyed) this.#links.delete(link);
@@ -143,6 +156,8 @@ export class TcpProxy implements AsyncDisposable {
       return;
     }
     if (limit !== undefined) this.#cutAfterBytes = limit - chunk.length;
+    // The other end may have closed while the chunk was delayed.
+    if (!to.writable) return;
     if (!to.write(chunk)) from.pause();
   }
 

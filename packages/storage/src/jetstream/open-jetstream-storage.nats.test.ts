@@ -1,4 +1,6 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { NatsServer, TempDir, testCertificates } from '@multiplane/testing';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { connect } from 'nats';
@@ -45,6 +47,27 @@ describe('opening the stream', () => {
     await store.close();
     for (const refused of [{}, { tls }, { tls: { caFile }, tokenFile }])
       await expect(openJetStreamStorage({ ...target, ...refused })).rejects.toMatchObject({ code: 'Unavailable' });
+  });
+
+  test('with an encryption key of NATS nothing is plain in its files, and it is read after a restart', async () => {
+    const marker = 'plain-text-of-a-tenant';
+    const plainIn = (server: NatsServer): boolean =>
+      readdirSync(server.data, { recursive: true, withFileTypes: true }).some(
+        (entry) => entry.isFile() && readFileSync(join(entry.parentPath, entry.name), 'latin1').includes(marker),
+      );
+    for (const jetstream of [undefined, 'cipher: chachapoly, key: "a-key-of-the-operator-of-this-test"']) {
+      await using server = await NatsServer.start({ jetstream });
+      const target = { servers: [server.url], stream: 's', subjectPrefix: 's' };
+      const store = await openJetStreamStorage(target);
+      await store.create(`${shardKeys('a')}c/1`, bytes(marker));
+      await store.close();
+      await server.process.stop();
+      expect(plainIn(server)).toBe(jetstream === undefined);
+      await server.process.start();
+      const again = await openJetStreamStorage(target);
+      expect(await truth(again)).toEqual(new Map([[`${shardKeys('a')}c/1`, marker]]));
+      await again.close();
+    }
   });
 
   test('a stream with another configuration is refused', async () => {

@@ -91,12 +91,16 @@ export async function connectShards(options: ShardOptions): Promise<ConnectedSha
 const hasShardFile = (kubeconfig: string, name: string): boolean =>
   existsSync(join(dirname(kubeconfig), `shard-${name}.kubeconfig`));
 
+/** A shard answers so when it knows the Workspace and another shard has its logical cluster. */
+const isElsewhere = ({ code, message }: { readonly code: number; readonly message: string }): boolean =>
+  code === 429 && message.includes('Not found on this shard');
+
 /** An object that may not exist, or be on another shard. */
 export async function find<T extends KubeObject>(transport: RestTransport, path: string): Promise<T | undefined> {
   try {
     return (await transport.json({ method: 'GET', path })) as unknown as T;
   } catch (error) {
-    if (isStatusError(error) && [403, 404, 503].includes(error.code)) return undefined;
+    if (isStatusError(error) && ([403, 404, 503].includes(error.code) || isElsewhere(error))) return undefined;
     throw error;
   }
 }

@@ -1,3 +1,6 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { systemClock } from '@multiplane/component-base';
 import { eventually, NatsServer, TcpProxy } from '@multiplane/testing';
 import { describe, expect, test } from '@jest/globals';
@@ -98,6 +101,57 @@ describe('the stream through outages of network and server', () => {
     const watcher = new Watcher(cache);
     await eventually(() => put(publisher, key, '3'), patient);
     await eventually(() => expectEqual(setting, watcher), patient);
+  });
+
+  test('a NATS without space refuses writes as full, serves reads, and accepts writes when there is space', async () => {
+    await using server = await NatsServer.start({ jetstream: 'max_file_store: 4MB' });
+    await using setting = await openSetting(server, await TcpProxy.start(server.port));
+    const { publisher, cache } = setting;
+    const keyOf = (i: number): string => `${shardKeys('a')}c/${String(i).padStart(3, '0')}`;
+    const revisions: number[] = [];
+    // Random, because values are deflated.
+    const fill = async (): Promise<string> => {
+      for (; revisions.length < 100;) {
+        try {
+          revisions.push(await publisher.create(keyOf(revisions.length), randomBytes(200_000)));
+        } catch (error) {
+          return (error as { code: string }).code;
+        }
+      }
+      return 'none';
+    };
+    const code = await fill();
+    expect(code).toBe('StorageFull');
+    expect(revisions.length).toBeGreaterThan(3);
+    await cache.waitFor(revisions.at(-1) as number, 20_000);
+    expect(cache.snapshot(all).countFrom(all)).toBe(revisions.length);
+    // A delete is a message, too: only the operator can make space.
+    await expect(publisher.delete(keyOf(0), revisions[0] as number)).rejects.toMatchObject({ code: 'StorageFull' });
+    const config = join(server.data, 'nats.conf');
+    writeFileSync(config, readFileSync(config, 'utf8').replace('4MB', '400MB'));
+    await server.process.restart();
+    await eventually(() => publisher.delete(keyOf(0), revisions[0] as number), patient);
+    await eventually(() => publisher.create(keyOf(999), bytes('space')), patient);
+    await eventually(() => expect(cache.peek(keyOf(999))?.value.toString()).toBe('space'), patient);
+    expect(cache.peek(keyOf(0))).toBeUndefined();
+    expect(cache.snapshot(all).countFrom(all)).toBe(revisions.length);
+  });
+
+  test('a slow NATS delays writes and reads; nothing is lost, repeated or out of order', async () => {
+    await using setting = await shared.open();
+    const { proxy, openThrough, cache } = setting;
+    const slow = await openThrough();
+    const watcher = new Watcher(cache);
+    proxy.delay(200);
+    await Promise.all(
+      Array.from({ length: 20 }, (_, i) => slow.create(`${shardKeys('slow')}c/${i}`, bytes(`value ${i}`))),
+    );
+    await eventually(() => expectEqual(setting, watcher), patient);
+    proxy.delay(0);
+    await slow.create(`${shardKeys('slow')}c/last`, bytes('last'));
+    await eventually(() => expectEqual(setting, watcher), patient);
+    expect(watcher.restarts).toBe(0);
+    await slow.close();
   });
 
   test('a slow reader catches up in bounded batches', async () => {
