@@ -79,6 +79,8 @@ class TypedDecoder {
     if (isQuantity(node)) {
       return this.#quantity(value);
     }
+    // Keeps the JSON as it is.
+    if (node.definition.endsWith('.FieldsV1')) return value;
     if (node.types === 0) {
       // Without a type there is still structure to follow where the document gives some.
       if (isJsonObject(value) && node.properties !== undefined) this.#decodeFields(value, node);

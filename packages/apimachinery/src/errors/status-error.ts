@@ -1,3 +1,4 @@
+import { quote } from '../go/go-quote.ts';
 import { groupResourceText, type GroupResource } from '../meta/group-version.ts';
 import { fieldErrorBody, type FieldError } from '../validation/field-error.ts';
 
@@ -121,7 +122,7 @@ export const statusErrors = {
         ? 'forbidden'
         : name === ''
           ? `${groupResourceText(gr)} is forbidden`
-          : `${groupResourceText(gr)} "${name}" is forbidden`;
+          : `${groupResourceText(gr)} ${quote(name)} is forbidden`;
     return new StatusError({
       code: 403,
       reason: 'Forbidden',
@@ -133,7 +134,7 @@ export const statusErrors = {
     new StatusError({
       code: 404,
       reason: 'NotFound',
-      message: `${groupResourceText(gr)} "${name}" not found`,
+      message: `${groupResourceText(gr)} ${quote(name)} not found`,
       details: detailsOf(gr, name),
     }),
   /** What a path below an installed group answers when nothing is there. */
@@ -156,14 +157,14 @@ export const statusErrors = {
     new StatusError({
       code: 409,
       reason: 'AlreadyExists',
-      message: `${groupResourceText(gr)} "${name}" already exists`,
+      message: `${groupResourceText(gr)} ${quote(name)} already exists`,
       details: detailsOf(gr, name),
     }),
   conflict: (gr: GroupResource, name: string, why: string): StatusError =>
     new StatusError({
       code: 409,
       reason: 'Conflict',
-      message: `Operation cannot be fulfilled on ${groupResourceText(gr)} "${name}": ${why}`,
+      message: `Operation cannot be fulfilled on ${groupResourceText(gr)} ${quote(name)}: ${why}`,
       details: detailsOf(gr, name),
     }),
   /** 422 with one cause per error, up to {@link maxCauses} and {@link maxCauseCharacters}; equal texts stand once in the message, but every cause stays. */
@@ -185,7 +186,7 @@ export const statusErrors = {
     return new StatusError({
       code: 422,
       reason: 'Invalid',
-      message: `${kind} "${name}" is invalid: ${list}`,
+      message: `${kind} ${quote(name)} is invalid: ${list}`,
       details: {
         ...(name === '' ? {} : { name }),
         ...(gk.group === '' ? {} : { group: gk.group }),

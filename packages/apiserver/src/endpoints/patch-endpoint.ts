@@ -1,9 +1,10 @@
-import { decodeWriteOptions } from '@multiplane/apimachinery';
+import { type StatusError, decodeWriteOptions, isStatusError } from '@multiplane/apimachinery';
 import type { Negotiated } from '@multiplane/generic-server';
 import { yieldAfterBody, yieldIfSliceExceeded } from '../time-slices.ts';
 import { readApplyDocument } from '../write-path/decoding/apply-configuration.ts';
 import { applyStep, patchStep } from '../write-path/decoding/decode-steps.ts';
 import { applyPatchType, patchTypeOf, preparePatch } from '../write-path/decoding/patch-document.ts';
+import type { DecodeStep } from '../write-path/decode-step.ts';
 import { contentTypeOf, maxBodyBytes } from '../write-path/decoding/request-body.ts';
 import { checkCreateAllowed } from './create-authorization.ts';
 import { HttpWriteRequest, type ResourceRequest, optionsObject } from './resource-request.ts';
@@ -40,18 +41,32 @@ export async function patchEndpoint(
 async function applyEndpoint(modules: WriteModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
   const { context } = request;
   const options = decodeWriteOptions(context.info.query, 'PatchOptions', true);
-  const document = await readApplyDocument(modules.decoder, context);
+  const document = await readApplyDocument(modules.decoder, context).catch(notBefore404);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
-  const step = applyStep(modules.store.modules.fields, write, document, options);
+  const step = isStatusError(document)
+    ? refuse(document)
+    : applyStep(modules.store.modules.fields, write, document, options);
   const result = await modules.store.update(write, step, {
     forceCreate: request.subresource === '' || createsOnApply(request),
     authorizeCreate: () => checkCreateAllowed(modules, request),
     setsManagedFields: true,
     isApply: true,
-    bytes: document.bytes,
+    bytes: isStatusError(document) ? 0 : document.bytes,
   });
   respondWriteResult(modules, request, negotiated, result);
 }
+
+/** Of a subresource the object is read before the configuration, so that a missing object is a 404 whatever was sent. */
+function notBefore404(error: unknown): StatusError {
+  if (isStatusError(error, 'BadRequest')) return error;
+  throw error;
+}
+
+const refuse =
+  (error: StatusError): DecodeStep =>
+  () => {
+    throw error;
+  };
 
 function createsOnApply({ definition, subresource }: ResourceRequest): boolean {
   const part = definition.subresources[subresource];

@@ -325,9 +325,10 @@ function report(
   found: readonly string[],
   { context, expected, validation }: DecodeTarget,
 ): void {
-  const errors = [...repeatedKeys, ...found];
   if (validation === 'Strict') {
+    const repeated = repeatedKeys.length === 0 ? [] : [`yaml: unmarshal errors:\n  ${repeatedKeys.join('\n  ')}`];
+    const errors = [...repeated, ...found];
     throw statusErrors.badRequest(`${cannotBeHandled(object, expected)}: strict decoding error: ${errors.join(', ')}`);
   }
-  for (const text of errors) context.warn(text);
+  for (const text of [...repeatedKeys, ...found]) context.warn(text);
 }
