@@ -14,5 +14,4 @@ export const exceptions: Readonly<Record<string, string>> = {
   'negotiation/03-pretty-printing': 'rule of a workspace: kcp.io/cluster stands in an answer that is compared as text',
   'discovery/06-the-openapi-index-and-document-of-a-custom-resource':
     'as in kcp, the index of the OpenAPI documents has the content type of JSON',
-  'certificates/05-the-client-signer-signs-what-is-approved': 'the signer is not part of issue 3',
 };

@@ -2,6 +2,13 @@ export * from './runtime/controller.ts';
 export type { UpdateWithStatus } from './runtime/object-writes.ts';
 export type * from './core/content-deleter.ts';
 export * from './core/namespace-controller.ts';
+export { csrCleanerController } from './certificates/csr-cleaner-controller.ts';
+export {
+  clientSignerName,
+  csrSigningController,
+  UnsignableRequestError,
+  type SignClientRequest,
+} from './certificates/csr-signing-controller.ts';
 export { rootCaController } from './core/root-ca-controller.ts';
 export { serviceAccountController } from './core/service-account-controller.ts';
 export * from './core/service-account-token-controller.ts';
@@ -15,6 +22,7 @@ export { permissionClaimControllers, type PermissionClaimModules } from './apis/
 export type { ClaimedObjectFinder } from './apis/permission-claim-labeler.ts';
 export { policedIdentitiesController } from './apis/policed-identities-controller.ts';
 export { ResourceLockWriter } from './apis/resource-lock-writer.ts';
+export { defaultFlowControlController } from './flowcontrol/default-flow-control-controller.ts';
 export * from './flowcontrol/flow-schema-controller.ts';
 export * from './garbagecollection/garbage-collector.ts';
 export * from './quota/resource-quota-controller.ts';

@@ -58,6 +58,10 @@ const serving = {
 const authentication = {
   ...clientCaOptions(),
   ...tokenFileOptionTable,
+  'workspace-client-ca-file': {
+    type: 'text',
+    description: 'CAs of client certificates that workspaces issued (--cluster-signing-cert-file of the shards).',
+  },
   'service-account-key-file': {
     type: 'list',
     description: 'Keys that verify service account tokens (PEM); default: shards verify the tokens.',
@@ -175,6 +179,7 @@ export function completeFrontProxyOptions(values: FrontProxyOptionValues): Compl
     ['tls-cert-file', tlsCertFile],
     ['tls-private-key-file', tlsPrivateKeyFile],
     ['client-ca-file', values.clientCaFile],
+    ['workspace-client-ca-file', values.workspaceClientCaFile],
     ['token-auth-file', values.tokenAuthFile],
     ['requestheader-client-ca-file', values.requestheaderClientCaFile],
     ...values.serviceAccountKeyFile.map((file) => ['service-account-key-file', file] as const),

@@ -209,6 +209,7 @@ function createAuthentication(
   const now = (): number => clock.now();
   const clientAuthorities = watchAuthorities(watcher, options.clientCaFile);
   const proxyAuthorities = watchAuthorities(watcher, options.requestheaderClientCaFile);
+  const workspaceAuthorities = watchAuthorities(watcher, options.workspaceClientCaFile);
   const serviceAccounts = new RemoteServiceAccountLookup(defaultServiceAccountLookupOptions, {
     clock,
     clientOf: (cluster) => {
@@ -220,8 +221,14 @@ function createAuthentication(
   const authentication = new OptionalAuthentication(
     { forwardsUnknownTokens: options.features.enabled('WorkspaceAuthentication') },
     {
-      requestHeader: requestHeaderAuthenticator(options, { users: clientAuthorities, proxies: proxyAuthorities, now }),
+      requestHeader: requestHeaderAuthenticator(options, {
+        users: clientAuthorities,
+        proxies: proxyAuthorities,
+        workspaces: workspaceAuthorities,
+        now,
+      }),
       clientAuthorities,
+      workspaceAuthorities,
       additional: tokenAuthenticators(options, { serviceAccounts, external: external.authenticators, clock }),
       clock,
     },
@@ -293,7 +300,9 @@ function createListener(
     {
       certificateFile: options.certificateFile,
       privateKeyFile: options.privateKeyFile,
-      clientCaFiles: [options.clientCaFile, options.requestheaderClientCaFile].filter((file) => file !== undefined),
+      clientCaFiles: [options.clientCaFile, options.requestheaderClientCaFile, options.workspaceClientCaFile].filter(
+        (file) => file !== undefined,
+      ),
     },
     { watcher },
   );

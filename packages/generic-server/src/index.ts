@@ -60,6 +60,9 @@ export { FlowController, type FlowControllerOptions } from './flow-control/flow-
 export * from './lifecycle/draining.ts';
 export type { Precondition } from './lifecycle/precondition.ts';
 export { defaultReauthorizerOptions, Reauthorizer } from './lifecycle/reauthorizer.ts';
+export { logicalClusterUri } from './authentication/client-certificate.ts';
+export { WorkspaceCertificateAuthenticator } from './authentication/workspace-certificates.ts';
+export { workspaceIssuedIdentity } from './authentication/workspace-issued-identity.ts';
 export { CredentialPrecondition } from './authentication/credential-precondition.ts';
 export { ReviewUnavailableError } from './webhooks/review-unavailable-error.ts';
 export * from './server/exchange.ts';

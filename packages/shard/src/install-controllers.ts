@@ -17,8 +17,11 @@ import {
   apiExportController,
   apiSharingControllers,
   clusterRoleAggregationController,
+  csrCleanerController,
+  csrSigningController,
   crdController,
   defaultBindingLifecycleController,
+  defaultFlowControlController,
   DefaultBindingWriter,
   flowSchemaController,
   garbageCollector,
@@ -50,6 +53,7 @@ import {
   type LimitsOfParent,
   type LogicalCluster,
   type ScopedObjects,
+  type SignClientRequest,
   type UpdateWithStatus,
   type WorkspaceType,
 } from '@multiplane/controllers';
@@ -82,6 +86,7 @@ interface ControllersModules extends ControllerModules {
   readonly claimedObjects: ClaimedObjectFinder;
   readonly scopedObjects: ScopedObjects;
   readonly issuer: LegacyTokenIssuer;
+  readonly signClientRequest: SignClientRequest;
   readonly builtIn: readonly ResourceDefinition[];
   readonly content: ContentDeleter;
   /** Resolves when the informers reflect every write that was acknowledged before the call. */
@@ -138,7 +143,10 @@ function kubernetesControllers(options: ControllersOptions, modules: Controllers
     serviceAccountController(modules),
     rootCaController(options, modules),
     serviceAccountTokenController(options, modules),
+    csrSigningController({ ...modules, sign: modules.signClientRequest }),
+    csrCleanerController(modules),
     clusterRoleAggregationController(modules),
+    defaultFlowControlController(modules),
     flowSchemaController(modules),
     resourceQuotaController(modules),
     garbageCollector({

@@ -152,6 +152,24 @@ const authentication = {
     description:
       "Where the hash of the shard admin's token is kept; default: .admin-token-store in the root directory.",
   },
+  'cluster-signing-cert-file': {
+    type: 'text',
+    description:
+      'CA (EC P-256) that signs approved CertificateSigningRequests for clients of their workspace; must sign nothing else. Default: workspace-ca.crt, generated in the root directory.',
+  },
+  'cluster-signing-key-file': { type: 'text', description: 'Its private key (PKCS#8); default: workspace-ca.key.' },
+  'cluster-signing-duration': {
+    type: 'duration',
+    default: '8760h',
+    min: '10m',
+    max: '87600h',
+    description: 'Maximum lifetime of certificates that --cluster-signing-cert-file signs.',
+  },
+  'workspace-client-ca-file': {
+    type: 'text',
+    description:
+      'CAs of client certificates that workspaces issued, each valid in its workspace; default: --cluster-signing-cert-file.',
+  },
   'root-ca-file': {
     type: 'text',
     description: 'CA bundle published in every namespace; default: the CA of the serving certificate.',
@@ -223,6 +241,9 @@ export function completeShardOptions(values: ShardOptionValues): Completed<Shard
     ['tls-cert-file', values.tlsCertFile],
     ['tls-private-key-file', values.tlsPrivateKeyFile],
     ['client-ca-file', values.clientCaFile],
+    ['cluster-signing-cert-file', values.clusterSigningCertFile],
+    ['cluster-signing-key-file', values.clusterSigningKeyFile],
+    ['workspace-client-ca-file', values.workspaceClientCaFile],
     ['token-auth-file', values.tokenAuthFile],
     ['encryption-provider-config', values.encryptionProviderConfig],
   ]);

@@ -4,10 +4,13 @@ import { join } from 'node:path';
 import {
   ensureLocalAuthority,
   ensureServingCertificate,
+  OptionError,
   readVerificationKey,
   servingHosts,
   withOption,
   writeFileAtomic,
+  type Certificate,
+  type CertificateFiles,
   type CertificateWatcher,
   type Watched,
 } from '@multiplane/component-base';
@@ -23,6 +26,10 @@ export interface ServingFiles {
   readonly clientAuthorities: Watched<readonly X509Certificate[]>;
   /** CAs of proxies that may send identity headers; undefined without `--requestheader-client-ca-file`. */
   readonly proxyAuthorities?: Watched<readonly X509Certificate[]> | undefined;
+  /** CAs of the client certificates that workspaces issued. */
+  readonly workspaceAuthorities: Watched<readonly X509Certificate[]>;
+  /** The CA that signs such certificates here. */
+  readonly workspaceSigningPair: Watched<Certificate>;
   /** Read once: a change would invalidate issued tokens. */
   readonly serviceAccountKey: KeyObject;
   /** Of `--service-account-key-file`: keys that verify tokens beside that one. */
@@ -31,7 +38,7 @@ export interface ServingFiles {
 
 /**
  * Reads the files of the flags, or creates missing ones in the root directory: the serving CA (`ca.crt`), the client CA
- * (`client-ca.crt`), the serving certificate (`apiserver.crt`) and the service account key (`sa.key`). The CAs are separate so
+ * (`client-ca.crt`), the CA of workspaces (`workspace-ca.crt`), the serving certificate (`apiserver.crt`) and the service account key (`sa.key`). The CAs are separate so
  * that a serving certificate cannot be used as a client certificate.
  */
 export async function prepareServingFiles(
@@ -42,6 +49,8 @@ export async function prepareServingFiles(
   const serviceAccountKey = await prepareServiceAccountKey(options, watcher);
   const clientCaFile =
     options.clientCaFile ?? (await ensureLocalAuthority(folder, 'client-ca', 'multiplane client CA')).certificateFile;
+  const signing = await signingFiles(options);
+  const workspaceCaFile = options.workspaceClientCaFile ?? signing.certificateFile;
   const pair =
     tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined
       ? { certificateFile: tlsCertFile, privateKeyFile: tlsPrivateKeyFile, authorityFile: tlsCertFile }
@@ -56,7 +65,11 @@ export async function prepareServingFiles(
       {
         certificateFile: pair.certificateFile,
         privateKeyFile: pair.privateKeyFile,
-        clientCaFiles: [clientCaFile, ...(requestheaderClientCaFile === undefined ? [] : [requestheaderClientCaFile])],
+        clientCaFiles: [
+          clientCaFile,
+          workspaceCaFile,
+          ...(requestheaderClientCaFile === undefined ? [] : [requestheaderClientCaFile]),
+        ],
       },
       { watcher },
     ),
@@ -64,11 +77,25 @@ export async function prepareServingFiles(
     clientAuthorities: watcher.watchAuthorities(clientCaFile),
     proxyAuthorities:
       requestheaderClientCaFile === undefined ? undefined : watcher.watchAuthorities(requestheaderClientCaFile),
+    workspaceAuthorities: watcher.watchAuthorities(workspaceCaFile),
+    workspaceSigningPair: watcher.watch('workspace signing CA', (readText) => ({
+      certificatePem: readText(signing.certificateFile),
+      privateKeyPem: readText(signing.privateKeyFile),
+    })),
     serviceAccountKey,
     serviceAccountVerificationKeys: options.serviceAccountKeyFile.map((file) =>
       readVerificationKey('service-account-key-file', file),
     ),
   };
+}
+
+/** Throws an OptionError if only one file is configured. */
+async function signingFiles(options: ShardOptions): Promise<CertificateFiles> {
+  const { clusterSigningCertFile: certificateFile, clusterSigningKeyFile: privateKeyFile } = options;
+  if (certificateFile !== undefined && privateKeyFile !== undefined) return { certificateFile, privateKeyFile };
+  if (certificateFile !== undefined || privateKeyFile !== undefined)
+    throw new OptionError('--cluster-signing-cert-file and --cluster-signing-key-file are required together');
+  return ensureLocalAuthority(options.rootDirectory, 'workspace-ca', 'multiplane workspace client CA');
 }
 
 async function prepareServiceAccountKey(options: ShardOptions, watcher: CertificateWatcher): Promise<KeyObject> {

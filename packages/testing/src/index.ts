@@ -21,3 +21,4 @@ export { TcpProxy } from './tcp-proxy.ts';
 export * from './trace-collector.ts';
 export { TempDir } from './temp-dir.ts';
 export { apiExport, apiResourceSchema, exportedResource, type WantedSchema } from './shared-apis.ts';
+export { certificateRequest, type SubjectAttribute } from './certificate-request.ts';

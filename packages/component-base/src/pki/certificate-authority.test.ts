@@ -9,7 +9,7 @@ import { expect, test } from '@jest/globals';
 import type { Certificate } from './certificate.ts';
 import { CertificateAuthority } from './certificate-authority.ts';
 import { ensureAuthority, readCertificate } from './stored-authority.ts';
-import { FakeClock } from '@multiplane/testing';
+import { certificateRequest, FakeClock } from '@multiplane/testing';
 
 const authority = await CertificateAuthority.create({ commonName: 'multiplane test' });
 const parse = (certificate: Certificate): X509Certificate => new X509Certificate(certificate.certificatePem);
@@ -121,4 +121,39 @@ test('names the file that cannot be read', async () => {
 test('keys are PKCS #8 that Node reads', async () => {
   const { privateKeyPem } = await authority.issueClient({ user: 'u' });
   expect(createPrivateKey(privateKeyPem).asymmetricKeyDetails).toMatchObject({ namedCurve: 'prime256v1' });
+});
+
+test('a signed request keeps subject and key, and has the given name only', async () => {
+  const { request, privateKey } = certificateRequest(
+    [
+      ['O', 'team'],
+      ['CN', 'ann'],
+    ],
+    { uri: 'urn:wanted' },
+  );
+  const options = {
+    uri: 'urn:given',
+    keyUsages: ['digital signature'] as const,
+    seconds: 600,
+    checkSubject: (subject: object): void => expect(subject).toEqual({ commonName: 'ann', organizations: ['team'] }),
+  };
+  // Blank lines and headers are valid in PEM.
+  for (const pem of [
+    request,
+    request.replace('-----\n', '-----\nComment: a\n\n').replace('\n-----END', '\n\n-----END'),
+  ]) {
+    const leaf = new X509Certificate(await authority.signClientRequest(pem, options));
+    expect([leaf.subject, leaf.subjectAltName]).toEqual(['O=team\nCN=ann', 'URI:urn:given']);
+    expect(leaf.checkPrivateKey(createPrivateKey(privateKey))).toBe(true);
+    expect(leaf.verify(parse(authority.pem).publicKey)).toBe(true);
+    expect(leaf.keyUsage).toEqual(['1.3.6.1.5.5.7.3.2']);
+  }
+  const der = Buffer.from(request.replaceAll(/-----[^-]*-----/g, ''), 'base64');
+  der.writeUInt8(der.readUInt8(der.length - 1) ^ 1, der.length - 1);
+  const forged = `-----BEGIN CERTIFICATE REQUEST-----\n${der.toString('base64')}\n-----END CERTIFICATE REQUEST-----`;
+  await expect(authority.signClientRequest(forged, options)).rejects.toThrow('is not signed by its key');
+  const refuse = (): never => {
+    throw new Error('refused');
+  };
+  await expect(authority.signClientRequest(request, { ...options, checkSubject: refuse })).rejects.toThrow('refused');
 });

@@ -15,6 +15,18 @@ const signingAlgorithm = { name: 'ECDSA', hash: 'SHA-256' };
 const serverAuth = '1.3.6.1.5.5.7.3.1';
 const clientAuth = '1.3.6.1.5.5.7.3.2';
 
+/** Key usages of a client certificate, as CertificateSigningRequests name them. */
+export type ClientKeyUsage = 'digital signature' | 'key encipherment';
+
+/** How a certificate request is signed. */
+export interface ClientRequestOptions {
+  readonly uri: string;
+  readonly keyUsages: readonly ClientKeyUsage[];
+  readonly seconds: number;
+  /** Throws for a subject that must not be signed. */
+  readonly checkSubject: (subject: { readonly commonName: string; readonly organizations: readonly string[] }) => void;
+}
+
 export interface CertificateAuthorityModules {
   readonly clock?: Clock | undefined;
 }
@@ -120,6 +132,40 @@ export class CertificateAuthority {
     });
   }
 
+  /**
+   * Signs a PKCS#10 request (PEM) for a client: its subject and public key, and `uri` as the only subject alternative name;
+   * extensions of the request are not copied. Valid for `seconds`, but not longer than the CA. Returns PEM. Throws for a request
+   * that cannot be read or is not signed by its key.
+   */
+  async signClientRequest(
+    pem: string,
+    { uri, keyUsages, seconds, checkSubject }: ClientRequestOptions,
+  ): Promise<string> {
+    const request = new x509.Pkcs10CertificateRequest(derOfRequest(pem));
+    const [commonName = ''] = request.subjectName.getField('CN');
+    checkSubject({ commonName, organizations: request.subjectName.getField('O') });
+    if (!(await request.verify())) throw new Error('the certificate request is not signed by its key');
+    const end = Math.min(this.#clock.now() + seconds * 1000, this.#certificate.notAfter.getTime());
+    const certificate = await x509.X509CertificateGenerator.create({
+      serialNumber: serialNumber(),
+      subject: request.subjectName,
+      issuer: this.#certificate.subjectName,
+      notBefore: new Date(this.#clock.now() - clockSkew),
+      notAfter: new Date(end),
+      publicKey: request.publicKey,
+      signingKey: this.#privateKey,
+      signingAlgorithm,
+      extensions: [
+        new x509.BasicConstraintsExtension(false, undefined, true),
+        ...keyUsagesExtension(keyUsages),
+        new x509.ExtendedKeyUsageExtension([clientAuth]),
+        new x509.SubjectAlternativeNameExtension([{ type: 'url', value: uri }]),
+        await x509.AuthorityKeyIdentifierExtension.create(this.#certificate),
+      ],
+    });
+    return pemOf(certificate);
+  }
+
   async #issue({ subject, extensions, days }: LeafRequest): Promise<Certificate> {
     const keys = await generateKeys();
     const end = Math.min(this.#clock.now() + days * day, this.#certificate.notAfter.getTime());
@@ -142,6 +188,22 @@ export class CertificateAuthority {
     });
     return { certificatePem: pemOf(certificate), privateKeyPem: await exportKey(keys.privateKey) };
   }
+}
+
+function keyUsagesExtension(usages: readonly ClientKeyUsage[]): x509.Extension[] {
+  const { digitalSignature, keyEncipherment } = x509.KeyUsageFlags;
+  const [signs, enciphers] = [usages.includes('digital signature'), usages.includes('key encipherment')];
+  if (signs && enciphers) return [new x509.KeyUsagesExtension(digitalSignature | keyEncipherment, true)];
+  if (signs) return [new x509.KeyUsagesExtension(digitalSignature, true)];
+  return enciphers ? [new x509.KeyUsagesExtension(keyEncipherment, true)] : [];
+}
+
+/** Blank lines and headers are skipped, as Go's decoder does; that of the library refuses them. */
+function derOfRequest(pem: string): Buffer {
+  const body = /-----BEGIN CERTIFICATE REQUEST-----([^-]*)-----END CERTIFICATE REQUEST-----/.exec(pem)?.[1];
+  if (body === undefined) throw new Error('not a certificate request in PEM');
+  const lines = body.split('\n').filter((line) => !line.includes(':'));
+  return Buffer.from(lines.join(''), 'base64');
 }
 
 function generateKeys(): Promise<webcrypto.CryptoKeyPair> {

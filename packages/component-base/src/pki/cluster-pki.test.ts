@@ -139,6 +139,7 @@ describe('a second run', () => {
         'client-ca.crt',
         'requestheader-ca.crt',
         'storage-ca.crt',
+        'workspace-ca.crt',
         'service-account.key',
       ]),
     );

@@ -21,9 +21,10 @@ export interface ClusterPkiOptions {
 
 /**
  * The CAs. Each is trusted for one purpose: a serving certificate never authenticates a client, the client CA cannot issue
- * request header (front-proxy) identities, and storage (etcd, NATS) trusts its own CA.
+ * request header (front-proxy) identities, and storage (etcd, NATS) trusts its own CA. The CA of workspaces signs what their
+ * administrators ask for.
  */
-export const authorityNames = ['serving-ca', 'client-ca', 'requestheader-ca', 'storage-ca'] as const;
+export const authorityNames = ['serving-ca', 'client-ca', 'requestheader-ca', 'storage-ca', 'workspace-ca'] as const;
 export type AuthorityName = (typeof authorityNames)[number];
 
 export interface PlannedServer {

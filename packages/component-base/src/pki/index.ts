@@ -1,5 +1,6 @@
 /** Issuing certificates. A separate entry point, because its library takes a tenth of a second to load. */
 export type { CertificateAuthorityModules } from './certificate-authority.ts';
+export type { ClientKeyUsage } from './certificate-authority.ts';
 export { CertificateAuthority } from './certificate-authority.ts';
 export type { CertificateFiles } from './certificate.ts';
 export { ensureAuthority, readCertificate, writeCertificate } from './stored-authority.ts';

@@ -11,6 +11,7 @@ import {
   type MaybePromise,
   UnionAuthenticator,
   withAuthenticatedGroup,
+  WorkspaceCertificateAuthenticator,
   X509Authenticator,
 } from '@multiplane/generic-server';
 
@@ -24,6 +25,8 @@ interface OptionalAuthenticationModules {
   readonly requestHeader: RequestHeaderAuthenticator;
   /** CAs of `--client-ca-file`. */
   readonly clientAuthorities: CertificateAuthorities | undefined;
+  /** CAs of `--workspace-client-ca-file`. */
+  readonly workspaceAuthorities?: CertificateAuthorities | undefined;
   /** Token authenticators. If there are any, every request must be authenticated. */
   readonly additional: readonly RequestAuthenticator[];
   readonly clock: Clock;
@@ -46,7 +49,7 @@ export class OptionalAuthentication {
   constructor(options: OptionalAuthenticationOptions, modules: OptionalAuthenticationModules) {
     this.#options = options;
     this.#modules = modules;
-    const { requestHeader, clientAuthorities, additional, clock } = modules;
+    const { requestHeader, clientAuthorities, workspaceAuthorities, additional, clock } = modules;
     const certificates = new X509Authenticator(
       { now: () => clock.now() },
       { authorities: clientAuthorities ?? { current: () => [] } },
@@ -66,9 +69,14 @@ export class OptionalAuthentication {
         return complete;
       },
     };
+    const now = (): number => clock.now();
+    const ofWorkspaces =
+      workspaceAuthorities === undefined
+        ? []
+        : [new WorkspaceCertificateAuthenticator({ now }, { authorities: workspaceAuthorities })];
     this.#union = new UnionAuthenticator(
       { anonymous: false },
-      { authenticators: [requestHeader, userCertificate, ...additional] },
+      { authenticators: [requestHeader, userCertificate, ...ofWorkspaces, ...additional] },
     );
   }
 

@@ -1,8 +1,10 @@
+import type { KeyObject } from 'node:crypto';
 import { OptionError, type OptionValues } from '@multiplane/component-base';
 import type { RequestAuthenticator } from './authenticator.ts';
 import type { CertificateAuthorities } from './client-certificate.ts';
 import type { requestHeaderOptionTable } from './request-header-options.ts';
 import { RequestHeaderAuthenticator } from './request-header.ts';
+import { WorkspaceCertificateAuthenticator } from './workspace-certificates.ts';
 import { X509Authenticator } from './x509-authenticator.ts';
 
 type Options = Omit<OptionValues<typeof requestHeaderOptionTable>, 'requestheaderClientCaFile'>;
@@ -12,6 +14,8 @@ export interface CertificateAuthenticatorModules {
   readonly users?: CertificateAuthorities | undefined;
   /** CAs of proxy certificates; absent: no proxy is trusted. */
   readonly proxies?: CertificateAuthorities | undefined;
+  /** CAs of certificates that workspaces issued; absent: none is accepted. They must differ from the others. */
+  readonly workspaces?: CertificateAuthorities | undefined;
   /** Time in milliseconds. */
   readonly now: () => number;
 }
@@ -19,8 +23,9 @@ export interface CertificateAuthenticatorModules {
 /** The authenticator for the flags `--requestheader-*`. Throws OptionError if every user certificate would be a proxy's. */
 export function requestHeaderAuthenticator(
   options: Options,
-  { users, proxies, now }: CertificateAuthenticatorModules,
+  { users, proxies, workspaces, now }: CertificateAuthenticatorModules,
 ): RequestHeaderAuthenticator {
+  checkWorkspaceAuthorities({ users, proxies, workspaces });
   // Otherwise every user certificate would be trusted to assert any identity.
   const userAuthorities = new Set(users?.current().map(({ fingerprint256 }) => fingerprint256));
   if (
@@ -49,13 +54,33 @@ export function certificateAuthenticators(
   modules: CertificateAuthenticatorModules,
 ): readonly RequestAuthenticator[] {
   const requestHeader = requestHeaderAuthenticator(options, modules);
-  if (modules.users === undefined) return [requestHeader];
-  const certificates = new X509Authenticator({ now: modules.now }, { authorities: modules.users });
+  const { users, workspaces, now } = modules;
+  const ofWorkspaces =
+    workspaces === undefined ? [] : [new WorkspaceCertificateAuthenticator({ now }, { authorities: workspaces })];
+  if (users === undefined) return [requestHeader, ...ofWorkspaces];
+  const certificates = new X509Authenticator({ now }, { authorities: users });
   return [
     requestHeader,
     {
       // A proxy's certificate authenticates the proxy, not a user.
       authenticate: (exchange) => (requestHeader.isProxy(exchange) ? undefined : certificates.authenticate(exchange)),
     },
+    ...ofWorkspaces,
   ];
 }
+
+/** Throws OptionError if a CA that signs what tenants ask for is trusted for users of the whole control plane or for proxies. */
+function checkWorkspaceAuthorities({
+  users,
+  proxies,
+  workspaces,
+}: Pick<CertificateAuthenticatorModules, 'users' | 'proxies' | 'workspaces'>): void {
+  const others = [...(users?.current() ?? []), ...(proxies?.current() ?? [])];
+  const keys = new Set(others.map(({ publicKey }) => keyText(publicKey)));
+  if (workspaces?.current().some(({ publicKey }) => keys.has(keyText(publicKey))) === true)
+    throw new OptionError(
+      'the CA of --cluster-signing-cert-file or --workspace-client-ca-file signs what administrators of workspaces ask for: it must not be in --client-ca-file or --requestheader-client-ca-file',
+    );
+}
+
+const keyText = (key: KeyObject): string => key.export({ type: 'spki', format: 'der' }).toString('base64');

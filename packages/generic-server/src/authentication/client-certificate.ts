@@ -1,5 +1,6 @@
 import { createHash, type X509Certificate } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
+import { isLogicalClusterName, type LogicalClusterName } from '@multiplane/apimachinery';
 
 /** The trusted CAs. Read for every verification, so that a reloaded bundle takes effect immediately. */
 export interface CertificateAuthorities {
@@ -10,6 +11,8 @@ export interface CertificateAuthorities {
 export interface ClientCertificate {
   readonly commonName: string;
   readonly organizations: readonly string[];
+  /** Of a certificate that a workspace issued: it is valid in this logical cluster alone. */
+  readonly logicalCluster?: LogicalClusterName | undefined;
   /** SHA-256 of the DER, hex. */
   readonly fingerprint: string;
 }
@@ -67,6 +70,7 @@ export class ClientCertificateVerifier {
     return {
       commonName: list(subject['CN'])[0] ?? '',
       organizations: list(subject['O']),
+      logicalCluster: logicalClusterOf(certificate),
       fingerprint: createHash('sha256').update(certificate.raw).digest('hex'),
     };
   }
@@ -88,6 +92,15 @@ function chains(certificate: X509Certificate, authorities: readonly X509Certific
     current = issuer;
   }
   return false;
+}
+
+/** Prefix of the URI that names the logical cluster in the certificates of workspaces. */
+export const logicalClusterUri = 'urn:multiplane:logicalcluster:';
+
+function logicalClusterOf({ subjectAltName }: X509Certificate): LogicalClusterName | undefined {
+  const prefix = `URI:${logicalClusterUri}`;
+  const name = subjectAltName?.startsWith(prefix) === true ? subjectAltName.slice(prefix.length) : '';
+  return isLogicalClusterName(name) ? name : undefined;
 }
 
 const list = (value: string | string[] | undefined): string[] =>

@@ -34,7 +34,10 @@ export class X509Authenticator implements RequestAuthenticator {
     if (certificate === undefined || certificate.commonName === '') return undefined;
     let response = this.#responses.get(certificate);
     if (response === undefined) {
-      const { commonName, organizations, fingerprint } = certificate;
+      const { commonName, organizations, fingerprint, logicalCluster } = certificate;
+      // Its subject was chosen by an administrator of that workspace.
+      if (logicalCluster !== undefined)
+        throw new Error(`the client certificate is one of the logical cluster ${logicalCluster}`);
       const reserved = commonName.startsWith(reservedUser)
         ? `the user ${JSON.stringify(commonName)}`
         : organizations

@@ -80,6 +80,7 @@ export function shardAuthentication(options: ShardOptions, modules: Modules): Sh
     ...certificateAuthenticators(options, {
       users: { current: () => clientAuthorities.current },
       proxies: proxyAuthorities === undefined ? undefined : { current: () => proxyAuthorities.current },
+      workspaces: { current: () => files.workspaceAuthorities.current },
       now,
     }),
     new BearerTokenAuthenticator({ audiences: options.apiAudiences }, { tokens }),

@@ -34,8 +34,8 @@ import {
   type TokenAuthenticator,
   IssuerRoutingAuthenticator,
   validateJwt,
+  workspaceIssuedIdentity,
 } from '@multiplane/generic-server';
-import { workspaceIssuedIdentity } from './workspace-issued-identity.ts';
 
 export interface WorkspaceAuthenticationOptions {
   /** Audiences of this server; a token needs one of them in addition to those of its issuer. */

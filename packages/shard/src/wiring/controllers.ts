@@ -1,6 +1,7 @@
 import { apiBindings } from '@multiplane/apis';
 import { LeaderElector, WorkQueueMetrics } from '@multiplane/client';
 import { logFailures } from '@multiplane/component-base';
+import { workspaceSigner } from '../certificates/workspace-signer.ts';
 import { ClaimedObjects } from '../api-sharing/claimed-objects.ts';
 import { ElectedControllers } from '../elected-controllers.ts';
 import { shardControllers } from '../install-controllers.ts';
@@ -59,6 +60,7 @@ export function electedControllers(options: ShardOptions, modules: Modules): Ele
           bindings,
           builtIn,
           issuer: authentication.serviceAccountTokens,
+          signClientRequest: workspaceSigner(options, { pair: modules.files.workspaceSigningPair, clock }),
           createBinding: (cluster, binding, creator) =>
             (creator === undefined ? client : client.as(creator)).create(apiBindings, cluster, binding, {
               keepsStatus: true,

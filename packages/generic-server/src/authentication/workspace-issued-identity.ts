@@ -1,5 +1,5 @@
 import { authenticatedGroup, type LogicalClusterName, type UserInfo } from '@multiplane/apimachinery';
-import { clusterNameExtra, scopesExtra } from '@multiplane/generic-server';
+import { clusterNameExtra, scopesExtra } from './service-account-claims.ts';
 
 /**
  * Sanitizes the user of a token from an issuer of a workspace (kcp `pkg/authentication/{usernames,groups,extra}.go`). The owner
