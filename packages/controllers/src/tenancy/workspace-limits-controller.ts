@@ -7,6 +7,7 @@ import {
   limitAnnotations,
   type EffectiveLimits,
 } from '@multiplane/apis';
+import { timeSlices } from '@multiplane/component-base';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { logicalClusters, shardAnnotation, workspaces, type LogicalCluster, type Workspace } from './kinds.ts';
@@ -25,6 +26,8 @@ export interface WorkspaceLimitsModules extends ControllerModules {
 
 /** Delay after which a shard that is not alive is checked again. */
 const deadShardRecheckMs = 5_000;
+/** Prefix of the keys of logical clusters whose children are to be checked. */
+const children = 'children:';
 const limitKeys: readonly string[] = [...Object.values(limitAnnotations), inheritedLimitsAnnotation];
 
 /**
@@ -55,7 +58,16 @@ export function workspaceLimitsController(
   });
 
   function enqueueChildren(cluster: LogicalClusterName): void {
-    for (const workspace of lister.list({ cluster })) enqueueIfOutdated(workspace, cluster);
+    controller.queue.add(children + cluster);
+  }
+
+  /** In time slices: a logical cluster may have very many children. */
+  async function addChildren(cluster: LogicalClusterName): Promise<void> {
+    const slices = timeSlices();
+    for (const { name } of informers.metadata.list({ cluster, resource: workspaces })) {
+      controller.queue.add(keyOf({ cluster, namespace: '', name }));
+      if (slices.isExceeded) await slices.yield();
+    }
   }
 
   function enqueueIfOutdated(workspace: DeepReadonly<Workspace>, cluster: LogicalClusterName): void {
@@ -78,6 +90,7 @@ export function workspaceLimitsController(
   }
 
   async function reconcile(key: string): Promise<number | void> {
+    if (key.startsWith(children)) return addChildren(key.slice(children.length) as LogicalClusterName);
     const reference = referenceOf(key);
     const workspace = lister.get(reference);
     const change = workspace && outdated(workspace, reference.cluster);
