@@ -46,6 +46,8 @@ async function start(): Promise<void> {
         return { path: `root:${cluster}`, limits: effectiveLimits(annotationsOf(object), defaults, false) };
       },
       logicalClusters: {
+        cached: (shard, cluster) =>
+          shard === 'here' ? api.all(logicalClusters, cluster as LogicalClusterName)[0] : undefined,
         annotate: async (shard, cluster, patch) => {
           writes.push([shard, cluster, (patch['metadata'] as JsonObject)['annotations'] as JsonObject]);
         },
@@ -103,6 +105,18 @@ test('the own setting of a child is written once, and again only when it changes
   putChild('one', { [objects]: '8', [applied]: text });
   await eventually(() => expect(writes).toHaveLength(2));
   expect(writes[1]?.[2]).toEqual({ [inherited]: '{"objects":{"max":8,"by":"root:parent"}}' });
+});
+
+test('a LogicalCluster that was restored with other limits gets those of its parent', async () => {
+  putParent({});
+  api.put(logicalClusters, 'c-one' as LogicalClusterName, {
+    apiVersion: 'core.kcp.io/v1alpha1',
+    kind: 'LogicalCluster',
+    metadata: { name: 'cluster', annotations: { [inherited]: '{"objects":{"max":9999}}' } },
+  });
+  putChild('one');
+  await start();
+  await eventually(() => expect(writes).toEqual([['here', 'c-one', { [inherited]: null }]]));
 });
 
 test('a shard that is not alive gets its limits later', async () => {

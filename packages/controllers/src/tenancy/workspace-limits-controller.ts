@@ -1,4 +1,9 @@
-import { isLogicalClusterName, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  isLogicalClusterName,
+  type DeepReadonly,
+  type LogicalClusterName,
+  type ObjectMeta,
+} from '@multiplane/apimachinery';
 import {
   appliedLimitsAnnotation,
   formatSettings,
@@ -20,7 +25,7 @@ export type LimitsOfParent = (
 
 export interface WorkspaceLimitsModules extends ControllerModules {
   readonly limitsOfParent: LimitsOfParent;
-  readonly logicalClusters: Pick<LogicalClusterAccess, 'annotate'>;
+  readonly logicalClusters: Pick<LogicalClusterAccess, 'annotate' | 'cached'>;
   readonly health: { isAlive(shard: string): boolean };
 }
 
@@ -86,7 +91,15 @@ export function workspaceLimitsController(
     const above = limitsOfParent(parent);
     if (above === undefined) return undefined;
     const wanted = formatSettings(inheritedLimits(above, metadata.annotations));
-    return wanted === metadata.annotations?.[appliedLimitsAnnotation] ? undefined : { wanted, cluster };
+    const recorded = metadata.annotations?.[appliedLimitsAnnotation];
+    // A LogicalCluster on this shard may have been restored or changed since.
+    const local = modules.logicalClusters.cached(shardOf(metadata), cluster);
+    const given = local === undefined ? recorded : local.metadata.annotations?.[inheritedLimitsAnnotation];
+    return wanted === recorded && wanted === given ? undefined : { wanted, cluster };
+  }
+
+  function shardOf({ annotations }: DeepReadonly<ObjectMeta>): string {
+    return annotations?.[shardAnnotation] ?? options.shardName;
   }
 
   async function reconcile(key: string): Promise<number | void> {
@@ -95,7 +108,7 @@ export function workspaceLimitsController(
     const workspace = lister.get(reference);
     const change = workspace && outdated(workspace, reference.cluster);
     if (change === undefined) return undefined;
-    const shard = workspace?.metadata.annotations?.[shardAnnotation] ?? options.shardName;
+    const shard = shardOf(workspace?.metadata ?? {});
     if (!modules.health.isAlive(shard)) return deadShardRecheckMs;
     const annotations = (name: string): { metadata: { annotations: Record<string, string | null> } } => ({
       metadata: { annotations: { [name]: change.wanted ?? null } },
