@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { KubeObject } from '@multiplane/apimachinery';
 import { eventually } from '@multiplane/testing';
+import { testTokens } from '../harness/local-cluster.ts';
+import { RawTls } from '../harness/raw-tls.ts';
 import { Requests } from '../harness/requests.ts';
 import { ShardedCluster } from '../harness/sharded-cluster.ts';
 import { createWorkspace } from '../harness/workspaces.ts';
@@ -80,6 +82,64 @@ test.each([1, 2, 3])(
     ).toEqual([]);
     const names = new Set(stored.map(({ metadata }) => metadata.name));
     expect(load.attempts.filter(({ name, status }) => names.has(name) !== (status === 201))).toEqual([]);
+  },
+  180_000,
+);
+
+/** Answers on one connection, each with its status; `whole` is false when the last one was cut. */
+function answersIn(received: string): { readonly statuses: readonly number[]; readonly whole: boolean } {
+  const statuses: number[] = [];
+  for (let at = 0; at < received.length;) {
+    const end = received.indexOf('\r\n\r\n', at);
+    const head = /^HTTP\/1\.1 (\d{3})/.exec(received.slice(at, at + 20));
+    if (end < 0 || head === null) return { statuses, whole: false };
+    const length = /content-length: (\d+)/i.exec(received.slice(at, end));
+    const next = end + 4 + Number(length?.[1] ?? Number.NaN);
+    if (!(next <= received.length)) return { statuses, whole: false };
+    statuses.push(Number(head[1]));
+    at = next;
+  }
+  return { statuses, whole: true };
+}
+
+const pipelined = 30;
+
+test.each(['front-proxy', 'virtual-workspaces-shard-1'])(
+  'SIGTERM of %s under pipelined requests: readiness fails, no accepted request is cut, and it exits',
+  async (name) => {
+    const stopping = cluster.process(name);
+    const isProxy = name === 'front-proxy';
+    const target = {
+      port: cluster.ports.find((each) => each.name === name)?.port as number,
+      ca: cluster.ca,
+    };
+    const request = `GET ${isProxy ? `${path}/kube-root-ca.crt` : '/livez'} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${testTokens.masters}\r\n\r\n`;
+    const connections = await Promise.all(Array.from({ length: 6 }, () => RawTls.open(target)));
+    try {
+      for (const connection of connections) connection.send(request.repeat(pipelined));
+      // The server has read requests of every connection, and has not answered all of them yet.
+      for (const connection of connections)
+        expect(await connection.until(() => connection.statuses.length > 0, 30_000)).toBe('held');
+      const stopped = stopping.stop(60_000);
+      for (const connection of connections) {
+        const isOver = (): boolean => {
+          const { statuses, whole } = answersIn(connection.received);
+          return whole && statuses.length === pipelined;
+        };
+        await connection.until(() => connection.closed || isOver(), 60_000);
+        const { statuses, whole } = answersIn(connection.received);
+        // An answer that has begun is finished.
+        expect([whole, connection.received.slice(-300)]).toEqual([true, expect.anything()]);
+        // What it does not execute any more, it says so; the rest has not been read.
+        expect(statuses.filter((status) => ![200, 429, 503].includes(status))).toEqual([]);
+        expect(statuses.length).toBeGreaterThan(0);
+      }
+      await stopped;
+      expect(stopping.running).toBe(false);
+    } finally {
+      for (const connection of connections) connection[Symbol.dispose]();
+      if (!stopping.running) await stopping.start();
+    }
   },
   180_000,
 );
