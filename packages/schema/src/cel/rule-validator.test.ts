@@ -50,6 +50,19 @@ describe('rules', () => {
     ]);
   });
 
+  test('a value of another type than its schema says', () => {
+    const either: JsonObject = { 'x-kubernetes-int-or-string': true, ...rule('size(self) < 3') };
+    expect(errorsOf(either, 1.5)).toEqual([
+      'spec: Invalid value: "": invalid data, expected XIntOrString value to be either a string or integer evaluating rule: size(self) < 3',
+    ]);
+    expect(errorsOf({ type: 'string', ...rule('self == "a"') }, { a: 1 })).toEqual([
+      'spec: Invalid value: "string": invalid data, expected string, got map[string]interface {} evaluating rule: self == "a"',
+    ]);
+    expect(errorsOf({ type: 'integer', ...rule('self > 1') }, 1.5)).toEqual([
+      'spec: Invalid value: "integer": invalid data, expected int, got float64 evaluating rule: self > 1',
+    ]);
+  });
+
   test('the message may be an expression; one that fails gives way to the fixed one', () => {
     const text = (messageExpression: string): string[] =>
       errorsOf({ type: 'string', ...rule('false', { messageExpression, message: 'fixed' }) }, 'x');

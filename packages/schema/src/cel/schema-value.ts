@@ -15,16 +15,18 @@ export function valueOf(json: Json, schema: SchemaType): CelValue {
   if (json === null) return null;
   switch (schema.type.kind) {
     case 'dyn':
+      if (getOwn(schema.schema, 'x-kubernetes-int-or-string') === true && !isIntOrString(json))
+        throw unexpected('XIntOrString value to be either a string or integer');
       return plainValue(json);
     case 'bool':
-      if (typeof json !== 'boolean') throw unexpected('a boolean');
+      if (typeof json !== 'boolean') throw unexpected('bool', json);
       return json;
     case 'string':
       return textOf(json);
     case 'int':
       return typeof json === 'bigint' ? json : integerOf(json);
     case 'double':
-      if (typeof json !== 'number' && typeof json !== 'bigint') throw unexpected('a number');
+      if (typeof json !== 'number' && typeof json !== 'bigint') throw unexpected('float', json);
       return Number(json);
     case 'bytes':
       return Buffer.from(textOf(json), 'base64');
@@ -33,7 +35,7 @@ export function valueOf(json: Json, schema: SchemaType): CelValue {
     case 'timestamp':
       return timeOf(textOf(json));
     case 'list':
-      if (!Array.isArray(json)) throw unexpected('an array');
+      if (!Array.isArray(json)) throw unexpected('an array for the provided schema with type=array');
       return listOf(json, schema);
     case 'map':
       return mapOf(objectOf(json), schema.item as SchemaType);
@@ -42,18 +44,31 @@ export function valueOf(json: Json, schema: SchemaType): CelValue {
   }
 }
 
-const unexpected = (what: string): CelError => new CelError(`invalid data, expected ${what}`);
+/** The error of Kubernetes for a value that is not of its schema (apiserver: pkg/cel/common), with the Go type of `given`. */
+const unexpected = (what: string, given?: Json): CelError =>
+  new CelError(`invalid data, expected ${what}${given === undefined ? '' : `, got ${goTypeOfJson(given)}`}`);
+
+const isIntOrString = (json: Json): boolean =>
+  typeof json === 'string' || typeof json === 'bigint' || (typeof json === 'number' && Number.isInteger(json));
+
+function goTypeOfJson(json: Json): string {
+  if (typeof json === 'object') return Array.isArray(json) ? '[]interface {}' : 'map[string]interface {}';
+  if (typeof json === 'boolean') return 'bool';
+  if (typeof json === 'string') return 'string';
+  return typeof json === 'bigint' || Number.isInteger(json) ? 'int64' : 'float64';
+}
+
 function textOf(json: Json): string {
-  if (typeof json !== 'string') throw unexpected('a string');
+  if (typeof json !== 'string') throw unexpected('string', json);
   return json;
 }
 function objectOf(json: Json): JsonObject {
-  if (!isJsonObject(json)) throw unexpected('an object');
+  if (!isJsonObject(json)) throw unexpected('a map for the provided schema with type=object');
   return json;
 }
 
 function integerOf(json: Json): bigint {
-  if (typeof json !== 'number' || !Number.isInteger(json)) throw unexpected('an integer');
+  if (typeof json !== 'number' || !Number.isInteger(json)) throw unexpected('int', json);
   return BigInt(json);
 }
 
