@@ -46,8 +46,7 @@ async function start(): Promise<void> {
         return { path: `root:${cluster}`, limits: effectiveLimits(annotationsOf(object), defaults, false) };
       },
       logicalClusters: {
-        cached: (shard, cluster) =>
-          shard === 'here' ? api.all(logicalClusters, cluster as LogicalClusterName)[0] : undefined,
+        cached: (shard, cluster) => (shard === 'here' ? api.all(logicalClusters, cluster)[0] : undefined),
         annotate: async (shard, cluster, patch) => {
           writes.push([shard, cluster, (patch['metadata'] as JsonObject)['annotations'] as JsonObject]);
         },
