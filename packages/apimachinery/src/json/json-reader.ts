@@ -40,6 +40,7 @@ export interface JsonReaderOptions {
   readonly onDuplicate?: ((path: () => string) => string | undefined) | undefined;
 }
 
+const withinToken = /^in (?:literal|numeric|exponent|string escape|\\u)|^after decimal point/;
 const quoteMark = 0x22;
 const backslash = 0x5c;
 const minus = 0x2d;
@@ -214,7 +215,11 @@ class JsonReader {
 
   #unexpected(where: string): JsonSyntaxError {
     const code = this.#text.codePointAt(this.#position);
-    if (code === undefined) return new JsonSyntaxError('unexpected end of JSON input');
+    // At the end Go's scanner reads one space more, which only tokens refuse.
+    if (code === undefined)
+      return new JsonSyntaxError(
+        withinToken.test(where) ? `invalid character ' ' ${where}` : 'unexpected end of JSON input',
+      );
     const char = String.fromCodePoint(code);
     const shown = char === "'" ? String.raw`'\''` : char === '"' ? `'"'` : `'${JSON.stringify(char).slice(1, -1)}'`;
     return new JsonSyntaxError(`invalid character ${shown}${where === '' ? '' : ` ${where}`}`);

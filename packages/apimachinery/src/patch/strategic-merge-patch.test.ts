@@ -97,7 +97,7 @@ describe('lists', () => {
       failure(500, /does not contain declared merge key: name$/),
     );
     expect(() => patch({ secrets: names('a') }, { secrets: [1] })).toThrow(
-      failure(500, 'list element types are not identical'),
+      failure(500, 'list element types are not identical: [[map[name:a]] [1]]'),
     );
     expect(() => patch({ secrets: names('a') }, { secrets: [[]] })).toThrow(
       failure(422, /^the server rejected our request/),

@@ -136,7 +136,8 @@ function elementsAre(...lists: JsonArray[]): 'objects' | 'scalars' {
     for (const item of list) {
       if (Array.isArray(item)) throw patchNotApplicable('lists of lists are not supported');
       const type = item === null ? 'null' : typeof item === 'bigint' ? 'number' : typeof item;
-      if (kind !== undefined && kind !== type) throw statusErrors.untyped('list element types are not identical');
+      if (kind !== undefined && kind !== type)
+        throw statusErrors.untyped(`list element types are not identical: ${goMap(lists)}`);
       kind = type;
     }
   }
