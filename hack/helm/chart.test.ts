@@ -167,6 +167,12 @@ test('the chart starts the processes of the topology with the same flags', () =>
     '--nats-stream',
     '--nats-subject-prefix',
   ]);
+  // Keys of authorities are never mounted: a shard of the chart signs certificates of workspaces with a CA of its own.
+  const notInChart = new Set([
+    '--cluster-signing-cert-file',
+    '--cluster-signing-key-file',
+    '--workspace-client-ca-file',
+  ]);
   const workloads = workloadsOf('default');
   const planned = topology(localPlace({ directory: '/x', shards: ['root', 'shard-1'] }));
   expect(workloads.map(({ metadata }) => metadata.name).toSorted()).toEqual(
@@ -177,7 +183,8 @@ test('the chart starts the processes of the topology with the same flags', () =>
     const flags = flagNames(workload?.spec.template?.spec.containers[0]?.args ?? []).filter(
       (flag) => !further.has(flag),
     );
-    expect([name, flags.toSorted()]).toEqual([name, flagNames(args).toSorted()]);
+    const wanted = flagNames(args).filter((flag) => !notInChart.has(flag));
+    expect([name, flags.toSorted()]).toEqual([name, wanted.toSorted()]);
   }
 });
 

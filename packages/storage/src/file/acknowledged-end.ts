@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
+import type { Clock, Timer } from '@multiplane/component-base';
 import { acknowledgedEndName } from './data-directory.ts';
 
 /** Where the log ended when the last write was acknowledged. */
@@ -52,11 +53,13 @@ export class EndRecorder {
   readonly #bytes = Buffer.alloc(slotBytes);
   #slot = 0;
   #dirty = false;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #clock: Pick<Clock, 'after'>;
+  #timer: Timer | undefined;
   #syncing: Promise<void> | undefined;
 
   /** Creates or overwrites the file with this end; the caller has verified that the log reaches the previous one. */
-  constructor(directory: string, end: AcknowledgedEnd) {
+  constructor(directory: string, end: AcknowledgedEnd, modules: { readonly clock: Pick<Clock, 'after'> }) {
+    this.#clock = modules.clock;
     this.#salt = end.salt;
     this.#handle = openSync(join(directory, acknowledgedEndName), 'a+', 0o600);
     closeSync(this.#handle);
@@ -72,12 +75,12 @@ export class EndRecorder {
       // The end that is recorded remains a lower bound.
     }
     this.#dirty = true;
-    this.#timer ??= setTimeout(() => void this.sync(), syncAfterMs).unref();
+    this.#timer ??= this.#clock.after(syncAfterMs, () => void this.sync());
   }
 
   /** Makes the last recorded end durable. */
   async sync(): Promise<void> {
-    if (this.#timer !== undefined) clearTimeout(this.#timer);
+    this.#timer?.cancel();
     this.#timer = undefined;
     await this.#syncing;
     if (!this.#dirty) return;

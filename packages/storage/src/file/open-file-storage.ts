@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { randomInt } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
+import { systemClock, type Clock } from '@multiplane/component-base';
 import { isStorageError, StorageUnusableError } from '../errors.ts';
 import { FileStorage } from './file-storage.ts';
 import { EndRecorder } from './acknowledged-end.ts';
@@ -15,6 +16,8 @@ export interface FileStorageOptions {
   readonly directory: string;
   /** Milliseconds since the epoch; for key expiry and the age of history. */
   readonly now?: (() => number) | undefined;
+  /** Timer of the sync of the acknowledged end; default: the system's. */
+  readonly clock?: Pick<Clock, 'after'> | undefined;
   /** How long history is kept for watches and lists of older revisions; 5 minutes. */
   readonly historyMs?: number | undefined;
   /** Maximum bytes of history; 64 MiB. */
@@ -86,13 +89,17 @@ async function open(options: FileStorageOptions, lock: DirectoryLock): Promise<F
     reserveBytes: options.reserveBytes ?? 4 << 20,
   };
   const { active } = state;
-  const end = new EndRecorder(directory, {
-    salt,
-    segment: active.id,
-    offset: active.size,
-    write,
-    revision: state.revision,
-  });
+  const end = new EndRecorder(
+    directory,
+    {
+      salt,
+      segment: active.id,
+      offset: active.size,
+      write,
+      revision: state.revision,
+    },
+    { clock: options.clock ?? systemClock },
+  );
   const store = new FileStorage(settings, { lock, state, end });
   // The base that is written here has no gap, so that the next start needs no acceptance.
   if (losses.length > 0) await store.defragment();

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { systemClock } from '@multiplane/component-base';
 import { TempDir } from '@multiplane/testing';
 import { closeSync, openSync, readFileSync, truncateSync, unlinkSync, writeSync } from 'node:fs';
 import { dataFiles } from '../../../test/file/data-files.ts';
@@ -31,7 +32,7 @@ async function storeAt(next: number): Promise<void> {
   const store = await open();
   await store.create(key(0), value(0));
   await store.close();
-  await new EndRecorder(folder.path, { ...(await endOf()), write: next - 1 }).close();
+  await new EndRecorder(folder.path, { ...(await endOf()), write: next - 1 }, { clock: systemClock }).close();
   unlinkSync(folder.join('keys'));
 }
 
