@@ -68,6 +68,9 @@ describe('an APIResourceSchema', () => {
     expect(of({ schema: { type: 'object', properties: { a: {} } } })).toEqual([
       'spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields',
     ]);
+    expect(of({ schema: { type: 'object', properties: { a: { properties: { b: 5 } } } } })).toEqual([
+      'spec.versions[0].schema: Invalid value: "{\\"properties\\":{\\"a\\":{\\"properties\\":{\\"b\\":5}}},\\"type\\":\\"object\\"}": invalid JSON: json: cannot unmarshal number into Go struct field JSONSchemaProps.properties.properties of type v1.JSONSchemaProps',
+    ]);
     expect(of({ deprecationWarning: 'old' })).toEqual([
       'spec.versions[0].deprecationWarning: Invalid value: "old": can only be set for deprecated versions',
     ]);

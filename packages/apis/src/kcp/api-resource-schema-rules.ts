@@ -3,6 +3,7 @@ import {
   encodeJsonGo,
   fieldErrors,
   FieldPath,
+  isJsonObject,
   parseJson,
   validateDns1035Label,
   validateDns1123Subdomain,
@@ -80,20 +81,61 @@ function versionErrors(version: Json, path: FieldPath): FieldError[] {
   const name = textAt(version, 'name');
   const messages = validateDns1035Label(name);
   const schema = objectAt(version, 'schema');
+  const unreadable = schema === undefined ? undefined : unreadablePart(schema, '');
   return [
     ...(messages.length === 0 ? [] : [fieldErrors.invalid(path.child('name'), name, messages.join(','))]),
     ...deprecationWarningErrors(version, path),
     ...(schema === undefined
       ? [fieldErrors.required(path.child('schema'))]
-      : validateDefinitionSchema(schema, {
-          path: path.child('schema', 'openAPIV3Schema'),
-          statusSubresource: objectAt(version, 'subresources', 'status') !== undefined,
-          validateRules: validateDefinitionRules,
-        })),
+      : unreadable !== undefined
+        ? [
+            fieldErrors.invalid(
+              path.child('schema'),
+              encodeJsonGo(schema, { sortKeys: true }),
+              `invalid JSON: ${unreadable}`,
+            ),
+          ]
+        : validateDefinitionSchema(schema, {
+            path: path.child('schema', 'openAPIV3Schema'),
+            statusSubresource: objectAt(version, 'subresources', 'status') !== undefined,
+            validateRules: validateDefinitionRules,
+          })),
     ...subresourceErrors(at(version, 'subresources'), path.child('subresources')),
     ...printerColumnsErrors(version, path.child('additionalPrinterColumns')),
   ];
 }
+
+const mapsOfSchemas = ['properties', 'patternProperties', 'definitions'];
+const listsOfSchemas = ['allOf', 'anyOf', 'oneOf'];
+
+/** Why a part of a schema cannot be decoded as one, with the text of Go's decoder; undefined if all can. */
+function unreadablePart(schema: JsonObject, path: string): string | undefined {
+  const parts = [...mapsOfSchemas, ...listsOfSchemas, 'not'].flatMap((field): (readonly [string, Json])[] => {
+    const value = schema[field];
+    if (value === undefined || value === null) return [];
+    if (field === 'not') return [[field, value]];
+    if (Array.isArray(value) !== listsOfSchemas.includes(field) || typeof value !== 'object') return [];
+    return Object.values(value).map((part) => [field, part] as const);
+  });
+  for (const [field, part] of parts) {
+    const at = `${path}.${field}`;
+    if (part === null) continue;
+    const problem = isJsonObject(part)
+      ? unreadablePart(part, at)
+      : `json: cannot unmarshal ${jsonTypeOf(part)} into Go struct field JSONSchemaProps${at} of type v1.JSONSchemaProps`;
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+const jsonTypeOf = (value: Json): string =>
+  Array.isArray(value)
+    ? 'array'
+    : typeof value === 'boolean'
+      ? 'bool'
+      : typeof value === 'string'
+        ? 'string'
+        : 'number';
 
 function versionListErrors(versions: readonly Json[], path: FieldPath): FieldError[] {
   const wrong = (detail: string): FieldError => fieldErrors.invalid(path, versions.map(versionForm), detail);

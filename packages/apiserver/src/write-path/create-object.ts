@@ -171,8 +171,10 @@ async function dryRunCreate(
 ): Promise<WriteResult> {
   const { entry } = await currentState(modules.cache, key, true);
   if (entry !== undefined) throw alreadyExists(modules, request, name, entry);
+  const { definition } = request;
+  const result = await dryRunResult(modules.reader, request, object);
   return {
-    object: await dryRunResult(modules.reader, request, object),
+    object: definition.origin === 'custom' && result === object ? withDefaultedStatus(definition, object) : result,
     bytes: undefined,
     revision: 0,
     created: true,

@@ -77,7 +77,7 @@ export async function dryRunResult(
   object: KubeObject,
 ): Promise<KubeObject> {
   const { definition, signal } = request;
-  if (definition.conversion === undefined) return object;
+  if (reader.isStoredVersion(definition)) return object;
   const stored = await reader.toStored(definition, object, signal);
   return stored === object ? object : reader.toShown(definition, stored, signal);
 }

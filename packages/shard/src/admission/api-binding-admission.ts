@@ -134,12 +134,16 @@ const refusal = (attributes: AdmissionAttributes, reference: ExportReference): E
 function defaultClaimFields(binding: APIBinding, version: string): void {
   const { spec } = binding;
   const reference = spec?.reference?.export;
-  if (reference !== undefined) reference.name ??= '';
+  if (reference !== undefined) {
+    reference.name ??= '';
+    if (reference.path === '') delete reference.path;
+  }
   if (!Array.isArray(spec?.permissionClaims)) return;
   if (spec.permissionClaims.length === 0) delete spec.permissionClaims;
   for (const claim of (spec.permissionClaims ?? []) as (Partial<AcceptablePermissionClaim> | null)[]) {
     if (!isJsonObject(claim)) continue;
     (claim as { state?: string }).state ??= '';
+    claim.resource ??= '';
     if (version === 'v1alpha1') continue;
     claim.selector ??= {};
     (claim as { verbs?: string[] | null }).verbs ??= null;

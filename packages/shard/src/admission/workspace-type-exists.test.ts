@@ -91,6 +91,20 @@ describe('the type of a new workspace', () => {
     );
   });
 
+  test.each([5, 'x', [], { type: 5 }, { type: { name: 5 } }, { type: { name: 'mine', path: {} } }])(
+    'is left to the schema in %j',
+    async (spec) => {
+      const object = { metadata: { name: 'w' }, spec } as unknown as Workspace;
+      const attributes = {
+        definition: { group: 'tenancy.kcp.io', resource: 'workspaces' },
+        subresource: '',
+        object,
+      } as unknown as AdmissionAttributes;
+      await plugin('root:organization').admit(attributes);
+      expect(object.spec).toEqual(spec);
+    },
+  );
+
   test('adds its labels unless the workspace sets them', async () => {
     const labels = { colour: 'blue', shape: 'round' };
     expect(await create({ type: universal })).toMatchObject({ metadata: { labels: { colour: 'red' } } });

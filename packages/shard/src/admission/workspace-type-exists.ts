@@ -1,5 +1,6 @@
 import {
   clusterAnnotation,
+  isJsonObject,
   splitPath,
   statusErrors,
   type DeepReadonly,
@@ -60,6 +61,8 @@ export class WorkspaceTypeExists implements AdmissionPlugin {
   async admit(attributes: AdmissionAttributes): Promise<void> {
     if (!concerns(attributes)) return;
     const workspace = attributes.object as Workspace;
+    // Mutating admission runs before schema validation: an object of the wrong shape is left to the schema.
+    if (!hasTypeOfRightShape(workspace)) return;
     const wanted =
       workspace.spec?.type?.name === undefined || workspace.spec.type.name === ''
         ? this.#defaultType(attributes)
@@ -171,6 +174,14 @@ export class WorkspaceTypeExists implements AdmissionPlugin {
       `unable to use workspace type ${qualifiedTypeName(type)}: missing verb='use' permission on workspacetype`,
     );
   }
+}
+
+function hasTypeOfRightShape({ spec }: { readonly spec?: unknown }): boolean {
+  if (spec === undefined || spec === null) return true;
+  if (!isJsonObject(spec)) return false;
+  const type = spec['type'] ?? {};
+  if (!isJsonObject(type)) return false;
+  return [type['name'], type['path']].every((text) => text === undefined || text === null || typeof text === 'string');
 }
 
 const isEmpty = (text: string | undefined): boolean => text === undefined || text === '';
