@@ -60,6 +60,17 @@ describe('an APIResourceSchema', () => {
     ]);
   });
 
+  test('needs a spec', () => {
+    const bare = { apiVersion: 'apis.kcp.io/v1alpha1', kind: 'APIResourceSchema', metadata: { name: 'a' } };
+    expect(errors(bare)).toEqual([
+      'spec.versions: Invalid value: null: must have exactly one version marked as storage version',
+      'spec.names.plural: Required value',
+      'spec.names.singular: Required value',
+      'spec.names.kind: Required value',
+      'spec.names.listKind: Required value',
+    ]);
+  });
+
   test('is a definition that every consumer can take', () => {
     const of = (more: JsonObject): string[] => errors(schema({ versions: [version(more)] }));
     expect(of({ schema: { type: 'string' } })).toEqual([

@@ -61,7 +61,7 @@ function specErrors(spec: JsonObject, path: FieldPath): FieldError[] {
   return [
     ...groupErrors(textAt(spec, 'group'), path.child('group')),
     ...versions.flatMap((version, index) => versionErrors(version, path.child('versions').index(index))),
-    ...versionListErrors(versions, path.child('versions')),
+    ...versionListErrors(versions, spec['versions'] === undefined, path.child('versions')),
     ...requiredNameErrors(spec, path.child('names')),
     ...crdNamesErrors(spec['names'], path.child('names')),
   ];
@@ -137,8 +137,9 @@ const jsonTypeOf = (value: Json): string =>
         ? 'string'
         : 'number';
 
-function versionListErrors(versions: readonly Json[], path: FieldPath): FieldError[] {
-  const wrong = (detail: string): FieldError => fieldErrors.invalid(path, versions.map(versionForm), detail);
+function versionListErrors(versions: readonly Json[], isAbsent: boolean, path: FieldPath): FieldError[] {
+  const shown = isAbsent ? null : versions.map(versionForm);
+  const wrong = (detail: string): FieldError => fieldErrors.invalid(path, shown, detail);
   const names = new Set(versions.map((version) => textAt(version, 'name')));
   return [
     ...(names.size < versions.length ? [wrong('must contain unique version names')] : []),

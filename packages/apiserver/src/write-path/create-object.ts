@@ -24,7 +24,7 @@ import type { ObjectStoreModules } from '../registry/store/object-store-modules.
 import { isLarge, yieldIfSliceExceeded } from '../time-slices.ts';
 import { admitMutating, admitValidating } from './admission-steps.ts';
 import { beforeCreate } from './before-create.ts';
-import { dropDuplicateOwners, dropEmpty, setCluster, wipeServerOwned } from './object-metadata.ts';
+import { dropDuplicateOwners, dropEmpty, setCluster, unsetCluster, wipeServerOwned } from './object-metadata.ts';
 import { strategyContext, strategyOf } from './strategy.ts';
 import { writeWithin } from './write-capacity.ts';
 import type { WriteRequest } from './write-request.ts';
@@ -172,6 +172,9 @@ async function dryRunCreate(
   const { entry } = await currentState(modules.cache, key, true);
   if (entry !== undefined) throw alreadyExists(modules, request, name, entry);
   const { definition } = request;
+  // Only what is stored has it.
+  unsetCluster(object.metadata);
+  dropEmpty(object.metadata);
   const result = await dryRunResult(modules.reader, request, object);
   return {
     object: definition.origin === 'custom' && result === object ? withDefaultedStatus(definition, object) : result,

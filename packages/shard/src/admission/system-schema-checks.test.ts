@@ -57,6 +57,7 @@ test('checks a schema that differs', async () => {
       expect(await errorsOf(stored(definition, { versions: [{ ...version, ...change }] }))).toBe('asked');
   }
   expect(await errorsOf({ apiVersion: 'v1', kind: '__proto__', metadata: { name: 'x' }, spec: {} })).toBe('asked');
+  expect(isSystemSchema({ apiVersion: 'v1', kind: 'APIResourceSchema', metadata: { name: 'x' } })).toBe(false);
 });
 
 test('checks the fields around a system schema', async () => {

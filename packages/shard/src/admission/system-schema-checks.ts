@@ -78,7 +78,7 @@ const defaultNameValidation = 'DNS1123Subdomain';
 
 function systemSchemaOf(object: KubeObject): APIResourceSchema | undefined {
   const matches = matchers.get(object.kind);
-  const spec = object['spec'] as JsonObject;
+  const spec = (object['spec'] ?? {}) as JsonObject;
   const { group } = spec;
   if (matches === undefined || typeof group !== 'string') return undefined;
   if (!group.endsWith('.kcp.io') && group !== scopesGroup) return undefined;
