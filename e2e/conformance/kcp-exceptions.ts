@@ -39,7 +39,7 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
   'endpointslices/02-a-slice-needs-the-permission-to-bind': {
     14: 'a hole of kcp: the owner of the slice could write endpoints, which belong to the shards',
   },
-  'exports/04-the-same-export-in-v1alpha1-and-v1alpha2': { 6: notHidden, 7: notHidden, 8: notHidden, 11: asKubernetes },
+  'exports/04-the-same-export-in-v1alpha1-and-v1alpha2': { 6: notHidden, 7: notHidden, 8: notHidden },
   'apiexport-vw/01-discovery-of-the-virtual-workspace': {
     21: 'aggregated discovery, which kcp lacks',
   },
