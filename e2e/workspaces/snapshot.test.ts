@@ -163,12 +163,12 @@ describe('the snapshot of a workspace', () => {
 
   test('of a store is taken of one shard, with the same kubeconfig', async () => {
     if (topologyName !== 'sharded') {
-      expect((await snapshot('save', folder.join('store'), ...kubeconfig())).code).toBe(0);
+      expect((await snapshot('save', folder.join('store.snapshot'), ...kubeconfig())).code).toBe(0);
       return;
     }
-    const which = await snapshot('save', folder.join('store'), ...kubeconfig());
+    const which = await snapshot('save', folder.join('store.snapshot'), ...kubeconfig());
     expect(which.out).toContain('--shard is needed: a snapshot is of one shard, and there are root, shard-1');
-    const saved = await snapshot('save', folder.join('store'), ...kubeconfig(), '--shard', 'shard-1');
+    const saved = await snapshot('save', folder.join('store.snapshot'), ...kubeconfig(), '--shard', 'shard-1');
     expect(saved).toMatchObject({ code: 0, out: expect.stringContaining('shard shard-1, etcd') });
   });
 

@@ -110,7 +110,7 @@ async function findTarget(
     throw new OptionError(
       `--target-shard: there is no shard ${targetShard}; there are ${shards.map(({ name }) => name).join(', ')}`,
     );
-  const cluster = parent.object.metadata.annotations?.['kcp.io/cluster'] ?? '';
+  const { cluster } = parent;
   const { createdAt, revision, workspace } = header;
   const id = createHash('sha256')
     .update(JSON.stringify([createdAt, revision, workspace, cluster, to, shard.name]))
@@ -152,12 +152,15 @@ async function identitiesOf(
   const changed = new Map<string, string>();
   for (const { path, name, resources } of exports) {
     if (path === from || path.startsWith(`${from}:`)) continue;
-    const at = `/clusters/${path}/apis/apis.kcp.io/v1alpha2/apiexports/${name}`;
-    let identity = '';
-    for (const { transport } of shards) {
-      const found = await find<Export>(transport, at);
-      identity ||= found?.status?.identityHash ?? '';
-    }
+    const place = await findLogicalCluster(shards, path);
+    const found =
+      place === undefined
+        ? undefined
+        : await find<Export>(
+            place.shard.transport,
+            `/clusters/${place.cluster}/apis/apis.kcp.io/v1alpha2/apiexports/${name}`,
+          );
+    const identity = found?.status?.identityHash ?? '';
     for (const [resource, { identity: before }] of resources) {
       if (identity !== '' && before !== '') {
         if (before !== identity) changed.set(before, identity);

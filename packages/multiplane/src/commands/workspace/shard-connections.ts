@@ -107,17 +107,40 @@ export async function find<T extends KubeObject>(transport: RestTransport, path:
 
 export type FoundLogicalCluster = KubeObject & { readonly status?: { readonly phase?: string } };
 
-/** The shard that has a logical cluster, by path or name, and its LogicalCluster. */
+type FoundWorkspace = KubeObject & { readonly spec?: { readonly cluster?: string } };
+
+export interface FoundPlace {
+  readonly shard: ConnectedShard;
+  /** Name of the logical cluster. */
+  readonly cluster: string;
+  readonly object: FoundLogicalCluster;
+}
+
+/**
+ * Finds a logical cluster by its path or name. Follows the Workspaces from shard to shard: a shard only resolves paths whose
+ * logical clusters it has all.
+ */
 export async function findLogicalCluster(
   shards: readonly ConnectedShard[],
   path: string,
-): Promise<{ readonly shard: ConnectedShard; readonly object: FoundLogicalCluster } | undefined> {
+): Promise<FoundPlace | undefined> {
+  const [first = '', ...names] = path.split(':');
+  let found = await findByName(shards, first);
+  for (const name of names) {
+    if (found === undefined) return undefined;
+    const at = `/clusters/${found.cluster}/apis/tenancy.kcp.io/v1alpha1/workspaces/${name}`;
+    const workspace: FoundWorkspace | undefined = await find<FoundWorkspace>(found.shard.transport, at);
+    const cluster = workspace?.spec?.cluster;
+    found = cluster === undefined ? undefined : await findByName(shards, cluster);
+  }
+  return found;
+}
+
+async function findByName(shards: readonly ConnectedShard[], cluster: string): Promise<FoundPlace | undefined> {
   for (const shard of shards) {
-    const object = await find<FoundLogicalCluster>(
-      shard.transport,
-      `/clusters/${path}/apis/core.kcp.io/v1alpha1/logicalclusters/cluster`,
-    );
-    if (object !== undefined) return { shard, object };
+    const at = `/clusters/${cluster}/apis/core.kcp.io/v1alpha1/logicalclusters/cluster`;
+    const object = await find<FoundLogicalCluster>(shard.transport, at);
+    if (object !== undefined) return { shard, cluster, object };
   }
   return undefined;
 }
