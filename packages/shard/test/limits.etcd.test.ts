@@ -77,7 +77,7 @@ class Restartable {
     return ((json as JsonObject)['status'] as JsonObject)['used'] as Record<string, number>;
   }
 
-  /** Sets limits on the Workspace and waits until they are in force. */
+  /** Sets limits on the Workspace, or takes its only ones back, and waits until that is in force. */
   async limit(limits: Record<string, string | null>): Promise<void> {
     const merge = 'application/merge-patch+json';
     const { status } = await this.send('PATCH', `${workspace}/full`, { metadata: { annotations: limits } }, merge);
@@ -86,6 +86,8 @@ class Restartable {
       const { json } = await this.send('GET', `${inside}/apis/core.kcp.io/v1alpha1/logicalclusters/cluster`);
       const annotations = ((json as JsonObject)['metadata'] as JsonObject)['annotations'] as Record<string, string>;
       const inherited = annotations['internal.limits.multiplane.dev/inherited'] ?? '';
+      if (Object.values(limits).every((value) => value === null) && inherited !== '')
+        throw new Error(`still inherited: ${inherited}`);
       for (const value of Object.values(limits))
         if (value !== null && !inherited.includes(`"max":${value}`)) throw new Error(`inherited: ${inherited}`);
     });
