@@ -7,8 +7,6 @@ import { createWorkspace, grantAccess } from './workspaces.ts';
 
 /** Upper bound of the delay of a plain GET on a server under attack. */
 const promptMs = 1_000;
-/** The unit of times in /proc. */
-const tickMs = 10;
 
 /** A server with one workspace for tests that mistreat it, and a look at how it fares. */
 export class HostileServer implements AsyncDisposable {
@@ -31,7 +29,7 @@ export class HostileServer implements AsyncDisposable {
 
   /** With the namespace `e2e`, the definition of gadgets, and `user-1` and `user-2` who may enter and do nothing. */
   static async start(): Promise<HostileServer> {
-    const cluster = await LocalCluster.start();
+    const cluster = await LocalCluster.start({ recordsTurns: true });
     const admin = cluster.transport('shard-base');
     await createWorkspace(admin, 'root', 'hostile');
     await grantAccess(admin, 'root:hostile', ['user-1', 'user-2']);
@@ -48,6 +46,8 @@ export class HostileServer implements AsyncDisposable {
       body: gadgetDefinition,
     });
     await eventually(() => server.workspace.must({ path: '/apis/e2e.example.com/v1/gadgets' }));
+    // Those of the start.
+    cluster.takeTurns();
     return server;
   }
 
@@ -63,9 +63,13 @@ export class HostileServer implements AsyncDisposable {
 
   /** Processor time of the thread that answers requests: other programs take none of it. */
   #workMs(): number {
-    const [, fields = ''] = readFileSync(`/proc/${this.#pid}/task/${this.#pid}/stat`, 'utf8').split(') ');
-    const [user, system] = fields.split(' ').slice(11, 13).map(Number) as [number, number];
-    return (user + system) * tickMs;
+    // schedstat of proc(5) counts nanoseconds.
+    return Number(readFileSync(`/proc/${this.#pid}/task/${this.#pid}/schedstat`, 'latin1').split(' ', 1)[0]) / 1e6;
+  }
+
+  /** Milliseconds of processor time of the longest turn of the server's event loop since the last call; 0 below 20 ms. */
+  takeLongestTurn(): number {
+    return Math.max(0, ...this.cluster.takeTurns());
   }
 
   /** Runs an attack; throws when meanwhile a neighbour had to wait for a plain GET longer than `limitMs` of processor time. */

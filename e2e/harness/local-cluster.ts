@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clientConfigOf, readKubeconfig, RestTransport, type ClientConfig } from '@multiplane/client';
 import { ChildServer, freePorts, TempDir } from '@multiplane/testing';
@@ -29,9 +29,17 @@ export interface LocalClusterOptions {
   readonly prepare?: ((rootDirectory: string) => void) | undefined;
   /** Environment variables of the process. */
   readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Records long turns of the event loop, see {@link LocalCluster.takeTurns}. */
+  readonly recordsTurns?: boolean | undefined;
   /** Milliseconds until a start has failed; 60 s. */
   readonly startTimeout?: number | undefined;
 }
+
+/** The environment of a server that records its turns in a file. */
+const recorder = (file: string): string[] => [
+  `NODE_OPTIONS=--import=${join(import.meta.dirname, 'turn-recorder.mjs')}`,
+  `MULTIPLANE_TEST_TURNS=${file}`,
+];
 
 /** A whole control plane as its users run it: `bin/multiplane start` in a folder of its own. */
 export class LocalCluster implements ControlPlane {
@@ -39,15 +47,17 @@ export class LocalCluster implements ControlPlane {
   readonly #server: ChildServer;
   readonly port: number;
   private constructor(directory: TempDir, port: number, options: LocalClusterOptions) {
-    const { flags = [], tokens, startTimeout = 60_000, env } = options;
+    const { flags = [], tokens, recordsTurns = false, startTimeout = 60_000, env } = options;
     options.prepare?.(directory.join('root'));
     this.#directory = directory;
     this.port = port;
     writeFileSync(directory.join('tokens.csv'), tokenFileText(tokens));
     this.#server = new ChildServer({
       name: 'multiplane',
-      command: join(repository, 'bin', 'multiplane'),
+      command: '/usr/bin/env',
       args: [
+        ...(recordsTurns ? recorder(directory.join('turns')) : []),
+        join(repository, 'bin', 'multiplane'),
         'start',
         '--root-directory',
         directory.join('root'),
@@ -96,6 +106,14 @@ export class LocalCluster implements ControlPlane {
   }
   get adminToken(): string {
     return this.config('root').token as string;
+  }
+  /** Processor time in milliseconds of the event loop's turns of 20 ms and more, since the last call. */
+  takeTurns(): number[] {
+    const file = this.#directory.join('turns');
+    if (!existsSync(file)) return [];
+    const turns = readFileSync(file, 'utf8').trim().split('\n').map(Number);
+    rmSync(file);
+    return turns;
   }
   path(...parts: string[]): string {
     return this.#directory.join(...parts);

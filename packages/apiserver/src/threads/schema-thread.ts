@@ -1,5 +1,6 @@
 import {
   encodeJson,
+  maxCauses,
   omittedValue,
   parseJson,
   type FieldError,
@@ -34,8 +35,14 @@ export type ThreadAnswer = SchemaAnswer | ExpressionJobResult;
 /** A field error with its value as JSON, or a flag that the value is omitted from messages. */
 export type SentError = Omit<FieldError, 'value'> & { readonly value?: string; readonly omitted?: true };
 
+/** `more`: errors beyond {@link maxCauses}, which no response contains. */
+export interface SentErrors {
+  readonly errors: readonly SentError[];
+  readonly more: number;
+}
+
 export type SchemaAnswer =
-  | { readonly errors: readonly SentError[]; readonly warnings: readonly string[]; readonly cost: number }
+  | (SentErrors & { readonly warnings: readonly string[]; readonly cost: number })
   /** The thread does not have the schema: it is new, or has evicted it. */
   | { readonly missing: true };
 
@@ -50,7 +57,7 @@ function check(job: SchemaJob): SchemaAnswer {
   if (job.kind === 'definition') {
     const old = job.old === undefined ? undefined : objectOf(job.old);
     const definition = objectOf(job.crd);
-    return { errors: errorsOf(definition, old).map(encodeError), warnings: [], cost: 0 };
+    return { ...encodeErrors(errorsOf(definition, old)), warnings: [], cost: 0 };
   }
   const schema = schemaOf(job.hash, job.schema);
   if (schema === undefined) return { missing: true };
@@ -61,8 +68,8 @@ function check(job: SchemaJob): SchemaAnswer {
   const onCost = (units: number): void => {
     cost += units;
   };
-  const errors = schema.validate(object, { old, subtree, beside, metadataErrors, onCost }).map(encodeError);
-  return { errors, warnings: schema.ruleWarnings(object), cost };
+  const errors = schema.validate(object, { old, subtree, beside, metadataErrors, onCost });
+  return { ...encodeErrors(errors), warnings: schema.ruleWarnings(object), cost };
 }
 
 function errorsOf(definition: KubeObject, old: KubeObject | undefined): FieldError[] {
@@ -84,6 +91,12 @@ function schemaOf(hash: string, source: string | undefined): CompiledSchema | un
 }
 
 const objectOf = (text: string): KubeObject => parseJson(text) as unknown as KubeObject;
+
+/** The event loop would deserialize 200,000 errors in one step of half a second. */
+const encodeErrors = (errors: readonly FieldError[]): SentErrors => ({
+  errors: errors.slice(0, maxCauses).map(encodeError),
+  more: Math.max(0, errors.length - maxCauses),
+});
 
 function encodeError({ value, ...error }: FieldError): SentError {
   if (value === omittedValue) return { ...error, omitted: true };

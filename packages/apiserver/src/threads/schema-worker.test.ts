@@ -2,6 +2,8 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import {
   asLogicalClusterName,
   fieldErrorText,
+  statusErrors,
+  type FieldError,
   type Json,
   type JsonObject,
   type KubeObject,
@@ -92,6 +94,20 @@ describe('SchemaWorker', () => {
       expect(warnings).toEqual(['spec.note: Invalid value: "old": no old']);
     }
     expect((await worker.object(root, schema, foo({ list: ['a'] }), {})).errors).toEqual([]);
+  });
+
+  test('a hundred thousand errors are counted, and a response has the same text as without a thread', async () => {
+    const { schema } = strategyOf({
+      type: 'object',
+      properties: { list: { type: 'array', items: { type: 'string' } } },
+    });
+    const object = foo({ list: Array.from({ length: 100_000 }, (_, n) => n) });
+    const here = schema.validate(object as unknown as JsonObject, {});
+    const { errors } = await worker.object(root, schema, object, {});
+    expect([errors.length, errors.length > 40_000]).toEqual([here.length, true]);
+    const text = (all: readonly FieldError[]): string =>
+      statusErrors.invalid({ group: 'example.com', kind: 'Foo' }, 'a', all).message;
+    expect(text(errors)).toBe(text(here));
   });
 
   test('sends a schema again to a new thread', async () => {

@@ -16,7 +16,7 @@ import { JobThreads, JobThreadError } from './job-threads.ts';
 import type { Abortable } from '../time-slices.ts';
 import type { ExpressionOffloader } from '../admission/admission-evaluation.ts';
 import type { ExpressionJobResult, ExpressionJob } from './expression-job.ts';
-import type { SchemaAnswer, SchemaJob, SentError, ThreadAnswer, ThreadJob } from './schema-thread.ts';
+import type { SchemaAnswer, SchemaJob, SentError, SentErrors, ThreadAnswer, ThreadJob } from './schema-thread.ts';
 
 /** The rules of an object take about a second in total, a CRD of a megabyte some hundred milliseconds. */
 const deadlineMs = 30_000;
@@ -80,7 +80,7 @@ export class SchemaWorker implements SlowChecks, ExpressionOffloader, Runnable {
     const job = { kind: 'definition', crd: textOf(crd), old: textOfOld(old) } as const;
     const result = await this.#check({ cluster, bytes: job.crd.length + (job.old?.length ?? 0), request }, job);
     if ('missing' in result) throw new TypeError('unexpected response of the schema thread');
-    return result.errors.map(decodeError);
+    return decodeErrors(result);
   }
 
   /** Compiles on the event loop in time slices, because compiled programs cannot be transferred from a thread. */
@@ -136,7 +136,7 @@ export class SchemaWorker implements SlowChecks, ExpressionOffloader, Runnable {
     if ('missing' in result) throw new TypeError('the schema thread did not accept the schema');
     if (this.#sentSchemas.size > 200) this.#sentSchemas.clear();
     this.#sentSchemas.add(hash);
-    return { errors: result.errors.map(decodeError), warnings: result.warnings, cost: result.cost };
+    return { errors: decodeErrors(result), warnings: result.warnings, cost: result.cost };
   }
 
   async expression(cluster: string, job: ExpressionJob, request?: Abortable): Promise<ExpressionJobResult> {
@@ -186,6 +186,13 @@ const compileNothing: MayCompile = () => false;
 const textOf = (object: KubeObject): string => encodeJson(asJson(object));
 const textOfOld = (old: DeepReadonly<KubeObject> | undefined): string | undefined =>
   old === undefined ? undefined : textOf(old as KubeObject);
+
+/** Responses count the errors that the thread did not send, and contain none of them: the last one that it sent is in their place. */
+function decodeErrors({ errors, more }: SentErrors): FieldError[] {
+  const decoded = errors.map(decodeError);
+  const last = decoded.at(-1);
+  return last === undefined ? decoded : decoded.concat(Array.from({ length: more }, () => last));
+}
 
 function decodeError({ value, omitted, ...error }: SentError): FieldError {
   if (omitted === true) return { ...error, value: omittedValue };
