@@ -124,7 +124,7 @@ test('etcd is restored from a backup: the shard serves the state of the backup, 
   requests = new Requests(cluster);
   expect((await requests.send({ path: `${configMaps}/before-the-backup` })).status).toBe(200);
   expect((await requests.send({ path: `${configMaps}/after-the-backup` })).status).toBe(404);
-  // A client that knows the lost future is told so; it is not answered from the past.
+  // A client with a revision of the lost future gets an error and no older state.
   const future = Number(list.resourceVersion) + 1_000_000;
   const ahead = await requests.send({
     path: `${configMaps}?resourceVersion=${future}&resourceVersionMatch=NotOlderThan`,

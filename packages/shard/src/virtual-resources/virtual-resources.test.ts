@@ -64,7 +64,7 @@ describe('a request for a virtual resource', () => {
       end: () => sent.push('end'),
       destroy: () => sent.push('reset'),
     } as unknown as Exchange;
-    const context = { exchange, info, user } as unknown as RequestContext;
+    const context = { exchange, info, user, signal: exchange.signal } as unknown as RequestContext;
     const definition = { resource: 'cowboys' } as unknown as ResourceRequest['definition'];
     const cluster = 'consumer' as LogicalClusterName;
     return { context, definition, cluster, namespace: '', name: '', subresource: '', sent };

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { KubeObject } from '@multiplane/apimachinery';
 import { CustomResources, type ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
+import { eventually } from '@multiplane/testing';
 import type { ConversionRequest } from '../../webhooks/conversion-review.ts';
 import { DecodedObjects } from '../store/decoded-objects.ts';
 import { encodeForStorage } from '../codec/object-codec.ts';
@@ -117,6 +118,7 @@ describe('conversions', () => {
     const waits = [ask([one], here.signal), ask([one], there.signal)].map((wait) =>
       wait.catch((error: unknown) => error),
     );
+    await eventually(() => expect(hook.asked).toHaveLength(1));
     here.abort(new Error('gone'));
     expect(await waits[0]).toEqual(new Error('gone'));
     expect(hook.signals[0]?.aborted).toBe(false);
@@ -134,6 +136,7 @@ describe('conversions', () => {
     let fail: (error: Error) => void = () => undefined;
     hook.gate = new Promise((_resolve, reject) => (fail = reject));
     const waits = [ask([one]), ask([one])].map((wait) => wait.catch((error: unknown) => error));
+    await eventually(() => expect(hook.asked).toHaveLength(1));
     fail(new Error('no'));
     expect(await Promise.all(waits)).toEqual([new Error('no'), new Error('no')]);
     hook.gate = Promise.resolve();

@@ -138,7 +138,7 @@ describe('a built-in kind', () => {
     expect(outcome.warnings).toEqual(['line 5: key "a" already set in map', 'unknown field "nobody"']);
     expect([outcome.status, outcome.message]).toEqual([
       400,
-      'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: line 5: key "a" already set in map, unknown field "nobody"',
+      'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: yaml: unmarshal errors:\n  line 5: key "a" already set in map, unknown field "nobody"',
     ]);
   });
 
