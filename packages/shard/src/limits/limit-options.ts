@@ -1,7 +1,10 @@
 import type { DefaultLimits } from '@multiplane/apis';
 import type { OptionTable, OptionValues } from '@multiplane/component-base';
 
-const most = Number.MAX_SAFE_INTEGER;
+/** Objects, definitions, requests and cost units per second of one workspace: more than a shard can hold or evaluate. */
+const mostAmount = 1_000_000_000;
+/** More bytes than a shard can keep in memory. */
+const mostBytes = 2 ** 39;
 const where = 'of a workspace whose parent sets no other limit; 0: no limit';
 
 /** Defaults of the limits of workspaces (docs/adr/0110). That of objects has the name of kcp's flag after v0.32. */
@@ -10,56 +13,56 @@ export const limitOptionTable = {
     type: 'number',
     default: 1_000_000,
     min: 0,
-    max: most,
+    max: mostAmount,
     description: `Stored objects, without events, ${where}.`,
   },
   'workspace-max-bytes': {
     type: 'number',
     default: 4 * 1024 ** 3,
     min: 0,
-    max: most,
+    max: mostBytes,
     description: `Bytes of all stored objects ${where}.`,
   },
   'workspace-max-definitions': {
     type: 'number',
     default: 5_000,
     min: 0,
-    max: most,
+    max: mostAmount,
     description: `CustomResourceDefinitions and APIResourceSchemas ${where}.`,
   },
   'workspace-max-schema-bytes': {
     type: 'number',
     default: 256 * 1024 ** 2,
     min: 0,
-    max: most,
+    max: mostBytes,
     description: `Bytes of CustomResourceDefinitions and APIResourceSchemas ${where}.`,
   },
   'workspace-max-watches': {
     type: 'number',
     default: 20_000,
     min: 0,
-    max: most,
+    max: mostAmount,
     description: `Open watches ${where}.`,
   },
   'workspace-max-requests-in-flight': {
     type: 'number',
     default: 10_000,
     min: 0,
-    max: most,
+    max: mostAmount,
     description: `Open requests other than watches ${where}.`,
   },
   'workspace-max-requests-per-second': {
     type: 'number',
     default: 0,
     min: 0,
-    max: most,
+    max: mostAmount,
     description: `Requests per second ${where}. Fair queues share the server between workspaces without it.`,
   },
   'workspace-max-cel-cost-per-second': {
     type: 'number',
     default: 20_000_000,
     min: 0,
-    max: most,
+    max: mostAmount,
     description: `Cost units of CEL expressions per second ${where}. One object may cost 10,000,000, about a second.`,
   },
 } as const satisfies OptionTable;
