@@ -7,7 +7,7 @@ import type {
   LogicalClusterName,
   UserInfo,
 } from '@multiplane/apimachinery';
-import type { CompiledSchema, MayCompile, PatchMeta } from '@multiplane/schema';
+import type { CompiledSchema, IsOverdue, MayCompile, PatchMeta } from '@multiplane/schema';
 import type { TableConvertor } from './table-convertor.ts';
 import type { WebhookClientConfig } from './webhook-client-config.ts';
 
@@ -32,7 +32,7 @@ export interface SlowChecks {
    * A check that may have to compile patterns and rules before: if so it is made again, in turns of the event loop that
    * have time left for some of them, until it does not throw NotCompiled. `isOverdue` says that the turn is used up.
    */
-  compiling<T>(check: (mayCompile: MayCompile, isOverdue: () => boolean) => T): T | Promise<T>;
+  compiling<T>(check: (mayCompile: MayCompile, isOverdue: IsOverdue) => T): T | Promise<T>;
   /** `schema.validate` and the warnings of its rules. */
   object(
     cluster: LogicalClusterName,

@@ -24,7 +24,7 @@ import { TypedSchemaCompiler } from './typed-schema-compiler.ts';
 import { validateEmbedded } from './validate-embedded.ts';
 import { validateListTypes } from './validate-list-types.ts';
 import { ValueValidator, type ValueCheckLimits } from './validate-value.ts';
-import { WorkBudget, WorkBudgetExceeded } from './work-budget.ts';
+import { WorkBudget, WorkBudgetExceeded, type IsOverdue } from './work-budget.ts';
 
 /**
  * Judges `x-kubernetes-validations`. Called after everything else has been checked, and only if no error of the kinds
@@ -209,7 +209,7 @@ class StructuralSchema implements CompiledSchema {
       readonly subtree?: 'status' | undefined;
       readonly beside?: readonly FieldError[] | undefined;
       readonly metadataErrors?: readonly FieldError[] | undefined;
-      readonly isOverdue?: (() => boolean) | undefined;
+      readonly isOverdue?: IsOverdue | undefined;
     } & Omit<RuleLimits, 'budget'> = {},
   ): FieldError[] {
     if (this.#options.origin === 'built-in') return [];

@@ -1,5 +1,6 @@
 import type { FieldError, JsonObject, JsonTextDetails, TypedSchema } from '@multiplane/apimachinery';
 import type { MayCompile } from './compilation.ts';
+import type { IsOverdue } from './work-budget.ts';
 
 /** What happened while an object was brought into the shape of its schema. */
 export interface PruneReport {
@@ -72,7 +73,7 @@ export interface CompiledSchema {
       /** Called with the cost units that the rules have used. */
       readonly onCost?: ((units: number) => void) | undefined;
       /** On the event loop: whether the time slice is used up. Then it throws OutOfPatience, too. */
-      readonly isOverdue?: (() => boolean) | undefined;
+      readonly isOverdue?: IsOverdue | undefined;
     },
   ): FieldError[];
   /** Failures of rules that the last {@link validate} of this very object let pass, because nothing has changed there. */

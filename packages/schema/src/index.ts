@@ -28,5 +28,5 @@ export { buildOpenAPIv2 } from './openapi/openapi-v2.ts';
 export { metadataProblem } from './coerce-embedded.ts';
 export { compileAtOnce, NotCompiled, type MayCompile } from './compilation.ts';
 export { isLongPattern, regexOf } from './regex.ts';
-export { WorkBudget, WorkBudgetExceeded } from './work-budget.ts';
+export { minInlineSteps, WorkBudget, WorkBudgetExceeded, type IsOverdue } from './work-budget.ts';
 export * from './cel/index.ts';

@@ -10,6 +10,12 @@ export const maxSteps = 40_000_000;
 /** Steps of one indivisible operation on the event loop, some ten milliseconds; a larger one belongs in a worker thread. */
 export const maxInlineSteps = 100_000;
 
+/**
+ * Steps that a validation may always take in a time slice of its own turn, at most three milliseconds. What needs no more is
+ * never repeated in a worker thread: to start one takes longer, and its queue is short.
+ */
+export const minInlineSteps = 20_000;
+
 /** The clock is read once per this many steps. */
 const stepsPerClockRead = 2_000;
 
@@ -23,9 +29,12 @@ export class WorkBudgetExceeded extends Error {
   }
 }
 
+/** Whether a time slice is used up, for a validation that has taken so many steps in it. */
+export type IsOverdue = (steps: number) => boolean;
+
 export interface WorkBudgetOptions {
-  /** Present on an event loop that serves requests: whether the time slice is used up. */
-  readonly isOverdue?: (() => boolean) | undefined;
+  /** Present on an event loop that serves requests: see {@link IsOverdue}. */
+  readonly isOverdue?: IsOverdue | undefined;
   readonly steps?: number | undefined;
 }
 
@@ -37,12 +46,14 @@ export interface WorkBudgetOptions {
  * thread, which has no `isOverdue`.
  */
 export class WorkBudget {
-  readonly #isOverdue: (() => boolean) | undefined;
+  readonly #isOverdue: IsOverdue | undefined;
+  readonly #steps: number;
   #left: number;
   #untilClockRead = stepsPerClockRead;
 
   constructor({ isOverdue, steps = maxSteps }: WorkBudgetOptions = {}) {
     this.#isOverdue = isOverdue;
+    this.#steps = steps;
     this.#left = steps;
   }
 
@@ -60,6 +71,6 @@ export class WorkBudget {
     this.#untilClockRead -= steps;
     if (this.#untilClockRead > 0) return;
     this.#untilClockRead = stepsPerClockRead;
-    if (this.#isOverdue()) throw new OutOfPatience();
+    if (this.#isOverdue(this.#steps - this.#left)) throw new OutOfPatience();
   }
 }

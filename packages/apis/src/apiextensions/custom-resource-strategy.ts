@@ -9,7 +9,7 @@ import {
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
-import { OutOfPatience, type CompiledSchema, type MayCompile } from '@multiplane/schema';
+import { OutOfPatience, type CompiledSchema, type IsOverdue, type MayCompile } from '@multiplane/schema';
 import { defaultStrategy, keepField, keepMetadata } from '../default-strategy.ts';
 import { scaleSpecErrors, scaleStatusErrors, type ScaleRules } from './scale-rules.ts';
 import type { Strategy, StrategyContext } from '../resource-definition.ts';
@@ -77,7 +77,7 @@ class SchemaCheck {
     const { costs } = slowly;
     costs?.check(cluster, user);
     const onCost = costs === undefined ? undefined : (units: number): void => costs.charge(cluster, units);
-    const judge = (mayCompile: MayCompile, isOverdue: () => boolean): FieldError[] =>
+    const judge = (mayCompile: MayCompile, isOverdue: IsOverdue): FieldError[] =>
       this.#schema.validate(asJson(object), { ...options, old, patience, mayCompile, isOverdue, onCost });
     const judgeElsewhere = async (error: unknown): Promise<FieldError[]> => {
       if (!(error instanceof OutOfPatience)) throw error;

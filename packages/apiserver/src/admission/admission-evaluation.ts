@@ -10,6 +10,7 @@ import type { AdmissionExpression, CelCosts, NamedExpression, ResourceDefinition
 import { traced, timeSlices, type TimeSlices } from '@multiplane/component-base';
 import { type Authorizer, clusterNameExtra } from '@multiplane/generic-server';
 import {
+  minInlineSteps,
   plainValue,
   type AuthorizationDecision,
   type AuthorizationQuery,
@@ -140,6 +141,9 @@ export class AdmissionEvaluation {
     }
   }
 
+  /** Others may have used up the slice in which the evaluation begins, so it has some steps of its own. */
+  readonly #isOverdue = (steps: number): boolean => steps > minInlineSteps && this.#slices.isExceeded;
+
   async #evaluate(expression: AdmissionExpression): Promise<EvaluationResult> {
     if (this.#slices.isExceeded) await this.#slices.yield();
     const { program, problem = '' } = expression;
@@ -153,7 +157,7 @@ export class AdmissionEvaluation {
           ? await this.#offload(offloader, program)
           : this.#evaluator.evaluate(
               program,
-              offloader === undefined ? {} : { inlineCost: maxInlineCost, isOverdue: () => this.#slices.isExceeded },
+              offloader === undefined ? {} : { inlineCost: maxInlineCost, isOverdue: this.#isOverdue },
             );
       if ('pending' in outcome) this.#evaluator.decide(outcome.pending, await this.#authorize(outcome.pending));
       else if ('isCostExceeded' in outcome) offloaded = true;

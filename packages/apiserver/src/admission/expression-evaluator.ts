@@ -16,6 +16,7 @@ import {
   type CelProgram,
   type CelType,
   type CelValue,
+  type IsOverdue,
 } from '@multiplane/schema';
 
 /** The variables of the expressions of one webhook or policy. */
@@ -45,7 +46,7 @@ export interface InlineLimits {
   /** The cost that may be used here. */
   readonly inlineCost?: number | undefined;
   /** Whether the time slice is used up. */
-  readonly isOverdue?: (() => boolean) | undefined;
+  readonly isOverdue?: IsOverdue | undefined;
 }
 
 /** Aborts an evaluation that needs a decision that was not fetched yet. */

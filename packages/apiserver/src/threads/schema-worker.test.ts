@@ -10,7 +10,7 @@ import {
 } from '@multiplane/apimachinery';
 import { CustomResources, type SlowChecks, crdSpecErrors } from '@multiplane/apis';
 import { systemClock, TimeSlicedQueue, EventLoopScheduler, type TimeSlices } from '@multiplane/component-base';
-import { NotCompiled, type MayCompile } from '@multiplane/schema';
+import { minInlineSteps, NotCompiled, OutOfPatience, type IsOverdue, type MayCompile } from '@multiplane/schema';
 import { Pipeline } from '../../test/pipeline.ts';
 import { SchemaWorker } from './schema-worker.ts';
 
@@ -279,6 +279,29 @@ describe('compilation', () => {
       return 'done';
     };
     await expect(hurried.compiling(check)).resolves.toBe('done');
+  });
+
+  test('a short check in slices that others have used up is repeated on the event loop, a long one is not', async () => {
+    let now = 0;
+    const scheduler = new EventLoopScheduler({ now: () => (now += 10), schedule: setImmediate });
+    const queue = new TimeSlicedQueue(scheduler);
+    const busy = new SchemaWorker({ clock: systemClock, slices: () => queue.timeSlices() });
+    let attempts = 0;
+    const check =
+      (steps: number) =>
+      (_: MayCompile, isOverdue: IsOverdue): string => {
+        attempts++;
+        if (isOverdue(steps)) throw new OutOfPatience();
+        return 'done';
+      };
+    await expect(busy.compiling(check(minInlineSteps))).resolves.toBe('done');
+    expect(attempts).toBe(2);
+    await expect(busy.compiling(check(minInlineSteps + 1))).rejects.toThrow(OutOfPatience);
+    expect(attempts).toBe(4);
+    const expensive = (): void => {
+      throw new OutOfPatience();
+    };
+    expect(() => busy.compiling(expensive)).toThrow(OutOfPatience);
   });
 
   test('passes other errors on', async () => {

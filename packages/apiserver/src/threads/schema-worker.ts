@@ -11,7 +11,15 @@ import {
 } from '@multiplane/apimachinery';
 import type { SlowCheckOptions, SlowChecks } from '@multiplane/apis';
 import { timeSlices, type Clock, type Runnable, type TimeSlices } from '@multiplane/component-base';
-import { compileAtOnce, NotCompiled, OutOfPatience, type CompiledSchema, type MayCompile } from '@multiplane/schema';
+import {
+  compileAtOnce,
+  minInlineSteps,
+  NotCompiled,
+  OutOfPatience,
+  type CompiledSchema,
+  type IsOverdue,
+  type MayCompile,
+} from '@multiplane/schema';
 import { JobThreads, JobThreadError } from './job-threads.ts';
 import type { Abortable } from '../time-slices.ts';
 import type { ExpressionOffloader } from '../admission/admission-evaluation.ts';
@@ -83,13 +91,21 @@ export class SchemaWorker implements SlowChecks, ExpressionOffloader, Runnable {
     return decodeErrors(result);
   }
 
-  /** Compiles on the event loop in time slices, because compiled programs cannot be transferred from a thread. */
+  /**
+   * Compiles on the event loop in time slices, because compiled programs cannot be transferred from a thread.
+   *
+   * Checks that begin at the same time share the first slice, so a check that exceeds it may have done nothing yet: it is
+   * made again in a later slice, like one that has to compile. There only one that has taken {@link minInlineSteps} itself
+   * is overdue and throws OutOfPatience. It has waited for a slice with time left, so an iteration of the event loop
+   * exceeds its slice by these steps at most.
+   */
   compiling<T>(check: CompilingCheck<T>): T | Promise<T> {
     const slices = this.#slices();
+    let wasOverdue = false;
     try {
-      return check(compileNothing, () => slices.isExceeded);
+      return check(compileNothing, () => (wasOverdue = slices.isExceeded));
     } catch (error) {
-      if (!(error instanceof NotCompiled)) throw error;
+      if (!(error instanceof NotCompiled || (error instanceof OutOfPatience && wasOverdue))) throw error;
       return this.#compileInSlices(check);
     }
   }
@@ -104,8 +120,9 @@ export class SchemaWorker implements SlowChecks, ExpressionOffloader, Runnable {
         hasCompiled ||= may;
         return may;
       };
+      const isOverdue = (steps: number): boolean => steps > minInlineSteps && slices.isExceeded;
       try {
-        return check(slice < maxSlices ? untilSliceEnds : compileAtOnce, () => slices.isExceeded);
+        return check(slice < maxSlices ? untilSliceEnds : compileAtOnce, isOverdue);
       } catch (error) {
         // A slice that was used up by compiling says nothing about the check.
         if (!(error instanceof NotCompiled || (error instanceof OutOfPatience && hasCompiled))) throw error;
@@ -180,7 +197,7 @@ interface Sender {
   readonly request: Abortable | undefined;
 }
 
-type CompilingCheck<T> = (mayCompile: MayCompile, isOverdue: () => boolean) => T;
+type CompilingCheck<T> = (mayCompile: MayCompile, isOverdue: IsOverdue) => T;
 
 const compileNothing: MayCompile = () => false;
 const textOf = (object: KubeObject): string => encodeJson(asJson(object));

@@ -20,7 +20,7 @@ import {
   type SlowChecks,
   type StrategyContext,
 } from '@multiplane/apis';
-import type { CompiledSchema, MayCompile } from '@multiplane/schema';
+import type { CompiledSchema, IsOverdue, MayCompile } from '@multiplane/schema';
 
 /**
  * Skips the schema checks for the control plane's own APIResourceSchemas and the CRDs made from them: they ship with the
@@ -56,7 +56,7 @@ export class SystemSchemaChecks implements SlowChecks {
     );
   }
 
-  compiling<T>(check: (mayCompile: MayCompile, isOverdue: () => boolean) => T): T | Promise<T> {
+  compiling<T>(check: (mayCompile: MayCompile, isOverdue: IsOverdue) => T): T | Promise<T> {
     return this.#slowly.compiling(check);
   }
 
