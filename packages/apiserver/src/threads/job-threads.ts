@@ -58,6 +58,8 @@ interface Running<Job, Answer> extends QueuedJob<Job, Answer> {
 
 interface Thread<Job, Answer> {
   readonly worker: Worker;
+  /** Whether it has loaded its module. Its job is not sent before. */
+  isReady: boolean;
   current: Running<Job, Answer> | undefined;
   /** Ends the thread when it is idle. */
   idle: Timer | undefined;
@@ -69,13 +71,13 @@ interface Thread<Job, Answer> {
  * ```
  *  a job arrives          a lane beyond its limit is refused; beyond the total limit, the longest lane loses its last job
  *  a thread is free       the lane that has used the least thread time goes next (see JobQueue)
- *  a lane waits 100 ms    a further thread starts, up to three
+ *  a lane waits 100 ms    a further thread starts for its job, up to three; a thread that is free earlier takes the job
  *  all threads occupied   the job that has run longest, and for a second at least, is ended: its lane is the busy one
  * ```
  *
  * So a lane waits about a second at most for others, however long their jobs are. If a thread dies, or a job exceeds its
- * deadline, only that job fails. The module of the threads replies to each message with one message (`serveJobs`); an
- * uncaught error ends the thread.
+ * deadline, only that job fails. The module of the threads sends one message when it is loaded, and then replies to each
+ * message with one message (`serveJobs`); an uncaught error ends the thread.
  */
 export class JobThreads<Job, Answer> implements Runnable {
   readonly name: string;
@@ -143,7 +145,7 @@ export class JobThreads<Job, Answer> implements Runnable {
   }
 
   #runNext(thread: Thread<Job, Answer>): void {
-    const next = this.#queue.take();
+    const next = (thread.isReady ? this.#takeFromStarting() : undefined) ?? this.#queue.take();
     if (next === undefined) {
       thread.idle ??= this.#clock.after(idleMs, () => void this.#end(thread));
       return;
@@ -155,7 +157,22 @@ export class JobThreads<Job, Answer> implements Runnable {
       startedAt: this.#clock.monotonic(),
       deadline: this.#clock.after(this.#options.deadlineMs, () => this.#replace(thread, new JobThreadError('slow'))),
     };
-    thread.worker.postMessage(next.job);
+    if (thread.isReady) thread.worker.postMessage(next.job);
+  }
+
+  /**
+   * The job of a thread that is still starting, which may take a second on a busy machine: its lane was next before those that
+   * are queued.
+   */
+  #takeFromStarting(): QueuedJob<Job, Answer> | undefined {
+    for (const thread of this.#threads) {
+      const { current, isReady } = thread;
+      if (isReady || current === undefined) continue;
+      thread.current = undefined;
+      current.deadline.cancel();
+      return current;
+    }
+    return undefined;
   }
 
   /** A lane has waited: starts a thread, or ends the job that has occupied one for too long. */
@@ -181,6 +198,11 @@ export class JobThreads<Job, Answer> implements Runnable {
     for (const thread of this.#threads) {
       const { current } = thread;
       if (current?.job !== pending.job) continue;
+      if (!thread.isReady) {
+        this.#finish(thread);
+        this.#dispatch();
+        return;
+      }
       this.#clock.after(graceMs, () => {
         if (thread.current === current) this.#replace(thread, reason);
       });
@@ -214,12 +236,16 @@ export class JobThreads<Job, Answer> implements Runnable {
       execArgv: fromSource ? ['--conditions=multiplane-source', '--disable-warning=ExperimentalWarning'] : [],
       env: {},
     });
-    const thread: Thread<Job, Answer> = { worker, current: undefined, idle: undefined };
+    const thread: Thread<Job, Answer> = { worker, isReady: false, current: undefined, idle: undefined };
     // Threads must not keep the process alive.
     worker.unref();
     worker.on('message', (answer: Answer) => {
       if (!this.#threads.has(thread)) return;
-      this.#finish(thread)?.resolve(answer);
+      if (thread.isReady) this.#finish(thread)?.resolve(answer);
+      else {
+        thread.isReady = true;
+        if (thread.current !== undefined) worker.postMessage(thread.current.job);
+      }
       this.#dispatch();
     });
     worker.on('error', (error: Error) => {

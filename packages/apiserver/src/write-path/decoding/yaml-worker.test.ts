@@ -72,11 +72,23 @@ describe('an aborted request', () => {
   const gone = new Error('client disconnected');
   const slowText = Buffer.from(Array.from({ length: 200_000 }, (_, i) => `- - ${i}\n`).join(''));
 
+  test('leaves a thread that starts at once, which runs the next job', async () => {
+    const worker = new YamlWorker({ clock: new FakeClock() });
+    const controller = new AbortController();
+    const left = Promise.allSettled([worker.read(slowText, { cluster: 'a', request: controller })]);
+    const next = worker.read(long('a: c'), { cluster: 'a', request: {} });
+    controller.abort(gone);
+    expect(await left).toEqual([{ status: 'rejected', reason: gone }]);
+    expect((await next)().value).toEqual({ a: 'c' });
+    await worker.stop();
+  });
+
   test('leaves the queue at once, and its running job ends with the thread', async () => {
     const clock = new FakeClock();
     const worker = new YamlWorker({ clock });
     const controller = new AbortController();
     const from = { cluster: 'a', request: controller };
+    await worker.read(long('a: b'), from);
     const left = Promise.allSettled([worker.read(slowText, from), worker.read(long('a: b'), from)]);
     const next = worker.read(long('a: c'), { cluster: 'a', request: {} });
     controller.abort(gone);
@@ -111,6 +123,22 @@ describe('lanes', () => {
     const codes = (await flood).map((result) => (result as { reason: { code: number } }).reason.code);
     expect([codes.filter((code) => code === 429).length, codes.filter((code) => code === 503).length]).toEqual([3, 9]);
     expect(await other).toMatchObject({ code: 503 });
+  });
+
+  test('another logical cluster does not wait for a thread that starts while one is free', async () => {
+    const clock = new FakeClock();
+    const worker = new YamlWorker({ clock });
+    const ends: string[] = [];
+    const read = async (cluster: string): Promise<unknown> => {
+      await worker.read(long('a: b'), of(cluster));
+      return ends.push(cluster);
+    };
+    await read('flood');
+    const sent = [...Array.from({ length: 8 }, () => read('flood')), read('other')];
+    await clock.advance(100);
+    await Promise.all(sent);
+    expect(ends.indexOf('other')).toBeLessThan(4);
+    await worker.stop();
   });
 
   test('another logical cluster waits for a thread of its own, then for the end of the longest job', async () => {
