@@ -13,7 +13,7 @@ export interface WriteCapacity {
   /**
    * Takes the room for a write before it is sent to the store; throws a 403 StatusError if a limit would be exceeded. The
    * returned function is called with whether the write succeeded. Undefined: the write needs no room. A promise only while
-   * the contents of the store are not counted yet.
+   * the contents of the store are not counted yet, or before a refusal, until the count is as fresh as a consistent read.
    */
   reserve(request: WriteRequest, size: WriteSize): Reserved | Promise<Reserved>;
 }

@@ -48,7 +48,7 @@ export function writePath(options: Options, modules: Modules): WritePath {
   const schemaChecks = new SystemSchemaChecks({ slowly: schemaWorker, costs });
   const claimLabels = new ClaimLabels({ bindings });
   const { limits } = modules;
-  const storageLimits = new StorageLimits({ usage: modules.cached.usage, limits });
+  const storageLimits = new StorageLimits({ usage: modules.cached.usage, limits, cache });
   const plugins = admissionPlugins({
     ...modules,
     claimLabels,
