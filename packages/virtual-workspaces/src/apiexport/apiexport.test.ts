@@ -10,6 +10,7 @@ import {
   type AcceptablePermissionClaim,
   type PermissionClaim,
 } from '@multiplane/apis';
+import { eventually } from '@multiplane/testing';
 import { answerConfigMap } from '../../test/answer-config-map.ts';
 import { FakeShard } from '../../test/fake-shard.ts';
 import { bindingOf, exportOf, schemaOf } from '../../test/shared-apis.ts';
@@ -28,8 +29,6 @@ const accepted = (
   selector: { matchAll: true },
   ...more,
 });
-/** Waits for the microtask that processes changes. */
-const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 let shard: FakeShard;
 beforeEach(() => {
@@ -157,10 +156,13 @@ describe('open watches', () => {
     return { ended: () => ended, answer };
   }
 
+  /** Waits until the shard serves this many watches: a virtual workspace converts schemas in several time slices before. */
+  const opened = (count: number): Promise<void> => eventually(() => expect(shard.requests).toHaveLength(count));
+
   test('end when the schema changes', async () => {
     const one = watch(`*/${widgets}`);
     const other = watch('*/apis/apis.kcp.io/v1alpha2/apibindings');
-    await turn();
+    await opened(2);
     shard.informer(apiResourceSchemas).put(schemaOf({ uid: 'another' }));
     await one.answer;
     expect([one.ended(), other.ended()]).toEqual([true, false]);
@@ -170,7 +172,7 @@ describe('open watches', () => {
     shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
     const claimed = watch('*/api/v1/configmaps');
     const own = watch(`*/${widgets}`);
-    await turn();
+    await opened(2);
     shard.informer(apiExports).put(exportOf({ permissionClaims: [{ ...configmaps, verbs: ['list', 'watch'] }] }));
     await claimed.answer;
     expect([claimed.ended(), own.ended()]).toEqual([true, false]);
@@ -178,7 +180,7 @@ describe('open watches', () => {
 
   test('end when the export is deleted', async () => {
     const one = watch(`*/${widgets}`);
-    await turn();
+    await opened(1);
     shard.informer(apiExports).remove(exportOf());
     await one.answer;
     expect(one.ended()).toBe(true);
@@ -186,10 +188,10 @@ describe('open watches', () => {
 
   test('stay open when their resource is unchanged', async () => {
     const one = watch(`*/${widgets}`);
-    await turn();
+    await opened(1);
     shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
     shard.informer(apiResourceSchemas).put(schemaOf());
-    await turn();
+    expect(await statusOf('*/api/v1')).toBe(200);
     expect(one.ended()).toBe(false);
     shard.informer(apiExports).remove(exportOf());
     await one.answer;
