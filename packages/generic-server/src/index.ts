@@ -9,7 +9,11 @@ export * from './authentication/authentication-options.ts';
 export * from './authentication/authenticator.ts';
 export * from './authentication/bearer-token.ts';
 export { CachedTokenAuthenticator } from './authentication/cached-token-authenticator.ts';
-export { certificateAuthenticators, requestHeaderAuthenticator } from './authentication/certificate-authenticators.ts';
+export {
+  certificateAuthenticators,
+  exceptOfProxies,
+  requestHeaderAuthenticator,
+} from './authentication/certificate-authenticators.ts';
 export * from './authentication/client-certificate.ts';
 export { externalTokens, type ExternalTokens, type ExternalTokenOptions } from './authentication/external-tokens.ts';
 export * from './authentication/identity-headers.ts';

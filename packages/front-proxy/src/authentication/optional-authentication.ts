@@ -4,6 +4,7 @@ import {
   type AuthenticationResponse,
   type CertificateAuthorities,
   CredentialPrecondition,
+  exceptOfProxies,
   type Exchange,
   type RequestAuthenticator,
   type RequestHeaderAuthenticator,
@@ -50,15 +51,15 @@ export class OptionalAuthentication {
     this.#options = options;
     this.#modules = modules;
     const { requestHeader, clientAuthorities, workspaceAuthorities, additional, clock } = modules;
-    const certificates = new X509Authenticator(
-      { now: () => clock.now() },
-      { authorities: clientAuthorities ?? { current: () => [] } },
+    const now = (): number => clock.now();
+    const certificates = exceptOfProxies(
+      requestHeader,
+      new X509Authenticator({ now }, { authorities: clientAuthorities ?? { current: () => [] } }),
     );
     // One user object per certificate, because later stages cache by user object.
     const completeResponses = new WeakMap<AuthenticationResponse, AuthenticationResponse>();
     const userCertificate: RequestAuthenticator = {
       authenticate: (exchange) => {
-        if (requestHeader.isProxy(exchange)) return undefined;
         const response = certificates.authenticate(exchange);
         if (response === undefined) return undefined;
         let complete = completeResponses.get(response);
@@ -69,11 +70,15 @@ export class OptionalAuthentication {
         return complete;
       },
     };
-    const now = (): number => clock.now();
     const ofWorkspaces =
       workspaceAuthorities === undefined
         ? []
-        : [new WorkspaceCertificateAuthenticator({ now }, { authorities: workspaceAuthorities })];
+        : [
+            exceptOfProxies(
+              requestHeader,
+              new WorkspaceCertificateAuthenticator({ now }, { authorities: workspaceAuthorities }),
+            ),
+          ];
     this.#union = new UnionAuthenticator(
       { anonymous: false },
       { authenticators: [requestHeader, userCertificate, ...ofWorkspaces, ...additional] },

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { OptionError, type OptionValues } from '@multiplane/component-base';
-import type { RequestAuthenticator } from './authenticator.ts';
+import type { Exchange } from '../server/exchange.ts';
+import type { AuthenticationResponse, RequestAuthenticator } from './authenticator.ts';
 import type { CertificateAuthorities } from './client-certificate.ts';
 import type { requestHeaderOptionTable } from './request-header-options.ts';
 import { RequestHeaderAuthenticator } from './request-header.ts';
@@ -55,18 +56,21 @@ export function certificateAuthenticators(
 ): readonly RequestAuthenticator[] {
   const requestHeader = requestHeaderAuthenticator(options, modules);
   const { users, workspaces, now } = modules;
-  const ofWorkspaces =
-    workspaces === undefined ? [] : [new WorkspaceCertificateAuthenticator({ now }, { authorities: workspaces })];
-  if (users === undefined) return [requestHeader, ...ofWorkspaces];
-  const certificates = new X509Authenticator({ now }, { authorities: users });
-  return [
-    requestHeader,
-    {
-      // A proxy's certificate authenticates the proxy, not a user.
-      authenticate: (exchange) => (requestHeader.isProxy(exchange) ? undefined : certificates.authenticate(exchange)),
-    },
-    ...ofWorkspaces,
+  const certificates = [
+    ...(users === undefined ? [] : [new X509Authenticator({ now }, { authorities: users })]),
+    ...(workspaces === undefined ? [] : [new WorkspaceCertificateAuthenticator({ now }, { authorities: workspaces })]),
   ];
+  return [requestHeader, ...certificates.map((authenticator) => exceptOfProxies(requestHeader, authenticator))];
+}
+
+/** A proxy's certificate authenticates the proxy: for other authenticators it is no credential, and not an invalid one. */
+export function exceptOfProxies(
+  requestHeader: RequestHeaderAuthenticator,
+  certificates: { readonly authenticate: (exchange: Exchange) => AuthenticationResponse | undefined },
+): { readonly authenticate: (exchange: Exchange) => AuthenticationResponse | undefined } {
+  return {
+    authenticate: (exchange) => (requestHeader.isProxy(exchange) ? undefined : certificates.authenticate(exchange)),
+  };
 }
 
 /** Throws OptionError if a CA that signs what tenants ask for is trusted for users of the whole control plane or for proxies. */
