@@ -84,7 +84,7 @@ const systemd = spawnSync('systemd-analyze', ['--version'], { encoding: 'utf8' }
     const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', file], { encoding: 'utf8' });
     // Only what it says about this unit: those of the machine are not ours.
     const lines = `${stdout}${stderr}`.split('\n').filter((line) => line.includes('multiplane'));
-    // oxlint-disable-next-line jest/no-standalone-expect -- it stands in a test
+    // oxlint-disable-next-line jest/no-standalone-expect -- a test calls it
     expect([lines, status]).toEqual([[], 0]);
   },
 );

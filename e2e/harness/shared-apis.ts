@@ -104,6 +104,21 @@ export class SharedApis implements AsyncDisposable {
     return this.bound(consumer, name);
   }
 
+  /** Creates a ClusterRole of this name in a workspace, and binds it to the subjects. */
+  async grant(workspace: string, name: string, rules: readonly object[], subjects: readonly object[]): Promise<void> {
+    const group = 'rbac.authorization.k8s.io';
+    const path = `/clusters/root:${workspace}/apis/${group}/v1`;
+    const metadata = { name };
+    await this.post(`${path}/clusterroles`, { apiVersion: `${group}/v1`, kind: 'ClusterRole', metadata, rules });
+    await this.post(`${path}/clusterrolebindings`, {
+      apiVersion: `${group}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata,
+      roleRef: { apiGroup: group, kind: 'ClusterRole', name },
+      subjects,
+    });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.requests[Symbol.dispose]();
     await this.cluster[Symbol.asyncDispose]();

@@ -8,7 +8,6 @@ import { field } from '../harness/workspaces.ts';
 
 const patient = { timeout: 60_000 };
 const rbacGroup = 'rbac.authorization.k8s.io';
-const rbac = `apis/${rbacGroup}/v1`;
 const scopesApi = 'apis/scopes.multiplane.dev/v1alpha1';
 export const scopesPath = `/clusters/root:provider/${scopesApi}/apiexportscopes`;
 export const slicesPath = `/clusters/root:provider/${scopesApi}/apiexportscopeendpointslices`;
@@ -120,19 +119,8 @@ export class Marketplace implements AsyncDisposable {
   }
 
   async grant(workspace: string, user: string, name: string, rules: readonly object[]): Promise<void> {
-    await this.shared.post(`/clusters/root:${workspace}/${rbac}/clusterroles`, {
-      apiVersion: `${rbacGroup}/v1`,
-      kind: 'ClusterRole',
-      metadata: { name },
-      rules: [...rules, { nonResourceURLs: ['/'], verbs: ['access'] }],
-    });
-    await this.shared.post(`/clusters/root:${workspace}/${rbac}/clusterrolebindings`, {
-      apiVersion: `${rbacGroup}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name },
-      roleRef: { apiGroup: rbacGroup, kind: 'ClusterRole', name },
-      subjects: [{ apiGroup: rbacGroup, kind: 'User', name: user }],
-    });
+    const subjects = [{ apiGroup: rbacGroup, kind: 'User', name: user }];
+    await this.shared.grant(workspace, name, [...rules, { nonResourceURLs: ['/'], verbs: ['access'] }], subjects);
   }
 
   /** Makes a user administrator of a workspace, with rights on bound resources. */

@@ -8,7 +8,6 @@ import { grantAccess } from '../harness/workspaces.ts';
  * The administrator of a workspace may create, approve and so obtain certificates with any subject. What such a certificate
  * is worth outside of the workspace is the question here.
  */
-const rbac = 'apis/rbac.authorization.k8s.io/v1';
 const apiGroup = 'rbac.authorization.k8s.io';
 let shared: SharedApis;
 
@@ -31,22 +30,11 @@ beforeAll(async () => {
 afterAll(() => shared?.[Symbol.asyncDispose]());
 
 async function grant(workspace: string, name: string, subjects: readonly object[]): Promise<void> {
-  await shared.post(`/clusters/root:${workspace}/${rbac}/clusterroles`, {
-    apiVersion: `${apiGroup}/v1`,
-    kind: 'ClusterRole',
-    metadata: { name },
-    rules: [
-      { apiGroups: ['*'], resources: ['*'], verbs: ['*'] },
-      { nonResourceURLs: ['/'], verbs: ['access'] },
-    ],
-  });
-  await shared.post(`/clusters/root:${workspace}/${rbac}/clusterrolebindings`, {
-    apiVersion: `${apiGroup}/v1`,
-    kind: 'ClusterRoleBinding',
-    metadata: { name },
-    roleRef: { apiGroup, kind: 'ClusterRole', name },
-    subjects,
-  });
+  const rules = [
+    { apiGroups: ['*'], resources: ['*'], verbs: ['*'] },
+    { nonResourceURLs: ['/'], verbs: ['access'] },
+  ];
+  await shared.grant(workspace, name, rules, subjects);
 }
 
 interface Request {

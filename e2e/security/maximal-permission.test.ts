@@ -8,7 +8,6 @@ import { grantAccess } from '../harness/workspaces.ts';
  * every right there, so also that to impersonate whom the provider trusts.
  */
 const patient = { timeout: 30_000 };
-const rbac = 'apis/rbac.authorization.k8s.io/v1';
 const apiGroup = 'rbac.authorization.k8s.io';
 const consumers = ['near', 'far'];
 let shared: SharedApis;
@@ -52,19 +51,7 @@ async function grant(
   subjects: readonly object[],
   group = 'wildwest.dev',
 ): Promise<void> {
-  await shared.post(`/clusters/root:${workspace}/${rbac}/clusterroles`, {
-    apiVersion: `${apiGroup}/v1`,
-    kind: 'ClusterRole',
-    metadata: { name },
-    rules: [{ apiGroups: [group], resources: ['*'], verbs }],
-  });
-  await shared.post(`/clusters/root:${workspace}/${rbac}/clusterrolebindings`, {
-    apiVersion: `${apiGroup}/v1`,
-    kind: 'ClusterRoleBinding',
-    metadata: { name },
-    roleRef: { apiGroup, kind: 'ClusterRole', name },
-    subjects,
-  });
+  await shared.grant(workspace, name, [{ apiGroups: [group], resources: ['*'], verbs }], subjects);
 }
 
 /** The statuses of a list and of a create. */

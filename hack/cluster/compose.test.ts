@@ -154,7 +154,7 @@ withCompose('docker compose accepts it (skipped where the plugin is missing)', (
     env: { ...process.env, GRAFANA_PASSWORD: 'x' },
     encoding: 'utf8',
   });
-  // oxlint-disable-next-line jest/no-standalone-expect -- it stands in a test
+  // oxlint-disable-next-line jest/no-standalone-expect -- a test calls it
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
 });
 

@@ -44,7 +44,7 @@ describe.each(Object.keys(releases))('committed release %s', (release) => {
   });
 
   withHelm('helm renders the same (skipped where there is no helm)', () => {
-    // oxlint-disable-next-line jest/no-standalone-expect -- it stands in a test
+    // oxlint-disable-next-line jest/no-standalone-expect -- a test calls it
     expect(manifestsOf(template(release))).toEqual(rendered(release));
   });
 });

@@ -166,7 +166,7 @@ withHelm('helm lint finds nothing wrong (skipped where there is no helm)', () =>
   const { status, stdout } = spawnSync('helm', ['lint', chartFolder, '--set', 'externalHostname=a.example.org'], {
     encoding: 'utf8',
   });
-  // oxlint-disable-next-line jest/no-standalone-expect -- it stands in a test
+  // oxlint-disable-next-line jest/no-standalone-expect -- a test calls it
   expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringContaining('0 chart(s) failed') });
 });
 const refused = helm.status === 0 ? test.each : test.skip.each;
@@ -210,6 +210,6 @@ refused([
 ])('helm refuses %j (skipped where there is no helm)', (values, message) => {
   const args = ['template', 'mp', chartFolder, '--kube-version=1.32.0', ...values.flatMap((value) => ['--set', value])];
   const { status, stderr } = spawnSync('helm', args, { encoding: 'utf8' });
-  // oxlint-disable-next-line jest/no-standalone-expect -- it stands in a test
+  // oxlint-disable-next-line jest/no-standalone-expect -- a test calls it
   expect([status, stderr]).toEqual([1, expect.stringContaining(message)]);
 });

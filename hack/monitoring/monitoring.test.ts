@@ -52,7 +52,7 @@ describe('rules', () => {
       ['check', 'config', '--syntax-only', join(prometheus, 'scrape.yaml')],
       ['check', 'config', '--syntax-only', compose],
     ])
-      // oxlint-disable-next-line jest/no-standalone-expect -- it stands in a test
+      // oxlint-disable-next-line jest/no-standalone-expect -- a test calls it
       expect(run(...args)).toMatchObject({ status: 0 });
   });
 });

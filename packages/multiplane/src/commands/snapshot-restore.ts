@@ -52,7 +52,7 @@ export const snapshotRestoreCommand = (environment: Environment): Command => ({
       'Resource versions: an embedded store continues after the revision of the snapshot. etcd starts at its own revision; when',
       'that is lower, restart clients that keep resource versions.',
       '',
-      'With --workspace the control plane runs. Nobody but system:masters sees the workspace before all of it is restored. If the',
+      'With --workspace the control plane runs. Only system:masters sees the workspace before all of it is restored. If the',
       'command ends before that, run it again: it continues. Or delete the workspace.',
       '',
       'Exit codes: 0 restored; 1 failed. A failed restore leaves no embedded store; in etcd, delete the prefix and try again.',
