@@ -243,6 +243,7 @@ describe('routing', () => {
     expect(answer.body.toString()).toMatch(
       /kubernetes_build_info\{major="1",minor="36",.*platform="linux\/amd64"\} 1\n/,
     );
+    expect((await get('/clusters/*/metrics')).body.toString()).toContain('apiserver_request_total{verb="GET",');
   });
 
   test.each(['1.1', '2.0'])('documents of the server over HTTP/%s', async (version) => {

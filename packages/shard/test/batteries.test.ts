@@ -33,6 +33,7 @@ describe('batteries', () => {
     expect(await status(token, '/clusters/root/apis')).toBe(200);
     expect(await status(token, '/clusters/root/api/v1/secrets')).toBe(403);
     expect(await status(token, '/metrics')).toBe(403);
+    expect(await status(token, '/clusters/%2A/metrics')).toBe(403);
   });
 
   test('metrics-viewer: creates a token that can only read metrics', async () => {
@@ -46,6 +47,9 @@ describe('batteries', () => {
       return Buffer.from(encoded ?? '', 'base64').toString();
     });
     expect(await status(token, '/metrics')).toBe(200);
+    // `/clusters/*` is no workspace: these are the metrics of the server, with the same authorization.
+    expect(await status(token, '/clusters/%2A/metrics')).toBe(200);
+    expect(await status(token, '/clusters/root/metrics')).toBe(501);
     expect(await status(token, '/clusters/root/api/v1/secrets')).toBe(403);
   });
 });

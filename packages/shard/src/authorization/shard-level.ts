@@ -11,7 +11,7 @@ const serverPaths: ReadonlySet<string> = new Set(['/version', '/version/']);
 
 /**
  * Authorizes requests outside of a logical cluster by RBAC in `root`, if the path is a shard-level one (kcp
- * `pkg/authorization/shardpaths/paths.go`). The delegate authorizes all other requests.
+ * `pkg/authorization/shardpaths/paths.go`), also below `/clusters/*`. The delegate authorizes all other requests.
  */
 export class ShardLevelAuthorizer implements Authorizer {
   readonly #rbac: Authorizer;
@@ -22,7 +22,11 @@ export class ShardLevelAuthorizer implements Authorizer {
   }
   authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
     const { cluster, isResourceRequest, path } = attributes;
-    return cluster === undefined && !isResourceRequest && (isShardLevelPath(path) || serverPaths.has(path))
+    const isShardLevel =
+      !isResourceRequest &&
+      ((cluster === undefined && serverPaths.has(path)) ||
+        ((cluster === undefined || cluster === '*') && isShardLevelPath(path)));
+    return isShardLevel
       ? this.#rbac.authorize({ ...attributes, cluster: rootCluster })
       : this.#delegate.authorize(attributes);
   }
