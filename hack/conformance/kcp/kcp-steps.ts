@@ -26,7 +26,10 @@ export const object = (apiVersion: string, kind: string, name: string, rest: Bod
 export const workspace = (name: string, spec: Body = {}): Body =>
   object('tenancy.kcp.io/v1alpha1', 'Workspace', name, { spec });
 
-/** A ready workspace below root; the variable of its name has its logical cluster. */
+/**
+ * A ready workspace below root; the variable of its name has its logical cluster. Scenarios leave their workspaces behind: kcp
+ * takes longer to delete one than to play a scenario, and the servers are thrown away.
+ */
 export const readyWorkspace = (variable: string, type = 'universal'): Step[] => [
   {
     method: 'POST',
@@ -41,12 +44,6 @@ export const readyWorkspace = (variable: string, type = 'universal'): Step[] => 
     only: ['/status/phase', '/message'],
   },
 ];
-
-export const deleteWorkspace = (variable: string): Step => ({
-  method: 'DELETE',
-  path: `/clusters/root${tenancy}/workspaces/${variable}-{{run}}`,
-  only: [],
-});
 
 /** Reads an object when none of the texts of a passing state is in it; an object that is not there is read at once. */
 export const settled = (path: string, absent: readonly string[], more: Partial<Step> = {}): Step => ({

@@ -4,7 +4,6 @@ import {
   apis,
   binding,
   create,
-  deleteWorkspace,
   inCluster,
   mergePatch,
   object,
@@ -169,6 +168,6 @@ export const kcpApiBindings: Topic = {
       );
     }
     for (let count = 2 + random.int(3); count > 0; count--) steps.push(...afterwards(random, random.pick(names)));
-    return [...steps, deleteWorkspace('c'), deleteWorkspace('w')];
+    return steps;
   },
 };

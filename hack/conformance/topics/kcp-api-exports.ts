@@ -3,7 +3,6 @@ import type { Body } from '../grammar.ts';
 import {
   apis,
   create,
-  deleteWorkspace,
   inCluster,
   mergePatch,
   object,
@@ -110,7 +109,7 @@ export const kcpApiExports: Topic = {
     for (let count = 6 + random.int(8); count > 0; count--) steps.push(create(schemas, schema(random)));
     steps.push({ path: schemas, unordered: ['/items'] });
     for (let count = 2 + random.int(2); count > 0; count--) steps.push(...exportSteps(random));
-    return [...steps, deleteWorkspace('w')];
+    return steps;
   },
 };
 

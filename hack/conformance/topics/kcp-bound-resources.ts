@@ -5,7 +5,6 @@ import {
   apis,
   binding,
   create,
-  deleteWorkspace,
   inCluster,
   object,
   readyWorkspace,
@@ -61,6 +60,6 @@ export const kcpBoundResources: Topic = {
     for (let count = 20 + random.int(10); count > 0; count--)
       steps.push(inConsumer(objectOperation(random, schema, widgets(isNamespaced, 'v1'), 'v1')));
     steps.push(inConsumer({ path: widgets(isNamespaced, 'v1') }));
-    return [...steps, deleteWorkspace('c'), deleteWorkspace('w')];
+    return steps;
   },
 };

@@ -3,7 +3,6 @@ import type { Body } from '../grammar.ts';
 import {
   apis,
   create,
-  deleteWorkspace,
   inCluster,
   mergePatch,
   object,
@@ -134,6 +133,6 @@ export const kcpEndpointSlices: Topic = {
       whenIncluded(`${slices}/things`, 'PartitionValid', { only: [] }),
     ];
     for (let count = 4 + random.int(4); count > 0; count--) steps.push(...operation(random));
-    return [...steps, deleteWorkspace('w')];
+    return steps;
   },
 };

@@ -2,7 +2,6 @@ import type { Step } from '../../../e2e/conformance/scenario.ts';
 import type { Body } from '../grammar.ts';
 import {
   create,
-  deleteWorkspace,
   inCluster,
   mergePatch,
   object,
@@ -159,6 +158,6 @@ export const kcpLifecycle: Topic = {
         ? { path: child, until: { contains: '"phase":"Ready"', within: 10 }, only: ['/status/phase', '/message'] }
         : { path: child, until: { status: 404, within: 20 }, only: ['/status/phase', '/message'] },
     );
-    return [...steps, deleteWorkspace('w')];
+    return steps;
   },
 };

@@ -1,5 +1,5 @@
 import type { Step } from '../../../e2e/conformance/scenario.ts';
-import { deleteWorkspace, readyWorkspace } from '../kcp/kcp-steps.ts';
+import { readyWorkspace } from '../kcp/kcp-steps.ts';
 import type { Random } from '../random.ts';
 import type { Topic } from '../topic.ts';
 
@@ -77,6 +77,6 @@ export const kcpPaths: Topic = {
         // Whole documents and metrics are compared elsewhere.
         only: ['/kind', '/apiVersion', '/message', '/reason', '/code', '/details'],
       });
-    return [...steps, deleteWorkspace('w')];
+    return steps;
   },
 };

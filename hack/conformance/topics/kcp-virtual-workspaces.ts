@@ -4,7 +4,6 @@ import {
   binding,
   bound,
   create,
-  deleteWorkspace,
   inCluster,
   mergePatch,
   object,
@@ -144,6 +143,6 @@ export const kcpVirtualWorkspaces: Topic = {
       },
     ];
     for (let count = 25 + random.int(10); count > 0; count--) steps.push(request(random));
-    return [...steps, deleteWorkspace('c'), deleteWorkspace('w')];
+    return steps;
   },
 };

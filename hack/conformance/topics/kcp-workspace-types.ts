@@ -2,7 +2,6 @@ import type { Step } from '../../../e2e/conformance/scenario.ts';
 import type { Body } from '../grammar.ts';
 import {
   create,
-  deleteWorkspace,
   inCluster,
   mergePatch,
   object,
@@ -116,6 +115,6 @@ export const kcpWorkspaceTypes: Topic = {
           [1, () => [{ method: 'DELETE', path: `${types}/${random.pick(['one', 'nosuch'])}`, ignore: ['/metadata'] }]],
         ])(),
       );
-    return [...steps, deleteWorkspace('w')];
+    return steps;
   },
 };

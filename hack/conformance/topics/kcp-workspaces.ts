@@ -2,7 +2,6 @@ import type { Step } from '../../../e2e/conformance/scenario.ts';
 import type { Body } from '../grammar.ts';
 import {
   create,
-  deleteWorkspace,
   inCluster,
   mergePatch,
   readyWorkspace,
@@ -145,6 +144,6 @@ export const kcpWorkspaces: Topic = {
       made.push(name);
     }
     for (let count = 2 + random.int(3); count > 0; count--) steps.push(...operation(random, made));
-    return [...steps, deleteWorkspace('w')];
+    return steps;
   },
 };
