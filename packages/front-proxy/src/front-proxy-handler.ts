@@ -118,7 +118,8 @@ export class FrontProxyHandler {
   };
 
   async #route(exchange: BaseExchange, target: RequestTarget, longRunning: boolean): Promise<void> {
-    const destination = this.#modules.router.route(target, exchange.method);
+    const routed = this.#modules.router.route(target, exchange.method);
+    const destination = routed instanceof Promise ? await routed : routed;
     if (destination.kind === 'not-found') {
       forbidCaching(exchange);
       writeNotFoundText(exchange);

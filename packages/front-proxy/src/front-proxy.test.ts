@@ -53,6 +53,30 @@ describe('routing', () => {
     });
   });
 
+  test('a workspace that a shard has is routed although the watches of the index lag', async () => {
+    proxy.b.holdsEvents = true;
+    proxy.root.holdsEvents = true;
+    proxy.b.putWorkspace('org1', 'new', { cluster: 'new1' });
+    proxy.root.putCluster('new1');
+    const byPath = proxy.ask('/clusters/root:org:new/api');
+    const byName = proxy.ask('/clusters/new1/api');
+    await eventually(() => {
+      expect(proxy.b.reads).toContain('/clusters/org1/apis/tenancy.kcp.io/v1alpha1/workspaces/new');
+      expect(proxy.root.reads).toContain('/clusters/new1/apis/core.kcp.io/v1alpha1/logicalclusters/cluster');
+    });
+    expect(proxy.root.requests).toEqual([]);
+    proxy.b.release();
+    proxy.root.release();
+    expect(echoOf(await byPath)).toMatchObject({ shard: 'root', url: '/clusters/new1/api' });
+    expect(echoOf(await byName)).toMatchObject({ shard: 'root', url: '/clusters/new1/api' });
+  });
+
+  test('a workspace that is not scheduled yet, and one without its logical cluster, are missing', async () => {
+    proxy.b.putWorkspace('org1', 'early', {}, 'Scheduling');
+    proxy.b.putWorkspace('org1', 'gone', { cluster: 'gone1' });
+    for (const name of ['early', 'gone']) expect((await proxy.ask(`/clusters/root:org:${name}/api`)).status).toBe(403);
+  });
+
   test.each([
     '/clusters/root/../x',
     '/clusters/root/%2e%2e/x',

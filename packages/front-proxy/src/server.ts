@@ -44,6 +44,7 @@ import { GroupFilter } from './authentication/group-filter.ts';
 import { OptionalAuthentication } from './authentication/optional-authentication.ts';
 import { tokenAuthenticators } from './authentication/token-authentication.ts';
 import { FrontProxyHandler } from './front-proxy-handler.ts';
+import { defaultIndexCatchUpOptions, IndexCatchUp } from './index/index-catch-up.ts';
 import { IndexController } from './index/index-controller.ts';
 import { WorkspaceIndex } from './index/workspace-index.ts';
 import { identityHeaderFilter, readMappings, type Mapping } from './mapping/mapping-file.ts';
@@ -249,11 +250,22 @@ function createHandler(
 ): FrontProxyHandler {
   const { shards, upstreams, identity, connections, metrics, health, registry, clock, logger } = modules;
   const { mappings } = upstreams;
+  const { index, controller } = shards;
+  const catchUp = new IndexCatchUp(defaultIndexCatchUpOptions, {
+    index,
+    transportOf: (shard) => controller.transportOf(shard),
+    clock,
+    logger,
+  });
   const metricsAuthorizer = new MetricsAuthorizer({ transport: shards.rootTransport, clock });
   return new FrontProxyHandler(
     { corsAllowedOrigins: options.corsAllowedOrigins.map((pattern) => new RegExp(pattern)) },
     {
-      router: new Router(mappings, { index: shards.index, isIncomplete: () => shards.controller.isIncomplete }),
+      router: new Router(mappings, {
+        index,
+        isIncomplete: () => controller.isIncomplete,
+        reaches: (path) => catchUp.reaches(path),
+      }),
       authentication: identity.authentication,
       reauthorizer: new Reauthorizer(defaultReauthorizerOptions, { clock }),
       groups: new GroupFilter({

@@ -19,7 +19,10 @@ export interface Echo {
 
 const listed = /^\/clusters\/([^/]+)\/apis\/(?:core|tenancy)\.kcp\.io\/v1alpha1\/(shards|logicalclusters|workspaces)\?/;
 
-/** FOR TESTS: a server with watches of Shards, LogicalClusters and Workspaces, which echoes all other requests. */
+const single =
+  /^\/clusters\/([^/]+)\/apis\/(?:core|tenancy)\.kcp\.io\/v1alpha1\/(logicalclusters|workspaces)\/([^/?]+)$/;
+
+/** FOR TESTS: a server with watches of Shards, LogicalClusters and Workspaces, reads of single ones, and an echo of all other requests. */
 export class FakeShard {
   readonly name: string;
   readonly connections = new ConnectionTable({
@@ -28,12 +31,16 @@ export class FakeShard {
     perUser: 1000,
     total: 1000,
   });
-  /** All requests except the watches of the index. */
+  /** Paths of single objects that were read. */
+  readonly reads: string[] = [];
+  /** All requests except those for the index. */
   readonly requests: Echo[] = [];
   /** Replaces the echo unless it returns undefined. */
   answer: ((exchange: BaseExchange) => Promise<void> | undefined) | undefined;
   /** Accepted watches get no response until {@link release}. */
   holdsWatches = false;
+  /** Events wait for {@link release}. */
+  holdsEvents = false;
   readonly #held: (() => void)[] = [];
   readonly #server: HttpServer;
   readonly #objects = new Map<string, Stored>();
@@ -78,6 +85,7 @@ export class FakeShard {
 
   release(): void {
     this.holdsWatches = false;
+    this.holdsEvents = false;
     for (const begin of this.#held.splice(0)) begin();
   }
 
@@ -123,6 +131,16 @@ export class FakeShard {
       return;
     }
     const { method, url, headers } = exchange;
+    const read = single.exec(url);
+    if (read !== null) {
+      const stored = this.#objects.get(`${read[2]}/${read[1]}/${read[3]}`);
+      this.reads.push(url);
+      exchange.setHeader('content-type', 'application/json');
+      if (stored === undefined)
+        exchange.respond(404, JSON.stringify({ kind: 'Status', apiVersion: 'v1', reason: 'NotFound', code: 404 }));
+      else exchange.respond(200, stored.json);
+      return;
+    }
     const own = this.answer?.(exchange);
     if (own !== undefined) {
       this.requests.push({ shard: this.name, method, url, headers: { ...headers }, body: '' });
@@ -157,7 +175,11 @@ export class FakeShard {
     exchange.signal.addEventListener('abort', () => this.#watches.delete(entry));
   }
 
-  #notify(type: string, { resource, json }: Stored): void {
+  #notify(type: string, { resource, cluster, json }: Stored): void {
+    if (this.holdsEvents) {
+      this.#held.push(() => this.#notify(type, { resource, cluster, json }));
+      return;
+    }
     const line = Buffer.from(`{"type":"${type}","object":${json}}\n`);
     for (const watch of this.#watches) if (watch.resource === resource) watch.exchange.write(line);
   }

@@ -24,6 +24,15 @@ export type Route =
   /** A workspace on the path is unavailable. */
   | { readonly kind: 'unavailable' };
 
+/** The first object on a path that is not in the index. */
+export interface NextStep {
+  /** The logical cluster that is missing, or in which the Workspace `name` is. */
+  readonly cluster: string;
+  readonly name: string | undefined;
+  /** Where the Workspace is stored; undefined for a logical cluster, which may be on any shard. */
+  readonly shard: string | undefined;
+}
+
 interface ShardState {
   route: ShardRoute;
   readonly entries: ShardEntries;
@@ -52,6 +61,7 @@ interface ShardState {
 export class WorkspaceIndex {
   readonly #shards = new Map<string, ShardState>();
   readonly #latest = new Map<string, string>();
+  #changed: PromiseWithResolvers<void> | undefined;
 
   /** Adds a shard or changes its address; its objects are kept. */
   setShard(name: string, address: ShardAddress): void {
@@ -105,12 +115,14 @@ export class WorkspaceIndex {
     if (state === undefined) return;
     state.entries.clustersReplaced();
     state.clustersSynced = true;
+    this.#notifyChanged();
   }
 
   putCluster(shard: string, cluster: string, type: string): void {
     const state = this.#shards.get(shard);
     if (state === undefined) return;
     state.entries.putCluster(cluster, type);
+    this.#notifyChanged();
     for (const [other, { entries }] of this.#shards) {
       if (other === shard || !entries.hasCluster(cluster)) continue;
       this.#latest.set(cluster, shard);
@@ -132,10 +144,12 @@ export class WorkspaceIndex {
     if (state === undefined) return;
     state.entries.workspacesReplaced();
     state.workspacesSynced = true;
+    this.#notifyChanged();
   }
 
   putWorkspace(shard: string, workspace: WorkspaceEntry): void {
     this.#shards.get(shard)?.entries.putWorkspace(workspace);
+    this.#notifyChanged();
   }
 
   removeWorkspace(shard: string, parent: string, name: string): void {
@@ -149,8 +163,7 @@ export class WorkspaceIndex {
 
   /** The target of a valid path; undefined if there is no such workspace, or it is not indexed yet ({@link unsyncedShards}). */
   lookup(path: string): Route | undefined {
-    const segments = path.split(':');
-    if (segments[0] === 'user' && segments.length > 1) segments.splice(0, 2, homeClusterName(segments[1] as string));
+    const segments = withoutHome(path);
     let cluster = segments[0] as string;
     let state = this.#find(cluster);
     if (state === undefined) return undefined;
@@ -174,6 +187,34 @@ export class WorkspaceIndex {
     return { kind: 'cluster', shard: state.route, cluster, type: state.entries.typeOf(cluster) };
   }
 
+  /** What a valid path lacks in the index; undefined if {@link lookup} finds it. */
+  nextStep(path: string): NextStep | undefined {
+    const [first, ...names] = withoutHome(path);
+    let cluster = first as string;
+    for (let i = 0; ; i++) {
+      const state = this.#find(cluster);
+      if (state === undefined) return { cluster, name: undefined, shard: undefined };
+      const name = names[i];
+      if (name === undefined) return undefined;
+      const child = state.entries.child(cluster, name);
+      if (child === undefined) {
+        const isMount = (state.entries.mountUrl(cluster, name) ?? '') !== '';
+        return isMount ? undefined : { cluster, name, shard: state.route.name };
+      }
+      cluster = child;
+    }
+  }
+
+  /** Resolves when an object was added or changed, or a list replaced. */
+  changed(): Promise<void> {
+    return (this.#changed ??= Promise.withResolvers<void>()).promise;
+  }
+
+  #notifyChanged(): void {
+    this.#changed?.resolve();
+    this.#changed = undefined;
+  }
+
   #find(cluster: string): ShardState | undefined {
     if (this.#latest.size > 0) {
       const latest = this.#shards.get(this.#latest.get(cluster) ?? '');
@@ -182,6 +223,13 @@ export class WorkspaceIndex {
     for (const state of this.#shards.values()) if (state.entries.hasCluster(cluster)) return state;
     return undefined;
   }
+}
+
+/** Segments of a path; the first is the name of a logical cluster. */
+function withoutHome(path: string): string[] {
+  const segments = path.split(':');
+  if (segments[0] === 'user' && segments.length > 1) segments.splice(0, 2, homeClusterName(segments[1] as string));
+  return segments;
 }
 
 const isSynced = ({ clustersSynced, workspacesSynced }: ShardState): boolean => clustersSynced && workspacesSynced;

@@ -1,4 +1,5 @@
 import { statusErrors } from '@multiplane/apimachinery';
+import type { MaybePromise } from '@multiplane/generic-server';
 import { maxMountHops, mountedCluster, mountTarget, mountUnreachable } from '@multiplane/reverse-proxy';
 import type { ShardRoute, WorkspaceIndex } from '../index/workspace-index.ts';
 import { shardsPath, type Mapping } from '../mapping/mapping-file.ts';
@@ -29,6 +30,8 @@ export interface RouterModules {
   readonly index: WorkspaceIndex;
   /** True while a workspace that is not in the index may exist. */
   readonly isIncomplete: () => boolean;
+  /** Resolves to true once the index has a path that a shard has. */
+  readonly reaches: (path: string) => Promise<boolean>;
 }
 
 type MethodTarget = RequestTarget & { readonly method: string };
@@ -52,16 +55,39 @@ export class Router {
   readonly #shards: Mapping | undefined;
   readonly #index: WorkspaceIndex;
   readonly #isIncomplete: () => boolean;
+  readonly #reaches: RouterModules['reaches'];
 
   constructor(mappings: readonly Mapping[], modules: RouterModules) {
     this.#mappings = new PathMappings(mappings);
     this.#shards = mappings.find(({ path }) => path === shardsPath);
     this.#index = modules.index;
     this.#isIncomplete = modules.isIncomplete;
+    this.#reaches = modules.reaches;
   }
 
-  /** Throws a StatusError for a missing workspace, or 503 if it may not be indexed yet. */
-  route(target: RequestTarget, method: string): Destination {
+  /**
+   * Throws a StatusError for a missing workspace, or 503 if it may not be indexed yet. Asks the shards before a workspace is
+   * missing, so only then the result is a promise.
+   */
+  route(target: RequestTarget, method: string): MaybePromise<Destination> {
+    try {
+      return this.#route(target, method);
+    } catch (error) {
+      if (error instanceof NotIndexed) return this.#routeAgain(target, method, error);
+      throw error;
+    }
+  }
+
+  async #routeAgain(target: RequestTarget, method: string, missing: NotIndexed): Promise<Destination> {
+    if (!(await this.#reaches(missing.cluster))) throw missing.response;
+    try {
+      return this.#route(target, method);
+    } catch (error) {
+      throw error instanceof NotIndexed ? error.response : error;
+    }
+  }
+
+  #route(target: RequestTarget, method: string): Destination {
     const request = { ...target, method };
     const { segments } = target;
     const found = this.#mappings.find(segments);
@@ -162,7 +188,7 @@ export class Router {
       const route = this.#index.lookup(cluster);
       if (route?.kind === 'cluster') return route.shard;
       if (this.#isIncomplete()) throw notSyncedYet();
-      throw notPermitted(target);
+      throw new NotIndexed(cluster, target);
     }
     for (const segment of segments.slice(2, at < 0 ? undefined : at)) {
       const shard = this.#index.shardOf(segment);
@@ -174,8 +200,21 @@ export class Router {
   #lookup(cluster: string, target: MethodTarget) {
     const route = isClusterPath(cluster) ? this.#index.lookup(cluster) : undefined;
     if (route !== undefined) return route;
-    if (isClusterPath(cluster) && this.#isIncomplete()) throw notSyncedYet();
-    throw notPermitted(target);
+    if (!isClusterPath(cluster)) throw notPermitted(target);
+    if (this.#isIncomplete()) throw notSyncedYet();
+    throw new NotIndexed(cluster, target);
+  }
+}
+
+/** A valid path that is not in the index. */
+class NotIndexed extends Error {
+  readonly cluster: string;
+  /** To the client if there is no such workspace. */
+  readonly response: Error;
+  constructor(cluster: string, target: MethodTarget) {
+    super(`${cluster} is not indexed`);
+    this.cluster = cluster;
+    this.response = notPermitted(target);
   }
 }
 
