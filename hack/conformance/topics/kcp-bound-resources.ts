@@ -1,15 +1,7 @@
 import type { Step } from '../../../e2e/conformance/scenario.ts';
 import { definition, widgets } from '../definitions.ts';
 import type { Body } from '../grammar.ts';
-import {
-  apis,
-  binding,
-  create,
-  inCluster,
-  object,
-  readyWorkspace,
-  schemaObject,
-} from '../kcp/kcp-steps.ts';
+import { apis, binding, create, inCluster, object, readyWorkspace, schemaObject } from '../kcp/kcp-steps.ts';
 import type { Random } from '../random.ts';
 import { createNamespace, type Topic } from '../topic.ts';
 import { objectOperation } from './custom-resources.ts';

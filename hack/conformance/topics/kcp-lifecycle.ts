@@ -1,14 +1,6 @@
 import type { Step } from '../../../e2e/conformance/scenario.ts';
 import type { Body } from '../grammar.ts';
-import {
-  create,
-  inCluster,
-  mergePatch,
-  object,
-  readyWorkspace,
-  tenancy,
-  workspace,
-} from '../kcp/kcp-steps.ts';
+import { create, inCluster, mergePatch, object, readyWorkspace, tenancy, workspace } from '../kcp/kcp-steps.ts';
 import type { Random } from '../random.ts';
 import type { Topic } from '../topic.ts';
 
