@@ -211,6 +211,33 @@ describe('deleting the content of a logical cluster', () => {
     expect(held()).toEqual(['logicalclusters/cluster']);
   });
 
+  test.each([[undefined], [['example.org/cleanup']]])(
+    'removes an object that was created while its binding was removed (finalizers: %j)',
+    async (finalizers) => {
+      await furnish();
+      const key = `${registryPrefix}example.org/widgets/identity/${tenant}/late`;
+      const widget = {
+        apiVersion: 'example.org/v1',
+        kind: 'Widget',
+        metadata: {
+          name: 'late',
+          uid: 'late',
+          creationTimestamp: '2026-01-01T00:00:00Z',
+          annotations: { [clusterAnnotation]: tenant },
+          finalizers,
+        },
+      } as KubeObject;
+      admission = async ({ definition }) => {
+        // A controller whose informer is behind.
+        if (definition.resource === apiBindings.resource) await cache.create(key, encodeForStorage(widget));
+      };
+      expect(await content.empty(tenant)).toBe('failed');
+      expect(held()).toContain('widgets/late');
+      expect(await content.empty(tenant)).toBe('nothing');
+      expect(held()).toEqual(['logicalclusters/cluster']);
+    },
+  );
+
   test('leaves a binding with applied permission claims to its controller', async () => {
     await put(
       apiBindings,

@@ -57,7 +57,8 @@ type Outcome = 'gone' | 'held' | 'failed';
  *  RBAC         last, so that controllers keep their access to the cluster until then
  * ```
  *
- * Objects that were created meanwhile cause a second scan before the RBAC step, and keep the RBAC.
+ * Objects that were created meanwhile cause a second scan before the RBAC step, and keep the RBAC. When their binding was
+ * removed in this pass, the next one removes them in spite of finalizers, because no request can address them.
  */
 export class LogicalClusterContentDeleter implements ContentDeleter {
   readonly #store: ObjectStore;
@@ -96,8 +97,13 @@ export class LogicalClusterContentDeleter implements ContentDeleter {
         if (outcome !== 'gone') left.push(outcome);
       });
     const occupied = new Set<string>();
+    const isAbandoned =
+      found.binding.length === 0 &&
+      !found.content.some(({ definition }) => definition?.resource === 'customresourcedefinitions');
     await each(found.content, async (one) => {
-      const outcome = await this.#delete(one);
+      const outcome = await (isAbandoned && one.definition === undefined
+        ? this.#removeAbandoned(one)
+        : this.#delete(one));
       if (outcome !== 'gone' && one.namespace !== '') occupied.add(one.namespace);
       return outcome;
     });
@@ -203,6 +209,20 @@ export class LogicalClusterContentDeleter implements ContentDeleter {
     } catch (error) {
       if (!isStatusError(error)) throw error;
       return error.reason === 'NotFound' ? 'gone' : 'failed';
+    }
+  }
+
+  /**
+   * Removes an object of a kind that nothing in the logical cluster defines any more: a controller created it while the last
+   * binding was removed. No request can address it, so no finalizer can be removed from it either.
+   */
+  async #removeAbandoned({ entry }: StoredObject): Promise<Outcome> {
+    try {
+      await this.#store.modules.cache.delete(entry.key, entry.revision);
+      return 'gone';
+    } catch (error) {
+      if (isStorageError(error, 'RevisionConflict')) return 'failed';
+      throw error;
     }
   }
 
