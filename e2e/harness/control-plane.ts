@@ -1,4 +1,5 @@
 import type { ClientConfig, RestTransport } from '@multiplane/client';
+import { KeptCluster } from './kept-cluster.ts';
 import { LocalCluster } from './local-cluster.ts';
 import { ShardedCluster, type ShardedClusterOptions } from './sharded-cluster.ts';
 
@@ -36,7 +37,11 @@ export interface ControlPlane extends AsyncDisposable {
 /** Which topology the suites of this run are played on; set by the jest project. */
 export const topologyName = process.env['MULTIPLANE_E2E_TOPOLOGY'] === 'sharded' ? 'sharded' : 'all-in-one';
 
-/** Starts a control plane of the topology that this run is about; all in one ignores what is about shards. */
+/**
+ * Starts a control plane of the topology that this run is about; all in one ignores what is about shards. A sharded one may
+ * have served an earlier suite, which has left nothing in it.
+ */
 export function startControlPlane(options: ShardedClusterOptions = {}): Promise<ControlPlane> {
-  return topologyName === 'sharded' ? ShardedCluster.start(options) : LocalCluster.start(options);
+  if (topologyName !== 'sharded') return LocalCluster.start(options);
+  return options.ownProcesses === true ? ShardedCluster.start(options) : KeptCluster.start(options);
 }

@@ -1,33 +1,35 @@
 import { execFile } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { clientConfigOf, readKubeconfig, RestTransport, type ClientConfig } from '@multiplane/client';
 import { ChildServer, findBinary, freePorts, TempDir } from '@multiplane/testing';
 import { askHealth } from '../../hack/cluster/health.ts';
 import { localPlace, preparePlace } from '../../hack/cluster/local-place.ts';
-import {
-  pkiArguments,
-  portNames,
-  topology,
-  urlsOf,
-  type ClusterProcess,
-  type Place,
-} from '../../hack/cluster/topology.ts';
-import type { ContextName, ControlPlane } from './control-plane.ts';
-import { testTokens, tokenFileText, type LocalClusterOptions } from './local-cluster.ts';
+import { pkiArguments, portNames, topology, type ClusterProcess, type Place } from '../../hack/cluster/topology.ts';
+import type { ControlPlane } from './control-plane.ts';
+import { tokenFileText, type LocalClusterOptions } from './local-cluster.ts';
+import { adminToken, ShardedAccess } from './sharded-access.ts';
 
 const repository = join(import.meta.dirname, '..', '..');
 const multiplane = join(repository, 'bin', 'multiplane');
-const adminToken = 'kcp-admin-token';
 
 export interface ShardedClusterOptions extends LocalClusterOptions {
   /** The first one is `root`; default two. */
   readonly shards?: readonly string[] | undefined;
   /** With the front-proxy's usual patience for shards that do not answer, instead of one for crowded machines. */
   readonly usualPatience?: boolean | undefined;
+  /** The suite kills or restarts its processes, so no other suite may use it; false by default. */
+  readonly ownProcesses?: boolean | undefined;
   /** Further flags of every server of ours. */
   readonly allFlags?: readonly string[] | undefined;
+}
+
+/** Where a control plane is: enough for another process to use it. */
+export interface ClusterRecord {
+  readonly directory: string;
+  readonly shards: readonly string[];
+  /** In the order of `portNames`. */
+  readonly ports: readonly number[];
 }
 
 /** Suites share two processors with all these processes: a shard that is late is not dead. */
@@ -41,12 +43,16 @@ const patience = [
  * A sharded control plane as `make up PROFILE=sharded` runs it: the same processes with the same flags, on free ports, in
  * a folder of its own. Each process can be killed, frozen and restarted.
  */
-export class ShardedCluster implements ControlPlane {
+export class ShardedCluster extends ShardedAccess implements ControlPlane {
   readonly #directory: TempDir;
   readonly #place: Place;
   readonly #servers: ReadonlyMap<string, ChildServer>;
   readonly #planned: readonly ClusterProcess[];
-  private constructor(directory: TempDir, place: Place) {
+  /** For processes that did not start it. */
+  readonly record: ClusterRecord;
+  private constructor(directory: TempDir, place: Place, record: ClusterRecord) {
+    super(directory.path, place);
+    this.record = record;
     this.#directory = directory;
     this.#place = place;
     this.#planned = topology(place);
@@ -97,10 +103,9 @@ export class ShardedCluster implements ControlPlane {
       tokenFile,
       `${tokenFileText(tokens)}${adminToken},kcp-admin,3a7c2f1e-5b0d-4c8e-9f66-1d2e3f405162,"system:kcp:admin"\n`,
     );
+    const record = { directory: directory.path, shards, ports: await freePorts(portNames(shards).length) };
     const chosen = localPlace({
-      directory: directory.path,
-      shards,
-      ports: await freePorts(portNames(shards).length),
+      ...record,
       flags: {
         shard: [`--token-auth-file=${tokenFile}`, ...flags, ...allFlags],
         'front-proxy': [...(usualPatience ? [] : patience), ...allFlags],
@@ -108,7 +113,7 @@ export class ShardedCluster implements ControlPlane {
         'virtual-workspaces': allFlags,
       },
     });
-    const cluster = new ShardedCluster(directory, chosen);
+    const cluster = new ShardedCluster(directory, chosen, record);
     await cluster.initPki();
     preparePlace(chosen);
     return cluster;
@@ -149,56 +154,6 @@ export class ShardedCluster implements ControlPlane {
   get ports(): readonly { readonly name: string; readonly port: number }[] {
     return this.#planned;
   }
-  get shards(): readonly string[] {
-    return this.#place.shards;
-  }
-  get url(): string {
-    return this.#place.externalUrl;
-  }
-  get port(): number {
-    return this.#planned.find(({ name }) => name === 'front-proxy')?.port as number;
-  }
-  get kubeconfig(): string {
-    return this.path('pki', 'admin.kubeconfig');
-  }
-  get ca(): string {
-    return readFileSync(this.path('pki', 'serving-ca.crt'), 'utf8');
-  }
-  get adminToken(): string {
-    return adminToken;
-  }
-  path(...parts: string[]): string {
-    return this.#directory.join(...parts);
-  }
-
-  config(context: ContextName): ClientConfig {
-    if (context === 'root' || context === 'base')
-      return clientConfigOf(readKubeconfig(this.kubeconfig), this.kubeconfig, context);
-    return { server: this.url, ca: this.ca, token: testTokens.masters };
-  }
-
-  transport(as: ContextName | { readonly token: string }): RestTransport {
-    const config = typeof as === 'string' ? this.config(as) : { server: this.url, ca: this.ca, token: as.token };
-    return new RestTransport({ config, userAgent: 'multiplane-e2e' });
-  }
-
-  /** To one shard itself, with every right. */
-  shardTransport(shard: string): RestTransport {
-    const file = this.path('pki', `shard-${shard}.kubeconfig`);
-    return new RestTransport({
-      config: clientConfigOf(readKubeconfig(file), file, 'shard-base'),
-      userAgent: 'multiplane-e2e',
-    });
-  }
-
-  get rootShard(): Pick<ControlPlane, 'url' | 'ca'> {
-    return { url: urlsOf(this.#place).shards['root'] as string, ca: this.ca };
-  }
-
-  shardTransports(): RestTransport[] {
-    return this.shards.map((shard) => this.shardTransport(shard));
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#servers.values()].map((server) => server.kill()));
     await this.#directory.remove();

@@ -17,7 +17,10 @@ const patient = { timeout: 60_000 };
 
 let market: Marketplace;
 beforeAll(async () => {
-  market = await Marketplace.start({ transfer: 'WhenFinalizersGone', transferDeadlineSeconds: 0 });
+  market = await Marketplace.start(
+    { transfer: 'WhenFinalizersGone', transferDeadlineSeconds: 0 },
+    { ownProcesses: true },
+  );
 }, 240_000);
 afterAll(async () => {
   await market?.[Symbol.asyncDispose]();
