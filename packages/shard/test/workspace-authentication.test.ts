@@ -115,19 +115,20 @@ describe('token issuers of a workspace type', () => {
     for (const cluster of [other, 'root', 'system:admin']) expect((await ask(token, cluster))[0]).toBe(401);
   });
 
+  async function review(token: string, cluster: LogicalClusterName): Promise<JsonObject> {
+    const tokenReviews = { group: 'authentication.k8s.io', version: 'v1', resource: 'tokenreviews' };
+    const { status } = await shard.client.create(tokenReviews, cluster, {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenReview',
+      metadata: {},
+      spec: { token, audiences: [apiAudience] },
+    });
+    return status as JsonObject;
+  }
+
   test('are known to a TokenReview in a workspace of the type, as users of this workspace', async () => {
     const token = issuer.token({ aud, sub: 'ann', groups: ['team'] });
-    const review = { group: 'authentication.k8s.io', version: 'v1', resource: 'tokenreviews' };
-    const inCluster = async (cluster: LogicalClusterName): Promise<JsonObject> => {
-      const { status } = await shard.client.create(review, cluster, {
-        apiVersion: 'authentication.k8s.io/v1',
-        kind: 'TokenReview',
-        metadata: {},
-        spec: { token, audiences: [apiAudience] },
-      });
-      return status as JsonObject;
-    };
-    expect(await inCluster(ours)).toMatchObject({
+    expect(await review(token, ours)).toMatchObject({
       authenticated: true,
       audiences: [apiAudience],
       user: {
@@ -139,7 +140,28 @@ describe('token issuers of a workspace type', () => {
         },
       },
     });
-    expect(await inCluster(other)).not.toHaveProperty('authenticated');
+    expect(await review(token, other)).not.toHaveProperty('authenticated');
+  });
+
+  test('are known to the first TokenReview in a new workspace, before any request with such a token', async () => {
+    const fresh = await TestIssuer.start();
+    try {
+      const entryOfFresh = { ...entry(), issuer: { url: fresh.url, certificateAuthority: fresh.ca, audiences: ['a'] } };
+      await shard.client.create(configurations, root, configuration('fresh', [entryOfFresh]));
+      await shard.client.create(types, root, {
+        apiVersion: 'tenancy.kcp.io/v1alpha1',
+        kind: 'WorkspaceType',
+        metadata: { name: 'fresh' },
+        spec: { authenticationConfigurations: [{ name: 'fresh' }] },
+      });
+      const cluster = await workspace('fresh', 'fresh');
+      expect(await review(fresh.token({ aud, sub: 'ann' }), cluster)).toMatchObject({
+        authenticated: true,
+        user: { username: 'ann' },
+      });
+    } finally {
+      await fresh.stop();
+    }
   });
 
   test('cannot assert system users, and need an audience of this server', async () => {

@@ -82,6 +82,15 @@ describe('an APIResourceSchema', () => {
     expect(of({ schema: { type: 'object', properties: { a: { properties: { b: 5 } } } } })).toEqual([
       'spec.versions[0].schema: Invalid value: "{\\"properties\\":{\\"a\\":{\\"properties\\":{\\"b\\":5}}},\\"type\\":\\"object\\"}": invalid JSON: json: cannot unmarshal number into Go struct field JSONSchemaProps.properties.properties of type v1.JSONSchemaProps',
     ]);
+    const undecodable = (schema: object): string | undefined =>
+      of({ schema: { type: 'object', ...schema } })[0]?.replace(/^.* into Go struct field /s, '');
+    expect(undecodable({ properties: [{ a: {} }] })).toBe(
+      'JSONSchemaProps.properties of type map[string]v1.JSONSchemaProps',
+    );
+    expect(undecodable({ properties: { a: { items: { maxLength: 'x', type: 5 } } } })).toBe(
+      'JSONSchemaProps.properties.items.maxLength of type int64',
+    );
+    expect(undecodable({ required: 'a' })).toBe('JSONSchemaProps.required of type []string');
     expect(of({ deprecationWarning: 'old' })).toEqual([
       'spec.versions[0].deprecationWarning: Invalid value: "old": can only be set for deprecated versions',
     ]);

@@ -105,37 +105,75 @@ function versionErrors(version: Json, path: FieldPath): FieldError[] {
   ];
 }
 
-const mapsOfSchemas = ['properties', 'patternProperties', 'definitions'];
-const listsOfSchemas = ['allOf', 'anyOf', 'oneOf'];
+/** Go's types of the fields of JSONSchemaProps; fields that take any JSON, or decode themselves, are not here. */
+const goTypes: ReadonlyMap<string, string> = new Map([
+  ...['id', '$schema', '$ref', 'description', 'type', 'format', 'title', 'pattern'].map((name) => [name, 'string']),
+  ...['x-kubernetes-list-type', 'x-kubernetes-map-type'].map((name) => [name, 'string']),
+  ...['maximum', 'minimum', 'multipleOf'].map((name) => [name, 'float64']),
+  ...['Length', 'Items', 'Properties'].flatMap((name) => [
+    [`max${name}`, 'int64'],
+    [`min${name}`, 'int64'],
+  ]),
+  ...['exclusiveMaximum', 'exclusiveMinimum', 'uniqueItems', 'nullable'].map((name) => [name, 'bool']),
+  ...['preserve-unknown-fields', 'embedded-resource', 'int-or-string'].map((name) => [`x-kubernetes-${name}`, 'bool']),
+  ...['required', 'x-kubernetes-list-map-keys'].map((name) => [name, '[]string']),
+  ...['allOf', 'anyOf', 'oneOf'].map((name) => [name, '[]v1.JSONSchemaProps']),
+  ...['properties', 'patternProperties', 'definitions'].map((name) => [name, 'map[string]v1.JSONSchemaProps']),
+  ['not', 'v1.JSONSchemaProps'],
+] as [string, string][]);
 
-/** Why a part of a schema cannot be decoded as one, with the text of Go's decoder; undefined if all can. */
+/** Fields whose value may be something else instead of a schema. */
+const schemasOrElse: ReadonlySet<string> = new Set(['items', 'additionalProperties', 'additionalItems']);
+
+/**
+ * Why a schema cannot be decoded as JSONSchemaProps: the first misfit in the order of the names, with the text of Go's decoder;
+ * undefined if all fits.
+ */
 function unreadablePart(schema: JsonObject, path: string): string | undefined {
-  const parts = [...mapsOfSchemas, ...listsOfSchemas, 'not'].flatMap((field): (readonly [string, Json])[] => {
-    const value = schema[field];
-    if (value === undefined || value === null) return [];
-    if (field === 'not') return [[field, value]];
-    if (Array.isArray(value) !== listsOfSchemas.includes(field) || typeof value !== 'object') return [];
-    return Object.values(value).map((part) => [field, part] as const);
-  });
-  for (const [field, part] of parts) {
+  for (const field of Object.keys(schema).sort()) {
+    const value = schema[field] as Json;
     const at = `${path}.${field}`;
-    if (part === null) continue;
-    const problem = isJsonObject(part)
-      ? unreadablePart(part, at)
-      : `json: cannot unmarshal ${jsonTypeOf(part)} into Go struct field JSONSchemaProps${at} of type v1.JSONSchemaProps`;
+    const type = schemasOrElse.has(field) && isJsonObject(value) ? 'v1.JSONSchemaProps' : goTypes.get(field);
+    const problem = type === undefined ? undefined : misfit(value, type, at);
     if (problem !== undefined) return problem;
   }
   return undefined;
 }
 
-const jsonTypeOf = (value: Json): string =>
-  Array.isArray(value)
-    ? 'array'
-    : typeof value === 'boolean'
-      ? 'bool'
-      : typeof value === 'string'
-        ? 'string'
-        : 'number';
+function misfit(value: Json, type: string, at: string): string | undefined {
+  if (value === null) return undefined;
+  const found = jsonTypeOf(value);
+  const wrong = (text = found): string =>
+    `json: cannot unmarshal ${text} into Go struct field JSONSchemaProps${at} of type ${type}`;
+  switch (type) {
+    case 'string':
+    case 'bool':
+      return found === type ? undefined : wrong();
+    case 'float64':
+      return found === 'number' ? undefined : wrong();
+    case 'int64':
+      if (found !== 'number') return wrong();
+      return Number.isInteger(Number(value)) ? undefined : wrong(`number ${encodeJsonGo(value)}`);
+    case 'v1.JSONSchemaProps':
+      return isJsonObject(value) ? unreadablePart(value, at) : wrong();
+    default: {
+      if (type.startsWith('[]') ? !Array.isArray(value) : !isJsonObject(value)) return wrong();
+      const itemType = type.replace(/^(\[\]|map\[string\])/, '');
+      for (const item of Object.values(value as JsonObject)) {
+        const problem = misfit(item, itemType, at);
+        if (problem !== undefined) return problem;
+      }
+      return undefined;
+    }
+  }
+}
+
+const jsonTypeOf = (value: Json): string => {
+  if (Array.isArray(value)) return 'array';
+  if (isJsonObject(value)) return 'object';
+  if (typeof value === 'boolean') return 'bool';
+  return typeof value === 'string' ? 'string' : 'number';
+};
 
 function versionListErrors(versions: readonly Json[], isAbsent: boolean, path: FieldPath): FieldError[] {
   const shown = isAbsent ? null : versions.map(versionForm);

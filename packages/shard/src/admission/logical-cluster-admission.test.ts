@@ -51,8 +51,8 @@ describe('the admin of a workspace', () => {
   test.each<[what: string, make: (object: LogicalCluster) => void, why: string]>([
     [
       'who made it',
-      ({ spec }) => void (spec!.createdBy = { username: 'bob' }),
-      'spec.createdBy: Invalid value: {"username":"bob"}: field is immutable',
+      ({ spec }) => void (spec!.createdBy = { uid: '1', groups: ['a'], username: 'bob' }),
+      'spec.createdBy: Invalid value: {"username":"bob","groups":["a"],"uid":"1"}: field is immutable',
     ],
     ['who initializes it', ({ spec }) => void (spec!.initializers = []), 'spec.initializers is immutable'],
     ['who ends it', ({ spec }) => void (spec!.terminators = []), 'spec.terminators is immutable'],

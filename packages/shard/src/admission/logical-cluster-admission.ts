@@ -6,6 +6,7 @@ import {
   statusErrors,
   type DeepReadonly,
   type Json,
+  type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
 import { type ResourceDefinition, resourceBindingsAnnotation } from '@multiplane/apis';
@@ -101,8 +102,12 @@ type Old = DeepReadonly<LogicalCluster> | undefined;
 const same = (a: unknown, b: unknown): boolean => deepEqual((a ?? null) as Json, (b ?? null) as Json);
 
 function specProblem({ spec }: LogicalCluster, old: Old): string | undefined {
-  if (!same(spec?.createdBy, old?.spec?.createdBy))
-    return fieldErrorText(fieldErrors.invalid('spec.createdBy', spec?.createdBy ?? null, 'field is immutable'));
+  if (!same(spec?.createdBy, old?.spec?.createdBy)) {
+    // In the order of the Go struct.
+    const { username, groups, uid, extra } = spec?.createdBy ?? {};
+    const shown = spec?.createdBy === undefined ? null : ({ username, groups, uid, extra } as JsonObject);
+    return fieldErrorText(fieldErrors.invalid('spec.createdBy', shown, 'field is immutable'));
+  }
   for (const field of ['initializers', 'terminators', 'owner'] as const)
     if (!same(spec?.[field], old?.spec?.[field])) return `spec.${field} is immutable`;
   if ((spec?.directlyDeletable ?? false) !== (old?.spec?.directlyDeletable ?? false))

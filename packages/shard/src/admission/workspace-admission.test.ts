@@ -113,6 +113,17 @@ describe('a new workspace', () => {
     expect(await write(alice, object(spec))).toBe(why);
   });
 
+  test('with absent required texts gets empty ones, which schema validation and the validating stage refuse', async () => {
+    const made = object({ type: { path: 'root' }, mount: { ref: { kind: 'B' } } });
+    const attributes = attributesOf('workspaces', 'tenancy.kcp.io', alice, made);
+    await plugin.admit(attributes);
+    expect((attributes.object as unknown as { spec: object }).spec).toEqual({
+      type: { path: 'root', name: '' },
+      mount: { ref: { apiVersion: '', kind: 'B', name: '' } },
+    });
+    await expect(plugin.validate(attributes)).rejects.toThrow('spec.mount.name must be set');
+  });
+
   test('with a mount that is not an object is left to schema validation', async () => {
     for (const mount of [null, 'text', []]) {
       const attributes = attributesOf('workspaces', 'tenancy.kcp.io', alice, object({ mount }));

@@ -71,9 +71,7 @@ export class WorkspaceAdmission implements AdmissionPlugin {
     }
     if (attributes.subresource !== '') return;
     const { metadata, spec } = attributes.object as Workspace;
-    // Checked before schema validation, which would report the same fields with messages that differ from kcp's.
-    const incomplete = incompleteMount(spec?.mount);
-    if (incomplete !== undefined) throw this.#forbidden(attributes, incomplete);
+    completeReferences(spec);
     const privileged = isPrivileged(attributes.user);
     const annotations = { ...metadata.annotations };
     if (!privileged) {
@@ -144,6 +142,18 @@ export class WorkspaceAdmission implements AdmissionPlugin {
 const mountWithType = 'spec.type cannot be set for mounted workspaces';
 const isEmpty = (text: string | undefined): boolean => text === undefined || text === '';
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+/**
+ * Required texts that are absent become empty, as kcp's conversion to its Go type makes them: schema validation then checks the
+ * pattern of a type's name, and `validate` reports the fields of a mount. Values of wrong types are left to schema validation.
+ */
+function completeReferences(spec: Workspace['spec']): void {
+  if (!isJsonObject(spec)) return;
+  const { type, mount } = spec;
+  if (isJsonObject(mount) && (mount.ref === undefined || isJsonObject(mount.ref)))
+    mount.ref = { apiVersion: '', kind: '', name: '', ...mount.ref };
+  if (isJsonObject(type) && type.name === undefined) spec.type = { ...type, name: '' };
+}
 
 function incompleteMount(mount: NonNullable<Workspace['spec']>['mount']): string | undefined {
   // A value that is not an object is left to schema validation.

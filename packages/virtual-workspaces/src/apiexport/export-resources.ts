@@ -216,10 +216,15 @@ export class ExportResourceFactory {
 /** Watches end by the fingerprint of the resource, not by its definition. */
 const neverRetired = new AbortController().signal;
 
-/** Every version of a built-in kind; events of both API groups are the same resource. */
+/**
+ * Every version of a built-in kind; events of both API groups are the same resource. Without short names, which kcp's schemas of
+ * these kinds lack (`pkg/virtual/apiexport/schemas/builtin`).
+ */
 function builtIn({ group, resource }: { readonly group: string; readonly resource: string }): ResourceDefinition[] {
   const key = claimKey({ group, resource });
-  return builtInResources().filter((definition) => claimKey(definition) === key);
+  return builtInResources()
+    .filter((definition) => claimKey(definition) === key)
+    .map((definition) => ({ ...definition, shortNames: [] }));
 }
 
 /** The status is listed in discovery, but no verb is served. */
