@@ -1,19 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
-import { kcpDifferences, kcpExceptions, kcpIgnored, kcpRaces } from './kcp-exceptions.ts';
 import { notOnShards, playedAtShard, shardDifferences, shardIgnored } from './kcp-on-shards.ts';
 import { playScenario } from './play-scenario.ts';
+import { recordedDifferences } from './recorded-differences.ts';
 import { runName } from './run-name.ts';
 import { namesNothing, readScenario, recordedScenarios, scenarioFiles } from './scenario-files.ts';
 import { ScenarioTransport } from './transport.ts';
 
+const { leftOut, different: differences, raced: races, ignored } = recordedDifferences('kcp');
 const isSharded = topologyName === 'sharded';
 const scenarios = scenarioFiles('kcp-scenarios');
 const expected = scenarios.filter(
-  ({ key, topic }) =>
-    kcpExceptions[topic] === undefined &&
-    kcpExceptions[key] === undefined &&
-    !(isSharded && notOnShards[key] !== undefined),
+  ({ key }) => leftOut[key] === undefined && !(isSharded && notOnShards[key] !== undefined),
 );
 
 /** The users the recordings know, with the uids and groups they were recorded with. */
@@ -66,14 +64,14 @@ describe('a shard answers as kcp 0.32 does, or better', () => {
     async (scenarioFile) => {
       const { key } = scenarioFile;
       const scenario = readScenario(scenarioFile);
-      const wanted = { ...kcpDifferences[key], ...(isSharded ? shardDifferences[key] : {}) };
-      const raced = kcpRaces[key] ?? {};
+      const wanted = { ...differences[key], ...(isSharded ? shardDifferences[key] : {}) };
+      const raced = races[key] ?? {};
       const problems = await playScenario(
         scenario,
         {
           timeoutSeconds: 20,
           run: runName(key),
-          ignore: Object.keys({ ...kcpIgnored[key], ...(isSharded ? shardIgnored[key] : {}) }),
+          ignore: Object.keys({ ...ignored[key], ...(isSharded ? shardIgnored[key] : {}) }),
           different: new Set(Object.keys({ ...wanted, ...raced }).map(Number)),
         },
         isSharded && playedAtShard[key] !== undefined ? shardTransport : transport,
@@ -103,15 +101,6 @@ if (generated.length > 0)
   });
 
 test('every exception names a scenario that is there', () => {
-  const lists = [
-    kcpExceptions,
-    kcpDifferences,
-    kcpRaces,
-    kcpIgnored,
-    playedAtShard,
-    notOnShards,
-    shardDifferences,
-    shardIgnored,
-  ];
+  const lists = [leftOut, differences, races, ignored, playedAtShard, notOnShards, shardDifferences, shardIgnored];
   expect(namesNothing(scenarios, lists)).toEqual([]);
 });

@@ -19,6 +19,8 @@ interface NormaliserOptions {
 export class Normaliser {
   readonly #options: NormaliserOptions;
   readonly #uids = new Map<string, string>();
+  /** Identities of exports that no variable names. */
+  readonly #hashes = new Map<string, string>();
   readonly #revisions = new Map<unknown, string>();
   constructor(options: NormaliserOptions) {
     this.#options = options;
@@ -31,6 +33,7 @@ export class Normaliser {
       .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, (uid) =>
         numbered(this.#uids, uid, 'uid'),
       )
+      .replace(/\b[0-9a-f]{64}\b/g, (hash) => (this.#options.kcp ? numbered(this.#hashes, hash, 'hash') : hash))
       .replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, '{{time}}');
     // In a workspace every 403 ends with a reason of kcp's own.
     const plain = this.#options.kcp ? named : named.replace(/: access denied$/, '');

@@ -31,6 +31,15 @@ export interface ObserveOptions {
   readonly different?: ReadonlySet<number> | undefined;
   /** A request that fails without an answer is observed as status 0; default: the error is thrown. */
   readonly observeFailures?: boolean;
+  /** Decides how often a request is sent, in place of the step's own `until`; returns the attempt that counts. */
+  readonly repeat?: ((index: number, step: Step, send: () => Promise<Attempt>) => Promise<Attempt>) | undefined;
+}
+
+/** The answer to one sending of a request. */
+export interface Attempt {
+  readonly seen: Seen;
+  /** What the step waits for is true of this answer. */
+  readonly holds: boolean;
 }
 
 /** The answer to one step. */
@@ -68,10 +77,9 @@ export async function observeScenario(
       } else if (step.compute !== undefined) {
         for (const [name, what] of Object.entries(step.compute)) variables[name] = computed(what);
       } else {
-        const isDifferent = options.different?.has(index) === true;
         const answer =
           step.collect === undefined
-            ? answered(step, isDifferent, options, transport, normaliser, variables)
+            ? answered(index, step, options, transport, normaliser, variables)
             : collected(step, options, watches.get(step.collect) as OpenWatch, normaliser);
         const seen = options.observeFailures === true ? await answer.catch(unanswered) : await answer;
         observations.push({ step: index, request: step, seen });
@@ -100,14 +108,33 @@ export interface Seen {
 }
 
 async function answered(
+  index: number,
   step: Step,
-  isDifferent: boolean,
   options: ObserveOptions,
   transport: ScenarioTransport,
   normaliser: Normaliser,
   variables: Record<string, Value>,
 ): Promise<Seen> {
-  const answer = await untilHolds(step, isDifferent, options, transport);
+  const { repeat } = options;
+  if (repeat === undefined) {
+    const isDifferent = options.different?.has(index) === true;
+    return seenIn(await untilHolds(step, isDifferent, options, transport), step, normaliser, variables);
+  }
+  const { seen } = await repeat(index, step, async () => {
+    try {
+      const answer = await transport.send(step);
+      return {
+        seen: seenIn(answer, step, normaliser, variables),
+        holds: step.until === undefined || holds(step.until, answer),
+      };
+    } catch (error) {
+      return { seen: unanswered(error), holds: step.until === undefined };
+    }
+  });
+  return seen;
+}
+
+function seenIn(answer: Answer, step: Step, normaliser: Normaliser, variables: Record<string, Value>): Seen {
   const document = step.raw === true ? undefined : decoded(step, answer.text);
   for (const [name, pointer] of Object.entries(step.capture ?? {})) variables[name] = at(document, pointer);
   const headers: Record<string, string> = {};

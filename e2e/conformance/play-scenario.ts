@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { drop, type Value } from './json-pointer.ts';
+import { PairedUids } from './paired-uids.ts';
 import { observeScenario, type Observation, type ObserveOptions } from './observe-scenario.ts';
 import type { Expectation, Scenario } from './scenario.ts';
 import { sortedManagers } from './sorted-managers.ts';
@@ -18,9 +19,10 @@ export async function playScenario(
   transport: ScenarioTransport,
 ): Promise<Problem[]> {
   const problems: Problem[] = [];
+  const uids = new PairedUids();
   for (const observation of await observeScenario(scenario, options, transport)) {
     const { step, request } = observation;
-    const difference = compare(observation, scenario.steps[step]?.expect ?? {});
+    const difference = compare(observation, scenario.steps[step]?.expect ?? {}, uids);
     if (difference !== undefined)
       problems.push({
         step,
@@ -30,7 +32,7 @@ export async function playScenario(
   return problems;
 }
 
-function compare({ request, seen }: Observation, expect: Expectation): string | undefined {
+function compare({ request, seen }: Observation, expect: Expectation, uids: PairedUids): string | undefined {
   const expected = plain(expect) as Record<string, Value>;
   for (const part of ['body', 'events'])
     if (expected[part] !== undefined && request.only === undefined) drop(expected[part], request.ignore);
@@ -38,7 +40,8 @@ function compare({ request, seen }: Observation, expect: Expectation): string | 
   const want = plain(expected) as Record<string, Value>;
   const got = plain(seen) as Record<string, Value>;
   if (want['headers'] === undefined) delete got['headers'];
-  return firstDifference(sortedManagers(want), sortedManagers(got), '');
+  const [left, right] = [sortedManagers(want), sortedManagers(got)];
+  return firstDifference(left, uids.renamed(left, right), '');
 }
 
 function firstDifference(want: Value, got: Value, path: string): string | undefined {

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Value } from '../../e2e/conformance/json-pointer.ts';
 import type { Seen } from '../../e2e/conformance/observe-scenario.ts';
+import { PairedUids } from '../../e2e/conformance/paired-uids.ts';
 import { comparableDocuments } from './comparable-documents.ts';
 import { sortedManagers } from '../../e2e/conformance/sorted-managers.ts';
 
@@ -14,13 +15,14 @@ export interface Difference {
 /** Whole documents have hundreds of deliberate differences. */
 const most = 5000;
 
-/** Where the answers to one step differ. */
-export function differencesOf(reference: Seen, subject: Seen): Difference[] {
+/** Where the answers to one step differ; `uids` are those of the scenario, whose steps are passed in their order. */
+export function differencesOf(reference: Seen, subject: Seen, uids = new PairedUids()): Difference[] {
   const found: Difference[] = [];
   const [expected, seen] = [sortedManagers(plain(reference)), sortedManagers(plain(subject))].map(
     withoutArbitraryOrder,
   );
-  collect(...comparableDocuments(expected, seen), '', found);
+  const [left, right] = comparableDocuments(expected, seen);
+  collect(left, uids.renamed(left, right), '', found);
   return found;
 }
 
@@ -53,12 +55,31 @@ function withoutArbitraryOrder(seen: Value): Value {
     return { ...(seen as object), body: { ...body, message: [lines[0], ...lines.slice(1).sort()].join('\n') } };
   const details = body['details'];
   const causes = isContainer(details) ? details['causes'] : undefined;
-  if (!Array.isArray(causes)) return seen;
-  const keyed = causes.filter(isOfKey).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+  if (!Array.isArray(causes)) return { ...(seen as object), body: { ...body, message: sortedErrors(body['message']) } };
+  // Validation by a schema visits properties in the order of a Go map.
+  const isBySchema = causes.some((cause: Value) => / in body (must|should) /.test(JSON.stringify(cause)));
+  const keyed = causes
+    .filter((cause: Value) => isBySchema || isOfKey(cause) || isRequired(cause))
+    .sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
   if (keyed.length < 2) return seen;
-  const sorted = causes.map((cause: Value) => (isOfKey(cause) ? keyed.shift() : cause) as Value);
+  const sorted = causes.map(
+    (cause: Value) => (isBySchema || isOfKey(cause) || isRequired(cause) ? keyed.shift() : cause) as Value,
+  );
   const message = `${body['message'].replace(/ is invalid: .*/s, ' is invalid: ')}${JSON.stringify(sorted)}`;
   return { ...(seen as object), body: { ...body, message, details: { ...(details as object), causes: sorted } } };
 }
 
+/** A list of errors that stands in one text, as kcp prints those of an APIResourceSchema: `name is forbidden: [a b]`. */
+function sortedErrors(message: string): string {
+  const [, start, list] = /^(.* is forbidden: )\[(spec\..*)\]$/s.exec(message) ?? [];
+  return list === undefined
+    ? message
+    : `${start}[${list
+        .split(/ (?=spec\.)/)
+        .sort()
+        .join(' ')}]`;
+}
+
+const isRequired = (cause: Value): boolean =>
+  isContainer(cause) && cause['reason'] === 'FieldValueRequired' && cause['message'] === 'Required value';
 const isOfKey = (cause: Value): boolean => isContainer(cause) && /\[[^\]]*[^\d\]][^\]]*\]/.test(String(cause['field']));

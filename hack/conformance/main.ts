@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { mapConcurrently } from '../../packages/apimachinery/src/index.ts';
 import { classOf } from './difference-class.ts';
 import { DeliberateDifferences } from './deliberate-differences.ts';
+import { SetUpFailed } from './meeting.ts';
 import { playOnBoth, unstableSteps, type Servers } from './play-on-both.ts';
 import { Random } from './random.ts';
 import { Recording } from './record.ts';
@@ -28,6 +29,7 @@ Usage: hack/conformance/run [compare | record] [flags]
   --minutes N          start no further scenario after so many minutes
   --parallel N         scenarios at the same time (4)
   --classes N          classes of differences to print, the most frequent first (20)
+  --verbose            print the differences of each scenario as soon as it was played
   --shrink N           plays to find the smallest scenario of a printed class (60; 0: print it as generated)
   --out FOLDER         record: writes scenarios that both servers answer alike, with the answers, as <topic>.jsonl
   --most N             record: at most so many scenarios a topic (60)
@@ -51,6 +53,7 @@ const { values, positionals } = parseArgs({
     kcp: { type: 'boolean', default: false },
     scenario: { type: 'string' },
     once: { type: 'boolean', default: false },
+    verbose: { type: 'boolean', default: false },
     minutes: { type: 'string', default: '1000' },
     parallel: { type: 'string', default: '4' },
     classes: { type: 'string', default: '20' },
@@ -133,7 +136,12 @@ async function main(): Promise<number> {
   const deadline = Date.now() + Number(values.minutes) * 60_000;
   await mapConcurrently(chosenScenarios(), Number(values.parallel), async (scenario) => {
     if (Date.now() > deadline || (isRecording && recording.isFull(scenario.topic))) return;
-    const comparison = await playOnBoth(scenario, servers, deliberate);
+    const comparison = await playOnBoth(scenario, servers, deliberate).catch((error: unknown) => {
+      if (!(error instanceof SetUpFailed)) throw error;
+      console.log(`${scenario.name} is left out: ${error.message}`);
+      return undefined;
+    });
+    if (comparison === undefined) return;
     // More looks cost more plays, so only what differs or is recorded gets them.
     const isClean = comparison.different.length === 0;
     const doubtful = new Set(comparison.different.map(({ step }) => step));
@@ -143,6 +151,9 @@ async function main(): Promise<number> {
         ? new Set<number>()
         : await unstableSteps(scenario, servers, comparison.reference, { doubtful, most });
     report.add(scenario, comparison, unstable);
+    if (values.verbose)
+      for (const first of comparison.different)
+        console.log(`${unstable.has(first.step) ? 'unstable ' : ''}${classOf(first)}\n${printed({ scenario, first })}`);
     if (isRecording && isClean && comparison.excused === 0 && unstable.size === 0)
       recording.add(scenario, comparison.reference);
   });

@@ -59,13 +59,13 @@ export const whenIncluded = (path: string, contains: string, more: Partial<Step>
   ...more,
 });
 
+/** Its logical cluster, whose name is random, becomes a variable, so that the comparison replaces it. */
 export const settledWorkspace = (cluster: string, name: string): Step =>
-  settled(`${cluster}${tenancy}/workspaces/${name}`, [
-    '"phase":"Scheduling"',
-    '"phase":"Initializing"',
-    '"phase":"Deleting"',
-    'deletionTimestamp',
-  ]);
+  settled(
+    `${cluster}${tenancy}/workspaces/${name}`,
+    ['"phase":"Scheduling"', '"phase":"Initializing"', '"phase":"Deleting"', 'deletionTimestamp'],
+    { capture: { [`of-${name}`.replaceAll(/\W/g, '_')]: '/spec/cluster' } },
+  );
 
 /** An APIResourceSchema for a group of the scenario. */
 export const schemaObject = (plural: string, spec: Body, prefix = 'v1'): Body =>
