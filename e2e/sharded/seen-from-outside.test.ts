@@ -1,10 +1,13 @@
+import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { mapConcurrently } from '@multiplane/apimachinery';
 import { RestTransport } from '@multiplane/client';
+import { runAndEnd, type Span } from '@multiplane/component-base';
 import { eventually, TempDir, TraceCollector, type CollectedSpan } from '@multiplane/testing';
 import { configMap } from '../fixtures/gadgets.ts';
 import { monitoredMetrics } from '../../hack/monitoring/monitored-metrics.ts';
+import { LocalCluster } from '../harness/local-cluster.ts';
 import { Requests } from '../harness/requests.ts';
 import { ShardedCluster } from '../harness/sharded-cluster.ts';
 import { createWorkspace } from '../harness/workspaces.ts';
@@ -89,6 +92,28 @@ function pathTo(spans: readonly CollectedSpan[], last: string): string[] {
   return path;
 }
 
+/** Runs a request as a part of a trace whose id it returns. */
+async function inTrace(request: () => Promise<unknown>): Promise<string> {
+  const traceId = randomBytes(16).toString('hex');
+  const span: Span = {
+    isRecording: true,
+    headers: ['traceparent', `00-${traceId}-b7ad6b7169203331-01`],
+    child: () => span,
+    set: () => undefined,
+    end: () => undefined,
+  };
+  await runAndEnd(span, request);
+  return traceId;
+}
+
+/** The spans of a trace as soon as it has one. */
+const collected = (traceId: string, wanted: string): Promise<readonly CollectedSpan[]> =>
+  eventually(() => {
+    const spans = collector.trace(traceId);
+    expect(spans.map(label)).toContain(wanted);
+    return spans;
+  });
+
 describe('traces', () => {
   test('a write is one trace over front-proxy, shard and etcd', async () => {
     const spans = await traceOf(
@@ -122,6 +147,58 @@ describe('traces', () => {
     });
     expect(JSON.stringify(spans)).not.toMatch(/do-not-record-me|user-1-token/);
   });
+
+  test('a list shows the time in which it is serialized', async () => {
+    const spans = await traceOf(
+      { path: `/clusters/root:traced${maps}`, as: 'user-1' },
+      'shard: watch cache wait',
+      'shard: serialize',
+    );
+    const own = 'shard: GET /api/v1/namespaces/{:namespace}/configmaps';
+    for (const step of ['watch cache wait', 'serialize'])
+      expect(pathTo(spans, `shard: ${step}`)).toEqual([
+        'front-proxy: GET proxy',
+        'front-proxy: proxy',
+        own,
+        `shard: ${step}`,
+      ]);
+  });
+
+  test('the cache server continues the trace of another server', async () => {
+    const { port = 0 } = cluster.ports.find(({ name }) => name.startsWith('cache')) ?? {};
+    const transport = transportTo(port);
+    const path = '/services/cache/shards/*/clusters/*/apis/core.kcp.io/v1alpha1/shards';
+    const traceId = await inTrace(() => transport.json({ method: 'GET', path }));
+    transport.close();
+    const spans = await collected(traceId, 'cache-server: serialize');
+    const own = 'cache-server: GET /apis/core.kcp.io/v1alpha1/shards';
+    expect(pathTo(spans, 'cache-server: serialize')).toEqual([own, 'cache-server: serialize']);
+    expect(spans.map(label)).toEqual(expect.arrayContaining(['cache-server: authorization']));
+  });
+
+  test('in one process, a request to a virtual workspace or the cache is one trace, too', async () => {
+    await using local = await LocalCluster.start({
+      flags: [`--tracing-config-file=${directory.join('tracing.yaml')}`],
+    });
+    const transport = local.transport('shard-base');
+    const workspaces = '/apis/tenancy.kcp.io/v1alpha1/workspaces';
+    const bound = `/services/apiexport/root/tenancy.kcp.io/clusters/*${workspaces}`;
+    const provided = await inTrace(() => eventually(() => transport.json({ method: 'GET', path: bound })));
+    const own = `shard: GET ${workspaces}`;
+    // The virtual workspace, and the shard that it asks.
+    expect(pathTo(await collected(provided, 'shard: serialize'), 'shard: serialize')).toEqual([
+      own,
+      own,
+      'shard: serialize',
+    ]);
+    const cached = '/services/cache/shards/*/clusters/*/apis/core.kcp.io/v1alpha1/shards';
+    const read = await inTrace(() => transport.json({ method: 'GET', path: cached }));
+    expect(pathTo(await collected(read, 'shard: serialize'), 'shard: serialize')).toEqual([
+      'shard: GET /apis/core.kcp.io/v1alpha1/shards',
+      'shard: serialize',
+    ]);
+    transport.close();
+  }, 120_000);
 
   test('a request to a virtual workspace is one trace over front-proxy, virtual workspaces and shard', async () => {
     const spans = await traceOf(
@@ -195,13 +272,30 @@ describe('metrics', () => {
         await requests.send({ path: `/services/x${i}/y` });
       },
     );
-    for (const [name, text] of await allMetrics()) {
+    const all = await allMetrics();
+    const components = ['front-proxy', 'shard', 'cache-server', 'virtual-workspaces'];
+    expect(components.filter((component) => ![...all.keys()].some((name) => name.includes(component)))).toEqual([]);
+    for (const [name, text] of all) {
       const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
       expect([name, series.length > 20]).toEqual([name, true]);
       expect([name, Math.max(series.length, maxSeries)]).toEqual([name, maxSeries]);
       expect([name, series.filter((line) => /tenant-|root:|user-\d|system:admin/.test(line))]).toEqual([name, []]);
     }
   }, 300_000);
+
+  test('shards count requests to etcd, servers those to other servers', async () => {
+    const all = await allMetrics();
+    const shard = [...all.values()].find((text) => text.includes('etcd_requests_total')) ?? '';
+    for (const operation of ['get', 'list', 'create', 'update', 'delete'])
+      expect(valueOf(shard, `etcd_requests_total{operation="${operation}"}`)).toBe(
+        valueOf(shard, `etcd_request_duration_seconds_count{operation="${operation}"}`),
+      );
+    expect(valueOf(shard, 'etcd_requests_total{operation="create"}')).toBeGreaterThan(0);
+    expect(valueOf(shard, 'etcd_request_duration_seconds_bucket{le="+Inf",operation="create"}')).toBeGreaterThan(0);
+    const clients = [...all].filter(([, text]) => /^rest_client_requests_total\{code="200"/m.test(text));
+    for (const component of ['front-proxy', 'shard', 'virtual-workspaces'])
+      expect(clients.map(([name]) => name)).toContainEqual(expect.stringContaining(component));
+  });
 
   test('every metric that a rule or a dashboard reads is exported', async () => {
     const exported = new Set(
@@ -226,6 +320,15 @@ async function allMetrics(): Promise<Map<string, string>> {
   }
   return texts;
 }
+
+/** The value of a series; NaN without it. */
+const valueOf = (text: string, series: string): number =>
+  Number(
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`${series} `))
+      ?.slice(series.length) ?? Number.NaN,
+  );
 
 /** Metrics of Prometheus itself, and of servers with embedded or encrypted storage, which this cluster has not. */
 const elsewhere: ReadonlySet<string> = new Set([

@@ -4,6 +4,7 @@ export * from './kubeconfig.ts';
 export * from './merge-kubeconfig.ts';
 export * from './go-network-error.ts';
 export * from './rest-transport.ts';
+export * from './rest-client-metrics.ts';
 export * from './rest-client.ts';
 export * from './work-queue-metrics.ts';
 export * from './work-queue.ts';

@@ -10,6 +10,7 @@ import {
   type StatusReason,
 } from '@multiplane/apimachinery';
 import type { ClientConfig } from './kubeconfig.ts';
+import type { RestClientMetrics } from './rest-client-metrics.ts';
 
 export interface RestRequest {
   readonly method: string;
@@ -32,6 +33,8 @@ export interface RestTransportOptions {
   readonly maxSockets?: number;
   /** A request of {@link RestTransport.json} fails when the socket is idle for so long; unlimited by default. */
   readonly idleTimeoutMs?: number;
+  /** Counts the requests. */
+  readonly metrics?: RestClientMetrics | undefined;
 }
 
 /** Larger responses are an error; lists of that size need paging. */
@@ -43,6 +46,7 @@ export class RestTransport {
   readonly #userAgent: string;
   readonly #maxSockets: number;
   readonly #idleTimeoutMs: number | undefined;
+  readonly #metrics: RestClientMetrics | undefined;
   #config: ClientConfig;
   #base: URL;
   #agent: Agent;
@@ -54,6 +58,7 @@ export class RestTransport {
     this.#userAgent = options.userAgent ?? 'multiplane';
     this.#maxSockets = options.maxSockets ?? 32;
     this.#idleTimeoutMs = options.idleTimeoutMs;
+    this.#metrics = options.metrics;
     this.#config = this.#currentConfig();
     this.#base = new URL(this.#config.server);
     this.#agent = agentOf(this.#config, this.#maxSockets);
@@ -91,32 +96,39 @@ export class RestTransport {
     this.#reloadConfig();
     return new Promise((resolve, reject) => {
       const secure = this.#base.protocol === 'https:';
-      const outgoing = (secure ? httpsRequest : httpRequest)(
-        {
-          host: this.#base.hostname.replace(/^\[|\]$/g, ''),
-          port: this.#base.port === '' ? (secure ? 443 : 80) : this.#base.port,
-          path: request.path,
-          method: request.method,
-          ...(idleTimeoutMs === undefined ? {} : { timeout: idleTimeoutMs }),
-          ...(secure ? { agent: request.longRunning === true ? this.#streams : this.#agent } : {}),
-          ...(request.signal === undefined ? {} : { signal: request.signal }),
-          headers: {
-            accept: request.accept ?? 'application/json',
-            'user-agent': this.#userAgent,
-            ...currentTraceHeaders(),
-            ...(request.prefer === undefined ? {} : { prefer: request.prefer }),
-            ...(this.#config.token === undefined ? {} : { authorization: `Bearer ${this.#config.token}` }),
-            ...(request.body === undefined
-              ? {}
-              : {
-                  'content-type': request.contentType ?? 'application/json',
-                  'content-length': Buffer.byteLength(request.body),
-                }),
-          },
+      const outgoing = (secure ? httpsRequest : httpRequest)({
+        host: this.#base.hostname.replace(/^\[|\]$/g, ''),
+        port: this.#base.port === '' ? (secure ? 443 : 80) : this.#base.port,
+        path: request.path,
+        method: request.method,
+        ...(idleTimeoutMs === undefined ? {} : { timeout: idleTimeoutMs }),
+        ...(secure ? { agent: request.longRunning === true ? this.#streams : this.#agent } : {}),
+        ...(request.signal === undefined ? {} : { signal: request.signal }),
+        headers: {
+          accept: request.accept ?? 'application/json',
+          'user-agent': this.#userAgent,
+          ...currentTraceHeaders(),
+          ...(request.prefer === undefined ? {} : { prefer: request.prefer }),
+          ...(this.#config.token === undefined ? {} : { authorization: `Bearer ${this.#config.token}` }),
+          ...(request.body === undefined
+            ? {}
+            : {
+                'content-type': request.contentType ?? 'application/json',
+                'content-length': Buffer.byteLength(request.body),
+              }),
         },
-        resolve,
-      );
-      outgoing.on('error', reject);
+      });
+      const { host } = this.#base;
+      let hasResponse = false;
+      outgoing.once('response', (response) => {
+        hasResponse = true;
+        this.#metrics?.finished(request.method, host, response.statusCode);
+        resolve(response);
+      });
+      outgoing.on('error', (error) => {
+        if (!hasResponse && request.signal?.aborted !== true) this.#metrics?.finished(request.method, host, undefined);
+        reject(error);
+      });
       // Covers all stages of the request, because it is the idle time of the socket.
       outgoing.on('timeout', () => outgoing.destroy(new Error(`${this.origin}: no data for ${idleTimeoutMs} ms`)));
       outgoing.end(request.body);

@@ -1,6 +1,6 @@
 import { parseYaml } from '@multiplane/apimachinery';
 import type { X509Certificate } from 'node:crypto';
-import { RestClient, RestTransport, watchClientConfig } from '@multiplane/client';
+import { RestClient, RestClientMetrics, RestTransport, watchClientConfig } from '@multiplane/client';
 import {
   openTracer,
   addProcessMetrics,
@@ -133,18 +133,23 @@ interface ShardIndex {
 }
 
 /** The index of workspaces and the reflectors that maintain it. */
-function createShardIndex(options: FrontProxyOptions, { clock, logger, watcher }: Infrastructure): ShardIndex {
+function createShardIndex(
+  options: FrontProxyOptions,
+  { clock, logger, watcher, registry }: Infrastructure,
+): ShardIndex {
   const shardConfig = watchClientConfig({ file: options.shardsKubeconfig }, { watcher });
   const rootConfig = watchClientConfig({ file: options.rootKubeconfig }, { watcher });
   const index = new WorkspaceIndex();
+  const metrics = new RestClientMetrics(registry);
   const controller = new IndexController(
     { idleTimeoutMs: options.upstreamGiveUpTimeout },
-    { index, rootConfig: () => rootConfig.current, shardConfig: () => shardConfig.current, clock, logger },
+    { index, rootConfig: () => rootConfig.current, shardConfig: () => shardConfig.current, clock, logger, metrics },
   );
   const rootTransport = new RestTransport({
     config: () => rootConfig.current,
     userAgent: 'multiplane-front-proxy',
     idleTimeoutMs: options.upstreamGiveUpTimeout,
+    metrics,
   });
   return { index, controller, rootTransport };
 }

@@ -14,6 +14,7 @@ import {
 import { MemoryStorage, openFileStorage, type Storage } from '@multiplane/storage';
 import type { EtcdTls } from '@multiplane/storage/etcd';
 import type { ShardOptions } from './options.ts';
+import { etcdRequestMetrics } from './etcd-request-metrics.ts';
 import { reportRecovery } from './report-recovery.ts';
 
 /** Opens the storage backend of the flags. Throws OptionError for unusable flags. */
@@ -21,7 +22,7 @@ export async function openStorageBackend(
   options: ShardOptions,
   modules: { readonly certificates: CertificateWatcher; readonly logger: Logger; readonly registry: MetricsRegistry },
 ): Promise<Storage> {
-  const { certificates, logger } = modules;
+  const { certificates, logger, registry } = modules;
   switch (options.storageBackend) {
     case 'memory':
       return new MemoryStorage();
@@ -39,7 +40,7 @@ export async function openStorageBackend(
           prefix: options.etcdPrefix,
           tls: etcdTls(options, certificates),
         },
-        { onWatchFailure: logFailures(logger, 'failed to watch etcd') },
+        { onWatchFailure: logFailures(logger, 'failed to watch etcd'), onRequest: etcdRequestMetrics(registry) },
       );
     }
   }

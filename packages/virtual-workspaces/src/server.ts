@@ -1,5 +1,11 @@
 import { parseYaml } from '@multiplane/apimachinery';
-import { RemoteInformerFactory, RestClient, RestTransport, watchClientConfig } from '@multiplane/client';
+import {
+  RemoteInformerFactory,
+  RestClient,
+  RestClientMetrics,
+  RestTransport,
+  watchClientConfig,
+} from '@multiplane/client';
 import {
   openTracer,
   type Tracer,
@@ -76,7 +82,7 @@ export async function runVirtualWorkspaces(
   const tracer = await tracerOf(options, version);
   const watcher = new CertificateWatcher({}, { clock, logger });
 
-  const { shard, allShards, transport, cacheTransport } = upstreams(options, watcher);
+  const { shard, allShards, transport, cacheTransport } = upstreams(options, { watcher, registry });
   const cached = new RemoteInformerFactory(
     { pathPrefix: '/services/cache/shards/*' },
     { transport: cacheTransport, clock, logger },
@@ -189,7 +195,7 @@ function upstreamConnections(
 /** Connections to the shard, to the server for logical clusters of all shards, and to the cache server. */
 function upstreams(
   options: VirtualWorkspacesOptions,
-  watcher: CertificateWatcher,
+  { watcher, registry }: { readonly watcher: CertificateWatcher; readonly registry: MetricsRegistry },
 ): {
   readonly shard: ServerConnection;
   readonly allShards: ServerConnection;
@@ -201,15 +207,18 @@ function upstreams(
     options.externalLogicalClusterAdminKubeconfig === undefined
       ? shard
       : connectServer({ kubeconfig: options.externalLogicalClusterAdminKubeconfig }, { watcher });
+  const metrics = new RestClientMetrics(registry);
+  const userAgent = 'virtual-workspaces';
   const transport = new RestTransport({
     config: () => shard.config.current,
-    userAgent: 'virtual-workspaces',
+    userAgent,
     idleTimeoutMs: options.requestTimeout,
+    metrics,
   });
   const { cacheKubeconfig } = options;
   const cacheConfig =
     cacheKubeconfig === undefined ? shard.config : watchClientConfig({ file: cacheKubeconfig }, { watcher });
-  const cacheTransport = new RestTransport({ config: () => cacheConfig.current, userAgent: 'virtual-workspaces' });
+  const cacheTransport = new RestTransport({ config: () => cacheConfig.current, userAgent, metrics });
   return { shard, allShards, transport, cacheTransport };
 }
 

@@ -1,5 +1,5 @@
 import { asLogicalClusterName } from '@multiplane/apimachinery';
-import { Reflector, RestTransport, type ClientConfig } from '@multiplane/client';
+import { Reflector, RestTransport, type ClientConfig, type RestClientMetrics } from '@multiplane/client';
 import { failureLevel, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
 import { shardAddress, shards } from './indexed-resources.ts';
 import { ShardReflector } from './shard-reflector.ts';
@@ -18,6 +18,8 @@ export interface IndexControllerModules {
   readonly shardConfig: () => ClientConfig;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Counts the requests of the index. */
+  readonly metrics?: RestClientMetrics | undefined;
 }
 
 interface ReflectedShard {
@@ -53,8 +55,8 @@ export class IndexController implements Runnable {
   }
 
   async start(): Promise<void> {
-    const { clock, logger, rootConfig } = this.#modules;
-    const transport = new RestTransport({ config: rootConfig, userAgent: 'multiplane-front-proxy' });
+    const { clock, logger, rootConfig, metrics } = this.#modules;
+    const transport = new RestTransport({ config: rootConfig, userAgent: 'multiplane-front-proxy', metrics });
     this.#transport = transport;
     const reflector = new Reflector(
       { resource: shards, cluster: asLogicalClusterName('root'), maxPauseMs: 2_000 },
@@ -111,7 +113,7 @@ export class IndexController implements Runnable {
       this.#remove(name);
       return;
     }
-    const { index, shardConfig, clock, logger } = this.#modules;
+    const { index, shardConfig, clock, logger, metrics } = this.#modules;
     index.setShard(name, address);
     const known = this.#shards.get(name);
     const baseUrl = address.baseUrl.href;
@@ -120,7 +122,7 @@ export class IndexController implements Runnable {
     const onUnexpectedError = (error: unknown): void => this.#ended.reject(error);
     const reflector = new ShardReflector(
       { shard: name, baseUrl: address.baseUrl, idleTimeoutMs: this.#options.idleTimeoutMs },
-      { index, config: shardConfig, clock, logger, onUnexpectedError },
+      { index, config: shardConfig, clock, logger, metrics, onUnexpectedError },
     );
     this.#shards.set(name, { baseUrl, reflector });
     logger.info('watching a shard', { shard: name, url: baseUrl });

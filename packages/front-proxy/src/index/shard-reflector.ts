@@ -1,5 +1,11 @@
 import type { KubeObject } from '@multiplane/apimachinery';
-import { Reflector, RestTransport, type ClientConfig, type ReflectedReference } from '@multiplane/client';
+import {
+  Reflector,
+  RestTransport,
+  type ClientConfig,
+  type ReflectedReference,
+  type RestClientMetrics,
+} from '@multiplane/client';
 import { failureLevel, type Clock, type Logger } from '@multiplane/component-base';
 import { logicalClusters, typeOf, workspaceEntry, workspaces } from './indexed-resources.ts';
 import type { WorkspaceIndex } from './workspace-index.ts';
@@ -10,6 +16,7 @@ export interface ShardReflectorModules {
   readonly config: () => ClientConfig;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly metrics?: RestClientMetrics | undefined;
 }
 
 /** Maximum backoff between retries; the index may lag for this long after a shard has recovered. */
@@ -44,6 +51,7 @@ export class ShardReflector {
       },
       userAgent: 'multiplane-front-proxy',
       idleTimeoutMs: options.idleTimeoutMs,
+      metrics: modules.metrics,
     });
     const { index } = modules;
     const { shard } = options;

@@ -10,6 +10,7 @@ import {
   watchClientConfig,
   type InformerFactory,
   type InformerSource,
+  type RestClientMetrics,
 } from '@multiplane/client';
 import {
   logFailures,
@@ -40,6 +41,7 @@ export interface ShardReplicationModules {
   readonly certificates: CertificateWatcher;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly restMetrics: RestClientMetrics;
 }
 
 const cachePath = '/services/cache/shards/*';
@@ -90,9 +92,9 @@ export class ShardReplication {
       this.runnables = [];
       return;
     }
-    const { certificates, clock, logger } = modules;
+    const { certificates, clock, logger, restMetrics: metrics } = modules;
     const watched = watchClientConfig({ file: cacheKubeconfig, context: undefined }, { watcher: certificates });
-    const transport = new RestTransport({ config: () => watched.current, userAgent: 'multiplane-shard' });
+    const transport = new RestTransport({ config: () => watched.current, userAgent: 'multiplane-shard', metrics });
     this.cacheServer = transport;
     const remote = new RemoteInformerFactory({ pathPrefix: cachePath }, { transport, clock, logger });
     this.#remote = remote;

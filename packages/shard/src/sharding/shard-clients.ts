@@ -7,6 +7,7 @@ import {
   type ClientConfig,
   type InformerSource,
   type ObjectClient,
+  type RestClientMetrics,
 } from '@multiplane/client';
 import type { CertificateWatcher, Runnable } from '@multiplane/component-base';
 import { shardReference, shards, type Shard } from '@multiplane/controllers';
@@ -18,6 +19,7 @@ interface Modules {
   readonly globalInformers: InformerSource;
   /** The loopback client of this shard. */
   readonly local: ObjectClient;
+  readonly restMetrics: RestClientMetrics;
 }
 
 /** An unresponsive shard must not block a controller worker; the caller retries later. */
@@ -106,7 +108,8 @@ export class ShardClients implements Runnable {
     let known = this.#transports.get(key);
     if (known === undefined || known.url !== url) {
       known?.transport.close();
-      known = { url, transport: new RestTransport({ config, userAgent: 'multiplane-shard', idleTimeoutMs }) };
+      const metrics = this.#modules.restMetrics;
+      known = { url, transport: new RestTransport({ config, userAgent: 'multiplane-shard', idleTimeoutMs, metrics }) };
       this.#transports.set(key, known);
     }
     return known.transport;

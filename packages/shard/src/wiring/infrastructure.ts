@@ -11,6 +11,7 @@ import {
   type Logger,
   type Tracer,
 } from '@multiplane/component-base';
+import { RestClientMetrics } from '@multiplane/client';
 import { RequestMetrics } from '@multiplane/generic-server';
 import type { Storage } from '@multiplane/storage';
 import type { ShardOptions } from '../options.ts';
@@ -35,6 +36,8 @@ export interface Infrastructure {
   readonly health: HealthChecks;
   readonly registry: MetricsRegistry;
   readonly metrics: RequestMetrics;
+  /** Of requests to other servers. */
+  readonly restMetrics: RestClientMetrics;
   /** Absent without `--tracing-config-file`. */
   readonly tracer: Tracer | undefined;
 }
@@ -70,6 +73,7 @@ export async function openInfrastructure(
     health,
     registry,
     metrics: new RequestMetrics(registry, { readsFromCache: true }),
+    restMetrics: new RestClientMetrics(registry),
     tracer,
   };
 }

@@ -71,7 +71,7 @@ export interface ReadPath extends CachedObjects {
 
 /** watch cache → informers → definition resolver and indexes */
 export function readPath(options: ShardOptions, modules: Infrastructure): ReadPath {
-  const { registry, certificates, clock, logger } = modules;
+  const { registry, certificates, clock, logger, restMetrics } = modules;
   const activity = new ClusterActivity({ clock });
   const objects = cachedObjects(options, { ...modules, activity, limits: () => limits });
   const { cache, reader, builtIn } = objects;
@@ -84,6 +84,7 @@ export function readPath(options: ShardOptions, modules: Infrastructure): ReadPa
     certificates,
     clock,
     logger,
+    restMetrics,
   });
   const { globalInformers, remoteInformers } = replication;
   informers.informer(logicalClusters).addHandlers({ deleted: (_old, { cluster }) => activity.forget(cluster) });

@@ -30,6 +30,14 @@ export interface EtcdClientOptions {
   readonly requestTimeoutMs: number;
 }
 
+/** What a request does, in the terms of kube-apiserver's metrics; `other`: progress marker, compaction, health. */
+export type EtcdOperation = 'get' | 'list' | 'create' | 'update' | 'delete' | 'other';
+
+export interface EtcdClientModules {
+  /** Called at the end of each request, retries of reads included. A comparison that did not hold is no failure. */
+  readonly onRequest?: ((operation: EtcdOperation, seconds: number, failed: boolean) => void) | undefined;
+}
+
 /** Separate connections: a watch whose reader is slow does not block requests. */
 interface Connections {
   readonly requests: Etcd3;
@@ -64,12 +72,14 @@ const longestPauseMs = 500;
  */
 export class EtcdClient {
   readonly #options: EtcdClientOptions;
+  readonly #onRequest: EtcdClientModules['onRequest'];
   #connections: Connections;
   readonly #timeoutMs: number;
   readonly #closed = new AbortController();
 
-  constructor(options: EtcdClientOptions) {
+  constructor(options: EtcdClientOptions, { onRequest }: EtcdClientModules = {}) {
     this.#options = options;
+    this.#onRequest = onRequest;
     this.#timeoutMs = options.requestTimeoutMs;
     this.#connections = this.#connect(options.tls?.current);
     options.tls?.onChange((tls) => this.#replace(tls));
@@ -120,23 +130,27 @@ export class EtcdClient {
     return { deadline: Date.now() + ms };
   }
 
-  range(request: IRangeRequest): Promise<IRangeResponse> {
-    return traced('etcd Range', () => this.read((kv, options) => kv.range(request, options)));
+  range(request: IRangeRequest, operation: EtcdOperation = 'get'): Promise<IRangeResponse> {
+    const run = (): Promise<IRangeResponse> => this.read((kv, options) => kv.range(request, options));
+    return traced('etcd Range', () => this.#observed(operation, run));
   }
 
   /** A transaction that only reads, which may be retried. */
   readTransaction(request: ITxnRequest): Promise<ITxnResponse> {
-    return this.read((kv, options) => kv.txn(request, options));
+    return this.#observed('list', () => this.read((kv, options) => kv.txn(request, options)));
   }
 
   /** A single attempt: a transaction that failed may have been carried out. */
-  transaction(request: ITxnRequest, timeoutMs?: number): Promise<ITxnResponse> {
+  transaction(request: ITxnRequest, operation: EtcdOperation = 'other', timeoutMs?: number): Promise<ITxnResponse> {
     this.assertOpen();
-    return traced('etcd Txn', () => this.#connections.requests.kv.txn(request, this.deadline(timeoutMs)));
+    const run = (): Promise<ITxnResponse> => this.#connections.requests.kv.txn(request, this.deadline(timeoutMs));
+    return traced('etcd Txn', () => this.#observed(operation, run));
   }
 
   compact(revision: number): Promise<unknown> {
-    return this.read((kv, options) => kv.compact({ revision, physical: false }, options));
+    return this.#observed('other', () =>
+      this.read((kv, options) => kv.compact({ revision, physical: false }, options)),
+    );
   }
 
   /** Retries an idempotent request until it succeeds, is refused, or the request timeout has passed. */
@@ -167,6 +181,22 @@ export class EtcdClient {
     this.#closed.abort();
     this.#connections.requests.close();
     this.#connections.watches.close();
+  }
+
+  async #observed<T>(operation: EtcdOperation, run: () => Promise<T>): Promise<T> {
+    const startedAt = performance.now();
+    let failed = true;
+    try {
+      const result = await run();
+      failed = false;
+      return result;
+    } catch (error) {
+      // An answer of etcd about the history that it keeps.
+      failed = !isRevisionError(error);
+      throw error;
+    } finally {
+      this.#onRequest?.(operation, (performance.now() - startedAt) / 1000, failed);
+    }
   }
 
   async #pause(ms: number): Promise<void> {

@@ -134,7 +134,7 @@ export class EtcdStorage implements Storage {
       );
       if (alarms.some(({ alarm }) => alarm === 'Nospace')) throw new StorageFullError();
       const success = [{ request_range: { ...this.#keys.hidden, count_only: true } }];
-      await this.#client.transaction({ success }, healthTimeoutMs);
+      await this.#client.transaction({ success }, 'other', healthTimeoutMs);
     } catch (error) {
       if (error instanceof StorageFullError) throw error;
       throw new StorageUnavailableError(`etcd does not respond: ${errorText(error)}`, error);
@@ -193,7 +193,7 @@ export class EtcdStorage implements Storage {
   }
 
   #range(request: IRangeRequest): Promise<IRangeResponse> {
-    return this.#reading(Number(request.revision), () => this.#client.range(request));
+    return this.#reading(Number(request.revision), () => this.#client.range(request, 'list'));
   }
 
   async #reading<T>(revision: number, read: () => Promise<T>): Promise<T> {

@@ -8,7 +8,7 @@ import {
   ValueTooLargeError,
 } from '../errors.ts';
 import type { WriteOptions } from '../interface.ts';
-import type { EtcdClient } from './etcd-client.ts';
+import type { EtcdClient, EtcdOperation } from './etcd-client.ts';
 import { classify } from './etcd-errors.ts';
 import type { EtcdKeys } from './etcd-keys.ts';
 import type { LeasePool } from './lease-pool.ts';
@@ -80,7 +80,7 @@ export class EtcdWriter {
       this.#client.assertOpen();
       const request = this.#request(write, await this.#leaseOf(write));
       try {
-        return outcome(await this.#client.transaction(request));
+        return outcome(await this.#client.transaction(request, operationOf(write)));
       } catch (error) {
         const failure = classify(error, key);
         if (failure.kind === 'refused') throw failure.error;
@@ -147,6 +147,11 @@ export class EtcdWriter {
     }
     throw new OutcomeUnknownError(key, cause);
   }
+}
+
+function operationOf({ value, expected }: Write): EtcdOperation {
+  if (value === undefined) return 'delete';
+  return expected === 0 ? 'create' : 'update';
 }
 
 /** The comparison failed; `current` is the revision of the key. */

@@ -1,7 +1,7 @@
 import type { Watched } from '@multiplane/component-base';
 import { type WatchFailureModules, WatchFailureReporter } from '../watch-failure-reporter.ts';
 import { Compactor } from './compactor.ts';
-import { EtcdClient, type EtcdTls } from './etcd-client.ts';
+import { EtcdClient, type EtcdClientModules, type EtcdTls } from './etcd-client.ts';
 import { EtcdKeys } from './etcd-keys.ts';
 import { EtcdStorage } from './etcd-storage.ts';
 import { EtcdWriter } from './etcd-writer.ts';
@@ -26,14 +26,13 @@ export interface EtcdStorageOptions {
 /** Opens the store in etcd. Throws StorageUnavailableError when etcd does not respond. */
 export async function openEtcdStorage(
   options: EtcdStorageOptions,
-  modules?: WatchFailureModules,
+  modules: WatchFailureModules & EtcdClientModules = {},
 ): Promise<EtcdStorage> {
   const keys = new EtcdKeys(options.prefix ?? '');
-  const client = new EtcdClient({
-    endpoints: options.endpoints,
-    tls: options.tls,
-    requestTimeoutMs: options.requestTimeoutMs ?? 10_000,
-  });
+  const client = new EtcdClient(
+    { endpoints: options.endpoints, tls: options.tls, requestTimeoutMs: options.requestTimeoutMs ?? 10_000 },
+    modules,
+  );
   const leases = new LeasePool(client);
   const watchFailures = new WatchFailureReporter(modules);
   const storage = new EtcdStorage({

@@ -1,5 +1,6 @@
 import { type IncludeObject, apiVersionOf, encodeYaml } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import { traced } from '@multiplane/component-base';
 import { encodeObject, type Transform } from '@multiplane/generic-server';
 import type { CacheEntry } from '@multiplane/storage';
 import { encodeForWire } from '../../registry/codec/object-codec.ts';
@@ -28,7 +29,12 @@ interface ListForm {
 }
 
 /** Writes a list item by item, in time slices; the response is never in memory as a whole. */
-export async function writeList(list: ListResponse): Promise<void> {
+export function writeList(list: ListResponse): Promise<void> {
+  // With the time that the client takes to read, other than for one object.
+  return traced('serialize', () => writeItems(list));
+}
+
+async function writeItems(list: ListResponse): Promise<void> {
   const { context, negotiated, page } = list;
   if (negotiated.encoding === 'protobuf') {
     await writeProtobufList({ ...list, metadata: metadataOf(list) });
