@@ -62,21 +62,24 @@ function spanName({ exchange, info }: RequestContext): string {
   const namespace = info.namespace === '' ? '' : '/namespaces/{:namespace}';
   const name = info.name === '' ? '' : '/{:name}';
   const subresource = info.subresource === '' ? '' : `/${info.subresource}`;
-  return `${exchange.method} ${group}/${info.version}${namespace}/${info.resource}${name}${subresource}`;
+  return `${exchange.method} ${group}/${info.version}${namespace}/${resourceOf(info)}${name}${subresource}`;
 }
+
+/** Without the identity of an APIExport (`widgets:<hash>`), of which there are as many as exports. */
+const resourceOf = ({ resource }: RequestInfo): string => resource.split(':', 1)[0] as string;
 
 function attributesOf({ exchange, info, auditId }: RequestContext): Record<string, string> {
   return { 'http.request.method': exchange.method, 'audit-id': auditId, ...resourceAttributes(info) };
 }
 
 function resourceAttributes(info: RequestInfo): Record<string, string> {
-  const { verb, group, version, resource, subresource } = info;
+  const { verb, group, version, subresource } = info;
   if (!info.isResourceRequest) return { 'k8s.verb': verb };
   return {
     'k8s.verb': verb,
     'k8s.group': group,
     'k8s.version': version,
-    'k8s.resource': resource,
+    'k8s.resource': resourceOf(info),
     ...(subresource === '' ? {} : { 'k8s.subresource': subresource }),
     // Which tenant is what a trace is for; it is the id that audit events have, no path.
     ...(info.cluster === undefined ? {} : { 'kcp.logical_cluster': info.cluster }),
