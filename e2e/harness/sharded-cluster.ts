@@ -20,6 +20,8 @@ export interface ShardedClusterOptions extends LocalClusterOptions {
   readonly usualPatience?: boolean | undefined;
   /** The suite kills or restarts its processes, so no other suite may use it; false by default. */
   readonly ownProcesses?: boolean | undefined;
+  /** Further flags of the front-proxy. */
+  readonly frontProxyFlags?: readonly string[] | undefined;
   /** Further flags of every server of ours. */
   readonly allFlags?: readonly string[] | undefined;
 }
@@ -94,6 +96,7 @@ export class ShardedCluster extends ShardedAccess implements ControlPlane {
     shards = ['root', 'shard-1'],
     usualPatience = false,
     flags = [],
+    frontProxyFlags = [],
     allFlags = [],
     tokens,
   }: ShardedClusterOptions): Promise<ShardedCluster> {
@@ -108,7 +111,7 @@ export class ShardedCluster extends ShardedAccess implements ControlPlane {
       ...record,
       flags: {
         shard: [`--token-auth-file=${tokenFile}`, ...flags, ...allFlags],
-        'front-proxy': [...(usualPatience ? [] : patience), ...allFlags],
+        'front-proxy': [...(usualPatience ? [] : patience), ...frontProxyFlags, ...allFlags],
         'cache-server': allFlags,
         'virtual-workspaces': allFlags,
       },

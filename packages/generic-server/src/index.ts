@@ -24,6 +24,7 @@ export {
   type JwtExpression,
   type JwtExpressionCompiler,
   type JwtVariables,
+  type JwtBudget,
 } from './authentication/oidc/jwt-expression-compiler.ts';
 export { makeOidcAuthenticator, type OidcModules } from './authentication/oidc/make-oidc-authenticator.ts';
 export {

@@ -242,4 +242,102 @@ describe.each(['file', 'etcd'])('limits of a workspace on a shard with storage i
     // What has no rules is not affected.
     expect((await on.sendAsTenant('POST', maps, { metadata: { name: 'plain' } })).status).toBe(201);
   }, 60_000);
+
+  /** True for every object, in some thousand steps. */
+  const costly = 'object.data.all(x, object.data.all(y, x == y || x != y))';
+  const spec = {
+    matchConstraints: {
+      resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
+    },
+  };
+  const binding = { policyName: 'costly', validationActions: ['Deny'] };
+
+  test.each([
+    [
+      'validations of a ValidatingAdmissionPolicy',
+      [
+        [
+          'ValidatingAdmissionPolicy',
+          'validatingadmissionpolicies',
+          { spec: { ...spec, validations: [{ expression: costly }] } },
+        ],
+        ['ValidatingAdmissionPolicyBinding', 'validatingadmissionpolicybindings', { spec: binding }],
+      ],
+    ],
+    [
+      'the match conditions of a MutatingAdmissionPolicy',
+      [
+        [
+          'MutatingAdmissionPolicy',
+          'mutatingadmissionpolicies',
+          {
+            spec: {
+              ...spec,
+              reinvocationPolicy: 'Never',
+              matchConditions: [{ name: 'costly', expression: `!(${costly})` }],
+              mutations: [
+                {
+                  patchType: 'JSONPatch',
+                  jsonPatch: { expression: '[JSONPatch{op: "add", path: "/data/x", value: "y"}]' },
+                },
+              ],
+            },
+          },
+        ],
+        ['MutatingAdmissionPolicyBinding', 'mutatingadmissionpolicybindings', { spec: { policyName: 'costly' } }],
+      ],
+    ],
+    [
+      'the match conditions of a webhook',
+      [
+        [
+          'ValidatingWebhookConfiguration',
+          'validatingwebhookconfigurations',
+          {
+            webhooks: [
+              {
+                name: 'costly.example.com',
+                clientConfig: { url: 'https://192.0.2.1/never' },
+                rules: spec.matchConstraints.resourceRules,
+                matchConditions: [{ name: 'costly', expression: `!(${costly})` }],
+                failurePolicy: 'Ignore',
+                sideEffects: 'None',
+                admissionReviewVersions: ['v1'],
+              },
+            ],
+          },
+        ],
+      ],
+    ],
+  ] as const)(
+    'CEL: %s count',
+    async (_what, configurations) => {
+      const group = `${inside}/apis/admissionregistration.k8s.io/v1`;
+      // Pays what earlier tests owe.
+      await on.limit({ 'limits.multiplane.dev/max-cel-cost-per-second': '10000000' });
+      for (const [kind, resource, content] of configurations) {
+        const body = { apiVersion: 'admissionregistration.k8s.io/v1', kind, metadata: { name: 'costly' }, ...content };
+        const { status, json } = await on.send('POST', `${group}/${resource}`, body);
+        expect([status, messageOf(json) ?? '']).toEqual([201, '']);
+      }
+      const data = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`k${n}`, 'v']));
+      const create = (): ReturnType<Restartable['send']> =>
+        on.sendAsTenant('POST', maps, { metadata: { generateName: 'costly-' }, data });
+      expect((await create()).status).toBe(201);
+      await on.limit({ 'limits.multiplane.dev/max-cel-cost-per-second': '100' });
+      const refused = await eventually(async () => {
+        const answer = await create();
+        expect(answer.status).toBe(429);
+        return answer;
+      });
+      expect(messageOf(refused.json)).toMatch(
+        /has reached its CEL cost per second limit, used: \d+, requested: 1, limited: 100; an administrator of workspace "root" can raise it by the annotation limits.multiplane.dev\/max-cel-cost-per-second of the Workspace/,
+      );
+      const secrets = maps.replace('configmaps', 'secrets');
+      expect((await on.sendAsTenant('POST', secrets, { metadata: { generateName: 'free-' } })).status).toBe(201);
+      for (const [, resource] of configurations) await on.send('DELETE', `${group}/${resource}/costly`);
+      await eventually(async () => expect((await create()).status).toBe(201));
+    },
+    60_000,
+  );
 });

@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '@multiplane/apimachinery';
 import {
   JwtExpressionError,
+  type JwtBudget,
   type JwtExpression,
   type JwtExpressionCompiler,
   type JwtVariables,
@@ -59,12 +60,12 @@ export class JwtCelCompiler implements JwtExpressionCompiler {
     return compile(source, this.#userEnvironment, celTypes.boolType);
   }
 
-  claimVariables(claims: Json): JwtVariables {
-    return { claims: plainValue(claims) };
+  claimVariables(claims: Json, budget: JwtBudget): JwtVariables {
+    return { values: { claims: plainValue(claims) }, budget };
   }
 
-  userVariables(user: JsonObject): JwtVariables {
-    return { user: valueOf(user, this.#userType) };
+  userVariables(user: JsonObject, budget: JwtBudget): JwtVariables {
+    return { values: { user: valueOf(user, this.#userType) }, budget };
   }
 }
 
@@ -103,8 +104,9 @@ class CelExpression implements JwtExpression {
     return this.#evaluate(variables) === true;
   }
 
-  #evaluate(variables: JwtVariables): CelValue {
-    const outcome = this.#program.evaluate(variables as Readonly<Record<string, CelValue>>);
+  #evaluate({ values, budget }: JwtVariables): CelValue {
+    const outcome = this.#program.evaluate(values as Readonly<Record<string, CelValue>>, budget.remaining);
+    budget.remaining -= outcome.cost;
     if (outcome.error !== undefined) throw outcome.error;
     return outcome.value;
   }

@@ -94,6 +94,32 @@ describe('whom a token stands for', () => {
   });
 });
 
+describe('expressions that cost too much', () => {
+  const every = (depth: number): string =>
+    depth === 0 ? 'true' : `claims.many.all(x${depth}, ${every(depth - 1)})`;
+  const many = Array.from({ length: 60 }, (_, n) => n);
+
+  test('refuse the token, alone or together, without taking the time that they would', async () => {
+    const costly = authenticator({ claimValidationRules: [{ expression: every(4), message: 'm' }] });
+    expect(await refusal(costly, { many })).toContain('actual cost limit exceeded');
+    // Each alone is far below the limit of Kubernetes, and below that of one token.
+    const rules = Array.from({ length: 40 }, (_, n) => ({ expression: `${every(2)} || ${n} == 0`, message: 'm' }));
+    expect(await refusal(authenticator({ claimValidationRules: rules }), { many })).toContain(
+      'actual cost limit exceeded',
+    );
+    expect(await refusal(authenticator({ claimValidationRules: rules.slice(0, 1) }), { many })).toBe('accepted');
+  });
+
+  test('rules over the user count, too', async () => {
+    const groups = Array.from({ length: 200 }, (_, n) => `g-${n}`);
+    const oidc = authenticator({
+      userValidationRules: [{ expression: 'user.groups.all(a, user.groups.all(b, a != "" && b != ""))', message: 'm' }],
+    });
+    expect(await refusal(oidc, { groups })).toContain('actual cost limit exceeded');
+    expect(await refusal(oidc, { groups: groups.slice(0, 10) })).toBe('accepted');
+  });
+});
+
 describe('what is refused', () => {
   test.each<[string, JsonObject, JsonObject, string]>([
     ['another audience', {}, { aud: ['b', 'c'] }, 'oidc: verify token: oidc: expected audience in ["a"] got ["b" "c"]'],

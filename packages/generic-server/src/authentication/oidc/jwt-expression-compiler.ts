@@ -5,10 +5,24 @@ export class JwtExpressionError extends Error {
   override readonly name = 'JwtExpressionError';
 }
 
-/** The variables of an expression, in the representation of the compiler that made them. */
-export type JwtVariables = Readonly<Record<string, unknown>>;
+/**
+ * Cost of CEL that all expressions for one token may use together, some ten milliseconds. Kubernetes limits each expression
+ * to 1,000,000; here tenants configure issuers, and expressions run on the event loop before the user is known.
+ */
+export const maxTokenCost = 50_000;
 
-/** A compiled expression. Evaluation throws if it fails or exceeds its cost limit. */
+/** What is left of {@link maxTokenCost}; expressions reduce it. */
+export interface JwtBudget {
+  remaining: number;
+}
+
+/** The variables of an expression, in the representation of the compiler that made them. */
+export interface JwtVariables {
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly budget: JwtBudget;
+}
+
+/** A compiled expression. Evaluation throws if it fails or exceeds the budget of its variables. */
 export interface JwtExpression {
   readonly source: string;
   /** Whether the expression reads `claims.<name>` or `claims.?<name>`. */
@@ -32,9 +46,9 @@ export interface JwtExpressionCompiler {
   /** A boolean rule over the mapped user. Throws {@link JwtExpressionError}. */
   userRule(source: string): JwtExpression;
   /** The variables of mappings and of rules over claims. */
-  claimVariables(claims: Json): JwtVariables;
+  claimVariables(claims: Json, budget: JwtBudget): JwtVariables;
   /** The variables of rules over the user: a `UserInfo` in JSON, without empty fields. */
-  userVariables(user: JsonObject): JwtVariables;
+  userVariables(user: JsonObject, budget: JwtBudget): JwtVariables;
 }
 
 const unsupported = (): never => {
@@ -46,6 +60,6 @@ export const noJwtExpressions: JwtExpressionCompiler = {
   claimMapping: unsupported,
   claimRule: unsupported,
   userRule: unsupported,
-  claimVariables: () => ({}),
-  userVariables: () => ({}),
+  claimVariables: (_claims, budget) => ({ values: {}, budget }),
+  userVariables: (_user, budget) => ({ values: {}, budget }),
 };

@@ -3,7 +3,7 @@ import type { Clock } from '@multiplane/component-base';
 import type { AuthenticationResponse, TokenAuthenticator } from '../authenticator.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
 import type { ClaimOrExpression, JwtConfiguration } from './jwt-configuration.ts';
-import type { JwtExpressionCompiler, JwtVariables } from './jwt-expression-compiler.ts';
+import { maxTokenCost, type JwtBudget, type JwtExpressionCompiler, type JwtVariables } from './jwt-expression-compiler.ts';
 import type { CompiledJwt } from './validate-jwt.ts';
 import { allSigningAlgorithms, audiencesOf, checkTimes, claimedIssuer, verifiedClaims } from './verify-token.ts';
 
@@ -71,7 +71,10 @@ export class OidcAuthenticator implements TokenAuthenticator {
   #userOf(claims: JsonObject): UserInfo {
     const { configuration, compiled } = this.#options;
     const { claimMappings: mappings, claimValidationRules } = configuration;
-    const variables: JwtVariables = this.#usesExpressions ? this.#expressions.claimVariables(claims) : {};
+    const budget: JwtBudget = { remaining: maxTokenCost };
+    const variables: JwtVariables = this.#usesExpressions
+      ? this.#expressions.claimVariables(claims, budget)
+      : { values: {}, budget };
     const { username } = compiled;
     const name =
       username === undefined
@@ -100,7 +103,11 @@ export class OidcAuthenticator implements TokenAuthenticator {
     checkRules(compiled.claimRules, variables, 'claim validation expression');
     const user: UserInfo = { name, uid, groups: [...groups], extra };
     if (compiled.userRules.length > 0)
-      checkRules(compiled.userRules, this.#expressions.userVariables(userObject(user)), 'user info validation rule');
+      checkRules(
+        compiled.userRules,
+        this.#expressions.userVariables(userObject(user), budget),
+        'user info validation rule',
+      );
     return user;
   }
 }
