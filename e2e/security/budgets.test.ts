@@ -201,6 +201,77 @@ const slowYaml = `[${'1,'.repeat(100_000)}1]`;
 const postYaml = (requests: Requests, text: string): Promise<Response> =>
   requests.send({ method: 'POST', path: configMaps, headers: yaml, text } satisfies SentRequest);
 
+test('a regular expression that a policy finds invalid at use fails that request, no other and not the server', async () => {
+  const policies = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic';
+  const metadata = { name: 'regex-at-use' };
+  await server.workspace.must({
+    method: 'POST',
+    path: `${policies}ies`,
+    body: {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicy',
+      metadata,
+      spec: {
+        matchConstraints: {
+          resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
+        },
+        validations: [
+          { expression: "!has(object.data) || !('pattern' in object.data) || 'x'.matches(object.data.pattern)" },
+        ],
+      },
+    },
+  });
+  await server.workspace.must({
+    method: 'POST',
+    path: `${policies}ybindings`,
+    body: {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicyBinding',
+      metadata,
+      spec: { policyName: 'regex-at-use', validationActions: ['Deny'] },
+    },
+  });
+  const send = (pattern: string): Promise<Response> =>
+    server.workspace.send({
+      method: 'POST',
+      path: `${configMaps}?dryRun=All`,
+      body: { metadata: { generateName: 'x-' }, data: { pattern } },
+    });
+  try {
+    // In force.
+    await eventually(async () => expect((await send('y')).status).toBe(422));
+    expect((await send('x')).status).toBe(201);
+    for (const pattern of [
+      '[',
+      '(',
+      '*',
+      '(?P<n>',
+      '\\',
+      'x{2,1}',
+      'x{100000}',
+      '(?=x)',
+      '\\1',
+      '[[:nope:]]',
+      '\u0000',
+      '\ud800',
+    ]) {
+      const { status, text } = await send(pattern);
+      expect([pattern, status, text.includes('panic')]).toEqual([
+        pattern,
+        pattern === '\u0000' ? expect.any(Number) : 422,
+        false,
+      ]);
+    }
+    expect((await send('x')).status).toBe(201);
+    const other = { method: 'POST', path: `${configMaps}?dryRun=All`, body: { metadata: { generateName: 'x-' } } };
+    expect((await server.workspace.send(other)).status).toBe(201);
+    expect((await neighbour.send(other)).status).toBe(201);
+  } finally {
+    await server.workspace.send({ method: 'DELETE', path: `${policies}ies/regex-at-use` });
+    await server.workspace.send({ method: 'DELETE', path: `${policies}ybindings/regex-at-use` });
+  }
+});
+
 describe('worker lanes', () => {
   test('a YAML body of a neighbour is read before the queued ones of a flood', async () => {
     await postYaml(neighbour, yamlMap('warm', 1_500));

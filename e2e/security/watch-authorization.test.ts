@@ -185,3 +185,21 @@ test('watches in a workspace end with it, those of a provider too', async () => 
   expect(await endOf(own)).toBe('complete');
   expect(await endOf(provided)).toBe('complete');
 }, 120_000);
+
+test.each([
+  [{ user: 'somebody', groups: ['system:cluster:root'] }],
+  [{ user: 'system:serviceaccount:default:robot' }],
+  [{ user: 'somebody', groups: ['system:serviceaccounts'] }],
+])('a client certificate of the CA of users for %j is refused', async (identity) => {
+  const { certificatePem, privateKeyPem } = await authority.issueClient(identity);
+  const agent = new Agent({ ca: shared.cluster.ca, cert: certificatePem, key: privateKeyPem });
+  const status = await new Promise<number>((resolve, reject) => {
+    httpsRequest(`${shared.cluster.url}${base}/api/v1/configmaps`, { agent }, (response) =>
+      resolve(response.resume().statusCode ?? 0),
+    )
+      .on('error', reject)
+      .end();
+  });
+  agent.destroy();
+  expect(status).toBe(401);
+});

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
 import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
-import { Requests } from '../harness/requests.ts';
+import { Requests, type Response } from '../harness/requests.ts';
 import { createTenant, type Tenant } from '../harness/tenants.ts';
 
 const patient = { timeout: 30_000 };
@@ -150,5 +150,32 @@ test('requests per second beyond the limit get 429 with the time to wait', async
   await eventually(async () => {
     const answers = await Promise.all(Array.from({ length: 30 }, () => requests.send({ as: 'user-1', path: maps() })));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  }, patient);
+}, 60_000);
+
+test('open requests beyond the limit get 429 with who can raise it', async () => {
+  const annotation = 'limits.multiplane.dev/max-requests-in-flight';
+  await setOnWorkspace({ [annotation]: '2' });
+  // A create is open until it is stored, so creates that arrive together are open together.
+  const creates = (): Promise<Response[]> =>
+    Promise.all(
+      Array.from({ length: 30 }, () =>
+        requests.send({ as: 'user-1', method: 'POST', path: maps(), body: { metadata: { generateName: 'open-' } } }),
+      ),
+    );
+  await eventually(async () => {
+    const answers = await creates();
+    const refused = answers.find(({ status }) => status === 429);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201, 429]));
+    expect(refused?.headers['retry-after']).toBe('1');
+    expect(String(refused?.json['message'])).toContain(
+      `workspace "root:used" has reached its open requests limit, used: 2, requested: 1, limited: 2; an administrator of workspace "root" can raise it by the annotation ${annotation} of the Workspace`,
+    );
+  }, patient);
+  // Nothing is left open: one after the other all are served.
+  for (let i = 0; i < 5; i++) await requests.must({ as: 'user-1', path: `${maps()}?limit=1` });
+  await setOnWorkspace({ [annotation]: null });
+  await eventually(async () => {
+    expect(new Set((await creates()).map(({ status }) => status))).toEqual(new Set([201]));
   }, patient);
 }, 60_000);

@@ -175,3 +175,34 @@ test('a reference to an owner in another namespace is reported, and the object c
     await controller.stop();
   }
 });
+
+test('an owner in another logical cluster is none, whatever its uid, and its deletion collects nothing here', async () => {
+  const api = new FakeApi();
+  const clock = new FakeClock();
+  const controller = garbageCollector({
+    informers: api.informers,
+    client: api.client,
+    clock,
+    logger: silentLogger,
+    resourceOfKind: () => ({ resource: configMaps, namespaced: true }),
+  });
+  await controller.start();
+  try {
+    const attacker = 'attacker' as LogicalClusterName;
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'uid-of-owner', blockOwnerDeletion: true };
+    const ownerReferences = [owner];
+    // The same name and uid in both; a tenant may set neither, but may name the uid of another tenant's object.
+    api.put(configMaps, cluster, configMap('owner', {}));
+    api.put(configMaps, cluster, configMap('child', { ownerReferences }));
+    api.put(configMaps, attacker, configMap('of-the-victim', { ownerReferences }));
+    await advanceUntilIdle(clock, 1000, [controller]);
+    expect(api.all(configMaps, attacker)).toEqual([]);
+    api.put(configMaps, attacker, configMap('owner', {}));
+    await advanceUntilIdle(clock, 1000, [controller]);
+    await api.client.delete(configMaps, { cluster: attacker, namespace: 'default', name: 'owner' });
+    await advanceUntilIdle(clock, 1000, [controller]);
+    expect(api.all(configMaps, cluster).map(({ metadata }) => metadata.name)).toEqual(['owner', 'child']);
+  } finally {
+    await controller.stop();
+  }
+});
