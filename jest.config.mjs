@@ -57,4 +57,6 @@ export default {
   // Of the whole run: jest does not read it from a project.
   testTimeout: 60_000,
   workerIdleMemoryLimit: '1GB',
+  // On a saturated machine the process of a worker needs more than half a second to end; jest takes that for a leak.
+  workerGracefulExitTimeout: 10_000,
 };

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import {
   asLogicalClusterName,
   fieldErrorText,
@@ -16,6 +16,15 @@ import { SchemaWorker } from './schema-worker.ts';
 
 const worker = new SchemaWorker({ clock: systemClock });
 afterAll(() => worker.stop());
+
+/** Those of one test; stopped also when it fails, or their threads keep the process of jest alive. */
+const started: SchemaWorker[] = [];
+function startWorker(modules: { readonly slices?: () => TimeSlices } = {}): SchemaWorker {
+  const one = new SchemaWorker({ clock: systemClock, ...modules });
+  started.push(one);
+  return one;
+}
+afterEach(() => Promise.all(started.splice(0).map((one) => one.stop())));
 
 const root = asLogicalClusterName('root');
 const rule = (source: string, message: string): Json => [{ rule: source, message }];
@@ -111,17 +120,16 @@ describe('SchemaWorker', () => {
   });
 
   test('sends a schema again to a new thread', async () => {
-    const other = new SchemaWorker({ clock: systemClock });
+    const other = startWorker();
     const { schema } = strategyOf(quadratic);
     const object = foo({ list: ['a', 'a'] });
     expect((await other.object(root, schema, object, {})).errors).toHaveLength(1);
     await other.stop();
     expect((await other.object(root, schema, object, {})).errors).toHaveLength(1);
-    await other.stop();
   });
 
   test('serves clusters round-robin and returns 429 above the limit per cluster', async () => {
-    const other = new SchemaWorker({ clock: systemClock });
+    const other = startWorker();
     const { schema } = strategyOf(quadratic);
     const ends: string[] = [];
     const send = (cluster: string): Promise<unknown> =>
@@ -137,11 +145,10 @@ describe('SchemaWorker', () => {
     await Promise.all(sent);
     expect(ends.indexOf('modest')).toBeLessThan(6);
     expect(ends).toHaveLength(10);
-    await other.stop();
   });
 
   test('returns 503 for queued jobs on shutdown', async () => {
-    const other = new SchemaWorker({ clock: systemClock });
+    const other = startWorker();
     const waiting = Promise.allSettled([other.definition(root, definition(quadratic), undefined)]);
     await other.stop();
     expect(await waiting).toMatchObject([{ status: 'rejected', reason: { code: 503 } }]);
@@ -205,7 +212,7 @@ describe('a server with a SchemaWorker', () => {
         });
       },
     };
-    const hurried = new SchemaWorker({ clock: systemClock, slices: hurriedSlices });
+    const hurried = startWorker({ slices: hurriedSlices });
     const pipeline = await Pipeline.open({ slowly });
     const fields = (count: number, last: string): JsonObject => ({
       type: 'object',
@@ -253,7 +260,7 @@ describe('a server with a SchemaWorker', () => {
 
 describe('compilation', () => {
   test('runs in time slices, and the check is repeated', async () => {
-    const hurried = new SchemaWorker({ clock: systemClock, slices: hurriedSlices });
+    const hurried = startWorker({ slices: hurriedSlices });
     const perTurn: number[] = [];
     let compiled = 0;
     const check = (mayCompile: MayCompile): string => {
@@ -273,7 +280,7 @@ describe('compilation', () => {
   });
 
   test('completes at once if the cache evicts what earlier slices compiled', async () => {
-    const hurried = new SchemaWorker({ clock: systemClock, slices: hurriedSlices });
+    const hurried = startWorker({ slices: hurriedSlices });
     const check = (mayCompile: MayCompile): string => {
       for (let n = 0; n < 10; n++) if (!mayCompile()) throw new NotCompiled();
       return 'done';
@@ -285,7 +292,7 @@ describe('compilation', () => {
     let now = 0;
     const scheduler = new EventLoopScheduler({ now: () => (now += 10), schedule: setImmediate });
     const queue = new TimeSlicedQueue(scheduler);
-    const busy = new SchemaWorker({ clock: systemClock, slices: () => queue.timeSlices() });
+    const busy = startWorker({ slices: () => queue.timeSlices() });
     let attempts = 0;
     const check =
       (steps: number) =>
@@ -305,7 +312,7 @@ describe('compilation', () => {
   });
 
   test('passes other errors on', async () => {
-    const hurried = new SchemaWorker({ clock: systemClock, slices: hurriedSlices });
+    const hurried = startWorker({ slices: hurriedSlices });
     const wrong = new Error('wrong');
     const check = (mayCompile: MayCompile): void => {
       if (mayCompile()) checks++;
