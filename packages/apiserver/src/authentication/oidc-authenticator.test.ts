@@ -95,8 +95,7 @@ describe('whom a token stands for', () => {
 });
 
 describe('expressions that cost too much', () => {
-  const every = (depth: number): string =>
-    depth === 0 ? 'true' : `claims.many.all(x${depth}, ${every(depth - 1)})`;
+  const every = (depth: number): string => (depth === 0 ? 'true' : `claims.many.all(x${depth}, ${every(depth - 1)})`);
   const many = Array.from({ length: 60 }, (_, n) => n);
 
   test('refuse the token, alone or together, without taking the time that they would', async () => {

@@ -3,7 +3,12 @@ import type { Clock } from '@multiplane/component-base';
 import type { AuthenticationResponse, TokenAuthenticator } from '../authenticator.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
 import type { ClaimOrExpression, JwtConfiguration } from './jwt-configuration.ts';
-import { maxTokenCost, type JwtBudget, type JwtExpressionCompiler, type JwtVariables } from './jwt-expression-compiler.ts';
+import {
+  maxTokenCost,
+  type JwtBudget,
+  type JwtExpressionCompiler,
+  type JwtVariables,
+} from './jwt-expression-compiler.ts';
 import type { CompiledJwt } from './validate-jwt.ts';
 import { allSigningAlgorithms, audiencesOf, checkTimes, claimedIssuer, verifiedClaims } from './verify-token.ts';
 
