@@ -180,7 +180,7 @@ async function read(record: ClusterRecord): Promise<Stores> {
 }
 
 const maintained = [
-  /\/!progress$/,
+  /\/!\w+$/,
   /\/(coordination\.k8s\.io\/leases|events\.k8s\.io\/events|events|apiexportendpointslices)\//,
   /\/system:bound-crds\//,
 ];
