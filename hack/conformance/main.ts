@@ -138,7 +138,8 @@ async function main(): Promise<number> {
     if (Date.now() > deadline || (isRecording && recording.isFull(scenario.topic))) return;
     const comparison = await playOnBoth(scenario, servers, deliberate).catch((error: unknown) => {
       if (!(error instanceof SetUpFailed)) throw error;
-      console.log(`${scenario.name} is left out: ${error.message}`);
+      report.leaveOut(scenario);
+      if (values.verbose) console.log(`${scenario.name} is left out: ${error.message}`);
       return undefined;
     });
     if (comparison === undefined) return;

@@ -32,10 +32,10 @@ export class Recording {
     const steps = scenario.steps.map((step, index): Step => {
       const answer = seen.get(index);
       if (answer === undefined) return step;
-      const { quiet: _quiet, ...rest } = step;
+      const { quiet: _quiet, ...rest } = withShortWait(step);
       // A replay waits for as many events as were recorded, and not for silence.
       const collected = answer.events === undefined ? {} : { count: Math.max(1, answer.events.length) };
-      return { ...(answer.events?.length === 0 ? step : rest), ...collected, expect: answer };
+      return { ...(answer.events?.length === 0 ? withShortWait(step) : rest), ...collected, expect: answer };
     });
     const list = this.#byTopic.get(scenario.topic) ?? [];
     this.#byTopic.set(scenario.topic, [...list, { ...scenario, steps }]);
@@ -53,6 +53,13 @@ export class Recording {
       writeFileSync(join(folder, `${topic}.jsonl`), scenarios.map((each) => `${JSON.stringify(each)}\n`).join(''));
   }
 }
+
+/** The reference's controllers may need minutes on a busy machine, a replay does not. */
+const withShortWait = (step: Step): Step =>
+  step.until === undefined
+    ? step
+    : { ...step, until: { ...step.until, within: Math.min(step.until.within ?? replaySeconds, replaySeconds) } };
+const replaySeconds = 20;
 
 function featureOf({ topic, steps }: Scenario, { step, seen }: Observation): string {
   const request = steps[step] as Step;

@@ -8,7 +8,10 @@ interface Totals {
   different: number;
   excused: number;
   unstable: number;
+  leftOut: number;
 }
+
+const none = (): Totals => ({ scenarios: 0, steps: 0, different: 0, excused: 0, unstable: 0, leftOut: 0 });
 
 /** The first step of a scenario that differs; later ones may be its consequence. */
 export interface Example {
@@ -22,14 +25,7 @@ export class Report {
   readonly #classes = new Map<string, { count: number; readonly example: Example }>();
 
   add(scenario: Scenario, { compared, excused, different }: Comparison, unstable: ReadonlySet<number>): void {
-    const totals = this.#topics.get(scenario.topic) ?? {
-      scenarios: 0,
-      steps: 0,
-      different: 0,
-      excused: 0,
-      unstable: 0,
-    };
-    this.#topics.set(scenario.topic, totals);
+    const totals = this.#totals(scenario);
     const stable = different.filter(({ step }) => !unstable.has(step));
     totals.scenarios++;
     totals.steps += compared;
@@ -42,6 +38,17 @@ export class Report {
     const known = this.#classes.get(name);
     if (known === undefined) this.#classes.set(name, { count: 1, example: { scenario, first } });
     else known.count++;
+  }
+
+  /** The reference was too slow for the scenario. */
+  leaveOut(scenario: Scenario): void {
+    this.#totals(scenario).leftOut++;
+  }
+
+  #totals({ topic }: Scenario): Totals {
+    const totals = this.#topics.get(topic) ?? none();
+    this.#topics.set(topic, totals);
+    return totals;
   }
 
   get differences(): number {
@@ -58,8 +65,12 @@ export class Report {
       ((totals.different * 1000) / Math.max(1, totals.steps)).toFixed(1),
       totals.excused,
       totals.unstable,
+      totals.leftOut,
     ]);
-    const lines = [['topic', 'scenarios', 'steps', 'different', 'per 1,000', 'deliberate', 'unstable'], ...rows];
+    const lines = [
+      ['topic', 'scenarios', 'steps', 'different', 'per 1,000', 'deliberate', 'unstable', 'left out'],
+      ...rows,
+    ];
     return lines
       .map((line) =>
         line.map((cell, index) => String(cell)[index === 0 ? 'padEnd' : 'padStart'](index === 0 ? 18 : 10)).join(' '),

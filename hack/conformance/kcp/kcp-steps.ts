@@ -6,9 +6,9 @@ import type { Body } from '../grammar.ts';
  * captured, so that the comparison replaces them; controllers are waited for, at most for so many seconds.
  */
 
-const settleSeconds = 60;
+const settleSeconds = 240;
 /** For what may never become true, because the object before it was refused. */
-const briefSeconds = 3;
+const briefSeconds = 120;
 
 export const tenancy = '/apis/tenancy.kcp.io/v1alpha1';
 export const apis = (version = 'v1alpha2'): string => `/apis/apis.kcp.io/${version}`;
@@ -39,7 +39,7 @@ export const readyWorkspace = (variable: string, type = 'universal'): Step[] => 
   },
   {
     path: `/clusters/root${tenancy}/workspaces/${variable}-{{run}}`,
-    until: { pointer: '/status/phase', equals: 'Ready', within: 150 },
+    until: { pointer: '/status/phase', equals: 'Ready', within: 400 },
     capture: { [variable]: '/spec/cluster' },
     only: ['/status/phase', '/message'],
   },

@@ -66,7 +66,7 @@ const bindingBody = (random: Random, name: string): Body =>
 /** Reads a binding when no controller has more to do: it is bound, or says for what it waits. */
 const settledBinding = (name: string): Step => ({
   path: `${bindings()}/${name}`,
-  until: { contains: '"type":"Ready"', absent: ['"phase":"","', '"status":{}'], within: 20 },
+  until: { contains: '"type":"Ready"', absent: ['"phase":"","', '"status":{}'], within: 120 },
   ignore: ['/metadata/generation'],
 });
 
@@ -132,7 +132,7 @@ function afterwards(random: Random, name: string): Step[] {
       1,
       () => [
         { method: 'DELETE', path, ignore: ['/metadata/generation', '/metadata/deletionTimestamp', '/status'] },
-        { path: `${bindings()}/${name}`, until: { status: 404, within: 6 }, only: ['/message', '/status/phase'] },
+        { path: `${bindings()}/${name}`, until: { status: 404, within: 120 }, only: ['/message', '/status/phase'] },
         { path: inCluster('c', '/apis/example.dev/v1/widgets'), only: ['/message', '/items'] },
       ],
     ],

@@ -39,12 +39,12 @@ export const kcpBoundResources: Topic = {
         { only: [] },
       ),
       create(inCluster('c', `${apis()}/apibindings`), binding('things', 'root:w-{{run}}', 'things'), {
-        until: { status: 201, within: 10 },
+        until: { status: 201, within: 120 },
         only: [],
       }),
       {
         path: inCluster('c', `${apis()}/apibindings/things`),
-        until: { pointer: '/status/phase', equals: 'Bound', within: 6 },
+        until: { pointer: '/status/phase', equals: 'Bound', within: 120 },
         only: ['/status/phase', '/status/conditions', '/message'],
       },
       ...(isNamespaced ? [inConsumer(createNamespace)] : []),

@@ -112,12 +112,12 @@ export const kcpLifecycle: Topic = {
         { only: [] },
       ),
       create(inCluster('w', `${tenancy}/workspaces`), workspace('x', { type: { name: 'held' } }), {
-        until: { status: 201, within: 20 },
+        until: { status: 201, within: 120 },
         only: [],
       }),
       {
         path: child,
-        until: { contains: isInitializer ? 'InitializerExists' : '"phase":"Ready"', within: 40 },
+        until: { contains: isInitializer ? 'InitializerExists' : '"phase":"Ready"', within: 120 },
         capture: { x: '/spec/cluster' },
         only: ['/status/phase', '/message'],
       },
@@ -127,13 +127,13 @@ export const kcpLifecycle: Topic = {
             { method: 'DELETE', path: child, only: [] },
             {
               path: inCluster('x', `${logicalClusters}/cluster`),
-              until: { contains: 'deletionTimestamp', within: 20 },
+              until: { contains: 'deletionTimestamp', within: 120 },
               only: [],
             },
           ]),
       {
         path: `/services/${service}/{{w}}:held/clusters/*${logicalClusters}`,
-        until: { contains: '{{x}}', within: 20 },
+        until: { contains: '{{x}}', within: 120 },
         only: ['/kind'],
       },
     ];
@@ -147,8 +147,8 @@ export const kcpLifecycle: Topic = {
         only: [],
       },
       isInitializer
-        ? { path: child, until: { contains: '"phase":"Ready"', within: 10 }, only: ['/status/phase', '/message'] }
-        : { path: child, until: { status: 404, within: 20 }, only: ['/status/phase', '/message'] },
+        ? { path: child, until: { contains: '"phase":"Ready"', within: 120 }, only: ['/status/phase', '/message'] }
+        : { path: child, until: { status: 404, within: 120 }, only: ['/status/phase', '/message'] },
     );
     return steps;
   },

@@ -133,12 +133,12 @@ export const kcpVirtualWorkspaces: Topic = {
         binding('things', 'root:w-{{run}}', 'things', claims ? { permissionClaims: [acceptance(random)] } : {}),
       ),
       create(inCluster('c', widgets), object('example.dev/v1', 'Widget', 'a', { spec: { size: 1 } }), {
-        until: { status: 201, within: 10 },
+        until: { status: 201, within: 120 },
         only: [],
       }),
       {
         path: '/services/apiexport/{{w}}/things/clusters/{{c}}/apis/example.dev/v1/widgets',
-        until: { contains: '"a"', within: 20 },
+        until: { contains: '"a"', within: 120 },
         only: ['/kind'],
       },
     ];

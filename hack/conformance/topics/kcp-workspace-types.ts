@@ -77,7 +77,7 @@ function instance(random: Random): Step[] {
   return [
     create(inCluster('w', `${tenancy}/workspaces`), workspace(name, { type }), { ignore: ['/status/phase'] }),
     // Some wait for an initializer that nothing here removes.
-    { ...settledWorkspace('/clusters/{{w}}', name), until: { absent: '"phase":"Scheduling"', within: 10 }, only: [] },
+    { ...settledWorkspace('/clusters/{{w}}', name), until: { absent: '"phase":"Scheduling"', within: 120 }, only: [] },
     whenIncluded(inCluster('w', `${tenancy}/workspaces/${name}`), '"phase":"Ready"', {
       capture: { child: '/spec/cluster' },
       ignore: ['/status/conditions/*/message'],

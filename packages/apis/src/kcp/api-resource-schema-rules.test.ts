@@ -90,6 +90,10 @@ describe('an APIResourceSchema', () => {
     expect(undecodable({ properties: { a: { items: { maxLength: 'x', type: 5 } } } })).toBe(
       'JSONSchemaProps.properties.items.maxLength of type int64',
     );
+    const badRule = { 'x-kubernetes-validations': [{ rule: 'true', message: {} }] };
+    expect(undecodable({ properties: { a: { type: 'array', items: badRule } } })).toBe(
+      'JSONSchemaProps.properties.items.x-kubernetes-validations.message of type string',
+    );
     expect(undecodable({ required: 'a' })).toBe('JSONSchemaProps.required of type []string');
     expect(of({ deprecationWarning: 'old' })).toEqual([
       'spec.versions[0].deprecationWarning: Invalid value: "old": can only be set for deprecated versions',

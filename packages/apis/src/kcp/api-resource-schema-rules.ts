@@ -81,7 +81,7 @@ function versionErrors(version: Json, path: FieldPath): FieldError[] {
   const name = textAt(version, 'name');
   const messages = validateDns1035Label(name);
   const schema = objectAt(version, 'schema');
-  const unreadable = schema === undefined ? undefined : unreadablePart(schema, '');
+  const unreadable = schema === undefined ? undefined : unreadablePart(schema);
   return [
     ...(messages.length === 0 ? [] : [fieldErrors.invalid(path.child('name'), name, messages.join(','))]),
     ...deprecationWarningErrors(version, path),
@@ -120,7 +120,28 @@ const goTypes: ReadonlyMap<string, string> = new Map([
   ...['allOf', 'anyOf', 'oneOf'].map((name) => [name, '[]v1.JSONSchemaProps']),
   ...['properties', 'patternProperties', 'definitions'].map((name) => [name, 'map[string]v1.JSONSchemaProps']),
   ['not', 'v1.JSONSchemaProps'],
+  ['x-kubernetes-validations', '[]v1.ValidationRule'],
+  ['externalDocs', 'v1.ExternalDocumentation'],
+  ['enum', '[]v1.JSON'],
+  ['dependencies', 'map[string]v1.JSONSchemaPropsOrStringArray'],
 ] as [string, string][]);
+const structs: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map([
+  ['v1.JSONSchemaProps', goTypes],
+  [
+    'v1.ValidationRule',
+    new Map([
+      ...['rule', 'message', 'messageExpression', 'reason', 'fieldPath'].map((name) => [name, 'string'] as const),
+      ['optionalOldSelf', 'bool'],
+    ]),
+  ],
+  [
+    'v1.ExternalDocumentation',
+    new Map([
+      ['description', 'string'],
+      ['url', 'string'],
+    ]),
+  ],
+]);
 
 /** Fields whose value may be something else instead of a schema. */
 const schemasOrElse: ReadonlySet<string> = new Set(['items', 'additionalProperties', 'additionalItems']);
@@ -129,23 +150,40 @@ const schemasOrElse: ReadonlySet<string> = new Set(['items', 'additionalProperti
  * Why a schema cannot be decoded as JSONSchemaProps: the first misfit in the order of the names, with the text of Go's decoder;
  * undefined if all fits.
  */
-function unreadablePart(schema: JsonObject, path: string): string | undefined {
-  for (const field of Object.keys(schema).sort()) {
-    const value = schema[field] as Json;
-    const at = `${path}.${field}`;
-    const type = schemasOrElse.has(field) && isJsonObject(value) ? 'v1.JSONSchemaProps' : goTypes.get(field);
-    const problem = type === undefined ? undefined : misfit(value, type, at);
+const unreadablePart = (schema: JsonObject): string | undefined => unreadableField(schema, 'v1.JSONSchemaProps', '');
+
+/** `isInner`: a type that decodes itself is on the path, so that the error names the struct around it. */
+function unreadableField(value: JsonObject, struct: string, path: string, isInner = false): string | undefined {
+  const shown = isInner ? 'JSONSchemaProps' : struct.replace('v1.', '');
+  const fields = structs.get(struct) ?? goTypes;
+  for (const field of Object.keys(value).sort()) {
+    const part = value[field] as Json;
+    const isElse = struct === 'v1.JSONSchemaProps' && schemasOrElse.has(field) && isJsonObject(part);
+    const type = isElse ? 'v1.JSONSchemaProps' : fields.get(field);
+    const at = { path: `${path}.${field}`, struct: shown, isInner: isInner || isElse };
+    const problem = type === undefined ? undefined : misfit(part, type, at);
     if (problem !== undefined) return problem;
   }
   return undefined;
 }
 
-function misfit(value: Json, type: string, at: string): string | undefined {
+interface Place {
+  readonly path: string;
+  readonly struct: string;
+  readonly isInner: boolean;
+}
+
+function misfit(value: Json, type: string, place: Place): string | undefined {
   if (value === null) return undefined;
   const found = jsonTypeOf(value);
   const wrong = (text = found): string =>
-    `json: cannot unmarshal ${text} into Go struct field JSONSchemaProps${at} of type ${type}`;
+    `json: cannot unmarshal ${text} into Go struct field ${place.struct}${place.path} of type ${type}`;
+  if (structs.has(type)) return isJsonObject(value) ? unreadableField(value, type, place.path, place.isInner) : wrong();
   switch (type) {
+    case 'v1.JSON':
+      return undefined;
+    case 'v1.JSONSchemaPropsOrStringArray':
+      return isJsonObject(value) ? unreadableField(value, 'v1.JSONSchemaProps', place.path, true) : undefined;
     case 'string':
     case 'bool':
       return found === type ? undefined : wrong();
@@ -154,13 +192,11 @@ function misfit(value: Json, type: string, at: string): string | undefined {
     case 'int64':
       if (found !== 'number') return wrong();
       return Number.isInteger(Number(value)) ? undefined : wrong(`number ${encodeJsonGo(value)}`);
-    case 'v1.JSONSchemaProps':
-      return isJsonObject(value) ? unreadablePart(value, at) : wrong();
     default: {
       if (type.startsWith('[]') ? !Array.isArray(value) : !isJsonObject(value)) return wrong();
       const itemType = type.replace(/^(\[\]|map\[string\])/, '');
       for (const item of Object.values(value as JsonObject)) {
-        const problem = misfit(item, itemType, at);
+        const problem = misfit(item, itemType, place);
         if (problem !== undefined) return problem;
       }
       return undefined;

@@ -58,6 +58,16 @@ describe('an export', () => {
     });
   });
 
+  test('whose reference has no name keeps it, and is invalid', async () => {
+    await start();
+    api.put(apiExports, cluster, { ...things, spec: { identity: { secretRef: {} } } });
+    await settled();
+    expect(api.get<APIExport>(apiExports, cluster, 'things')?.spec?.identity).toEqual({ secretRef: {} });
+    expect(status()?.conditions).toMatchObject([
+      { reason: 'IdentityVerificationFailed', message: 'resource name may not be empty' },
+    ]);
+  });
+
   test('has the hash of its key and keeps it when the key changes', async () => {
     await start();
     api.put(apiExports, cluster, withSecret);

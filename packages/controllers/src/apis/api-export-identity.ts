@@ -8,6 +8,8 @@ export type IdentityHash = { readonly hash: string } | { readonly problem: strin
 
 /** Lower-case hex SHA-256 of `data.key`. */
 export function identityHash(secret: DeepReadonly<KubeObject> | undefined, name: string): IdentityHash {
+  // As client-go refuses it.
+  if (name === '') return { problem: 'resource name may not be empty' };
   if (secret === undefined) return { problem: `secrets "${name}" not found` };
   const data = secret['data'] as Readonly<Record<string, string>> | undefined;
   const key =

@@ -60,11 +60,12 @@ export class APIExportReconciler {
     const object = this.#exports.get(reference);
     if (object === undefined || object.metadata.deletionTimestamp !== undefined) return;
     const { cluster } = reference;
-    const { name = '', namespace = '' } = object.spec?.identity?.secretRef ?? {};
-    if (name === '') {
+    const secretRef = object.spec?.identity?.secretRef;
+    if (secretRef === undefined) {
       await this.#createIdentity(object, cluster);
       return;
     }
+    const { name = '', namespace = '' } = secretRef;
     const identity = identityHash(this.#secrets.get({ cluster, namespace, name }), name);
     const { virtualWorkspaces: _urls, ...current } = object.status ?? {};
     const now = new Date(clock.now());
