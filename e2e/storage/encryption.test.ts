@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { isStatusError, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
 import { RestClient, type RestTransport } from '@multiplane/client';
-import { createWithRetry, eventually, TempDir } from '@multiplane/testing';
+import { createWithRetry, EtcdServer, eventually, TempDir } from '@multiplane/testing';
 import { LocalCluster } from '../harness/local-cluster.ts';
 
 const root = 'root' as LogicalClusterName;
@@ -31,14 +31,52 @@ const configuration = (...providers: object[]): string =>
     resources: [{ resources: ['secrets'], providers }],
   });
 
+/** Reads, creates and updates Secrets without a pause until stopped; collects the failures. */
+function load(client: RestClient): { readonly requests: number; stop(): Promise<readonly unknown[]> } {
+  const failures: unknown[] = [];
+  const state = { requests: 0, stopped: false };
+  const one = async (writer: number): Promise<void> => {
+    for (let i = 0; !state.stopped; i++) {
+      try {
+        const created = await client.create(secrets, root, secret(`load-${writer}-${i}`));
+        await client.update(secrets, root, { ...created, stringData: { round: '2' } });
+        await client.get(secrets, at(`load-${writer}-${i}`));
+        await client.list(secrets, { cluster: root, namespace: 'default' });
+        state.requests += 4;
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+  };
+  const running = Promise.all([0, 1].map(one));
+  return {
+    get requests() {
+      return state.requests;
+    },
+    stop: async () => {
+      state.stopped = true;
+      await running;
+      return failures;
+    },
+  };
+}
+
 /** Secrets of one control plane at rest, through a rotation and the loss of a key. */
-describe('encryption at rest', () => {
+describe.each(['file', 'etcd'])('encryption at rest in %s', (backend) => {
+  let etcd: EtcdServer | undefined;
   let folder: TempDir;
   let file: string;
   let cluster: LocalCluster;
   let transport: RestTransport;
   let client: RestClient;
-  const stored = (): string => {
+  const stored = async (): Promise<string> => {
+    if (etcd !== undefined) {
+      const everything = Buffer.from('\0').toString('base64');
+      const { kvs } = (await etcd.gateway('kv/range', { key: everything, range_end: everything })) as {
+        kvs: { value: string }[];
+      };
+      return kvs.map(({ value }) => Buffer.from(value, 'base64').toString('latin1')).join('');
+    }
     const data = cluster.path('root', 'data');
     return readdirSync(data)
       .filter((name) => /\.(log|base)$/.test(name))
@@ -49,8 +87,14 @@ describe('encryption at rest', () => {
     folder = await TempDir.create('encryption');
     file = folder.join('encryption.yaml');
     writeFileSync(file, configuration({ secretbox: { keys: [key('one', 1)] } }, { identity: {} }), { mode: 0o600 });
+    if (backend === 'etcd') etcd = await EtcdServer.start();
     cluster = await LocalCluster.start({
-      flags: ['--encryption-provider-config', file, '--encryption-provider-config-automatic-reload'],
+      flags: [
+        '--encryption-provider-config',
+        file,
+        '--encryption-provider-config-automatic-reload',
+        ...(etcd === undefined ? [] : ['--etcd-servers', etcd.endpoint]),
+      ],
     });
     transport = cluster.transport('shard-base');
     client = new RestClient({ transport });
@@ -58,6 +102,7 @@ describe('encryption at rest', () => {
   afterAll(async () => {
     transport.close();
     await cluster[Symbol.asyncDispose]();
+    await etcd?.[Symbol.asyncDispose]();
     await folder.remove();
   });
 
@@ -67,21 +112,25 @@ describe('encryption at rest', () => {
     expect(((await client.get(secrets, at('a'))) as KubeObject & { data: object }).data).toEqual({
       password: Buffer.from(plain).toString('base64'),
     });
-    expect(stored()).toContain('k8s:enc:secretbox:v1:one:');
-    expect(stored()).not.toContain(Buffer.from(plain).toString('base64'));
+    expect(await stored()).toContain('k8s:enc:secretbox:v1:one:');
+    expect(await stored()).not.toContain(Buffer.from(plain).toString('base64'));
   });
 
-  test('after a rotation without a restart an update without a change encrypts again, with the new key', async () => {
+  test('after a rotation without a restart an update without a change encrypts again, with the new key, and no request fails', async () => {
     const before = await client.get(secrets, at('a'));
     expect((await client.update(secrets, root, before)).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
+    const during = load(client);
     writeFileSync(file, configuration({ aesgcm: { keys: [key('two', 2)] } }, { secretbox: { keys: [key('one', 1)] } }));
     await eventually(
       async () => {
         await client.update(secrets, root, await client.get(secrets, at('a')));
-        expect(stored()).toContain('k8s:enc:aesgcm:v1:two:');
+        expect(await stored()).toContain('k8s:enc:aesgcm:v1:two:');
       },
       { timeout: 30_000, interval: 500 },
     );
+    const done = during.requests;
+    await eventually(() => expect(during.requests).toBeGreaterThan(done + 20), { timeout: 30_000 });
+    expect(await during.stop()).toEqual([]);
     const after = await client.get(secrets, at('a'));
     expect(after.metadata.resourceVersion).not.toBe(before.metadata.resourceVersion);
     expect((await client.update(secrets, root, after)).metadata.resourceVersion).toBe(after.metadata.resourceVersion);
