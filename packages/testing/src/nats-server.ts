@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { ChildServer } from './child-server.ts';
 import { eventually } from './eventually.ts';
 import { findBinary } from './find-binary.ts';
 import { freePorts } from './free-ports.ts';
 import { httpProbe } from './http-probe.ts';
+import { jetStreamApi } from './jetstream-api.ts';
 import { TempDir } from './temp-dir.ts';
 
 export interface NatsOptions {
@@ -85,23 +85,13 @@ export class NatsServer implements AsyncDisposable {
    * restart.
    */
   async loseStream(name: string): Promise<void> {
-    const socket = connect(this.port, '127.0.0.1').setEncoding('utf8');
-    socket.setTimeout(10_000, () => socket.destroy(new Error('NATS timed out')));
-    try {
-      socket.write('CONNECT {"verbose":false}\r\nSUB answer 1\r\n');
-      socket.write(`PUB $JS.API.STREAM.DELETE.${name} answer 0\r\n\r\n`);
-      let text = '';
-      for await (const chunk of socket as AsyncIterable<string>) {
-        text += chunk;
-        const answer = /\{"type":"io\.nats\.jetstream[^\r]*\}/.exec(text);
-        if (answer === null) continue;
-        if (answer[0].includes('"error"')) throw new Error(`failed to delete stream ${name}: ${answer[0]}`);
-        return;
-      }
-      await eventually(this.#probe, { timeout: 30_000 });
-    } finally {
-      socket.destroy();
-    }
+    const answer = await jetStreamApi(this, `STREAM.DELETE.${name}`);
+    if (answer === undefined) await eventually(this.#probe, { timeout: 30_000 });
+  }
+
+  /** Removes the messages of a stream, as `nats stream purge` does; it exists further, and its sequences continue. */
+  async purgeStream(name: string): Promise<void> {
+    await jetStreamApi(this, `STREAM.PURGE.${name}`);
   }
 
   /** Folder of the streams. */

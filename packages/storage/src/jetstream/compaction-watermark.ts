@@ -40,7 +40,7 @@ const createAttempts = 4;
  * purge, but not a message (docs/adr/0030-time-based-stream-revisions.md).
  *
  * **Watermark.** A hidden message records the sequence up to which deletes may be missing: in a new stream everything
- * before its start, later the swept tombstones. It is written before anything is removed. So a reader that has everything
+ * before its start or its last purge, later the swept tombstones. It is written before anything is removed. So a reader that has everything
  * up to p, receives a batch, and then reads a watermark ≤ p has missed no delete; otherwise it gets CompactedError (410).
  */
 export class CompactionWatermark {
@@ -125,8 +125,9 @@ export class CompactionWatermark {
     if (state.last_seq < start - 1) await this.#client.purgeBefore(start);
     let found = await this.#find();
     if (found === undefined) {
-      // A stream without a watermark may have lost any delete.
-      const compacted = Math.max(state.last_seq, start - 1);
+      // A stream without a watermark is new, or was purged: then it has lost any object and delete, also for a reader that has
+      // its last message. A list has at least the sequence of the watermark, so it is not concerned.
+      const compacted = state.last_seq < start ? start - 1 : state.last_seq + 1;
       await this.#publish(0, { compacted, swept: start - 1 });
       found = await this.#find();
       if (found === undefined) {

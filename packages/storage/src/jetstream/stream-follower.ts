@@ -37,6 +37,8 @@ export interface FollowedBatch {
 
 const firstPauseMs = 20;
 const longestPauseMs = 2000;
+/** Heartbeats of an idle consumer, one per second, between two checks of the stream. */
+const beatsPerCheck = 5;
 
 /**
  * Reads a stream from a sequence on, across any number of pull consumers. Each lost consumer is reported.
@@ -54,6 +56,8 @@ const longestPauseMs = 2000;
  *                consumer is idle.
  *   lost writes  a server that lost its last writes assigns their sequences again. A stream that ends before `received`, or
  *                has another message there, is not the one that was read: CompactedError.
+ *   purge        NATS removes messages without telling its consumers, so an idle reader checks watermark and end of the stream
+ *                every few seconds. A purge by subject that spares the watermark is not noticed.
  */
 export class StreamFollower {
   readonly #client: StreamClient;
@@ -64,6 +68,8 @@ export class StreamFollower {
   #received: number;
   /** Time of the message at `#received`; undefined when it does not match the filter or was not read here. */
   #receivedTime: number | undefined;
+  /** Consecutive idle heartbeats. */
+  #idleBeats = 0;
 
   constructor(options: StreamFollowerOptions, modules: StreamFollowerModules) {
     this.#options = options;
@@ -125,6 +131,7 @@ export class StreamFollower {
   async *#read(reader: PullConsumer): AsyncGenerator<FollowedBatch, void, undefined> {
     const { target = 0 } = this.#options;
     for await (const { messages, progress, idle } of reader.batches(this.#signal)) {
+      await this.#checkIdle(idle);
       const before = this.#received;
       const fresh = messages.filter(({ sequence }) => sequence > before);
       const last = fresh.at(-1);
@@ -140,6 +147,13 @@ export class StreamFollower {
       }
       yield { messages: fresh, sequence, complete };
     }
+  }
+
+  async #checkIdle(idle: boolean): Promise<void> {
+    this.#idleBeats = idle ? this.#idleBeats + 1 : 0;
+    if (this.#idleBeats < beatsPerCheck) return;
+    this.#idleBeats = 0;
+    await this.#assertSame();
   }
 
   async #last(): Promise<number> {

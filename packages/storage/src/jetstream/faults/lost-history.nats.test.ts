@@ -1,3 +1,4 @@
+import { cpSync, rmSync } from 'node:fs';
 import { eventually, NatsServer, TcpProxy } from '@multiplane/testing';
 import { describe, expect, test } from '@jest/globals';
 import {
@@ -5,6 +6,7 @@ import {
   bytes,
   expectEqual,
   iterate,
+  openSetting,
   patient,
   put,
   remove,
@@ -44,6 +46,46 @@ describe('lost history of the stream', () => {
       code: 'RevisionConflict',
     });
   });
+
+  test.each(['purged', 'purged before a write', 'deleted', 'restored from an old copy'])(
+    'the stream is %s while nothing is written: readers notice, list again, and watches of a shard end so that it publishes again',
+    async (how) => {
+      await using server = await NatsServer.start();
+      await using setting = await openSetting(server, await TcpProxy.start(server.port));
+      const { publisher, cache, stream } = setting;
+      await publisher.create(`${shardKeys('a')}c/old`, bytes('1'));
+      await server.process.stop();
+      cpSync(server.data, `${server.data}.copy`, { recursive: true });
+      await server.process.start();
+      await eventually(() => put(publisher, `${shardKeys('a')}c/old`, '2'), patient);
+      const last = await publisher.create(`${shardKeys('b')}c/late`, bytes('1'));
+      await cache.waitFor(last, 20_000);
+      const watcher = new Watcher(cache);
+      const watches = [shardKeys('a'), shardKeys('b'), '/cache/'].map(async (scope) => {
+        for await (const _ of publisher.watch(scope, { after: last, signal: new AbortController().signal }));
+      });
+      if (how === 'deleted') await server.loseStream(stream);
+      else if (how.startsWith('purged')) await server.purgeStream(stream);
+      else {
+        await server.process.stop();
+        rmSync(server.data, { recursive: true });
+        cpSync(`${server.data}.copy`, server.data, { recursive: true });
+        await server.process.start();
+      }
+      if (how.endsWith('write')) await publisher.create(`${shardKeys('c')}c/other`, bytes('1'));
+      for (const watch of watches) await expect(watch).rejects.toMatchObject({ code: 'Compacted' });
+      await eventually(() => expectEqual(setting, watcher), patient);
+      expect([...watcher.state]).toEqual(
+        how.startsWith('restored')
+          ? [[`${shardKeys('a')}c/old`, '1']]
+          : how.endsWith('write')
+            ? [[`${shardKeys('c')}c/other`, '1']]
+            : [],
+      );
+      rmSync(`${server.data}.copy`, { recursive: true });
+    },
+    60_000,
+  );
 
   test('a delete is seen by all watchers of the object, and its tombstone is swept', async () => {
     let now = Date.now();
