@@ -1,8 +1,8 @@
-import { rm } from 'node:fs/promises';
+import { cp, readFile, rename, rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { clientConfigOf, readKubeconfig, RestClient, RestTransport } from '@multiplane/client';
-import { eventually } from '@multiplane/testing';
+import { eventually, jetStreamApi } from '@multiplane/testing';
 import { ShardedCluster } from '../harness/sharded-cluster.ts';
 
 const workspaces: GroupVersionResource = { group: 'tenancy.kcp.io', version: 'v1alpha1', resource: 'workspaces' };
@@ -61,6 +61,18 @@ describe('replicas of two shards', () => {
     }, patience);
     transport.close();
     return name as LogicalClusterName;
+  }
+
+  /** As an operator with the `nats` command. */
+  async function jetStream(action: 'PURGE' | 'DELETE'): Promise<void> {
+    const { port } = cluster.ports.find(({ name }) => name === 'nats') as { port: number };
+    const [ca, cert, key] = await Promise.all(
+      ['storage-ca.crt', 'storage-client/tls.crt', 'storage-client/tls.key'].map((file) =>
+        readFile(cluster.path('pki', file)),
+      ),
+    );
+    const answer = await jetStreamApi({ port, tls: { ca, cert, key } }, `STREAM.${action}.multiplane`);
+    expect(answer).toMatchObject({ success: true });
   }
 
   async function list(
@@ -134,6 +146,22 @@ describe('replicas of two shards', () => {
         await cluster.process('nats').start();
       },
     ],
+    ['the stream is purged', () => jetStream('PURGE')],
+    ['the stream is deleted', () => jetStream('DELETE')],
+    [
+      'NATS is restored from an old copy',
+      async () => {
+        await cluster.process('nats').stop();
+        const [data, copy] = [cluster.path('data', 'nats'), cluster.path('data', 'nats-copy')];
+        await cp(data, copy, { recursive: true });
+        await cluster.process('nats').start();
+        await writing.some(20);
+        await cluster.process('nats').stop();
+        await rm(data, { recursive: true });
+        await rename(copy, data);
+        await cluster.process('nats').start();
+      },
+    ],
   ])(
     'the cache equals the union of the shards after this: %s',
     async (_what, happen) => {
@@ -146,6 +174,14 @@ describe('replicas of two shards', () => {
     },
     240_000,
   );
+
+  test('a purge while nothing is written: the shards publish again, and a cache server that starts then has everything', async () => {
+    const objects = await sameAsShards();
+    await cluster.process('cache-server').kill();
+    await jetStream('PURGE');
+    await cluster.process('cache-server').start();
+    expect(await sameAsShards()).toBe(objects);
+  }, 240_000);
 });
 
 /** Who writes, and where. */

@@ -3,6 +3,7 @@ import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { RestClient, type RestTransport } from '@multiplane/client';
 import { EtcdServer, eventually } from '@multiplane/testing';
 import { LocalCluster } from '../harness/local-cluster.ts';
+import { Requests } from '../harness/requests.ts';
 import { createWorkspace } from '../harness/workspaces.ts';
 
 /*
@@ -141,3 +142,44 @@ test.each(['the one that leads', 'the one that does not'])(
   },
   120_000,
 );
+
+test('a stall of the event loop of the one that leads: readiness fails, liveness does not, the other one leads, no request is lost', async () => {
+  const stalled = replicas[leading] as Replica;
+  const other = replicas[1 - leading] as Replica;
+  const leader = await holder(other);
+  using requests = new Requests(stalled.cluster);
+  const configMapsOfRoot = '/clusters/root/api/v1/namespaces/default/configmaps';
+  const livez = async (): Promise<number> => (await requests.send({ path: '/livez' })).status;
+  const readyz = (): ReturnType<Requests['send']> => requests.send({ path: '/readyz?verbose' });
+  await eventually(async () => expect((await readyz()).status).toBe(200), { timeout: 60_000 });
+  const watch = await follow(stalled);
+
+  await stalled.cluster.process.freeze();
+  const frozenAt = performance.now();
+  const names = Array.from({ length: 10 }, (_, i) => `during-the-stall-${i}`);
+  const waiting = names.map((name) =>
+    requests.send({
+      method: 'POST',
+      path: configMapsOfRoot,
+      body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } },
+    }),
+  );
+  await eventually(async () => expect(await holder(other)).not.toBe(leader), { timeout: 60_000 });
+  await createWorkspace(other.transport, 'root', 'during-the-stall');
+  // Longer than what a process may stall without becoming unready.
+  await eventually(() => expect(performance.now() - frozenAt).toBeGreaterThan(6_500), { timeout: 10_000 });
+  stalled.cluster.process.thaw();
+
+  const ready = await readyz();
+  expect([ready.status, ready.text]).toEqual([500, expect.stringContaining('[-]event-loop')]);
+  expect(await livez()).toBe(200);
+  expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(names.map(() => 201));
+  await eventually(() => expect([...watch.added].filter((name) => names.includes(name)).sort()).toEqual(names));
+  watch.stop();
+  // The stalled process has lost its term and does not take it back.
+  expect(await holder(stalled)).not.toBe(leader);
+  leading = 1 - leading;
+  await createWorkspace(stalled.transport, 'root', 'after-the-stall');
+  await eventually(async () => expect((await readyz()).status).toBe(200), { timeout: 60_000 });
+  expect(stalled.cluster.process.running).toBe(true);
+}, 180_000);

@@ -19,7 +19,7 @@ let cluster: ShardedCluster;
 let requests: Requests;
 
 beforeAll(async () => {
-  cluster = await ShardedCluster.start();
+  cluster = await ShardedCluster.start({ allFlags: ['--shutdown-delay-duration=1s'] });
   const admin = cluster.transport('root');
   await createWorkspace(admin, 'root', 'busy', { shard: 'shard-1' });
   admin.close();
@@ -104,29 +104,41 @@ function answersIn(received: string): { readonly statuses: readonly number[]; re
 
 const pipelined = 30;
 
-test.each(['front-proxy', 'virtual-workspaces-shard-1'])(
-  'SIGTERM of %s under pipelined requests: readiness fails, no accepted request is cut, and it exits',
+test.each(['shard-shard-1', 'front-proxy', 'virtual-workspaces-shard-1'])(
+  'SIGTERM of %s under pipelined requests: readiness fails while requests are served, then none that was accepted is cut, and it exits',
   async (name) => {
     const stopping = cluster.process(name);
-    const isProxy = name === 'front-proxy';
     const target = {
       port: cluster.ports.find((each) => each.name === name)?.port as number,
       ca: cluster.ca,
     };
-    const request = `GET ${isProxy ? `${path}/kube-root-ca.crt` : '/livez'} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${testTokens.masters}\r\n\r\n`;
+    const url = `https://localhost:${target.port}`;
+    const probed = name === 'virtual-workspaces-shard-1' ? '/livez' : `${path}/kube-root-ca.crt`;
+    const request = `GET ${probed} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${testTokens.masters}\r\n\r\n`;
     const connections = await Promise.all(Array.from({ length: 6 }, () => RawTls.open(target)));
+    using probes = new Requests({ url, ca: cluster.ca });
     try {
-      for (const connection of connections) connection.send(request.repeat(pipelined));
-      // The server has read requests of every connection, and has not answered all of them yet.
+      expect((await probes.send({ path: '/readyz' })).status).toBe(200);
+      // Each connection always has requests in flight, until the server ends it.
+      const loads = connections.map((connection) => pipelining(connection, request));
       for (const connection of connections)
         expect(await connection.until(() => connection.statuses.length > 0, 30_000)).toBe('held');
       const stopped = stopping.stop(60_000);
+
+      const ready = await eventually(async () => {
+        const response = await probes.send({ path: '/readyz?verbose' });
+        expect(response.status).toBe(500);
+        return response;
+      });
+      expect(ready.text).toContain('[-]shutdown');
+      expect((await probes.send({ path: '/livez' })).status).toBe(200);
+      expect((await probes.send({ path: probed })).status).toBe(200);
+      const served = connections.map(({ statuses }) => statuses.length);
+      for (const [i, connection] of connections.entries())
+        expect(await connection.until(() => connection.statuses.length > (served[i] as number), 30_000)).toBe('held');
+
+      await Promise.all(loads);
       for (const connection of connections) {
-        const isOver = (): boolean => {
-          const { statuses, whole } = answersIn(connection.received);
-          return whole && statuses.length === pipelined;
-        };
-        await connection.until(() => connection.closed || isOver(), 60_000);
         const { statuses, whole } = answersIn(connection.received);
         // An answer that has begun is finished.
         expect([whole, connection.received.slice(-300)]).toEqual([true, expect.anything()]);
@@ -143,3 +155,15 @@ test.each(['front-proxy', 'virtual-workspaces-shard-1'])(
   },
   180_000,
 );
+
+/** Sends the same request again and again, up to {@link pipelined} at a time, until the server ends the connection. */
+async function pipelining(connection: RawTls, request: string): Promise<void> {
+  const isEnding = (): boolean => /connection: close/i.test(connection.received.slice(-2_000));
+  for (let sent = 0; !connection.closed && !isEnding();) {
+    connection.send(request.repeat(pipelined));
+    sent += pipelined;
+    const wanted = sent - pipelined / 2;
+    await connection.until(() => connection.statuses.length >= wanted || isEnding(), 60_000);
+  }
+  await connection.until(() => connection.closed, 60_000);
+}

@@ -10,7 +10,7 @@ import { virtualWorkspacesOptionTable } from '../../packages/virtual-workspaces/
 import { localPlace } from '../cluster/local-place.ts';
 import { topology } from '../cluster/topology.ts';
 import { matrix, releases, renderedFolder, sourceLine, templateArguments } from './chart.ts';
-import { manifestsOf, type Manifest } from './manifests.ts';
+import { manifestsOf, type Manifest, type Probe } from './manifests.ts';
 
 const helm = spawnSync('helm', ['version', '--short'], { encoding: 'utf8' });
 const withHelm = helm.status === 0 ? test : test.skip;
@@ -30,6 +30,9 @@ const rendered = (release: string): Manifest[] => parsed.get(release) ?? [];
 const workloadsOf = (release: string): Manifest[] =>
   rendered(release).filter(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet');
 const flagNames = (args: readonly string[]): string[] => args.map((argument) => argument.split('=')[0] as string);
+
+/** The Secret that the release `issuers` names instead of one that cert-manager creates. */
+const givenAuthority = 'workspaces-ca';
 
 const optionTables = {
   shard: shardOptionTable,
@@ -112,7 +115,8 @@ describe.each(names)('release %s', (release) => {
     );
     // No pod mounts the authority of etcd and NATS where both are outside: it still signs the client certificate for them.
     const further = ['kcp-admin', 'metrics-reader', 'storage-ca'].map((name) => `mp-multiplane-${name}`);
-    expect([...new Set(asked)].toSorted()).toEqual([...new Set([...mounted, ...further])].toSorted());
+    const wanted = [...mounted, ...further].filter((name) => name !== givenAuthority);
+    expect([...new Set(asked)].toSorted()).toEqual([...new Set(wanted)].toSorted());
     expect(mounted.length).toBeGreaterThan(10);
   });
 
@@ -167,12 +171,6 @@ test('the chart starts the processes of the topology with the same flags', () =>
     '--nats-stream',
     '--nats-subject-prefix',
   ]);
-  // Keys of authorities are never mounted: a shard of the chart signs certificates of workspaces with a CA of its own.
-  const notInChart = new Set([
-    '--cluster-signing-cert-file',
-    '--cluster-signing-key-file',
-    '--workspace-client-ca-file',
-  ]);
   const workloads = workloadsOf('default');
   const planned = topology(localPlace({ directory: '/x', shards: ['root', 'shard-1'] }));
   expect(workloads.map(({ metadata }) => metadata.name).toSorted()).toEqual(
@@ -183,19 +181,58 @@ test('the chart starts the processes of the topology with the same flags', () =>
     const flags = flagNames(workload?.spec.template?.spec.containers[0]?.args ?? []).filter(
       (flag) => !further.has(flag),
     );
-    const wanted = flagNames(args).filter((flag) => !notInChart.has(flag));
-    expect([name, flags.toSorted()]).toEqual([name, wanted.toSorted()]);
+    expect([name, flags.toSorted()]).toEqual([name, flagNames(args).toSorted()]);
   }
 });
 
-test('keys of authorities are never mounted', () => {
-  for (const release of names) {
-    const secrets = workloadsOf(release).flatMap(({ spec }) =>
-      (spec.template?.spec.volumes ?? []).flatMap(({ projected }) =>
-        (projected?.sources ?? []).flatMap(({ secret }) => secret ?? []),
-      ),
+/** The Secrets that a pod mounts, with their keys. */
+const secretsOf = ({ spec }: Manifest): { readonly name: string; readonly keys: readonly string[] }[] =>
+  (spec.template?.spec.volumes ?? []).flatMap(({ projected }) =>
+    (projected?.sources ?? []).flatMap(({ secret }) =>
+      secret === undefined ? [] : [{ name: secret.name, keys: secret.items.map(({ key }) => key) }],
+    ),
+  );
+
+test.each(names)(
+  '%s: all shards sign certificates of workspaces with one CA, which the front-proxy accepts; keys of other authorities are never mounted',
+  (release) => {
+    const workspaceCa = release === 'issuers' ? givenAuthority : 'mp-multiplane-workspace-ca';
+    const workloads = workloadsOf(release);
+    const signing = workloads.filter(({ metadata }) => metadata.name.startsWith('mp-multiplane-shard-'));
+    expect(signing.length).toBeGreaterThan(0);
+    for (const workload of workloads) {
+      const isShard = signing.includes(workload);
+      const authorities = secretsOf(workload).filter(({ name }) => name.endsWith('-ca'));
+      for (const { name, keys } of authorities)
+        expect([workload.metadata.name, name, keys]).toEqual([
+          workload.metadata.name,
+          name,
+          isShard && name === workspaceCa ? ['tls.crt', 'tls.key'] : ['tls.crt'],
+        ]);
+      const { name } = workload.metadata;
+      expect([name, authorities.some((each) => each.name === workspaceCa)]).toEqual([
+        name,
+        isShard || name.endsWith('-front-proxy'),
+      ]);
+    }
+    const made = rendered(release).filter(
+      ({ kind, spec }) => kind === 'Certificate' && spec.secretName === 'mp-multiplane-workspace-ca',
     );
-    for (const { name, items } of secrets.filter((secret) => secret.name.endsWith('-ca')))
-      expect([name, items.map(({ key }) => key)]).toEqual([name, ['tls.crt']]);
-  }
+    expect(made).toHaveLength(['external', 'issuers'].includes(release) ? 0 : 1);
+    // A CA that a company's issuer signed could be one that also signs administrators.
+    for (const { spec } of made)
+      expect(spec).toMatchObject({ isCA: true, issuerRef: { name: 'mp-multiplane-self-signed' } });
+  },
+);
+
+test('readiness fails before liveness: a server that does not answer gets no requests long before it is killed', () => {
+  for (const release of names)
+    for (const { metadata, spec } of workloadsOf(release))
+      for (const { readinessProbe, livenessProbe } of spec.template?.spec.containers ?? []) {
+        const [unreadyAfter, killedAfter] = [readinessProbe, livenessProbe].map(
+          ({ periodSeconds = 10, failureThreshold = 3, timeoutSeconds = 1 }: Partial<Probe> = {}) =>
+            periodSeconds * (failureThreshold - 1) + timeoutSeconds,
+        ) as [number, number];
+        expect([metadata.name, killedAfter >= 2 * unreadyAfter]).toEqual([metadata.name, true]);
+      }
 });

@@ -193,6 +193,7 @@ export const matrix: Readonly<Record<string, readonly string[]>> = {
     'certificates.rootIssuer.name=company',
     'certificates.rootIssuer.kind=ClusterIssuer',
     'certificates.rootIssuer.group=cert-manager.io',
+    'certificates.workspaceAuthority.secretName=workspaces-ca',
     'certificates.duration=720h',
     'certificates.renewBefore=240h',
     'certificates.authorityDuration=8760h',

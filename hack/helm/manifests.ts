@@ -1,14 +1,17 @@
 import { parseYaml } from '../../packages/apimachinery/src/yaml/yaml-codec.ts';
 
-interface Probe {
+export interface Probe {
   readonly httpGet: { readonly path: string; readonly port: string };
+  readonly periodSeconds?: number;
+  readonly timeoutSeconds?: number;
+  readonly failureThreshold?: number;
 }
 interface Container {
   readonly name: string;
   readonly image: string;
   readonly args: readonly string[];
   readonly securityContext: Readonly<Record<string, unknown>>;
-  readonly readinessProbe?: object;
+  readonly readinessProbe?: Probe;
   readonly livenessProbe?: Probe;
   readonly startupProbe?: Probe;
   readonly resources: { readonly limits?: { readonly memory?: string } };
@@ -33,6 +36,8 @@ export interface Manifest {
   readonly data?: Readonly<Record<string, string>>;
   readonly spec: {
     readonly secretName?: string;
+    readonly isCA?: boolean;
+    readonly issuerRef?: { readonly name: string };
     readonly selector?: Readonly<Record<string, unknown>>;
     readonly template?: {
       readonly metadata: { readonly labels: Readonly<Record<string, string>> };

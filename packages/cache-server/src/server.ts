@@ -109,7 +109,7 @@ export async function runCacheServer(
     { groups: ['storage', 'serving', 'loading'], shutdownDelay: options.shutdownDelayDuration },
     { logger, health, clock },
   );
-  lifecycle.add('storage', new EventLoopMonitor({}, { logger, metrics: registry, clock }));
+  lifecycle.add('storage', new EventLoopMonitor({}, { logger, metrics: registry, health, clock }));
   lifecycle.add('storage', watcher);
   if (tracer !== undefined) lifecycle.add('storage', tracer);
   for (const runnable of service.runnables) lifecycle.add('storage', runnable);

@@ -107,7 +107,7 @@ export async function runFrontProxy(
     { groups: ['index', 'serving'], shutdownDelay: options.shutdownDelayDuration },
     { logger, health: common.health, clock },
   );
-  lifecycle.add('index', new EventLoopMonitor({}, { logger, metrics: common.registry, clock }));
+  lifecycle.add('index', new EventLoopMonitor({}, { logger, metrics: common.registry, health: common.health, clock }));
   lifecycle.add('index', watcher);
   if (tracer !== undefined) lifecycle.add('index', tracer);
   lifecycle.add('index', identity.runnable);

@@ -16,7 +16,7 @@ const timeoutMs = 10_000;
 export async function jetStreamApi(
   { port, tls }: JetStreamApiTarget,
   request: string,
-  body: object | undefined = undefined,
+  body?: object,
 ): Promise<Record<string, unknown> | undefined> {
   const plain = connect(port, '127.0.0.1');
   plain.setTimeout(timeoutMs, () => plain.destroy(new Error('NATS timed out')));

@@ -160,7 +160,7 @@ export async function runVirtualWorkspaces(
     { endpoints: ['readyz'] },
   );
   const clients: Runnable[] = [
-    new EventLoopMonitor({}, { logger, metrics: registry, clock }),
+    new EventLoopMonitor({}, { logger, metrics: registry, health, clock }),
     watcher,
     ...[audit?.runnable, tracer].filter((each) => each !== undefined),
     cached,

@@ -68,8 +68,8 @@ minAvailable: {{ .minAvailable }}
 
 {{/*
 The folder of certificates, laid out as `multiplane pki init` does, so that flags and kubeconfigs are the same everywhere:
-dict root, pairs (folder → Secret), authorities (names), kubeconfigs (files), keys (service account: true).
-Of an authority only its certificate is mounted.
+dict root, pairs (folder → Secret), authorities (names), kubeconfigs (files), keys (service account: true),
+workspaceAuthority ("certificate", or "pair" with its key). Of every other authority only its certificate is mounted.
 */}}
 {{- define "multiplane.pkiVolume" -}}
 {{- $root := .root -}}
@@ -90,6 +90,15 @@ projected:
         items:
           - {key: tls.crt, path: {{ . }}.crt}
     {{- end }}
+    {{- with .workspaceAuthority }}
+    - secret:
+        name: {{ include "multiplane.workspaceAuthority" $root }}
+        items:
+          - {key: tls.crt, path: workspace-ca.crt}
+          {{- if eq . "pair" }}
+          - {key: tls.key, path: workspace-ca.key}
+          {{- end }}
+    {{- end }}
     {{- if .serviceAccountKeys }}
     - secret:
         name: {{ include "multiplane.name" (dict "root" $root "name" "service-account") }}
@@ -108,6 +117,11 @@ projected:
     {{- range .extra }}
     - {{ toYaml . | nindent 6 | trim }}
     {{- end }}
+{{- end -}}
+
+{{/* Secret of the CA that signs certificates of workspaces; all shards have the same one. */}}
+{{- define "multiplane.workspaceAuthority" -}}
+{{- .Values.certificates.workspaceAuthority.secretName | default (include "multiplane.name" (dict "root" . "name" "workspace-ca")) -}}
 {{- end -}}
 
 {{/* Folder → Secret of this chart, for a list of folders: dict root, folders. As YAML. */}}

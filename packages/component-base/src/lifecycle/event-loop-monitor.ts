@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { type Clock, type Timer, systemClock } from '../clock/clock.ts';
+import type { HealthChecks } from '../health/health-checks.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { MetricsRegistry } from '../metrics/metrics-registry.ts';
 import type { Runnable } from './runnable.ts';
@@ -20,6 +21,8 @@ export type DelayHistogram = Pick<
 export interface EventLoopMonitorModules {
   readonly logger: Logger;
   readonly metrics: MetricsRegistry;
+  /** Gets the check `event-loop` of `/readyz`. */
+  readonly health: HealthChecks;
   readonly clock?: Clock | undefined;
   readonly histogram?: DelayHistogram | undefined;
 }
@@ -28,7 +31,27 @@ export interface EventLoopMonitorModules {
 const resolution = 10;
 const nanosPerMilli = 1e6;
 
-/** Exports the p99 and maximum delay of the event loop as a gauge, and warns when something blocked it for too long. */
+/** Milliseconds between two looks at the clock, and the lateness from which one counts as a stall. */
+const lookMs = 1000;
+const stallMs = 1000;
+/** The process is not ready while it was stalled for so long within the window before. */
+const stalledLimitMs = 5000;
+const windowMs = 15_000;
+
+interface Stall {
+  /** Monotonic time of its end. */
+  readonly end: number;
+  readonly ms: number;
+}
+
+/**
+ * Exports the p99 and maximum delay of the event loop as a gauge, and warns when something blocked it for too long.
+ *
+ * A process that stalls for seconds again and again still answers in between, and would get its full share of the requests.
+ * Its readiness fails first: while stalls took a third of the last fifteen seconds, also after a single long one (SIGSTOP, a
+ * paused machine). `/livez` succeeds as soon as the event loop runs, because a restart does not make a busy process faster;
+ * probes that time out end a process that never runs again.
+ */
 export class EventLoopMonitor implements Runnable {
   readonly name = 'event-loop-monitor';
   readonly #limit: number;
@@ -37,7 +60,10 @@ export class EventLoopMonitor implements Runnable {
   readonly #histogram: DelayHistogram;
   readonly #clock: Clock;
   readonly #record: (p99: number, max: number) => void;
-  #timer: Timer | undefined;
+  readonly #timers = new Map<() => void, Timer>();
+  readonly #stalls: Stall[] = [];
+  /** Monotonic time at which the next look is due; undefined before the start. */
+  #lookAt: number | undefined;
 
   constructor(options: EventLoopMonitorOptions, modules: EventLoopMonitorModules) {
     this.#limit = options.limit ?? 50;
@@ -54,25 +80,31 @@ export class EventLoopMonitor implements Runnable {
       delay.set(p99 / 1000, { quantile: '0.99' });
       delay.set(max / 1000, { quantile: '1' });
     };
+    modules.health.add('event-loop', () => this.#check(), { endpoints: ['readyz'] });
   }
 
   start(): Promise<void> {
     this.#histogram.enable();
-    this.#schedule();
+    this.#lookAt = this.#clock.monotonic() + lookMs;
+    this.#repeat(this.#interval, () => this.#evaluate());
+    this.#repeat(lookMs, () => this.#look());
     return Promise.resolve();
   }
 
   stop(): Promise<void> {
-    this.#timer?.cancel();
+    for (const timer of this.#timers.values()) timer.cancel();
     this.#histogram.disable();
     return Promise.resolve();
   }
 
-  #schedule(): void {
-    this.#timer = this.#clock.after(this.#interval, () => {
-      this.#evaluate();
-      this.#schedule();
-    });
+  #repeat(ms: number, run: () => void): void {
+    this.#timers.set(
+      run,
+      this.#clock.after(ms, () => {
+        run();
+        this.#repeat(ms, run);
+      }),
+    );
   }
 
   #evaluate(): void {
@@ -84,5 +116,24 @@ export class EventLoopMonitor implements Runnable {
     if (max > this.#limit) {
       this.#modules.logger.warn('event loop blocked', { maxMs: Math.round(max), p99Ms: Math.round(p99) });
     }
+  }
+
+  /** Records a stall that has just ended. */
+  #look(): void {
+    if (this.#lookAt === undefined) return;
+    const now = this.#clock.monotonic();
+    const late = now - this.#lookAt;
+    if (late >= stallMs) this.#stalls.push({ end: now, ms: late });
+    while (this.#stalls[0] !== undefined && this.#stalls[0].end < now - windowMs) this.#stalls.shift();
+    this.#lookAt = now + lookMs;
+  }
+
+  #check(): void {
+    const now = this.#clock.monotonic();
+    // A probe may be served before the timer that is late, too.
+    if (this.#lookAt !== undefined && now - this.#lookAt >= stallMs) this.#look();
+    const stalledMs = this.#stalls.reduce((sum, { end, ms }) => (end < now - windowMs ? sum : sum + ms), 0);
+    if (stalledMs >= stalledLimitMs)
+      throw new Error(`the event loop was stalled for ${(stalledMs / 1000).toFixed(1)} s until a moment ago`);
   }
 }

@@ -15,7 +15,7 @@ export const pkiSecretsCommand = (environment: Environment): Command => ({
   help: {
     description: [
       'Prints certificates and keys as Secrets for the Helm chart with certificates.source=secrets, to be piped into',
-      'kubectl apply. The keys of the CAs are not included.',
+      'kubectl apply. Keys of CAs are not included, except that of workspace-ca, with which all shards sign.',
     ].join('\n'),
     sections: { Flags: table },
   },
@@ -47,7 +47,11 @@ function secretsOf(directory: string): { name: string; data: Readonly<Record<str
     .map(({ name }) => ({ name, ...pairFiles(directory, name) }))
     .filter(({ certificateFile, privateKeyFile }) => existsSync(certificateFile) && existsSync(privateKeyFile));
   return [
-    ...authorityNames.map((name) => ({ name, data: { 'tls.crt': authorityFiles(directory, name).certificateFile } })),
+    ...authorityNames.map((name) => {
+      const { certificateFile, privateKeyFile } = authorityFiles(directory, name);
+      const key = name === 'workspace-ca' ? { 'tls.key': privateKeyFile } : {};
+      return { name, data: { 'tls.crt': certificateFile, ...key } };
+    }),
     {
       name: 'service-account',
       data: { 'tls.key': join(directory, 'service-account.key'), 'tls.crt': join(directory, 'service-account.pub') },

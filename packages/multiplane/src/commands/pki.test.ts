@@ -82,7 +82,7 @@ test('issue creates a client certificate, once', async () => {
   expect(readFileSync(folder.join('pki', 'alice', 'tls.crt'), 'utf8')).not.toBe(made);
 });
 
-test('secrets prints the Secrets of the chart, without the keys of CAs', async () => {
+test('secrets prints the Secrets of the chart, without the keys of CAs other than that with which shards sign', async () => {
   const secrets = (): Promise<{ code: number; out: string }> =>
     pki('secrets', '--directory', folder.join('pki'), '--name-prefix=mp-', '--namespace=tenants');
   expect((await secrets()).out).toContain('serving-ca.crt does not exist; run multiplane pki init');
@@ -95,7 +95,8 @@ test('secrets prints the Secrets of the chart, without the keys of CAs', async (
   expect(keys.get('mp-storage-client')).toEqual(['ca.crt', 'tls.crt', 'tls.key']);
   expect(keys.get('mp-service-account')).toEqual(['tls.crt', 'tls.key']);
   expect(keys.get('mp-client-ca')).toEqual(['tls.crt']);
+  expect(keys.get('mp-workspace-ca')).toEqual(['tls.crt', 'tls.key']);
   expect(new Set(list.items.map(({ metadata }) => metadata.namespace))).toEqual(new Set(['tenants']));
-  const authorityKey = readFileSync(folder.join('pki', 'client-ca.key')).toString('base64');
-  expect(JSON.stringify(list)).not.toContain(authorityKey);
+  for (const authority of ['serving-ca', 'client-ca', 'requestheader-ca', 'storage-ca'])
+    expect(JSON.stringify(list)).not.toContain(readFileSync(folder.join('pki', `${authority}.key`)).toString('base64'));
 });

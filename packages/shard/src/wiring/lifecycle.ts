@@ -86,7 +86,7 @@ export function shardLifecycle(options: ShardOptions, modules: Modules): Lifecyc
   add('listening', listener);
   add(
     'storage',
-    new EventLoopMonitor({}, { logger, metrics: registry, clock }),
+    new EventLoopMonitor({}, { logger, metrics: registry, health, clock }),
     watchCacheRunnable(modules),
     new UnusedObjectRelease(modules),
     modules.audit?.runnable,
