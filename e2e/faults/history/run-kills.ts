@@ -1,3 +1,4 @@
+import { errorText } from '@multiplane/apimachinery';
 import type { LocalCluster } from '../../harness/local-cluster.ts';
 import { checkHistory } from './check-linearizable.ts';
 import { checkWatch } from './check-watch.ts';
@@ -47,7 +48,11 @@ export async function runKills(cluster: LocalCluster, options: KillsOptions): Pr
     load.start();
     for (let i = 0; i < killsPerHistory && !isDone(); i++) {
       await pause(minLoadMs + spreadLoadMs * random());
-      await fault();
+      try {
+        await fault();
+      } catch (error) {
+        problems.push(`a fault did not end: ${errorText(error)}\n${cluster.process.output}`);
+      }
       totals.kills++;
     }
     await pause(minLoadMs);

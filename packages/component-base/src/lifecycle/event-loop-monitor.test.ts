@@ -72,9 +72,9 @@ describe('readiness', () => {
     const { clock, monitor, ready } = await start();
     await clock.advance(20_000);
     expect(await ready()).toBe(true);
-    clock.stall(6_000);
+    clock.stall(11_000);
     expect(await ready()).toBe(false);
-    await clock.advance(14_000);
+    await clock.advance(19_000);
     expect(await ready()).toBe(false);
     await clock.advance(2_000);
     expect(await ready()).toBe(true);
@@ -86,12 +86,12 @@ describe('readiness', () => {
     const { clock, monitor, ready } = await start();
     const states: boolean[] = [];
     for (let i = 0; i < 6; i++) {
-      clock.stall(1_500);
+      clock.stall(3_000);
       await clock.advance(1_000);
       states.push(await ready());
     }
     expect(states).toEqual([true, true, true, false, false, false]);
-    await clock.advance(16_000);
+    await clock.advance(21_000);
     expect(await ready()).toBe(true);
     await monitor.stop();
   });

@@ -35,8 +35,8 @@ const nanosPerMilli = 1e6;
 const lookMs = 1000;
 const stallMs = 1000;
 /** The process is not ready while it was stalled for so long within the window before. */
-const stalledLimitMs = 5000;
-const windowMs = 15_000;
+const stalledLimitMs = 10_000;
+const windowMs = 20_000;
 
 interface Stall {
   /** Monotonic time of its end. */
@@ -48,7 +48,7 @@ interface Stall {
  * Exports the p99 and maximum delay of the event loop as a gauge, and warns when something blocked it for too long.
  *
  * A process that stalls for seconds again and again still answers in between, and would get its full share of the requests.
- * Its readiness fails first: while stalls took a third of the last fifteen seconds, also after a single long one (SIGSTOP, a
+ * Its readiness fails first: while stalls took half of the last twenty seconds, also after a single long one (SIGSTOP, a
  * paused machine). `/livez` succeeds as soon as the event loop runs, because a restart does not make a busy process faster;
  * probes that time out end a process that never runs again.
  */

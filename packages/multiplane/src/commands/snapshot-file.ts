@@ -1,5 +1,6 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
+import { OptionError } from '@multiplane/component-base';
 import { SnapshotDecoder, type SnapshotHeader } from '@multiplane/storage';
 
 export interface SnapshotStatus {
@@ -9,6 +10,11 @@ export interface SnapshotStatus {
   /** Number of objects by resource: `apps/deployments`. */
   readonly resources: ReadonlyMap<string, number>;
   readonly logicalClusters: number;
+}
+
+/** Throws OptionError for a file that does not exist. */
+export function assertSnapshotExists(path: string): void {
+  if (!existsSync(path)) throw new OptionError(`the file ${path} does not exist`);
 }
 
 /** The bytes of a snapshot file. */

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { OptionError, parseOptions, type Command, type OptionTable } from '@multiplane/component-base';
 import { createFileStoreAt, openFileStorage, type Restored, restoreSnapshot } from '@multiplane/storage';
 import type { Environment } from './server-command.ts';
-import { countProgress, snapshotBytes, snapshotStatus } from './snapshot-file.ts';
+import { assertSnapshotExists, countProgress, snapshotBytes, snapshotStatus } from './snapshot-file.ts';
 import { directStoreOptionTable, openEtcd } from './snapshot-store.ts';
 import { storeDirectory } from './store-options.ts';
 import { restoreWorkspace } from './workspace/restore-workspace.ts';
@@ -63,6 +63,7 @@ export const snapshotRestoreCommand = (environment: Environment): Command => ({
     const { values, operands } = parseOptions(table, { args, environment });
     const [path, further] = operands;
     if (path === undefined || further !== undefined) throw new OptionError('one FILE is required');
+    assertSnapshotExists(path);
     if (values.workspace !== undefined) return await intoWorkspace(path, values.workspace, values);
     if (values.as !== undefined || values.targetShard !== undefined)
       throw new OptionError('--as and --target-shard are for --workspace');
@@ -83,7 +84,7 @@ export const snapshotRestoreCommand = (environment: Environment): Command => ({
             { directory: storeDirectory({ rootDirectory }), revision: header.revision },
             options,
           );
-    process.stdout.write(`restored ${restored.records} objects of revision ${header.revision}\n`);
+    process.stdout.write(`restored ${restored.records} objects of revision ${header.revision}; start the shard\n`);
     return 0;
   },
 });

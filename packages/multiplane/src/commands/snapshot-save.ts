@@ -39,7 +39,7 @@ export const snapshotSaveCommand = (environment: Environment): Command => ({
     const { values, operands } = parseOptions(table, { args, environment });
     const [path, further] = operands;
     if (path === undefined || further !== undefined) throw new OptionError('one FILE is required');
-    if (existsSync(path)) throw new OptionError(`${path} exists`);
+    if (existsSync(path)) throw new OptionError(`${path} exists: name another file, or remove it first`);
     const source = await sourceOf(values);
     const onProgress = countProgress('MiB', 64 << 20, (text) => void process.stderr.write(text));
     try {

@@ -1,6 +1,6 @@
 import { OptionError, parseOptions, type Command, type OptionTable } from '@multiplane/component-base';
 import type { Environment } from './server-command.ts';
-import { type SnapshotStatus, snapshotStatus } from './snapshot-file.ts';
+import { assertSnapshotExists, type SnapshotStatus, snapshotStatus } from './snapshot-file.ts';
 import { megabytes } from './store-options.ts';
 
 const table = {
@@ -23,6 +23,7 @@ export const snapshotStatusCommand = (environment: Environment): Command => ({
     const { values, operands } = parseOptions(table, { args, environment });
     const [path, further] = operands;
     if (path === undefined || further !== undefined) throw new OptionError('one FILE is required');
+    assertSnapshotExists(path);
     const status = await snapshotStatus(path);
     const { workspace } = status.header;
     if (values.workspace !== undefined && values.workspace !== workspace?.path)
@@ -40,6 +41,7 @@ export const snapshotStatusCommand = (environment: Environment): Command => ({
 export function describeStatus({ header, records, bytes, logicalClusters }: SnapshotStatus): string {
   const { shard, backend, revision, createdAt, workspace } = header;
   const parts = workspace?.parts?.map((part) => `${part.shard} at ${part.revision}`).join(', ');
-  const of = workspace === undefined ? `shard ${shard ?? 'unknown'}` : `workspace ${workspace.path} (${parts ?? ''})`;
+  const store = shard === undefined ? 'a store' : `shard ${shard}`;
+  const of = workspace === undefined ? store : `workspace ${workspace.path} (${parts ?? ''})`;
   return `${of}, ${backend}, revision ${revision}, ${createdAt}\n${records} objects, ${megabytes(bytes)}, ${logicalClusters} logical clusters; checksum correct\n`;
 }

@@ -38,8 +38,12 @@ export function describeCheck(check: StoreCheck): string[] {
   ];
   if (!check.endRecorded)
     lines.push('note: written by a version that did not record the acknowledged end: a shortened log is not detected');
-  if (check.unfinishedWrite) lines.push('note: the last write was not finished; it had not been acknowledged');
-  if (check.quarantinedTotal > 0) lines.push(`note: ${check.quarantinedTotal} records in the folder quarantine`);
+  // In a log that was shortened the cut record is part of the losses below.
+  if (check.unfinishedWrite && check.losses.length === 0)
+    lines.push('note: the last write was not finished; it had not been acknowledged');
+  const { quarantinedTotal: quarantined } = check;
+  if (quarantined > 0)
+    lines.push(`note: ${quarantined} ${quarantined === 1 ? 'record' : 'records'} in the folder quarantine`);
   for (const { key, file, offset, bytes, revision, superseded } of check.damaged) {
     const what = key === undefined ? `${bytes} bytes, keys unknown` : `${key}, revision ${revision}, ${bytes} bytes`;
     const effect = superseded ? 'only history is lost' : 'its value is lost';

@@ -69,21 +69,25 @@ test('a damaged record is named, and is gone after a repair', async () => {
   expect(await store('repair')).toMatchObject({ code: 0, out: expect.stringContaining('repaired') });
   const after = await store('check');
   expect(after.code).toBe(0);
-  expect(after.out).toMatch(/^9 keys, revision 11.*\nnote: 1 records in the folder quarantine\nsound\n$/);
+  expect(after.out).toMatch(/^9 keys, revision 11.*\nnote: 1 record in the folder quarantine\nsound\n$/);
 });
 
-test('a shortened log is only repaired when the loss is accepted', async () => {
-  await fill();
-  truncateSync(log(), 64 + 7 * recordBytes);
-  const checked = await store('check');
-  expect(checked).toMatchObject({
-    code: 2,
-    out: expect.stringContaining('revisions 9 to 11, which were acknowledged'),
-  });
-  expect(await store('repair')).toMatchObject({ code: 2, out: expect.stringContaining('add --accept-data-loss') });
-  expect((await store('repair', '--accept-data-loss')).code).toBe(0);
-  expect((await store('check')).out).toMatch(/^7 keys, revision 11.*\nsound\n$/);
-});
+test.each([0, 500])(
+  'a shortened log is only repaired when the loss is accepted, %i bytes of a record left',
+  async (rest) => {
+    await fill();
+    truncateSync(log(), 64 + 7 * recordBytes + rest);
+    const checked = await store('check');
+    expect(checked).toMatchObject({
+      code: 2,
+      out: expect.stringContaining('revisions 9 to 11, which were acknowledged'),
+    });
+    expect(checked.out).not.toContain('had not been acknowledged');
+    expect(await store('repair')).toMatchObject({ code: 2, out: expect.stringContaining('add --accept-data-loss') });
+    expect((await store('repair', '--accept-data-loss')).code).toBe(0);
+    expect((await store('check')).out).toMatch(/^7 keys, revision 11.*\nsound\n$/);
+  },
+);
 
 test('a store in use and a missing one are errors that say what to do', async () => {
   await expect(store('check')).rejects.toThrow(/does not exist/);
