@@ -63,7 +63,7 @@ describe('the tables of known weaknesses', () => {
   test('each attack that was demonstrated has its test in e2e', () => {
     const own = tables.find(({ heading }) => heading.startsWith('Demonstrated'))?.rows ?? [];
     const elsewhere = own.filter(([, , tests = '']) => !tests.includes('`e2e/')).map(([attack]) => attack);
-    // The event loop of one process, and CEL of issuers: what a client feels of them is in the tests of floods.
-    expect(elsewhere).toEqual(['callbacks of one tenant', 'expressions of an issuer']);
+    // Inside of the process; what a client feels of it is in the tests of floods.
+    expect(elsewhere).toEqual(['callbacks of one tenant']);
   });
 });

@@ -106,9 +106,8 @@ async function inTrace(request: () => Promise<unknown>): Promise<string> {
   return traceId;
 }
 
-/** Waits for the spans from the root of a trace to the last one of `path`, which may be exported one after the other. */
-const hasPath = (traceId: string, path: readonly string[]): Promise<void> =>
-  eventually(() => expect(pathTo(collector.trace(traceId), path.at(-1) ?? '')).toEqual(path));
+/** The names from the root of a trace to one of its spans; those of servers arrive one after the other. */
+const pathIn = (traceId: string, last: string): string[] => pathTo(collector.trace(traceId), last);
 
 describe('traces', () => {
   test('a write is one trace over front-proxy, shard and etcd', async () => {
@@ -148,7 +147,9 @@ describe('traces', () => {
     const [span] = await traceOf({ path: `/clusters/root:traced${maps}`, as: 'user-1' }, 'shard: serialize');
     const own = 'shard: GET /api/v1/namespaces/{:namespace}/configmaps';
     for (const step of ['shard: watch cache wait', 'shard: serialize'])
-      await hasPath(span?.traceId ?? '', ['front-proxy: GET proxy', 'front-proxy: proxy', own, step]);
+      await eventually(() =>
+        expect(pathIn(span?.traceId ?? '', step)).toEqual(['front-proxy: GET proxy', 'front-proxy: proxy', own, step]),
+      );
   });
 
   test('the cache server continues the trace of another server', async () => {
@@ -159,7 +160,7 @@ describe('traces', () => {
     transport.close();
     const own = 'cache-server: GET /apis/core.kcp.io/v1alpha1/shards';
     for (const step of ['cache-server: watch cache wait', 'cache-server: serialize'])
-      await hasPath(traceId, [own, step]);
+      await eventually(() => expect(pathIn(traceId, step)).toEqual([own, step]));
   });
 
   test('in one process, a request to a virtual workspace or the cache is one trace, too', async () => {
@@ -173,11 +174,12 @@ describe('traces', () => {
     const traceId = await inTrace(() => transport.json({ method: 'GET', path: provided }));
     // The virtual workspace, and the shard that it asks.
     const own = `shard: GET ${workspaces}`;
-    await hasPath(traceId, [own, own, 'shard: serialize']);
+    const step = 'shard: serialize';
+    await eventually(() => expect(pathIn(traceId, step)).toEqual([own, own, step]));
     const cached = '/services/cache/shards/*/clusters/*/apis/core.kcp.io/v1alpha1/shards';
     const read = await inTrace(() => transport.json({ method: 'GET', path: cached }));
     transport.close();
-    await hasPath(read, ['shard: GET /apis/core.kcp.io/v1alpha1/shards', 'shard: serialize']);
+    await eventually(() => expect(pathIn(read, step)).toEqual(['shard: GET /apis/core.kcp.io/v1alpha1/shards', step]));
   }, 120_000);
 
   test('a request to a virtual workspace is one trace over front-proxy, virtual workspaces and shard', async () => {

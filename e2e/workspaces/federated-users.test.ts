@@ -84,3 +84,25 @@ test('users of an issuer that the type names come into its workspaces, wherever 
     await forger.stop();
   }
 }, 120_000);
+
+test('a token whose expressions cost too much is refused: an issuer of a tenant does not take the time of others', async () => {
+  const many = Array.from({ length: 60 }, (_, n) => n);
+  const costly = issuer.token({ sub: 'ann', aud: audience, many });
+  const path = '/clusters/root:theirs/api/v1/configmaps';
+  const status = async (as: string): Promise<number> => (await requests.send({ as, path })).status;
+  expect(await status(costly)).toBe(200);
+  const configurations = `${tenancy}/workspaceauthenticationconfigurations/company`;
+  const { json } = await requests.must({ as: cluster.adminToken, path: configurations });
+  const [jwt] = (field(json as never, 'spec', 'jwt') ?? []) as readonly object[];
+  // Below the limit that Kubernetes has for one expression.
+  const expression = '!has(claims.many) || claims.many.all(a, claims.many.all(b, claims.many.all(c, true)))';
+  await requests.must({
+    as: cluster.adminToken,
+    method: 'PATCH',
+    path: configurations,
+    headers: { 'content-type': 'application/merge-patch+json' },
+    body: { spec: { jwt: [{ ...jwt, claimValidationRules: [{ expression, message: 'm' }] }] } },
+  });
+  await eventually(async () => expect(await status(costly)).toBe(401), patient);
+  expect(await status(issuer.token({ sub: 'ann', aud: audience }))).toBe(200);
+}, 60_000);
