@@ -74,6 +74,11 @@ export class Kubectl implements AsyncDisposable {
     return stdout;
   }
 
+  /** Standard output of a command that must succeed and deletes, without the namespaces that newer kubectl names. */
+  async deletes(args: readonly string[], options: KubectlRunOptions = {}): Promise<string> {
+    return (await this.ok(args, options)).replaceAll(/ deleted from \S+ namespace/g, ' deleted');
+  }
+
   /** Standard error of a command that must fail. */
   async fails(args: readonly string[], options: KubectlRunOptions = {}): Promise<string> {
     const { code, stdout, stderr } = await this.run(args, options);

@@ -150,7 +150,7 @@ describeWithKubectl('kubectl writes', () => {
     );
     expect(await kubectl.fails(['get', 'cm', 'dry'])).toContain('NotFound');
     await kubectl.create(configMap('kept', { a: '1' }));
-    expect(await kubectl.ok(['delete', 'cm', 'kept', '--dry-run=server'])).toBe(
+    expect(await kubectl.deletes(['delete', 'cm', 'kept', '--dry-run=server'])).toBe(
       'configmap "kept" deleted (server dry run)\n',
     );
     expect(
@@ -296,7 +296,7 @@ describeWithKubectl('kubectl writes', () => {
       'Operation cannot be fulfilled on configmaps "replaced": the object has been modified; please apply your changes to the latest version and try again',
     );
     expect(
-      await kubectl.ok(['replace', '--force', '-f', '-'], { stdin: documents(configMap('replaced', { a: '4' })) }),
+      await kubectl.deletes(['replace', '--force', '-f', '-'], { stdin: documents(configMap('replaced', { a: '4' })) }),
     ).toBe('configmap "replaced" deleted\nconfigmap/replaced replaced\n');
     expect((await stored('cm', 'replaced')).metadata.uid).not.toBe(before.metadata.uid);
     expect(await kubectl.fails(['replace', '-f', '-'], { stdin: documents(configMap('never')) })).toContain(
@@ -399,13 +399,13 @@ describeWithKubectl('kubectl writes', () => {
     await kubectl.create(
       ...['x1', 'x2', 'x3', 'x4'].map((name) => gadget(name, {}, { labels: { deleted: name < 'x3' ? 'one' : 'two' } })),
     );
-    expect(await kubectl.ok(['delete', 'gadget', '-l', 'deleted=one'])).toBe(
+    expect(await kubectl.deletes(['delete', 'gadget', '-l', 'deleted=one'])).toBe(
       'gadget.e2e.example.com "x1" deleted\ngadget.e2e.example.com "x2" deleted\n',
     );
-    expect(await kubectl.ok(['delete', '-f', '-', '--grace-period=5'], { stdin: documents(gadget('x3')) })).toBe(
+    expect(await kubectl.deletes(['delete', '-f', '-', '--grace-period=5'], { stdin: documents(gadget('x3')) })).toBe(
       'gadget.e2e.example.com "x3" deleted\n',
     );
-    expect((await kubectl.run(['delete', 'gadget', 'x4', '--grace-period=0', '--force'])).stdout).toBe(
+    expect(await kubectl.deletes(['delete', 'gadget', 'x4', '--grace-period=0', '--force'])).toBe(
       'gadget.e2e.example.com "x4" force deleted\n',
     );
     expect(await kubectl.fails(['delete', 'gadget', 'x4'])).toBe(
@@ -427,7 +427,7 @@ describeWithKubectl('kubectl writes', () => {
         configMap(`owned-${cascade}`, {}, { ownerReferences }),
         gadget(`owned-${cascade}`, {}, { ownerReferences }),
       );
-      expect(await kubectl.ok(['delete', 'cm', `owner-${cascade}`, `--cascade=${cascade}`])).toBe(
+      expect(await kubectl.deletes(['delete', 'cm', `owner-${cascade}`, `--cascade=${cascade}`])).toBe(
         `configmap "owner-${cascade}" deleted\n`,
       );
     }
@@ -439,7 +439,7 @@ describeWithKubectl('kubectl writes', () => {
 
   test('delete waits for finalizers, and goes on when they are removed', async () => {
     await kubectl.create(configMap('held', {}, { finalizers: ['e2e.example.com/hold'] }));
-    expect(await kubectl.ok(['delete', 'cm', 'held', '--wait=false'])).toBe('configmap "held" deleted\n');
+    expect(await kubectl.deletes(['delete', 'cm', 'held', '--wait=false'])).toBe('configmap "held" deleted\n');
     await using deletion = kubectl.start(['delete', 'cm', 'held']);
     expect((await stored('cm', 'held')).metadata).toHaveProperty('deletionTimestamp');
     await kubectl.ok(['patch', 'cm', 'held', '--type=json', '-p', '[{"op":"remove","path":"/metadata/finalizers"}]']);

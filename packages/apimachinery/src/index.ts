@@ -38,6 +38,7 @@ export * from './meta/table.ts';
 export * from './meta/conditions.ts';
 export * from './patch/json-patch.ts';
 export { applyMergePatch, applyMergePatchIncrementally, withoutNulls } from './patch/merge-patch.ts';
+export * from './patch/number-literals.ts';
 export * from './patch/strategic-merge-patch.ts';
 export * from './values/quantity.ts';
 export * from './json/json-path.ts';
@@ -66,7 +67,7 @@ export { type PathElement, displayPath, fieldElement } from './apply/path-elemen
 export { decodeFieldsV1, encodeFieldsV1, encodeIncrementally } from './apply/fields-v1.ts';
 export { fieldSetOf } from './apply/field-set-of.ts';
 export { goValueText } from './go/go-value-text.ts';
-export { TypedValueError, validateTyped } from './apply/validate-typed.ts';
+export { TypedValueError, typedProblem, validateTyped } from './apply/validate-typed.ts';
 export { Comparison, compareTyped } from './apply/compare-typed.ts';
 export { fieldsOfNew } from './apply/fields-of-new.ts';
 export { mergeTyped } from './apply/merge-typed.ts';

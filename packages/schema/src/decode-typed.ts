@@ -109,7 +109,9 @@ class TypedDecoder {
   /** A schema, where something else may take its place (`items`, `additionalProperties`, `dependencies`). */
   #decodeSchemaOrElse(value: Json, node: SchemaNode, schema: SchemaNode): void {
     if (isJsonObject(value)) this.#decodeFields(value, schema);
-    else if (Array.isArray(value) && node.definition.endsWith('OrArray'))
+    else if (node.definition.endsWith('OrBool')) {
+      if (typeof value !== 'boolean') throw this.#failure('boolean or JSON schema expected');
+    } else if (Array.isArray(value) && node.definition.endsWith('OrArray'))
       for (const item of value) this.decode(item, schema);
   }
 

@@ -16,13 +16,22 @@ export class TypedValueError extends Error {
  * have no unique keys. Throws {@link TypedValueError} with all that is wrong.
  */
 export function validateTyped(value: JsonObject, schema: TypedSchema, elements?: ListElements): void {
-  const walker = new Validator(elements);
+  const problem = problemOf(new Validator({ elements, allowsDuplicates: false }), value, schema);
+  if (problem !== undefined) throw new TypedValueError(problem);
+}
+
+/**
+ * What of a stored object does not fit its schema, as {@link validateTyped} reports it; undefined: nothing. Lists may have
+ * items with the same key.
+ */
+export function typedProblem(value: JsonObject, schema: TypedSchema): string | undefined {
+  return problemOf(new Validator({ elements: undefined, allowsDuplicates: true }), value, schema);
+}
+
+function problemOf(walker: Validator, value: JsonObject, schema: TypedSchema): string | undefined {
   walker.visit(value, schema);
   const { errors } = walker;
-  if (errors.length === 0) return;
-  throw new TypedValueError(
-    errors.length === 1 ? errors[0] : ['errors:', ...errors.map((text) => `  ${text}`)].join('\n'),
-  );
+  return errors.length > 1 ? ['errors:', ...errors.map((text) => `  ${text}`)].join('\n') : errors[0];
 }
 
 /** Limit of reported errors: a body may hold a hundred thousand. */
@@ -32,9 +41,11 @@ class Validator {
   readonly errors: string[] = [];
   readonly #path: PathElement[] = [];
   readonly #elements: ListElements | undefined;
+  readonly #allowsDuplicates: boolean;
 
-  constructor(elements: ListElements | undefined) {
-    this.#elements = elements;
+  constructor(options: { readonly elements: ListElements | undefined; readonly allowsDuplicates: boolean }) {
+    this.#elements = options.elements;
+    this.#allowsDuplicates = options.allowsDuplicates;
   }
 
   visit(value: Json, schema: TypedSchema): void {
@@ -89,7 +100,8 @@ class Validator {
           if (!(error instanceof ListItemError)) throw error;
           return this.#report(`element ${index}: ${error.message}`);
         }
-        if (seen.has(element)) this.#report(`duplicate entries for key ${displayElement(element)}`);
+        if (!this.#allowsDuplicates && seen.has(element))
+          this.#report(`duplicate entries for key ${displayElement(element)}`);
         seen.add(element);
       }
       this.#path.push(element);

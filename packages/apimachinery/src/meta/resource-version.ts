@@ -8,7 +8,7 @@ export class ResourceVersionError extends Error {
 
 /**
  * The revision that an option names; `""` and `"0"` are 0. Throws {@link ResourceVersionError}: lists answer
- * 400 with `invalid resource version: ` before its text, GET and WATCH an untyped 500.
+ * 400 with `invalid resource version: ` before its text, GET and WATCH an untyped 500 (GET of an event as lists).
  */
 export function parseResourceVersion(text: string): number {
   if (text === '' || text === '0') return 0;

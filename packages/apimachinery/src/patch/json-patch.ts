@@ -158,7 +158,8 @@ function apply(state: State, operation: JsonPatchOperation): void {
         return;
       }
       // Before it is copied: the one that is too many is as large as all before it together.
-      state.copied += encodeJson(value).length;
+      // Nothing is the text of a number whose literal matters.
+      state.copied += (encodeJson(value) as string | undefined)?.length ?? 1;
       if (state.copied > maxCopiedBytes) fail('copies are too large');
       locate(state.root, path, target).add(deepCopy(value));
       return;

@@ -76,7 +76,12 @@ export function customResourceDefinitions(): ResourceDefinition {
       warnings: (_context, object, old) => formatWarnings(object, old),
     },
     subresources: {
-      status: statusSubresource(base, { validateUpdate: (_context, object) => acceptedNamesErrors(object) }),
+      status: statusSubresource(base, {
+        // Metadata may change here (kubernetes/kubernetes#137681): the finalizer of a definition is removed without a check of
+        // the spec, which may be invalid since its stored versions have changed.
+        prepareForUpdate: (_context, object, old) => keepField(object, old, 'spec'),
+        validateUpdate: (_context, object) => acceptedNamesErrors(object),
+      }),
     },
   });
 }
@@ -210,11 +215,15 @@ function rememberStorageVersion(object: KubeObject): void {
 
 /** Definitions made of bound schemas have the uid of the schema as their name, in a place of their own. */
 function nameErrors(object: KubeObject): FieldError[] {
-  const name = object.metadata.name ?? '';
   // The core group has no name of its own.
-  return name === `${textAt(object, 'spec', 'names', 'plural')}.${textAt(object, 'spec', 'group') || 'core'}`
-    ? []
-    : [fieldErrors.invalid('metadata.name', name, 'must be spec.names.plural+"."+spec.group')];
+  const required = `${textAt(object, 'spec', 'names', 'plural')}.${textAt(object, 'spec', 'group') || 'core'}`;
+  // A missing name has its own error.
+  return (['generateName', 'name'] as const).flatMap((field) => {
+    const name = object.metadata[field] ?? '';
+    return name === '' || name === required
+      ? []
+      : [fieldErrors.invalid(`metadata.${field}`, name, 'must be spec.names.plural+"."+spec.group')];
+  });
 }
 
 /** The status subresource accepts any stored versions: updates of the definition check them against its versions. */

@@ -8,7 +8,7 @@ export type SharedPart = (typeof sharedParts)[number];
 
 /** The versions of a definition as messages show them: with Go's field names, and without the parts that all share. */
 export function shownVersions(spec: JsonObject, lifted: ReadonlySet<SharedPart>): Json {
-  if (at(spec, 'versions') === undefined) return null;
+  if ((at(spec, 'versions') ?? null) === null) return null;
   const part = (name: SharedPart, version: Json, form: (value: Json) => Json): Json => {
     const value = lifted.has(name) ? undefined : at(version, name);
     return value === undefined || value === null ? null : form(value);

@@ -135,6 +135,7 @@ const conversions: Readonly<Record<string, MessageConversion | undefined>> = {
     toMessage: (value = 0) => (typeof value === 'string' ? { type: 1, strVal: value } : { intVal: value }),
   },
   'meta.v1.FieldsV1': rawJson,
+  'meta.v1.Verbs': itemList,
   'meta.v1.MicroTime': {
     fromMessage: ({ seconds, nanos }) => {
       const micros = Math.floor(Number(nanos ?? 0) / 1000);

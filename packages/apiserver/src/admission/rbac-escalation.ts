@@ -103,7 +103,9 @@ export class RbacEscalationCheck implements AdmissionPlugin {
     const missing = uncoveredRules(owned.rules, wanted);
     if (missing.length === 0) return;
     const { name, groups } = attributes.user;
-    const tail = owned.failures.length === 0 ? '' : `; resolution errors: [${owned.failures.join(', ')}]`;
+    const failures = [...new Set(owned.failures)];
+    const failure = failures.length > 1 ? `[${failures.join(', ')}]` : failures[0];
+    const tail = failure === undefined ? '' : `; resolution errors: [${failure}]`;
     throw this.#forbidden(
       attributes,
       object,

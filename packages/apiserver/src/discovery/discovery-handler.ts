@@ -136,8 +136,9 @@ function respondRoot(
   documents: () => DiscoveryDocuments,
   plain: () => object,
 ): void {
-  const form = formOf(acceptHeader(context.exchange.headers));
   const kind = core ? 'built-in' : 'aggregated';
+  // With a slash at its end, the aggregator of kube-apiserver serves the path without the aggregated form.
+  const form = context.info.path === '/apis/' ? 'plain' : formOf(acceptHeader(context.exchange.headers));
   if (form === 'plain' || !isDocumentRead(context, kind)) respondPlain(context, kind, plain);
   else writeTagged(context, documents().aggregated(core, form), form);
 }

@@ -1,4 +1,10 @@
-import { ResourceVersionError, decodeListOptions, parseResourceVersion, statusErrors } from '@multiplane/apimachinery';
+import {
+  ResourceVersionError,
+  type StatusError,
+  decodeListOptions,
+  parseResourceVersion,
+  statusErrors,
+} from '@multiplane/apimachinery';
 import type { Negotiated } from '@multiplane/generic-server';
 import type { ObjectStore } from '../registry/object-store.ts';
 import { requireLoadedCache } from '../registry/store/cache-freshness.ts';
@@ -27,7 +33,7 @@ export function readEntry({ store }: ReadModules, request: ResourceRequest): Cac
   try {
     if (text !== '') minRevision = parseResourceVersion(text);
   } catch (error) {
-    if (error instanceof ResourceVersionError) throw statusErrors.untyped(error.message);
+    if (error instanceof ResourceVersionError) throw invalidVersion(definition, error);
     throw error;
   }
   const entry = store.get(definition, { cluster: request.cluster as LogicalClusterName, namespace, name }, minRevision);
@@ -36,6 +42,15 @@ export function readEntry({ store }: ReadModules, request: ResourceRequest): Cac
     ? entry.then((present) => withRequiredLabels(request, present))
     : withRequiredLabels(request, entry);
 }
+
+/** Kubernetes reads events from etcd, which reports an invalid version by another error than its watch cache. */
+const invalidVersion = (
+  { resource, origin }: ResourceRequest['definition'],
+  error: ResourceVersionError,
+): StatusError =>
+  resource === 'events' && origin === 'built-in'
+    ? statusErrors.badRequest(`invalid resource version: ${error.message}`, error)
+    : statusErrors.untyped(error.message);
 
 /** GET of an object, or of a subresource that returns the whole object. Responds synchronously if no step is asynchronous. */
 export function getEndpoint(modules: ReadModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {

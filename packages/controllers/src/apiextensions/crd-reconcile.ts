@@ -73,8 +73,9 @@ export class CrdReconciler {
     }
     if (remaining.objects.size > 0) return recheckMs;
     const finalizers = (crd.metadata.finalizers ?? []).filter((name) => name !== finalizer);
+    // The status endpoint checks no stored versions: a spec that lacks one of them must not keep the definition forever.
     await ignoreReasons(['NotFound'], () =>
-      client.update(crds, cluster, withChanges(crd, { metadata: { finalizers } })),
+      client.update(crds, cluster, withChanges(crd, { metadata: { finalizers } }), { subresource: 'status' }),
     );
   }
 

@@ -68,6 +68,16 @@ describe('uncovered rules', () => {
     ]);
   });
 
+  test('name a verb as often as it is missing, and each verb on a URL', () => {
+    const rule: PolicyRule = { verbs: ['get', 'list'], apiGroups: ['', ''], resources: ['secrets'] };
+    const urls: PolicyRule = { verbs: ['post', 'get'], nonResourceURLs: ['/x', '/x'] };
+    expect(uncoveredRules([], [rule, rule, urls]).map(ruleText)).toEqual([
+      '{APIGroups:[""], Resources:["secrets"], Verbs:["get" "list" "get" "list" "get" "list" "get" "list"]}',
+      '{NonResourceURLs:["/x"], Verbs:["get"]}',
+      '{NonResourceURLs:["/x"], Verbs:["post"]}',
+    ]);
+  });
+
   test('a wildcard is only covered by a wildcard', () => {
     const all: PolicyRule[] = [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }];
     expect(uncoveredRules([{ verbs: ['get'], apiGroups: [''], resources: ['secrets'] }], all).map(ruleText)).toEqual([

@@ -1,4 +1,4 @@
-import type { DeepReadonly } from '@multiplane/apimachinery';
+import { quote, type DeepReadonly } from '@multiplane/apimachinery';
 import type { AuthorizationAttributes } from './authorizer.ts';
 
 /** A PolicyRule of rbac.authorization.k8s.io/v1. */
@@ -60,17 +60,14 @@ export function uncoveredRules(owned: readonly Rule[], wanted: readonly Rule[]):
 
 function breakDown(rule: Rule): SimpleRule[] {
   const simple: SimpleRule[] = [];
-  for (const verb of rule.verbs ?? none) {
-    for (const apiGroup of rule.apiGroups ?? none) {
-      for (const resource of rule.resources ?? none) {
-        const names =
-          rule.resourceNames === undefined || rule.resourceNames.length === 0 ? [undefined] : rule.resourceNames;
+  const verbs = rule.verbs ?? none;
+  const names = rule.resourceNames === undefined || rule.resourceNames.length === 0 ? [undefined] : rule.resourceNames;
+  for (const apiGroup of rule.apiGroups ?? none)
+    for (const resource of rule.resources ?? none)
+      for (const verb of verbs)
         for (const resourceName of names) simple.push({ verb, apiGroup, resource, resourceName, url: undefined });
-      }
-    }
-    for (const url of rule.nonResourceURLs ?? none)
-      simple.push({ verb, apiGroup: '', resource: '', resourceName: undefined, url });
-  }
+  for (const url of rule.nonResourceURLs ?? none)
+    for (const verb of verbs) simple.push({ verb, apiGroup: '', resource: '', resourceName: undefined, url });
   return simple;
 }
 
@@ -95,31 +92,34 @@ function covers(owned: Rule, wanted: SimpleRule): boolean {
   return wanted.resourceName !== undefined && owned.resourceNames.includes(wanted.resourceName);
 }
 
-/** Merges rules with the same target and sorts them by their text. */
+/**
+ * Merges rules for the same resource and name, and sorts all by their text. As in Kubernetes a verb that is missing several
+ * times is named as often, and each verb on a URL is a rule of its own.
+ */
 function compact(simple: readonly SimpleRule[]): PolicyRule[] {
-  const merged = new Map<string, { rule: SimpleRule; verbs: Set<string> }>();
-  for (const rule of simple) {
-    const key = JSON.stringify([rule.apiGroup, rule.resource, rule.resourceName ?? null, rule.url ?? null]);
-    const entry = merged.get(key) ?? { rule, verbs: new Set<string>() };
-    entry.verbs.add(rule.verb);
-    merged.set(key, entry);
+  const merged = new Map<string, PolicyRule & { readonly verbs: string[] }>();
+  for (const { apiGroup, resource, resourceName, url, verb } of simple) {
+    const key = JSON.stringify([
+      apiGroup,
+      resource,
+      resourceName ?? null,
+      url ?? null,
+      url === undefined ? null : verb,
+    ]);
+    const known = merged.get(key);
+    if (url !== undefined) merged.set(key, { verbs: [verb], nonResourceURLs: [url] });
+    else if (known !== undefined) known.verbs.push(verb);
+    else {
+      const names = resourceName === undefined ? {} : { resourceNames: [resourceName] };
+      merged.set(key, { verbs: [verb], apiGroups: [apiGroup], resources: [resource], ...names });
+    }
   }
-  const rules = [...merged.values()].map(({ rule, verbs }): PolicyRule =>
-    rule.url !== undefined
-      ? { verbs: [...verbs], nonResourceURLs: [rule.url] }
-      : {
-          verbs: [...verbs],
-          apiGroups: [rule.apiGroup],
-          resources: [rule.resource],
-          ...(rule.resourceName === undefined ? {} : { resourceNames: [rule.resourceName] }),
-        },
-  );
-  return rules.sort((a, b) => (ruleText(a) < ruleText(b) ? -1 : 1));
+  return [...merged.values()].sort((a, b) => (ruleText(a) < ruleText(b) ? -1 : 1));
 }
 
 /** A rule in the format of error messages: `{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}`. */
 export function ruleText(rule: Rule): string {
-  const listText = (list: readonly string[]): string => `[${list.map((item) => JSON.stringify(item)).join(' ')}]`;
+  const listText = (list: readonly string[]): string => `[${list.map(quote).join(' ')}]`;
   const parts: string[] = [];
   if (rule.apiGroups !== undefined && rule.apiGroups.length > 0) parts.push(`APIGroups:${listText(rule.apiGroups)}`);
   if (rule.resources !== undefined && rule.resources.length > 0) parts.push(`Resources:${listText(rule.resources)}`);

@@ -31,6 +31,17 @@ export function typedFailure(
   return statusErrors.untyped(`failed to create typed ${what} object (${identityText(object, definition)}): ${why}`);
 }
 
+/** An untyped 500, as Kubernetes returns: an object without managers, whose fields the first apply assigns, does not match. */
+export function existingFieldsFailure(
+  live: DeepReadonly<JsonObject>,
+  definition: FieldManagerKind,
+  why: string,
+): Error {
+  return statusErrors.untyped(
+    `failed to create manager for existing fields: failed to convert new object (${identityText(live, definition)}) to smd typed: ${why}`,
+  );
+}
+
 /** An untyped 500, as Kubernetes returns: a value of the merged object cannot be decoded as its type, such as a time. */
 export function conversionFailure(
   config: DeepReadonly<JsonObject>,

@@ -252,6 +252,18 @@ describe('an apply', () => {
     expect(answer['message']).toMatch(new RegExp(`^${message.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}`));
   });
 
+  test('reports an object without managers that does not fit its schema before the configuration', async () => {
+    const on = await Pipeline.open();
+    const accounts = '/api/v1/namespaces/default/serviceaccounts';
+    await on.must(201, 'POST', accounts, { metadata: { name: 'a' }, secrets: [{}] });
+    const text = JSON.stringify({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'a' }, nobody: 1 });
+    const answer = await on.must(500, 'PATCH', `${accounts}/a?fieldManager=one`, text, apply);
+    expect(answer['message']).toBe(
+      'failed to create manager for existing fields: failed to convert new object (default/a; /v1, Kind=ServiceAccount) to smd typed: ' +
+        '.secrets: element 0: associative list with keys has an element that omits all key fields ["name"] (and doesn\'t have default values for any key fields)',
+    );
+  });
+
   test('reports duplicate keys only if there is no other error', async () => {
     const on = await Pipeline.open();
     const twice = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  k: "1"\n  k: "2"\n';

@@ -29,12 +29,13 @@ import {
   isManagedFieldsReset,
   managerKey,
   statusErrors,
+  typedProblem,
   updateOwnership,
   validateTyped,
 } from '@multiplane/apimachinery';
 import type { Clock } from '@multiplane/component-base';
 import type { FieldManagerRequest } from './field-manager-request.ts';
-import { checkConfiguration, typedFailure } from './check-configuration.ts';
+import { checkConfiguration, existingFieldsFailure, typedFailure } from './check-configuration.ts';
 import { managedView, withoutClusterAnnotation, withoutManagement } from './managed-view.ts';
 import { yieldIfSliceExceeded, inTimeSlices, isLarge } from '../../time-slices.ts';
 import { conflictsBeyond, kubectlManager, refreshLastApplied, takenOverFromLastApplied } from './last-applied.ts';
@@ -150,38 +151,27 @@ export class FieldManager {
     const clean = withoutClusterAnnotation(config);
     const elements = elementsOf(options.bytes);
     await yieldIfSliceExceeded(options.bytes, write);
-    try {
-      validateTyped(clean as JsonObject, schema, elements);
-    } catch (error) {
-      if (!(error instanceof TypedValueError)) throw error;
-      throw typedFailure('patch', config, definition, error.message);
-    }
     let managed: Managed;
-    await yieldIfSliceExceeded(options.bytes, write);
     try {
       managed = decodeManagedFields(live?.metadata.managedFields);
     } catch (error) {
       throw statusErrors.untyped(`failed to decode managed fields: ${(error as Error).message}`);
     }
     await yieldIfSliceExceeded(options.bytes, write);
+    if (managed.managers.size === 0 && live !== undefined)
+      managed = await this.#beforeFirstApply(write, live, managed, options.bytes);
+    await yieldIfSliceExceeded(options.bytes, write);
+    try {
+      validateTyped(clean as JsonObject, schema, elements);
+    } catch (error) {
+      if (!(error instanceof TypedValueError)) throw error;
+      throw typedFailure('patch', config, definition, error.message);
+    }
+    await yieldIfSliceExceeded(options.bytes, write);
     const liveValue =
       live === undefined ? definition.schema.emptyObject() : withoutManagement(asJson(live as KubeObject));
     const liveObject: TypedObject = { value: liveValue, schema };
     try {
-      if (managed.managers.size === 0 && live !== undefined) {
-        const everything = this.#liveView(write, undefined);
-        managed = await inTimeSlices(
-          this.#afterUpdate(
-            { ...write, fieldManager: beforeFirstApply },
-            managed,
-            everything,
-            managedView(live as KubeObject),
-            { views: this.#versions.views(write), elements },
-          ),
-          options.bytes,
-          write,
-        );
-      }
       const identity: ManagerIdentity = {
         manager: write.fieldManager,
         operation: 'Apply',
@@ -210,8 +200,37 @@ export class FieldManager {
       return { object, managedFields: await entriesOf({ managers: result, times }, write, options.bytes) };
     } catch (error) {
       if (error instanceof ApplyConflicts) throw applyConflictStatus(error);
-      if (error instanceof ListItemError) throw typedFailure('live', liveValue, definition, error.message);
+      if (error instanceof ListItemError)
+        throw typedFailure('live', liveValue, definition, typedProblem(liveValue, schema) ?? error.message);
       throw error;
+    }
+  }
+
+  /** The managers of an object that has none yet: one that owns all of it. */
+  async #beforeFirstApply(
+    write: FieldManagerRequest,
+    live: DeepReadonly<KubeObject>,
+    managed: Managed,
+    bytes: number,
+  ): Promise<Managed> {
+    const view = managedView(live as KubeObject);
+    try {
+      return await inTimeSlices(
+        this.#afterUpdate(
+          { ...write, fieldManager: beforeFirstApply },
+          managed,
+          this.#liveView(write, undefined),
+          view,
+          { views: this.#versions.views(write), elements: elementsOf(bytes) },
+        ),
+        bytes,
+        write,
+      );
+    } catch (error) {
+      if (!(error instanceof ListItemError)) throw error;
+      const { definition } = write;
+      const why = typedProblem(view, definition.schema.typed) ?? error.message;
+      throw existingFieldsFailure(asJson(live as KubeObject), definition, why);
     }
   }
 

@@ -29,11 +29,7 @@ export function withoutUnmanaged(set: FieldSet): FieldSet {
 }
 
 /** Built-in groups whose status endpoint ignores metadata. */
-const metadataKeepers = new Set([
-  'apiextensions.k8s.io',
-  'flowcontrol.apiserver.k8s.io',
-  'admissionregistration.k8s.io',
-]);
+const metadataKeepers = new Set(['flowcontrol.apiserver.k8s.io', 'admissionregistration.k8s.io']);
 
 const all = (set: FieldSet): FieldSet => set;
 const exceptFor =

@@ -8,14 +8,17 @@ import {
   applyMergePatchIncrementally,
   applyStrategicMergePatchIncrementally,
   decodeJsonPatch,
+  deepCopy,
   encodeJson,
   fieldErrors,
   goMap,
   isJsonObject,
   isStatusError,
   parseJsonIncrementally,
+  printableLiterals,
   statusErrors,
   unknownJsonPatchFields,
+  withLiterals,
   withoutNulls,
 } from '@multiplane/apimachinery';
 import type { PatchMeta } from '@multiplane/schema';
@@ -39,6 +42,8 @@ export interface PreparedPatch {
   resultError(result: Json, why: string): StatusError;
   /** The patch cannot change `kind` and `apiVersion`: a strategic patch results in a value of the Go type of the kind. */
   readonly keepsKind?: boolean;
+  /** The result may hold literals of numbers, see `number-literals.ts`. */
+  readonly hasLiterals?: boolean;
 }
 
 /** The type of a patch by its Content-Type; throws 415. `strategic`: the kind supports strategic merge patches. */
@@ -106,13 +111,15 @@ function* prepareIncrementally(
   if (type === jsonPatchType) {
     if (validation !== 'Ignore') checkOperationTypes(value);
     const operations = decodeJsonPatch(value);
+    const change = withLiterals(body, value ?? []);
     return {
-      apply: (document) => applyJsonPatchIncrementally(document, value ?? []),
+      hasLiterals: change !== value,
+      apply: (document) => applyJsonPatchIncrementally(document, change),
       strictErrors: [
         ...duplicates.map((path) => `json patch duplicate field ${JSON.stringify(path)}`),
         ...unknownJsonPatchFields(operations).map((path) => `json patch unknown field ${JSON.stringify(path)}`),
       ],
-      resultError: (result, why) => invalidResult(encodeJson(result), why),
+      resultError: (result, why) => invalidResult(encodeJson(printableLiterals(result)), why),
     };
   }
   const strictErrors = duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`);
@@ -121,11 +128,14 @@ function* prepareIncrementally(
       throw decodingFailure(
         `json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go value of type ${goObject}`,
       );
+    const change = withLiterals(body, value);
     return {
+      hasLiterals: change !== value,
       // Without field validation, a list is the result itself.
-      apply: (document) => (Array.isArray(value) ? replaceWith(value) : applyMergePatchIncrementally(document, value)),
+      apply: (document) =>
+        Array.isArray(change) ? replaceWith(change) : applyMergePatchIncrementally(document, change),
       strictErrors,
-      resultError: (result, why) => invalidResult(encodeJson(result), why),
+      resultError: (result, why) => invalidResult(encodeJson(printableLiterals(result)), why),
     };
   }
   let used: Json = value;
@@ -174,7 +184,7 @@ function checkOperationTypes(patch: Json): void {
 
 // eslint-disable-next-line require-yield -- callers run all steps in time slices
 function* replaceWith(list: Json[]): Generator<void, Json> {
-  return withoutNulls(structuredClone(list));
+  return withoutNulls(deepCopy(list));
 }
 
 /** The 422 of Kubernetes for an invalid result, which names no kind. */

@@ -5,6 +5,7 @@ import {
   type StatusError,
   apiVersionOf,
   asJson,
+  takeLiterals,
 } from '@multiplane/apimachinery';
 import { type Abortable, inTimeSlices } from '../../time-slices.ts';
 import { type BodyDecoder, hasVersion } from './body-decoder.ts';
@@ -44,6 +45,7 @@ function* applyIncrementally(
 ): Generator<void, KubeObject> {
   const result = yield* patch.apply(asJson(current as KubeObject));
   const document = resultObject(patch, result);
+  const details = patch.hasLiterals === true ? takeLiterals(document) : undefined;
   // Decoding works in place, and errors quote what it got.
   function* invalid(why: string): Generator<void, StatusError> {
     return patch.resultError(yield* patch.apply(asJson(current as KubeObject)), why);
@@ -56,7 +58,7 @@ function* applyIncrementally(
   let unknown: readonly string[];
   try {
     yield;
-    unknown = (yield* shapeIncrementally(document, expected, { isConverted: patch.keepsKind })).unknownFields;
+    unknown = (yield* shapeIncrementally(document, expected, { isConverted: patch.keepsKind, details })).unknownFields;
   } catch (error) {
     if (!(error instanceof UnmarshalError)) throw error;
     throw yield* invalid(error.message);

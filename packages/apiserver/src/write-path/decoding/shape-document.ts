@@ -15,7 +15,7 @@ import { UnmarshalError, decodeObjectMeta } from './object-meta-decoder.ts';
 
 export interface ShapeOptions {
   readonly keepNulls?: boolean | undefined;
-  /** Of the text from which the document was read. */
+  /** Of the text from which the document, or a part of it, was read. */
   readonly details?: JsonTextDetails | undefined;
   /** The document is the result of a strategic merge patch or of an apply: its types are converted, not decoded. */
   readonly isConverted?: boolean | undefined;
