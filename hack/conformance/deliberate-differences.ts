@@ -9,6 +9,8 @@ const document = join(import.meta.dirname, '..', '..', 'docs', 'compatibility.md
 /** An entry of the list in docs/compatibility.md; every pattern that it has must match, and `reason` says why it is right. */
 interface Entry {
   readonly request?: RegExp;
+  /** Over the JSON of the body that was sent. */
+  readonly body?: RegExp;
   readonly at?: RegExp;
   readonly reference?: RegExp;
   readonly subject?: RegExp;
@@ -18,7 +20,7 @@ interface Entry {
   readonly whole: boolean;
 }
 
-const patterns = ['request', 'at', 'reference', 'subject', 'same'] as const;
+const patterns = ['request', 'body', 'at', 'reference', 'subject', 'same'] as const;
 
 /** The differences that are deliberate: the fenced block `yaml differences` of docs/compatibility.md. */
 export class DeliberateDifferences {
@@ -41,6 +43,7 @@ export class DeliberateDifferences {
     return this.#entries.filter(
       (entry) =>
         (entry.request?.test(line) ?? true) &&
+        (entry.body?.test(request.bodyText ?? JSON.stringify(request.body) ?? '') ?? true) &&
         (entry.at?.test(difference.at) ?? true) &&
         (entry.reference?.test(textOf(difference.reference)) ?? true) &&
         (entry.subject?.test(textOf(difference.subject)) ?? true) &&

@@ -289,7 +289,11 @@ describe('what is fixed', () => {
         versions: [{ name: 'v1', served: true, storage: true, schema }],
       },
     });
-    expect(old['status']).toEqual({ acceptedNames: { kind: '', plural: '' }, storedVersions: ['v1'] });
+    expect(old['status']).toEqual({
+      conditions: null,
+      acceptedNames: { kind: '', plural: '' },
+      storedVersions: ['v1'],
+    });
     const rescoped = (from: KubeObject): string[] =>
       updated(definition.strategy, from, (crd) => void ((crd['spec'] as JsonObject)['scope'] = 'Cluster')).errors;
     expect(rescoped(old)).toEqual([]);

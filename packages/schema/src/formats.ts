@@ -196,22 +196,24 @@ const numberFormats = new Map<string, readonly string[]>([
 const shared = new Map<string, ValueFormat>();
 
 /**
- * The format of a schema of the given type (the empty text: none or several types). Undefined when validation does
- * not know the format: such formats are accepted and ignored.
+ * The format of a schema. Undefined when validation does not know the format: such formats are accepted and ignored. As in
+ * Kubernetes the type of the schema does not matter: a text is checked where a number should be.
  */
-export function formatOf(format: string, type: string): ValueFormat | undefined {
+export function formatOf(format: string): ValueFormat | undefined {
   if (format === '') return undefined;
-  const key = `${type} ${format}`;
-  const known = shared.get(key);
+  const known = shared.get(format);
   if (known !== undefined) return known;
-  let found: ValueFormat | undefined;
-  if (type === '' || type === 'string') {
-    const check = stringFormats.get(format.replaceAll('-', ''));
-    if (check !== undefined) found = { name: format, check };
-  } else if (numberFormats.get(type)?.includes(format) === true) {
-    found = { name: format, check: undefined };
-  }
+  const check = stringFormats.get(format.replaceAll('-', ''));
+  const isOfNumbers = [...numberFormats.values()].some((formats) => formats.includes(format));
+  if (check === undefined && !isOfNumbers) return undefined;
+  const found: ValueFormat = { name: format, check };
   // Spellings with dashes are endless; only common ones are cached.
-  if (found !== undefined && shared.size < 200) shared.set(key, found);
+  if (shared.size < 200) shared.set(format, found);
   return found;
 }
+
+/** Whether a format is one of a schema's type (the empty text: none or several types); definitions with others get a warning. */
+export const isFormatOfType = (format: string, type: string): boolean =>
+  type === '' || type === 'string'
+    ? stringFormats.has(format.replaceAll('-', ''))
+    : numberFormats.get(type)?.includes(format) === true;

@@ -13,6 +13,7 @@ export {
   validateDefinitionSchema,
   type DefinitionSchemaRules,
 } from './definition/validate-definition-schema.ts';
+export { structuralProblem } from './definition/structural-problem.ts';
 export { internalSchema, shownSchema } from './definition/internal-schema.ts';
 export { validateSelectableFields } from './definition/validate-selectable-fields.ts';
 export {

@@ -121,7 +121,7 @@ export class SchemaCompiler {
     const untyped = intOrString && this.#options.isIntOrStringUntyped === true;
     node.types = untyped ? 0 : intOrString ? INTEGER | STRING : typeBit(type);
     node.nullable = source['nullable'] === true;
-    node.format = intOrString ? undefined : formatOf(text(source['format']), type);
+    node.format = intOrString ? undefined : formatOf(text(source['format']));
     node.preserve = source['x-kubernetes-preserve-unknown-fields'] === true;
     node.embedded = source['x-kubernetes-embedded-resource'] === true;
     node.hasEmbedded = node.embedded;

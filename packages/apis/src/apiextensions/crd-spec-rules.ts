@@ -11,7 +11,12 @@ import {
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
-import { validateDefinitionRules, validateDefinitionSchema, validateSelectableFields } from '@multiplane/schema';
+import {
+  structuralProblem,
+  validateDefinitionRules,
+  validateDefinitionSchema,
+  validateSelectableFields,
+} from '@multiplane/schema';
 import { at, listAt, objectAt, textAt, textsAt } from '../fields.ts';
 import { boundDefinitionAnnotation } from '../kcp/api-sharing.ts';
 import { conversionErrors } from './crd-conversion-rules.ts';
@@ -164,7 +169,11 @@ function versionErrors(
     if (schema === undefined || lifted.has('schema')) {
       const detail = 'may only be set when `version.schema.openAPIV3Schema` is not included';
       errors.push(fieldErrors.invalid(where, '', detail));
-    } else errors.push(...validateSelectableFields(selectableFieldsOf(version), schema, where));
+    } else {
+      const problem = structuralProblem(schema);
+      if (problem !== undefined) errors.push(fieldErrors.invalid(path.child('schema.openAPIV3Schema'), '', problem));
+      errors.push(...validateSelectableFields(selectableFieldsOf(version), schema, where));
+    }
   }
   return errors;
 }

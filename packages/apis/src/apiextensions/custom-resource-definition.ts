@@ -54,7 +54,7 @@ export function customResourceDefinitions(): ResourceDefinition {
     strategy: {
       ...base,
       prepareForCreate: ({ keepsStatus }, object) => {
-        if (keepsStatus !== true) object['status'] = { acceptedNames: { kind: '', plural: '' } };
+        if (keepsStatus !== true) object['status'] = emptyStatus();
         rememberStorageVersion(object);
       },
       validate: (context, object) =>
@@ -204,13 +204,16 @@ function setText(object: JsonObject, field: string, text: string): void {
   if (text !== '') object[field] = text;
 }
 
+/** As Go encodes it: conditions and names are never left out. */
+const emptyStatus = (): JsonObject => ({ conditions: null, acceptedNames: { kind: '', plural: '' } });
+
 function rememberStorageVersion(object: KubeObject): void {
   const storage = storageNameOf(object);
   const stored = textsAt(object, 'status', 'storedVersions');
   if (storage === undefined || stored.includes(storage)) return;
   const status = asJson(object)['status'];
   if (isJsonObject(status)) status['storedVersions'] = [...stored, storage];
-  else object['status'] = { acceptedNames: { kind: '', plural: '' }, storedVersions: [storage] };
+  else object['status'] = { ...emptyStatus(), storedVersions: [storage] };
 }
 
 /** Definitions made of bound schemas have the uid of the schema as their name, in a place of their own. */

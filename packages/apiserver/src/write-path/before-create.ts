@@ -1,6 +1,7 @@
 import { type FieldError, type KubeObject, generateName, validateObjectMeta } from '@multiplane/apimachinery';
 import type { Strategy, StrategyContext } from '@multiplane/apis';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
+import { checkNamespace } from './decoding/object-identity.ts';
 import { checkKind, unsetCluster } from './object-metadata.ts';
 import type { WriteRequest } from './write-request.ts';
 
@@ -20,8 +21,8 @@ export function beforeCreate(
   const keepsIdentity = strategy.keepsIdentity?.(object) === true;
   if (!keepsIdentity || (metadata.uid ?? '') === '') metadata.uid = modules.newUid();
   if (!keepsIdentity || (metadata.creationTimestamp ?? '') === '') metadata.creationTimestamp = modules.times.now();
-  if (definition.namespaced) metadata.namespace = request.namespace;
-  else delete metadata.namespace;
+  // Admission may have changed it.
+  checkNamespace(request, object);
   if ((metadata.name ?? '') === '' && (metadata.generateName ?? '') !== '') {
     metadata.name = generateName(metadata.generateName as string, modules.random);
   }

@@ -16,6 +16,7 @@ import type { ResourceDefinition, Strategy, StrategyContext } from '@multiplane/
 import { storedKindOf } from '../registry/definitions/group-resource.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
 import { yieldIfSliceExceeded } from '../time-slices.ts';
+import { checkNamespace } from './decoding/object-identity.ts';
 import { checkKind, setCluster, unsetCluster } from './object-metadata.ts';
 import { strategyContext, strategyOf } from './strategy.ts';
 import type { WriteRequest } from './write-request.ts';
@@ -40,7 +41,9 @@ export async function beforeUpdate(
     kind: await traced('schema and CEL validation', () => strategy.validateUpdate(context, object, old)),
     change: strategy.validateChange?.(object, old) ?? [],
   });
-  if (errors.length > 0) throw statusErrors.invalid(storedKindOf(definition, object.kind), request.name, errors);
+  // Admission may have changed the name.
+  if (errors.length > 0)
+    throw statusErrors.invalid(storedKindOf(definition, object.kind), object.metadata.name ?? '', errors);
   await yieldIfSliceExceeded(bytes, request);
   for (const text of strategy.warnings(context, object, old)) request.warn(text);
   strategy.canonicalize(object);
@@ -78,17 +81,18 @@ function allErrors(
 
 /** Returns the errors in metadata. */
 function prepare(
-  { definition, namespace }: WriteRequest,
+  request: WriteRequest,
   strategy: Strategy,
   context: StrategyContext,
   object: KubeObject,
   old: DeepReadonly<KubeObject>,
 ): MetadataErrors {
+  const { definition } = request;
   const { metadata } = object;
   const oldMetadata = old.metadata as KubeObject['metadata'];
   metadata.resourceVersion = oldMetadata.resourceVersion as string;
-  if (definition.namespaced) metadata.namespace = namespace;
-  else delete metadata.namespace;
+  // Admission may have changed it.
+  checkNamespace(request, object);
   copyField(metadata, oldMetadata, 'generation');
   unsetCluster(metadata);
   checkKind(definition, object);

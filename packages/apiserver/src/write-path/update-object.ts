@@ -143,7 +143,9 @@ async function createMissing(
   try {
     return await insertObject(modules, request, object, options);
   } catch (error) {
-    if (isStatusError(error, 'AlreadyExists') && !request.dryRun) throw conflict;
+    // The object that exists may be another one if admission has changed the name: then a retry would meet it again.
+    if (isStatusError(error, 'AlreadyExists') && !request.dryRun && object.metadata.name === request.name)
+      throw conflict;
     throw error;
   }
 }

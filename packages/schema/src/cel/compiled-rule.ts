@@ -77,7 +77,9 @@ export function compileRule(
   const main = compileTo('bool', rule.rule, environment, type);
   if (main.program === undefined) {
     const error =
-      main.issues === undefined ? 'cel expression must evaluate to a bool' : `compilation failed: ${main.issues}`;
+      main.issues === undefined
+        ? 'cel expression must evaluate to a bool'
+        : main.issues.replace(/^instantiation/, 'program instantiation');
     return { ...base, error };
   }
   const compiled = { ...base, program: main.program, cost: main.cost, usesOldSelf: main.program.uses('oldSelf') };
@@ -88,23 +90,24 @@ export function compileRule(
   const messageError =
     message.issues === undefined
       ? 'messageExpression must evaluate to a string'
-      : `messageExpression compilation failed: ${message.issues}`;
+      : `messageExpression ${message.issues}`;
   return { ...compiled, messageError };
 }
 
 interface Compilation {
   readonly program?: CelProgram;
   readonly cost: number;
-  /** Absent without a program: the type is not the one that is wanted. */
+  /** The step that failed, and why. Absent without a program: the type is not the one that is wanted. */
   readonly issues?: string;
 }
 function compileTo(kind: CelKind, source: string, environment: CelEnvironment, type: SchemaType): Compilation {
   try {
     const program = compileExpression(source, environment);
     if (program.type?.kind !== kind) return { cost: 0 };
+    if (program.problem !== undefined) return { cost: 0, issues: `instantiation failed: ${program.problem}` };
     return { program, cost: estimateCost(program.expression, (path) => sizeAt(type, path)).max };
   } catch (error) {
-    if (error instanceof CelIssues) return { cost: 0, issues: error.message };
+    if (error instanceof CelIssues) return { cost: 0, issues: `compilation failed: ${error.message}` };
     throw error;
   }
 }

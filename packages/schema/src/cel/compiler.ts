@@ -11,6 +11,7 @@ import {
 import { CelCostError, CelError, noSuchOverload, OutOfPatience } from './cel-error.ts';
 import type { CelEnvironment } from './environment.ts';
 import type { CelFunction, Overload } from './function-declaration.ts';
+import { patternProblem } from '../regex.ts';
 import { regexCalls, type RegexCall } from './regex-library.ts';
 import { maxInlineSteps, WorkBudget, WorkBudgetExceeded } from '../work-budget.ts';
 import { callCost, type CallCost, listCost, mapCost, paidAfterwards, structCost } from './runtime-cost.ts';
@@ -91,6 +92,7 @@ export class Compiler {
   readonly #steps = new Map<Expr, Step>();
   readonly #locals: Map<string, number>[] = [];
   #slots = 0;
+  #problem: string | undefined;
 
   constructor(environment: CelEnvironment) {
     this.#environment = environment;
@@ -98,14 +100,30 @@ export class Compiler {
   get slotCount(): number {
     return this.#slots;
   }
+  /** Why cel-go's planner, which folds conversions of constants and compiles constant patterns, refuses the expression. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
 
   compile(expr: Expr): Step {
     const known = this.#steps.get(expr);
     if (known !== undefined) return known;
     const step = this.#compile(expr);
-    const best = this.#isConstant(expr) ? precomputed(step) : step;
+    const best = this.#isConstant(expr) ? this.#precomputed(step) : step;
     this.#steps.set(expr, best);
     return best;
+  }
+
+  /** A constant that cannot be made fails where it is needed, and is a {@link problem}. */
+  #precomputed(step: Step): Step {
+    try {
+      const value = step(new Frame([], Infinity));
+      return () => value;
+    } catch (error) {
+      if (!(error instanceof CelError)) throw error;
+      this.#problem ??= error.message;
+      return step;
+    }
   }
 
   /**
@@ -269,7 +287,12 @@ export class Compiler {
     // Work in the square of a list must not be done before it is paid.
     const afterwards = paidAfterwards.has(expr.fn);
     const regexCall = overloads.length === 0 ? undefined : regexCalls.get(expr.fn);
-    if (regexCall !== undefined) return searching(regexCall, steps, cost);
+    if (regexCall !== undefined) {
+      const pattern = args[1];
+      if (pattern?.kind === 'const' && typeof pattern.value === 'string')
+        this.#problem ??= patternProblem(pattern.value);
+      return searching(regexCall, steps, cost);
+    }
     const apply = dispatch(expr.fn, overloads, args);
     if (steps.length === 2) {
       const [left, right] = steps as [Step, Step];
@@ -400,17 +423,6 @@ export class Compiler {
 /** Its cost stands for a question to the authorizer. */
 const authorizerCheck = 'check';
 const conversions = new Set('bool bytes double duration dyn int string timestamp type uint'.split(' '));
-
-/** A constant that cannot be made fails only where it is needed. */
-function precomputed(step: Step): Step {
-  try {
-    const value = step(new Frame([], Infinity));
-    return () => value;
-  } catch (error) {
-    if (error instanceof CelError) return step;
-    throw error;
-  }
-}
 
 const constant =
   (value: CelValue): Step =>

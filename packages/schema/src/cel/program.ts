@@ -27,6 +27,8 @@ export class CelProgram {
   /** The type of the result; undefined when the expression was not checked. */
   readonly type: CelType | undefined;
   readonly expression: Expr;
+  /** Why the expression cannot be evaluated although it compiles: a constant that cannot be converted, for example. */
+  readonly problem: string | undefined;
   readonly #step: Step;
   readonly #slots: number;
   readonly #globals: ReadonlyMap<string, number>;
@@ -37,6 +39,7 @@ export class CelProgram {
     this.type = expression.type;
     this.expression = expression;
     this.#step = compiler.compile(expression);
+    this.problem = compiler.problem;
     this.#slots = compiler.slotCount;
     this.#globals = compiler.globals;
   }

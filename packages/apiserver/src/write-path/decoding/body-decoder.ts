@@ -90,7 +90,7 @@ export class BodyDecoder {
     const target = { context, expected, validation };
     if (isLarge(length)) return inTimeSlices(this.#decodeIncrementally(body, target), length, context);
     const parsed = this.#parse(body, expected, validation);
-    const object = this.#objectIn(parsed, body, expected);
+    const object = this.#objectIn(parsed, body, target);
     let shaped: ShapeReport;
     try {
       shaped = shapeDocument(object, expected, { details: parsed.details });
@@ -109,7 +109,7 @@ export class BodyDecoder {
   *#decodeIncrementally(body: RequestBody, target: DecodeTarget): Generator<void, KubeObject> {
     const { expected, validation } = target;
     const parsed = yield* this.#parseIncrementally(body, expected, validation);
-    const object = this.#objectIn(parsed, body, expected);
+    const object = this.#objectIn(parsed, body, target);
     yield;
     let shaped: ShapeReport;
     try {
@@ -128,11 +128,16 @@ export class BodyDecoder {
     return object as unknown as KubeObject;
   }
 
-  #objectIn({ value, details, duplicates }: ParsedBody, body: RequestBody, expected: ExpectedKind): JsonObject {
+  #objectIn(parsed: ParsedBody, body: RequestBody, target: DecodeTarget): JsonObject {
+    const { value, details, duplicates } = parsed;
+    const { expected, validation } = target;
     const object: JsonObject = value === null ? {} : (value as JsonObject);
     const failure = details === undefined ? repeatedKindFailure(body, duplicates) : undefined;
     if (failure !== undefined) throw unrecognized(expected, failure, body.bytes);
-    this.#checkKind(object, body.bytes, expected, details);
+    this.#checkKind(object, body.bytes, expected, details, () => {
+      if (hasStrictErrors(validation, parsed, duplicates.length))
+        report(object, parsed, strictErrors(duplicates, [], undefined), target);
+    });
     return object;
   }
 
@@ -200,8 +205,17 @@ export class BodyDecoder {
     }
   }
 
-  /** Checks kind and version against those of the URL, and sets them where a built-in kind may omit them. */
-  #checkKind(object: JsonObject, body: Buffer, expected: ExpectedKind, details?: JsonTextDetails): void {
+  /**
+   * Checks kind and version against those of the URL, and sets them where a built-in kind may omit them. `beforeMismatch` is
+   * called before another version of a custom resource is refused, which Kubernetes does once the body is decoded.
+   */
+  #checkKind(
+    object: JsonObject,
+    body: Buffer,
+    expected: ExpectedKind,
+    details?: JsonTextDetails,
+    beforeMismatch?: () => void,
+  ): void {
     const head = readKind(object, details);
     if (head.failure !== undefined) throw unrecognized(expected, head.failure, body);
     // Typed objects have the kind that was found in any case of letters, others what they hold.
@@ -216,8 +230,9 @@ export class BodyDecoder {
         );
       if (kind === '') throw unrecognized(expected, `Object 'Kind' is missing in '${body.toString('utf8')}'`, body);
       if (object['apiVersion'] === null) throw nullVersion(kind, expected);
-      if (apiVersion !== wanted) throw versionMismatch(apiVersion, wanted);
-      return;
+      if (apiVersion === wanted) return;
+      beforeMismatch?.();
+      throw versionMismatch(apiVersion, wanted);
     }
     const version = apiVersion === '' ? undefined : parseApiVersion(apiVersion);
     if (apiVersion !== '' && version === undefined)
