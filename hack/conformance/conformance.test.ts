@@ -112,6 +112,26 @@ describe('comparison', () => {
     expect(list.unexplained({ path: '/a' }, differences.slice(1))).toHaveLength(1);
   });
 
+  test('an entry may excuse places that follow from it, and look at the body', () => {
+    const list = new DeliberateDifferences(
+      '```yaml differences\n- body: special\n  at: ^/body/a$\n  also: ^/body/list/\n  reason: own order\n```\n',
+    );
+    const places = ['/body/a', '/body/list/0', '/body/b'].map((at) => ({ at, reference: 1, subject: 2 }));
+    const request = { method: 'POST', path: '/a', body: { kind: 'special' } };
+    expect(list.unexplained(request, places)).toEqual(places.slice(2));
+    expect(list.unexplained({ ...request, body: {} }, places)).toEqual(places);
+  });
+
+  test('an entry may end the comparison', () => {
+    const list = new DeliberateDifferences(
+      '```yaml differences\n- at: ^/status$\n  subject: ^409$\n  ends: true\n  reason: not stored twice\n```\n',
+    );
+    const refused = [{ at: '/status', reference: 201, subject: 409 }];
+    expect(list.unexplained({ path: '/a' }, refused)).toEqual([]);
+    expect(list.ends({ path: '/a' }, refused)).toBe(true);
+    expect(list.ends({ path: '/a' }, [{ at: '/status', reference: 201, subject: 400 }])).toBe(false);
+  });
+
   test('the list in docs/compatibility.md can be read, and an entry without a reason cannot', () => {
     expect(() => new DeliberateDifferences()).not.toThrow();
     expect(() => new DeliberateDifferences('```yaml differences\n- at: x\n```\n')).toThrow('needs a reason');

@@ -16,11 +16,15 @@ interface Entry {
   readonly subject?: RegExp;
   /** Its first group must be the same text on both sides. */
   readonly same?: RegExp;
-  /** One place that matches excuses the whole answer: the others follow from it. */
+  /** A place that matches excuses these places of the same answer: they follow from it. */
+  readonly also?: RegExp;
+  /** A place that matches excuses the whole answer: all others follow from it. */
   readonly whole: boolean;
+  /** The servers hold different objects from then on, so the rest of the scenario is not compared. */
+  readonly ends: boolean;
 }
 
-const patterns = ['request', 'body', 'at', 'reference', 'subject', 'same'] as const;
+const patterns = ['request', 'body', 'at', 'reference', 'subject', 'same', 'also'] as const;
 
 /** The differences that are deliberate: the fenced block `yaml differences` of docs/compatibility.md. */
 export class DeliberateDifferences {
@@ -34,8 +38,16 @@ export class DeliberateDifferences {
   /** What of the differences of one answer is not deliberate. */
   unexplained(request: Step, differences: readonly Difference[]): Difference[] {
     const excusing = differences.map((difference) => this.#entriesFor(request, difference));
-    if (excusing.flat().some(({ whole }) => whole)) return [];
-    return differences.filter((_, index) => excusing[index]?.length === 0);
+    const matching = excusing.flat();
+    if (matching.some(({ whole, ends }) => whole || ends)) return [];
+    return differences.filter(
+      ({ at }, index) => excusing[index]?.length === 0 && !matching.some(({ also }) => also?.test(at) === true),
+    );
+  }
+
+  /** Whether the answers differ on purpose in a way that makes later answers differ. */
+  ends(request: Step, differences: readonly Difference[]): boolean {
+    return differences.some((difference) => this.#entriesFor(request, difference).some(({ ends }) => ends));
   }
 
   #entriesFor(request: Step, difference: Difference): readonly Entry[] {
@@ -62,12 +74,13 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 
 function entryOf(fields: Record<string, string>, index: number): Entry {
   const unknown = Object.keys(fields).filter(
-    (key) => !['reason', 'whole'].includes(key) && !patterns.includes(key as 'at'),
+    (key) => !['reason', 'whole', 'ends'].includes(key) && !patterns.includes(key as 'at'),
   );
   if (fields['reason'] === undefined || unknown.length > 0 || Object.keys(fields).length < 2)
     throw new Error(`entry ${index} of the deliberate differences needs a reason and patterns: ${patterns.join(', ')}`);
   return {
     whole: String(fields['whole']) === 'true',
+    ends: String(fields['ends']) === 'true',
     ...Object.fromEntries(
       patterns.flatMap((name) => (fields[name] === undefined ? [] : [[name, new RegExp(fields[name])]])),
     ),

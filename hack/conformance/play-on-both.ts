@@ -86,6 +86,7 @@ export async function playOnBoth(
   const different: StepDifference[] = [];
   let excused = 0;
   const uids = new PairedUids();
+  let compared = 0;
   for (const [index, observation] of expected.entries()) {
     const other = seen[index];
     if (other === undefined) break;
@@ -102,8 +103,10 @@ export async function playOnBoth(
         differences: differences.slice(0, shownPlaces),
       });
     else if (all.length > 0) excused++;
+    compared++;
+    if (deliberate.ends(step, all)) break;
   }
-  return { compared: expected.length, different, excused, reference: expected };
+  return { compared, different, excused, reference: expected };
 }
 
 /**

@@ -33,6 +33,9 @@ type Write = (verb: string, resource: GroupVersionResource, reference: ObjectRef
 const place = ({ group, resource }: GroupVersionResource, { cluster, namespace, name }: ObjectReference): string =>
   `${resource}.${group}|${cluster}|${namespace}/${name}`;
 
+/** Only the status endpoint of definitions changes metadata. */
+const keepsMetadata = ({ resource }: GroupVersionResource): boolean => resource !== 'customresourcedefinitions';
+
 /**
  * An in-memory API for controllers: objects with resourceVersions, the status subresource, finalizers, and informers that
  * deliver events in the order of the writes. Without admission and validation; one version per resource.
@@ -241,7 +244,7 @@ export class FakeApi {
       throw statusErrors.conflict(resource, reference.name, 'the object has been modified');
     const changed: KubeObject =
       subresource === 'status'
-        ? { ...old, status: object['status'] }
+        ? { ...(keepsMetadata(resource) ? old : { ...old, metadata: object.metadata }), status: object['status'] }
         : { ...object, status: (subresource === 'whole' ? object : old)['status'] };
     if (changed['status'] === undefined) delete changed['status'];
     const { deletionTimestamp, finalizers = [] } = changed.metadata;

@@ -3,6 +3,7 @@ import {
   apiVersionOf,
   asJson,
   fieldErrorBody,
+  fieldErrorText,
   FieldPath,
   validateObjectMeta,
   type JsonObject,
@@ -250,7 +251,11 @@ test('the status of a new definition is for the server to say, and only what the
     strategy.prepareForCreate({ ...context, keepsStatus }, object);
     return object['status'];
   };
-  expect(statusOf()).toEqual({ acceptedNames: { plural: '', kind: '' }, storedVersions: ['v1'] });
+  expect(statusOf()).toEqual({
+    conditions: null,
+    acceptedNames: { plural: '', kind: '' },
+    storedVersions: ['v1'],
+  });
   expect(statusOf(true)).toEqual(given);
 });
 
@@ -277,4 +282,38 @@ test('the status subresource accepts stored versions that an update of the defin
     'status.storedVersions',
     'status.storedVersions[0]',
   ]);
+  // So its finalizer can be removed there.
+  const terminating = { ...object, metadata: { ...object.metadata, finalizers: ['example.com/a'] } };
+  const finalized = structuredClone({ ...object, spec: {} }) as unknown as KubeObject;
+  status.strategy.prepareForUpdate(context, finalized, terminating);
+  expect(finalized.metadata.finalizers).toBeUndefined();
+  expect(finalized).toMatchObject({ spec: { names } });
+});
+
+test('errors of a definition without a name, without versions, and with selectable fields in a schema of an unknown form', async () => {
+  const { strategy } = definitionOf('apiextensions.k8s.io/v1 customresourcedefinitions');
+  const causes = async (metadata: object, spec: object): Promise<string[]> => {
+    const object = { metadata, spec: { group: 'g.example.com', ...spec }, status: {} } as unknown as KubeObject;
+    return (await strategy.validate(context, object, [])).map(fieldErrorText);
+  };
+  const named = await causes({ generateName: 'a-', name: 'a-b' }, { versions: null });
+  const required = 'must be spec.names.plural+"."+spec.group';
+  expect(named.filter((cause) => cause.startsWith('metadata'))).toEqual([
+    `metadata.generateName: Invalid value: "a-": ${required}`,
+    `metadata.name: Invalid value: "a-b": ${required}`,
+  ]);
+  expect(named).toContainEqual(expect.stringContaining('spec.versions: Invalid value: null: must have exactly one'));
+  const schema = { openAPIV3Schema: { type: 'object', definitions: { a: {} } } };
+  const version = { served: true, storage: false, schema };
+  const versions = [
+    { ...version, name: 'v1', selectableFields: [{ jsonPath: '.a' }] },
+    { ...version, name: 'v2', storage: true, schema: { openAPIV3Schema: { type: 'object' } } },
+  ];
+  const unnamed = await causes({}, { versions });
+  expect(unnamed.filter((cause) => cause.startsWith('metadata'))).toEqual([]);
+  expect(unnamed).toContainEqual(
+    expect.stringMatching(
+      /schema\.openAPIV3Schema: Invalid value: "": OpenAPIV3Schema 'definitions' is not supported$/,
+    ),
+  );
 });

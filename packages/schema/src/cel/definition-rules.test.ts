@@ -25,6 +25,18 @@ describe('rules of definitions', () => {
     );
   });
 
+  test.each([
+    ["int('x') == 1", "type conversion error from 'string' to 'int'"],
+    ["self == string(b'\\xff')", 'invalid UTF-8 in bytes, cannot convert to string'],
+    ["self.find('[') == ''", 'error parsing regexp: missing closing ]: `[`'],
+    ["self.findAll('(', 1).size() == 1", 'error parsing regexp: missing closing ): `(`'],
+  ])('a constant that no evaluation could use: %s', (source, why) => {
+    expect(complaints({ ...text, ...rule(source) })[0]).toMatch(`program instantiation failed: ${why}`);
+    expect(complaints({ ...text, ...rule('true', { messageExpression: `${source} ? 'a' : 'b'` }) })[0]).toMatch(
+      `messageExpression instantiation failed: ${why}`,
+    );
+  });
+
   test('old values are seen where they can be found', () => {
     const items = { type: 'array', maxItems: 2, items: { type: 'integer', ...rule('self >= oldSelf') } };
     expect(complaints(items)).toEqual([

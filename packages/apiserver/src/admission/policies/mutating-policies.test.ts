@@ -94,6 +94,30 @@ describe('a mutating policy', () => {
     });
   });
 
+  const putMap = (name: string) => admission.on.ask('PUT', `${maps}/${name}`, { metadata: { name } });
+
+  test('cannot change the name of an object, and an apply does not replace the object of another name', async () => {
+    await mutating([apply('Object{metadata: Object.metadata{name: "other"}}')]);
+    expect((await create()).status).toBe(201);
+    await bound();
+    expect((await create()).body).toMatchObject({ metadata: { name: 'other' } });
+    expect((await putMap('a')).body['message']).toBe(
+      'ConfigMap "other" is invalid: metadata.name: Invalid value: "other": field is immutable',
+    );
+    const text = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'b' } });
+    const headers = { 'content-type': 'application/apply-patch+yaml' };
+    expect((await admission.on.ask('PATCH', `${maps}/b?fieldManager=m`, text, headers)).status).toBe(409);
+  });
+
+  test('cannot move an object to another namespace', async () => {
+    await mutating([apply('Object{metadata: Object.metadata{namespace: "elsewhere"}}')]);
+    expect((await create()).status).toBe(201);
+    await bound();
+    const moved = 'the namespace of the provided object does not match the namespace sent on the request';
+    for (const { status, body } of [await create({}, 'c'), await putMap('a')])
+      expect([status, body['message']]).toEqual([400, moved]);
+  });
+
   test('cannot set atomic fields', async () => {
     await mutating([apply('Object{rules: [Object.rules{verbs: ["get"]}]}')]);
     await bound();

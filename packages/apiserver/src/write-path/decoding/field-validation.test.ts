@@ -169,6 +169,22 @@ describe('a built-in kind', () => {
     expect(outcome.message).toContain(`strict decoding error: ${warnings.join(', ')}`);
   });
 
+  test('a custom resource of another version reports duplicate fields first', async () => {
+    const body = '{"apiVersion":"example.com/v9","kind":"Foo","metadata":{"name":"x"},"spec":{},"spec":{}}';
+    const mismatch =
+      'the API version in the data (example.com/v9) does not match the expected API version (example.com/v1)';
+    const warned = await pipeline.ask('POST', foos, body, json);
+    expect([warned.status, warned.body['message'], warned.warnings]).toEqual([
+      400,
+      mismatch,
+      ['duplicate field "spec"'],
+    ]);
+    const strict = await pipeline.ask('POST', `${foos}?fieldValidation=Strict`, body, json);
+    expect(strict.body['message']).toMatch(/strict decoding error: duplicate field "spec"$/);
+    const ignored = await pipeline.ask('POST', `${foos}?fieldValidation=Ignore`, body, json);
+    expect([ignored.body['message'], ignored.warnings]).toEqual([mismatch, []]);
+  });
+
   test('an apply reports duplicate keys by level, unknown fields as a schema error', async () => {
     const path = (name: string): string => `${maps}/${name}?fieldManager=me`;
     const outcome = await underEachLevel(() => {

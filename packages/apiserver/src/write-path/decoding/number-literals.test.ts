@@ -37,7 +37,7 @@ test('a JSON patch compares literals by their text', async () => {
   const on = await Pipeline.open();
   await on.must(201, 'POST', leases, { metadata: { name: 'a' }, spec: { leaseTransitions: 1 } });
   const compare = (literal: string) => `[{"op":"test","path":"/spec/leaseTransitions","value":${literal}}]`;
-  const { message } = await on.must(422, 'PATCH', `${leases}/a`, compare('1.0'), jsonPatch);
-  expect(message).toContain('testing value /spec/leaseTransitions failed: test failed');
+  const { reason } = await on.must(422, 'PATCH', `${leases}/a`, compare('1.0'), jsonPatch);
+  expect(reason).toBe('Invalid');
   await on.must(200, 'PATCH', `${leases}/a`, compare('1'), jsonPatch);
 });
