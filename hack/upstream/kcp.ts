@@ -1,6 +1,15 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { clientConfigOf, readKubeconfig, type ClientConfig } from '../../packages/client/src/index.ts';
 import { LocalCluster } from '../../e2e/harness/local-cluster.ts';
@@ -52,10 +61,9 @@ function makeClientAuthority(folder: string): string {
   return certificate;
 }
 
-/** The kubeconfig of a shard as kcp's tests read it: they do not resolve paths in it. */
-function selfContained({ server, ca, certificate, key }: ClientConfig): string {
+/** A kubeconfig as kcp's tests read it: they do not resolve paths in it. */
+function selfContained(name: string, { server, ca, certificate, key }: ClientConfig): string {
   const data = (pem = ''): string => Buffer.from(pem).toString('base64');
-  const name = 'shard-base';
   return JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',
@@ -69,13 +77,17 @@ function selfContained({ server, ca, certificate, key }: ClientConfig): string {
 /** The users of kcp's tests. */
 const tokens = [1, 2, 3, 4, 5].map((n) => `user-${n}-token,user-${n},${n},"team-${n}"`);
 
-async function start(folder: string): Promise<Started> {
+/** Starts a control plane, and writes the files that kcp's tests expect where its own launcher has them. */
+async function start(work: string): Promise<Started> {
+  const folder = join(work, '.kcp');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   const kubeconfig = join(folder, 'admin.kubeconfig');
   const authority = makeClientAuthority(folder);
   const common = [`--feature-gates=${features}`, '--webhook-allowed-networks=127.0.0.0/8'];
   if (values.profile === 'all-in-one') {
     const cluster = await LocalCluster.start({ tokens, flags: [...common, `--client-ca-file=${authority}`] });
     copyFileSync(cluster.kubeconfig, kubeconfig);
+    for (const file of ['apiserver.crt', 'apiserver.key']) copyFileSync(cluster.path('root', file), join(folder, file));
     return { flags: [`-kcp-kubeconfig=${kubeconfig}`], [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose]() };
   }
   const cluster = await ShardedCluster.start({
@@ -83,14 +95,23 @@ async function start(folder: string): Promise<Started> {
     flags: common,
     frontProxyFlags: common,
     extraClientCa: authority,
+    mappings: [{ path: '/e2e/clusters/{cluster}/', backend: 'https://localhost:2443' }],
   });
   copyFileSync(cluster.kubeconfig, kubeconfig);
-  const shards = cluster.shards.map((shard) => {
-    const file = cluster.path('pki', `shard-${shard}.kubeconfig`);
-    const copy = join(folder, `shard-${shard}.kubeconfig`);
-    writeFileSync(copy, selfContained(clientConfigOf(readKubeconfig(file), file, 'shard-base')), { mode: 0o600 });
-    return `${shard}=${copy}`;
-  });
+  // Webhooks of the tests serve with this certificate, which the authority in the kubeconfig verifies.
+  for (const end of ['crt', 'key'])
+    copyFileSync(cluster.path('pki', 'front-proxy', `tls.${end}`), join(folder, `apiserver.${end}`));
+  const copyKubeconfig = (name: string, context: string, to: string): string => {
+    const from = cluster.path('pki', `${name}.kubeconfig`);
+    const file = join(work, to);
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    writeFileSync(file, selfContained(context, clientConfigOf(readKubeconfig(from), from, context)), { mode: 0o600 });
+    return file;
+  };
+  copyKubeconfig('cache', 'cache', '.kcp-cache/cache.kubeconfig');
+  const shards = cluster.shards.map(
+    (shard, index) => `${shard}=${copyKubeconfig(`shard-${shard}`, 'shard-base', `.kcp-${index}/admin.kubeconfig`)}`,
+  );
   return {
     flags: [`-kcp-kubeconfig=${kubeconfig}`, `-shard-kubeconfigs=${shards.join(',')}`],
     [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
