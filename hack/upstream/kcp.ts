@@ -74,8 +74,23 @@ function selfContained(name: string, { server, ca, certificate, key }: ClientCon
   });
 }
 
+const regions = ['us-east-2', 'us-west-1', 'eu-west-1'];
+
 /** The users of kcp's tests. */
 const tokens = [1, 2, 3, 4, 5].map((n) => `user-${n}-token,user-${n},${n},"team-${n}"`);
+
+/** kcp's launcher gives all shards these labels, which partitions of its tests select. */
+async function labelShards(cluster: ShardedCluster): Promise<void> {
+  const transport = cluster.transport('base');
+  for (const [index, shard] of cluster.shards.entries())
+    await transport.json({
+      method: 'PATCH',
+      path: `/clusters/root/apis/core.kcp.io/v1alpha1/shards/${shard}`,
+      contentType: 'application/merge-patch+json',
+      body: JSON.stringify({ metadata: { labels: { region: regions[index % regions.length], shared: 'true' } } }),
+    });
+  transport.close();
+}
 
 /** Starts a control plane, and writes the files that kcp's tests expect where its own launcher has them. */
 async function start(work: string): Promise<Started> {
@@ -98,6 +113,7 @@ async function start(work: string): Promise<Started> {
     mappings: [{ path: '/e2e/clusters/{cluster}/', backend: 'https://localhost:2443' }],
   });
   copyFileSync(cluster.kubeconfig, kubeconfig);
+  await labelShards(cluster);
   // Webhooks of the tests serve with this certificate, which the authority in the kubeconfig verifies.
   for (const end of ['crt', 'key'])
     copyFileSync(cluster.path('pki', 'front-proxy', `tls.${end}`), join(folder, `apiserver.${end}`));

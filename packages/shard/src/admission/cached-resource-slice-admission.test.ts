@@ -5,12 +5,11 @@ import type { CachedResource } from '@multiplane/apis';
 import { CachedResourceSliceAdmission } from './cached-resource-slice-admission.ts';
 
 const ann: UserInfo = { name: 'ann', uid: '', groups: [], extra: {} };
-const publishedIn = (cluster: string, path: string, name: string): CachedResource =>
-  ({
-    apiVersion: 'cache.kcp.io/v1alpha1',
-    kind: 'CachedResource',
-    metadata: { name, annotations: { 'kcp.io/cluster': cluster, 'kcp.io/path': path } },
-  }) as CachedResource;
+const publishedIn = (cluster: string, path: string, name: string): CachedResource => ({
+  apiVersion: 'cache.kcp.io/v1alpha1',
+  kind: 'CachedResource',
+  metadata: { name, annotations: { 'kcp.io/cluster': cluster, 'kcp.io/path': path } },
+});
 /** `root:far` is a workspace of another shard; two logical clusters were at `root:twice`. */
 const published = [
   publishedIn('far', 'root:far', 'flavors'),
