@@ -111,9 +111,7 @@ async function start(kubeconfig: string): Promise<LocalCluster> {
     metadata: { name: 'kubernetes' },
     spec: { clusterIP: '10.0.0.1', ports: [{ port: 443 }] },
   };
-  await eventually(() =>
-    requests.must({ method: 'POST', path: '/api/v1/namespaces/default/services', body: service }),
-  );
+  await eventually(() => requests.must({ method: 'POST', path: '/api/v1/namespaces/default/services', body: service }));
   const config = {
     apiVersion: 'v1',
     kind: 'Config',

@@ -11,7 +11,7 @@ const needs: readonly (readonly [pattern: RegExp, what: string])[] = [
     'the group apiregistration.k8s.io',
   ],
   [/Discovery should locate the groupVersion and a resource within each APIGroup/, 'the group apiregistration.k8s.io'],
-  [/AdmissionWebhook (?!.*match conditions)|ConversionWebhook/, 'a node, as the webhook is a pod'],
+  [/AdmissionWebhook|ConversionWebhook/, 'a node, as the webhook is a pod'],
   [/Garbage collector should (delete|keep|orphan (RS|pods)|not delete dependents)/, 'the controllers of workloads'],
   [
     /pods are removed when a namespace|OrderedNamespaceDeletion|set the deletionTimestamp and deletionGracePeriod/,
@@ -24,6 +24,7 @@ const needs: readonly (readonly [pattern: RegExp, what: string])[] = [
     'a node',
   ],
   [/Kubectl (label|patch|replace|expose|events|run pod)|rc and pods|rollout undo|cluster-info dump/, 'a node'],
+  [/if the original version has been compacted away/, 'a compaction every five minutes'],
   [/reuse port when apply to an existing SVC/, 'the allocation of node ports'],
   [/metrics from a (ControllerManager|Scheduler)/, 'a node'],
 ];
