@@ -25,6 +25,7 @@ const needs: readonly (readonly [pattern: RegExp, what: string])[] = [
   ],
   [/Kubectl (label|patch|replace|expose|events|run pod)|rc and pods|rollout undo|cluster-info dump/, 'a node'],
   [/if the original version has been compacted away/, 'a compaction every five minutes'],
+  [/componentstatuses/, 'ComponentStatus, which kcp does not serve, either'],
   [/reuse port when apply to an existing SVC/, 'the allocation of node ports'],
   [/metrics from a (ControllerManager|Scheduler)/, 'a node'],
 ];
