@@ -18,6 +18,8 @@ export type { HealthRequest, HealthResponse } from './health/render-health.ts';
 export { parseHealthRequest, renderHealth } from './health/render-health.ts';
 export type { EventLoopMonitorModules, EventLoopMonitorOptions } from './lifecycle/event-loop-monitor.ts';
 export { EventLoopMonitor } from './lifecycle/event-loop-monitor.ts';
+export type { IdleGarbageCollectionModules } from './lifecycle/idle-garbage-collection.ts';
+export { IdleGarbageCollection } from './lifecycle/idle-garbage-collection.ts';
 export type { LifecycleModules, LifecycleOptions } from './lifecycle/lifecycle.ts';
 export { Lifecycle, UnexpectedEndError } from './lifecycle/lifecycle.ts';
 export type { Runnable } from './lifecycle/runnable.ts';

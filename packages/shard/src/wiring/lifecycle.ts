@@ -1,4 +1,10 @@
-import { EventLoopMonitor, Lifecycle, untilAborted, type Runnable } from '@multiplane/component-base';
+import {
+  EventLoopMonitor,
+  IdleGarbageCollection,
+  Lifecycle,
+  untilAborted,
+  type Runnable,
+} from '@multiplane/component-base';
 import { ShardRegistration } from '@multiplane/controllers';
 import { defaultHttpServerOptions, HttpServer, type BaseExchange } from '@multiplane/generic-server';
 import { adminServer, writeAdminKubeconfig } from '../authentication/admin-kubeconfig.ts';
@@ -89,6 +95,7 @@ export function shardLifecycle(options: ShardOptions, modules: Modules): Lifecyc
     new EventLoopMonitor({}, { logger, metrics: registry, health, clock }),
     watchCacheRunnable(modules),
     new UnusedObjectRelease(modules),
+    new IdleGarbageCollection({ clock }),
     modules.audit?.runnable,
     modules.tracer,
     modules.yaml,

@@ -1,10 +1,10 @@
 import type { ObjectReader } from '@multiplane/apiserver';
 import type { Clock, Runnable, Timer } from '@multiplane/component-base';
 
-const periodMs = 30_000;
+const periodMs = 15_000;
 
 /**
- * Releases parsed objects and encoded list segments that were not used for 30 to 60 seconds, so that the memory of a shard
+ * Releases parsed objects and encoded list segments that were not used for 15 to 30 seconds, so that the memory of a shard
  * follows its load down as well as up.
  */
 export class UnusedObjectRelease implements Runnable {

@@ -111,6 +111,11 @@ export class CacheContents {
     return previous;
   }
 
+  /** Continues the compaction of the slabs, which writes drive otherwise. Returns false when nothing is left to compact. */
+  compact(): boolean {
+    return this.#slabs.compactStep(valuesPerCompactionStep);
+  }
+
   /** Current entries from `from` to `to` (exclusive; undefined: the end), at most `limit`. */
   range(from: string, to: string | undefined, limit?: number): readonly CachedEntry[] {
     return this.#tree.scan(from, to, limit);

@@ -1,5 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import { type Clock, untilAborted } from '@multiplane/component-base';
+import { type Clock, type Timer, untilAborted } from '@multiplane/component-base';
 import type { ValueRequirement } from '../cache-indexes.ts';
 import { localRevisionOf } from '../capabilities/local-revision.ts';
 import { supportsStreamingList } from '../capabilities/streaming-list.ts';
@@ -11,7 +11,7 @@ import type { CachedEntry } from './cached-entry.ts';
 import type { CachedEvent } from './cached-event.ts';
 import type { ContentObserver } from './content-observer.ts';
 import { loadContent } from './content-loader.ts';
-import { EventWindow, type EventWindowOptions } from './event-window.ts';
+import { EventWindow, type EventWindowOptions, ratePeriodSeconds } from './event-window.ts';
 import type { LoadedContent } from './loaded-content.ts';
 import { RevisionWaiters } from './revision-waiters.ts';
 import type { LazyValues } from './lazy-values.ts';
@@ -90,6 +90,7 @@ export class CacheReflector {
   /** The revision that makes the cache ready. */
   #target = 0;
   #attempt = 0;
+  #shrinkTimer: Timer | undefined;
 
   constructor(options: CacheReflectorOptions, modules: CacheReflectorModules) {
     this.#options = options;
@@ -195,6 +196,7 @@ export class CacheReflector {
       this.#abort.abort(error);
       this.#watching.abort(error);
       this.#ready = false;
+      this.#shrinkTimer?.cancel();
       this.indexes.close();
       this.#loaded.reject(error);
       this.#valuesLoaded.reject(error);
@@ -204,6 +206,37 @@ export class CacheReflector {
     await this.#stopped;
     await this.#loadingValues;
     await this.#lazyValues?.release();
+  }
+
+  #shrinkLater(): void {
+    if (this.#shrinkTimer !== undefined || this.closed || !this.window.isLarge) return;
+    this.#shrinkTimer = this.#modules.clock.after(ratePeriodSeconds * 1000, () => {
+      this.#shrink()
+        .catch((error: unknown) => this.#modules.onError(error, 'failed to shrink the event window', 1))
+        .finally(() => {
+          this.#shrinkTimer = undefined;
+          this.#shrinkLater();
+        });
+    });
+  }
+
+  /** Releases the memory of events that are older than the current rate of writes allows, and compacts the slabs. */
+  async #shrink(): Promise<void> {
+    const { clock } = this.#modules;
+    let started = clock.monotonic();
+    const oldest = this.window.oldestRevision;
+    const pause = async (): Promise<void> => {
+      if (clock.monotonic() - started < timeSliceMs) return;
+      await yieldToEventLoop();
+      started = clock.monotonic();
+    };
+    for (const _ of this.window.shrink()) {
+      await pause();
+      if (this.closed) return;
+    }
+    if (this.window.oldestRevision === oldest) return;
+    this.dropOldPins();
+    while (this.contents.compact() && !this.closed) await pause();
   }
 
   async #run(): Promise<void> {
@@ -270,6 +303,7 @@ export class CacheReflector {
     this.window.reset(revision - changes.length, resources);
     for (const { current, previous, revision: at } of changes) this.window.append(current, previous, at, second);
     this.window.trim(second);
+    this.#shrinkLater();
   }
 
   /**
@@ -362,6 +396,7 @@ export class CacheReflector {
     const oldest = this.window.oldestRevision;
     this.window.trim(second);
     if (this.window.oldestRevision !== oldest) this.dropOldPins();
+    this.#shrinkLater();
     return next;
   }
 

@@ -49,4 +49,9 @@ export class CachedEvent implements CacheEvent {
   get memo(): Map<string, Buffer> {
     return (this.#memo ??= new FrameMemo(this.#frames));
   }
+
+  /** Clears the encoded frames: no further watcher receives this event. */
+  releaseFrames(): void {
+    if (this.#memo !== undefined) this.#frames.release(this.#memo);
+  }
 }

@@ -98,6 +98,35 @@ describe('event window', () => {
     expect(window.length).toBe(2000);
   });
 
+  test('shrinks to five minutes of the current rate of events, and keeps revisions and the latest thousand whole', () => {
+    const { window } = makeWindow(100_000_000);
+    const mebibyte = 1024 * 1024;
+    const period = (bytes: number): void => {
+      for (let left = bytes; left > 0; left -= 11_024) {
+        const revision = 11 + window.nextSequence;
+        window.append(entry(`${maps}a/1`, revision, 5_000), undefined, revision, 0);
+        window.append(entry(`${maps}a/2`, revision, 5_000), undefined, revision, 0);
+        window.trim(0);
+      }
+      for (const _ of window.shrink());
+    };
+    // A flood of 80 MiB.
+    period(40 * mebibyte);
+    period(40 * mebibyte);
+    expect(window.bytes).toBeGreaterThan(79 * mebibyte);
+    // 1 MiB in each period of ten seconds is 30 MiB in five minutes.
+    period(mebibyte);
+    period(mebibyte);
+    expect(window.bytes / mebibyte).toBeCloseTo(30, 0);
+    expect(window.length % 2).toBe(0);
+    expect(revisions(window, maps, window.oldestRevision)).toHaveLength(window.length);
+    period(0);
+    period(0);
+    period(0);
+    expect(window.length).toBe(1000);
+    expect(window.bytes / mebibyte).toBeCloseTo(5.3, 0);
+  });
+
   test('releases a replaced entry exactly once, when its event is evicted', () => {
     const { window, forgotten } = makeWindow();
     const versions = [11, 12, 13, 14].map((revision) => entry(`${maps}a/1`, revision));

@@ -7,7 +7,7 @@ import { inScope, resourcePrefixOf } from './scope.ts';
 export interface EventWindowOptions {
   /** Limit in bytes; it takes precedence over the age. */
   readonly maxBytes: number;
-  /** Younger events are kept as long as `maxBytes` allows. */
+  /** Younger events are kept as long as `maxBytes` allows, unless the store has become quiet. */
   readonly minAgeSeconds: number;
 }
 
@@ -15,6 +15,10 @@ export interface EventWindowOptions {
 const minEvents = 1000;
 /** Old events evicted per new one: the window shrinks twice as fast as it grows, without blocking the event loop. */
 const evictionsPerEvent = 3;
+/** The length of a period, of which the last two determine the rate of events. */
+export const ratePeriodSeconds = 10;
+/** Events of a store without writes that are kept whatever their age. */
+const quietBytes = 4 * 1024 * 1024;
 
 /** Keys and events of one resource prefix. */
 interface ResourceRecord {
@@ -33,6 +37,8 @@ interface ResourceRecord {
  *            reads the events of one resource instead of those of the whole shard. Numbers instead of references, which
  *            would keep evicted events alive.
  *   trim     after each revision: evicts events over `maxBytes`, then at most three that are over `minAgeSeconds`
+ *   shrink   every `ratePeriodSeconds`: evicts what exceeds the bytes that the current rate of events makes in `minAgeSeconds`.
+ *            A steady load is not affected; after its end the memory of its events is released within three periods.
  */
 export class EventWindow {
   readonly #options: EventWindowOptions;
@@ -44,6 +50,9 @@ export class EventWindow {
   /** Sequence number of `#events[0]`. */
   #base = 0;
   #bytes = 0;
+  /** Bytes of the events of this period and of the previous one. */
+  #appended = 0;
+  #appendedBefore = 0;
   #oldestRevision = 0;
 
   /** `onEvicted` receives each evicted event, oldest first: the entry that it replaced is no longer needed. */
@@ -59,6 +68,11 @@ export class EventWindow {
 
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** Whether {@link shrink} may have to evict events, now or later. */
+  get isLarge(): boolean {
+    return this.#bytes > quietBytes;
   }
 
   get frameBytes(): number {
@@ -122,6 +136,7 @@ export class EventWindow {
     record.latest = sequence;
     this.#events.push(event);
     this.#bytes += event.bytes;
+    this.#appended += event.bytes;
     return event;
   }
 
@@ -138,6 +153,22 @@ export class EventWindow {
       this.#evict(oldest);
     }
     this.#compactQueue();
+  }
+
+  /** Starts the next period and evicts the events beyond what the rate of the last two allows; pauses after each revision. */
+  *shrink(): Generator<void, void, void> {
+    const { maxBytes, minAgeSeconds } = this.#options;
+    const rate = (this.#appended + this.#appendedBefore) / (2 * ratePeriodSeconds);
+    this.#appendedBefore = this.#appended;
+    this.#appended = 0;
+    const limit = Math.min(maxBytes, Math.max(quietBytes, rate * minAgeSeconds));
+    while (this.#bytes > limit && this.length > minEvents) {
+      const { revision } = this.#events[this.#head] as CachedEvent;
+      for (let event = this.#events[this.#head]; event?.revision === revision; event = this.#events[this.#head])
+        this.#evict(event);
+      this.#compactQueue();
+      yield;
+    }
   }
 
   /** Evicts everything up to `revision`. */
@@ -199,6 +230,7 @@ export class EventWindow {
     this.#events[this.#head++] = undefined;
     this.#bytes -= event.bytes;
     this.#oldestRevision = event.revision;
+    event.releaseFrames();
     this.#onEvicted(event);
     const resource = resourcePrefixOf(event.key) ?? event.key;
     const record = this.#resources.get(resource);

@@ -27,6 +27,17 @@ export class FrameBudget {
     memo.bytes += bytes + overhead;
     this.#bytes += bytes + overhead;
     while (this.#bytes > this.#limit && this.#head < this.#memos.length) this.#clear(this.#memos[this.#head++]);
+    this.#compactQueue();
+  }
+
+  /** Clears a memo whose event is evicted. */
+  release(memo: FrameMemo): void {
+    this.#clear(memo);
+    while (this.#head < this.#memos.length && this.#memos[this.#head]?.bytes === 0) this.#head++;
+    this.#compactQueue();
+  }
+
+  #compactQueue(): void {
     if (this.#head > 1024 && this.#head * 2 > this.#memos.length) {
       this.#memos = this.#memos.slice(this.#head);
       this.#head = 0;

@@ -90,20 +90,20 @@ export class ValueSlabs {
     this.#removeFromSlab(holder);
   }
 
-  /** Examines up to `steps` values. */
-  compactStep(steps: number): void {
+  /** Examines up to `steps` values. Returns false when there is nothing to compact. */
+  compactStep(steps: number): boolean {
     const waste = this.#allocated - this.#live - minWasteBytes;
     if (this.#sparse.length === 0) {
-      if (waste <= this.#live * maxWasteFraction) return;
+      if (waste <= this.#live * maxWasteFraction) return false;
       this.#findSparse();
     } else if (waste <= (this.#live * maxWasteFraction) / 2) {
       this.#sparse = [];
       this.#next = 0;
-      return;
+      return false;
     }
     for (let i = 0; i < steps; i++) {
       const slab = this.#sparse.at(-1);
-      if (slab === undefined) return;
+      if (slab === undefined) return false;
       if (this.#next === slab.holders.length || slab.live === 0) {
         this.#sparse.pop();
         this.#next = 0;
@@ -115,6 +115,7 @@ export class ValueSlabs {
       this.#removeFromSlab(holder);
       this.#place(holder, value);
     }
+    return true;
   }
 
   #findSparse(): void {

@@ -68,6 +68,8 @@ export interface FileStorageModules {
 /** Maximum number of events in one batch: from memory, and from segments. */
 const batchFromMemory = 1000;
 const batchFromFiles = 250;
+/** A watch that is this far behind, or twice, reads from segments. */
+const ageIntervalMs = 10_000;
 const nothing = Buffer.alloc(0);
 
 /**
@@ -92,6 +94,7 @@ export class FileStorage implements LocalRevisionStorage, BulkReadStorage, LazyR
   readonly #keyIndexWriter: KeyIndexWriter;
   readonly #trimmer: HistoryTrimmer;
   readonly #eventBuffer: EventBuffer;
+  readonly #ageTimer: NodeJS.Timeout;
   readonly #expiry: ExpiryTimer;
   readonly #closed = new AbortController();
   #closing: Promise<void> | undefined;
@@ -105,6 +108,7 @@ export class FileStorage implements LocalRevisionStorage, BulkReadStorage, LazyR
     this.#state = state;
     this.#values = new ValueReader(salt, () => this.#keyIndexWriter.reportDamage());
     this.#eventBuffer = new EventBuffer(state.revision, settings.eventBufferBytes);
+    this.#ageTimer = setInterval(() => this.#eventBuffer.dropAged(), ageIntervalMs).unref();
     const diskSpace = new DiskSpaceGuard(directory, settings.reserveBytes);
     const publish = (events: readonly StorageEvent[]): void => this.#publish(events);
     this.#writer = new LogWriter({ directory, salt, write, publish }, { state, diskSpace, end });
@@ -224,6 +228,7 @@ export class FileStorage implements LocalRevisionStorage, BulkReadStorage, LazyR
 
   async #close(): Promise<void> {
     this.#closed.abort();
+    clearInterval(this.#ageTimer);
     await Promise.all([
       this.#expiry.close(),
       this.#keyIndexWriter.stop(),

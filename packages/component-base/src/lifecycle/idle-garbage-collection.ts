@@ -1,0 +1,102 @@
+import { performance } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
+import { type Clock, type Timer, systemClock } from '../clock/clock.ts';
+import type { Runnable } from './runnable.ts';
+
+/** Milliseconds between two evaluations. */
+const intervalMs = 10_000;
+/** The largest share of an interval in which the main thread worked that counts as idle. */
+const maxUtilization = 0.1;
+/** Garbage is at most what was allocated since the last collection; less than this is not worth one. */
+const minGrowthBytes = 4 * 1024 * 1024;
+/** More than the external memory that V8 lets a small heap allocate before it starts to mark. */
+const minPressureBytes = 64 * 1024 * 1024;
+
+export interface IdleGarbageCollectionModules {
+  readonly clock?: Clock | undefined;
+  /** Bytes that the heap and buffers take, garbage included. */
+  readonly used?: (() => number) | undefined;
+  /** The share of the time since the last call in which the thread worked. */
+  readonly utilization?: (() => number) | undefined;
+  /** Makes V8 start an incremental collection; `bytes`: {@link IdleGarbageCollectionModules.used}. */
+  readonly collect?: ((bytes: number) => void) | undefined;
+}
+
+/**
+ * Starts a garbage collection when the process has become idle after work.
+ *
+ * V8 collects when a process allocates, so the garbage of a load would stay until the next load: what the load left in the old
+ * generation, and the buffers that caches released later. Every ten seconds: if the thread was idle and more memory is in
+ * use than after the last collection of this class, V8 is made to start one, incrementally and with concurrent marking. Its
+ * memory reducer follows with further ones, which return free pages to the operating system.
+ */
+export class IdleGarbageCollection implements Runnable {
+  readonly name = 'idle-garbage-collection';
+  readonly #clock: Clock;
+  readonly #used: () => number;
+  readonly #utilization: () => number;
+  readonly #collect: (bytes: number) => void;
+  #timer: Timer | undefined;
+  /** What was in use after the last collection, at least what was in use since. */
+  #floor = Infinity;
+  #collected = false;
+
+  constructor(modules: IdleGarbageCollectionModules = {}) {
+    this.#clock = modules.clock ?? systemClock;
+    this.#used = modules.used ?? usedBytes;
+    this.#utilization = modules.utilization ?? utilizationSinceLastCall();
+    this.#collect = modules.collect ?? pressV8;
+  }
+
+  start(): Promise<void> {
+    this.#timer = this.#clock.after(intervalMs, () => {
+      this.#evaluate();
+      void this.start();
+    });
+    return Promise.resolve();
+  }
+
+  stop(): Promise<void> {
+    this.#timer?.cancel();
+    return Promise.resolve();
+  }
+
+  #evaluate(): void {
+    const isIdle = this.#utilization() <= maxUtilization;
+    const used = this.#used();
+    this.#floor = this.#collected ? used : Math.min(this.#floor, used);
+    this.#collected = isIdle && used - this.#floor >= minGrowthBytes;
+    if (this.#collected) this.#collect(used);
+  }
+}
+
+function usedBytes(): number {
+  const { used_heap_size: heap, external_memory: external } = getHeapStatistics();
+  return heap + external;
+}
+
+/** Processor time: a thread that waits for a processor is not at work, but its event loop counts as active. */
+function utilizationSinceLastCall(): () => number {
+  let at = performance.now();
+  let worked = process.threadCpuUsage();
+  return () => {
+    const { user, system } = process.threadCpuUsage(worked);
+    const elapsedMs = performance.now() - at;
+    at += elapsedMs;
+    worked = process.threadCpuUsage();
+    return (user + system) / 1000 / elapsedMs;
+  };
+}
+
+/**
+ * V8 starts an incremental collection when external memory grows beyond a limit. A buffer that is never touched takes
+ * address space only. The collections that `--expose-gc` offers stop the process for all of their time.
+ */
+function pressV8(bytes: number): void {
+  try {
+    void new ArrayBuffer(Math.max(minPressureBytes, bytes));
+  } catch (error) {
+    // No address space: memory is limited by other means.
+    if (!(error instanceof RangeError)) throw error;
+  }
+}
