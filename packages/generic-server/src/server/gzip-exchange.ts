@@ -1,4 +1,4 @@
-import { constants, createGzip, gzip, type Gzip } from 'node:zlib';
+import { constants, createGzip, gzip, type Gzip, type ZlibOptions } from 'node:zlib';
 import type { Headers } from './exchange.ts';
 import { ExchangeDecorator } from './exchange-decorator.ts';
 
@@ -7,6 +7,8 @@ const threshold = 128 * 1024;
 const level = constants.Z_BEST_SPEED;
 /** Larger than Node's 16 KiB: each chunk takes the main thread a callback, a write and a TLS record of its own. */
 const chunkSize = 128 * 1024;
+/** The same for input: chunks of a streamed response are joined up to this size. */
+const inputBytes = 512 * 1024;
 
 /** True if an element of Accept-Encoding is exactly `gzip`; like kube-apiserver, elements with weights do not match. */
 export function acceptsGzip(headers: Headers): boolean {
@@ -24,8 +26,9 @@ export function acceptsGzip(headers: Headers): boolean {
 export class GzipExchange extends ExchangeDecorator {
   #status = 0;
   #ended = false;
-  /** Chunks of a streamed response below the threshold. */
+  /** Chunks of a streamed response that are not compressed yet, and what to call when they are copied. */
   #chunks: Buffer[] = [];
+  #copied: (() => void)[] = [];
   #chunkBytes = 0;
   #gzip: Gzip | undefined;
   /** The handler's `Vary` header. */
@@ -71,12 +74,14 @@ export class GzipExchange extends ExchangeDecorator {
     if (!this.headersSent) this.#status = status;
   }
 
-  override write(chunk: Buffer): boolean {
+  override write(chunk: Buffer, done?: () => void): boolean {
     if (this.#ended || this.#status === 0) return true;
-    if (this.#gzip !== undefined) return this.#gzip.write(chunk);
     this.#chunks.push(chunk);
     this.#chunkBytes += chunk.length;
-    return this.#chunkBytes <= threshold || this.#compress();
+    if (done !== undefined) this.#copied.push(done);
+    if (this.#chunkBytes <= (this.#gzip === undefined ? threshold : inputBytes)) return true;
+    this.#gzip ??= this.#startGzip();
+    return this.#compressChunks(this.#gzip);
   }
 
   override get buffered(): number {
@@ -101,8 +106,9 @@ export class GzipExchange extends ExchangeDecorator {
     if (this.#status === 0) {
       this.inner.end();
     } else if (this.#gzip === undefined) {
-      this.inner.respond(this.#status, Buffer.concat(this.#chunks, this.#chunkBytes));
+      this.inner.respond(this.#status, this.#takeChunks());
     } else {
+      if (this.#chunkBytes > 0) this.#compressChunks(this.#gzip);
       this.#gzip.end();
     }
   }
@@ -119,11 +125,11 @@ export class GzipExchange extends ExchangeDecorator {
     if (!this.#vary.includes('Accept-Encoding')) this.inner.setHeader('vary', [...this.#vary, 'Accept-Encoding']);
   }
 
-  /** Compresses the buffered chunks and all that follow. Returns false if the caller must wait for {@link drained}. */
-  #compress(): boolean {
+  /** Sends the headers; what is written to the result is compressed and sent. */
+  #startGzip(): Gzip {
     const inner = this.inner;
-    const stream = createGzip({ level, chunkSize });
-    this.#gzip = stream;
+    // One piece waits while another one is compressed.
+    const stream = createGzip({ level, chunkSize, writableHighWaterMark: 2 * inputBytes } as ZlibOptions);
     this.#setHeaders();
     inner.start(this.#status);
     inner.signal.addEventListener('abort', () => stream.destroy(), { once: true });
@@ -134,10 +140,19 @@ export class GzipExchange extends ExchangeDecorator {
     });
     stream.on('end', () => inner.end());
     stream.on('error', () => inner.destroy());
-    let hasRoom = true;
-    for (const chunk of this.#chunks) hasRoom = stream.write(chunk);
+    return stream;
+  }
+
+  /** Returns false if the caller must wait for {@link drained}. */
+  #compressChunks(stream: Gzip): boolean {
+    return stream.write(this.#takeChunks());
+  }
+
+  #takeChunks(): Buffer {
+    const bytes = Buffer.concat(this.#chunks, this.#chunkBytes);
     this.#chunks = [];
     this.#chunkBytes = 0;
-    return hasRoom;
+    for (const done of this.#copied.splice(0)) done();
+    return bytes;
   }
 }
