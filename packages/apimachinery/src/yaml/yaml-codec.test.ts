@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { compareAnyKeys, compareKeys } from './yaml-encoder.ts';
 import { parseJson } from '../json/json-codec.ts';
 import { deepEqual, type Json, type JsonObject } from '../json/json.ts';
 import { encodeYaml, parseYaml, parseYamlStrict } from './yaml-codec.ts';
@@ -226,6 +227,33 @@ describe('encodeYaml', () => {
       { numRuns: 500 },
     );
   });
+});
+
+test('the fast comparison of ASCII keys orders as the general one does', () => {
+  const part = fc.constantFrom(
+    'a',
+    'B',
+    '0',
+    '1',
+    '9',
+    '00',
+    '10',
+    '99999999',
+    '-',
+    '_',
+    '.',
+    '/',
+    ' ',
+    'é',
+    '中',
+    '٣',
+    '𝒜',
+  );
+  const key = fc.array(part, { maxLength: 9 }).map((parts) => parts.join(''));
+  fc.assert(
+    fc.property(key, key, (a, b) => expect(Math.sign(compareKeys(a, b))).toBe(Math.sign(compareAnyKeys(a, b)))),
+    { numRuns: 3_000 },
+  );
 });
 
 describe('hostile YAML', () => {

@@ -111,9 +111,7 @@ function quoteText(text: string, isKey: boolean, column: number, indent: number)
 }
 
 function doubleQuoted(text: string, isKey: boolean, column: number, indent: number): string {
-  let quoted = '';
-  for (const char of text)
-    quoted += escapes.get(char) ?? (isPlain(char) ? char : escapeCode(char.codePointAt(0) as number));
+  const quoted = text.replaceAll(escaped, (char) => escapes.get(char) ?? escapeCode(char.codePointAt(0) as number));
   return fold(`"${quoted}"`, isKey, column, indent, '\\');
 }
 
@@ -134,7 +132,8 @@ const escapes: ReadonlyMap<string, string> = new Map([
   ['\u2029', '\\P'],
 ]);
 
-const isPlain = (char: string): boolean => printable.test(char);
+/** What is no {@link printable} character, or has an escape of its own. */
+const escaped = /["\\\t]|[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10ffff}]|[\n\u2028\u2029]/gu;
 
 function escapeCode(code: number): string {
   const hex = code.toString(16).toUpperCase();
@@ -173,8 +172,58 @@ function literalBlock(text: string, indent: number): string {
 const digit = /^\p{Nd}$/u;
 const letter = /^\p{L}$/u;
 
-/** The order of keys in go-yaml: runs of digits compare as numbers, letters come after everything else. */
-function compareKeys(a: string, b: string): number {
+const isDigitCode = (code: number): boolean => code >= 0x30 && code <= 0x39;
+const isLetterCode = (code: number): boolean => (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a;
+/** Runs of digits up to this length are exact as numbers, with one more digit before them. */
+const maxExactDigits = 14;
+
+/**
+ * The order of keys in go-yaml: runs of digits compare as numbers, letters come after everything else. A map with a hundred
+ * thousand keys takes two million comparisons, so ASCII keys are compared without arrays and big integers.
+ */
+export function compareKeys(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  let index = 0;
+  while (index < length && a.charCodeAt(index) === b.charCodeAt(index))
+    if (a.charCodeAt(index++) > 0x7f) return compareAnyKeys(a, b);
+  if (index === length) return a.length - b.length;
+  const x = a.charCodeAt(index);
+  const y = b.charCodeAt(index);
+  if (x > 0x7f || y > 0x7f) return compareAnyKeys(a, b);
+  if (isLetterCode(x) && isLetterCode(y)) return x - y;
+  if (isLetterCode(x) || isLetterCode(y)) {
+    const digits = index > 0 && isDigitCode(a.charCodeAt(index - 1));
+    return isLetterCode(x) === digits ? -1 : 1;
+  }
+  const left = digitCount(a, index);
+  const right = digitCount(b, index);
+  if (Math.max(left, right) > maxExactDigits) return compareAnyKeys(a, b);
+  const lead = (x === 0x30 || y === 0x30) && continuesNumber(a, index) ? 1 : 0;
+  const difference = numberAt(a, index, left, lead) - numberAt(b, index, right, lead);
+  return difference || left - right || x - y;
+}
+
+function digitCount(text: string, start: number): number {
+  let end = start;
+  while (end - start <= maxExactDigits && isDigitCode(text.charCodeAt(end))) end++;
+  return end - start;
+}
+
+/** Whether the digits before `index` have another one than zero. */
+function continuesNumber(text: string, index: number): boolean {
+  for (let before = index - 1; before >= 0 && isDigitCode(text.charCodeAt(before)); before--)
+    if (text.charCodeAt(before) !== 0x30) return true;
+  return false;
+}
+
+function numberAt(text: string, start: number, count: number, lead: number): number {
+  let value = lead;
+  for (let index = start; index < start + count; index++) value = value * 10 + text.charCodeAt(index) - 0x30;
+  return value;
+}
+
+/** {@link compareKeys} for keys of any characters. */
+export function compareAnyKeys(a: string, b: string): number {
   const left = Array.from(a);
   const right = Array.from(b);
   let digits = false;

@@ -118,7 +118,7 @@ export async function deleteEndpoint(
     return;
   }
   const status = !removed && options.orphanDependents === false ? 202 : 200;
-  respondObject(
+  await respondObject(
     context,
     definition,
     negotiated,

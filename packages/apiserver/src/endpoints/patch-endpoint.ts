@@ -34,7 +34,7 @@ export async function patchEndpoint(
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   const step = patchStep(modules.decoder, write, patch, options.fieldValidation);
   const result = await modules.store.update(write, step, { bytes: body.length });
-  respondWriteResult(modules, request, negotiated, result);
+  await respondWriteResult(modules, request, negotiated, result);
 }
 
 /** Server-side apply to an object or a subresource. A missing object is created; a subresource of one is NotFound. */
@@ -53,7 +53,7 @@ async function applyEndpoint(modules: WriteModules, request: ResourceRequest, ne
     isApply: true,
     bytes: isStatusError(document) ? 0 : document.bytes,
   });
-  respondWriteResult(modules, request, negotiated, result);
+  await respondWriteResult(modules, request, negotiated, result);
 }
 
 /** Of a subresource the object is read before the configuration, so that a missing object is a 404 whatever was sent. */

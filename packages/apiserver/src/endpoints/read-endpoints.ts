@@ -58,8 +58,7 @@ export function getEndpoint(modules: ReadModules, request: ResourceRequest, nego
   const entry = readEntry(modules, request);
   if (entry instanceof Promise || modules.store.modules.reader.needsWebhook(definition, entry))
     return respondCurrent(modules, request, negotiated, 200, entry);
-  respondEntry(modules, request, negotiated, 200, entry, undefined);
-  return completed;
+  return respondEntry(modules, request, negotiated, 200, entry, undefined) ?? completed;
 }
 
 /** Responds with a stored object once it was read. */
@@ -74,7 +73,7 @@ export async function respondCurrent(
   const { reader } = modules.store.modules;
   const entry = await pending;
   const converted = reader.needsWebhook(definition, entry) ? await reader.read(definition, entry, context) : undefined;
-  respondEntry(modules, request, negotiated, status, entry, converted);
+  await respondEntry(modules, request, negotiated, status, entry, converted);
 }
 
 function respondEntry(
@@ -84,9 +83,9 @@ function respondEntry(
   status: 200 | 201,
   entry: CacheEntry,
   converted: DeepReadonly<KubeObject> | undefined,
-): void {
+): Promise<void> | undefined {
   const { reader } = modules.store.modules;
-  respondObject(
+  return respondObject(
     context,
     definition,
     negotiated,

@@ -36,7 +36,7 @@ export async function createEndpoint(
   const result = await modules.store.create(write, object, { bytes: body.bytes.length });
   const waits = context.exchange.headers['prefer'] !== undefined && !options.dryRun;
   if (waits && (await respondOutcome(modules, request, negotiated, result))) return;
-  respondWriteResult(modules, request, negotiated, result);
+  await respondWriteResult(modules, request, negotiated, result);
 }
 
 /** PUT of an object or a subresource. */
@@ -59,7 +59,7 @@ export async function updateEndpoint(
     authorizeCreate: () => checkCreateAllowed(modules, request),
     bytes: body.bytes.length,
   });
-  respondWriteResult(modules, request, negotiated, result);
+  await respondWriteResult(modules, request, negotiated, result);
 }
 
 /** Responds with 201 for a created object, 200 for an existing one. */
@@ -68,8 +68,8 @@ export function respondWriteResult(
   request: ResourceRequest,
   negotiated: Negotiated,
   result: WriteResult,
-): void {
-  respondObject(
+): Promise<void> | undefined {
+  return respondObject(
     request.context,
     request.definition,
     negotiated,

@@ -1,9 +1,16 @@
 import { traced } from '@multiplane/component-base';
-import { type DeepReadonly, type KubeObject, StatusError, parseJson } from '@multiplane/apimachinery';
+import {
+  type DeepReadonly,
+  type KubeObject,
+  StatusError,
+  parseJson,
+  parseJsonIncrementally,
+} from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { encodeObject, type Negotiated, type RequestContext, writeBytes } from '@multiplane/generic-server';
 import { encodeForWire } from '../../registry/codec/object-codec.ts';
 import { spliced } from '../../registry/codec/stored-layout.ts';
+import { inTimeSlices, isLarge, yieldIfSliceExceeded } from '../../time-slices.ts';
 import { internalPackage } from '../../write-path/decoding/expected-kind.ts';
 import { protobufObject } from './protobuf-response.ts';
 import { includeObjectOf, partialObject, tableOfOne } from './table-writer.ts';
@@ -61,7 +68,7 @@ function typeName(definition: ResourceDefinition, list: boolean): string {
   return `*${internalPackage(definition.group)}.${list ? definition.listKind : definition.kind}`;
 }
 
-/** Responds with one object in the negotiated form. */
+/** Responds with one object in the negotiated form; in time slices, and with a promise, if people read a large one. */
 export function respondObject(
   context: RequestContext,
   definition: ResourceDefinition,
@@ -69,10 +76,30 @@ export function respondObject(
   status: number,
   outgoing: OutgoingObject,
   now: Date,
-): void {
+): Promise<void> | undefined {
   checkObjectTransform(definition, negotiated, context);
+  const { bytes } = outgoing;
+  if (bytes !== undefined && isReadable(negotiated) && negotiated.transform === undefined && isLarge(bytes.length))
+    return respondReadable(context, negotiated, status, spliced(bytes, outgoing.revision, '', ''));
   const body = traced('serialize', () => objectBody(context, definition, negotiated, outgoing, now));
   writeBytes(context, status, negotiated.mediaType, body);
+  return undefined;
+}
+
+const isReadable = ({ encoding, pretty }: Negotiated): boolean => encoding === 'yaml' || pretty;
+
+/** YAML or indented JSON of a large object, whose members are in wire order. */
+async function respondReadable(
+  context: RequestContext,
+  negotiated: Negotiated,
+  status: number,
+  json: Buffer,
+): Promise<void> {
+  const { value } = await inTimeSlices(parseJsonIncrementally(json, false), json.length, context);
+  await yieldIfSliceExceeded(json.length, context);
+  const text = encodeObject(value, negotiated);
+  await yieldIfSliceExceeded(json.length, context);
+  writeBytes(context, status, negotiated.mediaType, text);
 }
 
 function objectBody(
@@ -89,13 +116,12 @@ function objectBody(
     transform.kind === 'Table'
       ? tableOfOne(definition, outgoing.object(), transform, includeObjectOf(context.info.query), now)
       : partialObject(outgoing.object(), transform);
-  return negotiated.encoding === 'yaml' || negotiated.pretty ? encodeObject(parseJson(text), negotiated) : `${text}\n`;
+  return isReadable(negotiated) ? encodeObject(parseJson(text), negotiated) : `${text}\n`;
 }
 
 /** An object without transform, in JSON or YAML. */
 function wholeBody(negotiated: Negotiated, outgoing: OutgoingObject): Buffer | string {
-  if (negotiated.encoding === 'yaml' || negotiated.pretty)
-    return encodeObject(inWireOrder(outgoing.object()), negotiated);
+  if (isReadable(negotiated)) return encodeObject(inWireOrder(outgoing.object()), negotiated);
   return outgoing.bytes === undefined
     ? Buffer.concat([encodeForWire(outgoing.object() as KubeObject), newline])
     : spliced(outgoing.bytes, outgoing.revision, '', '\n');
