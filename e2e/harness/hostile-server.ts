@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { eventually } from '@multiplane/testing';
 import { gadgetDefinition } from '../fixtures/gadgets.ts';
-import { LocalCluster } from './local-cluster.ts';
+import { LocalCluster, type LongTurn } from './local-cluster.ts';
 import { Requests } from './requests.ts';
 import { createWorkspace, grantAccess } from './workspaces.ts';
 
@@ -67,9 +67,9 @@ export class HostileServer implements AsyncDisposable {
     return Number(readFileSync(`/proc/${this.#pid}/task/${this.#pid}/schedstat`, 'latin1').split(' ', 1)[0]) / 1e6;
   }
 
-  /** Milliseconds of processor time of the longest turn of the server's event loop since the last call; 0 below 20 ms. */
-  takeLongestTurn(): number {
-    return Math.max(0, ...this.cluster.takeTurns());
+  /** The longest turn of the server's event loop since the last call, garbage collection not counted; undefined below 20 ms. */
+  takeLongestTurn(): LongTurn | undefined {
+    return this.cluster.takeTurns().toSorted((a, b) => b.ms - b.gcMs - (a.ms - a.gcMs))[0];
   }
 
   /** Runs an attack; throws when meanwhile a neighbour had to wait for a plain GET longer than `limitMs` of processor time. */

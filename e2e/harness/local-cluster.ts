@@ -35,6 +35,16 @@ export interface LocalClusterOptions {
   readonly startTimeout?: number | undefined;
 }
 
+/** A turn of a server's event loop, in milliseconds. */
+export interface LongTurn {
+  /** Processor time. */
+  readonly ms: number;
+  /** Of it garbage collection, by the clock. */
+  readonly gcMs: number;
+  /** With MULTIPLANE_TEST_TURN_STACKS=1: samples and functions, the most frequent first. */
+  readonly stacks?: readonly string[] | undefined;
+}
+
 /** The environment of a server that records its turns in a file. */
 const recorder = (file: string): string[] => [
   `NODE_OPTIONS=--import=${join(import.meta.dirname, 'turn-recorder.mjs')}`,
@@ -107,13 +117,13 @@ export class LocalCluster implements ControlPlane {
   get adminToken(): string {
     return this.config('root').token as string;
   }
-  /** Processor time in milliseconds of the event loop's turns of 20 ms and more, since the last call. */
-  takeTurns(): number[] {
+  /** The event loop's turns of 20 ms and more, since the last call. */
+  takeTurns(): LongTurn[] {
     const file = this.#directory.join('turns');
     if (!existsSync(file)) return [];
-    const turns = readFileSync(file, 'utf8').trim().split('\n').map(Number);
+    const lines = readFileSync(file, 'utf8').trim().split('\n');
     rmSync(file);
-    return turns;
+    return lines.map((line) => JSON.parse(line) as LongTurn);
   }
   path(...parts: string[]): string {
     return this.#directory.join(...parts);
