@@ -33,7 +33,9 @@ export class Normaliser {
       .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, (uid) =>
         numbered(this.#uids, uid, 'uid'),
       )
-      .replace(/\b[0-9a-f]{64}\b/g, (hash) => (this.#options.kcp ? numbered(this.#hashes, hash, 'hash') : hash))
+      .replace(/\b(?=[a-f]*\d)[0-9a-f]{64}\b/g, (hash) =>
+        this.#options.kcp ? numbered(this.#hashes, hash, 'hash') : hash,
+      )
       .replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, '{{time}}');
     // In a workspace every 403 ends with a reason of kcp's own.
     const plain = this.#options.kcp ? named : named.replace(/: access denied$/, '');

@@ -57,7 +57,11 @@ function withoutArbitraryOrder(seen: Value): Value {
   const causes = isContainer(details) ? details['causes'] : undefined;
   if (!Array.isArray(causes)) return { ...(seen as object), body: { ...body, message: sortedErrors(body['message']) } };
   // Validation by a schema visits properties in the order of a Go map.
-  const isBySchema = causes.some((cause: Value) => / in body (must|should) /.test(JSON.stringify(cause)));
+  const isBySchema = causes.some((cause: Value) =>
+    / in body (must|should) |some validation rules were not checked|one and only one schema/.test(
+      JSON.stringify(cause),
+    ),
+  );
   const keyed = causes
     .filter((cause: Value) => isBySchema || isOfKey(cause) || isRequired(cause))
     .sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));

@@ -33,7 +33,7 @@ const selector = (random: Random): Body =>
     {},
   ]);
 
-const acceptance = (random: Random): Body => ({
+export const acceptance = (random: Random): Body => ({
   ...claimOf(
     random.pick(['configmaps', 'configmaps', 'secrets', 'namespaces']),
     random.pick([['*'], ['get'], ['get', 'list', 'create']]),

@@ -22,7 +22,7 @@ const schemas = inCluster('w', `${apis('v1alpha1')}/apiresourceschemas`);
 const exportsOf = (version: string): string => inCluster('w', `${apis(version)}/apiexports`);
 
 /** An APIResourceSchema that is nearly valid. */
-function schema(random: Random): Body {
+export function resourceSchema(random: Random): Body {
   const plural = random.pick(['widgets', 'gadgets', 'configmaps']);
   const spec = simpleSchema(
     plural,
@@ -76,7 +76,7 @@ const permissionClaim = (random: Random, version: string): Body => ({
     : { verbs: random.pick<unknown>([['*'], ['get', 'list'], ['get'], [], ['x', '*'], undefined]) }),
 });
 
-const exportSpec = (random: Random, version: string): Body => ({
+export const exportSpec = (random: Random, version: string): Body => ({
   ...(version === 'v1alpha1'
     ? {
         latestResourceSchemas: random.list(2, () =>
@@ -106,7 +106,7 @@ export const kcpApiExports: Topic = {
   isKcp: true,
   steps(random) {
     const steps = readyWorkspace('w');
-    for (let count = 6 + random.int(8); count > 0; count--) steps.push(create(schemas, schema(random)));
+    for (let count = 6 + random.int(8); count > 0; count--) steps.push(create(schemas, resourceSchema(random)));
     steps.push({ path: schemas, unordered: ['/items'] });
     for (let count = 2 + random.int(2); count > 0; count--) steps.push(...exportSteps(random));
     return steps;

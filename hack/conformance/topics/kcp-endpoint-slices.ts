@@ -20,7 +20,7 @@ import type { Topic } from '../topic.ts';
 const slices = inCluster('w', `${apis('v1alpha1')}/apiexportendpointslices`);
 const topology = inCluster('w', '/apis/topology.kcp.io/v1alpha1');
 
-const sliceSpec = (random: Random): Body => ({
+export const sliceSpec = (random: Random): Body => ({
   export: random.pick<Body>([
     { name: 'things' },
     { name: 'things', path: 'root:w-{{run}}' },

@@ -5,6 +5,7 @@ import { kcpBoundResources } from './kcp-bound-resources.ts';
 import { kcpEndpointSlices } from './kcp-endpoint-slices.ts';
 import { kcpLifecycle } from './kcp-lifecycle.ts';
 import { kcpPaths } from './kcp-paths.ts';
+import { kcpValidation } from './kcp-validation.ts';
 import { kcpVirtualWorkspaces } from './kcp-virtual-workspaces.ts';
 import { kcpWorkspaceTypes } from './kcp-workspace-types.ts';
 import { kcpWorkspaces } from './kcp-workspaces.ts';
@@ -20,4 +21,5 @@ export const kcpTopics: readonly Topic[] = [
   kcpLifecycle,
   kcpPaths,
   kcpBoundResources,
+  kcpValidation,
 ];

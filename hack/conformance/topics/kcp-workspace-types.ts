@@ -29,7 +29,7 @@ const reference = (random: Random): Body =>
   ]);
 const references = (random: Random): Body[] => random.list(2, () => reference(random));
 
-const spec = (random: Random): Body =>
+export const workspaceTypeSpec = (random: Random): Body =>
   random.optional(0.22, {
     initializer: () => random.pick([true, false, 'x']),
     terminator: () => random.chance(0.5),
@@ -61,7 +61,7 @@ function change(random: Random, name: string): Step {
     path: `${types}/${name}${random.pick(['', '', '/status'])}`,
     headers: { 'content-type': mergePatch },
     body: random.pick<unknown>([
-      { spec: spec(random) },
+      { spec: workspaceTypeSpec(random) },
       { spec: null },
       { spec: oddValue(random) },
       { status: { virtualWorkspaces: [] } },
@@ -100,7 +100,7 @@ export const kcpWorkspaceTypes: Topic = {
   steps(random) {
     const steps = readyWorkspace('w');
     for (const name of random.some(['one', 'two', 'universal', 'A b'], 2)) {
-      const body = object('tenancy.kcp.io/v1alpha1', 'WorkspaceType', name, { spec: spec(random) });
+      const body = object('tenancy.kcp.io/v1alpha1', 'WorkspaceType', name, { spec: workspaceTypeSpec(random) });
       steps.push(
         create(types, mutated(random, body, random.chance(0.2) ? 1 : 0), { ignore: ['/status/conditions'] }),
         settled(`${types}/${name}`, ['"status":{}'], { until: { contains: '"virtualWorkspaces"', within: 4 } }),

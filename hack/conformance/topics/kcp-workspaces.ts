@@ -41,7 +41,7 @@ const mount = (random: Random): Body => ({
   ]),
 });
 
-const spec = (random: Random): Body => ({
+export const workspaceSpec = (random: Random): Body => ({
   ...random.optional(0.8, { type: () => typeReference(random) }),
   ...random.optional(0.08, {
     cluster: () => random.pick(['x', 'root', '']),
@@ -133,7 +133,7 @@ export const kcpWorkspaces: Topic = {
     const made: string[] = [];
     for (let count = 1 + random.int(2); count > 0; count--) {
       const name = random.pick(['a', 'b', 'a-b', 'A', 'x.y', 'a{{run}}', 'root', 'system']);
-      const body = mutated(random, workspace(name, spec(random)), random.chance(0.25) ? 1 : 0);
+      const body = mutated(random, workspace(name, workspaceSpec(random)), random.chance(0.25) ? 1 : 0);
       steps.push(
         create(`${collection}${random.pick(['', '', '?dryRun=All', '?fieldValidation=Strict'])}`, body, {
           as: random.pick(users),

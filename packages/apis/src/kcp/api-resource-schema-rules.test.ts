@@ -90,6 +90,9 @@ describe('an APIResourceSchema', () => {
     expect(undecodable({ properties: { a: { items: { maxLength: 'x', type: 5 } } } })).toBe(
       'JSONSchemaProps.properties.items.maxLength of type int64',
     );
+    expect(of({ schema: { type: 'object', properties: { a: { type: 'object', properties: { b: null } } } } })).toEqual([
+      'spec.versions[0].schema.openAPIV3Schema.properties[a].properties[b].type: Required value: must not be empty for specified object fields',
+    ]);
     const badRule = { 'x-kubernetes-validations': [{ rule: 'true', message: {} }] };
     expect(undecodable({ properties: { a: { type: 'array', items: badRule } } })).toBe(
       'JSONSchemaProps.properties.items.x-kubernetes-validations.message of type string',

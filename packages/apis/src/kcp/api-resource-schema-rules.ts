@@ -95,7 +95,7 @@ function versionErrors(version: Json, path: FieldPath): FieldError[] {
               `invalid JSON: ${unreadable}`,
             ),
           ]
-        : validateDefinitionSchema(schema, {
+        : validateDefinitionSchema(withZeros(schema), {
             path: path.child('schema', 'openAPIV3Schema'),
             statusSubresource: objectAt(version, 'subresources', 'status') !== undefined,
             validateRules: validateDefinitionRules,
@@ -166,6 +166,29 @@ function unreadableField(value: JsonObject, struct: string, path: string, isInne
   }
   return undefined;
 }
+
+/** A schema as Go decodes it: null in a map or list of schemas is an empty one. The same object if there is none. */
+function withZeros(schema: JsonObject): JsonObject {
+  let changed: JsonObject | undefined;
+  for (const [field, value] of Object.entries(schema)) {
+    const type = goTypes.get(field) ?? '';
+    if (!type.endsWith('JSONSchemaProps') && !schemasOrElse.has(field)) continue;
+    const decoded = type.startsWith('v1.') || schemasOrElse.has(field) ? zeroOf(value) : itemsWithZeros(value);
+    if (decoded !== value) changed = { ...(changed ?? schema), [field]: decoded };
+  }
+  return changed ?? schema;
+}
+
+function itemsWithZeros(value: Json): Json {
+  if (typeof value !== 'object' || value === null) return value;
+  const items = Object.entries(value as JsonObject).map(
+    ([key, item]) => [key, item === null ? {} : zeroOf(item)] as const,
+  );
+  if (items.every(([key, item]) => (value as JsonObject)[key] === item)) return value;
+  return Array.isArray(value) ? items.map(([, item]) => item) : Object.fromEntries(items);
+}
+
+const zeroOf = (value: Json): Json => (isJsonObject(value) ? withZeros(value) : value);
 
 interface Place {
   readonly path: string;

@@ -113,6 +113,11 @@ describe('a new workspace', () => {
     expect(await write(alice, object(spec))).toBe(why);
   });
 
+  test('with empty texts that only the system sets has none', async () => {
+    const made = (await write(alice, object({ cluster: '', URL: '' }))) as unknown as { spec: object };
+    expect(made.spec).toEqual({});
+  });
+
   test('with absent required texts gets empty ones, which schema validation and the validating stage refuse', async () => {
     const made = object({ type: { path: 'root' }, mount: { ref: { kind: 'B' } } });
     const attributes = attributesOf('workspaces', 'tenancy.kcp.io', alice, made);

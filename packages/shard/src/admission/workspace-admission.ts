@@ -71,7 +71,7 @@ export class WorkspaceAdmission implements AdmissionPlugin {
     }
     if (attributes.subresource !== '') return;
     const { metadata, spec } = attributes.object as Workspace;
-    completeReferences(spec);
+    convertAsKcp(spec);
     const privileged = isPrivileged(attributes.user);
     const annotations = { ...metadata.annotations };
     if (!privileged) {
@@ -144,15 +144,18 @@ const isEmpty = (text: string | undefined): boolean => text === undefined || tex
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 /**
- * Required texts that are absent become empty, as kcp's conversion to its Go type makes them: schema validation then checks the
- * pattern of a type's name, and `validate` reports the fields of a mount. Values of wrong types are left to schema validation.
+ * What kcp's conversion to its Go type changes: required texts that are absent become empty, so that schema validation checks the
+ * pattern of a type's name and `validate` reports the fields of a mount; optional texts that are empty become absent. Values of
+ * wrong types are left to schema validation.
  */
-function completeReferences(spec: Workspace['spec']): void {
+function convertAsKcp(spec: Workspace['spec']): void {
   if (!isJsonObject(spec)) return;
   const { type, mount } = spec;
   if (isJsonObject(mount) && (mount.ref === undefined || isJsonObject(mount.ref)))
     mount.ref = { apiVersion: '', kind: '', name: '', ...mount.ref };
   if (isJsonObject(type) && type.name === undefined) spec.type = { ...type, name: '' };
+  if (spec.cluster === '') delete spec.cluster;
+  if (spec.URL === '') delete spec.URL;
 }
 
 function incompleteMount(mount: NonNullable<Workspace['spec']>['mount']): string | undefined {

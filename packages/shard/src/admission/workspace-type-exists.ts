@@ -61,8 +61,8 @@ export class WorkspaceTypeExists implements AdmissionPlugin {
   async admit(attributes: AdmissionAttributes): Promise<void> {
     if (!concerns(attributes)) return;
     const workspace = attributes.object as Workspace;
-    // Mutating admission runs before schema validation: an object of the wrong shape is left to the schema.
-    if (!hasTypeOfRightShape(workspace)) return;
+    // Mutating admission runs before schema validation: an object of another kind or shape is left to the schema.
+    if ((workspace.kind ?? 'Workspace') !== 'Workspace' || !hasTypeOfRightShape(workspace)) return;
     const wanted =
       workspace.spec?.type?.name === undefined || workspace.spec.type.name === ''
         ? this.#defaultType(attributes)

@@ -85,7 +85,6 @@ export function admissionPlugins(modules: AdmissionModules): readonly AdmissionP
   const binders = { authorizer: authorization.reviews, exports };
   const scopes = new ScopeIndex({ informers: modules.globalInformers, indexes: cache.indexes });
   const sets = new ScopeSetIndex({ informers: modules.globalInformers });
-  const published = modules.globalInformers.informer<CachedResource>(cachedResources);
   return [
     new AwaitIndexes({
       local: localInformers,
@@ -124,8 +123,9 @@ export function admissionPlugins(modules: AdmissionModules): readonly AdmissionP
     }),
     new CachedResourceSliceAdmission({
       authorizer: authorization.reviews,
-      cachedResources: new PathAndNameIndex({ informer: published }),
-      published,
+      cachedResources: new PathAndNameIndex({
+        informer: modules.globalInformers.informer<CachedResource>(cachedResources),
+      }),
       clusterOfPath: (path) => clusters.find(path),
     }),
     new ApiConversionAdmission({ schemas: localInformers.informer<APIResourceSchema>(apiResourceSchemas) }),
