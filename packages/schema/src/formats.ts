@@ -196,24 +196,29 @@ const numberFormats = new Map<string, readonly string[]>([
 const shared = new Map<string, ValueFormat>();
 
 /**
- * The format of a schema. Undefined when validation does not know the format: such formats are accepted and ignored. As in
- * Kubernetes the type of the schema does not matter: a text is checked where a number should be.
+ * The format of a schema of the given type (the empty text: none or several types). Undefined when validation does
+ * not know the format: such formats are accepted and ignored.
  */
-export function formatOf(format: string): ValueFormat | undefined {
+export function formatOf(format: string, type: string): ValueFormat | undefined {
   if (format === '') return undefined;
-  const known = shared.get(format);
+  const key = `${type} ${format}`;
+  const known = shared.get(key);
   if (known !== undefined) return known;
-  const check = stringFormats.get(format.replaceAll('-', ''));
-  const isOfNumbers = [...numberFormats.values()].some((formats) => formats.includes(format));
-  if (check === undefined && !isOfNumbers) return undefined;
-  const found: ValueFormat = { name: format, check };
+  let found: ValueFormat | undefined;
+  if (type === '' || type === 'string') {
+    const check = stringFormats.get(format.replaceAll('-', ''));
+    if (check !== undefined) found = { name: format, check };
+  } else if (numberFormats.get(type)?.includes(format) === true) {
+    found = { name: format, check: undefined };
+  }
   // Spellings with dashes are endless; only common ones are cached.
-  if (shared.size < 200) shared.set(format, found);
+  if (found !== undefined && shared.size < 200) shared.set(key, found);
   return found;
 }
 
-/** Whether a format is one of a schema's type (the empty text: none or several types); definitions with others get a warning. */
-export const isFormatOfType = (format: string, type: string): boolean =>
-  type === '' || type === 'string'
-    ? stringFormats.has(format.replaceAll('-', ''))
-    : numberFormats.get(type)?.includes(format) === true;
+/**
+ * The format of a schema as its author wrote it. Kubernetes removes formats that are not known for the type of a schema from the
+ * schemas by which it validates objects, but not from those by which it validates defaults.
+ */
+export const writtenFormat = (format: string): ValueFormat | undefined =>
+  format === '' ? undefined : { name: format, check: stringFormats.get(format.replaceAll('-', '')) };

@@ -1,5 +1,5 @@
 import { deepFreeze, isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
-import { formatOf } from './formats.ts';
+import { formatOf, writtenFormat } from './formats.ts';
 import {
   ARRAY,
   BOOLEAN,
@@ -23,8 +23,8 @@ export interface SchemaCompilerOptions {
    */
   readonly origin: 'built-in' | 'custom';
   readonly resolve?: ResolveReference | undefined;
-  /** Values of int-or-string places may have any type. */
-  readonly isIntOrStringUntyped?: boolean | undefined;
+  /** Defaults are validated: values of int-or-string places may have any type, and formats are those that were written. */
+  readonly isForDefaults?: boolean | undefined;
 }
 
 /**
@@ -118,10 +118,15 @@ export class SchemaCompiler {
     const intOrString = source['x-kubernetes-int-or-string'] === true || source['format'] === 'int-or-string';
     const type = typeof source['type'] === 'string' ? source['type'] : '';
     node.typeText = intOrString ? 'integer,string' : type;
-    const untyped = intOrString && this.#options.isIntOrStringUntyped === true;
+    const untyped = intOrString && this.#options.isForDefaults === true;
     node.types = untyped ? 0 : intOrString ? INTEGER | STRING : typeBit(type);
     node.nullable = source['nullable'] === true;
-    node.format = intOrString ? undefined : formatOf(text(source['format']));
+    const format = text(source['format']);
+    node.format = intOrString
+      ? undefined
+      : this.#options.isForDefaults === true
+        ? writtenFormat(format)
+        : formatOf(format, type);
     node.preserve = source['x-kubernetes-preserve-unknown-fields'] === true;
     node.embedded = source['x-kubernetes-embedded-resource'] === true;
     node.hasEmbedded = node.embedded;

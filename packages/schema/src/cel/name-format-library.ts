@@ -38,7 +38,7 @@ const prefix =
 const known =
   (format: string, problem: string) =>
   (text: string): string[] =>
-    formatOf(format)?.check?.(text) === true ? [] : [problem];
+    formatOf(format, 'string')?.check?.(text) === true ? [] : [problem];
 
 const formats = new Map<string, CelFormat>([
   ['dns1123Label', new CelFormat(validateDns1123Label, 30)],

@@ -29,9 +29,9 @@ export function validateDefaults(schema: JsonObject, path: FieldPath): FieldErro
   return errors;
 }
 
-/** Kubernetes validates defaults by the structural schema, in which int-or-string names no types. */
+/** Kubernetes validates defaults by the structural schema, in which int-or-string names no types and all formats are left. */
 const structuralNode = (schema: JsonObject): SchemaNode =>
-  new SchemaCompiler({ origin: 'custom', isIntOrStringUntyped: true }).compile(schema);
+  new SchemaCompiler({ origin: 'custom', isForDefaults: true }).compile(schema);
 
 interface Place {
   /** The place is a resource: the whole object, or one that is embedded in it. */

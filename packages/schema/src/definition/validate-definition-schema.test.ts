@@ -236,6 +236,16 @@ test('value rules at the root speak only of what exists', () => {
   ]);
 });
 
+test('defaults are checked by formats of any type, values of objects are not', () => {
+  expect(errorsOf('"properties":{"a":{"type":"integer","format":"uri","default":"1"}}')).toEqual([
+    expect.stringMatching(/in body must be of type integer: "string"$/),
+    expect.stringMatching(/in body must be of type uri: "1"$/),
+  ]);
+  expect(errorsOf('"properties":{"a":{"type":"string","format":"x","default":1}}')).toEqual([
+    expect.stringMatching(/in body must be of type x: "int64"$/),
+  ]);
+});
+
 test('int-or-string may repeat its types', () => {
   const types = '"anyOf":[{"type":"integer"},{"type":"string"}]';
   expect(errorsOf(`"properties":{"a":{"x-kubernetes-int-or-string":true,${types}}}`)).toEqual([]);

@@ -8,7 +8,7 @@ import {
   type Json,
   type JsonObject,
 } from '@multiplane/apimachinery';
-import { isFormatOfType } from '../formats.ts';
+import { formatOf } from '../formats.ts';
 import { validateDefaults } from './default-rules.ts';
 import { resolveFieldPath } from './field-path.ts';
 import { givenFields, shownItems, shownSchema } from './internal-schema.ts';
@@ -397,7 +397,7 @@ export function unrecognizedFormats(schema: JsonObject): string[] {
 
 function collectFormats(schema: JsonObject, found: Set<string>): void {
   const format = stringOf(schema, 'format');
-  if (format !== '' && !isFormatOfType(format, stringOf(schema, 'type'))) found.add(format);
+  if (format !== '' && formatOf(format, stringOf(schema, 'type')) === undefined) found.add(format);
   for (const keyword of ['items', 'not', 'additionalProperties']) {
     const nested = objectOf(schema, keyword);
     if (nested !== undefined) collectFormats(nested, found);
