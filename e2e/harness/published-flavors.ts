@@ -72,6 +72,12 @@ export class PublishedFlavors {
       metadata: { name: plural },
       spec: { group, version: 'v1', resource: plural },
     });
+    await this.#post(ofProvider('cache.kcp.io/v1alpha1', 'cachedresourceendpointslices'), {
+      apiVersion: 'cache.kcp.io/v1alpha1',
+      kind: 'CachedResourceEndpointSlice',
+      metadata: { name: plural },
+      spec: { cachedResource: { name: plural }, export: { name: plural } },
+    });
     return eventually(async () => {
       const cached = await this.get(cachedResource(plural));
       assert.equal(field(cached, 'status', 'phase'), 'Ready');

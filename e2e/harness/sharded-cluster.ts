@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ChildServer, findBinary, freePorts, TempDir } from '@multiplane/testing';
@@ -12,6 +12,7 @@ import { adminToken, ShardedAccess } from './sharded-access.ts';
 
 const repository = join(import.meta.dirname, '..', '..');
 const multiplane = join(repository, 'bin', 'multiplane');
+const readText = (file: string): string => readFileSync(file, 'utf8');
 
 export interface ShardedClusterOptions extends LocalClusterOptions {
   /** The first one is `root`; default two. */
@@ -24,6 +25,10 @@ export interface ShardedClusterOptions extends LocalClusterOptions {
   readonly frontProxyFlags?: readonly string[] | undefined;
   /** Further flags of every server of ours. */
   readonly allFlags?: readonly string[] | undefined;
+  /** Further entries of the front-proxy's mapping file. */
+  readonly mappings?: Place['mappings'];
+  /** A PEM file: all servers accept client certificates of this authority, too. */
+  readonly extraClientCa?: string | undefined;
 }
 
 /** Where a control plane is: enough for another process to use it. */
@@ -98,10 +103,14 @@ export class ShardedCluster extends ShardedAccess implements ControlPlane {
     flags = [],
     frontProxyFlags = [],
     allFlags = [],
+    mappings,
+    extraClientCa,
     tokens,
   }: ShardedClusterOptions): Promise<ShardedCluster> {
     const directory = await TempDir.create('sharded');
     const tokenFile = directory.join('tokens.csv');
+    const bundle = directory.join('client-cas.crt');
+    const ofAll = extraClientCa === undefined ? allFlags : [`--client-ca-file=${bundle}`, ...allFlags];
     writeFileSync(
       tokenFile,
       `${tokenFileText(tokens)}${adminToken},kcp-admin,3a7c2f1e-5b0d-4c8e-9f66-1d2e3f405162,"system:kcp:admin"\n`,
@@ -109,15 +118,18 @@ export class ShardedCluster extends ShardedAccess implements ControlPlane {
     const record = { directory: directory.path, shards, ports: await freePorts(portNames(shards).length) };
     const chosen = localPlace({
       ...record,
+      mappings,
       flags: {
-        shard: [`--token-auth-file=${tokenFile}`, ...flags, ...allFlags],
-        'front-proxy': [...(usualPatience ? [] : patience), ...frontProxyFlags, ...allFlags],
-        'cache-server': allFlags,
-        'virtual-workspaces': allFlags,
+        shard: [`--token-auth-file=${tokenFile}`, ...flags, ...ofAll],
+        'front-proxy': [...(usualPatience ? [] : patience), ...frontProxyFlags, ...ofAll],
+        'cache-server': ofAll,
+        'virtual-workspaces': ofAll,
       },
     });
     const cluster = new ShardedCluster(directory, chosen, record);
     await cluster.initPki();
+    if (extraClientCa !== undefined)
+      writeFileSync(bundle, [cluster.path('pki', 'client-ca.crt'), extraClientCa].map(readText).join('\n'));
     preparePlace(chosen);
     return cluster;
   }

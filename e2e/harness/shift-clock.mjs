@@ -20,4 +20,10 @@ globalThis.Date = class extends RealDate {
   }
 };
 read();
-setInterval(read, 20).unref();
+setInterval(() => {
+  try {
+    read();
+  } catch {
+    // Without a descriptor the offset stays as it is: the hook must not end a server that a test has left without any.
+  }
+}, 20).unref();

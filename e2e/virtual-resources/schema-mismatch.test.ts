@@ -41,6 +41,12 @@ beforeAll(async () => {
       }),
     patient,
   );
+  await shared.post(`${provider}/apis/cache.kcp.io/v1alpha1/cachedresourceendpointslices`, {
+    apiVersion: 'cache.kcp.io/v1alpha1',
+    kind: 'CachedResourceEndpointSlice',
+    metadata: { name: 'flavors' },
+    spec: { cachedResource: { name: 'flavors' } },
+  });
   identityHash = await eventually(async () => {
     const cached = await shared.get(cachedResource);
     if (field(cached, 'status', 'phase') !== 'Ready') throw new Error(JSON.stringify(cached));

@@ -264,6 +264,68 @@ describe('a tenant whose name begins another one’s name reaches nothing of it'
   });
 });
 
+describe('owners in another workspace', () => {
+  const collections = {
+    configmaps: { path: 'api/v1/namespaces/work/configmaps', apiVersion: 'v1', kind: 'ConfigMap' },
+    gadgets: {
+      path: 'apis/e2e.example.com/v1/namespaces/work/gadgets',
+      apiVersion: 'e2e.example.com/v1',
+      kind: 'Gadget',
+    },
+  };
+
+  test.each(['configmaps', 'gadgets'] as const)(
+    'do not keep %s, are not blocked by them, and take none with them',
+    async (resource) => {
+      const { path, apiVersion, kind } = collections[resource];
+      const at = (workspace: string, name = ''): string =>
+        `/clusters/root:${workspace}/${path}${name === '' ? '' : `/${name}`}`;
+      const create = async (workspace: string, name: string, metadata: object = {}): Promise<string> => {
+        const body = { apiVersion, kind, metadata: { name, namespace: 'work', ...metadata } };
+        const { json } = await requests.must({ method: 'POST', path: at(workspace), body });
+        return (json['metadata'] as { uid: string }).uid;
+      };
+      const statusOf = async (workspace: string, name: string): Promise<number> =>
+        (await requests.send({ path: at(workspace, name) })).status;
+      const ownedBy = (uid: string): object => ({
+        ownerReferences: [{ apiVersion, kind, name: 'owner', uid, blockOwnerDeletion: true }],
+      });
+      // Both workspaces have an owner of this name; only the uid tells them apart.
+      const own = await create('alpha', 'owner');
+      const remote = await create('alphabet', 'owner');
+      await create('alpha', 'of-own', ownedBy(own));
+      await create('alphabet', 'of-remote', ownedBy(remote));
+      await create('alpha', 'of-other', { ...ownedBy(remote), finalizers: ['e2e.example.com/keep'] });
+      await eventually(async () => {
+        const { json } = await requests.must({ path: at('alpha', 'of-other') });
+        expect(json['metadata']).toHaveProperty('deletionTimestamp');
+      });
+      await requests.must({
+        method: 'DELETE',
+        path: at('alphabet', 'owner'),
+        body: { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Foreground' },
+      });
+      await eventually(async () => expect(await statusOf('alphabet', 'owner')).toBe(404));
+      expect(await statusOf('alphabet', 'of-remote')).toBe(404);
+      for (const name of ['owner', 'of-own', 'of-other'])
+        expect([name, await statusOf('alpha', name)]).toEqual([name, 200]);
+      // An event would tell that an object with this uid exists elsewhere.
+      const events = await requests.must({
+        path: '/clusters/root:alpha/api/v1/namespaces/work/events?fieldSelector=reason%3DOwnerRefInvalidNamespace',
+      });
+      expect(itemsOf(events)).toEqual([]);
+      await requests.must({
+        method: 'PATCH',
+        path: at('alpha', 'of-other'),
+        headers: { 'content-type': 'application/merge-patch+json' },
+        body: { metadata: { finalizers: null } },
+      });
+      await eventually(async () => expect(await statusOf('alpha', 'of-other')).toBe(404));
+      for (const name of ['of-own', 'owner']) await requests.must({ method: 'DELETE', path: at('alpha', name) });
+    },
+  );
+});
+
 describe('hostile names', () => {
   test.each([
     'Root',

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parseYaml } from '../../packages/apimachinery/src/yaml/yaml-codec.ts';
@@ -26,6 +26,7 @@ interface Service {
   readonly volumes: readonly {
     readonly type: string;
     readonly source: string;
+    readonly target: string;
     readonly volume?: { readonly subpath: string };
   }[];
 }
@@ -110,6 +111,29 @@ test('only the front-proxy can be reached from outside, and by default from this
   expect(published.map(([name]) => name)).toEqual(['front-proxy']);
   for (const [, { ports = [] }] of services)
     for (const port of ports) expect(port).toMatch(/^(\$\{MULTIPLANE_BIND:-127\.0\.0\.1\}|127\.0\.0\.1):/);
+  // What users copy does not open it either.
+  expect(readFileSync(join(folder, '.env.example'), 'utf8')).toMatch(/^MULTIPLANE_BIND=127\.0\.0\.1$/m);
+});
+
+test('the profile monitoring: files that Prometheus and Grafana read exist in what is mounted', () => {
+  const monitoring = services.filter(([, { profiles }]) => profiles.includes('monitoring'));
+  expect(monitoring.map(([name]) => name)).toEqual(['prepare', 'prometheus', 'grafana']);
+  const found: string[] = [];
+  for (const [name, { volumes, command = [], environment = {} }] of monitoring) {
+    const binds = volumes.filter(({ type }) => type === 'bind');
+    for (const { source } of binds)
+      expect([name, source, existsSync(join(folder, source))]).toEqual([name, source, true]);
+    const configuration = name === 'prometheus' ? (files['config/prometheus.yaml'] as string) : '';
+    const texts = [...command, ...Object.values(environment), configuration].join('\n');
+    for (const [path] of texts.matchAll(/\/etc\/(?:multiplane|monitoring)[\w/.-]*/g)) {
+      const bind = binds.find(({ target }) => path === target || path.startsWith(`${target}/`));
+      expect([name, path, bind]).toEqual([name, path, expect.anything()]);
+      const local = join(folder, bind?.source ?? '', path.slice(bind?.target.length));
+      expect([name, local, existsSync(local)]).toEqual([name, local, true]);
+      found.push(path);
+    }
+  }
+  expect(found.length).toBeGreaterThan(2);
 });
 
 test('containers run the same processes with the same flags as make up does', () => {

@@ -9,10 +9,11 @@ export interface LocalPlaceOptions {
   /** Ports to be given out instead of the usual ones, at least as many as {@link portNames} has names. */
   readonly ports?: readonly number[] | undefined;
   readonly flags?: Place['flags'];
+  readonly mappings?: Place['mappings'];
 }
 
 /** A topology on this machine: everything below one folder, everybody on loopback. */
-export function localPlace({ directory, shards, ports, flags }: LocalPlaceOptions): Place {
+export function localPlace({ directory, shards, ports, flags, mappings }: LocalPlaceOptions): Place {
   const names = portNames(shards);
   // By name, so that every call gives a process the same one.
   const port: Place['port'] = (name, usual) => (ports === undefined ? usual : (ports[names.indexOf(name)] as number));
@@ -26,6 +27,7 @@ export function localPlace({ directory, shards, ports, flags }: LocalPlaceOption
     port,
     externalUrl: `https://localhost:${port('front-proxy', 6443)}`,
     flags,
+    mappings,
   };
 }
 

@@ -22,6 +22,8 @@ export interface Place {
   readonly port: (process: string, usual: number) => number;
   /** Where clients reach the front-proxy. */
   readonly externalUrl: string;
+  /** Further entries of the front-proxy's mapping file, before the usual ones. */
+  readonly mappings?: readonly { readonly path: string; readonly backend: string }[] | undefined;
   /** Further flags by kind of process. */
   readonly flags?: Partial<Record<ProcessKind, readonly string[]>> | undefined;
 }
@@ -334,6 +336,7 @@ function mappings(place: Place): object[] {
     proxy_client_key: `${pki}/kcp-front-proxy/tls.key`,
   };
   return [
+    ...(place.mappings ?? []).map((mapping) => ({ ...mapping, ...tls })),
     { path: '/', backend: shards['root'], ...tls },
     { path: '/clusters/', backend: shards['root'], ...tls },
   ];

@@ -70,7 +70,13 @@ describe('dashboards', () => {
   // That servers export them: e2e/sharded/seen-from-outside.test.ts.
   test('the metrics of all queries are found', () => {
     expect(monitoredMetrics()).toEqual(
-      expect.arrayContaining(['apiserver_request_total', 'kcp_workspace_count', 'process_resident_memory_bytes', 'up']),
+      expect.arrayContaining([
+        'apiserver_request_total',
+        'etcd_request_duration_seconds_bucket',
+        'kcp_workspace_count',
+        'process_resident_memory_bytes',
+        'up',
+      ]),
     );
   });
 });

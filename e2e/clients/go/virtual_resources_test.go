@@ -68,6 +68,10 @@ func flavorsOf(t *testing.T, c *rest.Config, consumer dynamic.Interface) dynamic
 		"group": flavorGroup, "version": "v1", "resource": "flavors",
 		"labelSelector": map[string]any{"matchLabels": map[string]any{"visibility": "Public"}},
 	}})
+	slices := schema.GroupVersionResource{Group: "cache.kcp.io", Version: "v1alpha1", Resource: "cachedresourceendpointslices"}
+	created(t, provider, slices, "CachedResourceEndpointSlice", "flavors", map[string]any{"spec": map[string]any{
+		"cachedResource": map[string]any{"name": "flavors"}, "export": map[string]any{"name": "flavors"},
+	}})
 	var identity string
 	eventually(t, "the flavours are cached", func(ctx context.Context) (bool, error) {
 		object, err := provider.Resource(cached).Get(ctx, "flavors", metav1.GetOptions{})

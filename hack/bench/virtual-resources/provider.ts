@@ -86,6 +86,12 @@ async function publishedResource(
     metadata: { name: plural },
     spec: { group, version: 'v1', resource: plural },
   });
+  await post(transport, `/clusters/${provider}/apis/cache.kcp.io/v1alpha1/cachedresourceendpointslices`, {
+    apiVersion: 'cache.kcp.io/v1alpha1',
+    kind: 'CachedResourceEndpointSlice',
+    metadata: { name: plural },
+    spec: { cachedResource: { name: plural } },
+  });
   const schema = apiResourceSchema({ group, plural, kind: kindOf(plural), scope: 'Cluster', spec });
   await post(transport, `/clusters/${provider}/apis/apis.kcp.io/v1alpha1/apiresourceschemas`, schema);
   let identityHash = '';

@@ -14,7 +14,6 @@ import {
   type AddressPolicy,
   type BaseExchange,
   CancellableExchange,
-  type CredentialPrecondition,
   type Precondition,
   type Reauthorizer,
   cleanTarget,
@@ -28,6 +27,7 @@ import {
 import { mountUnreachable, UpstreamError, type HeaderFilter, type ReverseProxy } from '@multiplane/reverse-proxy';
 import type { GroupFilter } from './authentication/group-filter.ts';
 import { removeCredentials } from './authentication/remove-credentials.ts';
+import type { WorkspaceTokens } from './authentication/workspace-tokens.ts';
 import { checkImpersonation } from './authentication/impersonation-check.ts';
 import type { OptionalAuthentication } from './authentication/optional-authentication.ts';
 import type { Mapping } from './mapping/mapping-file.ts';
@@ -43,6 +43,8 @@ export interface FrontProxyHandlerOptions {
 export interface FrontProxyHandlerModules {
   readonly router: Router;
   readonly authentication: OptionalAuthentication;
+  /** Authenticates tokens for backends other than shards; absent: such tokens are forwarded. */
+  readonly workspaceTokens?: Pick<WorkspaceTokens, 'authenticate'> | undefined;
   /** Ends long-running requests whose credentials end. */
   readonly reauthorizer: Pick<Reauthorizer, 'register'>;
   readonly groups: GroupFilter;
@@ -132,15 +134,18 @@ export class FrontProxyHandler {
     }
     const credential = longRunning ? this.#modules.authentication.credentialOf(exchange) : undefined;
     const authenticated = this.#authenticate(exchange);
-    const user = authenticated instanceof Promise ? await authenticated : authenticated;
+    let user = authenticated instanceof Promise ? await authenticated : authenticated;
+    const preconditions: Precondition[] = [];
+    if (user !== undefined) credential?.addTo({ preconditions }, { user });
+    else if (destination.cluster !== undefined)
+      user = await this.#authenticateInWorkspace(exchange, destination.cluster, preconditions);
     const headers = user === undefined ? noHeaders : this.#headersOf(this.#upstreamUser(user), exchange, destination);
     // A token that only shards know must not reach a logical cluster that a tenant chose, and is no anonymous request either.
     if (user === undefined && destination.mount === 'own' && exchange.headers['authorization'] !== undefined)
       throw statusErrors.unauthorized();
     // The identity headers replace the token of an authenticated user.
     if (user !== undefined || destination.mount !== undefined) removeCredentials(exchange);
-    const watched =
-      credential === undefined || user === undefined ? undefined : this.#watch(exchange, credential, user);
+    const watched = longRunning && user !== undefined ? this.#watch(exchange, preconditions) : undefined;
     try {
       const forward = (): Promise<void> =>
         this.#proxyTo(destination).forward(watched?.exchange ?? exchange, {
@@ -177,12 +182,9 @@ export class FrontProxyHandler {
   /** Ends a long-running request when the credential of its user ends; the shard knows the user by identity headers only. */
   #watch(
     exchange: BaseExchange,
-    credential: CredentialPrecondition,
-    user: UserInfo,
+    preconditions: readonly Precondition[],
   ): { readonly exchange: CancellableExchange; readonly release: () => void } {
     const ended = new AbortController();
-    const preconditions: Precondition[] = [];
-    credential.addTo({ preconditions }, { user });
     const cancel = (reason: Error): void => ended.abort(reason);
     const unregister = this.#modules.reauthorizer.register({ info: {}, preconditions, cancel });
     const cancellable = new CancellableExchange(exchange, ended.signal);
@@ -202,6 +204,19 @@ export class FrontProxyHandler {
       return user;
     };
     return result instanceof Promise ? result.then(report) : report(result);
+  }
+
+  /** The user of a token that the shard of the logical cluster knows; adds that the token stays valid to the preconditions. */
+  async #authenticateInWorkspace(
+    exchange: BaseExchange,
+    cluster: string,
+    preconditions: Precondition[],
+  ): Promise<UserInfo | undefined> {
+    const found = await this.#modules.workspaceTokens?.authenticate(exchange, cluster);
+    if (found === undefined) return undefined;
+    preconditions.push(found.precondition);
+    this.#modules.onAuthenticated(exchange, found.user.name);
+    return found.user;
   }
 
   /** The user as upstream servers see it, with filtered groups. */

@@ -43,6 +43,7 @@ import { ReverseProxy } from '@multiplane/reverse-proxy';
 import { GroupFilter } from './authentication/group-filter.ts';
 import { OptionalAuthentication } from './authentication/optional-authentication.ts';
 import { tokenAuthenticators } from './authentication/token-authentication.ts';
+import { WorkspaceTokens } from './authentication/workspace-tokens.ts';
 import { FrontProxyHandler } from './front-proxy-handler.ts';
 import { defaultIndexCatchUpOptions, IndexCatchUp } from './index/index-catch-up.ts';
 import { IndexController } from './index/index-controller.ts';
@@ -203,6 +204,7 @@ function createUpstreams(options: FrontProxyOptions, { clock, logger, watcher }:
 
 interface Identity {
   readonly authentication: OptionalAuthentication;
+  readonly workspaceTokens: WorkspaceTokens | undefined;
   readonly runnable: Runnable;
 }
 
@@ -219,13 +221,16 @@ function createAuthentication(
   const serviceAccounts = new RemoteServiceAccountLookup(defaultServiceAccountLookupOptions, {
     clock,
     clientOf: (cluster) => {
-      const transport = shards.controller.transportOf(shards.index.shardOf(cluster)?.name);
+      const transport = transportOf(cluster);
       return transport === undefined ? undefined : new RestClient({ transport });
     },
   });
   const external = externalTokens(options, { watcher, clock, expressions: jwtExpressions });
+  const transportOf = (cluster: string): RestTransport | undefined =>
+    shards.controller.transportOf(shards.index.shardOf(cluster)?.name);
+  const hasWorkspaceIssuers = options.features.enabled('WorkspaceAuthentication');
   const authentication = new OptionalAuthentication(
-    { forwardsUnknownTokens: options.features.enabled('WorkspaceAuthentication') },
+    { forwardsUnknownTokens: hasWorkspaceIssuers },
     {
       requestHeader: requestHeaderAuthenticator(options, {
         users: clientAuthorities,
@@ -239,7 +244,8 @@ function createAuthentication(
       clock,
     },
   );
-  return { authentication, runnable: external.runnable };
+  const workspaceTokens = hasWorkspaceIssuers ? new WorkspaceTokens({ transportOf, clock }) : undefined;
+  return { authentication, workspaceTokens, runnable: external.runnable };
 }
 
 function createHandler(
@@ -272,6 +278,7 @@ function createHandler(
         reaches: (path) => catchUp.reaches(path),
       }),
       authentication: identity.authentication,
+      workspaceTokens: identity.workspaceTokens,
       reauthorizer: new Reauthorizer(defaultReauthorizerOptions, { clock }),
       groups: new GroupFilter({
         passOn: options.authenticationPassOnGroups,

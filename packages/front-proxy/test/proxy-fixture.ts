@@ -45,7 +45,7 @@ export class ProxyFixture {
     this.b = parts.b;
   }
 
-  /** `mappings`: added to the one for `/clusters/`. Resolves once the proxy is ready, unless `ready` is false. */
+  /** `mappings`: added to the one for `/clusters/`; BACKEND in them is shard `b`. Resolves once the proxy is ready, unless `ready` is false. */
   static async start(
     args: readonly string[] = [],
     { mappings = '', ready = true, before = () => undefined }: StartOptions = {},
@@ -183,7 +183,7 @@ export class ProxyFixture {
       'tls.crt': this.serving.certificatePem,
       'tls.key': this.serving.privateKeyPem,
       'shards.kubeconfig': JSON.stringify(kubeconfig),
-      'mapping.yaml': `- path: /clusters/\n  backend: https://localhost:1\n${tls}\n${mappings.replaceAll('TLS', tls.trimStart())}`,
+      'mapping.yaml': `- path: /clusters/\n  backend: https://localhost:1\n${tls}\n${mappings.replaceAll('TLS', tls.trimStart()).replaceAll('BACKEND', this.b.url)}`,
     };
     for (const [name, text] of Object.entries(files)) await writeFile(this.path(name), text);
   }

@@ -81,6 +81,10 @@ test('a request for a virtual resource has one event', async () => {
     metadata: { name: 'flavors' },
     spec: { group, version: 'v1', resource: 'flavors' },
   });
+  await post('CachedResourceEndpointSlice', 'root:provider/apis/cache.kcp.io/v1alpha1/cachedresourceendpointslices', {
+    metadata: { name: 'flavors' },
+    spec: { cachedResource: { name: 'flavors' }, export: { name: 'flavors' } },
+  });
   const identityHash = await eventually(
     async () => {
       const { status } = await get('root:provider/apis/cache.kcp.io/v1alpha1/cachedresources/flavors');

@@ -14,8 +14,6 @@ export const cachedResourceEndpointSlices = ofCache('cachedresourceendpointslice
 
 /** The `kind` by which `storage.virtual.reference` of an APIExport names a slice of the replication virtual workspace. */
 export const cachedResourceEndpointSliceKind = 'CachedResourceEndpointSlice';
-/** Set on a CachedResource: no CachedResourceEndpointSlice of the same name is created. */
-export const skipCachedResourceSliceAnnotation = 'cachedresources.cache.kcp.io/skip-endpointslice';
 /** Kind and scope (`Cluster` or `Namespaced`) of the cached objects, from which the cache server derives the resource. */
 export const resourceKindAnnotation = 'cache.kcp.io/resource-kind';
 export const resourceScopeAnnotation = 'cache.kcp.io/resource-scope';

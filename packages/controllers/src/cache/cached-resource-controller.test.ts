@@ -7,7 +7,6 @@ import {
   cachedResources,
   resourceKindAnnotation,
   resourceScopeAnnotation,
-  skipCachedResourceSliceAnnotation,
   type CachedResource,
 } from '@multiplane/apis';
 import { silentLogger } from '@multiplane/component-base';
@@ -302,28 +301,10 @@ describe('IdentityValid', () => {
   });
 });
 
-describe('the CachedResourceEndpointSlice of a CachedResource', () => {
-  const slice = () => api.get(cachedResourceEndpointSlices, cluster, 'flavors');
-
-  test('is created with it as owner, and again after its deletion', async () => {
-    api.put(secrets, cluster, secret('secret key'));
-    api.put(cachedResources, cluster, cached());
-    await settled();
-    expect(slice()).toMatchObject({
-      metadata: { ownerReferences: [{ kind: 'CachedResource', name: 'flavors', uid: current()?.metadata.uid }] },
-      spec: { cachedResource: { name: 'flavors' } },
-    });
-    api.remove(cachedResourceEndpointSlices, reference);
-    expect(slice()).toBeUndefined();
-    await settled();
-    expect(slice()).toBeDefined();
-  });
-
-  test('is not created if the annotation says so', async () => {
-    api.put(secrets, cluster, secret('secret key'));
-    api.put(cachedResources, cluster, cached({}, { annotations: { [skipCachedResourceSliceAnnotation]: '' } }));
-    await settled();
-    expect(conditionOf('ReplicationStarted')).toBe('True');
-    expect(slice()).toBeUndefined();
-  });
+test('the CachedResourceEndpointSlice is left to the provider', async () => {
+  api.put(secrets, cluster, secret('secret key'));
+  api.put(cachedResources, cluster, cached());
+  await settled();
+  expect(conditionOf('ReplicationStarted')).toBe('True');
+  expect(api.all(cachedResourceEndpointSlices, cluster)).toEqual([]);
 });

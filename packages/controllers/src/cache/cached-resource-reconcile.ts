@@ -4,17 +4,14 @@ import {
   type DeepReadonly,
   type GroupVersionResource,
   type JsonObject,
-  type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import {
   cachedGroupVersionResource,
-  cachedResourceEndpointSlices,
   cachedResourceFinalizer,
   cachedResources,
   resourceKindAnnotation,
   resourceScopeAnnotation,
-  skipCachedResourceSliceAnnotation,
   type CachedResource,
 } from '@multiplane/apis';
 import type { Lister, ObjectReference } from '@multiplane/client';
@@ -28,7 +25,7 @@ import {
 import type { ControllerModules } from '../runtime/controller.ts';
 import { setKcpCondition, type KcpCondition, type NewKcpCondition } from '../runtime/kcp-conditions.ts';
 import { referenceOf } from '../runtime/object-key.ts';
-import { ignoreReasons, updateStatus, withChanges } from '../runtime/object-writes.ts';
+import { updateStatus, withChanges } from '../runtime/object-writes.ts';
 import type { CacheOutage } from './cache-monitor.ts';
 import type { CachedResourceReplicator } from './cached-resource-replicator.ts';
 import { createIdentitySecret, identityNamespace } from './identity-secret.ts';
@@ -70,14 +67,12 @@ export class CachedResourceReconciler {
   readonly #modules: Modules;
   readonly #objects: Lister<CachedResource>;
   readonly #secrets: Lister;
-  readonly #slices: Lister;
 
   constructor(options: { readonly randomBytes: (size: number) => Buffer }, modules: Modules) {
     this.#options = options;
     this.#modules = modules;
     this.#objects = modules.informers.informer<CachedResource>(cachedResources);
     this.#secrets = modules.informers.informer(secrets);
-    this.#slices = modules.informers.informer(cachedResourceEndpointSlices);
   }
 
   async reconcile(key: string): Promise<number | void> {
@@ -116,7 +111,6 @@ export class CachedResourceReconciler {
       { type: 'ResourceValid', status: 'True' },
       ...(counts === undefined ? [] : [{ type: 'ReplicationStarted', status: 'True' } as const]),
     );
-    await this.#ensureSlice(object, reference.cluster);
   }
 
   async #writeStatus(
@@ -182,22 +176,6 @@ export class CachedResourceReconciler {
       withChanges(object, { spec: { ...object.spec, identity } }),
     );
     return undefined;
-  }
-
-  async #ensureSlice(object: DeepReadonly<CachedResource>, cluster: LogicalClusterName): Promise<void> {
-    const { name = '', uid = '', annotations = {} } = object.metadata;
-    if (skipCachedResourceSliceAnnotation in annotations) return;
-    if (this.#slices.get({ cluster, namespace: '', name }) !== undefined) return;
-    const { kind, apiVersion } = object;
-    const slice: KubeObject = {
-      apiVersion,
-      kind: 'CachedResourceEndpointSlice',
-      metadata: { name, ownerReferences: [{ apiVersion, kind, name, uid }] },
-      spec: { cachedResource: { name } },
-    };
-    await ignoreReasons(['AlreadyExists'], () =>
-      this.#modules.client.create(cachedResourceEndpointSlices, cluster, slice),
-    );
   }
 
   async #finalize(

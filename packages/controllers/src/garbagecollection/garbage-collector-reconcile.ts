@@ -63,7 +63,7 @@ export class GarbageCollectorReconciler {
     if (deletionTimestamp !== undefined && !finalizers.includes(foregroundFinalizer)) return;
     if (owners.length === 0) return;
     const states = await this.#ownerStates(record, owners);
-    await this.#reportInvalidOwner(record, owners, states);
+    this.#reportMissingOwners(record, owners, states);
     if (states.includes('unknown')) return recheckMs;
     if (states.includes('solid')) {
       if (states.every((state) => state === 'solid')) return;
@@ -157,19 +157,19 @@ export class GarbageCollectorReconciler {
     }
   }
 
-  /** For the first owner that is missing in the namespace of its dependent, or that a cluster-scoped object cannot have. */
-  async #reportInvalidOwner(
+  /** A namespaced owner of a cluster-scoped object, and one of an unknown kind, may be in a namespace, too. */
+  #reportMissingOwners(
     dependent: ObjectMetadataRecord,
     owners: readonly OwnerReference[],
     states: readonly OwnerState[],
-  ): Promise<void> {
+  ): void {
     const { resourceOfKind, invalidOwners } = this.#modules;
+    const isNamespaced = ({ apiVersion, kind }: OwnerReference): boolean =>
+      resourceOfKind(dependent.cluster, apiVersion, kind)?.namespaced === true;
     for (const [index, owner] of owners.entries()) {
-      if (states[index] !== 'dangling' && dependent.namespace !== '') continue;
-      const served = resourceOfKind(dependent.cluster, owner.apiVersion, owner.kind);
-      if (served?.namespaced !== true || served.isVirtual === true) continue;
-      await invalidOwners.report({ dependent, owner, resource: served.resource });
-      return;
+      const isFound = states[index] === 'solid' || states[index] === 'waitingForDependents';
+      if (isFound && (dependent.namespace !== '' || !isNamespaced(owner))) continue;
+      invalidOwners.ownerMissing({ dependent, owner });
     }
   }
 

@@ -117,28 +117,32 @@ test('a reference to an owner in another namespace is reported, and the object c
   const clock = new FakeClock();
   const nodes: GroupVersionResource = { group: 'example.com', version: 'v1', resource: 'nodes' };
   const events: GroupVersionResource = { group: '', version: 'v1', resource: 'events' };
+  const secrets: GroupVersionResource = { group: '', version: 'v1', resource: 'secrets' };
   const controller = garbageCollector({
     informers: api.informers,
     client: api.client,
     clock,
     logger: silentLogger,
     resourceOfKind: (_cluster, _apiVersion, kind) =>
-      kind === 'Node' ? { resource: nodes, namespaced: false } : { resource: configMaps, namespaced: true },
+      kind === 'Node'
+        ? { resource: nodes, namespaced: false }
+        : { resource: kind === 'Secret' ? secrets : configMaps, namespaced: true },
   });
   await controller.start();
   try {
-    const owner = (name: string): object => ({ apiVersion: 'v1', kind: 'ConfigMap', name, uid: `uid-of-${name}` });
+    const owner = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', name, uid: `uid-of-${name}` });
     const put = (name: string, metadata: object): void => void api.put(configMaps, cluster, configMap(name, metadata));
     put('elsewhere', { namespace: 'other' });
     put('across', { ownerReferences: [owner('elsewhere')] });
-    put('of-nobody', { ownerReferences: [owner('nobody')] });
+    put('of-another-kind', { ownerReferences: [owner('gone'), { ...owner('elsewhere'), kind: 'Secret', name: 'x' }] });
+    put('of-none', { ownerReferences: [owner('missing')] });
     put('owner', {});
     put('child', { ownerReferences: [owner('owner')] });
     api.put(nodes, cluster, {
       apiVersion: 'example.com/v1',
       kind: 'Node',
       metadata: { name: 'wide', uid: 'uid-of-wide', ownerReferences: [owner('owner')] },
-    } as KubeObject);
+    });
     await advanceUntilIdle(clock, 1000, [controller]);
     await api.client.delete(configMaps, { cluster, namespace: 'default', name: 'owner' });
     await advanceUntilIdle(clock, 1000, [controller]);
@@ -162,6 +166,13 @@ test('a reference to an owner in another namespace is reported, and the object c
         'OwnerRefInvalidNamespace',
         'ownerRef [v1/ConfigMap, namespace: default, name: elsewhere, uid: uid-of-elsewhere] does not exist in namespace "default"',
         'across',
+      ],
+      [
+        'default',
+        'Warning',
+        'OwnerRefInvalidNamespace',
+        'ownerRef [v1/Secret, namespace: default, name: x, uid: uid-of-elsewhere] does not exist in namespace "default"',
+        'of-another-kind',
       ],
       [
         'default',

@@ -1,4 +1,9 @@
-import { foregroundFinalizer, orphanFinalizer, type DeepReadonly } from '@multiplane/apimachinery';
+import {
+  foregroundFinalizer,
+  orphanFinalizer,
+  type DeepReadonly,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import type { ObjectMetadataRecord } from '@multiplane/client';
 import { Controller } from '../runtime/controller.ts';
 import { DependentsIndex } from './dependents-index.ts';
@@ -12,12 +17,13 @@ const ignoredResources = new Set(['events']);
  * Deletes objects whose owners are gone (Kubernetes: pkg/controller/garbagecollector). One collector for all logical
  * clusters; owner references never cross them.
  *
- * Only objects with owner references are kept in memory, by owner uid. Keys are of two kinds:
+ * Only objects with owner references are kept in memory, by owner uid. Keys are of three kinds:
  *
  * - `d:` a *dependent* whose owners changed. Its owners are read live. It is kept if one exists, and dangling references
  *   are removed; deleted in the foreground if all remaining owners wait for their dependents; else deleted.
  * - `o:` an *owner* that is being deleted with `foregroundDeletion` or `orphan`: its dependents are deleted or lose their
  *   reference, then the finalizer is removed.
+ * - `e:` a logical cluster with references to missing owners, for which events are created if they are in another namespace.
  *
  * Keys are processed only after the metadata informer has synced: an owner with unknown dependents would be removed without
  * orphaning them, and they would be collected. An owner whose kind is not served now may exist, so its dependents are kept
@@ -27,7 +33,10 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
   const index = new DependentsIndex();
   const controller: Controller = new Controller({ name: 'garbage-collector', workers: 8, reconcile }, modules);
   const enqueue = (key: string): void => controller.queue.add(key);
-  const invalidOwners = new InvalidOwnerEvents(modules);
+  const invalidOwners = new InvalidOwnerEvents({
+    ...modules,
+    requestLookUp: (cluster) => enqueue(`${eventsPrefix}${cluster}`),
+  });
   const reconciler = new GarbageCollectorReconciler({
     ...modules,
     index,
@@ -82,6 +91,7 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
       deferred.add(key);
       return;
     }
+    if (key.startsWith(eventsPrefix)) return invalidOwners.lookUp(key.slice(eventsPrefix.length) as LogicalClusterName);
     const record = index.byKey(key.slice(ownerPrefix.length));
     if (record === undefined) return;
     return key.startsWith(ownerPrefix) ? reconciler.processOwner(record) : reconciler.processDependent(record);
@@ -90,6 +100,7 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
 }
 
 const ownerPrefix = 'o:';
+const eventsPrefix = 'e:';
 const dependentKey = (record: ObjectMetadataRecord): string => `d:${DependentsIndex.key(record)}`;
 const ownerKey = (record: ObjectMetadataRecord): string => `${ownerPrefix}${DependentsIndex.key(record)}`;
 

@@ -21,6 +21,7 @@ import {
   type APIExportScopeSet,
 } from '@multiplane/apis';
 import type { Lister } from '@multiplane/client';
+import { timeSlices } from '@multiplane/component-base';
 import { referenceOfExport } from '../apis/export-reference.ts';
 import type { SliceUrlModules } from '../apis/slice-url-controller.ts';
 import { Controller } from '../runtime/controller.ts';
@@ -66,6 +67,7 @@ const everything = 'all';
  * - A shard reports while it has consumers of the export, and removes its entry when the last one is gone. The shard of the
  *   scope removes entries of shards that were removed (`shard-reports.ts`).
  * - The rate of writes is bounded, whatever the consumers do: see the constants. Those who waited longest come first.
+ * - A pass compares every scope, in time slices: counts change without an event, so no index by due time would save the walk.
  */
 export function scopeReportController(
   options: { readonly shardName: string },
@@ -132,7 +134,9 @@ class ScopeReporter {
 
   async #dueOfScopes(counts: LabelCounts): Promise<Due[]> {
     const due: Due[] = [];
+    const slices = timeSlices();
     for (const object of this.#scopes.list()) {
+      if (slices.isExceeded) await slices.yield();
       const scope = scopeInForce(object);
       if (scope === undefined || object.metadata.deletionTimestamp !== undefined) continue;
       const resources = this.#resourcesHere(scope, object.spec);
@@ -146,7 +150,9 @@ class ScopeReporter {
 
   async #dueOfSets(counts: LabelCounts): Promise<Due[]> {
     const due: Due[] = [];
+    const slices = timeSlices();
     for (const object of this.#sets.list()) {
+      if (slices.isExceeded) await slices.yield();
       const set = occurringSet(object);
       if (set === undefined || object.metadata.deletionTimestamp !== undefined) continue;
       const resources = this.#resourcesHere(set, object.spec?.template);

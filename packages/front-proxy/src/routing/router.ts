@@ -16,6 +16,8 @@ export type Destination =
       readonly path: string;
       /** Shard label of metrics; empty if the destination is not a shard. */
       readonly shard: string;
+      /** For a backend other than a shard: the logical cluster that the path names. */
+      readonly cluster?: string | undefined;
       /**
        * Of a mounted workspace, whose URL a tenant chooses: tokens are not forwarded. `own`: to a logical cluster of this control
        * plane, which knows the user by identity headers.
@@ -107,7 +109,7 @@ export class Router {
       mapping,
       url: mapping.backend as URL,
       path: target.path + target.query,
-      shard: route?.kind === 'cluster' ? route.shard.name : '',
+      ...(route?.kind === 'cluster' ? { shard: route.shard.name, cluster: route.cluster } : { shard: '' }),
     };
   }
 

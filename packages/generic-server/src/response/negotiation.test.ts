@@ -62,10 +62,12 @@ describe('media types', () => {
   ])('%p at %p gives %s', (accept, kind, mediaType) => {
     expect(ask(accept, kind)).toMatchObject({ mediaType });
   });
-  test('JSON with another transform does not replace protobuf', () => {
+  test('metadata are sent in the form that comes first', () => {
     const metadata = 'as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
     const both = `application/vnd.kubernetes.protobuf;${metadata}, application/json;${metadata}, application/json`;
-    expect(ask(both)).toMatchObject({ encoding: 'json', transform: { kind: 'PartialObjectMetadata' } });
+    expect(ask(both)).toMatchObject({ encoding: 'protobuf', transform: { kind: 'PartialObjectMetadata' } });
+    const reverse = `application/json;${metadata}, application/vnd.kubernetes.protobuf;${metadata}`;
+    expect(ask(reverse)).toMatchObject({ encoding: 'json', transform: { kind: 'PartialObjectMetadata' } });
     const one = `application/vnd.kubernetes.protobuf;${metadata}, application/json`;
     expect(ask(one)).toMatchObject({ encoding: 'protobuf', transform: { kind: 'PartialObjectMetadata' } });
   });

@@ -80,7 +80,9 @@ const maxCachedLength = 512;
 /**
  * Negotiates the form of a response: clauses of `Accept` by descending weight, each matched against JSON, YAML and protobuf;
  * clauses with a transform that the endpoint does not offer are skipped. Objects are stored as JSON, so a client that accepts
- * JSON and protobuf with equal weight gets JSON. Throws a StatusError 406.
+ * JSON and protobuf with equal weight gets JSON. For metadata the order of the clauses decides, as in kube-apiserver: items of a
+ * list have their kind in JSON only, and metadata clients, which prefer protobuf, compare them with single objects. Throws a
+ * StatusError 406.
  */
 export function negotiate(context: NegotiationInput, kind: EndpointKind): Negotiated {
   const accept = acceptHeader(context.exchange.headers);
@@ -138,15 +140,16 @@ function choose(accept: string, kind: EndpointKind): Negotiated | StatusError {
       if (chosen === undefined) continue;
       // YAML cannot be streamed, and what comes first is not passed over.
       if (kind.shape === 'watch' && type === yaml) return statusErrors.notAcceptable(watchTypes);
-      return type === protobuf ? (jsonEquivalent(chosen, clause, clauses, kind) ?? chosen) : chosen;
+      return type === protobuf && chosen.transform === undefined
+        ? (jsonEquivalent(clause, clauses, kind) ?? chosen)
+        : chosen;
     }
   }
   return statusErrors.notAcceptable(objectTypes);
 }
 
-/** The same form in JSON, if the client accepts it with equal weight. */
+/** The objects in JSON, if the client accepts them with equal weight. */
 function jsonEquivalent(
-  chosen: Negotiated,
   { quality }: AcceptClause,
   clauses: readonly AcceptClause[],
   kind: EndpointKind,
@@ -154,8 +157,7 @@ function jsonEquivalent(
   for (const clause of clauses) {
     if (clause.quality !== quality || !accepts(clause, json.text)) continue;
     const other = readParameters(clause, json, kind);
-    if (other?.transform?.kind === chosen.transform?.kind && other?.transform?.version === chosen.transform?.version)
-      return other;
+    if (other !== undefined && other.transform === undefined) return other;
   }
   return undefined;
 }

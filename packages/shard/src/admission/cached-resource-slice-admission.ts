@@ -1,4 +1,4 @@
-import { clusterAnnotation, deepEqual, type DeepReadonly, type Json } from '@multiplane/apimachinery';
+import { clusterAnnotation, deepEqual, pathAnnotation, type DeepReadonly, type Json } from '@multiplane/apimachinery';
 import { admissionForbidden, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
 import type { Authorizer } from '@multiplane/generic-server';
 import {
@@ -8,13 +8,15 @@ import {
   type CachedResourceEndpointSlice,
   type ResourceDefinition,
 } from '@multiplane/apis';
-import { AmbiguousPathError, type PathAndNameLookup } from '@multiplane/client';
+import { AmbiguousPathError, type Lister, type PathAndNameLookup } from '@multiplane/client';
 import { isPrivileged } from './workspace-admission.ts';
 
 export interface CachedResourceSliceAdmissionModules {
   readonly authorizer: Authorizer;
   /** CachedResources of all shards. */
   readonly cachedResources: PathAndNameLookup<CachedResource>;
+  /** The same objects. */
+  readonly published: Pick<Lister<CachedResource>, 'list'>;
   /** The logical cluster of a path, or undefined if this shard does not have it. */
   readonly clusterOfPath: (path: string) => string | undefined;
 }
@@ -22,7 +24,8 @@ export interface CachedResourceSliceAdmissionModules {
 /**
  * CachedResourceEndpointSlices. Endpoints are written by the shards. A slice that refers to a CachedResource of another
  * logical cluster gives its objects to the consumers of its own exports, so it needs the permission to `bind` it; kcp has
- * no such check. It may be created later, as in kcp, if the shard has its logical cluster. The same text is answered whether or not the CachedResource exists.
+ * no such check. It may be created later, as in kcp, if the shard has its logical cluster, or if another CachedResource tells
+ * which logical cluster of another shard the path means. The same text is answered whether or not the CachedResource exists.
  */
 export class CachedResourceSliceAdmission implements AdmissionPlugin {
   readonly name = 'apis.kcp.io/CachedResourceEndpointSlice';
@@ -62,11 +65,23 @@ export class CachedResourceSliceAdmission implements AdmissionPlugin {
   #clusterOf(path: string, name: string): string | undefined {
     try {
       const found = this.#modules.cachedResources.byPathAndName(path, name);
-      return found === undefined ? this.#modules.clusterOfPath(path) : found.metadata.annotations?.[clusterAnnotation];
+      if (found !== undefined) return found.metadata.annotations?.[clusterAnnotation];
     } catch (error) {
       if (error instanceof AmbiguousPathError) return undefined;
       throw error;
     }
+    return this.#modules.clusterOfPath(path) ?? this.#publisherAt(path);
+  }
+
+  /** Undefined if no logical cluster with this path has a CachedResource, or more than one. */
+  #publisherAt(path: string): string | undefined {
+    const clusters = new Set<string>();
+    for (const { metadata } of this.#modules.published.list()) {
+      const { [clusterAnnotation]: cluster, [pathAnnotation]: itsPath } = metadata.annotations ?? {};
+      if (cluster !== undefined && (itsPath === path || cluster === path)) clusters.add(cluster);
+    }
+    const [cluster] = clusters;
+    return clusters.size === 1 ? cluster : undefined;
   }
 
   async #mayBind({ user }: AdmissionAttributes, cluster: string, name: string): Promise<boolean> {

@@ -87,7 +87,7 @@ class Replica {
 
   isAccepted(name: string): boolean {
     try {
-      this.limits.reserve(request, { key: keyOf(name), bytes: 10, oldBytes: undefined });
+      void this.limits.reserve(request, { key: keyOf(name), bytes: 10, oldBytes: undefined });
       return true;
     } catch {
       return false;

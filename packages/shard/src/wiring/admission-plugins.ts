@@ -85,6 +85,7 @@ export function admissionPlugins(modules: AdmissionModules): readonly AdmissionP
   const binders = { authorizer: authorization.reviews, exports };
   const scopes = new ScopeIndex({ informers: modules.globalInformers, indexes: cache.indexes });
   const sets = new ScopeSetIndex({ informers: modules.globalInformers });
+  const published = modules.globalInformers.informer<CachedResource>(cachedResources);
   return [
     new AwaitIndexes({
       local: localInformers,
@@ -123,9 +124,8 @@ export function admissionPlugins(modules: AdmissionModules): readonly AdmissionP
     }),
     new CachedResourceSliceAdmission({
       authorizer: authorization.reviews,
-      cachedResources: new PathAndNameIndex({
-        informer: modules.globalInformers.informer<CachedResource>(cachedResources),
-      }),
+      cachedResources: new PathAndNameIndex({ informer: published }),
+      published,
       clusterOfPath: (path) => clusters.find(path),
     }),
     new ApiConversionAdmission({ schemas: localInformers.informer<APIResourceSchema>(apiResourceSchemas) }),

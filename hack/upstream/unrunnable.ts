@@ -1,0 +1,34 @@
+/**
+ * Tests of Kubernetes that a workspace cannot pass, whatever it answers: patterns over the name of a test, and what it needs. The
+ * first that matches counts.
+ */
+const needs: readonly (readonly [pattern: RegExp, what: string])[] = [
+  [/\[Disruptive\]|Logging soak|master upgrade/, 'a cluster that it may break'],
+  [/OffByDefault|StorageVersionAPI/, 'a feature that is off by default'],
+  [/Aggregator |CBOR|Aggregated APIServer/, 'an aggregated API server'],
+  [
+    /AggregatedDiscovery should support (raw )?aggregated discovery (interface|endpoint Accept headers)(?! for CRDs)/,
+    'the group apiregistration.k8s.io',
+  ],
+  [/Discovery should locate the groupVersion and a resource within each APIGroup/, 'the group apiregistration.k8s.io'],
+  [/AdmissionWebhook|ConversionWebhook/, 'a node, as the webhook is a pod'],
+  [/Garbage collector should (delete|keep|orphan (RS|pods)|not delete dependents)/, 'the controllers of workloads'],
+  [
+    /pods are removed when a namespace|OrderedNamespaceDeletion|set the deletionTimestamp and deletionGracePeriod/,
+    'a node',
+  ],
+  [/Node(Authenticator|Authorizer)|by-node|[Kk]ubelet|taint \[Serial\]/, 'a node'],
+  [/ServiceAccounts .*(mount|RunAsUser|OIDC discovery|InClusterConfig)/, 'a node'],
+  [
+    /Port forwarding|Guestbook|Update Demo|Simple pod|Kubectl (copy|exec|logs|delete interactive)|kubectl debug/,
+    'a node',
+  ],
+  [/Kubectl (label|patch|replace|expose|events|run pod)|rc and pods|rollout undo|cluster-info dump/, 'a node'],
+  [/if the original version has been compacted away/, 'a compaction every five minutes'],
+  [/componentstatuses/, 'ComponentStatus, which kcp does not serve, either'],
+  [/reuse port when apply to an existing SVC/, 'the allocation of node ports'],
+  [/metrics from a (ControllerManager|Scheduler)/, 'a node'],
+];
+
+/** What a test needs that a workspace does not have; undefined if it can run. */
+export const missingFor = (test: string): string | undefined => needs.find(([pattern]) => pattern.test(test))?.[1];

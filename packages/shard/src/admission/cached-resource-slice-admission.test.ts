@@ -1,0 +1,71 @@
+import { expect, test } from '@jest/globals';
+import type { LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
+import type { AdmissionAttributes } from '@multiplane/apiserver';
+import type { CachedResource } from '@multiplane/apis';
+import { CachedResourceSliceAdmission } from './cached-resource-slice-admission.ts';
+
+const ann: UserInfo = { name: 'ann', uid: '', groups: [], extra: {} };
+const publishedIn = (cluster: string, path: string, name: string): CachedResource => ({
+  apiVersion: 'cache.kcp.io/v1alpha1',
+  kind: 'CachedResource',
+  metadata: { name, annotations: { 'kcp.io/cluster': cluster, 'kcp.io/path': path } },
+});
+/** `root:far` is a workspace of another shard; two logical clusters were at `root:twice`. */
+const published = [
+  publishedIn('far', 'root:far', 'flavors'),
+  publishedIn('one', 'root:twice', 'flavors'),
+  publishedIn('two', 'root:twice', 'images'),
+];
+const plugin = new CachedResourceSliceAdmission({
+  // Ann may bind `open` and `later` everywhere.
+  authorizer: {
+    authorize: async ({ verb, deep, name }) => ({
+      decision: verb === 'bind' && deep === true && (name === 'open' || name === 'later') ? 'allow' : 'noOpinion',
+      reason: '',
+    }),
+  },
+  cachedResources: {
+    synced: Promise.resolve(),
+    byPathAndName: (path, name) =>
+      published.find(({ metadata }) => metadata.annotations?.['kcp.io/path'] === path && metadata.name === name),
+  },
+  published: { list: () => published },
+  clusterOfPath: (path) => (path === 'root:near' ? 'near' : undefined),
+});
+
+/** The reason of a rejection; undefined if admitted. */
+async function refusal(path: string, name: string): Promise<string | undefined> {
+  try {
+    await plugin.validate({
+      operation: 'CREATE',
+      definition: { group: 'cache.kcp.io', resource: 'cachedresourceendpointslices' },
+      cluster: 'here' as LogicalClusterName,
+      name: 'slice',
+      subresource: '',
+      user: ann,
+      object: { spec: { cachedResource: { path, name } } },
+    } as unknown as AdmissionAttributes);
+    return undefined;
+  } catch (error) {
+    return /no permission to bind to CachedResource \S+/.exec((error as Error).message)?.[0];
+  }
+}
+
+test('a slice may refer to a CachedResource that its author may bind, also before it exists', async () => {
+  expect(await refusal('', 'any')).toBeUndefined();
+  expect(await refusal('root:near', 'later')).toBeUndefined();
+  expect(await refusal('root:far', 'later')).toBeUndefined();
+  expect(await refusal('far', 'later')).toBeUndefined();
+});
+
+test('a slice needs the permission to bind, and a path that means one logical cluster', async () => {
+  const no = (path: string, name: string): string => `no permission to bind to CachedResource ${path}:${name}`;
+  for (const [path, name] of [
+    ['root:near', 'flavors'],
+    ['root:far', 'flavors'],
+    ['root:far', 'missing'],
+    ['root:twice', 'later'],
+    ['root:unknown', 'later'],
+  ] as const)
+    expect(await refusal(path, name)).toBe(no(path, name));
+});
