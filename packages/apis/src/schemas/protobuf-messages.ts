@@ -174,9 +174,21 @@ function timeOf(seconds: Json | undefined, more: number): string | undefined {
 
 /** A time as seconds and nanoseconds, cut to a multiple of so many microseconds; an empty message where there is none. */
 function timestampOf(value: Json | undefined, unit: number): JsonObject | undefined {
-  const micros = typeof value === 'string' ? parseMicros(value) : undefined;
+  const micros = typeof value === 'string' ? microsOf(value) : undefined;
   if (micros === undefined) return undefined;
   const seconds = Math.floor(micros / 1_000_000);
   if (seconds === zeroTime) return undefined;
   return { seconds, nanos: Math.floor((micros - seconds * 1_000_000) / unit) * unit * 1000 };
+}
+
+/** The times of an object, and of its neighbours in a list, are often the same. */
+let lastTimeText = '';
+let lastMicros: number | undefined;
+
+function microsOf(text: string): number | undefined {
+  if (text !== lastTimeText) {
+    lastMicros = parseMicros(text);
+    lastTimeText = text;
+  }
+  return lastMicros;
 }

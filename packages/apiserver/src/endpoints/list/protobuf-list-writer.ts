@@ -1,4 +1,10 @@
-import { type JsonObject, apiVersionOf, protobufEnvelopeTail } from '@multiplane/apimachinery';
+import {
+  type JsonObject,
+  type KubeObject,
+  apiVersionOf,
+  parseJson,
+  protobufEnvelopeTail,
+} from '@multiplane/apimachinery';
 import { encodeProtobufMessage } from '@multiplane/apis';
 import { timeSlices } from '@multiplane/component-base';
 import type { CacheEntry } from '@multiplane/storage';
@@ -23,7 +29,7 @@ export async function writeProtobufList(list: ListResponse & { readonly metadata
   const { transform } = negotiated;
   const apiVersion = apiVersionOf(definition);
   const encode = (entry: CacheEntry): Buffer => {
-    const object = reader.object(definition, entry);
+    const object = readOnce(list, entry) ?? reader.object(definition, entry);
     return transform === undefined
       ? encodeProtobufMessage(apiVersion, definition.kind, object as unknown as JsonObject, entry.value.length)
       : partialMessage(object);
@@ -89,4 +95,18 @@ export async function writeProtobufList(list: ListResponse & { readonly metadata
   }
   push(protobufEnvelopeTail);
   body.end();
+}
+
+const openingBrace = 0x7b;
+
+/**
+ * The object of an entry for this response alone: of a long list most objects are not requested again, so freezing and caching
+ * them would cost more than parsing. Undefined if the entry has to be converted or cannot be read.
+ */
+function readOnce({ definition, reader }: ListResponse, entry: CacheEntry): KubeObject | undefined {
+  const stored = reader.servableBytes(definition, entry);
+  if (stored?.[0] !== openingBrace) return undefined;
+  const object = parseJson(stored) as unknown as KubeObject;
+  object.metadata.resourceVersion = String(entry.revision);
+  return object;
 }
