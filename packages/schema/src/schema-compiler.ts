@@ -190,7 +190,7 @@ export class SchemaCompiler {
       node.listType = listType;
       node.hasUniqueLists = true;
     }
-    node.uncorrelated = listType === 'set' || listType === 'atomic';
+    node.uncorrelated = listType !== 'map';
     const mapKeys = source['x-kubernetes-list-map-keys'];
     if (Array.isArray(mapKeys)) node.listMapKeys = mapKeys.filter((key) => typeof key === 'string');
     const rules = source['x-kubernetes-validations'];

@@ -89,7 +89,7 @@ export class SchemaNode {
   default: Json | undefined = undefined;
   /** x-kubernetes-list-type when it demands uniqueness. */
   listType: 'set' | 'map' | undefined = undefined;
-  /** Items cannot be correlated between two versions of the list (list-type set or atomic). */
+  /** Items cannot be correlated between two versions of the list: its list-type is not map. */
   uncorrelated = false;
   listMapKeys: readonly string[] | undefined = undefined;
   patch: PatchRules | undefined = undefined;

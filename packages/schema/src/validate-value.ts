@@ -50,8 +50,8 @@ const maxCounted = 200_000;
  * chosen one is walked again, so nesting stays linear per level.
  *
  * With the stored object of an update at hand, errors below a place whose value did not change are forgiven: after a
- * child has failed it is compared with its old value (found by name, by position, or by the keys of a list map; items
- * of sets and atomic lists have none, there the list as a whole is compared). A child that differs makes all its
+ * child has failed it is compared with its old value (found by name, or by the keys of a list map; items of other lists
+ * have none, there the list as a whole is compared). A child that differs makes all its
  * parents differ, which saves most comparisons.
  */
 export class ValueValidator {
@@ -323,7 +323,7 @@ export class ValueValidator {
       for (let index = 0; index < list.length; index++) {
         const item = list[index] as Json;
         this.#path.push(index);
-        passed += this.#child(item, items, oldItems?.of(index, item));
+        passed += this.#child(item, items, oldItems?.of(item));
         this.#path.pop();
       }
     }
@@ -475,17 +475,16 @@ const untold: FieldError = fieldErrors.invalid('<nil>', '', '');
 /** Old counterparts of the items of a list. */
 class OldItems {
   readonly #old: JsonArray;
-  readonly #keys: readonly string[] | undefined;
+  readonly #keys: readonly string[];
   #byKey: Map<string, Json> | undefined;
 
   constructor(old: JsonArray, node: SchemaNode) {
     this.#old = old;
-    this.#keys = node.listType === 'map' ? (node.listMapKeys ?? []) : undefined;
+    this.#keys = node.listMapKeys ?? [];
   }
 
-  of(index: number, item: Json): Json | undefined {
+  of(item: Json): Json | undefined {
     const keys = this.#keys;
-    if (keys === undefined) return this.#old[index] ?? undefined;
     if (this.#byKey === undefined) {
       this.#byKey = new Map();
       for (const old of this.#old) {
