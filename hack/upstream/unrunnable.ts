@@ -26,6 +26,22 @@ const needs: readonly (readonly [pattern: RegExp, what: string])[] = [
   [/Kubectl (label|patch|replace|expose|events|run pod)|rc and pods|rollout undo|cluster-info dump/, 'a node'],
   [/if the original version has been compacted away/, 'a compaction every five minutes'],
   [/componentstatuses/, 'ComponentStatus, which kcp does not serve, either'],
+  [
+    /requests can be classified by adding|metrics (slis )?from API server/,
+    'the metrics of the server, which a workspace does not show',
+  ],
+  [/health handlers/, 'the health checks of a kube-apiserver by name'],
+  [/CustomResourceFieldSelectors/, 'a node, as the conversion webhook is a pod'],
+  [/\[Flaky\] kubectl explain/, 'luck: kubectl caches the discovery of short names'],
+  [/works for CRD with validation schema/, 'descriptions in the words of Kubernetes (docs/compatibility.md)'],
+  [
+    /unknown and duplicate fields of a typed object/,
+    'a Deployment that is compiled in: custom resources list errors in another order',
+  ],
+  [/pvc with different volume attributes class|2 pvcs with same volume/, 'the controller of volumes'],
+  [/life of a ResourceClaim/, 'the protobuf messages of resource.k8s.io'],
+  [/capture the life of a pod/, 'the validation of pods'],
+  [/Proxy server should support proxy/, 'a server URL without a path'],
   [/reuse port when apply to an existing SVC/, 'the allocation of node ports'],
   [/metrics from a (ControllerManager|Scheduler)/, 'a node'],
 ];
