@@ -10,7 +10,7 @@ const maxSchemas = 24;
 /** Combinations of levels and schemas, and those that had rejections. */
 const maxFlows = 32;
 const maxRejections = 40;
-const buckets = [0.005, 0.02, 0.1, 0.5, 1, 5, 15];
+const buckets = [0.005, 0.1, 1, 5, 15];
 
 export interface LevelGauges {
   readonly name: string;
