@@ -24,7 +24,7 @@ import { cannotBeHandled, checkIsObject, parseFailure, shapeFailure, unrecognize
 import { type ExpectedKind, internalPackage } from './expected-kind.ts';
 import { readKind } from './read-kind.ts';
 import { type RequestBody, bodyFormat, maxBodyBytes } from './request-body.ts';
-import { type ShapeReport, shapeDocument, shapeIncrementally } from './shape-document.ts';
+import { type ShapeReport, checkCustomMeta, shapeDocument, shapeIncrementally } from './shape-document.ts';
 import { type FieldValidation, strictErrors } from './strict-decoding.ts';
 import type { YamlDocument, YamlReader } from './yaml-reader.ts';
 
@@ -135,6 +135,11 @@ export class BodyDecoder {
     const failure = details === undefined ? repeatedKindFailure(body, duplicates) : undefined;
     if (failure !== undefined) throw unrecognized(expected, failure, body.bytes);
     this.#checkKind(object, body.bytes, expected, details, () => {
+      try {
+        checkCustomMeta(object);
+      } catch (error) {
+        throw shapeFailure(error, object, expected);
+      }
       if (hasStrictErrors(validation, parsed, duplicates.length))
         report(object, parsed, strictErrors(duplicates, [], undefined), target);
     });

@@ -181,6 +181,10 @@ describe('a built-in kind', () => {
     ]);
     const strict = await pipeline.ask('POST', `${foos}?fieldValidation=Strict`, body, json);
     expect(strict.body['message']).toMatch(/strict decoding error: duplicate field "spec"$/);
+    const misfit = await pipeline.ask('POST', foos, '{"apiVersion":"v9","kind":"Foo","metadata":{"name":[1]}}', json);
+    expect(misfit.body['message']).toBe(
+      'Foo in version "v9" cannot be handled as a Foo: json: cannot unmarshal array into Go struct field ObjectMeta.name of type string',
+    );
     const ignored = await pipeline.ask('POST', `${foos}?fieldValidation=Ignore`, body, json);
     expect([ignored.body['message'], ignored.warnings]).toEqual([mismatch, []]);
   });

@@ -106,6 +106,11 @@ function decodeCustomMeta(metadata: Json | undefined): ObjectMeta {
   }
 }
 
+/** Throws {@link UnmarshalError} if the metadata of a custom resource has a member of a wrong type; changes nothing. */
+export function checkCustomMeta({ metadata }: JsonObject): void {
+  decodeCustomMeta(metadata === undefined ? undefined : deepCopy(metadata));
+}
+
 function shapeMetadata(document: JsonObject, { origin }: ExpectedKind, resets: boolean): void {
   const metadata =
     origin === 'built-in' ? decodeObjectMeta(document['metadata']) : decodeCustomMeta(document['metadata']);
