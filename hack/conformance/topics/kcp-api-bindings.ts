@@ -19,6 +19,8 @@ import type { Topic } from '../topic.ts';
 
 const bindings = (version = 'v1alpha2'): string => inCluster('c', `${apis(version)}/apibindings`);
 const provider = 'root:w-{{run}}';
+/** Names of default bindings end with a hash of the logical cluster. */
+const defaultBinding = '(?<=\\.kcp\\.io-)[a-z0-9]{5}\\b';
 
 const claimOf = (resource: string, verbs: readonly string[]): Body => ({ group: '', resource, verbs: [...verbs] });
 
@@ -92,7 +94,12 @@ function afterwards(random: Random, name: string): Step[] {
       ],
     ],
     [1, () => [{ path }]],
-    [1, () => [{ path: bindings(), unordered: ['/items'], ignore: ['/items/*/metadata/generation'] }]],
+    [
+      1,
+      () => [
+        { path: bindings(), unordered: ['/items'], ignore: ['/items/*/metadata/generation'], mask: [defaultBinding] },
+      ],
+    ],
     [
       1,
       () => [
@@ -100,8 +107,7 @@ function afterwards(random: Random, name: string): Step[] {
         {
           path: inCluster('c', '/apis/core.kcp.io/v1alpha1/logicalclusters/cluster'),
           only: ['/metadata/annotations', '/message'],
-          // Names of default bindings end with a hash of the logical cluster.
-          mask: ['(?<=\\.kcp\\.io-)[a-z0-9]{5}\\b'],
+          mask: [defaultBinding],
         },
       ],
     ],
