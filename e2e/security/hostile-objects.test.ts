@@ -15,7 +15,7 @@ import type { Response } from '../harness/requests.ts';
  * main thread. `make fuzz` plays more of them.
  */
 
-/** Four times what the server is built for: cold code, garbage collection and a slow machine come together in one turn. */
+/** Four times what the server is built for: cold code and a slow machine come together. Without pauses of the collector. */
 const turnLimitMs = 200;
 /** A GET waits for several turns: 102 ms for objects on a machine with a load of 38. */
 const limitMs = 1_000;
