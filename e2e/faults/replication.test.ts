@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { ShardedCluster } from '../harness/sharded-cluster.ts';
 import { Replicas, replicationFaults } from './history/replicas.ts';
 
@@ -14,6 +14,8 @@ describe('replicas of two shards', () => {
     cluster = await ShardedCluster.start();
     replicas = await Replicas.open(cluster);
   }, 240_000);
+  // Also after a failure: the next test starts with writes at rest.
+  afterEach(async () => await replicas.writing.stop());
   afterAll(async () => {
     await replicas?.writing.stop();
     replicas?.[Symbol.dispose]();
