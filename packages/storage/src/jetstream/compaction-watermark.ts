@@ -25,6 +25,8 @@ export interface Watermark extends WatermarkPosition {
 const sequencesPerMillisecond = 1000;
 /** Attempts to write the first watermark; a stream that is being created may refuse some. */
 const ensureAttempts = 4;
+/** Calls in a row that find the same stream unreachable, until it is deleted. */
+const mostUnreachable = 3;
 /** Attempts to create the stream. */
 const createAttempts = 4;
 
@@ -42,12 +44,19 @@ const createAttempts = 4;
  * **Watermark.** A hidden message records the sequence up to which deletes may be missing: in a new stream everything
  * before its start or its last purge, later the swept tombstones. It is written before anything is removed. So a reader that has everything
  * up to p, receives a batch, and then reads a watermark ≤ p has missed no delete; otherwise it gets CompactedError (410).
+ *
+ * **Unreachable stream.** NATS can keep a stream that was deleted while another process recreated it (2.9.10): it is listed,
+ * but its subjects have no subscriber, or one that acknowledges messages that cannot be read. That ends when it is deleted
+ * once more, and loses nothing that could be read. Servers of a NATS cluster are left alone: there a stream without a leader
+ * looks the same.
  */
 export class CompactionWatermark {
   readonly #client: StreamClient;
   readonly #subjects: StreamSubjects;
   readonly #replicas: number;
   #ensuring: Promise<Watermark> | undefined;
+  /** The last stream that did not accept the watermark: its creation, and how many calls found it so. */
+  #unreachable = { created: '', calls: 0 };
 
   constructor(
     { replicas }: { readonly replicas: number },
@@ -82,7 +91,7 @@ export class CompactionWatermark {
 
   /** Compare-and-set on the message of `known`; true when `next` was written. */
   async write(known: Watermark, next: WatermarkPosition): Promise<boolean> {
-    return await this.#publish(known.sequence, next);
+    return (await this.#publish(known.sequence, next)) === 'written';
   }
 
   /** Raises `compacted` at least to a sequence. */
@@ -113,7 +122,7 @@ export class CompactionWatermark {
   }
 
   async #ensure(attempt = 1): Promise<Watermark> {
-    const { created, state, config } = await this.#findOrCreateStream();
+    const { created, state, config, cluster } = await this.#findOrCreateStream();
     const isOpen = config.subjects.includes(this.#subjects.all);
     const isNew = config.subjects.length === 1 && config.subjects[0] === this.#subjects.watermark;
     if (config.max_msgs_per_subject !== 1 || config.max_age !== 0 || !(isOpen || isNew)) {
@@ -128,17 +137,32 @@ export class CompactionWatermark {
       // A stream without a watermark is new, or was purged: then it has lost any object and delete, also for a reader that has
       // its last message. A list has at least the sequence of the watermark, so it is not concerned.
       const compacted = state.last_seq < start ? start - 1 : state.last_seq + 1;
-      await this.#publish(0, { compacted, swept: start - 1 });
+      const outcome = await this.#publish(0, { compacted, swept: start - 1 });
       found = await this.#find();
       if (found === undefined) {
-        if (attempt === ensureAttempts)
+        if (attempt === ensureAttempts) {
+          const isLost = outcome === 'written' || outcome === 'no-stream';
+          if (isLost && cluster === undefined) await this.#deleteUnreachable(created);
           throw new StorageUnavailableError(`the stream ${this.#client.stream} does not accept messages`);
+        }
         await this.#client.pause(50 << attempt);
         found = await this.#ensure(attempt + 1);
       }
     }
     if (!isOpen) await this.#client.setSubjects(this.#subjects.all);
     return found;
+  }
+
+  /** Deletes a stream that has refused the watermark several times; the next call creates it anew. */
+  async #deleteUnreachable(created: string): Promise<void> {
+    const known = this.#unreachable;
+    const calls = known.created === created ? known.calls + 1 : 1;
+    this.#unreachable = { created, calls };
+    if (calls < mostUnreachable) return;
+    this.#unreachable = { created: '', calls: 0 };
+    // Another process may have deleted it, and a third one created the next.
+    const now = await this.#client.info();
+    if (now.created === created) await this.#client.deleteStream();
   }
 
   async #findOrCreateStream(): Promise<StreamInfo> {
@@ -162,8 +186,11 @@ export class CompactionWatermark {
     }
   }
 
-  /** False when the subject has another message; after a lost response it may also be this one. */
-  async #publish(expected: number, { compacted, swept }: WatermarkPosition): Promise<boolean> {
+  /** `conflict`: the subject has another message; after a lost response it may also be this one. */
+  async #publish(
+    expected: number,
+    { compacted, swept }: WatermarkPosition,
+  ): Promise<'written' | 'conflict' | 'unknown' | 'no-stream'> {
     const data: WatermarkData = { floor: compacted, swept };
     try {
       await this.#client.publish({
@@ -171,11 +198,11 @@ export class CompactionWatermark {
         data: Buffer.from(JSON.stringify(data)),
         headers: { 'Nats-Expected-Last-Subject-Sequence': String(expected) },
       });
-      return true;
+      return 'written';
     } catch (error) {
       const { kind } = classifyWrite(error, this.#subjects.watermark);
-      if (kind === 'conflict' || kind === 'unknown' || kind === 'no-stream') return false;
-      throw error;
+      if (kind === 'refused') throw error;
+      return kind;
     }
   }
 }

@@ -156,6 +156,11 @@ export class StreamClient {
     await this.#failOnDisconnect(this.#manager.streams.update(this.stream, { subjects: [subjects] }));
   }
 
+  /** Deletes the stream with everything in it. */
+  async deleteStream(): Promise<void> {
+    await this.#failOnDisconnect(this.#manager.streams.delete(this.stream));
+  }
+
   /** Removes everything before the sequence; later messages get at least this sequence. */
   async purgeBefore(sequence: number): Promise<void> {
     await this.#failOnDisconnect(this.#manager.streams.purge(this.stream, { seq: sequence }));

@@ -87,6 +87,37 @@ describe('lost history of the stream', () => {
     60_000,
   );
 
+  test('the stream is deleted again and again while several processes write: writes continue, readers see them', async () => {
+    await using server = await NatsServer.start();
+    await using setting = await openSetting(server, await TcpProxy.start(server.port));
+    const { publisher, cache, stream } = setting;
+    const publishers = [publisher, await setting.openAround(), await setting.openAround()];
+    const watcher = new Watcher(cache);
+    const stopped = new AbortController();
+    let written = 0;
+    const writers = publishers.map(async (one, writer) => {
+      for (let i = 0; !stopped.signal.aborted; i++) {
+        const key = `${shardKeys(`s${writer}`)}c/${i % 50}`;
+        // Refused while the stream is missing, or conflicts with what the writer read before.
+        const isWritten = await put(one, key, `${i}`).then(
+          () => true,
+          () => false,
+        );
+        if (isWritten) written++;
+      }
+    });
+    for (let round = 0; round < 20; round++) {
+      const enough = written + 30;
+      await eventually(() => expect(written).toBeGreaterThanOrEqual(enough), patient);
+      await server.loseStream(stream);
+    }
+    const enough = written + 30;
+    await eventually(() => expect(written).toBeGreaterThanOrEqual(enough), patient);
+    stopped.abort();
+    await Promise.all(writers);
+    await eventually(() => expectEqual(setting, watcher), patient);
+  }, 180_000);
+
   test('a delete is seen by all watchers of the object, and its tombstone is swept', async () => {
     let now = Date.now();
     await using setting = await shared.open({ now: () => now });
