@@ -335,7 +335,7 @@ describe('an administrator of one workspace', () => {
     test('does not enter its neighbour through one', async () => {
       await mount('door', `${shared.cluster.url}/clusters/${shared.clusters.get('far') ?? ''}`);
       const path = `/clusters/root:near:door${secrets}/flag`;
-      // Whoever has rights in the target enters with them: an administrator of the installation.
+      // A user with rights in the target enters with them: an administrator of the installation.
       const admin = shared.cluster.transport('base');
       await eventually(() => admin.json({ method: 'GET', path }), patient);
       admin.close();

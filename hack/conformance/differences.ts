@@ -73,7 +73,7 @@ function withoutArbitraryOrder(seen: Value): Value {
   return { ...(seen as object), body: { ...body, message, details: { ...(details as object), causes: sorted } } };
 }
 
-/** A list of errors that stands in one text, as kcp prints those of an APIResourceSchema: `name is forbidden: [a b]`. */
+/** A list of errors in one text, as kcp prints those of an APIResourceSchema: `name is forbidden: [a b]`. */
 function sortedErrors(message: string): string {
   const [, start, list] = /^(.* is forbidden: )\[(spec\..*)\]$/s.exec(message) ?? [];
   return list === undefined

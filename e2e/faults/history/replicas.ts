@@ -94,7 +94,7 @@ export const replicationFaults: Readonly<
     },
   },
   'cache-freeze': {
-    description: 'the cache server stands still',
+    description: 'the cache server is frozen',
     inject: async (cluster, { writing }) => {
       await cluster.process('cache-server').freeze();
       await writing.some(60);
@@ -110,7 +110,7 @@ export const replicationFaults: Readonly<
     },
   },
   'nats-freeze': {
-    description: 'a shard is killed between its writes and their publication, while NATS stands still',
+    description: 'a shard is killed between its writes and their publication, while NATS is frozen',
     inject: async (cluster, { writing }) => {
       await cluster.process('nats').freeze();
       await writing.some(20);

@@ -5,7 +5,7 @@ import type { JsonTextDetails } from '../json/json-reader.ts';
 /**
  * Numbers in a JSON or merge patch whose text is not that of their value (`1.0`, `1e3`). Kubernetes patches texts, so the typed
  * decoder of the result sees the literals: an integer field refuses `1.0`. While a patch is applied, a symbol whose description
- * is the literal stands for such a number; copies keep symbols, and a symbol equals only itself.
+ * is the literal replaces such a number; copies keep symbols, and a symbol equals only itself.
  */
 const mayHaveLiterals = /\d[.eE]/;
 
