@@ -42,6 +42,21 @@ export function readCrashValue(value: Buffer): number {
   return number;
 }
 
+const pause = new Int32Array(new SharedArrayBuffer(4));
+
+/** Writes a line at once, so that it is out before a kill; waits while the reader is behind and the pipe is full. */
+function say(line: string): void {
+  for (;;) {
+    try {
+      writeSync(1, line);
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+      Atomics.wait(pause, 0, 0, 1);
+    }
+  }
+}
+
 async function run(options: CrashWriterOptions): Promise<void> {
   const { directory, firstNumber, workers, valueBytes, historyBytes, reserveBytes, minIndexSnapshotBytes } = options;
   const store = await openFileStorage({ directory, historyBytes, reserveBytes, minIndexSnapshotBytes });
@@ -53,15 +68,15 @@ async function run(options: CrashWriterOptions): Promise<void> {
       const revision = revisions.get(key);
       const value = crashValue(++number, valueBytes);
       const kind = revision === undefined ? 'create' : number % 5 === 0 ? 'delete' : 'update';
-      writeSync(1, `I ${key} ${kind} ${number}\n`);
+      say(`I ${key} ${kind} ${number}\n`);
       try {
         const written = await write(store, kind, key, value, revision ?? 0);
-        writeSync(1, `A ${key} ${written}\n`);
+        say(`A ${key} ${written}\n`);
         if (kind === 'delete') revisions.delete(key);
         else revisions.set(key, written);
       } catch (error) {
         if (!isStorageError(error, 'StorageFull')) throw error;
-        writeSync(1, `F ${key}\n`);
+        say(`F ${key}\n`);
         await delay(20);
       }
     }
