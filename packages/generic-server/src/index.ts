@@ -69,6 +69,7 @@ export { logicalClusterUri } from './authentication/client-certificate.ts';
 export { WorkspaceCertificateAuthenticator } from './authentication/workspace-certificates.ts';
 export { workspaceIssuedIdentity } from './authentication/workspace-issued-identity.ts';
 export { CredentialPrecondition } from './authentication/credential-precondition.ts';
+export { reviewedUser } from './authentication/webhook/reviewed-user.ts';
 export { SharedLookupCache } from './webhooks/shared-lookup-cache.ts';
 export { ReviewUnavailableError } from './webhooks/review-unavailable-error.ts';
 export * from './server/exchange.ts';

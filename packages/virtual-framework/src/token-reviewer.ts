@@ -2,6 +2,7 @@ import { errorText, hexSha256, isJsonObject, type KubeObject, type LogicalCluste
 import type { ObjectClient } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
 import {
+  reviewedUser,
   ReviewUnavailableError,
   type AuthenticationResponse,
   type TokenAuthenticator,
@@ -61,14 +62,8 @@ export class TokenReviewer implements TokenAuthenticator {
       spec: { token, ...(audiences.length === 0 ? {} : { audiences: [...audiences] }) },
     });
     const status = review['status'];
-    if (!isJsonObject(status) || status['authenticated'] !== true || !isJsonObject(status['user'])) return undefined;
-    const { username, uid, groups, extra } = status['user'] as {
-      username?: string;
-      uid?: string;
-      groups?: string[];
-      extra?: Record<string, string[]>;
-    };
-    if (username === undefined || username === '') return undefined;
-    return { user: { name: username, uid: uid ?? '', groups: groups ?? [], extra: extra ?? {} } };
+    if (!isJsonObject(status) || status['authenticated'] !== true) return undefined;
+    const user = reviewedUser(status);
+    return user.name === '' ? undefined : { user };
   }
 }

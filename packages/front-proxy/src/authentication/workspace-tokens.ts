@@ -1,8 +1,14 @@
 import { hash } from 'node:crypto';
-import { isJsonObject, statusErrors, type Json, type JsonObject, type UserInfo } from '@multiplane/apimachinery';
+import { isJsonObject, statusErrors, type Json, type UserInfo } from '@multiplane/apimachinery';
 import type { RestTransport } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
-import { bearerToken, SharedLookupCache, type Exchange, type Precondition } from '@multiplane/generic-server';
+import {
+  bearerToken,
+  reviewedUser,
+  SharedLookupCache,
+  type Exchange,
+  type Precondition,
+} from '@multiplane/generic-server';
 
 const ttlMs = 10_000;
 const maxEntries = 4_096;
@@ -66,18 +72,9 @@ export class WorkspaceTokens {
       // The reason may tell of the topology.
       throw statusErrors.serviceUnavailable('the token could not be reviewed', 1);
     }
-    const { authenticated, user } = objectOf(objectOf(answer)['status']);
-    return authenticated === true ? userOf(objectOf(user)) : undefined;
+    const status = isJsonObject(answer) ? answer['status'] : undefined;
+    if (status === undefined || !isJsonObject(status) || status['authenticated'] !== true) return undefined;
+    const user = reviewedUser(status);
+    return user.name === '' ? undefined : user;
   }
-}
-
-const objectOf = (value: Json | undefined): JsonObject => (isJsonObject(value ?? null) ? (value as JsonObject) : {});
-const textsOf = (value: Json | undefined): string[] =>
-  Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
-
-function userOf({ username, uid, groups, extra }: JsonObject): UserInfo | undefined {
-  if (typeof username !== 'string' || username === '') return undefined;
-  const fields: Record<string, readonly string[]> = Object.create(null) as Record<string, readonly string[]>;
-  for (const [key, values] of Object.entries(objectOf(extra))) fields[key] = textsOf(values);
-  return { name: username, uid: typeof uid === 'string' ? uid : '', groups: textsOf(groups), extra: fields };
 }

@@ -1,7 +1,8 @@
-import { getOwn, isJsonObject, setOwn, type Json, type JsonObject, type UserInfo } from '@multiplane/apimachinery';
+import { getOwn } from '@multiplane/apimachinery';
 import type { SendReview } from '../../webhooks/operator-webhook.ts';
 import { ReviewUnavailableError } from '../../webhooks/review-unavailable-error.ts';
 import type { AuthenticationResponse, TokenAuthenticator } from '../authenticator.ts';
+import { objectIn, reviewedUser, textIn, textsIn } from './reviewed-user.ts';
 
 interface TokenReviewWebhookOptions {
   /** API version in the group authentication.k8s.io. */
@@ -39,7 +40,7 @@ export class TokenReviewWebhook implements TokenAuthenticator {
       (reported.length === 0 ? this.#options.implicitAudiences : reported).includes(audience),
     );
     if (accepted.length === 0 && audiences.length > 0) return undefined;
-    return { user: userOf(objectIn(status, 'user')), audiences: accepted };
+    return { user: reviewedUser(status, (key) => key.toLowerCase()), audiences: accepted };
   }
 }
 
@@ -50,23 +51,3 @@ async function sendOrThrow(send: SendReview, review: Parameters<SendReview>[0]):
     throw new ReviewUnavailableError((cause as Error).message, { cause });
   }
 }
-
-function userOf(user: JsonObject): UserInfo {
-  const extra: Record<string, readonly string[]> = {};
-  const given = objectIn(user, 'extra');
-  for (const key of Object.keys(given)) setOwn(extra as unknown as JsonObject, key.toLowerCase(), textsIn(given, key));
-  return { name: textIn(user, 'username'), uid: textIn(user, 'uid'), groups: textsIn(user, 'groups'), extra };
-}
-
-const textIn = (object: JsonObject, name: string): string => {
-  const value = getOwn(object, name);
-  return typeof value === 'string' ? value : '';
-};
-const textsIn = (object: JsonObject, name: string): string[] => {
-  const value: Json | undefined = getOwn(object, name);
-  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
-};
-const objectIn = (object: JsonObject, name: string): JsonObject => {
-  const value = getOwn(object, name);
-  return isJsonObject(value) ? value : {};
-};
