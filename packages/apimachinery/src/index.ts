@@ -44,6 +44,7 @@ export * from './values/quantity.ts';
 export * from './json/json-path.ts';
 export { decodeMessage, maxMessageDepth } from './protobuf/message-decoder.ts';
 export { encodeMessage } from './protobuf/message-encoder.ts';
+export { JsonTranscoder } from './protobuf/json-transcoder.ts';
 export {
   MessageType,
   type CompiledField,

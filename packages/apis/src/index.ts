@@ -20,7 +20,12 @@ export {
 export { component, componentNames, componentPrefix, resolveComponent } from './schemas/components.ts';
 export { BuiltInSchema } from './schemas/built-in-schema.ts';
 export { decodeProtobufMessage, decodeProtobufObject } from './schemas/protobuf-decoding.ts';
-export { encodeProtobufMessage, encodeProtobufObject, protobufEnvelope } from './schemas/protobuf-encoding.ts';
+export {
+  encodeProtobufMessage,
+  encodeProtobufObject,
+  protobufEnvelope,
+  transcodeProtobufMessage,
+} from './schemas/protobuf-encoding.ts';
 export { CustomResources } from './apiextensions/custom-resources.ts';
 export {
   maxConversionRules,

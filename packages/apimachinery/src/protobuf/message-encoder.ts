@@ -30,7 +30,8 @@ export function writeMessage(writer: WireWriter, { reversed }: MessageType, obje
   }
 }
 
-function writeText(writer: WireWriter, number: number, text: string): void {
+/** A string field. */
+export function writeText(writer: WireWriter, number: number, text: string): void {
   const before = writer.length;
   writer.text(text);
   writer.delimit(number, before);
@@ -57,7 +58,8 @@ function writeField(writer: WireWriter, field: CompiledField, value: Json): void
   }
 }
 
-function writeMap(writer: WireWriter, field: CompiledField, map: JsonObject): void {
+/** The entries of a map, sorted by key. */
+export function writeMap(writer: WireWriter, field: CompiledField, map: JsonObject): void {
   const keys = Object.keys(map);
   if (keys.length > 1) keys.sort();
   for (let index = keys.length - 1; index >= 0; index--) {
@@ -70,7 +72,7 @@ function writeMap(writer: WireWriter, field: CompiledField, map: JsonObject): vo
 }
 
 /** One value under a number; false: it is of another type, and nothing was written. */
-function writeValue(writer: WireWriter, field: CompiledField, number: number, value: Json): boolean {
+export function writeValue(writer: WireWriter, field: CompiledField, number: number, value: Json): boolean {
   const before = writer.length;
   switch (field.type) {
     case 'string':
@@ -118,7 +120,8 @@ function writeZero(writer: WireWriter, field: CompiledField): void {
   writeValueZero(writer, field, field.number);
 }
 
-function writeValueZero(writer: WireWriter, field: CompiledField, number: number): void {
+/** The zero value under a number: of a field that is never absent, or of an item that has another type. */
+export function writeValueZero(writer: WireWriter, field: CompiledField, number: number): void {
   const before = writer.length;
   if (field.type === 'message') {
     const type = field.message();

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../json/json.ts';
+import { FieldNames } from './field-names.ts';
 import { wireBytes, wireFixed64, wireVarint } from './wire-reader.ts';
 
 /** How the bytes of a value become JSON: `bytes` are written in base64, `json` is bytes that hold a JSON text. */
@@ -34,6 +35,8 @@ export interface CompiledField extends Omit<MessageField, 'type' | 'pointer'> {
 export interface MessageConversion {
   /** The message is nothing but a text, its first field; {@link fromMessage} gives the text as it is. */
   readonly isText?: true;
+  /** The message is nothing but a JSON text, its first field, and stands for this JSON. */
+  readonly isJson?: true;
   /** The JSON of a message; undefined: the field is absent. */
   fromMessage(fields: JsonObject): Json | undefined;
   /** Its inverse; `value` is undefined where a field that is always written is absent. Undefined: an empty message. */
@@ -48,6 +51,9 @@ export class MessageType {
   readonly fields: readonly (CompiledField | undefined)[];
   /** By falling number. */
   readonly reversed: readonly CompiledField[];
+  /** The names of {@link reversed}. */
+  readonly names: FieldNames;
+  readonly hasInlined: boolean;
   readonly conversion: MessageConversion | undefined;
 
   constructor(name: string, fields: readonly MessageField[], conversion?: MessageConversion) {
@@ -57,6 +63,8 @@ export class MessageType {
     for (const field of fields) byNumber[field.number] = compile(field);
     this.fields = byNumber;
     this.reversed = byNumber.filter((field) => field !== undefined).toReversed();
+    this.names = new FieldNames(this.reversed.map(({ name }) => name));
+    this.hasInlined = fields.some(({ shape }) => shape === 'inlined');
     this.conversion = conversion;
   }
 }

@@ -1,5 +1,7 @@
 /** Texts up to so many characters are written one by one while they are ASCII; a call into the engine costs more. */
 const smallText = 96;
+/** The same for slices. */
+const smallSlice = 48;
 
 /**
  * Writes the wire format of protocol buffers from the end to the beginning: what a message contains is there before its
@@ -28,6 +30,11 @@ export class WireWriter {
     return length * 2 < this.#bytes.length
       ? Buffer.from(this.#bytes.subarray(this.#start))
       : this.#bytes.subarray(this.#start);
+  }
+
+  /** A copy of what was written since the writer had this {@link length}. */
+  since(before: number): Buffer {
+    return Buffer.from(this.#bytes.subarray(this.#start, this.#bytes.length - before));
   }
 
   /** Number of a field below 2^28 and the wire type of its value. */
@@ -118,6 +125,19 @@ export class WireWriter {
     this.#reserve(value.length);
     this.#start -= value.length;
     value.copy(this.#bytes, this.#start);
+  }
+
+  /** A part of a buffer, without its length. */
+  slice(source: Buffer, start: number, end: number): void {
+    const size = end - start;
+    this.#reserve(size);
+    let at = (this.#start -= size);
+    if (size > smallSlice) {
+      source.copy(this.#bytes, at, start, end);
+      return;
+    }
+    const bytes = this.#bytes;
+    for (let index = start; index < end; index++) bytes[at++] = source[index] as number;
   }
 
   #reserve(size: number): void {

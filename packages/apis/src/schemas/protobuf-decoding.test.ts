@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { encodeJson, isJsonObject, type JsonObject } from '@multiplane/apimachinery';
+import { encodeJson, isJsonObject, WireWriter, type JsonObject } from '@multiplane/apimachinery';
 import fc from 'fast-check';
 import { component, componentNames } from './components.ts';
 import { decodeProtobufObject } from './protobuf-decoding.ts';
-import { encodeProtobufObject } from './protobuf-encoding.ts';
+import { encodeProtobufMessage, encodeProtobufObject, transcodeProtobufMessage } from './protobuf-encoding.ts';
 import { protobufKinds, protobufMessages } from './protobuf-fields.data.ts';
 import { fieldFactsOf } from './protobuf-messages.ts';
 import { shapeOf } from './typed-shape.ts';
@@ -36,6 +36,13 @@ const body = (apiVersion: string, kind: string, ...parts: readonly Buffer[]): Bu
 test.each(golden)('$name with every field, there and back', ({ body, object }) => {
   expect(decodeProtobufObject(body)).toEqual(object);
   expect(encodeProtobufObject(object).toString('base64')).toBe(body.toString('base64'));
+});
+
+test.each(golden)('$name is transcoded from its JSON', ({ object }) => {
+  const writer = new WireWriter(64);
+  expect(transcodeProtobufMessage(writer, object.apiVersion, object.kind, Buffer.from(encodeJson(object)))).toBe(true);
+  const expected = encodeProtobufMessage(object.apiVersion, object.kind, object);
+  expect(writer.finish().toString('base64')).toBe(expected.toString('base64'));
 });
 
 describe('what kubectl sends', () => {

@@ -1,4 +1,6 @@
 import {
+  JsonTranscoder,
+  type WireWriter,
   encodeMessage,
   protobufEnvelopeHead,
   protobufEnvelopeTail,
@@ -6,6 +8,20 @@ import {
   type JsonObject,
 } from '@multiplane/apimachinery';
 import { protobufMessageOf } from './protobuf-messages.ts';
+
+/** Its memory is used within one call. Allocated for the first one: many processes never need it. */
+let transcoder: JsonTranscoder | undefined;
+
+/**
+ * Writes the bare message of an object that is encoded as JSON, without parsing it. False: nothing was written; the text has to
+ * be parsed.
+ */
+export function transcodeProtobufMessage(writer: WireWriter, apiVersion: string, kind: string, json: Buffer): boolean {
+  const type = protobufMessageOf(apiVersion, kind);
+  if (type === undefined) return false;
+  transcoder ??= new JsonTranscoder();
+  return transcoder.write(writer, type, json);
+}
 
 /** The bare message of an object, as items of lists carry it. Throws a TypeError for a kind that has none. */
 export function encodeProtobufMessage(

@@ -103,6 +103,7 @@ function messageType(name: string): MessageType {
 const scalars: ReadonlySet<string> = new Set(['string', 'bytes', 'json', 'bool', 'int32', 'int64', 'double']);
 
 const rawJson: MessageConversion = {
+  isJson: true,
   fromMessage: ({ raw }) => raw ?? null,
   toMessage: (value) => (value === undefined ? {} : { raw: value }),
 };

@@ -1,74 +1,61 @@
 import {
   type JsonObject,
   type KubeObject,
+  WireWriter,
   apiVersionOf,
   parseJson,
   protobufEnvelopeTail,
 } from '@multiplane/apimachinery';
-import { encodeProtobufMessage } from '@multiplane/apis';
+import { encodeProtobufMessage, transcodeProtobufMessage } from '@multiplane/apis';
 import { timeSlices } from '@multiplane/component-base';
 import type { CacheEntry } from '@multiplane/storage';
+import { withRevision } from '../../registry/codec/stored-layout.ts';
 import { ChunkedBody } from '../response/chunked-body.ts';
 import type { ListResponse } from './list-response.ts';
-import { partialMessage, protobufItemHead, protobufListHead } from '../response/protobuf-response.ts';
+import { partialMessage, protobufListHead } from '../response/protobuf-response.ts';
 
-/** An item of its own, or a cached segment. */
-type Part = { readonly entry: CacheEntry; readonly item: Buffer | undefined } | Buffer;
+/** Consecutive items that are encoded again when they are written, or their bytes. */
+type Part = { readonly run: readonly CacheEntry[] } | Buffer;
 
 /** Bytes of encoded items that are kept between the two passes; the others are encoded twice. */
 const maxKeptBytes = 4 * 1024 * 1024;
+/** Items that are encoded in one step, where the cached segments do not divide the list. */
+const itemsPerRun = 16;
+/** Shorter runs are copied together: each write to the socket costs more than the copy. */
+const minBlockBytes = 32 * 1024;
+/** The number of the field `items` in all lists. */
+const itemsField = 2;
 
 /**
  * Writes a list in protobuf. The envelope starts with the length of the whole response, so there are two passes:
- *  1. each item is encoded and measured, unless it is in a cached segment; encoded items are kept up to a limit;
- *  2. head and items are written as fast as the client reads; items that were not kept are encoded again.
+ *  1. runs of items are encoded and measured, unless they are in a cached segment; encoded runs are kept up to a limit;
+ *  2. head and runs are written as fast as the client reads; runs that were not kept are encoded again.
  * So a list of any size takes a bounded amount of memory. Both passes run in time slices.
  */
 export async function writeProtobufList(list: ListResponse & { readonly metadata: JsonObject }): Promise<void> {
-  const { context, definition, negotiated, page, reader, metadata } = list;
+  const { context, definition, negotiated, page, metadata } = list;
   const { transform } = negotiated;
   const apiVersion = apiVersionOf(definition);
-  const encode = (entry: CacheEntry): Buffer => {
-    const object = readOnce(list, entry) ?? reader.object(definition, entry);
-    return transform === undefined
-      ? encodeProtobufMessage(apiVersion, definition.kind, object as unknown as JsonObject, entry.value.length)
-      : partialMessage(object);
-  };
+  const encode = (run: readonly CacheEntry[]): Buffer => encodeRun(list, apiVersion, run);
 
   // Segments contain whole objects as they are stored.
   const blocks = list.view === undefined && transform === undefined ? list.protobufBlocks : undefined;
-  const encodeRun = (run: readonly CacheEntry[]): Buffer =>
-    Buffer.concat(
-      run.flatMap((entry) => {
-        const item = encode(entry);
-        return [protobufItemHead(item.length), item];
-      }),
-    );
-
   const parts: Part[] = [];
   let keptBytes = 0;
   let total = 0;
   const slices = timeSlices(context.info.cluster);
   for (const piece of page.pieces) {
     await list.view?.prepare(piece);
-    /** Up to here items are encoded one by one. */
-    let single = 0;
     for (let at = 0; at < piece.length;) {
-      const { bytes, count = 1 }: { readonly bytes?: Buffer | undefined; readonly count?: number } =
-        at >= single && blocks !== undefined ? blocks.next(definition, piece, at, encodeRun) : {};
-      if (bytes === undefined) {
-        if (at >= single) single = at + count;
-        const entry = piece[at++] as CacheEntry;
-        const item = encode(entry);
-        total += protobufItemHead(item.length).length + item.length;
-        const isKept = keptBytes + item.length <= maxKeptBytes;
-        if (isKept) keptBytes += item.length;
-        parts.push({ entry, item: isKept ? item : undefined });
-      } else {
-        parts.push(bytes);
-        total += bytes.length;
-        at += count;
-      }
+      const next = blocks?.next(definition, piece, at, encode);
+      const run = piece.slice(at, at + (next?.count ?? itemsPerRun));
+      const bytes = next?.bytes ?? encode(run);
+      total += bytes.length;
+      at += run.length;
+      // Segments are in memory anyway.
+      const isKept = next?.bytes !== undefined || keptBytes + bytes.length <= maxKeptBytes;
+      if (isKept && next?.bytes === undefined) keptBytes += bytes.length;
+      parts.push(isKept ? bytes : { run });
       if (!slices.isExceeded) continue;
       await slices.yield();
       context.signal.throwIfAborted();
@@ -84,28 +71,58 @@ export async function writeProtobufList(list: ListResponse & { readonly metadata
       : protobufListHead(`meta.k8s.io/${transform.version}`, 'PartialObjectMetadataList', metadata, total),
   );
   for (const part of parts) {
-    if (Buffer.isBuffer(part)) {
-      body.pushBlock(part);
-    } else {
-      const item = part.item ?? encode(part.entry);
-      push(protobufItemHead(item.length));
-      push(item);
-    }
+    const bytes = Buffer.isBuffer(part) ? part : encode(part.run);
+    if (bytes.length >= minBlockBytes) body.pushBlock(bytes);
+    else push(bytes);
     if (body.shouldPause) await body.checkpoint();
   }
   push(protobufEnvelopeTail);
   body.end();
 }
 
+/** Items with their heads, written from the last one to the first. */
+function encodeRun(list: ListResponse, apiVersion: string, run: readonly CacheEntry[]): Buffer {
+  const { definition, negotiated } = list;
+  const writer = new WireWriter(run.reduce((sum, { value }) => sum + value.length + 32, 0));
+  for (let index = run.length - 1; index >= 0; index--) {
+    const entry = run[index] as CacheEntry;
+    const before = writer.length;
+    const stored = servableText(list, entry);
+    const isWritten =
+      stored !== undefined &&
+      negotiated.transform === undefined &&
+      transcodeProtobufMessage(writer, apiVersion, definition.kind, withRevision(stored, entry.revision));
+    if (!isWritten) writer.bytes(encodeItem(list, apiVersion, entry, stored));
+    writer.delimit(itemsField, before);
+  }
+  return writer.finish();
+}
+
+function encodeItem(
+  { definition, negotiated, reader }: ListResponse,
+  apiVersion: string,
+  entry: CacheEntry,
+  stored: Buffer | undefined,
+): Buffer {
+  const object = stored === undefined ? reader.object(definition, entry) : readOnce(stored, entry);
+  return negotiated.transform === undefined
+    ? encodeProtobufMessage(apiVersion, definition.kind, object as unknown as JsonObject, entry.value.length)
+    : partialMessage(object);
+}
+
 const openingBrace = 0x7b;
+
+/** The stored JSON of an entry. Undefined if the entry has to be converted or cannot be read. */
+function servableText({ definition, reader }: ListResponse, entry: CacheEntry): Buffer | undefined {
+  const stored = reader.servableBytes(definition, entry);
+  return stored?.[0] === openingBrace ? stored : undefined;
+}
 
 /**
  * The object of an entry for this response alone: of a long list most objects are not requested again, so freezing and caching
- * them would cost more than parsing. Undefined if the entry has to be converted or cannot be read.
+ * them would cost more than parsing.
  */
-function readOnce({ definition, reader }: ListResponse, entry: CacheEntry): KubeObject | undefined {
-  const stored = reader.servableBytes(definition, entry);
-  if (stored?.[0] !== openingBrace) return undefined;
+function readOnce(stored: Buffer, entry: CacheEntry): KubeObject {
   const object = parseJson(stored) as unknown as KubeObject;
   object.metadata.resourceVersion = String(entry.revision);
   return object;

@@ -44,14 +44,6 @@ export function protobufListHead(
   return Buffer.concat([protobufEnvelopeHead(apiVersion, listKind, head.length + itemBytes), head]);
 }
 
-/** The bytes before one item of a list. */
-export function protobufItemHead(length: number): Buffer {
-  const writer = new WireWriter(8);
-  writer.uint(length);
-  writer.tag(2, 2);
-  return writer.finish();
-}
-
 /** A watch event: its length in four bytes, then a WatchEvent without envelope that contains an object with envelope. */
 export function protobufWatchFrame(type: string, object: Buffer): Buffer {
   const writer = new WireWriter(object.length + type.length + 24);
