@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -74,6 +74,34 @@ describe('snapshots', () => {
     expect(await status('/snapshot', cluster.adminToken)).toBe(403);
     expect(await status('/clusters/root/snapshot')).toBe(404);
     expect(await status('/snapshot', '')).not.toBe(200);
+  });
+
+  test('a root directory in use leads to the server that uses it, or to what to do', async () => {
+    const env = { ...process.env, MULTIPLANE_ROOT_DIRECTORY: cluster.path('root') };
+    const kubeconfig = cluster.path('root', 'admin.kubeconfig');
+    const asked = await run(multiplane, ['snapshot', 'save', folder.join('asked.snapshot')], { env });
+    expect([asked.stderr, asked.stdout]).toEqual([
+      expect.stringContaining(`asking it, as ${kubeconfig} says`),
+      expect.stringMatching(/saved .*checksum correct/s),
+    ]);
+    const subtree = ['snapshot', 'save', folder.join('tenant.snapshot'), '--workspace', 'root:tenant'];
+    expect((await run(multiplane, subtree, { env })).stdout).toMatch(/saved .*checksum correct/s);
+
+    const away = folder.join('away.kubeconfig');
+    renameSync(kubeconfig, away);
+    try {
+      const file = folder.join('refused.snapshot');
+      expect(await snapshot('save', file, '--root-directory', cluster.path('root'))).toMatchObject({
+        code: 1,
+        out: expect.stringContaining(`there is no ${kubeconfig} to ask it with: name its kubeconfig with --kubeconfig`),
+      });
+      expect(existsSync(file)).toBe(false);
+      expect((await run(multiplane, ['snapshot', 'save', file, '--kubeconfig', away], { env })).stdout).toContain(
+        'saved',
+      );
+    } finally {
+      renameSync(away, kubeconfig);
+    }
   });
 
   test('move a control plane to etcd and back', async () => {

@@ -32,6 +32,7 @@ export {
   IssuerRoutingAuthenticator,
 } from './authentication/oidc/issuer-routing-authenticator.ts';
 export type { OidcAuthenticator } from './authentication/oidc/oidc-authenticator.ts';
+export { expressionLimitError } from './authentication/oidc/expression-limits.ts';
 export { validateJwt } from './authentication/oidc/validate-jwt.ts';
 export { requestHeaderOptionTable } from './authentication/request-header-options.ts';
 export * from './authentication/request-header.ts';

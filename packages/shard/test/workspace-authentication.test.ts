@@ -189,17 +189,48 @@ describe('token issuers of a workspace type', () => {
     await eventually(async () => expect((await ask(token, cluster))[0]).toBe(401));
   });
 
-  test('configurations with unusable entries are stored with warnings', async () => {
-    const warningOf = async (name: string, jwt: JsonObject): Promise<string> => {
-      const response = await shard.transport.open({
-        method: 'POST',
-        path: '/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaceauthenticationconfigurations',
-        body: JSON.stringify(configuration(name, [jwt])),
+  /** The warnings that a new configuration is stored with. */
+  async function warningOf(name: string, ...jwt: JsonObject[]): Promise<string> {
+    const response = await shard.transport.open({
+      method: 'POST',
+      path: '/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaceauthenticationconfigurations',
+      body: JSON.stringify(configuration(name, jwt)),
+    });
+    response.resume();
+    expect(response.statusCode).toBe(201);
+    return String(response.headers['warning']);
+  }
+
+  test('an issuer has at most 64 expressions with 16 KiB together', async () => {
+    // One expression more is in the mapping of every entry.
+    const rules = (count: number, padding = ''): JsonObject => ({
+      claimValidationRules: Array.from({ length: count }, (_, n) => ({
+        expression: `${n} < 64${padding}`,
+        message: 'm',
+      })),
+    });
+    const cases: readonly (readonly [name: string, more: JsonObject, warning: string, status: number])[] = [
+      ['at-limit', rules(63), 'undefined', 403],
+      ['many', rules(64), 'spec.jwt[0]: Forbidden: an authenticator may have 64 expressions', 401],
+      ['long', rules(2, ' '.repeat(8 << 10)), 'with 16384 characters together; it has 3 with 16', 401],
+    ];
+    for (const [name, more, warning, status] of cases) {
+      expect(await warningOf(name, entry(more))).toContain(warning);
+      await shard.client.create(types, root, {
+        apiVersion: 'tenancy.kcp.io/v1alpha1',
+        kind: 'WorkspaceType',
+        metadata: { name },
+        spec: { authenticationConfigurations: [{ name }] },
       });
-      response.resume();
-      expect(response.statusCode).toBe(201);
-      return String(response.headers['warning']);
-    };
+      const cluster = await workspace(name, name);
+      expect([name, (await ask(issuer.token({ aud, sub: 'bob' }), cluster))[0]]).toEqual([name, status]);
+    }
+    expect(await warningOf('issuers', ...Array.from({ length: 65 }, () => entry()))).toContain(
+      'spec.jwt: Too many: 65: must have at most 64 items',
+    );
+  });
+
+  test('configurations with unusable entries are stored with warnings', async () => {
     expect(await warningOf('broken', entry({ claimMappings: { username: { expression: 'nonsense(' } } }))).toContain(
       'spec.jwt[0].claimMappings.username.expression',
     );

@@ -105,3 +105,5 @@ export class StorageUnusableError extends StorageError {
     super('Unusable', message, { cause });
   }
 }
+/** Another process has the store open. */
+export class StoreInUseError extends StorageUnusableError {}

@@ -8,7 +8,12 @@ import { assertSnapshotExists, countProgress, snapshotBytes, snapshotStatus } fr
 import { directStoreOptionTable, openEtcd } from './snapshot-store.ts';
 import { storeDirectory } from './store-options.ts';
 import { restoreWorkspace } from './workspace/restore-workspace.ts';
-import { checkWorkspacePath, connectShards, shardOptionTable } from './workspace/shard-connections.ts';
+import {
+  checkWorkspacePath,
+  connectShards,
+  runningKubeconfig,
+  shardOptionTable,
+} from './workspace/shard-connections.ts';
 
 const { kubeconfig, context } = shardOptionTable;
 const table = {
@@ -53,18 +58,23 @@ export const snapshotRestoreCommand = (environment: Environment): Command => ({
       'that is lower, restart clients that keep resource versions.',
       '',
       'With --workspace the control plane runs. Only system:masters sees the workspace before all of it is restored. If the',
-      'command ends before that, run it again: it continues. Or delete the workspace.',
+      'command ends before that, run it again: it continues. Or delete the workspace. --root-directory names that of the control',
+      'plane, in place of its kubeconfig.',
       '',
       'Exit codes: 0 restored; 1 failed. A failed restore leaves no embedded store; in etcd, delete the prefix and try again.',
     ].join('\n'),
     sections: { Flags: table },
   },
   run: async (args) => {
-    const { values, operands } = parseOptions(table, { args, environment });
+    const { values, operands, given } = parseOptions(table, { args, environment });
     const [path, further] = operands;
     if (path === undefined || further !== undefined) throw new OptionError('one FILE is required');
     assertSnapshotExists(path);
-    if (values.workspace !== undefined) return await intoWorkspace(path, values.workspace, values);
+    if (values.workspace !== undefined)
+      return await intoWorkspace(path, values.workspace, {
+        ...values,
+        kubeconfig: runningKubeconfig({ values, given }),
+      });
     if (values.as !== undefined || values.targetShard !== undefined)
       throw new OptionError('--as and --target-shard are for --workspace');
     const { rootDirectory, etcdServers } = values;
@@ -97,14 +107,11 @@ async function intoWorkspace(
     readonly context: string;
     readonly as: string | undefined;
     readonly targetShard: string | undefined;
-    readonly rootDirectory: string | undefined;
     readonly etcdServers: readonly string[];
   },
 ): Promise<number> {
-  if (values.rootDirectory !== undefined || values.etcdServers.length > 0)
-    throw new OptionError(
-      '--workspace is restored into a running control plane: omit --root-directory and --etcd-servers',
-    );
+  if (values.etcdServers.length > 0)
+    throw new OptionError('--workspace is restored into a running control plane: omit --etcd-servers');
   checkWorkspacePath('--workspace', path);
   const { as = path } = values;
   const to = checkWorkspacePath('--as', as.includes(':') ? as : `${path.slice(0, path.lastIndexOf(':'))}:${as}`);

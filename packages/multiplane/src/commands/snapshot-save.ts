@@ -1,13 +1,19 @@
 import { existsSync } from 'node:fs';
 import { RestTransport } from '@multiplane/client';
 import { OptionError, parseOptions, systemClock, type Command, type OptionTable } from '@multiplane/component-base';
-import { saveSnapshot, type Storage } from '@multiplane/storage';
+import { saveSnapshot, StoreInUseError, type Storage } from '@multiplane/storage';
 import type { Environment } from './server-command.ts';
 import { countProgress, writeSnapshotFile } from './snapshot-file.ts';
 import { describeStatus } from './snapshot-status.ts';
 import { directStoreOptionTable, openEmbedded, openEtcd } from './snapshot-store.ts';
 import { saveFromShards } from './workspace/save-workspace.ts';
-import { checkWorkspacePath, connectShards, shardConfig, shardOptionTable } from './workspace/shard-connections.ts';
+import {
+  checkWorkspacePath,
+  connectShards,
+  runningKubeconfig,
+  shardConfig,
+  shardOptionTable,
+} from './workspace/shard-connections.ts';
 
 const table = {
   workspace: {
@@ -25,8 +31,9 @@ export const snapshotSaveCommand = (environment: Environment): Command => ({
     usage: 'multiplane snapshot save FILE [flags]',
     description: [
       'Saves the store of a shard at one revision. By default a running shard is asked through its API; writes continue.',
-      'With --root-directory the store of a stopped shard is read, with --etcd-servers etcd. Of a sharded control plane each',
-      'shard has its own store: take one snapshot per shard, with --shard.',
+      'With --root-directory the store of a stopped shard is read, with --etcd-servers etcd. While a server uses that store, it',
+      'is asked, through the admin.kubeconfig in the root directory or --kubeconfig, which comes before --root-directory. Of a',
+      'sharded control plane each shard has its own store: take one snapshot per shard, with --shard.',
       '',
       'With --workspace all shards are asked at about the same time. Each logical cluster is saved as of one moment; two of them',
       'may be moments apart. Secrets are in the file as plain text, also when the store encrypts them.',
@@ -36,11 +43,14 @@ export const snapshotSaveCommand = (environment: Environment): Command => ({
     sections: { Flags: table },
   },
   run: async (args) => {
-    const { values, operands } = parseOptions(table, { args, environment });
+    const { values, operands, given } = parseOptions(table, { args, environment });
     const [path, further] = operands;
     if (path === undefined || further !== undefined) throw new OptionError('one FILE is required');
     if (existsSync(path)) throw new OptionError(`${path} exists: name another file, or remove it first`);
-    const source = await sourceOf(values);
+    const source = await sourceOf(
+      { ...values, kubeconfig: runningKubeconfig({ values, given }) },
+      given.has('kubeconfig'),
+    );
     const onProgress = countProgress('MiB', 64 << 20, (text) => void process.stderr.write(text));
     try {
       const status = await writeSnapshotFile(path, source.chunks, onProgress);
@@ -57,19 +67,42 @@ interface Source {
   readonly close: () => Promise<void>;
 }
 
-async function sourceOf(
-  values: Parameters<typeof openEtcd>[0] & Parameters<typeof shardConfig>[0] & { workspace: string | undefined },
-): Promise<Source> {
-  if (values.workspace !== undefined) {
-    const path = checkWorkspacePath('--workspace', values.workspace);
-    if (values.rootDirectory !== undefined || values.etcdServers.length > 0)
-      throw new OptionError('--workspace is saved from running shards: omit --root-directory and --etcd-servers');
+type Values = Parameters<typeof openEtcd>[0] & Parameters<typeof shardConfig>[0] & { workspace: string | undefined };
+
+/** `kubeconfigIsGiven`: the running server is meant, also when the environment names a root directory. */
+async function sourceOf(values: Values, kubeconfigIsGiven: boolean): Promise<Source> {
+  const { workspace, rootDirectory, etcdServers } = values;
+  if (workspace !== undefined) {
+    const path = checkWorkspacePath('--workspace', workspace);
+    if (etcdServers.length > 0) throw new OptionError('--workspace is saved from running shards: omit --etcd-servers');
     const shards = await connectShards(values);
     const close = async (): Promise<void> => shards.forEach(({ transport }) => transport.close());
     return { chunks: saveFromShards(path, shards), close };
   }
-  if (values.rootDirectory !== undefined) return direct(await openEmbedded(values.rootDirectory), 'file');
-  if (values.etcdServers.length > 0) return direct(await openEtcd(values), 'etcd');
+  if (rootDirectory !== undefined && !kubeconfigIsGiven) return ofRootDirectory(rootDirectory, values);
+  if (etcdServers.length > 0) return direct(await openEtcd(values), 'etcd');
+  return ofRunning(values);
+}
+
+/** The store in a root directory, or the running server that uses it. */
+async function ofRootDirectory(rootDirectory: string, values: Values): Promise<Source> {
+  try {
+    return direct(await openEmbedded(rootDirectory), 'file');
+  } catch (error) {
+    if (!(error instanceof StoreInUseError)) throw error;
+    if (!existsSync(values.kubeconfig))
+      throw new OptionError(
+        `a running server uses the store in ${rootDirectory}, and there is no ${values.kubeconfig} to ask it with: name its kubeconfig with --kubeconfig, or stop the server`,
+        { cause: error },
+      );
+  }
+  process.stderr.write(
+    `a running server uses the store in ${rootDirectory}: asking it, as ${values.kubeconfig} says\n`,
+  );
+  return ofRunning(values);
+}
+
+async function ofRunning(values: Values): Promise<Source> {
   const transport = new RestTransport({ config: shardConfig(values) });
   // Throws the Status of a refusal.
   const chunks = await transport.open({ method: 'GET', path: '/snapshot', longRunning: true });

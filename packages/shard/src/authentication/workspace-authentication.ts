@@ -11,7 +11,7 @@ import {
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import type { InformerSource, Lister } from '@multiplane/client';
-import type { Clock } from '@multiplane/component-base';
+import { timeSlices, type Clock } from '@multiplane/component-base';
 import {
   authenticationConfigurations,
   parseQualifiedType,
@@ -25,7 +25,9 @@ import {
   BearerTokenAuthenticator,
   CachedTokenAuthenticator,
   type Exchange,
+  expressionLimitError,
   type IssuerAuthenticator,
+  type JwtConfiguration,
   makeOidcAuthenticator,
   type OidcModules,
   readJwtConfiguration,
@@ -64,17 +66,17 @@ const successTtlMs = 10_000;
  *
  * Each request resolves logical cluster → type → WorkspaceAuthenticationConfigurations in the type's logical cluster →
  * authenticators. All but the last step read the shard's caches, so changes apply to the next request. Authenticators are
- * cached by the content of their configuration and created, including key discovery, on the first token of their issuer:
- * workspaces of one type share them, and a workspace whose type has none costs nothing. Invalid entries are skipped;
- * tokens of an issuer with expressions that do not compile fail with the errors of the compiler, which are logged.
+ * cached by the content of their configuration. Their expressions are compiled and their keys fetched on the first token of
+ * their issuer: workspaces of one type share them, and a workspace whose type has none costs nothing. Invalid entries are
+ * skipped; tokens of an issuer with expressions that are too many or do not compile fail with errors, which are logged.
  */
 export class WorkspaceAuthentication implements RequestAuthenticator {
   readonly #options: WorkspaceAuthenticationOptions;
   readonly #modules: WorkspaceAuthenticationModules;
   readonly #configurations: Lister<AuthenticationConfigurationObject>;
   readonly #ended = new AbortController();
-  /** By the hash of entry and logical cluster; undefined for invalid entries. */
-  readonly #authenticators = new Map<string, IssuerAuthenticator | undefined>();
+  /** By the hash of entry and logical cluster. */
+  readonly #authenticators = new Map<string, IssuerAuthenticator>();
   /** By configuration object: decoded objects are immutable. */
   readonly #byObject = new WeakMap<object, readonly IssuerAuthenticator[]>();
 
@@ -138,15 +140,15 @@ export class WorkspaceAuthentication implements RequestAuthenticator {
       const entries = getOwn(object.spec ?? {}, 'jwt');
       known = (Array.isArray(entries) ? entries : [])
         .slice(0, maxEntries)
-        .flatMap((entry: Json) => this.#ofEntry(home, entry) ?? []);
+        .map((entry: Json) => this.#ofEntry(home, entry));
       this.#byObject.set(object, known);
     }
     return known;
   }
 
-  #ofEntry(home: LogicalClusterName, entry: Json): IssuerAuthenticator | undefined {
+  #ofEntry(home: LogicalClusterName, entry: Json): IssuerAuthenticator {
     const key = hash('sha256', JSON.stringify([home, entry]), 'base64');
-    const made = this.#authenticators.has(key) ? this.#authenticators.get(key) : this.#make(home, entry);
+    const made = this.#authenticators.get(key) ?? this.#make(home, entry);
     this.#authenticators.delete(key);
     this.#authenticators.set(key, made);
     if (this.#authenticators.size > (this.#options.maxAuthenticators ?? 4096))
@@ -154,24 +156,37 @@ export class WorkspaceAuthentication implements RequestAuthenticator {
     return made;
   }
 
-  #make(home: LogicalClusterName, entry: Json): IssuerAuthenticator | undefined {
+  #make(home: LogicalClusterName, entry: Json): IssuerAuthenticator {
+    const configuration = readJwtConfiguration(entry);
+    let authenticator: Promise<TokenAuthenticator | undefined> | undefined;
+    return {
+      issuer: configuration.issuer.url,
+      authenticator: {
+        authenticateToken: async (token, audiences) => {
+          authenticator ??= this.#compile(home, configuration);
+          return (await authenticator)?.authenticateToken(token, audiences);
+        },
+      },
+    };
+  }
+
+  /** Undefined for an invalid configuration. Each has a time slice of its own: one issuer may have many of them. */
+  async #compile(home: LogicalClusterName, configuration: JwtConfiguration): Promise<TokenAuthenticator | undefined> {
     const { disallowedIssuers } = this.#options;
     const { expressions, clock } = this.#modules;
-    const configuration = readJwtConfiguration(entry);
-    const { errors, compiled } = validateJwt(configuration, FieldPath.of('jwt'), { expressions, disallowedIssuers });
-    if (errors.length > 0) {
-      // Tokens of disallowed issuers belong to other authenticators.
-      if (!errors.every(isExpressionError)) return undefined;
-      return { issuer: configuration.issuer.url, authenticator: failing(errors.map(fieldErrorText).join(', ')) };
-    }
+    await timeSlices(home).yield();
+    const path = FieldPath.of('jwt');
+    const excess = expressionLimitError(configuration, path);
+    if (excess !== undefined) return failing(fieldErrorText(excess));
+    const { errors, compiled } = validateJwt(configuration, path, { expressions, disallowedIssuers });
+    // Tokens of disallowed issuers belong to other authenticators.
+    if (errors.length > 0)
+      return errors.every(isExpressionError) ? failing(errors.map(fieldErrorText).join(', ')) : undefined;
     const delegate = makeOidcAuthenticator(
       { configuration, compiled, tenant: home, signal: this.#ended.signal, checksAudiences: true },
       this.#modules,
     );
-    return {
-      issuer: configuration.issuer.url,
-      authenticator: new CachedTokenAuthenticator({ successTtlMs, failureTtlMs: 0 }, { delegate, clock }),
-    };
+    return new CachedTokenAuthenticator({ successTtlMs, failureTtlMs: 0 }, { delegate, clock });
   }
 }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { StorageUnusableError } from '../errors.ts';
+import { StorageUnusableError, StoreInUseError } from '../errors.ts';
 
 /**
  * One process per directory. The lock is an operating system lock on the file `lock`, so the system releases it when the
@@ -14,7 +14,7 @@ export class DirectoryLock {
     this.#database = database;
   }
 
-  /** Throws {@link StorageUnusableError} when this or another process holds the lock. */
+  /** Throws {@link StoreInUseError} when this or another process holds the lock. */
   static take(directory: string): DirectoryLock {
     const path = join(directory, 'lock');
     let database: DatabaseSync | undefined;
@@ -25,7 +25,7 @@ export class DirectoryLock {
     } catch (error) {
       database?.close();
       if (isBusy(error)) {
-        throw new StorageUnusableError(
+        throw new StoreInUseError(
           `the directory ${directory} is in use by another process: stop that process, or use another directory`,
           error,
         );

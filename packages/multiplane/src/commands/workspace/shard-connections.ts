@@ -31,6 +31,21 @@ interface ShardOptions {
 }
 
 /**
+ * The kubeconfig of the running control plane: the given one, else that in the root directory, which `multiplane start` writes,
+ * else the default.
+ */
+export function runningKubeconfig({
+  values,
+  given,
+}: {
+  readonly values: { readonly kubeconfig: string; readonly rootDirectory: string | undefined };
+  readonly given: ReadonlySet<string>;
+}): string {
+  const { kubeconfig, rootDirectory } = values;
+  return rootDirectory === undefined || given.has('kubeconfig') ? kubeconfig : join(rootDirectory, 'admin.kubeconfig');
+}
+
+/**
  * How to reach one shard. A kubeconfig with the context leads there itself. Another one leads to a front-proxy, which does
  * not pass on snapshots: then the kubeconfig of the shard beside it is used.
  */
