@@ -167,6 +167,31 @@ test('writes what the encoder writes of the parsed text, or nothing', () => {
   expect(written).toBeGreaterThan(500);
 });
 
+test('replaces the resourceVersion in metadata only', () => {
+  const meta = new MessageType('ObjectMeta', [
+    field(1, 'name', 'string'),
+    field(6, 'resourceVersion', 'string', { pointer: false }),
+  ]);
+  const type = new MessageType('Object', [
+    field(1, 'metadata', () => meta),
+    field(2, 'other', () => meta),
+    field(3, 'resourceVersion', 'string'),
+  ]);
+  const write = (object: JsonObject, resourceVersion?: string): string => {
+    const writer = new WireWriter(8);
+    expect(transcoder.write(writer, type, Buffer.from(encodeJson(object)), resourceVersion)).toBe(true);
+    return writer.finish().toString('hex');
+  };
+  const other = { name: 'b', resourceVersion: '1' };
+  for (const metadata of [{ name: 'a' }, { resourceVersion: '1', name: 'a' }, {}]) {
+    const object = { metadata, other, resourceVersion: '2' };
+    const expected = { ...object, metadata: { ...metadata, resourceVersion: '7' } };
+    expect(write(object, '7')).toBe(encodeMessage(type, expected).toString('hex'));
+    expect(write(object)).toBe(encodeMessage(type, object).toString('hex'));
+  }
+  expect(write({ other }, '7')).toBe(encodeMessage(type, { other }).toString('hex'));
+});
+
 test('reuses its memory after texts of any size and after rejected ones', () => {
   const wide = encodeJson({
     labels: Object.fromEntries(Array.from({ length: 1_500 }, (_, i) => [`k${9_999 - i}`, 'v'])),

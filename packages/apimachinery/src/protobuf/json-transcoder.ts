@@ -1,5 +1,5 @@
 import { parseJson } from '../json/json-codec.ts';
-import { type Json, isJsonObject } from '../json/json.ts';
+import type { Json } from '../json/json.ts';
 import {
   JsonTape,
   escapedFlag,
@@ -21,8 +21,8 @@ import {
   typedFlag,
   wideNamesFlag,
 } from './json-tape.ts';
-import { writeMap, writeMessage, writeText, writeValue, writeValueZero } from './message-encoder.ts';
-import { isEqual } from './field-names.ts';
+import { writeMap, writeText, writeValue, writeValueZero } from './message-encoder.ts';
+import { ConvertedTexts } from './converted-texts.ts';
 import type { CompiledField, MessageType } from './message-type.ts';
 import type { WireWriter } from './wire-writer.ts';
 
@@ -30,16 +30,8 @@ import type { WireWriter } from './wire-writer.ts';
 const maxTextBytes = 128 * 1024;
 /** Maps that are not sorted are sorted here up to this size. */
 const fewKeys = 64;
-/** The last string of at most this length that a conversion parsed is kept: in a list many times are equal. */
-const maxConvertedBytes = 40;
 /** No node: the first one is the whole text, so it is never a member. */
 const absent = 0;
-
-interface Converted {
-  readonly type: MessageType | undefined;
-  readonly text: Buffer;
-  readonly message: Buffer;
-}
 
 /**
  * Writes the message of a stored JSON text without making objects and strings of it: with less than half of the work, the same bytes as
@@ -54,12 +46,19 @@ export class JsonTranscoder {
   /** A stack of nodes: the value of each field of a message, the items of a list, the members of a map. */
   #slots = new Int32Array(256);
   #used = 0;
-  #lastConverted: Converted = { type: undefined, text: Buffer.alloc(0), message: Buffer.alloc(0) };
+  readonly #texts = new ConvertedTexts();
+  #metadata = absent;
+  #resourceVersion: string | undefined;
 
-  /** False: nothing was written, and the text has to be parsed. */
-  write(writer: WireWriter, type: MessageType, json: Buffer): boolean {
+  /**
+   * Writes the message of a whole object. `resourceVersion` replaces the one in its metadata. False: nothing was written, and the
+   * text has to be parsed.
+   */
+  write(writer: WireWriter, type: MessageType, json: Buffer, resourceVersion?: string): boolean {
     if (json.length > maxTextBytes || json[0] !== 0x7b || !this.#tape.read(json, type)) return false;
     this.#used = 0;
+    this.#metadata = absent;
+    this.#resourceVersion = resourceVersion;
     this.#message(writer, type, 0);
     return true;
   }
@@ -82,12 +81,15 @@ export class JsonTranscoder {
       // The last one of equal names counts.
       if (index >= 0) this.#slots[base + index] = member;
     }
+    const revision = object !== absent && object === this.#metadata ? this.#resourceVersion : undefined;
     for (let index = 0; index < reversed.length; index++) {
       const field = reversed[index] as CompiledField;
       const value = field.shape === 'inlined' ? object : (this.#slots[base + index] as number);
       const type = field.shape !== 'inlined' && value === absent ? nullType : (nodes[value] as number) & typeMask;
+      if (object === 0 && field.name === 'metadata') this.#metadata = value;
       if (field.isText) {
-        if (type === stringType) this.#text(writer, field.number, value);
+        if (revision !== undefined && field.name === 'resourceVersion') writeText(writer, field.number, revision);
+        else if (type === stringType) this.#text(writer, field.number, value);
         else if (field.always) writeText(writer, field.number, '');
       } else if (type !== nullType) {
         this.#field(writer, field, value, type);
@@ -185,11 +187,9 @@ export class JsonTranscoder {
         } else if (conversion.isJson === true && type !== nullType) {
           this.#raw(writer, node);
           writer.delimit(1, before);
-        } else if (
-          kind === stringType &&
-          (nodes[node + nodeEnd] as number) - (nodes[node + nodeStart] as number) <= maxConvertedBytes
-        ) {
-          if (!this.#converted(writer, message, node)) return false;
+        } else if (kind === stringType) {
+          const start = nodes[node + nodeStart] as number;
+          if (!this.#texts.write(writer, message, bytes, start, nodes[node + nodeEnd] as number)) return false;
         } else {
           return writeValue(writer, field, number, this.#json(node));
         }
@@ -217,28 +217,6 @@ export class JsonTranscoder {
   #raw(writer: WireWriter, node: number): void {
     const [start, end] = this.#span(node);
     writer.slice(this.#tape.bytes, start, end);
-  }
-
-  /** The content of a message that stands for a string, such as a time. */
-  #converted(writer: WireWriter, message: MessageType, node: number): boolean {
-    const { nodes, bytes } = this.#tape;
-    const start = nodes[node + nodeStart] as number;
-    const end = nodes[node + nodeEnd] as number;
-    const last = this.#lastConverted;
-    if (last.type === message && isEqual(last.text, bytes, start, end)) {
-      writer.slice(last.message, 0, last.message.length);
-      return true;
-    }
-    const before = writer.length;
-    const object = message.conversion?.toMessage(bytes.toString('utf8', start, end));
-    if (object !== undefined && !isJsonObject(object)) return false;
-    if (object !== undefined) writeMessage(writer, message, object);
-    this.#lastConverted = {
-      type: message,
-      text: Buffer.from(bytes.subarray(start, end)),
-      message: writer.since(before),
-    };
-    return true;
   }
 
   /** The parsed value. */

@@ -13,14 +13,21 @@ import { protobufMessageOf } from './protobuf-messages.ts';
 let transcoder: JsonTranscoder | undefined;
 
 /**
- * Writes the bare message of an object that is encoded as JSON, without parsing it. False: nothing was written; the text has to
+ * Writes the bare message of an object that is encoded as JSON, without parsing it, with this
+ * resourceVersion. False: nothing was written; the text has to
  * be parsed.
  */
-export function transcodeProtobufMessage(writer: WireWriter, apiVersion: string, kind: string, json: Buffer): boolean {
+export function transcodeProtobufMessage(
+  writer: WireWriter,
+  apiVersion: string,
+  kind: string,
+  json: Buffer,
+  resourceVersion?: string,
+): boolean {
   const type = protobufMessageOf(apiVersion, kind);
   if (type === undefined) return false;
   transcoder ??= new JsonTranscoder();
-  return transcoder.write(writer, type, json);
+  return transcoder.write(writer, type, json, resourceVersion);
 }
 
 /** The bare message of an object, as items of lists carry it. Throws a TypeError for a kind that has none. */

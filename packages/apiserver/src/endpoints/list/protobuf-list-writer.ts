@@ -9,16 +9,20 @@ import {
 import { encodeProtobufMessage, transcodeProtobufMessage } from '@multiplane/apis';
 import { timeSlices } from '@multiplane/component-base';
 import type { CacheEntry } from '@multiplane/storage';
-import { withRevision } from '../../registry/codec/stored-layout.ts';
 import { ChunkedBody } from '../response/chunked-body.ts';
 import type { ListResponse } from './list-response.ts';
 import { partialMessage, protobufListHead } from '../response/protobuf-response.ts';
 
+type ProtobufListResponse = ListResponse & { readonly metadata: JsonObject };
+
 /** Consecutive items that are encoded again when they are written, or their bytes. */
 type Part = { readonly run: readonly CacheEntry[] } | Buffer;
 
-/** Bytes of encoded items that are kept between the two passes; the others are encoded twice. */
-const maxKeptBytes = 4 * 1024 * 1024;
+/** Bytes of encoded items that a list keeps between the two passes; the others are encoded twice. */
+const minKeptBytes = 4 * 1024 * 1024;
+/** What lists may keep beyond that, all of the process together: it is as long in memory as slow clients read. */
+const maxSharedBytes = 24 * 1024 * 1024;
+let sharedBytes = 0;
 /** Items that are encoded in one step, where the cached segments do not divide the list. */
 const itemsPerRun = 16;
 /** Shorter runs are copied together: each write to the socket costs more than the copy. */
@@ -28,11 +32,20 @@ const itemsField = 2;
 
 /**
  * Writes a list in protobuf. The envelope starts with the length of the whole response, so there are two passes:
- *  1. runs of items are encoded and measured, unless they are in a cached segment; encoded runs are kept up to a limit;
+ *  1. runs of items are encoded and measured, unless they are in a cached segment; encoded runs are kept up to limits;
  *  2. head and runs are written as fast as the client reads; runs that were not kept are encoded again.
  * So a list of any size takes a bounded amount of memory. Both passes run in time slices.
  */
-export async function writeProtobufList(list: ListResponse & { readonly metadata: JsonObject }): Promise<void> {
+export async function writeProtobufList(list: ProtobufListResponse): Promise<void> {
+  const kept = new KeptBytes();
+  try {
+    await writeInTwoPasses(list, kept);
+  } finally {
+    kept.release();
+  }
+}
+
+async function writeInTwoPasses(list: ProtobufListResponse, kept: KeptBytes): Promise<void> {
   const { context, definition, negotiated, page, metadata } = list;
   const { transform } = negotiated;
   const apiVersion = apiVersionOf(definition);
@@ -41,7 +54,6 @@ export async function writeProtobufList(list: ListResponse & { readonly metadata
   // Segments contain whole objects as they are stored.
   const blocks = list.view === undefined && transform === undefined ? list.protobufBlocks : undefined;
   const parts: Part[] = [];
-  let keptBytes = 0;
   let total = 0;
   const slices = timeSlices(context.info.cluster);
   for (const piece of page.pieces) {
@@ -53,9 +65,7 @@ export async function writeProtobufList(list: ListResponse & { readonly metadata
       total += bytes.length;
       at += run.length;
       // Segments are in memory anyway.
-      const isKept = next?.bytes !== undefined || keptBytes + bytes.length <= maxKeptBytes;
-      if (isKept && next?.bytes === undefined) keptBytes += bytes.length;
-      parts.push(isKept ? bytes : { run });
+      parts.push(next?.bytes !== undefined || kept.add(bytes.length) ? bytes : { run });
       if (!slices.isExceeded) continue;
       await slices.yield();
       context.signal.throwIfAborted();
@@ -80,6 +90,29 @@ export async function writeProtobufList(list: ListResponse & { readonly metadata
   body.end();
 }
 
+/** Counts what a list keeps. */
+class KeptBytes {
+  #own = 0;
+  #shared = 0;
+
+  /** False: the bytes must not be kept. */
+  add(bytes: number): boolean {
+    if (this.#own + bytes <= minKeptBytes) {
+      this.#own += bytes;
+      return true;
+    }
+    if (sharedBytes + bytes > maxSharedBytes) return false;
+    sharedBytes += bytes;
+    this.#shared += bytes;
+    return true;
+  }
+
+  release(): void {
+    sharedBytes -= this.#shared;
+    this.#shared = 0;
+  }
+}
+
 /** Items with their heads, written from the last one to the first. */
 function encodeRun(list: ListResponse, apiVersion: string, run: readonly CacheEntry[]): Buffer {
   const { definition, negotiated } = list;
@@ -91,7 +124,7 @@ function encodeRun(list: ListResponse, apiVersion: string, run: readonly CacheEn
     const isWritten =
       stored !== undefined &&
       negotiated.transform === undefined &&
-      transcodeProtobufMessage(writer, apiVersion, definition.kind, withRevision(stored, entry.revision));
+      transcodeProtobufMessage(writer, apiVersion, definition.kind, stored, String(entry.revision));
     if (!isWritten) writer.bytes(encodeItem(list, apiVersion, entry, stored));
     writer.delimit(itemsField, before);
   }
