@@ -8,8 +8,10 @@ import { eventually, findBinary } from '@multiplane/testing';
 import { localPlace } from '../../hack/cluster/local-place.ts';
 import { topology, type Place } from '../../hack/cluster/topology.ts';
 import type { ControlPlane } from './control-plane.ts';
+import { optionalApis } from './local-cluster.ts';
 import type { ClusterRecord, ShardedClusterOptions } from './sharded-cluster.ts';
 import { ShardedAccess } from './sharded-access.ts';
+import { webhooksHere } from './webhook-server.ts';
 
 const repository = join(import.meta.dirname, '..', '..');
 const workspaces = '/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces';
@@ -25,6 +27,15 @@ interface Kept {
   /** Before the first suite. */
   readonly stores: Stores;
 }
+
+const usual = [...webhooksHere, ...optionalApis];
+
+/** Options by which suites with different flags share a control plane: those that no suite minds are always given. */
+const normalised = ({ flags = [], frontProxyFlags = [], ...others }: ShardedClusterOptions): ShardedClusterOptions => ({
+  ...others,
+  flags: [...usual, ...flags.filter((flag) => !usual.includes(flag))],
+  frontProxyFlags: [...optionalApis, ...frontProxyFlags.filter((flag) => !usual.includes(flag))],
+});
 
 /** With other options than these the control planes of a worker are rarely asked for twice. */
 const mostKept = 2;
@@ -51,7 +62,7 @@ export class KeptCluster extends ShardedAccess implements ControlPlane {
 
   /** One with these options that an earlier suite has left, or a new one. */
   static async start(options: ShardedClusterOptions): Promise<KeptCluster> {
-    const key = JSON.stringify(options);
+    const key = JSON.stringify(normalised(options));
     const { [key]: found, ...others } = keptOnes();
     setEnvironmentData(register, others);
     if (found !== undefined && isAlive(found.keeper)) return new KeptCluster(key, found);

@@ -14,6 +14,9 @@ export const testTokens = {
   'user-3': 'user-3-token',
 } as const;
 
+/** Flags of a control plane that serves workspace mounts and workspace authentication. */
+export const optionalApis = ['--feature-gates=WorkspaceMounts=true,WorkspaceAuthentication=true'];
+
 const plainTokens = ['user-1', 'user-2', 'user-3'].map((user, i) => `${user}-token,${user},${i + 2}`);
 
 /** A token file: every right for `masters`, then these lines. */

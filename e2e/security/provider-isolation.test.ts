@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { apiExport, apiResourceSchema, eventually } from '@multiplane/testing';
+import { optionalApis } from '../harness/local-cluster.ts';
 import type { Response, SentRequest } from '../harness/requests.ts';
 import { bindingsOf, SharedApis } from '../harness/shared-apis.ts';
 import { grantAccess } from '../harness/workspaces.ts';
@@ -13,11 +14,10 @@ import { grantAccess } from '../harness/workspaces.ts';
 const patient = { timeout: 30_000 };
 const apiGroup = 'rbac.authorization.k8s.io';
 const consumers = ['near', 'far'];
-const mounts = ['--feature-gates=WorkspaceMounts=true'];
 let shared: SharedApis;
 
 beforeAll(async () => {
-  shared = await SharedApis.start({ flags: mounts, frontProxyFlags: mounts });
+  shared = await SharedApis.start({ flags: optionalApis, frontProxyFlags: optionalApis });
   await shared.nearAndFar();
   await shared.addSchema(apiResourceSchema({ group: 'wildwest.dev', plural: 'banks', scope: 'Cluster' }));
   await shared.offer(apiExport('banks', ['v1.banks.wildwest.dev'], { maximalPermissionPolicy: { local: {} } }));

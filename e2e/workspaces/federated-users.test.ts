@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually, TestIssuer } from '@multiplane/testing';
 import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
+import { optionalApis } from '../harness/local-cluster.ts';
 import { Requests } from '../harness/requests.ts';
+import { webhooksHere } from '../harness/webhook-server.ts';
 import { field } from '../harness/workspaces.ts';
 
 const tenancy = '/clusters/root/apis/tenancy.kcp.io/v1alpha1';
@@ -16,11 +18,13 @@ let requests: Requests;
 beforeAll(async () => {
   issuer = await TestIssuer.start();
   cluster = await startControlPlane({
-    flags: ['--feature-gates=WorkspaceAuthentication=true', '--webhook-allowed-networks=127.0.0.1/32'],
+    flags: [...optionalApis, ...webhooksHere],
   });
   requests = new Requests(cluster);
 }, 180_000);
 afterAll(async () => {
+  for (const left of ['workspaces/theirs', 'workspacetypes/federated', 'workspaceauthenticationconfigurations/company'])
+    await requests?.send({ as: cluster.adminToken, method: 'DELETE', path: `${tenancy}/${left}` });
   requests?.[Symbol.dispose]();
   await cluster?.[Symbol.asyncDispose]();
   await issuer?.stop();
