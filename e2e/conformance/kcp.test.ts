@@ -30,6 +30,8 @@ beforeAll(async () => {
   cluster = await startControlPlane({
     // The recordings are of one shard; here all other servers stand apart from it.
     shards: ['root'],
+    // No other suite has these options.
+    ownProcesses: true,
     flags: [
       '--feature-gates',
       'WorkspaceMounts=true,CacheAPIs=true,WorkspaceAuthentication=true,LogicalClusterMigration=true',

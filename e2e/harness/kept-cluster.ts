@@ -30,11 +30,10 @@ interface Kept {
 
 const usual = [...webhooksHere, ...optionalApis];
 
-/** Options by which suites with different flags share a control plane: those that no suite minds are always given. */
-const normalised = ({ flags = [], frontProxyFlags = [], ...others }: ShardedClusterOptions): ShardedClusterOptions => ({
+/** Options by which suites with different flags share a control plane: shards always get those that no suite minds. */
+const normalised = ({ flags = [], ...others }: ShardedClusterOptions): ShardedClusterOptions => ({
   ...others,
   flags: [...usual, ...flags.filter((flag) => !usual.includes(flag))],
-  frontProxyFlags: [...optionalApis, ...frontProxyFlags.filter((flag) => !usual.includes(flag))],
 });
 
 /** With other options than these the control planes of a worker are rarely asked for twice. */
