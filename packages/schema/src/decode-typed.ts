@@ -61,6 +61,8 @@ class TypedDecoder {
   readonly #duplicates: string[] = [];
   /** The schema of JSON schemas, once one was met. */
   #schema: SchemaNode | undefined;
+  /** The struct that holds the outermost value that is decoded by itself: all misfits below are reported as its. */
+  #reportedStruct: string | undefined;
 
   constructor(struct: string, details?: JsonTextDetails) {
     this.#struct = struct;
@@ -106,13 +108,27 @@ class TypedDecoder {
     return value;
   }
 
-  /** A schema, where something else may take its place (`items`, `additionalProperties`, `dependencies`). */
+  /**
+   * A schema, where something else may take its place (`items`, `additionalProperties`, `dependencies`). Go decodes it by a
+   * decoder of its own, which does not look for duplicate fields; the first misfit below ends decoding.
+   */
   #decodeSchemaOrElse(value: Json, node: SchemaNode, schema: SchemaNode): void {
+    const [outerMisfit, outerStruct, { length }] = [this.#firstMisfit, this.#reportedStruct, this.#duplicates];
+    this.#firstMisfit = undefined;
+    this.#reportedStruct ??= this.#struct;
     if (isJsonObject(value)) this.#decodeFields(value, schema);
     else if (node.definition.endsWith('OrBool')) {
       if (typeof value !== 'boolean') throw this.#failure('boolean or JSON schema expected');
-    } else if (Array.isArray(value) && node.definition.endsWith('OrArray'))
-      for (const item of value) this.decode(item, schema);
+    } else if (Array.isArray(value))
+      for (const item of value) {
+        if (node.definition.endsWith('OrArray')) this.decode(item, schema);
+        else if (typeof item !== 'string' && item !== null)
+          this.#save(this.#failure(this.#misfitText(jsonType(item, false, undefined), 'string')));
+      }
+    if (this.#firstMisfit !== undefined) throw this.#firstMisfit;
+    this.#firstMisfit = outerMisfit;
+    this.#reportedStruct = outerStruct;
+    this.#duplicates.length = length;
   }
 
   #decodeFields(object: JsonObject, node: SchemaNode): void {
@@ -220,7 +236,7 @@ class TypedDecoder {
   }
 
   #misfitText(found: string, expected: string): string {
-    const field = `${this.#struct}.${this.#path.join('.')}`;
+    const field = `${this.#reportedStruct ?? this.#struct}.${this.#path.join('.')}`;
     const type = goTypeName(this.#struct, this.#path.at(-1) ?? '', expected);
     return `json: cannot unmarshal ${found} into Go struct field ${field} of type ${type}`;
   }

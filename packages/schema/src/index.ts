@@ -14,6 +14,7 @@ export {
   type DefinitionSchemaRules,
 } from './definition/validate-definition-schema.ts';
 export { structuralProblem } from './definition/structural-problem.ts';
+export { rememberEmptyMember, wasEmpty } from './empty-members.ts';
 export { internalSchema, shownSchema } from './definition/internal-schema.ts';
 export { validateSelectableFields } from './definition/validate-selectable-fields.ts';
 export {

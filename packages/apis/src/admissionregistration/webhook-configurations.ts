@@ -13,7 +13,7 @@ import { builtInKind } from '../built-in-kind.ts';
 import { defaultStrategy } from '../default-strategy.ts';
 import { at, listAt, numberAt, objectAt, textAt, textsAt } from '../fields.ts';
 import { labelSelectorErrors } from '../label-selector-rules.ts';
-import { wasEmpty } from '../schemas/typed-decoding.ts';
+import { wasEmpty } from '@multiplane/schema';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { column, nameAgeTable } from '../tables/columns.ts';
 import { webhookClientErrors } from '../webhook-client-rules.ts';

@@ -8,7 +8,7 @@ import {
   type KubeObject,
 } from '@multiplane/apimachinery';
 import { objectAt } from '../fields.ts';
-import { wasEmpty } from '../schemas/typed-decoding.ts';
+import { wasEmpty } from '@multiplane/schema';
 
 /** All values of a ConfigMap or Secret together. */
 export const maxDataBytes = 1024 * 1024;

@@ -9,6 +9,7 @@ import {
   type Json,
   type JsonObject,
 } from '@multiplane/apimachinery';
+import { rememberEmptyMember } from '@multiplane/schema';
 import type { Field, Shape } from './typed-shape.ts';
 
 /**
@@ -80,21 +81,10 @@ function normalizeStruct(object: JsonObject, fields: ReadonlyMap<string, Field>)
   }
 }
 
-/** Fields that were sent as empty maps or lists, by their object. */
-const emptyMembers = new WeakMap<object, Set<string>>();
-
 function dropEmptyMember(object: JsonObject, field: string): void {
   delete object[field];
-  const known = emptyMembers.get(object);
-  if (known === undefined) emptyMembers.set(object, new Set([field]));
-  else known.add(field);
+  rememberEmptyMember(object, field);
 }
-
-/**
- * Whether a field of a decoded object that is absent was an empty map or list in the request. A typed server compares the two before
- * it stores them as the same. Not known of objects that admission has replaced.
- */
-export const wasEmpty = (object: object, field: string): boolean => emptyMembers.get(object)?.has(field) === true;
 
 function normalizeMembers(map: JsonObject, names: readonly string[], item: Shape): void {
   for (const name of names) {

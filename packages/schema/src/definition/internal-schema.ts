@@ -1,4 +1,5 @@
 import { getOwn, isJsonObject, omittedValue, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { wasEmpty } from '../empty-members.ts';
 
 type Form = (value: Json | undefined) => Json;
 
@@ -83,12 +84,19 @@ const fields: readonly (readonly [name: string, keyword: string, form: Form])[] 
   ['XValidations', 'x-kubernetes-validations', asRules],
 ];
 
+const maps: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependencies', 'definitions']);
+
 /**
  * A schema as messages show it: the JSON of Kubernetes' internal type, which has Go's field names and every field
  * (apiextensions `types_jsonschema.go`).
  */
 export const internalSchema = (schema: JsonObject): JsonObject =>
-  Object.fromEntries(fields.map(([name, keyword, form]) => [name, form(getOwn(schema, keyword))]));
+  Object.fromEntries(
+    fields.map(([name, keyword, form]) => [
+      name,
+      wasEmpty(schema, keyword) ? (maps.has(keyword) ? {} : []) : form(getOwn(schema, keyword)),
+    ]),
+  );
 
 /** A schema has about a kilobyte for each of its places then: one with more of them is left out of messages. */
 const maxShownPlaces = 1000;
@@ -112,6 +120,7 @@ export const shownItems = (schema: JsonObject): Json | typeof omittedValue => {
 export function givenFields(schema: JsonObject): readonly string[] {
   return fields
     .filter(([, keyword, form]) => {
+      if (wasEmpty(schema, keyword)) return true;
       const value = form(getOwn(schema, keyword));
       return value !== null && value !== false && value !== '';
     })

@@ -11,6 +11,7 @@ import {
 import { formatOf } from '../formats.ts';
 import { validateDefaults } from './default-rules.ts';
 import { resolveFieldPath } from './field-path.ts';
+import { wasEmpty } from '../empty-members.ts';
 import { givenFields, shownItems, shownSchema } from './internal-schema.ts';
 import {
   defaultOf,
@@ -167,7 +168,7 @@ class KeywordValidator {
       const value = getOwn(schema, keyword);
       const given =
         keyword === 'additionalItems' || keyword === 'dependencies' || keyword === '$ref'
-          ? value !== undefined && value !== null
+          ? (value !== undefined && value !== null) || wasEmpty(schema, keyword)
           : isGiven(schema, keyword);
       if (given) this.#errors.push(fieldErrors.forbidden(path.child(keyword), `${keyword} is not supported`));
     }
