@@ -28,6 +28,10 @@ export function coerceEmbedded(value: Json, node: SchemaNode, path: FieldPath): 
     return undefined;
   }
   for (const name of Object.keys(value)) {
+    if (node.embedded && name === 'metadata' && value[name] === null) {
+      value[name] = {};
+      continue;
+    }
     const child = value[name] as Json;
     const problem =
       (node.embedded ? coerceMember(name, child, path.child(name)) : undefined) ?? coerceChild(name, child, node, path);

@@ -182,8 +182,8 @@ class StructuralSchema implements CompiledSchema {
     return decodeTyped(object, this.#root, details);
   }
 
-  convertTyped(object: JsonObject): void {
-    convertTyped(object, this.#root);
+  convertTyped(object: JsonObject, details?: JsonTextDetails): void {
+    convertTyped(object, this.#root, details);
   }
 
   prune(object: JsonObject): PruneReport {

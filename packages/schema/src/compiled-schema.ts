@@ -39,8 +39,11 @@ export interface CompiledSchema {
   decodeTyped(object: JsonObject, details?: JsonTextDetails): readonly string[] | undefined;
   /** {@link decodeTyped} with pauses between its passes. */
   decodeIncrementally(object: JsonObject, details?: JsonTextDetails): Generator<void, readonly string[] | undefined>;
-  /** {@link decodeTyped} for the result of a strategic merge patch, with the rules and messages of the converter of apimachinery. */
-  convertTyped(object: JsonObject): void;
+  /**
+   * {@link decodeTyped} for the result of a strategic merge patch, with the rules and messages of the converter of
+   * apimachinery. `details` has the literals of floats.
+   */
+  convertTyped(object: JsonObject, details?: JsonTextDetails): void;
   /** Removes what the schema does not know, in place. */
   prune(object: JsonObject): PruneReport;
   /**

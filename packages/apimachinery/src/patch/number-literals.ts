@@ -5,7 +5,8 @@ import type { JsonTextDetails } from '../json/json-reader.ts';
 /**
  * Numbers in a JSON or merge patch whose text is not that of their value (`1.0`, `1e3`). Kubernetes patches texts, so the typed
  * decoder of the result sees the literals: an integer field refuses `1.0`. While a patch is applied, a symbol whose description
- * is the literal replaces such a number; copies keep symbols, and a symbol equals only itself.
+ * is the literal replaces such a number; copies keep symbols, and a symbol equals only itself. The result of a strategic merge
+ * patch is converted, not decoded: there a literal with a point or an exponent is a float, whatever its value is.
  */
 const mayHaveLiterals = /\d[.eE]/;
 

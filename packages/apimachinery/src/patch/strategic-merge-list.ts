@@ -8,14 +8,18 @@ import type { Json, JsonArray, JsonObject } from '../json/json.ts';
  * new to the server come as early as their row allows: in front.
  */
 
+/** What tells elements and merge keys apart: Go prints them, so a float without fraction is the same as an integer. */
+export const identityOf = (value: Json): string =>
+  encodeJson(typeof value === 'symbol' ? Number((value as symbol).description) : value);
+
 /** The union of two lists of scalars. */
 export function mergeScalars(current: JsonArray, change: JsonArray): JsonArray {
   const union = new Map<string, Json>();
   for (const item of [...current, ...change]) {
-    const identity = encodeJson(item);
+    const identity = identityOf(item);
     if (!union.has(identity)) union.set(identity, item);
   }
-  return orderLike([...union.values()], change, current, encodeJson);
+  return orderLike([...union.values()], change, current, identityOf);
 }
 
 /** The union of two lists of objects: `merge` joins those that `identity` says are the same. */

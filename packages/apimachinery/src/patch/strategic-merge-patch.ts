@@ -1,6 +1,5 @@
 import { runToCompletion } from '../async/run-to-completion.ts';
-import { goNumeric } from '../go/go-float.ts';
-import { encodeJson } from '../json/json-codec.ts';
+import { goFloat, goNumeric } from '../go/go-float.ts';
 import {
   deepCopy,
   getOwn,
@@ -12,7 +11,7 @@ import {
   type JsonObject,
 } from '../json/json.ts';
 import { statusErrors, type StatusError } from '../errors/status-error.ts';
-import { mergeItems, mergeScalars, orderLike } from './strategic-merge-list.ts';
+import { identityOf, mergeItems, mergeScalars, orderLike } from './strategic-merge-list.ts';
 import { withoutNulls } from './merge-patch.ts';
 import { malformedPatch, patchNotApplicable, unfitPatch } from './patch-errors.ts';
 
@@ -174,7 +173,7 @@ function mergeKeyOf(item: JsonObject, key: string): string {
   const value = getOwn(item, key);
   if (value === undefined)
     throw statusErrors.untyped(`map: ${goMap(item)} does not contain declared merge key: ${key}`);
-  return encodeJson(value);
+  return identityOf(value);
 }
 
 function applyRetainKeys(target: JsonObject, patch: JsonObject): void {
@@ -203,7 +202,7 @@ function applyElementOrders(target: JsonObject, patch: JsonObject, meta: PatchMe
     const listMeta = meta?.field(name);
     const key = listMeta?.mergeKey;
     const identity = (item: Json): string =>
-      key === undefined || key === '' || !isJsonObject(item) ? encodeJson(item) : mergeKeyOf(item, key);
+      key === undefined || key === '' || !isJsonObject(item) ? identityOf(item) : mergeKeyOf(item, key);
     checkOrder(change ?? [], order, identity);
     const merged =
       change === undefined
@@ -234,11 +233,11 @@ function checkOrder(change: JsonArray, order: JsonArray, identity: (item: Json) 
 function deleteFromList(target: JsonObject, name: string, values: Json): void {
   const current = getOwn(target, name);
   if (!Array.isArray(current) || !Array.isArray(values)) return;
-  const gone = new Set(values.map(encodeJson));
+  const gone = new Set(values.map(identityOf));
   setOwn(
     target,
     name,
-    current.filter((item) => !gone.has(encodeJson(item))),
+    current.filter((item) => !gone.has(identityOf(item))),
   );
 }
 
@@ -261,7 +260,23 @@ function withoutDirectives(value: Json): Json | undefined {
 }
 
 function unknownDirective(instruction: Json, map: JsonObject): StatusError {
-  return statusErrors.untyped(`unknown patch type: ${goMap(instruction)} in map: ${goMap(map)}`);
+  const [type] = goTypes.find(([, is]) => is(instruction)) ?? [];
+  const shown = type === undefined ? goMap(instruction) : `%!s(${type}${goMap(instruction)})`;
+  return statusErrors.untyped(`unknown patch type: ${shown} in map: ${goMap(map)}`);
+}
+
+/** How Go prints a value that is no text as one. */
+const goTypes: readonly (readonly [string, (value: Json) => boolean])[] = [
+  ['', (value) => value === null],
+  ['bool=', (value) => typeof value === 'boolean'],
+  ['int64=', (value) => typeof value === 'bigint' || Number.isSafeInteger(value)],
+  ['float64=', (value) => typeof value === 'number' || typeof value === 'symbol'],
+];
+
+/** A literal of a float, see `number-literals.ts`. */
+function goLiteral(literal: string): string {
+  const value = Number(literal);
+  return Object.is(value, -0) ? '-0' : goFloat(value);
 }
 
 /** So many characters of a value are printed: an error must not take longer than the request. */
@@ -293,7 +308,8 @@ export function goMap(value: Json): string {
         if (left <= 0) break;
       }
       print(']');
-    } else if (typeof item === 'number' || typeof item === 'bigint') print(goNumeric(item));
+    } else if (typeof item === 'symbol') print(goLiteral((item as symbol).description ?? ''));
+    else if (typeof item === 'number' || typeof item === 'bigint') print(goNumeric(item));
     else print(item === null ? '<nil>' : String(item));
   };
   visit(value);

@@ -1,10 +1,13 @@
 import {
   asJson,
   deepEqual,
+  getOwn,
+  isJsonObject,
   fieldErrors,
   validateQualifiedName,
   type DeepReadonly,
   type FieldError,
+  type Json,
   type KubeObject,
 } from '@multiplane/apimachinery';
 import { at, numberAt, objectAt, textAt } from '../fields.ts';
@@ -86,9 +89,44 @@ export function eventChangeErrors(object: DeepReadonly<KubeObject>, old: DeepRea
   for (const field of fixedFields) {
     if (deepEqual(now[field], before[field])) continue;
     const name = field === 'reportingComponent' ? 'reportingController' : field;
-    errors.push(fieldErrors.invalid(name, now[field] ?? null, 'field is immutable'));
+    errors.push(fieldErrors.invalid(name, shownField(field, now[field]), 'field is immutable'));
   }
   return errors;
+}
+
+/** Fields of the internal structs, which messages show with their Go names; they have no JSON names. */
+const references = [
+  ['Kind', 'kind'],
+  ['Namespace', 'namespace'],
+  ['Name', 'name'],
+  ['UID', 'uid'],
+  ['APIVersion', 'apiVersion'],
+  ['ResourceVersion', 'resourceVersion'],
+  ['FieldPath', 'fieldPath'],
+] as const;
+const structs: Readonly<Record<string, readonly (readonly [name: string, field: string])[]>> = {
+  involvedObject: references,
+  related: references,
+  source: [
+    ['Component', 'component'],
+    ['Host', 'host'],
+  ],
+};
+const zeros: Readonly<Record<string, Json>> = {
+  firstTimestamp: null,
+  lastTimestamp: null,
+  eventTime: null,
+  related: null,
+  count: 0,
+  source: {},
+};
+
+/** A field as messages show it: the JSON of Kubernetes' internal type. */
+function shownField(field: string, value: Json | undefined): Json {
+  const shown = value ?? zeros[field] ?? (Object.hasOwn(zeros, field) ? null : '');
+  const names = structs[field];
+  if (names === undefined || !isJsonObject(shown)) return shown;
+  return Object.fromEntries(names.map(([name, member]) => [name, getOwn(shown, member) ?? '']));
 }
 
 function seriesErrors(object: DeepReadonly<KubeObject>): FieldError[] {

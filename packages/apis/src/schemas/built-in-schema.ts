@@ -73,8 +73,8 @@ export class BuiltInSchema implements CompiledSchema {
     return duplicates;
   }
 
-  convertTyped(object: JsonObject): void {
-    this.#schema.convertTyped(object);
+  convertTyped(object: JsonObject, details?: JsonTextDetails): void {
+    this.#schema.convertTyped(object, details);
     this.#normalize(object);
   }
 

@@ -138,10 +138,12 @@ function* prepareIncrementally(
       resultError: (result, why) => invalidResult(encodeJson(printableLiterals(result)), why),
     };
   }
-  let used: Json = value;
+  const change = withLiterals(body, value);
+  let used: Json = change;
   return {
+    hasLiterals: change !== value,
     apply: (document) =>
-      applyStrategicMergePatchIncrementally(document, value ?? {}, meta as PatchMeta, (change) => (used = change)),
+      applyStrategicMergePatchIncrementally(document, change ?? {}, meta as PatchMeta, (copy) => (used = copy)),
     strictErrors,
     resultError: (_result, why) => invalidResult(goMap(used), why),
     keepsKind: true,

@@ -81,7 +81,7 @@ function* decodeTypesIncrementally(
   if (origin !== 'built-in') return undefined;
   try {
     if (isConverted !== true) return yield* schema.decodeIncrementally(document, details);
-    schema.convertTyped(document);
+    schema.convertTyped(document, details);
     return undefined;
   } catch (error) {
     throw typeFailure(error);
