@@ -246,6 +246,18 @@ describe('routing', () => {
     expect((await get('/clusters/*/metrics')).body.toString()).toContain('apiserver_request_total{verb="GET",');
   });
 
+  test('results of health checks are metrics of their own', async () => {
+    const indicators = async (): Promise<string> => (await get('/metrics/slis')).body.toString();
+    expect(await indicators()).not.toContain('name="ping"');
+    for (const path of ['/livez', '/livez', '/clusters/root/readyz', '/healthz/ping']) await get(path);
+    const text = await indicators();
+    expect(text).toContain('kubernetes_healthcheck{name="ping",type="livez"} 1\n');
+    expect(text).toContain('kubernetes_healthchecks_total{name="ping",type="livez",status="success"} 2\n');
+    expect(text).toContain('kubernetes_healthchecks_total{name="ping",type="readyz",status="success"} 1\n');
+    expect(text).not.toContain('type="healthz"');
+    expect((await get('/clusters/root/metrics/slis')).status).toBe(501);
+  });
+
   test.each(['1.1', '2.0'])('documents of the server over HTTP/%s', async (version) => {
     const server = await setup.serve();
     const session = tls.session2(server);

@@ -13,6 +13,7 @@ import {
 } from '@multiplane/component-base';
 import type express from 'express';
 import type { Express, Request, Response, Router } from 'express';
+import { HealthMetrics } from './health-metrics.ts';
 import type { Handler, RequestContext } from './request/request-context.ts';
 import type { RequestMetrics } from './request/request-metrics.ts';
 import { acceptHeader, notRepresentableAs } from './response/negotiation.ts';
@@ -53,7 +54,16 @@ export interface NonResourceEndpointsModules {
 }
 
 const issuerCacheControl = 'public, max-age=3600';
-const commonPaths = ['/healthz', '/livez', '/metrics', '/openapi/v2', '/openapi/v3', '/readyz', '/version'];
+const commonPaths = [
+  '/healthz',
+  '/livez',
+  '/metrics',
+  '/metrics/slis',
+  '/openapi/v2',
+  '/openapi/v3',
+  '/readyz',
+  '/version',
+];
 
 /**
  * Handles requests that are neither resource requests nor discovery nor OpenAPI: health, version, metrics and well-known
@@ -62,16 +72,17 @@ const commonPaths = ['/healthz', '/livez', '/metrics', '/openapi/v2', '/openapi/
  */
 export function nonResourceEndpoints(modules: NonResourceEndpointsModules): Handler {
   registerBuildInfo(modules);
+  const indicators = new HealthMetrics();
   let applications: Applications | undefined;
 
   return async (context) => {
-    if (respondToVersion(context, modules) || (await respondToProbe(context, modules))) return;
+    if (respondToVersion(context, modules) || (await respondToProbe(context, indicators, modules))) return;
     const { exchange, info } = context;
     if (exchange.handOver === undefined) {
       writeNotFoundText(exchange);
       return;
     }
-    applications ??= createApplications(modules);
+    applications ??= createApplications(indicators, modules);
     const missing = Promise.withResolvers<'missing'>();
     const { request, response, finished } = exchange.handOver();
     request.url = info.path + queryOf(exchange.url);
@@ -93,10 +104,10 @@ interface Applications {
   readonly http2: Express;
 }
 
-function createApplications(modules: NonResourceEndpointsModules): Applications {
+function createApplications(indicators: HealthMetrics, modules: NonResourceEndpointsModules): Applications {
   const library = loadExpress();
   const router = library.Router({ caseSensitive: true, strict: true });
-  addMetrics(router, modules);
+  addMetrics(router, indicators, modules);
   addIssuer(router, modules);
   const paths = (): string[] => [...new Set([...commonPaths, ...(modules.paths?.() ?? [])])].sort();
   // Kubernetes' index has no route of its own, so it answers every method.
@@ -154,12 +165,14 @@ function versionDocument({ major, minor, ...build }: VersionInfo): object {
  */
 async function respondToProbe(
   context: RequestContext,
+  indicators: HealthMetrics,
   { health, logger }: NonResourceEndpointsModules,
 ): Promise<boolean> {
   const { exchange, info } = context;
   const probe = parseHealthRequest(info.path, new URLSearchParams(queryOf(exchange.url)));
   if (probe === undefined) return false;
   const response = await renderHealth(health, probe);
+  indicators.observe(probe.endpoint, response.results);
   // Probes are frequent and unauthenticated, so a failure is logged without its stack.
   for (const { name, error } of response.failures) {
     const level = error instanceof StartupUnfinishedError ? 'info' : 'warn';
@@ -195,7 +208,11 @@ function registerBuildInfo({ registry, version }: NonResourceEndpointsModules): 
   build.set(1, labels);
 }
 
-function addMetrics(router: Router, { registry, metrics }: NonResourceEndpointsModules): void {
+function addMetrics(
+  router: Router,
+  indicators: HealthMetrics,
+  { registry, metrics }: NonResourceEndpointsModules,
+): void {
   router.get('/metrics', async (_request, response) => {
     metrics.collect();
     response.setHeader('content-type', metricsContentType);
@@ -203,6 +220,15 @@ function addMetrics(router: Router, { registry, metrics }: NonResourceEndpointsM
   });
   router.delete('/metrics', (_request, response) => {
     registry.reset();
+    response.setHeader('content-type', 'text/plain; charset=utf-8');
+    send(response, 200, 'metrics reset\n');
+  });
+  router.get('/metrics/slis', async (_request, response) => {
+    response.setHeader('content-type', metricsContentType);
+    send(response, 200, await indicators.render());
+  });
+  router.delete('/metrics/slis', (_request, response) => {
+    indicators.reset();
     response.setHeader('content-type', 'text/plain; charset=utf-8');
     send(response, 200, 'metrics reset\n');
   });

@@ -23,6 +23,12 @@ const schema = compileSchema(
   { origin: 'custom' },
 );
 
+test('metadata that is null becomes empty', () => {
+  const object = { one: { metadata: null } };
+  expect(schema.coerce(object)).toBeUndefined();
+  expect(object).toEqual({ one: { metadata: {} } });
+});
+
 test.each<[string, JsonObject, string | undefined]>([
   ['nothing embedded', {}, undefined],
   ['a missing kind is left to validation', { one: { apiVersion: 'v1' } }, undefined],

@@ -49,7 +49,8 @@ class TypedConverter {
     // In the order of the struct's fields. Entries of a map have no order in Go.
     for (const name of properties?.keys() ?? []) this.#member(object, name, node, struct);
     if (additional === undefined) return;
-    for (const name of Object.keys(object)) if (properties?.has(name) !== true) this.#member(object, name, node, struct);
+    for (const name of Object.keys(object))
+      if (properties?.has(name) !== true) this.#member(object, name, node, struct);
   }
 
   #member(object: JsonObject, name: string, node: SchemaNode, struct: string): void {

@@ -125,7 +125,8 @@ class TypedDecoder {
         else if (typeof item !== 'string' && item !== null)
           this.#save(this.#failure(this.#misfitText(jsonType(item, false, undefined), 'string')));
       }
-    if (this.#firstMisfit !== undefined) throw this.#firstMisfit;
+    const misfit = this.#savedMisfit();
+    if (misfit !== undefined) throw misfit;
     this.#firstMisfit = outerMisfit;
     this.#reportedStruct = outerStruct;
     this.#duplicates.length = length;
@@ -250,6 +251,10 @@ class TypedDecoder {
       if (!(error instanceof QuantityError)) throw error;
       throw this.#failure(error.message);
     }
+  }
+
+  #savedMisfit(): StatusError | undefined {
+    return this.#firstMisfit;
   }
 
   #save(error: StatusError): void {

@@ -174,6 +174,9 @@ describe('maps', () => {
     expect(() => patch({ data: { a: '1' } }, { data: { $patch: 'merge', d: '4' } })).toThrow(
       failure(500, 'unknown patch type: merge in map: map[$patch:merge d:4]'),
     );
+    expect(() => patch({ data: { a: '1' } }, { data: { $patch: 1 } })).toThrow(
+      failure(500, 'unknown patch type: %!s(int64=1) in map: map[$patch:1]'),
+    );
   });
 
   test('that are not there are taken without directives and nulls', () => {

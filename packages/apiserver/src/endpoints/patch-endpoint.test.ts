@@ -113,6 +113,16 @@ describe('an invalid result', () => {
     expect(refused['message']).toMatch(new RegExp(`^ "" is invalid: patch: Invalid value: "map.*": ${message}$`));
   });
 
+  test.each([
+    ['{"data":{"k":1.0}}', 'map[data:map[k:1]]', 'unrecognized type: string'],
+    ['{"metadata":1e3}', 'map[metadata:1000]', 'cannot restore struct from: float64'],
+    ['{"metadata":{"finalizers":[-0.0]}}', 'map[metadata:map[finalizers:[-0]]]', 'unrecognized type: string'],
+  ])('a number with a point or an exponent is a float in a strategic patch: %s', async (patch, quoted, message) => {
+    const on = await withMap();
+    const refused = await on.ask('PATCH', `${maps}/a`, patch, type('strategic-merge-patch+json'));
+    expect(refused.body['message']).toBe(` "" is invalid: patch: Invalid value: "${quoted}": ${message}`);
+  });
+
   test.each<[string, Json, string]>([
     [
       'json-patch+json',

@@ -17,6 +17,8 @@ export interface HealthResponse {
   readonly body: string;
   /** The checks that failed, for the log; the body withholds the reasons, because it is public. */
   readonly failures: readonly CheckResult[];
+  /** Of a request for all checks: what each of them gave. */
+  readonly results: readonly CheckResult[];
 }
 
 const headers = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' };
@@ -51,16 +53,29 @@ async function renderAll(checks: HealthChecks, request: HealthRequest): Promise<
     const quoted = unknown.map((name) => JSON.stringify(name)).join(', ');
     lines.push(`warn: some health checks cannot be excluded: no matches for ${quoted}\n`);
   }
-  const failures = [...results.values()].filter(({ error }) => error !== undefined);
+  const all = [...results.values()];
+  const failures = all.filter(({ error }) => error !== undefined);
   if (failures.length > 0) {
-    return { status: 500, headers, body: `${lines.join('')}${endpoint} check failed\n`, failures };
+    return { status: 500, headers, body: `${lines.join('')}${endpoint} check failed\n`, failures, results: all };
   }
-  return { status: 200, headers, body: verbose ? `${lines.join('')}${endpoint} check passed\n` : 'ok', failures };
+  return {
+    status: 200,
+    headers,
+    body: verbose ? `${lines.join('')}${endpoint} check passed\n` : 'ok',
+    failures,
+    results: all,
+  };
 }
 
 async function renderOne(checks: HealthChecks, endpoint: HealthEndpoint, name: string): Promise<HealthResponse> {
   const [result] = checks.names(endpoint).includes(name) ? await checks.run([name]) : [];
-  if (result === undefined) return { status: 404, headers, body: '404 page not found\n', failures: [] };
-  if (result.error === undefined) return { status: 200, headers, body: 'ok', failures: [] };
-  return { status: 500, headers, body: `internal server error: ${result.error.message}\n`, failures: [result] };
+  if (result === undefined) return { status: 404, headers, body: '404 page not found\n', failures: [], results: [] };
+  if (result.error === undefined) return { status: 200, headers, body: 'ok', failures: [], results: [] };
+  return {
+    status: 500,
+    headers,
+    body: `internal server error: ${result.error.message}\n`,
+    failures: [result],
+    results: [],
+  };
 }

@@ -2,7 +2,7 @@ import type { Filter } from '../request/request-context.ts';
 import { writeText } from '../response/responses.ts';
 
 /** Paths of the server that do not exist in workspaces. */
-export const isShardLevelPath = (path: string): boolean => path === '/metrics';
+export const isShardLevelPath = (path: string): boolean => path === '/metrics' || path === '/metrics/slis';
 
 /**
  * Responds with 501 to `/clusters/<x>/metrics`: metrics belong to the server, not to a tenant (kcp#4165). `/clusters/*` names no

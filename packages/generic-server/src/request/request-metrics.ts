@@ -45,6 +45,7 @@ const knownPaths = new Set([
   '/livez',
   '/readyz',
   '/metrics',
+  '/metrics/slis',
   '/openapi/v2',
   '/openapi/v3',
   '/version',

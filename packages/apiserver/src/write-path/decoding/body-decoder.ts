@@ -7,6 +7,7 @@ import {
   ProtobufError,
   type ProtobufEnvelope,
   apiVersionOf,
+  deepCopy,
   encodeJson,
   isJsonObject,
   parseApiVersion,
@@ -140,8 +141,10 @@ export class BodyDecoder {
       } catch (error) {
         throw shapeFailure(error, object, expected);
       }
-      if (hasStrictErrors(validation, parsed, duplicates.length))
-        report(object, parsed, strictErrors(duplicates, [], undefined), target);
+      // Of an object of another version only the metadata has a known form.
+      const unknown = validation === 'Ignore' ? [] : unknownMetaFields(object, expected);
+      if (hasStrictErrors(validation, parsed, duplicates.length + unknown.length))
+        report(object, parsed, strictErrors(duplicates, unknown, undefined), target);
     });
     return object;
   }
@@ -333,6 +336,9 @@ function repeatedKindFailure({ bytes, format }: RequestBody, duplicates: readonl
   const { value } = parseJsonStrict(bytes, { details });
   return isJsonObject(value) ? readKind(value, details).failure : undefined;
 }
+
+const unknownMetaFields = ({ metadata }: JsonObject, { schema }: ExpectedKind): readonly string[] =>
+  isJsonObject(metadata) ? schema.prune({ metadata: deepCopy(metadata) }).unknownFields : [];
 
 /** Nearly all texts have no such parts, and decoding is faster without looking for them. */
 const unlessEmpty = (details: JsonTextDetails | undefined): JsonTextDetails | undefined =>

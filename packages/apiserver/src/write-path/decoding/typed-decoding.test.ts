@@ -83,3 +83,68 @@ test('bytes are a list of numbers, too', async () => {
   const answer = await pipeline.ask('POST', maps, '{"metadata":{"name":"by"},"binaryData":{"a":[1,2],"b":[]}}', json);
   expect(answer.text).toContain('"binaryData":{"a":"AQI=","b":""}');
 });
+
+test.each([
+  [
+    'a rule below items',
+    { items: { 'x-kubernetes-validations': [{ rule: 1 }] } },
+    'number',
+    'items.x-kubernetes-validations.rule',
+    'string',
+  ],
+  ['an earlier misfit outside', { pattern: 1, items: { minLength: 'x' } }, 'string', 'items.minLength', 'int64'],
+  ['a name of a dependency', { dependencies: { a: [1] } }, 'number', 'dependencies', 'string'],
+])('a schema in place of something else is decoded by itself: %s', async (_, schema, found, field, type) => {
+  const answer = await pipeline.ask('POST', definitions, JSON.stringify(definitionOf(schema)), json);
+  expect(answer.body['message']).toBe(
+    cannotBe(
+      'CustomResourceDefinition',
+      `${found} into Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema.properties.${field} of type ${type}`,
+    ),
+  );
+});
+
+test('a schema in place of something else may repeat fields, and a later one replaces it', async () => {
+  const body = JSON.stringify(definitionOf({ mark: 1 })).replace(
+    '"mark":1',
+    '"type":"object","additionalProperties":{"minLength":1},"additionalProperties":{"type":"object","type":"string"}',
+  );
+  const answer = await pipeline.ask('POST', `${definitions}?fieldValidation=Strict&dryRun=All`, body, json);
+  expect(answer.body['message']).toMatch(
+    /strict decoding error: duplicate field "spec\.versions\[0\]\.schema\.openAPIV3Schema\.properties\.a\.additionalProperties"$/,
+  );
+  const lenient = await pipeline.ask('POST', `${definitions}?fieldValidation=Ignore&dryRun=All`, body, json);
+  expect(lenient.text).toContain('"additionalProperties":{"type":"string"}');
+});
+
+test('lists and maps of a schema that are sent empty are quoted', async () => {
+  const empty = { type: 'object', properties: {}, required: [], 'x-kubernetes-validations': [], dependencies: {} };
+  const body = definitionOf(empty, { status: {} }, { minProperties: 1 });
+  const answer = await pipeline.ask('POST', definitions, JSON.stringify(body), json);
+  const { message } = answer.body;
+  expect(message).toContain('properties[a].dependencies: Forbidden: dependencies is not supported');
+  expect(message).toContain('"Required":[]');
+  expect(message).toContain('"XValidations":[]');
+  expect(message).toContain('"Properties":{}');
+});
+
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const definitionOf = (a: object, subresources: object = {}, root: object = {}): object => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'widgets.example.com' },
+  spec: {
+    group: 'example.com',
+    scope: 'Cluster',
+    names: { plural: 'widgets', kind: 'Widget' },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        subresources,
+        schema: { openAPIV3Schema: { type: 'object', properties: { a }, ...root } },
+      },
+    ],
+  },
+});
