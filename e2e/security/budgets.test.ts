@@ -299,22 +299,23 @@ describe('clients that left', () => {
     const data = Object.fromEntries(
       Array.from({ length: 3_000 }, (_, index) => [`key-${index}`, 'a value of the apply']),
     );
-    const names = Array.from({ length: 20 }, (_, index) => `left-${index}`);
+    const names = Array.from({ length: 40 }, (_, index) => `left-${index}`);
     const path = (name: string): string => `${configMaps}/${name}`;
-    const sockets = await Promise.all(
-      names.map(async (name) => {
-        const body = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data });
-        const sent = request(`${server.cluster.url}/clusters/root:hostile${path(name)}?fieldManager=left&force=true`, {
-          method: 'PATCH',
-          ca: server.cluster.ca,
-          agent: false,
-          headers: { authorization: `Bearer ${testTokens.masters}`, 'content-type': 'application/apply-patch+yaml' },
-        });
-        sent.on('error', () => undefined);
-        await new Promise<void>((resolve) => sent.end(body, resolve));
-        return sent;
-      }),
-    );
+    const first = Promise.withResolvers<void>();
+    const sockets = names.map((name) => {
+      const body = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data });
+      const sent = request(`${server.cluster.url}/clusters/root:hostile${path(name)}?fieldManager=left&force=true`, {
+        method: 'PATCH',
+        ca: server.cluster.ca,
+        agent: false,
+        headers: { authorization: `Bearer ${testTokens.masters}`, 'content-type': 'application/apply-patch+yaml' },
+      });
+      sent.on('error', () => undefined).on('response', () => first.resolve());
+      sent.end(body);
+      return sent;
+    });
+    // By then the bodies of the others have arrived.
+    await first.promise;
     for (const sent of sockets) sent.destroy();
     await server.mustBeWell();
     await eventually(async () => {
