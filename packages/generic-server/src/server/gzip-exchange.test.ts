@@ -62,6 +62,26 @@ describe('gzip', () => {
     expect(new Set(listeners).size).toBe(1);
   });
 
+  test('streams at the same time, whose input buffers are reused, do not mix', async () => {
+    const server = await tls.answer(async (raw) => {
+      const exchange = new GzipExchange(raw);
+      exchange.start(200);
+      // The last one exceeds what an input buffer holds.
+      for (const length of [...Array.from({ length: 40 }, () => 90_000), 900_000, 1])
+        if (!exchange.write(Buffer.alloc(length, raw.url))) await exchange.drained();
+      exchange.end();
+    });
+    for (let round = 0; round < 2; round++)
+      await Promise.all(
+        ['/abc', '/defg', '/hijkl'].map(async (path) => {
+          const { body } = await tls.ask1(server, path);
+          const pieces = [...Array.from({ length: 40 }, () => 90_000), 900_000, 1];
+          const expected = Buffer.concat(pieces.map((length) => Buffer.alloc(length, path)));
+          expect(gunzipSync(body).equals(expected)).toBe(true);
+        }),
+      );
+  });
+
   test('existing Vary values are kept', async () => {
     const server = await tls.answer((raw) => {
       const exchange = new GzipExchange(raw);

@@ -1,4 +1,5 @@
 import { constants, createGzip, gzip, type Gzip, type ZlibOptions } from 'node:zlib';
+import { unlessFailed } from './base-exchange.ts';
 import type { Headers } from './exchange.ts';
 import { ExchangeDecorator } from './exchange-decorator.ts';
 
@@ -9,6 +10,19 @@ const level = constants.Z_BEST_SPEED;
 const chunkSize = 128 * 1024;
 /** The same for input: chunks of a streamed response are joined up to this size. */
 const inputBytes = 512 * 1024;
+/** With the chunk that exceeds it; longer ones get a buffer of their own. */
+const maxInputBytes = inputBytes + threshold;
+
+/**
+ * Buffers of {@link inputBytes} that were compressed. The allocator maps memory of this size anew each time, and the operating system
+ * clears it page by page, which takes as long as filling it.
+ */
+const freeInputs: Buffer[] = [];
+const maxFreeInputs = 4;
+
+function releaseInput(input: Buffer): void {
+  if (freeInputs.length < maxFreeInputs) freeInputs.push(input);
+}
 
 /** True if an element of Accept-Encoding is exactly `gzip`; like kube-apiserver, elements with weights do not match. */
 export function acceptsGzip(headers: Headers): boolean {
@@ -106,7 +120,7 @@ export class GzipExchange extends ExchangeDecorator {
     if (this.#status === 0) {
       this.inner.end();
     } else if (this.#gzip === undefined) {
-      this.inner.respond(this.#status, this.#takeChunks());
+      this.inner.respond(this.#status, this.#takeChunks(Buffer.allocUnsafe(this.#chunkBytes)));
     } else {
       if (this.#chunkBytes > 0) this.#compressChunks(this.#gzip);
       this.#gzip.end();
@@ -145,14 +159,22 @@ export class GzipExchange extends ExchangeDecorator {
 
   /** Returns false if the caller must wait for {@link drained}. */
   #compressChunks(stream: Gzip): boolean {
-    return stream.write(this.#takeChunks());
+    if (this.#chunkBytes > maxInputBytes)
+      return stream.write(this.#takeChunks(Buffer.allocUnsafeSlow(this.#chunkBytes)));
+    const input = freeInputs.pop() ?? Buffer.allocUnsafeSlow(maxInputBytes);
+    // After an error the thread may still read it.
+    return stream.write(
+      this.#takeChunks(input),
+      unlessFailed(() => releaseInput(input)),
+    );
   }
 
-  #takeChunks(): Buffer {
-    const bytes = Buffer.concat(this.#chunks, this.#chunkBytes);
+  #takeChunks(buffer: Buffer): Buffer {
+    let length = 0;
+    for (const chunk of this.#chunks) length += chunk.copy(buffer, length);
     this.#chunks = [];
     this.#chunkBytes = 0;
     for (const done of this.#copied.splice(0)) done();
-    return bytes;
+    return buffer.subarray(0, length);
   }
 }
