@@ -51,6 +51,12 @@ export class ApiSet implements ServedApis {
     return this.#resources.get(keyOf({ group, version, resource }));
   }
 
+  /** The definition as requests are routed by it: virtual workspaces know every kind by an APIResourceSchema. */
+  routed(group: string, version: string, resource: string): ResourceDefinition | undefined {
+    const definition = this.find(group, version, resource)?.definition;
+    return definition?.origin === 'built-in' ? { ...definition, origin: 'custom' } : definition;
+  }
+
   isBuiltInGroup(): boolean {
     return false;
   }
@@ -123,7 +129,7 @@ const openapiCacheLimits = { cachedBytes: 4 * 1024 * 1024, cachedDefinitions: 2_
 async function serve(context: VirtualRequest['context'], set: ApiSet): Promise<void> {
   const resolver = {
     resolve: (_cluster: string, group: string, version: string, resource: string) =>
-      set.find(group, version, resource)?.definition,
+      set.routed(group, version, resource),
     isBuiltInGroup: () => false,
   };
   const request = locateResource(resolver, context);

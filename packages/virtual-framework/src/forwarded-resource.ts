@@ -12,14 +12,22 @@ import {
   type UserInfo,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { requiredLabelsParameter, type ResourceRequest } from '@multiplane/apiserver';
 import {
+  type BodyDecoder,
+  requiredLabelsParameter,
+  type ResourceRequest,
+  type VirtualView,
+  virtualViewParameter,
+} from '@multiplane/apiserver';
+import {
+  acceptHeader,
   CancellableExchange,
   type BufferedRequest,
   type BufferedResponse,
   type Exchange,
 } from '@multiplane/generic-server';
 import type { ServedResource } from './api-set.ts';
+import { checkRequest } from './request-checks.ts';
 import { isApplyRequest, forwardWrite, type UpdateRule } from './forwarded-write.ts';
 import { responseObject, sendRequest as send, type UpstreamRequest, type ShardConnection } from './shard-connection.ts';
 
@@ -53,8 +61,16 @@ export interface ForwardedResourceOptions {
   readonly upstreamUser?: ((caller: UserInfo, cluster: LogicalClusterName | '*') => UserInfo | undefined) | undefined;
   /** Where the shard's response to a forwarded request goes, which may drop parts of it; absent: to the client. */
   readonly responseFilter?: ((request: ResourceRequest) => Exchange | undefined) | undefined;
+  /** Tables have the name only: the APIResourceSchema declares no columns. */
+  readonly hasNameColumnOnly?: boolean | undefined;
   /** Aborts when the resource is no longer served, or its definition changed; this ends its watches. */
   readonly retired?: AbortSignal | undefined;
+}
+
+export interface ForwardedResourceModules {
+  readonly connection: ShardConnection;
+  /** Decodes the bodies of writes that end here; absent: they are refused unread. */
+  readonly decoder?: BodyDecoder | undefined;
 }
 
 const maxBodyBytes = 3 * 1024 * 1024;
@@ -75,11 +91,13 @@ export class ForwardedResource implements ServedResource {
   readonly definition: ResourceDefinition;
   readonly #options: ForwardedResourceOptions;
   readonly #connection: ShardConnection;
+  readonly #decoder: BodyDecoder | undefined;
 
-  constructor(options: ForwardedResourceOptions, modules: { readonly connection: ShardConnection }) {
+  constructor(options: ForwardedResourceOptions, modules: ForwardedResourceModules) {
     this.definition = options.definition;
     this.#options = options;
     this.#connection = modules.connection;
+    this.#decoder = modules.decoder;
   }
 
   async handle(request: ResourceRequest): Promise<void> {
@@ -91,6 +109,7 @@ export class ForwardedResource implements ServedResource {
       return;
     }
     if (cluster === '*') {
+      await this.#checkRequest(request);
       // A patch finds no object to change; for other verbs kcp shows what its shard answers to such a path.
       throw verb === 'patch'
         ? statusErrors.notFound(this.definition, request.name)
@@ -100,7 +119,8 @@ export class ForwardedResource implements ServedResource {
       request.subresource === '' && verb !== 'get' ? await this.#options.writeRulesFor?.(request) : undefined;
     if (verb === 'create') return this.#create(request, rules);
     if (verb === 'update' || verb === 'patch') return this.#update(request, rules);
-    if (this.#isUnrestricted(request) && rules === undefined) return this.#forward(request, context.info.query);
+    if (this.#isUnrestricted(request) && rules === undefined)
+      return this.#forward(request, verb === 'get' ? this.#readQueryOf(request) : context.info.query);
     if (verb !== 'get' || this.#options.isVisible !== undefined) {
       const object = responseObject(await this.#fetch(request));
       // Before the object counts as missing: as in kcp, a refusal says what it lacks.
@@ -200,6 +220,7 @@ export class ForwardedResource implements ServedResource {
   /** Throws unless the object is visible, or the request is an apply that may create it. */
   async #requireExisting(request: ResourceRequest): Promise<void> {
     const response = await this.#fetch(request);
+    if (response.status === 404) await this.#checkRequest(request);
     if (response.status !== 404 || !isApplyRequest(request) || request.subresource !== '')
       this.#requireVisible(request, responseObject(response));
     else await this.#options.authorizeCreate?.(request);
@@ -234,9 +255,15 @@ export class ForwardedResource implements ServedResource {
   }
 
   async #fetchVisible(request: ResourceRequest): Promise<JsonObject> {
-    const object = responseObject(await this.#fetch(request));
+    const response = await this.#fetch(request);
+    if (response.status === 404) await this.#checkRequest(request);
+    const object = responseObject(response);
     this.#requireVisible(request, object);
     return object;
+  }
+
+  async #checkRequest(request: ResourceRequest): Promise<void> {
+    if (this.#decoder !== undefined) await checkRequest({ ...request, definition: this.definition }, this.#decoder);
   }
 
   #isUnrestricted(request: ResourceRequest): boolean {
@@ -284,6 +311,7 @@ export class ForwardedResource implements ServedResource {
     if (labelSelector !== undefined) prepend(query, 'labelSelector', labelSelector);
     if (request.name !== '') prepend(query, 'fieldSelector', `metadata.name=${request.name}`);
     if (info.verb === 'watch') query.set('watch', 'true');
+    this.#addView(request, query);
     return query;
   }
 
@@ -292,7 +320,17 @@ export class ForwardedResource implements ServedResource {
     const query = new URLSearchParams(request.context.info.query);
     const labelSelector = this.#selectorOf(request);
     if (labelSelector !== undefined) query.set(requiredLabelsParameter, labelSelector);
+    this.#addView(request, query);
     return query;
+  }
+
+  /** Asks the shard for what a virtual workspace shows; other responses are the same for both. */
+  #addView({ context: { info, exchange } }: ResourceRequest, query: URLSearchParams): void {
+    const views: VirtualView[] = [];
+    const isTable = /as=Table/i.test(acceptHeader(exchange.headers));
+    if (isTable && this.#options.hasNameColumnOnly === true) views.push('nameColumn');
+    if (info.verb === 'list' && !isTable && this.definition.origin === 'built-in') views.push('kinds');
+    if (views.length > 0) query.set(virtualViewParameter, views.join(','));
   }
 
   #upstreamRequest(request: ResourceRequest, query: URLSearchParams, subresource: string): UpstreamRequest {

@@ -23,7 +23,7 @@ import { servicesPrefix } from './service-path.ts';
 import type { VirtualAttributes, VirtualTarget, VirtualWorkspace } from './virtual-workspace.ts';
 
 export interface VirtualWorkspaceServerOptions extends HandlerChainOptions {
-  /** `--authorization-always-allow-paths`; they do not apply within virtual workspaces. */
+  /** `--authorization-always-allow-paths`, also within virtual workspaces, where they lead nowhere. */
   readonly alwaysAllowPaths: readonly string[];
   /** Version of this server, for the warning to outdated kubectl plugins. */
   readonly version: string;
@@ -131,12 +131,12 @@ export class VirtualWorkspaceServer {
   }
 
   async #authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
+    if (!attributes.isResourceRequest && this.#options.alwaysAllowPaths.includes(pathWithin(attributes)))
+      return { decision: 'allow', reason: '' };
     if ('virtual' in attributes) {
       const virtualAttributes = attributes as VirtualAttributes;
       return virtualAttributes.virtual.workspace.authorize(virtualAttributes);
     }
-    if (!attributes.isResourceRequest && this.#options.alwaysAllowPaths.includes(attributes.path))
-      return { decision: 'allow', reason: '' };
     if (attributes.path === metricsPath && attributes.verb === 'get' && this.#metricsAccess !== undefined)
       return this.#metricsAccess((attributes as VirtualAttributes).exchange, attributes.user);
     return unresolved;
@@ -155,6 +155,12 @@ export class VirtualWorkspaceServer {
     return Promise.resolve();
   }
 }
+
+/** The path without the prefixes of a virtual workspace and a logical cluster. */
+const pathWithin = (attributes: AuthorizationAttributes): string =>
+  'virtual' in attributes
+    ? attributes.path.replace(`/clusters/${(attributes as VirtualAttributes).virtual.cluster}`, '')
+    : attributes.path;
 
 const nonResourceAttributes = {
   isResourceRequest: false,

@@ -86,7 +86,7 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
       transport === undefined ? undefined : new RemoteSources({ transport, clock, logger, random: Math.random });
     const dispatched = new DispatchedUsers({ authenticator: host.authenticator });
     const server = new VirtualWorkspaceServer(
-      { ...defaultHandlerChainOptions, alwaysAllowPaths: [], version: info.gitVersion },
+      { ...defaultHandlerChainOptions, alwaysAllowPaths: ['/healthz', '/readyz', '/livez'], version: info.gitVersion },
       {
         clock,
         logger,

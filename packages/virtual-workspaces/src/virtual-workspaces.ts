@@ -1,5 +1,5 @@
 import type { VirtualWorkspace } from '@multiplane/virtual-framework';
-import { ExportsByIdentity } from '@multiplane/apiserver';
+import { BodyDecoder, ExportsByIdentity, YamlWorker } from '@multiplane/apiserver';
 import { apiExportWorkspace, type ApiExportModules } from './apiexport/apiexport.ts';
 import { ExportResourceFactory } from './apiexport/export-resources.ts';
 import { apiExportScopeWorkspace, type ApiExportScopeModules } from './apiexport-scope/apiexport-scope.ts';
@@ -21,9 +21,10 @@ export function shardVirtualWorkspaces(
   // The identity index is created first, because handlers are called in the order of registration.
   const byIdentity = new ExportsByIdentity(modules);
   const factory = new ExportResourceFactory({ ...modules, byIdentity });
+  const decoder = new BodyDecoder({ isBuiltInKind: () => false, yaml: new YamlWorker(modules) });
   return [
-    apiExportWorkspace({ ...modules, byIdentity, factory }),
-    apiExportScopeWorkspace({ ...modules, byIdentity, factory }),
+    apiExportWorkspace({ ...modules, byIdentity, factory, decoder }),
+    apiExportScopeWorkspace({ ...modules, byIdentity, factory, decoder }),
     apiResourceSchemaWorkspace(modules),
     replicationWorkspace(options, modules),
     ...[initializing, terminating].flatMap((lifecycle) => [

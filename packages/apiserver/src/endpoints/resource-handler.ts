@@ -17,6 +17,7 @@ import type { ResourceResolver } from '../registry/definitions/resource-resolver
 import { withStorageStatus } from '../registry/store/storage-status.ts';
 import { groupResourceOf } from '../registry/definitions/group-resource.ts';
 import type { ExpectedKind } from '../write-path/decoding/expected-kind.ts';
+import { hasVirtualView, withNameColumn } from './virtual-view.ts';
 import type { BodyDecoder } from '../write-path/decoding/body-decoder.ts';
 import type { CreateHandlers } from './create-handler.ts';
 import type { CreateOutcomes } from './create-outcome.ts';
@@ -91,12 +92,15 @@ function serve(modules: EndpointModules, request: ResourceRequest): Promise<void
       throw statusErrors.serviceUnavailable('virtual resources are not served here');
     return modules.virtualResources(request, definition.virtual);
   }
-  const { verb } = context.info;
+  const { verb, query } = context.info;
   const part = subresource === '' ? undefined : definition.subresources[subresource];
   const plain = part?.type === 'connect' || (subresource === '' && definition.storage === undefined);
   // The type of a patch comes before that of the response.
   if (verb === 'patch') checkPatchType(request, part);
-  const negotiated = negotiate(context, endpointKind(kindOf(definition, part), verb, plain));
+  const negotiated = withOriginalVersions(
+    request,
+    negotiate(context, endpointKind(kindOf(definition, part), verb, plain)),
+  );
   // Over all logical clusters only the metadata of custom resources is served; as in kcp, other requests get a 404.
   if (isMetadataOnly(definition) && !isPartial(negotiated)) {
     writeNotFoundText(context.exchange);
@@ -116,6 +120,8 @@ function serve(modules: EndpointModules, request: ResourceRequest): Promise<void
       ? updateScaleEndpoint(modules, request, part, negotiated)
       : patchScaleEndpoint(modules, request, part, negotiated);
   }
+  if (negotiated.transform?.kind === 'Table' && hasVirtualView(query, 'nameColumn'))
+    request = { ...request, definition: withNameColumn(definition) };
   switch (verb) {
     case 'get':
       return getEndpoint(modules, request, negotiated);
@@ -142,6 +148,16 @@ function checkPatchType({ context, definition }: ResourceRequest, part: Subresou
   const isStrategic =
     part?.type !== 'scale' && (definition.origin === 'built-in' || definition.native?.patchMeta !== undefined);
   patchTypeOf(contentTypeOf(context), definition.origin, isStrategic);
+}
+
+/**
+ * Over all logical clusters, metadata names the version of its object in an annotation: clients that change the object need it,
+ * and the kind of the response is that of metadata (kcp's apiserver, `response_kcp.go`).
+ */
+function withOriginalVersions({ cluster }: ResourceRequest, negotiated: Negotiated): Negotiated {
+  const { transform } = negotiated;
+  if (cluster !== '*' || transform === undefined || !isPartial(negotiated)) return negotiated;
+  return { ...negotiated, transform: { ...transform, namesOriginalVersion: true } };
 }
 
 function isPartial({ transform }: Negotiated): boolean {

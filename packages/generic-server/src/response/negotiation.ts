@@ -27,6 +27,8 @@ export interface Transform {
   readonly kind: TransformKind;
   readonly group: 'meta.k8s.io';
   readonly version: 'v1' | 'v1beta1';
+  /** Metadata has the annotation with the API version of its object. */
+  readonly namesOriginalVersion?: boolean | undefined;
 }
 
 /** The negotiated form of a response. */

@@ -1,5 +1,10 @@
 import type { APIExport, APIResourceSchema } from '@multiplane/apis';
-import { checkCreateAllowed, type ExportsByIdentity, type ResourceRequest } from '@multiplane/apiserver';
+import {
+  type BodyDecoder,
+  checkCreateAllowed,
+  type ExportsByIdentity,
+  type ResourceRequest,
+} from '@multiplane/apiserver';
 import type { Informer } from '@multiplane/client';
 import {
   parseServicePath,
@@ -19,6 +24,8 @@ import { exportedResource } from './exported-resource.ts';
 export interface ApiExportModules {
   readonly connection: ShardConnection;
   readonly serve: ApiSetHandler;
+  /** Decodes the bodies of writes that are not forwarded. */
+  readonly decoder?: BodyDecoder | undefined;
   readonly reviewer: AccessReviewer;
   readonly deepReviewer: AccessReviewer;
   /** APIExports of all shards. */

@@ -31,6 +31,8 @@ export interface ExportResource {
   readonly claim?: DeepReadonly<PermissionClaim> | undefined;
   /** Only objects that match are visible; undefined: all of them. */
   readonly labelSelector: string | undefined;
+  /** Its APIResourceSchema declares no columns: tables have the name only. kcp's schemas of built-in kinds are such. */
+  readonly hasNameColumnOnly?: boolean | undefined;
   /** Changes whenever open watches must end. */
   readonly fingerprint: string;
 }
@@ -118,10 +120,11 @@ export class ExportResourceFactory {
       if (!resources.has(key)) resources.set(key, resource);
     };
     const about = `${object.metadata.uid ?? ''} ${identity}`;
-    for (const { schema, definitions } of this.#exported(object, cluster, dependencies))
+    for (const { schema, definitions, withoutColumns } of this.#exported(object, cluster, dependencies))
       for (const definition of definitions)
         add({
           definition,
+          hasNameColumnOnly: withoutColumns.has(definition.version),
           upstreamResource: `${definition.resource}:${identity}`,
           labelSelector: undefined,
           fingerprint: `${about} ${schema}`,
@@ -162,6 +165,7 @@ export class ExportResourceFactory {
         yield {
           ...common,
           definition: servedDefinition(definition),
+          hasNameColumnOnly: definition.origin === 'built-in',
           upstreamResource: definition.resource,
           fingerprint: `claim ${verbs}`,
         };
@@ -169,11 +173,17 @@ export class ExportResourceFactory {
     }
     dependencies.add(identityDependency(identityHash));
     for (const { reference, object } of this.#modules.byIdentity.of(identityHash))
-      for (const { schema, definitions } of this.#exported(object, reference.cluster, dependencies, claim))
+      for (const { schema, definitions, withoutColumns } of this.#exported(
+        object,
+        reference.cluster,
+        dependencies,
+        claim,
+      ))
         for (const definition of definitions)
           yield {
             ...common,
             definition,
+            hasNameColumnOnly: withoutColumns.has(definition.version),
             upstreamResource: `${resource}:${identityHash}`,
             fingerprint: `claim ${verbs} ${identityHash} ${schema}`,
           };
@@ -185,13 +195,18 @@ export class ExportResourceFactory {
     cluster: string,
     dependencies: Set<string>,
     only?: { readonly group?: string | undefined; readonly resource: string },
-  ): Generator<{ readonly schema: string; readonly definitions: readonly ResourceDefinition[] }> {
+  ): Generator<ExportedSchema> {
     for (const { name, group = '', schema } of object.spec?.resources ?? []) {
       if (only !== undefined && (only.resource !== name || (only.group ?? '') !== group)) continue;
       dependencies.add(schemaDependency(cluster, schema));
       const found = this.#modules.schemas.get({ cluster: cluster as LogicalClusterName, namespace: '', name: schema });
       if (found?.spec === undefined || found.spec.names.plural !== name || (found.spec.group ?? '') !== group) continue;
-      yield { schema: found.metadata.uid ?? '', definitions: this.#definitionsOf(found) };
+      const withoutColumns = found.spec.versions.filter((one) => (one.additionalPrinterColumns ?? []).length === 0);
+      yield {
+        schema: found.metadata.uid ?? '',
+        definitions: this.#definitionsOf(found),
+        withoutColumns: new Set(withoutColumns.map((one) => one.name)),
+      };
     }
   }
 
@@ -211,6 +226,13 @@ export class ExportResourceFactory {
       this.#definitions.delete(this.#definitions.keys().next().value as string);
     return definitions;
   }
+}
+
+interface ExportedSchema {
+  readonly schema: string;
+  readonly definitions: readonly ResourceDefinition[];
+  /** Versions that declare no columns. */
+  readonly withoutColumns: ReadonlySet<string>;
 }
 
 /** Watches end by the fingerprint of the resource, not by its definition. */

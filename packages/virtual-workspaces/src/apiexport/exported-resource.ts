@@ -8,7 +8,7 @@ import {
   isReviewResource,
   notWithheldSelector,
 } from '@multiplane/apis';
-import type { ResourceRequest } from '@multiplane/apiserver';
+import type { BodyDecoder, ResourceRequest } from '@multiplane/apiserver';
 import { clusterNameExtra, warrantExtra, warrantText } from '@multiplane/generic-server';
 import { ForwardedResource, type ShardConnection, type WriteRules } from '@multiplane/virtual-framework';
 import type { ConsumerBindings } from '../consumer-bindings.ts';
@@ -18,6 +18,8 @@ import { selectorRules } from './selector-rules.ts';
 
 export interface ExportedResourceModules {
   readonly connection: ShardConnection;
+  /** Decodes the bodies of writes that are not forwarded. */
+  readonly decoder?: BodyDecoder | undefined;
   /** APIBindings of this shard. */
   readonly bindings: ConsumerBindings;
   /** Throws unless the caller may create the object of an apply request. */
@@ -37,23 +39,24 @@ export interface ExportedResourceModules {
  */
 export function exportedResource(
   key: ExportKey,
-  { definition, upstreamResource, claim, labelSelector }: ExportResource,
+  { definition, upstreamResource, claim, labelSelector, hasNameColumnOnly }: ExportResource,
   retired: AbortSignal,
   modules: ExportedResourceModules,
 ): ForwardedResource {
-  const { bindings, connection } = modules;
+  const { bindings, connection, decoder } = modules;
   return new ForwardedResource(
     {
       definition,
       upstreamResource,
       retired,
+      hasNameColumnOnly,
       labelSelector: claim === undefined || labelSelector === undefined ? labelSelector : claimedSelector,
       upstreamUser: (caller, cluster) =>
         cluster === '*' ? undefined : withWarrant(caller, cluster, key, modules.warrantGroups),
       authorizeCreate: (request) => modules.mayCreate(key, request),
       ...(claim === undefined || isReviewResource(definition) ? {} : { writeRulesFor: claimRules }),
     },
-    { connection },
+    { connection, decoder },
   );
 
   function claimedSelector({ cluster, context: { info } }: ResourceRequest): string | undefined {

@@ -12,6 +12,7 @@ import type { ListResponse } from './list-response.ts';
 import { inWireOrder } from '../response/object-response.ts';
 import { writeProtobufList } from './protobuf-list-writer.ts';
 import { columnDefinitions, includeObjectOf, partialObject, tableRow } from '../response/table-writer.ts';
+import { hasVirtualView } from '../virtual-view.ts';
 
 const comma = 0x2c;
 
@@ -45,7 +46,7 @@ async function writeItems(list: ListResponse): Promise<void> {
   const form = formOf(list);
   const { run } = form;
   // Cached blocks contain stored bytes, so objects that are converted cannot use them.
-  const blocks = list.view === undefined ? list.blocks : undefined;
+  const blocks = list.view === undefined && !hasVirtualView(context.info.query, 'kinds') ? list.blocks : undefined;
   let first = true;
   for (const piece of page.pieces) {
     await list.view?.prepare(piece);
@@ -100,8 +101,9 @@ function metadataOf({ page, revision }: ListResponse): {
 
 function plainForm(list: ListResponse): ListForm {
   const { definition, reader } = list;
-  const complete = definition.origin === 'custom';
-  const metadata = complete ? { continue: '', ...metadataOf(list) } : metadataOf(list);
+  const isCustom = definition.origin === 'custom';
+  const complete = isCustom || hasVirtualView(list.context.info.query, 'kinds');
+  const metadata = isCustom ? { continue: '', ...metadataOf(list) } : metadataOf(list);
   const itemStart = `{"kind":${JSON.stringify(definition.kind)},"apiVersion":${JSON.stringify(apiVersionOf(definition))},`;
   const usualOffset = Buffer.byteLength(itemStart);
   return {
@@ -148,7 +150,8 @@ function partialForm(list: ListResponse, transform: Transform): ListForm {
     empty: `${head.slice(0, -1)}null}\n`,
     item(body, entry) {
       // Without a converter metadata is the same in all versions, so a slice of the stored bytes is enough.
-      if (definition.converter !== undefined || definition.conversion !== undefined) {
+      const isSlice = definition.converter === undefined && definition.conversion === undefined;
+      if (!isSlice || transform.namesOriginalVersion === true) {
         body.pushString(partialObject(reader.object(definition, entry), transform));
         return;
       }

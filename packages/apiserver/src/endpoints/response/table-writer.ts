@@ -9,6 +9,8 @@ import type { ResourceDefinition } from '@multiplane/apis';
 import type { Transform } from '@multiplane/generic-server';
 import { encodeForWire, encodeMetadata } from '../../registry/codec/object-codec.ts';
 
+const originalVersionAnnotation = 'kcp.io/original-api-version';
+
 /** The parameter `includeObject` of a request for a table; throws 400. */
 export function includeObjectOf(query: URLSearchParams): IncludeObject {
   const text = query.get('includeObject') ?? '';
@@ -55,8 +57,14 @@ export function tableRow(
 
 /** PartialObjectMetadata of an object. */
 export function partialObject(object: DeepReadonly<KubeObject>, transform: Transform): string {
-  const metadata = object.metadata as KubeObject['metadata'];
+  const metadata = metadataOf(object, transform);
   return `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${transform.version}","metadata":${encodeMetadata(metadata, metadata.resourceVersion)}}`;
+}
+
+function metadataOf(object: DeepReadonly<KubeObject>, transform: Transform): KubeObject['metadata'] {
+  const metadata = object.metadata as KubeObject['metadata'];
+  if (transform.namesOriginalVersion !== true || object.apiVersion === undefined) return metadata;
+  return { ...metadata, annotations: { ...metadata.annotations, [originalVersionAnnotation]: object.apiVersion } };
 }
 
 /** A table with one object, for GET, writes and watch events. `columns`: false for all but the first event of a watch. */

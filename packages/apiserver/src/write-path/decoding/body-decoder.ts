@@ -135,7 +135,7 @@ export class BodyDecoder {
     const object: JsonObject = value === null ? {} : (value as JsonObject);
     const failure = details === undefined ? repeatedKindFailure(body, duplicates) : undefined;
     if (failure !== undefined) throw unrecognized(expected, failure, body.bytes);
-    this.#checkKind(object, body.bytes, expected, details, () => {
+    this.#checkKind(object, body.bytes, target, details, () => {
       try {
         checkCustomMeta(object);
       } catch (error) {
@@ -204,7 +204,7 @@ export class BodyDecoder {
       kind: envelope.kind === '' ? expected.kind : envelope.kind,
       apiVersion: envelope.apiVersion === '' ? apiVersionOf(expected) : envelope.apiVersion,
     };
-    this.#checkKind(head, body, expected);
+    this.#checkKind(head, body, { expected, validation: 'Ignore' });
     try {
       return decodeProtobufMessage(head['apiVersion'] as string, head['kind'] as string, envelope.message);
     } catch (error) {
@@ -220,7 +220,7 @@ export class BodyDecoder {
   #checkKind(
     object: JsonObject,
     body: Buffer,
-    expected: ExpectedKind,
+    { expected, validation }: Pick<DecodeTarget, 'expected' | 'validation'>,
     details?: JsonTextDetails,
     beforeMismatch?: () => void,
   ): void {
@@ -231,20 +231,16 @@ export class BodyDecoder {
     const apiVersion = typed ? head.apiVersion : ((object['apiVersion'] as string | null | undefined) ?? '');
     const kind = typed ? head.kind : ((object['kind'] as string | null | undefined) ?? '');
     const wanted = apiVersionOf(expected);
+    const version = apiVersion === '' ? undefined : parseApiVersion(apiVersion);
+    if (apiVersion !== '' && version === undefined)
+      throw unrecognized(expected, `unexpected GroupVersion string: ${apiVersion}`, body);
     if (expected.origin === 'custom') {
-      if (object['apiVersion'] === null)
-        throw statusErrors.badRequest(
-          `${cannotBeHandled(object, expected)}: .apiVersion accessor error: <nil> is of the type <nil>, expected string`,
-        );
-      if (kind === '') throw unrecognized(expected, `Object 'Kind' is missing in '${body.toString('utf8')}'`, body);
+      if (kind === '') throw missingKind(object, body, expected, validation);
       if (object['apiVersion'] === null) throw nullVersion(kind, expected);
       if (apiVersion === wanted) return;
       beforeMismatch?.();
       throw versionMismatch(apiVersion, wanted);
     }
-    const version = apiVersion === '' ? undefined : parseApiVersion(apiVersion);
-    if (apiVersion !== '' && version === undefined)
-      throw unrecognized(expected, `unexpected GroupVersion string: ${apiVersion}`, body);
     object['apiVersion'] = defaultedVersion(apiVersion, version, expected);
     object['kind'] = kind === '' ? expected.kind : kind;
     if (object['apiVersion'] === wanted && object['kind'] === expected.kind) return;
@@ -289,6 +285,21 @@ export class BodyDecoder {
     object['kind'] = expected.kind;
     return undefined;
   }
+}
+
+/**
+ * A custom resource without a kind. Only the strict decoder, which also collects warnings, forgets the expected kind before it
+ * looks for one; the other decoder quotes the object as JSON without the space around it.
+ */
+function missingKind(object: JsonObject, body: Buffer, expected: ExpectedKind, validation: FieldValidation): Error {
+  const text = body.toString('utf8');
+  if (validation !== 'Ignore') return unrecognized(expected, `Object 'Kind' is missing in '${text}'`, body);
+  const trimmed = text.trim();
+  const quoted = /^(\{|null$)/.test(trimmed) ? trimmed : encodeJson(object);
+  const version = object['apiVersion'] === null ? undefined : object['apiVersion'];
+  return statusErrors.badRequest(
+    `${cannotBeHandled(version === undefined ? {} : { apiVersion: version }, expected)}: Object 'Kind' is missing in '${quoted}'`,
+  );
 }
 
 /** The schema of a custom resource is applied before versions are compared. */
