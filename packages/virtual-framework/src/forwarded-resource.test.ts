@@ -131,6 +131,17 @@ describe('ForwardedResource', () => {
     expect(shard.requests).toEqual([]);
   });
 
+  test('asks for tables with the name only where a schema declares no columns', async () => {
+    const shard = new TestShard(stored());
+    const table = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
+    await send(shard, { url: `/clusters/abc${list}`, headers: table }, { hasNameColumnOnly: true });
+    await send(shard, { url: `/clusters/abc${list}` }, { hasNameColumnOnly: true });
+    expect(shard.requests.map(decodeURIComponent)).toEqual([
+      `GET /clusters/abc${list}?labelSelector=wanted=yes&virtualView=nameColumn`,
+      `GET /clusters/abc${list}?labelSelector=wanted=yes`,
+    ]);
+  });
+
   test('reads an object once, with the labels that it must have, in every media type', async () => {
     const shard = new TestShard(stored());
     const shown = await send(shard, {});

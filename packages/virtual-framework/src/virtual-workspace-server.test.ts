@@ -110,12 +110,13 @@ describe('VirtualWorkspaceServer', () => {
     expect([status, responseHeaders['location']]).toEqual([307, '/services/']);
   });
 
-  test('allows the always-allowed paths outside of virtual workspaces only', async () => {
+  test('allows the always-allowed paths, also within virtual workspaces', async () => {
     expect((await send(serverOf([]), '/readyz')).body).toBe('outer /readyz');
     expect((await send(serverOf([]), '/metrics')).status).toBe(403);
     expect((await send(serverOf([], { name: 'scraper', groups: [] }), '/metrics')).body).toBe('outer /metrics');
     const closed = serverOf([workspace('v', { authorize: () => Promise.resolve(deny) })]);
-    expect((await send(closed, '/services/views/a/clusters/c/readyz')).status).toBe(403);
+    expect((await send(closed, '/services/views/a/clusters/c/readyz')).status).toBe(200);
+    expect((await send(closed, '/services/views/a/clusters/c/readyz/x')).status).toBe(403);
   });
 
   test('delegates authorization to the virtual workspace, by path if it authorizes by path', async () => {

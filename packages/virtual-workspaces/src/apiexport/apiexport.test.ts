@@ -223,7 +223,7 @@ describe('across all logical clusters', () => {
     await shard.send(`${view}/*/api/v1/configmaps?watch=true`);
     const claimed = `${claimLabel} in (${claimLabelValue(configmaps)})`;
     expect(shard.lines.map((line) => line.replaceAll('+', ' '))).toEqual([
-      `GET /clusters/*/api/v1/configmaps?labelSelector=${claimed},${withheldLabel} notin (list,list.watch),a in (b`,
+      `GET /clusters/*/api/v1/configmaps?labelSelector=${claimed},${withheldLabel} notin (list,list.watch),a in (b&virtualView=kinds`,
       `GET /clusters/*/api/v1/configmaps?watch=true&labelSelector=${claimed},${withheldLabel} notin (watch,list.watch)`,
     ]);
   });
@@ -258,7 +258,9 @@ describe('across all logical clusters', () => {
 
   test('serves no single objects', async () => {
     expect(await statusOf('*/apis/example.dev/v1/namespaces/default/widgets/one')).toBe(404);
-    expect(await statusOf('*/apis/example.dev/v1/namespaces/default/widgets', 'POST', {}, '{}')).toBe(404);
+    expect(await statusOf('*/apis/example.dev/v1/namespaces/default/widgets', 'POST', {}, '{}')).toBe(400);
+    const widget = '{"apiVersion":"example.dev/v1","kind":"Widget","metadata":{"name":"one"}}';
+    expect(await statusOf('*/apis/example.dev/v1/namespaces/default/widgets', 'POST', {}, widget)).toBe(404);
     expect(await statusOf('*/apis/example.dev/v1/namespaces/default/widgets')).toBe(400);
     expect(shard.lines).toEqual([]);
   });

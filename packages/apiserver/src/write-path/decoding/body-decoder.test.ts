@@ -166,3 +166,15 @@ describe('a custom resource', () => {
     expect((await pipeline.ask('GET', `${hats}/a`)).body['status']).toEqual({ phase: 'New' });
   });
 });
+
+test.each([
+  ['{"metadata":{"name":"a"}}', 'application/json', 'v1', '{"metadata":{"name":"a"}}'],
+  [' {"apiVersion":"x/v9"}', 'application/json', 'v9', '{"apiVersion":"x/v9"}'],
+  ['metadata: {name: a}', 'application/yaml', 'v1', '{"metadata":{"name":"a"}}'],
+])('a custom resource without a kind, fields unchecked: %s', async (body, type, version, quoted) => {
+  pipeline = await Pipeline.open();
+  await pipeline.serve(hatDefinition({ spec: { type: 'object' } }));
+  expect((await post(body, `${hats}?fieldValidation=Ignore`, { 'content-type': type })).body['message']).toBe(
+    `Hat in version "${version}" cannot be handled as a Hat: Object 'Kind' is missing in '${quoted}'`,
+  );
+});
