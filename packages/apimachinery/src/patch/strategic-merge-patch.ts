@@ -269,8 +269,8 @@ function unknownDirective(instruction: Json, map: JsonObject): StatusError {
 const goTypes: readonly (readonly [string, (value: Json) => boolean])[] = [
   ['', (value) => value === null],
   ['bool=', (value) => typeof value === 'boolean'],
-  ['int64=', (value) => typeof value === 'bigint' || Number.isSafeInteger(value)],
-  ['float64=', (value) => typeof value === 'number' || typeof value === 'symbol'],
+  ['int64=', (value) => (typeof value === 'bigint' ? BigInt.asIntN(64, value) === value : Number.isSafeInteger(value))],
+  ['float64=', (value) => ['number', 'bigint', 'symbol'].includes(typeof value)],
 ];
 
 /** A literal of a float, see `number-literals.ts`. */

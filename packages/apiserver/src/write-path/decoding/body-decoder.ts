@@ -143,8 +143,10 @@ export class BodyDecoder {
       }
       // Of an object of another version only the metadata has a known form.
       const unknown = validation === 'Ignore' ? [] : unknownMetaFields(object, expected);
-      if (hasStrictErrors(validation, parsed, duplicates.length + unknown.length))
-        report(object, parsed, strictErrors(duplicates, unknown, undefined), target);
+      if (!hasStrictErrors(validation, parsed, duplicates.length + unknown.length)) return;
+      if (validation === 'Strict' && (object['apiVersion'] ?? '') === '')
+        throw statusErrors.badRequest("Object 'apiVersion' is missing in 'object has no apiVersion field'");
+      report(object, parsed, strictErrors(duplicates, unknown, undefined), target);
     });
     return object;
   }
