@@ -26,7 +26,7 @@ import { ConvertedTexts } from './converted-texts.ts';
 import type { CompiledField, MessageType } from './message-type.ts';
 import type { WireWriter } from './wire-writer.ts';
 
-/** Larger texts are parsed. */
+/** Larger texts are parsed: they rarely fit into the memory of {@link JsonTape}. */
 const maxTextBytes = 128 * 1024;
 /** Maps that are not sorted are sorted here up to this size. */
 const fewKeys = 64;
