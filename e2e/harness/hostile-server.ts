@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { eventually } from '@multiplane/testing';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { eventually, TempDir } from '@multiplane/testing';
 import { gadgetDefinition } from '../fixtures/gadgets.ts';
 import { LocalCluster, type LongTurn } from './local-cluster.ts';
 import { Requests } from './requests.ts';
@@ -7,6 +7,16 @@ import { createWorkspace, grantAccess } from './workspaces.ts';
 
 /** Upper bound of the delay of a plain GET on a server under attack. */
 const promptMs = 1_000;
+
+/** Requests and responses in the namespace `audited` are written in full. */
+const auditPolicy = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+rules:
+- level: RequestResponse
+  namespaces: [audited]
+- level: None
+`;
 
 /** A server with one workspace for tests that mistreat it, and a look at how it fares. */
 export class HostileServer implements AsyncDisposable {
@@ -17,11 +27,13 @@ export class HostileServer implements AsyncDisposable {
   readonly requests: Requests;
   readonly path = 'root:hostile';
   readonly #pid: number;
+  readonly #folder: TempDir;
   /** The longest that a plain GET has waited so far, in milliseconds of the server's processor time. */
   longestWaitMs = 0;
 
-  private constructor(cluster: LocalCluster) {
+  private constructor(cluster: LocalCluster, folder: TempDir) {
     this.cluster = cluster;
+    this.#folder = folder;
     this.workspace = new Requests(cluster, `/clusters/${this.path}`);
     this.requests = new Requests(cluster);
     this.#pid = cluster.process.pid as number;
@@ -29,12 +41,15 @@ export class HostileServer implements AsyncDisposable {
 
   /** With the namespace `e2e`, the definition of gadgets, and `user-1` and `user-2` who may enter and do nothing. */
   static async start(): Promise<HostileServer> {
-    const cluster = await LocalCluster.start({ recordsTurns: true });
+    const folder = await TempDir.create('hostile');
+    writeFileSync(folder.join('audit.yaml'), auditPolicy);
+    const flags = ['--audit-policy-file', folder.join('audit.yaml'), '--audit-log-path', folder.join('audit.log')];
+    const cluster = await LocalCluster.start({ recordsTurns: true, flags });
     const admin = cluster.transport('shard-base');
     await createWorkspace(admin, 'root', 'hostile');
     await grantAccess(admin, 'root:hostile', ['user-1', 'user-2']);
     admin.close();
-    const server = new HostileServer(cluster);
+    const server = new HostileServer(cluster, folder);
     await server.workspace.must({
       method: 'POST',
       path: '/api/v1/namespaces',
@@ -86,5 +101,6 @@ export class HostileServer implements AsyncDisposable {
     this.workspace[Symbol.dispose]();
     this.requests[Symbol.dispose]();
     await this.cluster[Symbol.asyncDispose]();
+    await this.#folder.remove();
   }
 }

@@ -11,6 +11,8 @@ export interface SentRequest {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string | readonly string[]>> | undefined;
   readonly body?: unknown;
+  /** The body is sent as protobuf. */
+  readonly protobuf?: true | undefined;
   /** Sent as it is, instead of `body`. */
   readonly text?: string | undefined;
 }
@@ -29,13 +31,14 @@ export class Requests implements Disposable {
     this.#transport = new ScenarioTransport({ server: cluster.url, prefix: '', tokens: testTokens, ca: cluster.ca });
   }
 
-  async send({ as = 'masters', method, path, headers, body, text }: SentRequest): Promise<Response> {
+  async send({ as = 'masters', method, path, headers, body, protobuf, text }: SentRequest): Promise<Response> {
     const answer = await this.#transport.send({
       as,
       path: `${this.#prefix}${path}`,
       ...(method === undefined ? {} : { method }),
       ...(headers === undefined ? {} : { headers }),
       ...(body === undefined ? {} : { body }),
+      ...(protobuf === undefined ? {} : { protobuf }),
       ...(text === undefined ? {} : { bodyText: text }),
     });
     return { ...answer, json: (parse(answer.text) ?? {}) as Record<string, Value> };

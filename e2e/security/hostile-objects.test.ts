@@ -2,9 +2,11 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { eventually } from '@multiplane/testing';
 import { configMap } from '../fixtures/gadgets.ts';
+import { hostileBulk } from '../fixtures/hostile-bulk.ts';
 import { hostileCases, type HostileCase } from '../fixtures/hostile-objects.ts';
 import { hostileRequests } from '../fixtures/hostile-requests.ts';
 import { hostileWork } from '../fixtures/hostile-work.ts';
+import { HostilePlayer } from '../harness/hostile-player.ts';
 import { HostileServer } from '../harness/hostile-server.ts';
 import type { LongTurn } from '../harness/local-cluster.ts';
 import type { Response } from '../harness/requests.ts';
@@ -20,6 +22,10 @@ const turnLimitMs = 200;
 /** A GET waits for several turns: 102 ms for objects on a machine with a load of 38. */
 const limitMs = 1_000;
 const runs = Number(process.env['MULTIPLANE_FUZZ_RUNS'] ?? 6);
+/** Objects of an attack with many of them; these attacks take minutes, so only `make fuzz` plays them. */
+const most = Number(process.env['MULTIPLANE_FUZZ_OBJECTS'] ?? 0);
+/** Kinds of attacks with many objects; default: all. */
+const kinds = process.env['MULTIPLANE_FUZZ_KINDS']?.split(',');
 const seed = Number(process.env['MULTIPLANE_FUZZ_SEED'] ?? 22);
 
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
@@ -66,8 +72,13 @@ const servedOrRefused = ({ status, text }: Response): void => {
 const turns: { readonly turn: LongTurn; readonly of: string }[] = [];
 function recordTurn(of: string): void {
   const turn = server.takeLongestTurn();
-  if (turn !== undefined) turns.push({ turn, of });
+  if (turn === undefined) return;
+  turns.push({ turn, of });
+  // At once: a run takes minutes.
+  if (turn.stacks !== undefined && turn.ms - turn.gcMs > 40) process.stderr.write(describeTurn({ turn, of }));
 }
+const describeTurn = ({ turn: { ms, gcMs, stacks = [] }, of }: (typeof turns)[number]): string =>
+  `turn of ${ms} ms, ${gcMs} ms of it garbage collection: ${of}\n${stacks.map((stack) => `    ${stack}\n`).join('')}`;
 /** Prints the longest turns of what was played; returns those that are too long. */
 function takeTooLongTurns(): readonly { readonly turn: LongTurn; readonly of: string }[] {
   const longest = turns
@@ -75,10 +86,7 @@ function takeTooLongTurns(): readonly { readonly turn: LongTurn; readonly of: st
     .toSorted((a, b) => b.turn.ms - b.turn.gcMs - (a.turn.ms - a.turn.gcMs))
     .slice(0, 10);
   process.stderr.write(`A neighbour waited for ${server.longestWaitMs.toFixed(0)} ms of work at the most.\n`);
-  for (const { turn, of } of longest)
-    process.stderr.write(
-      `turn of ${turn.ms} ms, ${turn.gcMs} ms of it garbage collection: ${of}\n${(turn.stacks ?? []).map((stack) => `    ${stack}\n`).join('')}`,
-    );
+  for (const one of longest) process.stderr.write(describeTurn(one));
   return longest.filter(({ turn }) => turn.ms - turn.gcMs > turnLimitMs);
 }
 
@@ -173,6 +181,23 @@ test(
         }
       }
     expect({ seed, failures, tooLong: takeTooLongTurns() }).toEqual({ seed, failures: [], tooLong: [] });
+  },
+  60_000 * Math.max(10, runs),
+);
+
+(most > 0 ? test : test.skip)(
+  'no number of objects, watches, dependants, roles, definitions or columns holds the event loop',
+  async () => {
+    const player = new HostilePlayer({ limitMs }, { server });
+    const attacks = Object.entries(hostileBulk(most)).filter(([kind]) => kinds?.includes(kind) ?? true);
+    for (const [kind, attack] of attacks)
+      for (const sample of fc.sample(attack, { numRuns: Math.ceil(runs / 6), seed }))
+        await player.play(sample, (of) => recordTurn(`${kind}: ${of}`));
+    expect({ seed, failures: player.failures, tooLong: takeTooLongTurns() }).toEqual({
+      seed,
+      failures: [],
+      tooLong: [],
+    });
   },
   60_000 * Math.max(10, runs),
 );

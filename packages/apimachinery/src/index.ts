@@ -71,7 +71,7 @@ export { goValueText } from './go/go-value-text.ts';
 export { TypedValueError, typedProblem, validateTyped } from './apply/validate-typed.ts';
 export { Comparison, compareTyped } from './apply/compare-typed.ts';
 export { fieldsOfNew } from './apply/fields-of-new.ts';
-export { mergeTyped } from './apply/merge-typed.ts';
+export { mergeIncrementally, mergeTyped } from './apply/merge-typed.ts';
 export { extractFields, removeFields } from './apply/remove-fields.ts';
 export * from './apply/managed-fields.ts';
 export { ApplyConflicts, applyConflictStatus } from './apply/apply-conflict.ts';

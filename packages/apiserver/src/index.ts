@@ -38,7 +38,7 @@ export * from './write-path/decoding/body-decoder.ts';
 export type { ExpectedKind } from './write-path/decoding/expected-kind.ts';
 export { contentTypeOf } from './write-path/decoding/request-body.ts';
 export * from './endpoints/virtual-view.ts';
-export { shapeDocument } from './write-path/decoding/shape-document.ts';
+export { conformIncrementally, shapeDocument } from './write-path/decoding/shape-document.ts';
 export { YamlWorker } from './write-path/decoding/yaml-worker.ts';
 export { SchemaWorker } from './threads/schema-worker.ts';
 export * from './endpoints/watch/watch-hub.ts';

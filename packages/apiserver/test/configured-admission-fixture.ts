@@ -2,7 +2,7 @@ import type { JsonObject, LogicalClusterName, UserInfo } from '@multiplane/apima
 import { builtInResources } from '@multiplane/apis';
 import type { WebhookServer } from '@multiplane/testing/serving';
 import { AddressPolicy, type Authorizer, WebhookClient } from '@multiplane/generic-server';
-import { shapeDocument } from '../src/write-path/decoding/shape-document.ts';
+import { conformIncrementally } from '../src/write-path/decoding/shape-document.ts';
 import type { CreateHandlers } from '../src/endpoints/create-handler.ts';
 import { CacheInformerFactory } from '../src/informers/cache-informer-factory.ts';
 import { Pipeline, settle } from './pipeline.ts';
@@ -91,7 +91,7 @@ export async function configuredPipeline(
       offloader: options.slowly,
       clock,
       newUid: () => `uid-${++uids}`,
-      conform: (document, definition) => shapeDocument(document, definition).unknownFields,
+      conform: conformIncrementally,
       isLocal: (cluster) => options.remote?.clusters.includes(cluster) !== true,
       remoteTransport: () => options.remote?.transport(),
     },

@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { compareAnyKeys, compareKeys } from './yaml-encoder.ts';
 import { parseJson } from '../json/json-codec.ts';
 import { deepEqual, type Json, type JsonObject } from '../json/json.ts';
-import { encodeYaml, parseYaml, parseYamlStrict } from './yaml-codec.ts';
+import { encodeYaml,
+  encodeYamlIncrementally, parseYaml, parseYamlStrict } from './yaml-codec.ts';
 
 describe('parseYaml', () => {
   test('reads what kubectl sends', () => {
@@ -279,4 +280,23 @@ describe('hostile YAML', () => {
   test('only the first of several documents is looked at', () => {
     expect(parseYaml('a: 1\n---\n[broken')).toEqual({ a: 1 });
   });
+});
+
+test('an object is written in steps as in one piece', () => {
+  const keys = Array.from({ length: 9_001 }, (_, index) => `k${(index * 7_919) % 9_001}`);
+  const value = {
+    wide: Object.fromEntries(keys.map((key, index) => [key, index % 3 === 0 ? { b: [1], a: [] } : 'text\nof lines'])),
+    list: [[1, ['a', { b: 2, a: {} }]], { z: null, a: [[]] }, []],
+    ['x'.repeat(200)]: { 'y z': true },
+    absent: undefined,
+    empty: {},
+  };
+  for (const each of [value, [value], [], {}, 'text', { absent: undefined }]) {
+    const steps = encodeYamlIncrementally(each);
+    let count = 0;
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) count++;
+    expect(step.value).toBe(encodeYaml(each));
+    if (each === value) expect(count).toBeGreaterThan(5);
+  }
 });

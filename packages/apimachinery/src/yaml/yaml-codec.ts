@@ -7,7 +7,7 @@ import { JsonSyntaxError, maxJsonDepth, parseJsonIncrementally } from '../json/j
 import { setOwn, type Json, type JsonArray, type JsonObject } from '../json/json.ts';
 import { resolvePlainScalar } from './yaml-scalar.ts';
 
-export { encodeYaml } from './yaml-encoder.ts';
+export { encodeYaml, encodeYamlIncrementally } from './yaml-encoder.ts';
 
 /** The library is loaded by the first text that is not JSON: servers see little of that, and in a thread of its own. */
 const load = createRequire(import.meta.url);

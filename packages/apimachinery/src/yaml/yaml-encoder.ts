@@ -14,6 +14,101 @@ export function encodeYaml(value: unknown): string {
   return `${lines.join('\n')}\n`;
 }
 
+/** {@link encodeYaml} of something big: pauses every few thousand lines. */
+export function* encodeYamlIncrementally(value: unknown): Generator<void, string> {
+  const lines: string[] = [];
+  const state = { lines, yielded: 0 };
+  if (Array.isArray(value) && value.length > 0) yield* listSteps(value, 0, '', state);
+  else if (isObject(value) && hasMembers(value)) yield* mapSteps(value, 0, '', state);
+  else writeRoot(value, lines);
+  yield;
+  return `${lines.join('\n')}\n`;
+}
+
+/** Lines that are written, and keys that are sorted, in one step. */
+const perStep = 2_000;
+
+interface Steps {
+  readonly lines: string[];
+  /** Number of lines at the last pause. */
+  yielded: number;
+}
+
+/** {@link writeMap} with pauses. */
+function* mapSteps(map: Record<string, unknown>, indent: number, lead: string, state: Steps): Generator<void, void> {
+  const margin = ' '.repeat(indent);
+  let before = lead === '' ? margin : lead;
+  for (const key of yield* sortedKeys(members(map))) {
+    const name = quoteText(key, true, 0, 0);
+    const simple = name.length <= maxSimpleKey;
+    if (!simple) state.lines.push(`${before}? ${name}`);
+    const head = simple ? `${before}${name}:` : `${margin}:`;
+    before = margin;
+    const value = map[key];
+    if (Array.isArray(value) && value.length > 0) {
+      state.lines.push(head);
+      yield* listSteps(value, indent, '', state);
+    } else if (isObject(value) && hasMembers(value)) {
+      state.lines.push(head);
+      yield* mapSteps(value, indent + step, '', state);
+    } else writeValue(value, head, indent, state.lines);
+    if (isPauseDue(state)) yield;
+  }
+}
+
+/** {@link writeList} with pauses. */
+function* listSteps(list: readonly unknown[], indent: number, lead: string, state: Steps): Generator<void, void> {
+  const margin = ' '.repeat(indent);
+  let before = lead === '' ? margin : lead;
+  for (const item of list) {
+    const head = `${before}- `;
+    if (Array.isArray(item) && item.length > 0) yield* listSteps(item, indent + step, head, state);
+    else if (isObject(item) && hasMembers(item)) yield* mapSteps(item, indent + step, head, state);
+    else state.lines.push(head + scalar(item, head.length, indent + step));
+    before = margin;
+    if (isPauseDue(state)) yield;
+  }
+}
+
+function isPauseDue(state: Steps): boolean {
+  if (state.lines.length - state.yielded < perStep) return false;
+  state.yielded = state.lines.length;
+  return true;
+}
+
+/** Merge sort with pauses; a short list is sorted in one piece. */
+function* sortedKeys(keys: string[]): Generator<void, string[]> {
+  if (keys.length <= perStep) return keys.sort(compareKeys);
+  let runs: string[][] = [];
+  for (let start = 0; start < keys.length; start += perStep) {
+    runs.push(keys.slice(start, start + perStep).sort(compareKeys));
+    yield;
+  }
+  while (runs.length > 1) {
+    const merged: string[][] = [];
+    for (let index = 0; index < runs.length; index += 2)
+      merged.push(yield* mergedRuns(runs[index] as string[], runs[index + 1] ?? []));
+    runs = merged;
+  }
+  return runs[0] as string[];
+}
+
+function* mergedRuns(left: readonly string[], right: readonly string[]): Generator<void, string[]> {
+  const merged: string[] = [];
+  let at = 0;
+  for (const key of left) {
+    for (; at < right.length && compareKeys(right[at] as string, key) < 0; at++) {
+      merged.push(right[at] as string);
+      if (merged.length % perStep === 0) yield;
+    }
+    merged.push(key);
+    if (merged.length % perStep === 0) yield;
+  }
+  for (; at < right.length; at++) merged.push(right[at] as string);
+  yield;
+  return merged;
+}
+
 function writeRoot(value: unknown, lines: string[]): void {
   if (Array.isArray(value) && value.length > 0) writeList(value, 0, '', lines);
   else if (isObject(value) && hasMembers(value)) writeMap(value, 0, '', lines);
@@ -24,7 +119,10 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const members = (value: Record<string, unknown>): string[] =>
   Object.keys(value).filter((key) => value[key] !== undefined);
-const hasMembers = (value: Record<string, unknown>): boolean => members(value).length > 0;
+function hasMembers(value: Record<string, unknown>): boolean {
+  for (const key in value) if (value[key] !== undefined) return true;
+  return false;
+}
 
 /** Writes the members at `indent`; `lead` stands before the first one instead of its margin (`- `). */
 function writeMap(map: Record<string, unknown>, indent: number, lead: string, lines: string[]): void {

@@ -42,7 +42,7 @@ export interface ConfiguredAdmissionModules {
   readonly newUid: () => string;
   readonly clock: Clock;
   /** Conforms a document to the schema of its kind, in place; returns the paths of unknown fields. */
-  readonly conform: (document: JsonObject, kind: RequestKind) => readonly string[];
+  readonly conform: (document: JsonObject, kind: RequestKind) => Generator<void, readonly string[]>;
   /** Whether this shard stores the logical cluster. */
   readonly isLocal: (cluster: LogicalClusterName) => boolean;
   /**

@@ -15,7 +15,7 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import { BuiltInSchema, decodeProtobufMessage } from '@multiplane/apis';
-import { yieldToEventLoop } from '@multiplane/component-base';
+import { timeSlices, yieldToEventLoop } from '@multiplane/component-base';
 import { type Negotiated, type RequestContext } from '@multiplane/generic-server';
 import type { CacheEntry } from '@multiplane/storage';
 import type { ObjectStore } from '../registry/object-store.ts';
@@ -150,7 +150,10 @@ export async function deleteCollectionEndpoint(
   await view?.prepare(matched);
 
   const forAdmission = optionsForAdmission(deleteOptions);
+  // A deletion that is not stored, as in a dry run, waits for nothing.
+  const slices = timeSlices(context.info.cluster);
   for (const entry of matched) {
+    if (slices.isExceeded) await slices.yield();
     context.signal.throwIfAborted();
     const item = {
       ...request,

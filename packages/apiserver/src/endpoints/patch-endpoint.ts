@@ -23,7 +23,8 @@ export async function patchEndpoint(
   const options = decodeWriteOptions(context.info.query, 'PatchOptions');
   const body = await context.exchange.readBody(maxBodyBytes);
   await yieldAfterBody(body.length, context);
-  context.audit?.requestPatch(body);
+  const recorded = context.audit?.requestPatch(body);
+  if (recorded !== undefined) await recorded;
   const patch = await preparePatch(type, body, {
     validation: options.fieldValidation,
     meta: patchMeta,

@@ -30,7 +30,8 @@ export async function createEndpoint(
   const body = await modules.decoder.readBody(context);
   const decoded = modules.decoder.decodeBody(body, context, definition, options.fieldValidation);
   const object = decoded instanceof Promise ? await decoded : decoded;
-  context.audit?.requestObject(object);
+  const recorded = context.audit?.requestObject(object, body.bytes.length);
+  if (recorded !== undefined) await recorded;
   checkNamespace(request, object);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('CreateOptions', options));
   const result = await modules.store.create(write, object, { bytes: body.bytes.length });
@@ -49,7 +50,8 @@ export async function updateEndpoint(
   const options = decodeWriteOptions(context.info.query, 'UpdateOptions');
   const body = await modules.decoder.readBody(context);
   const object = await modules.decoder.decodeBody(body, context, definition, options.fieldValidation);
-  context.audit?.requestObject(object);
+  const recorded = context.audit?.requestObject(object, body.bytes.length);
+  if (recorded !== undefined) await recorded;
   checkNamespace(request, object);
   checkName(request, object);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('UpdateOptions', options));

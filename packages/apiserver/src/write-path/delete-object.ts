@@ -173,6 +173,8 @@ async function removeDirectly(
       return modules.reader.object(definition, existing);
     },
   };
+  const loaded = modules.reader.load(existing, request);
+  if (loaded !== undefined) await loaded;
   await modules.admission.admit(attributes);
   await modules.admission.validate(attributes);
   const revision = await modules.cache.delete(key, existing.revision);

@@ -3,7 +3,6 @@ import {
   setCondition,
   type Condition,
   type DeepReadonly,
-  type GroupVersionResource,
   type JsonObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
@@ -60,10 +59,8 @@ export class CrdReconciler {
     const own = { group: crd.spec.group, resource: crd.spec.names.plural };
     // Objects that a binding serves under this name do not belong to the definition, which was never served then.
     const hasObjects = !bound.has(cluster, own);
-    const isOwn = ({ group, resource }: GroupVersionResource): boolean =>
-      group === own.group && resource === own.resource;
     const remaining = await deleteContent(
-      { cluster, namespace: undefined, skip: (resource) => !hasObjects || !isOwn(resource) },
+      { cluster, namespace: undefined, only: hasObjects ? [{ ...own, version: '' }] : [] },
       this.#modules,
     );
     if (remaining.failures.length > 0) {

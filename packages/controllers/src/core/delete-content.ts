@@ -6,6 +6,7 @@ import {
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import type { InformerFactory, ObjectClient, ObjectMetadataRecord } from '@multiplane/client';
+import { timeSlices } from '@multiplane/component-base';
 
 export interface ContentModules {
   readonly informers: InformerFactory;
@@ -47,7 +48,13 @@ export async function deleteContent(
   const failures: string[] = [];
   const found = Array.from(records(scope, informers));
   if (found.length === 0) return nothing;
-  const kinds = kindsOf(found.filter((record) => isDeletable(record)));
+  // A scope may have 100,000 objects, and the first look at a record parses its metadata.
+  const slices = timeSlices(scope.cluster);
+  const kinds: Kinds = new Map();
+  for (const record of found) {
+    if (isDeletable(record)) addKind(kinds, record);
+    if (slices.isExceeded) await slices.yield();
+  }
   for (const [text, { resource: stored, namespaces }] of kinds) {
     const resource = scope.servedAs?.(stored) ?? stored;
     for (const namespace of namespaces) {
@@ -69,6 +76,7 @@ export async function deleteContent(
   for (const record of kinds.size === 0 ? found : records(scope, informers)) {
     count(objects, resourceText(record.resource));
     for (const finalizer of record.metadata.finalizers ?? []) count(finalizers, finalizer);
+    if (slices.isExceeded) await slices.yield();
   }
   return { objects, finalizers, failures };
 }
@@ -109,17 +117,14 @@ function* records(scope: ContentScope, informers: InformerFactory): IterableIter
   }
 }
 
-function kindsOf(
-  all: Iterable<ObjectMetadataRecord>,
-): Map<string, { resource: GroupVersionResource; namespaces: Set<string> }> {
-  const kinds = new Map<string, { resource: GroupVersionResource; namespaces: Set<string> }>();
-  for (const { resource, namespace } of all) {
-    const text = resourceText(resource);
-    const kind = kinds.get(text);
-    if (kind === undefined) kinds.set(text, { resource, namespaces: new Set([namespace]) });
-    else kind.namespaces.add(namespace);
-  }
-  return kinds;
+/** Resources with the namespaces that have objects of them. */
+type Kinds = Map<string, { readonly resource: GroupVersionResource; readonly namespaces: Set<string> }>;
+
+function addKind(kinds: Kinds, { resource, namespace }: ObjectMetadataRecord): void {
+  const text = resourceText(resource);
+  const kind = kinds.get(text);
+  if (kind === undefined) kinds.set(text, { resource, namespaces: new Set([namespace]) });
+  else kind.namespaces.add(namespace);
 }
 
 const resourceText = ({ resource, group }: GroupVersionResource): string => `${resource}.${group}`;

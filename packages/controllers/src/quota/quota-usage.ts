@@ -6,6 +6,7 @@ import {
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import { contentEvaluators, quotaEvaluatorOf, scopeRequirements, type QuotaEvaluator } from '@multiplane/apis';
+import { timeSlices } from '@multiplane/component-base';
 import type { ControllerModules } from '../runtime/controller.ts';
 import { countedResource } from './counted-resource.ts';
 
@@ -34,9 +35,11 @@ export class QuotaUsage {
       for (const name of limited) used.set(name, sum.get(name)?.toString() ?? '0');
     }
     const isScoped = scopeRequirements(quota).length > 0;
+    const slices = timeSlices(scope.cluster);
     for (const name of isScoped ? [] : names) {
       const resource = countedResource(name);
       if (resource !== undefined && !isContentRead(resource)) used.set(name, String(this.#count(scope, resource)));
+      if (slices.isExceeded) await slices.yield();
     }
     return Object.fromEntries(used);
   }
@@ -50,7 +53,8 @@ export class QuotaUsage {
   ): Promise<Map<string, Quantity>> {
     const { informers, client, clock } = this.#modules;
     const sum = new Map<string, Quantity>();
-    const stored = [...informers.metadata.list({ cluster, namespace })].find((each) => same(resource, each.resource));
+    // The version of the list is that of the first object; metadata is listed in any version.
+    const [stored] = informers.metadata.list({ cluster, namespace, resource: { ...resource, version: '' } });
     if (stored === undefined) return sum;
     const requirements = scopeRequirements(quota);
     const { items } = await client.list(stored.resource, { cluster, namespace });
@@ -70,5 +74,3 @@ export class QuotaUsage {
 /** Whether quotas count more of the resource than the number of objects. */
 export const isContentRead = ({ group, resource }: GroupResource): boolean =>
   quotaEvaluatorOf(group, resource).readsContent;
-
-const same = (a: GroupResource, b: GroupResource): boolean => a.group === b.group && a.resource === b.resource;

@@ -14,6 +14,7 @@ import type { RequestInfo } from '../request/request-info.ts';
 import type { AuditEvent } from './audit-event.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import type { AuditDecision, AuditStage } from './audit-policy.ts';
+import { checkLarge, EncodedObject, encodeLarge, largeObjectBytes } from './encoded-object.ts';
 
 const maxUserAgent = 1024;
 const truncationMark = '...TRUNCATED';
@@ -32,18 +33,25 @@ export interface AuditedRequest {
 export class AuditContext implements AuditTrail {
   readonly #decision: AuditDecision;
   readonly #user: UserInfo;
+  /** The logical cluster whose turns of the event loop large objects take. */
+  readonly #lane: string | undefined;
   readonly #annotations: Record<string, string> = Object.create(null) as Record<string, string>;
   #annotationCount = 0;
-  #requestObject: Json | undefined;
+  #requestObject: Json | EncodedObject | undefined;
   #objectName: { readonly name: string; readonly namespace: string; readonly uid: string } | undefined;
 
-  constructor(decision: AuditDecision, user: UserInfo) {
+  constructor(decision: AuditDecision, user: UserInfo, lane?: string) {
     this.#decision = decision;
     this.#user = user;
+    this.#lane = lane;
   }
 
   get wantsResponse(): boolean {
     return this.#decision.level === 'RequestResponse';
+  }
+
+  get omitsManagedFields(): boolean {
+    return this.#decision.omitManagedFields;
   }
 
   annotate(key: string, value: string, level?: 'Request'): void {
@@ -53,19 +61,32 @@ export class AuditContext implements AuditTrail {
     this.#annotationCount++;
   }
 
-  requestObject(object: DeepReadonly<KubeObject>): void {
+  requestObject(object: DeepReadonly<KubeObject>, bytes: number): Promise<void> | undefined {
     const { name = '', namespace = '', uid = '' } = object.metadata;
     this.#objectName = { name, namespace, uid };
-    if (this.#wantsRequest) this.#requestObject = structuredClone(object) as unknown as Json;
+    if (!this.#wantsRequest) return undefined;
+    if (bytes >= largeObjectBytes) return this.#recordLarge(object as unknown as Json);
+    this.#requestObject = structuredClone(object) as unknown as Json;
+    return undefined;
   }
 
-  requestPatch(body: Buffer): void {
-    if (!this.#wantsRequest) return;
+  async #recordLarge(object: Json): Promise<void> {
+    this.#requestObject = await encodeLarge(this.#withoutManagedFields(object), this.#lane);
+  }
+
+  requestPatch(body: Buffer): Promise<void> | undefined {
+    if (!this.#wantsRequest) return undefined;
+    if (body.length >= largeObjectBytes) return this.#recordLargePatch(body);
     try {
       this.#requestObject = parseJson(body);
     } catch {
       this.#requestObject = undefined;
     }
+    return undefined;
+  }
+
+  async #recordLargePatch(body: Buffer): Promise<void> {
+    this.#requestObject = await checkLarge(body, this.#lane);
   }
 
   get #wantsRequest(): boolean {
@@ -80,7 +101,7 @@ export class AuditContext implements AuditTrail {
     outcome: {
       readonly status?: number;
       readonly error?: unknown;
-      readonly responseObject?: JsonObject | undefined;
+      readonly responseObject?: JsonObject | EncodedObject | undefined;
     } = {},
   ): AuditEvent | undefined {
     if (this.#decision.omitStages.has(stage)) return undefined;
@@ -129,8 +150,10 @@ export class AuditContext implements AuditTrail {
     return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''));
   }
 
-  #withoutManagedFields(value: Json): Json {
-    if (!this.#decision.omitManagedFields || !isJsonObject(value)) return value;
+  #withoutManagedFields<T extends Json>(value: T): Json;
+  #withoutManagedFields(value: Json | EncodedObject): Json | EncodedObject;
+  #withoutManagedFields(value: Json | EncodedObject): Json | EncodedObject {
+    if (value instanceof EncodedObject || !this.#decision.omitManagedFields || !isJsonObject(value)) return value;
     const { metadata } = value;
     if (!isJsonObject(metadata) || metadata['managedFields'] === undefined) return value;
     const { managedFields: _omitted, ...rest } = metadata;

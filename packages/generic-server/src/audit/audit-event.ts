@@ -1,5 +1,6 @@
-import type { Json, JsonObject } from '@multiplane/apimachinery';
+import { encodeJson, type Json, type JsonObject } from '@multiplane/apimachinery';
 import type { AuditLevel, AuditStage } from './audit-policy.ts';
+import { EncodedObject } from './encoded-object.ts';
 
 interface AuditUser {
   readonly username?: string;
@@ -23,8 +24,8 @@ export interface AuditEvent {
   readonly userAgent?: string;
   readonly objectRef?: Readonly<Record<string, string>>;
   readonly responseStatus?: JsonObject;
-  readonly requestObject?: Json;
-  readonly responseObject?: Json;
+  readonly requestObject?: Json | EncodedObject;
+  readonly responseObject?: Json | EncodedObject;
   readonly requestReceivedTimestamp: string;
   readonly stageTimestamp: string;
   readonly annotations?: Readonly<Record<string, string>>;
@@ -39,7 +40,14 @@ export interface AuditBackend {
 }
 
 /** An event as one line of JSON. */
-export const encodeAuditEvent = (event: AuditEvent): string => JSON.stringify(event, bigints);
+export function encodeAuditEvent(event: AuditEvent): string {
+  const { requestObject, responseObject, requestReceivedTimestamp, stageTimestamp, annotations, ...head } = event;
+  const objects = `${memberText('requestObject', requestObject)}${memberText('responseObject', responseObject)}`;
+  const tail = encodeJson({ requestReceivedTimestamp, stageTimestamp, annotations });
+  return `${encodeJson(head).slice(0, -1)}${objects},${tail.slice(1)}`;
+}
 
-/** Integers above 2^53 lose precision, which is acceptable in an audit log. */
-const bigints = (_key: string, value: unknown): unknown => (typeof value === 'bigint' ? Number(value) : value);
+function memberText(name: string, value: Json | EncodedObject | undefined): string {
+  if (value === undefined) return '';
+  return `,"${name}":${value instanceof EncodedObject ? value.text : encodeJson(value)}`;
+}

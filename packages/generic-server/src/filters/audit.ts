@@ -3,6 +3,7 @@ import type { Clock, Logger } from '@multiplane/component-base';
 import type { AuditBackend, AuditEvent } from '../audit/audit-event.ts';
 import type { AuditPolicy } from '../audit/audit-policy.ts';
 import { AuditContext } from '../audit/audit-context.ts';
+import { encodedResponse, largeObjectBytes, type EncodedObject } from '../audit/encoded-object.ts';
 import type { Headers } from '../server/exchange.ts';
 import { ObservedExchange } from '../server/observed-exchange.ts';
 import { isLongRunning, type ServerRequestContext } from '../request/server-request-context.ts';
@@ -45,7 +46,7 @@ export function withAudit(modules: AuditModules): Stage {
     }
     const decision = policy.decide(authorizationAttributesOf(context));
     if (decision.level === 'None') return next(context);
-    const trail = new AuditContext(decision, context.user);
+    const trail = new AuditContext(decision, context.user, context.info.cluster);
     const now = (): Date => new Date(clock.now());
     context.audit = trail;
     for (const [key, value] of Object.entries(annotationsOf?.(context) ?? {})) trail.annotate(key, value);
@@ -68,9 +69,12 @@ export function withAudit(modules: AuditModules): Stage {
       throw error;
     }
     const { status } = exchange;
-    await send(
-      trail.event('ResponseComplete', context, now(), { status, responseObject: responseObject(exchange.body()) }),
-    );
+    const body = exchange.body();
+    const responseObject =
+      body === undefined || body.length < largeObjectBytes
+        ? objectOf(body)
+        : await largeObjectOf(body, trail, context.info.cluster);
+    await send(trail.event('ResponseComplete', context, now(), { status, responseObject }));
   };
 }
 
@@ -124,10 +128,21 @@ function statusOf(error: unknown): JsonObject | undefined {
 }
 
 const isTransformed = ({ kind }: JsonObject): boolean => typeof kind === 'string' && transformedKinds.has(kind);
+const openingBrace = 0x7b;
+
+/** {@link objectOf} of a large response, without parsing what the server has encoded. */
+async function largeObjectOf(
+  body: Buffer,
+  { omitsManagedFields }: AuditContext,
+  lane: string | undefined,
+): Promise<EncodedObject | undefined> {
+  if (body[0] !== openingBrace) return undefined;
+  return encodedResponse(body, { accepts: (kind) => !transformedKinds.has(kind), omitsManagedFields, lane });
+}
 
 /** The object of a JSON response; undefined for other encodings and for transformed objects. */
-function responseObject(body: Buffer | undefined): JsonObject | undefined {
-  if (body === undefined || body[0] !== 0x7b) return undefined;
+function objectOf(body: Buffer | undefined): JsonObject | undefined {
+  if (body?.[0] !== openingBrace) return undefined;
   try {
     const value = parseJson(body);
     return isJsonObject(value) && !isTransformed(value) ? value : undefined;

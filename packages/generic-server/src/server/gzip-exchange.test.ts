@@ -32,7 +32,7 @@ describe('gzip', () => {
   });
 
   test('a request that two handler chains of one process serve is compressed once', async () => {
-    const auditTrail = { annotate: () => {}, requestObject: () => {}, requestPatch: () => {} };
+    const auditTrail = { annotate: () => {}, requestObject: () => undefined, requestPatch: () => undefined };
     const server = await tls.answer((raw) => {
       const observed = new ObservedExchange(new GzipExchange(raw), { auditTrail, maxBodyBytes: 0, onStart: () => {} });
       const dispatched = new DispatchedExchange(observed, '/again');

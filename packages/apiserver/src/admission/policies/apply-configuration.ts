@@ -3,9 +3,10 @@ import {
   type JsonObject,
   type Json,
   type TypedSchema,
+  ListElements,
   ListItemError,
   isJsonObject,
-  mergeTyped,
+  mergeIncrementally,
   TypedValueError,
   validateTyped,
 } from '@multiplane/apimachinery';
@@ -19,9 +20,13 @@ export class MutationError extends Error {
 
 /**
  * Merges an apply configuration into an object: maps field by field, keyed lists item by item. Atomic lists, maps and
- * structs are rejected. Throws {@link MutationError}.
+ * structs are rejected. Yields between its passes. Throws {@link MutationError}.
  */
-export function withConfiguration(object: DeepReadonly<JsonObject>, value: CelValue, schema: TypedSchema): JsonObject {
+export function* withConfiguration(
+  object: DeepReadonly<JsonObject>,
+  value: CelValue,
+  schema: TypedSchema,
+): Generator<void, JsonObject> {
   let config: Json;
   try {
     config = jsonOfValue(value, checkObjectTypeName);
@@ -29,6 +34,7 @@ export function withConfiguration(object: DeepReadonly<JsonObject>, value: CelVa
     if (!(error instanceof CelError)) throw error;
     throw new MutationError(`type mismatch: ${error.message}`, { cause: error });
   }
+  yield;
   if (!isJsonObject(config)) throw new MutationError('invalid return type: it is not an object');
   // The configuration has the object's apiVersion and kind even if it sets none.
   const configuration: JsonObject = { ...config };
@@ -36,13 +42,16 @@ export function withConfiguration(object: DeepReadonly<JsonObject>, value: CelVa
     if (object[key] !== undefined) configuration[key] = object[key] as Json;
   }
   try {
-    validateTyped(configuration, schema);
+    const elements = new ListElements();
+    validateTyped(configuration, schema, elements);
+    yield;
     const atomics = atomicPaths(configuration, schema);
+    yield;
     if (atomics.length > 0)
       throw new MutationError(
         `error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(', ')}`,
       );
-    return mergeTyped(object, configuration, schema);
+    return yield* mergeIncrementally(object, configuration, schema, elements);
   } catch (error) {
     if (error instanceof ListItemError)
       throw new MutationError(`error applying patch: ${error.message}`, { cause: error });

@@ -4,7 +4,7 @@ import {
   type KubeObject,
   type LogicalClusterName,
   StatusError,
-  applyJsonPatch,
+  applyJsonPatchIncrementally,
   asJson,
   deepCopy,
   deducedSchema,
@@ -15,6 +15,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { MutationExpression, ResourceDefinition } from '@multiplane/apis';
 import { CelError, jsonOfValue, type CelValue } from '@multiplane/schema';
+import { whileTimeLasts } from '../../time-slices.ts';
 import type { ReinvocationContext } from '../reinvocation-context.ts';
 import { PluginReinvocations } from '../plugin-reinvocations.ts';
 import { checkScale, kindOfRequest, RequestObjects, scaleOfRequest, type RequestKind } from '../request-objects.ts';
@@ -23,8 +24,8 @@ import { MutationError, withConfiguration } from './apply-configuration.ts';
 import { PolicyDispatcher, type PolicyInvocation, type PolicyModules } from './policy-dispatcher.ts';
 
 export interface MutatingPolicyModules extends PolicyModules {
-  /** Conforms a changed object to the schema of its kind; returns the paths of unknown fields. */
-  readonly conform: (document: JsonObject, kind: RequestKind) => readonly string[];
+  /** Conforms a changed object to the schema of its kind, in passes; returns the paths of unknown fields. */
+  readonly conform: (document: JsonObject, kind: RequestKind) => Generator<void, readonly string[]>;
 }
 
 /**
@@ -114,45 +115,66 @@ export class MutatingPolicies implements AdmissionPlugin {
   }
 
   async #applyMutation(
-    { type }: MutationExpression,
+    mutation: MutationExpression,
     value: CelValue,
     definition: ResourceDefinition,
     { attributes, objects }: { readonly attributes: AdmissionAttributes; readonly objects: RequestObjects },
   ): Promise<boolean | string> {
-    const isScale = scaleOfRequest(attributes, definition) !== undefined;
-    const kind = kindOfRequest(attributes, definition);
     const before = asJson((await objects.object(definition)) as KubeObject);
+    const steps = this.#mutated(mutation, value, before, {
+      kind: kindOfRequest(attributes, definition),
+      isScale: scaleOfRequest(attributes, definition) !== undefined,
+    });
+    // A policy may have many mutations, and the object may have 100,000 members.
+    const document = await whileTimeLasts(steps, attributes);
+    if (document === undefined || typeof document === 'string') return document ?? false;
+    await objects.replace(definition, document as unknown as KubeObject);
+    return true;
+  }
+
+  /** The changed object, an error, or undefined if nothing changes; in passes that are linear in the size of the object. */
+  *#mutated(
+    { type }: MutationExpression,
+    value: CelValue,
+    before: JsonObject,
+    { kind, isScale }: { readonly kind: RequestKind; readonly isScale: boolean },
+  ): Generator<void, JsonObject | string | undefined> {
     let after: Json | undefined;
     try {
       after =
         type === 'ApplyConfiguration'
-          ? withConfiguration(before, value, isScale ? deducedSchema : kind.schema.typed)
-          : applyPatch(before, value);
+          ? yield* withConfiguration(before, value, isScale ? deducedSchema : kind.schema.typed)
+          : yield* applyPatch(before, value);
     } catch (error) {
       if (!(error instanceof MutationError)) throw error;
       return error.message;
     }
-    if (after === undefined) return false;
+    if (after === undefined) return undefined;
     if (!isJsonObject(after)) return 'the patched document is not an object';
+    yield;
     const document = deepCopy(after);
+    yield;
     try {
       if (isScale) checkScale(document);
-      const unknown = isScale ? [] : this.#modules.conform(document, kind);
+      const unknown = isScale ? [] : yield* this.#modules.conform(document, kind);
       if (unknown.length > 0)
         return `strict decoding error: ${unknown.map((path) => `unknown field ${JSON.stringify(path)}`).join(', ')}`;
     } catch (error) {
       return errorText(error);
     }
-    if (deepEqual(before, document)) return false;
-    await objects.replace(definition, document as unknown as KubeObject);
-    return true;
+    yield;
+    const isSame = deepEqual(before, document);
+    yield;
+    return isSame ? undefined : document;
   }
 }
 
 /** Applies a JSON patch; undefined if a `test` operation failed, which discards the whole patch. */
-function applyPatch(before: JsonObject, value: CelValue): Json | undefined {
+function* applyPatch(before: JsonObject, value: CelValue): Generator<void, Json | undefined> {
   try {
-    return applyJsonPatch(before, jsonOfValue(value));
+    const patch = jsonOfValue(value);
+    yield;
+    return yield* applyJsonPatchIncrementally(before, patch);
   } catch (error) {
     if (isStatusError(error)) {
       // The cause describes the invalid patch.

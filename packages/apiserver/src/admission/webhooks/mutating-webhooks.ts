@@ -1,7 +1,8 @@
 import {
   type Json,
+  type JsonObject,
   type KubeObject,
-  applyJsonPatch,
+  applyJsonPatchIncrementally,
   asJson,
   deepCopy,
   deepEqual,
@@ -11,6 +12,8 @@ import {
   isStatusError,
   statusErrors,
 } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import { whileTimeLasts } from '../../time-slices.ts';
 import type { ReinvocationContext } from '../reinvocation-context.ts';
 import { PluginReinvocations } from '../plugin-reinvocations.ts';
 import { checkScale, kindOfRequest, RequestObjects, scaleOfRequest } from '../request-objects.ts';
@@ -89,11 +92,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
     const before = asJson(object as KubeObject);
     let after: Json;
     try {
-      after = applyJsonPatch(before, patch as Json[]);
-      if (!isJsonObject(after)) throw new TypeError('the patched document is not an object');
-      if (scaleOfRequest(attributes, definition) === undefined)
-        this.#modules.conform(after, kindOfRequest(attributes, definition));
-      else checkScale(after);
+      after = await whileTimeLasts(this.#patched(before, patch, attributes, definition), attributes);
     } catch (error) {
       // The cause describes the invalid patch.
       const why = isStatusError(error) && error.cause !== undefined ? error.cause : error;
@@ -112,6 +111,23 @@ export class MutatingWebhooks implements AdmissionPlugin {
     if (deepEqual(before, after)) return false;
     await objects.replace(definition, after as unknown as KubeObject);
     return true;
+  }
+
+  /** The patched object, in passes. */
+  *#patched(
+    before: JsonObject,
+    patch: readonly Json[],
+    attributes: AdmissionAttributes,
+    definition: ResourceDefinition,
+  ): Generator<void, JsonObject> {
+    const after = yield* applyJsonPatchIncrementally(before, patch as Json[]);
+    if (!isJsonObject(after)) throw new TypeError('the patched document is not an object');
+    yield;
+    if (scaleOfRequest(attributes, definition) === undefined)
+      yield* this.#modules.conform(after, kindOfRequest(attributes, definition));
+    else checkScale(after);
+    yield;
+    return after;
   }
 }
 

@@ -40,7 +40,7 @@ export interface WebhookModules extends EvaluationModules {
   readonly internalCallLimiter: InternalCallLimiter;
   readonly reader: ObjectReader;
   /** Conforms a patched object to the schema of its kind; throws if it is invalid. */
-  readonly conform: (document: JsonObject, kind: RequestKind) => void;
+  readonly conform: (document: JsonObject, kind: RequestKind) => Generator<void, unknown>;
 }
 
 /** A webhook to call for a write, and the version in which it sees the objects. */

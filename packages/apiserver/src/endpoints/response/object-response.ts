@@ -4,13 +4,14 @@ import {
   type KubeObject,
   StatusError,
   parseJson,
+  encodeYamlIncrementally,
   parseJsonIncrementally,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { encodeObject, type Negotiated, type RequestContext, writeBytes } from '@multiplane/generic-server';
 import { encodeForWire } from '../../registry/codec/object-codec.ts';
 import { spliced } from '../../registry/codec/stored-layout.ts';
-import { inTimeSlices, isLarge, yieldIfSliceExceeded } from '../../time-slices.ts';
+import { inTimeSlices, isLarge, whileTimeLasts, yieldIfSliceExceeded } from '../../time-slices.ts';
 import { internalPackage } from '../../write-path/decoding/expected-kind.ts';
 import { protobufObject } from './protobuf-response.ts';
 import { includeObjectOf, partialObject, tableOfOne } from './table-writer.ts';
@@ -97,7 +98,10 @@ async function respondReadable(
 ): Promise<void> {
   const { value } = await inTimeSlices(parseJsonIncrementally(json, false), json.length, context);
   await yieldIfSliceExceeded(json.length, context);
-  const text = encodeObject(value, negotiated);
+  const text =
+    negotiated.encoding === 'yaml'
+      ? await whileTimeLasts(encodeYamlIncrementally(value), context)
+      : encodeObject(value, negotiated);
   await yieldIfSliceExceeded(json.length, context);
   writeBytes(context, status, negotiated.mediaType, text);
 }

@@ -228,6 +228,10 @@ async function sendInitialEvents(
     try {
       for (const entry of entries) {
         if (selection?.(entry) === false) continue;
+        if (frames.parses) {
+          const loaded = modules.reader.load(entry, context);
+          if (loaded !== undefined) await loaded;
+        }
         const frame = frames.initial(entry);
         lines.push(frame);
         bytes += frame.length;

@@ -64,6 +64,11 @@ export class WatchFrames {
     return this.#transform?.kind !== 'PartialObjectMetadataList';
   }
 
+  /** Whether frames are made of parsed objects, not of stored bytes. */
+  get parses(): boolean {
+    return this.#transform !== undefined || this.#encoding !== 'json';
+  }
+
   /** A change. DELETED, also for an object that no longer matches, contains the previous object with the event's revision. */
   event(type: WatchEventType, event: CacheEvent): Buffer {
     const key = this.#memoKeys[type];

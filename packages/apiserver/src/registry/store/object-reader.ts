@@ -10,7 +10,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, WebhookConversion } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
-import { inTimeSlices } from '../../time-slices.ts';
+import { type Abortable, inTimeSlices, isLarge, whileTimeLasts } from '../../time-slices.ts';
 import { encodeForWire } from '../codec/object-codec.ts';
 import { identityOf, withRevision } from '../codec/stored-layout.ts';
 import type { ObjectConversions } from '../conversion/object-conversions.ts';
@@ -94,6 +94,14 @@ export class ObjectReader implements ObjectSource {
 
   /** The object in its storage version, with its resourceVersion; frozen and shared. */
   readonly stored = (entry: CacheEntry): DeepReadonly<KubeObject> => this.decoded.get(entry);
+
+  /**
+   * Parses a large entry in time slices before one of the methods that return objects; undefined for a small one, which they
+   * parse themselves.
+   */
+  load(entry: CacheEntry, caller: Abortable): Promise<void> | undefined {
+    return isLarge(entry.value.length) ? whileTimeLasts(this.decoded.load(entry), caller) : undefined;
+  }
 
   /** {@link stored} for an entry that was replaced or deleted. */
   readonly past = (entry: CacheEntry): DeepReadonly<KubeObject> => this.decoded.past(entry);

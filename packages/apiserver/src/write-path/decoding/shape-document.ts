@@ -60,6 +60,14 @@ export function* shapeIncrementally(
   return { unknownFields, duplicates };
 }
 
+/** {@link shapeIncrementally}; returns the paths of unknown fields only. */
+export function* conformIncrementally(
+  document: JsonObject,
+  expected: ExpectedKind,
+): Generator<void, readonly string[]> {
+  return (yield* shapeIncrementally(document, expected)).unknownFields;
+}
+
 function decodeTypes(
   document: JsonObject,
   { origin, schema }: ExpectedKind,
