@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { mapConcurrently } from '@multiplane/apimachinery';
 import { eventually } from '@multiplane/testing';
-import type { HostileBulk, HostileStep } from '../fixtures/hostile-bulk.ts';
+import type { HostileBulk, HostileStep } from '../fixtures/hostile-steps.ts';
 import type { HostileServer } from './hostile-server.ts';
 import type { SentRequest } from './requests.ts';
 
@@ -39,8 +39,7 @@ export class HostilePlayer {
 
   async #step(step: HostileStep, name: string): Promise<string> {
     if ('together' in step) return this.#sendAll(step, name);
-    if ('watches' in step)
-      return String(await Promise.all(step.watches.map((request) => this.#watch(request))));
+    if ('watches' in step) return String(await Promise.all(step.watches.map((request) => this.#watch(request))));
     if ('gone' in step) {
       await eventually(async () => {
         const { status, json } = await this.#server.workspace.send({

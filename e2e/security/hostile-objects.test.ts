@@ -185,9 +185,10 @@ test(
   60_000 * Math.max(10, runs),
 );
 
-(most > 0 ? test : test.skip)(
+test(
   'no number of objects, watches, dependants, roles, definitions or columns holds the event loop',
   async () => {
+    if (most === 0) return;
     const player = new HostilePlayer({ limitMs }, { server });
     const attacks = Object.entries(hostileBulk(most)).filter(([kind]) => kinds?.includes(kind) ?? true);
     for (const [kind, attack] of attacks)

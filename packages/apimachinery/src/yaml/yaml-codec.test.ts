@@ -3,8 +3,7 @@ import fc from 'fast-check';
 import { compareAnyKeys, compareKeys } from './yaml-encoder.ts';
 import { parseJson } from '../json/json-codec.ts';
 import { deepEqual, type Json, type JsonObject } from '../json/json.ts';
-import { encodeYaml,
-  encodeYamlIncrementally, parseYaml, parseYamlStrict } from './yaml-codec.ts';
+import { encodeYaml, encodeYamlIncrementally, parseYaml, parseYamlStrict } from './yaml-codec.ts';
 
 describe('parseYaml', () => {
   test('reads what kubectl sends', () => {

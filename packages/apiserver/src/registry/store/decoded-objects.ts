@@ -1,4 +1,10 @@
-import { type DeepReadonly, type KubeObject, deepFreeze, parseJson, parseJsonIncrementally } from '@multiplane/apimachinery';
+import {
+  type DeepReadonly,
+  type KubeObject,
+  deepFreeze,
+  parseJson,
+  parseJsonIncrementally,
+} from '@multiplane/apimachinery';
 import { unreadable } from '../codec/stored-layout.ts';
 import type { StoredValue } from '@multiplane/storage';
 import { LRUCache } from 'lru-cache';
