@@ -330,6 +330,17 @@ describe('responses', () => {
     expect(answer.headers['warning']).toBe(String.raw`299 - "one \"quoted\" thing", 299 - "two"`);
   });
 
+  test('contain warnings with characters beyond ASCII as UTF-8, also before the text of an error', async () => {
+    setup.resources = (context) => {
+      context.warn('unknown field "ü"');
+      throw statusErrors.tooManyRequests('storage is (re)initializing', 1);
+    };
+    const server = await setup.serve();
+    const answer = await tls.ask1(server, path, { headers: admin });
+    expect(Buffer.from(String(answer.headers['warning']), 'latin1').toString('utf8')).toContain('unknown field');
+    expect(Buffer.from(String(answer.headers['warning']), 'latin1').toString('utf8')).toContain('ü');
+  });
+
   test('do not contain internal errors', async () => {
     setup.resources = () => Promise.reject(new TypeError('secret'));
     const server = await setup.serve();

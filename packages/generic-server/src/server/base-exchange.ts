@@ -95,9 +95,11 @@ export abstract class BaseExchange implements Exchange, PendingResponse, Pending
     else for (const one of value) headers.push(key, one);
   }
 
-  respond(status: number, body: Buffer | string): void {
+  respond(status: number, text: Buffer | string): void {
     if (this.ended || this.status !== 0) return;
-    const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    // Node encodes headers together with a text that follows, as UTF-8; warnings are bytes already.
+    const body = typeof text === 'string' ? Buffer.from(text) : text;
+    const { length } = body;
     // The headers of a 304 describe the response that a 200 would have been, so it has no length (RFC 9110 §15.4.5).
     if (status !== 304 && status !== 204) this.setHeader('content-length', String(length));
     this.status = status;
@@ -121,7 +123,7 @@ export abstract class BaseExchange implements Exchange, PendingResponse, Pending
       this.failed(error);
     }
     this.#limiter?.add(this, length);
-    void this.#sendInSlices(typeof body === 'string' ? Buffer.from(body) : body);
+    void this.#sendInSlices(body);
   }
 
   /** Writes slices as the client accepts them: encrypting megabytes in one call would block the event loop. */
