@@ -9,6 +9,11 @@ const intervalMs = 10_000;
 const maxUtilization = 0.1;
 /** Garbage is at most what was allocated since the last collection; less than this is not worth one. */
 const minGrowthBytes = 4 * 1024 * 1024;
+/**
+ * Collections after work: caches release what they hold for up to half a minute after the load, and a collection that V8 did
+ * not start, or that ended before, does not free that.
+ */
+const collectionsAfterWork = 5;
 /** More than the external memory that V8 lets a small heap allocate before it starts to mark. */
 const minPressureBytes = 64 * 1024 * 1024;
 
@@ -26,9 +31,10 @@ export interface IdleGarbageCollectionModules {
  * Starts a garbage collection when the process has become idle after work.
  *
  * V8 collects when a process allocates, so the garbage of a load would stay until the next load: what the load left in the old
- * generation, and the buffers that caches released later. Every ten seconds: if the thread was idle and more memory is in
- * use than after the last collection of this class, V8 is made to start one, incrementally and with concurrent marking. Its
- * memory reducer follows with further ones, which return free pages to the operating system.
+ * generation, and the buffers that caches released later. Every ten seconds: if more memory is in use than at the last
+ * collection of this class, five collections are due. If one is due and the thread was idle, V8 is made to start it,
+ * incrementally and with concurrent marking. Its memory reducer follows with further ones, which return free pages to the
+ * operating system.
  */
 export class IdleGarbageCollection implements Runnable {
   readonly name = 'idle-garbage-collection';
@@ -37,9 +43,10 @@ export class IdleGarbageCollection implements Runnable {
   readonly #utilization: () => number;
   readonly #collect: (bytes: number) => void;
   #timer: Timer | undefined;
-  /** What was in use after the last collection, at least what was in use since. */
+  /** The least that was in use since the last growth. */
   #floor = Infinity;
-  #collected = false;
+  /** Collections that are due. */
+  #due = 0;
 
   constructor(modules: IdleGarbageCollectionModules = {}) {
     this.#clock = modules.clock ?? systemClock;
@@ -64,9 +71,13 @@ export class IdleGarbageCollection implements Runnable {
   #evaluate(): void {
     const isIdle = this.#utilization() <= maxUtilization;
     const used = this.#used();
-    this.#floor = this.#collected ? used : Math.min(this.#floor, used);
-    this.#collected = isIdle && used - this.#floor >= minGrowthBytes;
-    if (this.#collected) this.#collect(used);
+    if (used - this.#floor >= minGrowthBytes) {
+      this.#floor = used;
+      this.#due = collectionsAfterWork;
+    } else this.#floor = Math.min(this.#floor, used);
+    if (!isIdle || this.#due === 0) return;
+    this.#due--;
+    this.#collect(used);
   }
 }
 
