@@ -106,12 +106,13 @@ function parsedAs<T>(type: string, parse: () => T): T {
   }
 }
 
-function toTimestamp(value: CelValue): CelTimestamp {
+export function toTimestamp(value: CelValue): CelTimestamp {
   if (typeof value === 'bigint') return timestampOf(value * 1_000_000_000n);
   return value instanceof CelTimestamp ? value : parsedAs('Timestamp', () => parseTimestamp(value as string));
 }
-function toDuration(value: CelValue): CelDuration {
-  if (typeof value === 'bigint') return new CelDuration(value);
+export function toDuration(value: CelValue): CelDuration {
+  // The overload is declared, but cel-go cannot convert integers.
+  if (typeof value === 'bigint') throw new CelError("type conversion error from 'int' to 'google.protobuf.Duration'");
   if (value instanceof CelDuration) return value;
   const parsed = parsedAs('Duration', () => parseDuration(value as string));
   const limit = 315_576_000_000n * 1_000_000_000n;

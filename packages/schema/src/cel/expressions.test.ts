@@ -82,6 +82,16 @@ describe('expressions', () => {
       "timestamp(s) > timestamp('2020-01-01T00:00:00Z')",
       "type conversion error from 'string' to 'google.protobuf.Timestamp'",
     ],
+    ["duration(n) > duration('1s')", "type conversion error from 'int' to 'google.protobuf.Duration'"],
+    [
+      "('%' + 'b').format([s])",
+      'error during formatting: only integers and bools can be formatted as binary, was given string',
+    ],
+    [
+      "('%' + '.').format([1])",
+      'could not parse formatting clause: error while parsing precision: could not find end of precision specifier',
+    ],
+    ["('%' + 's').format([])", 'index 0 out of range'],
     ["duration(s) > duration('1s')", "type conversion error from 'string' to 'google.protobuf.Duration'"],
     ["'x'.substring(2, 1) == ''", 'invalid substring range. start: 2, end: 1'],
     ["'x'.indexOf('a', -1) == 1", 'index out of range: -1'],
@@ -133,6 +143,81 @@ describe('complaints of the compiler', () => {
     ],
   ])('%s', (source, message) => {
     expect(complaint(source)).toBe(message);
+  });
+
+  const decimal = 'error during formatting: decimal clause can only be used on integers, was given';
+  const text =
+    'error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given';
+  const clause = 'could not parse formatting clause:';
+  const precision = `${clause} error while parsing precision:`;
+  test.each([
+    ["'%d'.format(['x'])", `1:14: ${decimal} string`],
+    ["'%d'.format([null])", `1:14: ${decimal} null_type`],
+    ["'%d'.format([l])", `1:14: ${decimal} list`],
+    ["'%d'.format([duration('1s')])", `1:22: ${decimal} google.protobuf.Duration`],
+    ["'%d'.format([?optional.of(1)])", `1:26: ${decimal} optional_type`],
+    ["'%d'.format([n > 1 ? 'x' : 'y'])", `1:20: ${decimal} string`],
+    ["'%s'.format([{'a': [1, optional.none()]}])", `1:37: ${text} optional_type`],
+    ["'%s'.format([ip('1.2.3.4')])", `1:16: ${text} net.IP`],
+    [
+      "'%f'.format([1])",
+      '1:14: error during formatting: fixed-point clause can only be used on doubles, was given int',
+    ],
+    ["'%e'.format([m])", '1:14: error during formatting: scientific clause can only be used on doubles, was given map'],
+    [
+      "'%b'.format(['x'])",
+      '1:14: error during formatting: only integers and bools can be formatted as binary, was given string',
+    ],
+    [
+      "'%o'.format(['x'])",
+      '1:14: error during formatting: octal clause can only be used on integers, was given string',
+    ],
+    [
+      "'%X'.format([true])",
+      '1:14: error during formatting: only integers, byte buffers, and strings can be formatted as hex, was given bool',
+    ],
+    ["'%d %d'.format([1])", '1:15: index 1 out of range'],
+    ["'%d'.format([1, 2])", '1:12: too many arguments supplied to string.format (expected 1, got 2)'],
+    ["'%%'.format([1])", '1:12: too many arguments supplied to string.format (expected 0, got 1)'],
+    ["'%'.format([])", '1:11: unexpected end of string'],
+    ["'%q'.format([1])", `1:12: ${clause} unrecognized formatting clause "q"`],
+    ["'%é'.format([1])", `1:12: ${clause} unrecognized formatting clause "Ã"`],
+    ["'%.3'.format([1.0])", `1:13: ${precision} could not find end of precision specifier`],
+    [
+      "'%.f'.format([1.0])",
+      `1:13: ${precision} error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax`,
+    ],
+    [
+      "'%.99999999999999999999f'.format([1.0])",
+      `1:33: ${precision} error while converting precision to integer: strconv.Atoi: parsing "99999999999999999999": value out of range`,
+    ],
+    ["'%s %d'.format(['%d'.format(['x']), 'y'])", `1:30: ${decimal} string`, `1:37: ${decimal} string`],
+    ["['%d'.format(['x']), 1]", `1:15: ${decimal} string`, "1:22: expected type 'string' but found 'int'"],
+    [
+      "{'a': 1, 2: 'x', 'c': true}",
+      "1:10: expected type 'string' but found 'int'",
+      "1:13: expected type 'int' but found 'string'",
+      "1:23: expected type 'int' but found 'bool'",
+    ],
+    ['duration(5)', '1:10: invalid duration argument'],
+    ['timestamp(253402300800)', '1:11: invalid timestamp argument'],
+  ])('literals: %s', (source, ...messages) => {
+    const reported = complaint(source).split('\n');
+    expect(reported.filter((line) => line.startsWith('ERROR'))).toEqual(
+      messages.map((message) => `ERROR: <input>:${message}`),
+    );
+  });
+
+  test.each([
+    "'%d'.format([d])",
+    "'%f'.format(['NaN'])",
+    "'%s'.format([[1, 'a']])",
+    "'%s'.format([{'a': 1, 'b': 'x'}])",
+    'timestamp(253402300799)',
+    "['%d'].map(f, f.format(['x']))",
+    "'%.2d %%'.format([1])",
+  ])('accepted literals: %s', (source) => {
+    expect(complaint(source)).toBe('');
   });
 
   test('what macros double is handled once', () => {

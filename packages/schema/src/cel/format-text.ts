@@ -1,65 +1,45 @@
 import { quote } from '@multiplane/apimachinery';
 import { CelError, checkTextLength } from './cel-error.ts';
 import { doubleText } from './conversion-library.ts';
+import { formatTypeError, interpolateFormat, type FormatVerb } from './format-clauses.ts';
 import { typeOfValue } from './standard-types.ts';
 import { durationText, timestampText } from './time-text.ts';
 import { CelDuration, CelMap, CelTimestamp, CelTypeValue, CelUint, isList, type CelValue } from './values.ts';
 
-/** `'%s-%d'.format([a, b])` (cel-go `ext/formatting.go`, the form before version 4 of its strings library). */
+/** `'%s-%d'.format([a, b])`. */
 export function formatText(format: string, args: readonly CelValue[]): string {
-  let used = 0;
-  let result = '';
-  let at = 0;
-  while (at < format.length) {
-    const next = format.indexOf('%', at);
-    if (next < 0) return result + format.slice(at);
-    result += format.slice(at, next);
-    if (format.charAt(next + 1) === '%') {
-      result += '%';
-      at = next + 2;
-      continue;
-    }
-    const clause = /^%(?:\.(\d{0,4}))?(.)?/su.exec(format.slice(next, next + 10)) as RegExpExecArray;
-    const verb = clause[2];
-    if (verb === undefined) throw new CelError('unexpected end of string');
-    if (used >= args.length) throw new CelError(`index ${used} out of range`);
-    const precision = clause[1] === undefined || clause[1] === '' ? undefined : Number(clause[1]);
-    result += formatVerb(verb, args[used++] as CelValue, precision);
-    checkTextLength(result.length);
-    at = next + clause[0].length;
-  }
-  return result;
+  return interpolateFormat(format, {
+    take: (index) => {
+      if (index >= args.length) throw new CelError(`index ${index} out of range`);
+    },
+    size: args.length,
+    print: (verb, index, precision) => formatVerb(verb, args[index] as CelValue, precision ?? 6),
+  });
 }
 
-function formatVerb(verb: string, value: CelValue, precision: number | undefined): string {
+function formatVerb(verb: FormatVerb, value: CelValue, precision: number): string {
   switch (verb) {
     case 's':
       return plain(value);
     case 'd':
-      return decimal(value);
+      return String(integer(value, verb));
     case 'f':
-      return fixed(value, precision ?? 6);
+      return fixed(value, precision);
     case 'e':
-      return scientific(value, precision ?? 6);
+      return scientific(value, precision);
     case 'b':
       if (typeof value === 'boolean') return value ? '1' : '0';
-      return integer(value, 'b').toString(2);
+      return integer(value, verb).toString(2);
     case 'o':
-      return integer(value, 'o').toString(8);
+      return integer(value, verb).toString(8);
     case 'x':
       return hex(value);
     case 'X':
       return hex(value).toUpperCase();
-    default:
-      throw new CelError(`could not parse formatting clause: unrecognized formatting clause ${JSON.stringify(verb)}`);
   }
 }
 
-function wrongType(clause: string, wanted: string, value: CelValue): CelError {
-  return new CelError(
-    `error during formatting: ${clause} clause can only be used on ${wanted}, was given ${typeOfValue(value).name}`,
-  );
-}
+const wrongType = (verb: FormatVerb, value: CelValue): CelError => formatTypeError(verb, typeOfValue(value).name);
 
 /** A value as `%s` prints it. */
 function plain(value: CelValue): string {
@@ -78,10 +58,7 @@ function plain(value: CelValue): string {
     const sorted = entries.toSorted(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0));
     return `{${sorted.map(([key, item]) => `${key}:${item}`).join(', ')}}`;
   }
-  throw new CelError(
-    'error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given ' +
-      typeOfValue(value).name,
-  );
+  throw wrongType('s', value);
 }
 
 /** Within a list or map values are printed as they would be written. */
@@ -94,25 +71,17 @@ function nested(value: CelValue): string {
   return plain(value);
 }
 
-function decimal(value: CelValue): string {
-  if (typeof value === 'bigint') return String(value);
-  if (value instanceof CelUint) return String(value.value);
-  throw wrongType('decimal', 'integers', value);
-}
-
-function integer(value: CelValue, verb: 'b' | 'o'): bigint {
+function integer(value: CelValue, verb: 'b' | 'd' | 'o'): bigint {
   if (typeof value === 'bigint') return value;
   if (value instanceof CelUint) return value.value;
-  throw verb === 'b'
-    ? wrongType('only integers and bools can be formatted as binary', 'integers and bools', value)
-    : wrongType('octal', 'integers', value);
+  throw wrongType(verb, value);
 }
 
 const spelled: Readonly<Record<string, number>> = { NaN: Number.NaN, Infinity, '-Infinity': -Infinity };
-function real(value: CelValue, clause: string): number {
+function real(value: CelValue, verb: 'e' | 'f'): number {
   if (typeof value === 'number') return value;
   if (typeof value === 'string' && Object.hasOwn(spelled, value)) return spelled[value] as number;
-  throw wrongType(clause, 'doubles', value);
+  throw wrongType(verb, value);
 }
 const unusual = (value: number): string | undefined => {
   if (Number.isNaN(value)) return 'NaN';
@@ -121,7 +90,8 @@ const unusual = (value: number): string | undefined => {
 
 /** In American English, as in cel-go: thousands are grouped. */
 function fixed(value: CelValue, precision: number): string {
-  const number = real(value, 'fixed-point');
+  const number = real(value, 'f');
+  checkTextLength(precision);
   const text = unusual(number);
   if (text !== undefined) return text;
   const [whole, fraction] = exactFixed(number, precision).split('.') as [string, string?];
@@ -150,7 +120,7 @@ function exactFixed(number: number, precision: number): string {
 const raised = '⁰¹²³⁴⁵⁶⁷⁸⁹';
 /** `2.718 × 10⁰³`, with narrow spaces. */
 function scientific(value: CelValue, precision: number): string {
-  const number = real(value, 'scientific');
+  const number = real(value, 'e');
   const text = unusual(number);
   if (text !== undefined) return text;
   const [mantissa, exponent] = number.toExponential(Math.min(precision, 100)).split('e') as [string, string];
@@ -166,9 +136,5 @@ function hex(value: CelValue): string {
   if (value instanceof Uint8Array) return Buffer.from(value).toString('hex');
   if (typeof value === 'bigint') return value.toString(16);
   if (value instanceof CelUint) return value.value.toString(16);
-  throw wrongType(
-    'only integers, byte buffers, and strings can be formatted as hex',
-    'integers, strings and bytes',
-    value,
-  );
+  throw wrongType('x', value);
 }
