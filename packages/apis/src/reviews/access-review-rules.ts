@@ -18,8 +18,8 @@ const nonResource = FieldPath.of('spec', 'nonResourceAttributes');
 /** Upstream prints these attributes with the names its own structs have. */
 const printed = (value: JsonObject): JsonObject => ({ Path: textAt(value, 'path'), Verb: textAt(value, 'verb') });
 
-/** What is asked about: exactly one of resource and path. */
-function questionErrors(object: KubeObject): FieldError[] {
+/** What is asked about: exactly one of resource and path. Errors of the subject come before those of selectors. */
+function questionErrors(object: KubeObject, subject: readonly FieldError[] = []): FieldError[] {
   const resource = objectAt(object, 'spec', 'resourceAttributes');
   const other = objectAt(object, 'spec', 'nonResourceAttributes');
   const errors: FieldError[] = [];
@@ -37,6 +37,7 @@ function questionErrors(object: KubeObject): FieldError[] {
       ),
     );
   }
+  errors.push(...subject);
   if (resource !== undefined) {
     errors.push(...selectorErrors(at(resource, 'fieldSelector'), attributes.child('fieldSelector'), false));
     errors.push(...selectorErrors(at(resource, 'labelSelector'), attributes.child('labelSelector'), true));
@@ -102,8 +103,7 @@ function metadataErrors(object: KubeObject, allowed: readonly string[], detail: 
 }
 
 export const subjectAccessReviewErrors = (object: KubeObject): FieldError[] => [
-  ...questionErrors(object),
-  ...subjectErrors(object),
+  ...questionErrors(object, subjectErrors(object)),
   ...metadataErrors(object, [], 'must be empty'),
 ];
 
@@ -115,13 +115,13 @@ export const selfSubjectAccessReviewErrors = (object: KubeObject): FieldError[] 
 export function localSubjectAccessReviewErrors(object: KubeObject): FieldError[] {
   const namespace = object.metadata.namespace ?? '';
   const other = objectAt(object, 'spec', 'nonResourceAttributes');
-  const errors = other === undefined ? [...questionErrors(object), ...subjectErrors(object)] : subjectErrors(object);
+  const errors = questionErrors(object, subjectErrors(object));
   errors.push(...metadataErrors(object, ['namespace'], 'must be empty except for namespace'));
-  if (other !== undefined)
-    errors.push(fieldErrors.invalid(nonResource, printed(other), 'disallowed on this kind of request'));
   const asked = textAt(object, 'spec', 'resourceAttributes', 'namespace');
   if (objectAt(object, 'spec', 'resourceAttributes') !== undefined && asked !== namespace) {
     errors.push(fieldErrors.invalid(attributes.child('namespace'), asked, 'must match metadata.namespace'));
   }
+  if (other !== undefined)
+    errors.push(fieldErrors.invalid(nonResource, printed(other), 'disallowed on this kind of request'));
   return errors;
 }
