@@ -255,6 +255,7 @@ describe('routing', () => {
     expect(text).toContain('kubernetes_healthchecks_total{name="ping",type="livez",status="success"} 2\n');
     expect(text).toContain('kubernetes_healthchecks_total{name="ping",type="readyz",status="success"} 1\n');
     expect(text).not.toContain('type="healthz"');
+    expect(text).toMatch(/^process_start_time_seconds 1\d{9}/m);
     expect((await get('/clusters/root/metrics/slis')).status).toBe(501);
   });
 

@@ -45,7 +45,7 @@ export type {
   MetricOptions,
 } from './metrics/metrics-registry.ts';
 export { MetricsRegistry, durationBuckets, maxSeries, metricsContentType } from './metrics/metrics-registry.ts';
-export { addProcessMetrics } from './metrics/process-metrics.ts';
+export { addProcessMetrics, addProcessStartTime } from './metrics/process-metrics.ts';
 export type { Completed } from './options/completed.ts';
 export { markCompleted } from './options/completed.ts';
 export { parseDuration } from './options/duration.ts';

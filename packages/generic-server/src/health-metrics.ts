@@ -1,4 +1,5 @@
 import {
+  addProcessStartTime,
   healthEndpoints,
   MetricsRegistry,
   type CheckResult,
@@ -13,7 +14,7 @@ const labels = { name: maxNames, type: healthEndpoints.length };
 
 /**
  * The service level indicators at `/metrics/slis` (KEP-3466): the last result of each health check, and how often it
- * passed and failed, per endpoint that was asked for all of its checks. They have a registry of their own, because monitoring
+ * passed and failed, per endpoint that was asked for all of its checks; and the start of the process. They have a registry of their own, because monitoring
  * reads them more often than the other metrics.
  */
 export class HealthMetrics {
@@ -28,6 +29,10 @@ export class HealthMetrics {
     help: '[STABLE] Results of health checks.',
     labels: { ...labels, status: 2 },
   });
+
+  constructor() {
+    addProcessStartTime(this.#registry);
+  }
 
   observe(type: HealthEndpoint, results: readonly CheckResult[]): void {
     for (const { name, error } of results) {
