@@ -37,6 +37,8 @@ export * from './registry/definitions/definition-resolver.ts';
 export * from './write-path/decoding/body-decoder.ts';
 export type { ExpectedKind } from './write-path/decoding/expected-kind.ts';
 export { contentTypeOf } from './write-path/decoding/request-body.ts';
+export { checkName, checkNamespace } from './write-path/decoding/object-identity.ts';
+export { readDeleteOptions } from './write-path/decoding/read-delete-options.ts';
 export * from './endpoints/virtual-view.ts';
 export { conformIncrementally, shapeDocument } from './write-path/decoding/shape-document.ts';
 export { YamlWorker } from './write-path/decoding/yaml-worker.ts';

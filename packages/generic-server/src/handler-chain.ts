@@ -54,6 +54,8 @@ export interface ChainModules
   readonly audit?: AuditModules | undefined;
   /** Absent: requests are not traced. */
   readonly tracer?: Tracer | undefined;
+  /** The endpoints answer for paths of the server below a logical cluster, so authorization comes first; default false. */
+  readonly authorizesShardLevelPaths?: boolean | undefined;
   /** Additional stages before authentication, outermost first. */
   readonly beforeAuthentication?: readonly Filter[] | undefined;
   /** Additional stages between impersonation and authorization, outermost first. */
@@ -74,7 +76,7 @@ export function buildChain(
   const clock = modules.clock ?? systemClock;
   const stages: readonly Stage[] = [
     withDraining(modules.draining),
-    withShardLevelPaths,
+    ...(modules.authorizesShardLevelPaths === true ? [] : [withShardLevelPaths]),
     ...(modules.beforeAuthentication ?? []),
     withCacheControl,
     withDeadline(options, { clock, metrics: modules.metrics }),

@@ -92,7 +92,7 @@ export function apiSetHandler(
     { version: options.version, isVirtual: true, ...openapiCacheLimits },
     { servedApisOf, clock: modules.clock },
   );
-  return async ({ context }, set) => {
+  return async ({ context, workspace }, set) => {
     sets.set(context, set);
     const { info } = context;
     if (info.isResourceRequest) return serve(context, set);
@@ -100,6 +100,7 @@ export function apiSetHandler(
     if (first === 'api' || first === 'apis') return discovery(context);
     if (first === 'openapi') return openapi(context);
     if (first === 'version') return modules.outer(context);
+    if (info.path !== '/' && workspace.listsRootPaths !== true) return writeNotFoundText(context.exchange);
     context.exchange.setHeader('content-type', 'application/json');
     context.exchange.respond(info.path === '/' ? 200 : 404, rootIndex);
   };

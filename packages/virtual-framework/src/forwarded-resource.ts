@@ -5,7 +5,6 @@ import {
   parseJson,
   parseLabelSelector,
   parseYaml,
-  SelectorParseError,
   statusErrors,
   type JsonObject,
   type LogicalClusterName,
@@ -61,6 +60,8 @@ export interface ForwardedResourceOptions {
   readonly upstreamUser?: ((caller: UserInfo, cluster: LogicalClusterName | '*') => UserInfo | undefined) | undefined;
   /** Where the shard's response to a forwarded request goes, which may drop parts of it; absent: to the client. */
   readonly responseFilter?: ((request: ResourceRequest) => Exchange | undefined) | undefined;
+  /** False: requests that end here are checked without the schema of the definition, which only the shard applies. */
+  readonly hasSchema?: boolean | undefined;
   /** Tables have the name only: the APIResourceSchema declares no columns. */
   readonly hasNameColumnOnly?: boolean | undefined;
   /** Aborts when the resource is no longer served, or its definition changed; this ends its watches. */
@@ -104,7 +105,7 @@ export class ForwardedResource implements ServedResource {
     const { context, cluster } = request;
     const { verb } = context.info;
     if (verb === 'list' || verb === 'watch' || verb === 'deletecollection') {
-      if (cluster === '*') this.#checkCollectionOfAll(request);
+      if (cluster === '*') await this.#checkCollectionOfAll(request);
       await this.#forward({ ...request, name: '' }, this.#queryOf(request));
       return;
     }
@@ -125,15 +126,17 @@ export class ForwardedResource implements ServedResource {
       const object = responseObject(await this.#fetch(request));
       // Before the object counts as missing: as in kcp, a refusal says what it lacks.
       if (verb === 'delete') rules?.validate(object);
-      this.#requireVisible(request, object);
+      await this.#requireVisible(request, object);
     }
     await this.#forward(request, verb === 'get' ? this.#readQueryOf(request) : context.info.query);
   }
 
-  async #create(request: ResourceRequest, rules: WriteRules | undefined): Promise<void> {
+  async #create(named: ResourceRequest, rules: WriteRules | undefined): Promise<void> {
+    // As for custom resources, a name in the path is ignored: the object has its own.
+    const request = named.subresource === '' ? { ...named, name: '' } : named;
     const { exchange, info } = request.context;
     if (rules === undefined) return this.#forward(request, info.query);
-    const object = await this.#decodeObject(request);
+    const object = await this.#decodeObject(request, named.name !== '');
     const mutated = rules.mutate(object);
     rules.validate(mutated);
     const { status, headers, body } = await this.#send(request, info.query, {
@@ -154,13 +157,16 @@ export class ForwardedResource implements ServedResource {
 
   /**
    * The object of a create. A protobuf body is decoded by the shard: a dry-run create, without the fields that a create
-   * sets.
+   * sets. Below the name of an object, where the shard serves no creates of built-in kinds, a body must name its kind.
    */
-  async #decodeObject(request: ResourceRequest): Promise<JsonObject> {
+  async #decodeObject(request: ResourceRequest, isNamed: boolean): Promise<JsonObject> {
     const { exchange, info } = request.context;
     const type = firstValue(exchange.headers['content-type']) ?? 'application/json';
     const body = await exchange.readBody(maxBodyBytes);
-    if (!type.startsWith('application/vnd.kubernetes.protobuf')) return parseObject(body, type);
+    if (!type.startsWith('application/vnd.kubernetes.protobuf')) {
+      if (isNamed) await this.#checkRequest(request, body);
+      return parseObject(body, type);
+    }
     const query = new URLSearchParams(info.query);
     query.set('dryRun', 'All');
     const object = responseObject(
@@ -185,7 +191,7 @@ export class ForwardedResource implements ServedResource {
       return this.#forward(request, context.info.query);
     }
     await forwardWrite(request, {
-      fetchVisible: () => this.#fetchVisible(request),
+      fetchVisible: (sent) => this.#fetchVisible(request, sent),
       send: (buffered, query) => this.#send(request, query, buffered),
       updateRule: (change) => {
         const stored = updateRule?.(change) ?? change.updated;
@@ -222,7 +228,7 @@ export class ForwardedResource implements ServedResource {
     const response = await this.#fetch(request);
     if (response.status === 404) await this.#checkRequest(request);
     if (response.status !== 404 || !isApplyRequest(request) || request.subresource !== '')
-      this.#requireVisible(request, responseObject(response));
+      await this.#requireVisible(request, responseObject(response));
     else await this.#options.authorizeCreate?.(request);
   }
 
@@ -254,16 +260,18 @@ export class ForwardedResource implements ServedResource {
     });
   }
 
-  async #fetchVisible(request: ResourceRequest): Promise<JsonObject> {
+  async #fetchVisible(request: ResourceRequest, sent: Buffer): Promise<JsonObject> {
     const response = await this.#fetch(request);
-    if (response.status === 404) await this.#checkRequest(request);
+    if (response.status === 404) await this.#checkRequest(request, sent);
     const object = responseObject(response);
-    this.#requireVisible(request, object);
+    await this.#requireVisible(request, object, sent);
     return object;
   }
 
-  async #checkRequest(request: ResourceRequest): Promise<void> {
-    if (this.#decoder !== undefined) await checkRequest({ ...request, definition: this.definition }, this.#decoder);
+  async #checkRequest(request: ResourceRequest, body?: Buffer): Promise<void> {
+    if (this.#decoder === undefined) return;
+    const { hasSchema } = this.#options;
+    await checkRequest({ ...request, definition: this.definition }, this.#decoder, { hasSchema, body });
   }
 
   #isUnrestricted(request: ResourceRequest): boolean {
@@ -275,35 +283,33 @@ export class ForwardedResource implements ServedResource {
     return typeof labelSelector === 'function' ? labelSelector(request) : labelSelector;
   }
 
-  #requireVisible(request: ResourceRequest, object: JsonObject): void {
+  async #requireVisible(request: ResourceRequest, object: JsonObject, sent?: Buffer): Promise<void> {
     const { labels } = object['metadata'] as { labels?: Record<string, string> };
     const selector = this.#selectorOf(request);
     const fits = selector === undefined || parseLabelSelector(selector).matches(labels ?? {});
     if (fits && (this.#options.isVisible === undefined || this.#options.isVisible(object))) return;
+    await this.#checkRequest(request, sent);
     throw statusErrors.notFound(this.definition, request.name);
   }
 
-  /** The client's query with the label selector prepended, so that no text of the client's selector can swallow it. */
-  /** Throws where a request for all logical clusters names a namespace or deletes; the options of a read come first. */
-  #checkCollectionOfAll({ namespace, context: { info } }: ResourceRequest): void {
-    if (info.verb === 'deletecollection')
-      throw namespace === ''
-        ? statusErrors.methodNotAllowed(info.verb, this.definition)
-        : statusErrors.unknownUpstreamPath();
-    if (namespace === '') return;
-    const selector = info.query.get('labelSelector') ?? '';
-    try {
-      parseLabelSelector(selector);
-    } catch (error) {
-      if (error instanceof SelectorParseError) throw statusErrors.badRequest(error.message);
-      throw error;
+  /** Throws where a request for all logical clusters names a namespace or deletes; the options of the request come first. */
+  async #checkCollectionOfAll(request: ResourceRequest): Promise<void> {
+    const { namespace, context } = request;
+    const { verb } = context.info;
+    const isDelete = verb === 'deletecollection';
+    if (namespace === '') {
+      if (isDelete) throw statusErrors.methodNotAllowed(verb, this.definition);
+      return;
     }
+    await this.#checkRequest(request);
+    if (isDelete) throw statusErrors.unknownUpstreamPath();
     throw statusErrors.untyped(
       `cross-cluster LIST and WATCH are required to be cross-namespace, not scoped to namespace ${namespace}`,
       400,
     );
   }
 
+  /** The client's query with the label selector prepended, so that no text of the client's selector can swallow it. */
   #queryOf(request: ResourceRequest): URLSearchParams {
     const { info } = request.context;
     const query = new URLSearchParams(info.query);

@@ -24,8 +24,8 @@ export type UpdateRule = (change: {
 }) => JsonObject | void;
 
 interface ForwardWriteModules {
-  /** Fetches the object; throws NotFound unless it exists and is visible. */
-  fetchVisible(): Promise<JsonObject>;
+  /** Fetches the object; throws NotFound unless it exists and is visible, or what its request, with this body, is refused for. */
+  fetchVisible(sent: Buffer): Promise<JsonObject>;
   /** Sends a write of the requested resource to the shard. */
   send(buffered: BufferedRequest, query: URLSearchParams): Promise<BufferedResponse>;
   readonly updateRule: UpdateRule;
@@ -60,7 +60,8 @@ export async function forwardWrite(request: ResourceRequest, modules: ForwardWri
   const sent = contentTypeOf(exchange.headers['content-type']);
   const isApply = isApplyRequest(request);
   const client = { 'user-agent': firstValue(exchange.headers['user-agent']) };
-  let body: Buffer | string = await exchange.readBody(maxBodyBytes);
+  const received = await exchange.readBody(maxBodyBytes);
+  let body: Buffer | string = received;
   let config: JsonObject | undefined;
   if (isApply) {
     // JSON, which most clients send, parses fast enough without this limit.
@@ -75,7 +76,7 @@ export async function forwardWrite(request: ResourceRequest, modules: ForwardWri
   for (let attempt = 1; ; attempt++) {
     let old: JsonObject;
     try {
-      old = await modules.fetchVisible();
+      old = await modules.fetchVisible(received);
     } catch (error) {
       if (!isApply || modules.authorizeCreate === undefined || !isStatusError(error, 'NotFound')) throw error;
       await modules.authorizeCreate();

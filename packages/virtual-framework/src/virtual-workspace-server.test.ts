@@ -119,6 +119,13 @@ describe('VirtualWorkspaceServer', () => {
     expect((await send(closed, '/services/views/a/clusters/c/readyz/x')).status).toBe(403);
   });
 
+  test('authorizes before it refuses paths of the server', async () => {
+    const url = '/services/views/a/clusters/c/metrics';
+    expect((await send(serverOf([workspace('v')]), url)).status).toBe(501);
+    const closed = serverOf([workspace('v', { authorize: () => Promise.resolve(deny) })]);
+    expect((await send(closed, url)).status).toBe(403);
+  });
+
   test('delegates authorization to the virtual workspace, by path if it authorizes by path', async () => {
     const closed = { authorize: () => Promise.resolve(deny) };
     const url = '/services/views/a/clusters/c/api/v1/namespaces';

@@ -16,6 +16,7 @@ import {
   type RequestPath,
   resolveRequestInfo,
   withImpersonation,
+  withShardLevelPaths,
   writeNotFoundText,
 } from '@multiplane/generic-server';
 import { virtualImpersonationPolicy } from './impersonation-policy.ts';
@@ -31,7 +32,7 @@ export interface VirtualWorkspaceServerOptions extends HandlerChainOptions {
 
 export interface VirtualWorkspaceServerModules extends Omit<
   ChainModules,
-  'resolvePath' | 'classify' | 'authorizer' | 'attributesOf' | 'impersonation'
+  'resolvePath' | 'authorizesShardLevelPaths' | 'classify' | 'authorizer' | 'attributesOf' | 'impersonation'
 > {
   readonly workspaces: readonly VirtualWorkspace[];
   readonly health: HealthChecks;
@@ -81,6 +82,7 @@ export class VirtualWorkspaceServer {
       {
         ...modules,
         resolvePath: () => Promise.resolve(undefined),
+        authorizesShardLevelPaths: true,
         classify: (method, target) => this.#classify(method, target),
         authorizer: { authorize: (attributes) => this.#authorize(attributes) },
         attributesOf: (context) => this.#attributesOf(context),
@@ -149,7 +151,8 @@ export class VirtualWorkspaceServer {
         `You are using an old kubectl-kcp plugin. Please update to a version matching the kcp server version "${this.#options.version}".`,
       );
     const { virtual } = info as VirtualInfo;
-    if (virtual !== undefined) return virtual.workspace.handle({ ...virtual, context });
+    if (virtual !== undefined)
+      return withShardLevelPaths(() => virtual.workspace.handle({ ...virtual, context }))(context);
     if (outer !== undefined && !info.isResourceRequest && !info.path.startsWith(servicesPrefix)) return outer(context);
     writeNotFoundText(exchange);
     return Promise.resolve();

@@ -52,6 +52,11 @@ export interface VirtualWorkspace {
    * proxies any request without interpreting it.
    */
   readonly authorizesByPath?: boolean | undefined;
+  /**
+   * Unknown paths get the list of root paths with their 404; absent: a text only. In kcp the virtual workspace does that to which
+   * the others delegate (k8s.io/apiserver/pkg/server/config.go).
+   */
+  readonly listsRootPaths?: boolean | undefined;
   /** Not called for members of system:masters. */
   authorize(attributes: VirtualAttributes): Promise<AuthorizationResult>;
   handle(request: VirtualRequest): Promise<void>;

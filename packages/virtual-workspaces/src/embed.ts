@@ -1,5 +1,5 @@
 import type { LogicalClusterName } from '@multiplane/apimachinery';
-import type { EmbedServer } from '@multiplane/apiserver';
+import { type EmbedServer, YamlWorker } from '@multiplane/apiserver';
 import { CertificateWatcher, MetricsRegistry } from '@multiplane/component-base';
 import {
   ConnectionTable,
@@ -84,6 +84,7 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
     // Cached objects are read where the shard reads them: from the cache server in another process, else the embedded one.
     const remote =
       transport === undefined ? undefined : new RemoteSources({ transport, clock, logger, random: Math.random });
+    const yaml = new YamlWorker({ clock });
     const dispatched = new DispatchedUsers({ authenticator: host.authenticator });
     const server = new VirtualWorkspaceServer(
       { ...defaultHandlerChainOptions, alwaysAllowPaths: ['/healthz', '/readyz', '/livez'], version: info.gitVersion },
@@ -108,6 +109,7 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
             namespaces: () => host.informers.informer(namespaces),
             openSource: remote?.open ?? embeddedSources(host),
             connection,
+            yaml,
             reviewer,
             ownReviewer,
             clock,
@@ -129,6 +131,7 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
       start: async (): Promise<void> => undefined,
       stop: async (): Promise<void> => {
         draining.begin();
+        await yaml.stop();
         await remote?.close();
         await allShards?.close();
       },

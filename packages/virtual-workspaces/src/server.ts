@@ -1,4 +1,5 @@
 import { parseYaml } from '@multiplane/apimachinery';
+import { YamlWorker } from '@multiplane/apiserver';
 import {
   RemoteInformerFactory,
   RestClient,
@@ -100,6 +101,7 @@ export async function runVirtualWorkspaces(
   const reviewer = new AccessReviewer(reviewTtls, { connection: allShards.connection, clock });
   const connections = new ConnectionTable(defaultConnectionLimits);
   const draining = new Draining();
+  const yaml = new YamlWorker({ clock });
   const root = new VirtualWorkspaceServer(
     {
       requestTimeoutMs: options.requestTimeout,
@@ -136,6 +138,7 @@ export async function runVirtualWorkspaces(
           namespaces: () => ownNamespaces.informer(namespaces),
           openSource: sources.open,
           connection: shard.connection,
+          yaml,
           reviewer,
           ownReviewer: new AccessReviewer(reviewTtls, { connection: shard.connection, clock }),
           clock,
@@ -154,11 +157,7 @@ export async function runVirtualWorkspaces(
     },
   );
   const server = httpServer(options, { watcher, connections, handle: root.handle, clock, metrics });
-  health.add(
-    'shard',
-    async () => void (await transport.json({ method: 'GET', path: '/version', signal: AbortSignal.timeout(2_000) })),
-    { endpoints: ['readyz'] },
-  );
+  health.add('shard', shardCheck(transport), { endpoints: ['readyz'] });
   const clients: Runnable[] = [
     new EventLoopMonitor({}, { logger, metrics: registry, health, clock }),
     watcher,
@@ -166,6 +165,7 @@ export async function runVirtualWorkspaces(
     cached,
     own,
     ownNamespaces,
+    yaml,
     upstreamConnections([transport, cacheTransport], [shard, allShards, sources]),
   ];
   const lifecycle = new Lifecycle(
@@ -176,6 +176,9 @@ export async function runVirtualWorkspaces(
   lifecycle.add('serving', listener(server, draining));
   await lifecycle.run(signal, () => logger.info('ready', { port: server.port, shard: transport.origin }));
 }
+
+const shardCheck = (transport: RestTransport) => async (): Promise<void> =>
+  void (await transport.json({ method: 'GET', path: '/version', signal: AbortSignal.timeout(2_000) }));
 
 /** Closes the connections to other servers when the process stops. */
 function upstreamConnections(

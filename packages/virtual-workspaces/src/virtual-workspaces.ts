@@ -1,5 +1,5 @@
 import type { VirtualWorkspace } from '@multiplane/virtual-framework';
-import { BodyDecoder, ExportsByIdentity, YamlWorker } from '@multiplane/apiserver';
+import { BodyDecoder, ExportsByIdentity, type YamlWorker } from '@multiplane/apiserver';
 import { apiExportWorkspace, type ApiExportModules } from './apiexport/apiexport.ts';
 import { ExportResourceFactory } from './apiexport/export-resources.ts';
 import { apiExportScopeWorkspace, type ApiExportScopeModules } from './apiexport-scope/apiexport-scope.ts';
@@ -16,19 +16,22 @@ export function shardVirtualWorkspaces(
   modules: Omit<ApiExportModules & ApiExportScopeModules, 'byIdentity' | 'factory'> &
     ApiResourceSchemaModules &
     ContentModules &
-    ReplicationModules,
+    ReplicationModules & {
+      /** Stopped by the caller. */
+      readonly yaml: YamlWorker;
+    },
 ): VirtualWorkspace[] {
   // The identity index is created first, because handlers are called in the order of registration.
   const byIdentity = new ExportsByIdentity(modules);
   const factory = new ExportResourceFactory({ ...modules, byIdentity });
-  const decoder = new BodyDecoder({ isBuiltInKind: () => false, yaml: new YamlWorker(modules) });
+  const decoder = new BodyDecoder({ isBuiltInKind: () => false, yaml: modules.yaml });
   return [
     apiExportWorkspace({ ...modules, byIdentity, factory, decoder }),
     apiExportScopeWorkspace({ ...modules, byIdentity, factory, decoder }),
     apiResourceSchemaWorkspace(modules),
     replicationWorkspace(options, modules),
     ...[initializing, terminating].flatMap((lifecycle) => [
-      ...logicalClusterWorkspaces(lifecycle, modules),
+      ...logicalClusterWorkspaces(lifecycle, { ...modules, decoder }),
       contentWorkspace(lifecycle, modules),
     ]),
   ];

@@ -76,7 +76,7 @@ export class FakeShard {
     client: Partial<Exchange> = {},
   ): Promise<BufferedResponse> {
     const parent = { socket: {}, signal: new AbortController().signal, ...client } as unknown as Exchange;
-    const exchange = new BufferedExchange(parent, url, { method: 'GET', ...request });
+    const exchange = new OnceReadExchange(parent, url, { method: 'GET', ...request });
     await this.handle(exchange);
     return exchange.response();
   }
@@ -188,5 +188,15 @@ class LiveExchange extends BufferedExchange {
   override end(): void {
     this.finished = true;
     super.end();
+  }
+}
+
+/** The body of a request can be read once, as that of a connection. */
+class OnceReadExchange extends BufferedExchange {
+  #isRead = false;
+  override readBody(limit: number): Promise<Buffer> {
+    const isRead = this.#isRead;
+    this.#isRead = true;
+    return isRead ? Promise.resolve(Buffer.alloc(0)) : super.readBody(limit);
   }
 }

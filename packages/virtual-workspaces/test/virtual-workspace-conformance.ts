@@ -50,8 +50,8 @@ export function virtualWorkspaceConformance(
     });
 
     const json = (text: string): JsonObject => JSON.parse(text) as JsonObject;
-    const statusOf = async (path: string, method = 'GET'): Promise<number> =>
-      (await host.send(`${view}/${path}`, { method, body: method === 'GET' ? '' : '{}' })).status;
+    const statusOf = async (path: string, method = 'GET', body = '{}'): Promise<number> =>
+      (await host.send(`${view}/${path}`, { method, body: method === 'GET' ? '' : body })).status;
     const eventsOf = (stream: OpenStream): string[] =>
       stream.events.map(({ type, object }) => `${type} ${(object['metadata'] as { name?: string }).name ?? ''}`);
 
@@ -164,8 +164,9 @@ export function virtualWorkspaceConformance(
         await host.send(`${view}/consumer/api/v1/configmaps`);
         expect(shard.lines.at(-1)).toContain(`${claimLabel}+in+(${claimLabelValue(configmaps)})`);
       });
-      for (const method of ['GET', 'PUT', 'DELETE'])
-        expect([method, await statusOf(map, method)]).toEqual([method, 404]);
+      for (const method of ['GET', 'DELETE']) expect([method, await statusOf(map, method)]).toEqual([method, 404]);
+      const update = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"}}';
+      expect(await statusOf(map, 'PUT', update)).toBe(404);
       labels = { [claimLabel]: claimLabelValue(configmaps) };
       for (const method of ['GET', 'PUT', 'DELETE'])
         expect([method, await statusOf(map, method)]).toEqual([method, 200]);

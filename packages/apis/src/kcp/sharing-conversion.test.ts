@@ -91,6 +91,9 @@ describe('an export', () => {
     expect(() => stored(exportConversion, object({ latestResourceSchemas: ['widgets'] }))).toThrow(
       'invalid schema "widgets": must have at least 3 dot-separated segments',
     );
+    expect(() => stored(exportConversion, object({ latestResourceSchemas: ['\u00011.0'] }))).toThrow(
+      String.raw`invalid schema "\x011.0": must have`,
+    );
   });
 
   test('annotations that cannot be read stay, for admission to refuse them', () => {

@@ -3,6 +3,7 @@ import {
   encodeJson,
   isJsonObject,
   parseJson,
+  quote,
   statusErrors,
   type Json,
   type JsonObject,
@@ -131,7 +132,7 @@ function resourceOfSchema(schema: string): JsonObject {
   const [first, name, ...group] = schema.split('.');
   if (first === undefined || name === undefined || group.length === 0)
     throw statusErrors.untyped(
-      `failed to convert v1alpha1 APIExport to v1alpha2: invalid schema ${encodeJson(schema)}: must have at least 3 dot-separated segments`,
+      `failed to convert v1alpha1 APIExport to v1alpha2: invalid schema ${quote(schema)}: must have at least 3 dot-separated segments`,
     );
   const groupName = group.join('.');
   return { group: groupName === 'core' ? '' : groupName, name, schema, storage: { crd: {} } };

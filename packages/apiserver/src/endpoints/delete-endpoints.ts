@@ -1,22 +1,12 @@
 import { writeObject } from '../write-object-response.ts';
 import {
   type DeleteOptions,
-  type JsonObject,
-  type JsonTextDetails,
   type LogicalClusterName,
-  ProtobufError,
-  decodeDeleteOptions,
-  decodeDeleteQuery,
   decodeListOptions,
-  isJsonObject,
   isStatusError,
-  parseJsonStrict,
-  readProtobufEnvelope,
-  statusErrors,
 } from '@multiplane/apimachinery';
-import { BuiltInSchema, decodeProtobufMessage } from '@multiplane/apis';
 import { timeSlices, yieldToEventLoop } from '@multiplane/component-base';
-import { type Negotiated, type RequestContext } from '@multiplane/generic-server';
+import type { Negotiated } from '@multiplane/generic-server';
 import type { CacheEntry } from '@multiplane/storage';
 import type { ObjectStore } from '../registry/object-store.ts';
 import { type BodyDecoder } from '../write-path/decoding/body-decoder.ts';
@@ -27,56 +17,12 @@ import { nameOfKey, namespaceOfKey } from '../registry/store/selection.ts';
 import { checkListTransform, respondObject } from './response/object-response.ts';
 import { HttpWriteRequest, type ResourceRequest } from './resource-request.ts';
 import { scanScope } from '../registry/store/scan-scope.ts';
-import { notAnObject } from '../write-path/decoding/decoding-errors.ts';
-import { readKind } from '../write-path/decoding/read-kind.ts';
-import { bodyFormat, maxBodyBytes } from '../write-path/decoding/request-body.ts';
+import { readDeleteOptions } from '../write-path/decoding/read-delete-options.ts';
 
 export interface DeleteModules {
   readonly store: ObjectStore;
   readonly decoder: BodyDecoder;
   readonly now: () => Date;
-}
-
-const deleteOptionsSchema = new BuiltInSchema({ component: 'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions' });
-
-/** DeleteOptions from the body if there is one, else from the query. */
-async function readDeleteOptions(decoder: BodyDecoder, context: RequestContext): Promise<DeleteOptions> {
-  const { exchange } = context;
-  const body = await exchange.readBody(maxBodyBytes);
-  if (body.length === 0) return decodeDeleteQuery(context.info.query);
-  const format = bodyFormat(context);
-  if (format === 'protobuf') return decodeDeleteOptions(protobufDeleteOptions(body));
-  const details: JsonTextDetails = { literals: new Map(), repeats: new Map() };
-  const document = format === 'yaml' ? await decoder.readYaml(body, context) : () => parseJsonStrict(body, { details });
-  let value;
-  try {
-    ({ value } = document());
-  } catch (error) {
-    throw statusErrors.badRequest(`couldn't get version/kind; json parse error: ${(error as Error).message}`, error);
-  }
-  if (value !== null && !isJsonObject(value)) throw statusErrors.badRequest(notAnObject(value));
-  const object = value ?? {};
-  const { kind, apiVersion, failure } = readKind(object, details);
-  if (failure !== undefined) throw statusErrors.badRequest(failure);
-  // A wrong kind is refused before anything else is read.
-  if (kind !== '' && kind !== 'DeleteOptions') return decodeDeleteOptions({ kind, apiVersion });
-  Object.assign(object, { kind: 'DeleteOptions' });
-  deleteOptionsSchema.decodeTyped(object, details);
-  return decodeDeleteOptions(object);
-}
-
-/** The DeleteOptions of all groups have the same message. */
-function protobufDeleteOptions(body: Buffer): JsonObject {
-  try {
-    const { apiVersion, kind, message } = readProtobufEnvelope(body);
-    const object = decodeProtobufMessage('meta.k8s.io/v1', 'DeleteOptions', message);
-    if (apiVersion !== '') object['apiVersion'] = apiVersion;
-    if (kind !== '') object['kind'] = kind;
-    return object;
-  } catch (error) {
-    if (!(error instanceof ProtobufError)) throw error;
-    throw statusErrors.badRequest(error.message, error);
-  }
 }
 
 function optionsForAdmission(options: DeleteOptions): Record<string, unknown> {

@@ -96,6 +96,7 @@ export function apiExportScopeWorkspace(modules: ApiExportScopeModules): Virtual
 
   return {
     name: 'apiexport-scope',
+    listsRootPaths: true,
     resolve: (target) => parseServicePath(target, 'apiexport-scope', 2),
     authorize: async (attributes) => {
       await synced.promise;

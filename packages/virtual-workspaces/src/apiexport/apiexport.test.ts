@@ -262,6 +262,23 @@ describe('across all logical clusters', () => {
     const widget = '{"apiVersion":"example.dev/v1","kind":"Widget","metadata":{"name":"one"}}';
     expect(await statusOf('*/apis/example.dev/v1/namespaces/default/widgets', 'POST', {}, widget)).toBe(404);
     expect(await statusOf('*/apis/example.dev/v1/namespaces/default/widgets')).toBe(400);
+    const elsewhere = widget.replace('"one"', '"one","namespace":"other"');
+    expect(await statusOf('*/apis/example.dev/v1/namespaces/default/widgets', 'POST', {}, elsewhere)).toBe(400);
+    const one = '*/apis/example.dev/v1/namespaces/default/widgets/one';
+    expect(await statusOf(one, 'PUT', {}, widget.replace('one', 'two'))).toBe(400);
+    expect(await statusOf(one, 'PUT', {}, widget)).toBe(404);
+    expect(await statusOf(one, 'DELETE', {}, 'x')).toBe(400);
+    expect(await statusOf(one, 'DELETE')).toBe(404);
+    expect(shard.lines).toEqual([]);
+  });
+
+  test('checks the options and the media types of a collection before its namespace', async () => {
+    const all = '*/apis/example.dev/v1/namespaces/default/widgets';
+    expect(await statusOf(`${all}?labelSelector=x%20y`, 'DELETE')).toBe(400);
+    expect(await statusOf(all, 'DELETE', {}, 'x')).toBe(400);
+    expect(await statusOf(all, 'DELETE')).toBe(404);
+    expect(await statusOf(all, 'GET', { accept: 'text/plain' })).toBe(406);
+    expect(await statusOf(`${all}?resourceVersionMatch=Exact`)).toBe(422);
     expect(shard.lines).toEqual([]);
   });
 });
@@ -301,8 +318,10 @@ describe('in one logical cluster', () => {
     let labels: Record<string, string> = {};
     shard.answer = (dispatched) => answerConfigMap(dispatched, labels);
     const one = 'consumer/api/v1/namespaces/default/configmaps/one';
-    for (const method of ['GET', 'PUT', 'DELETE'])
+    for (const method of ['GET', 'DELETE'])
       expect([method, await statusOf(one, method, {}, '{}')]).toEqual([method, 404]);
+    const update = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"}}';
+    expect(await statusOf(one, 'PUT', {}, update)).toBe(404);
     labels = { [claimLabel]: claimLabelValue(configmaps) };
     for (const method of ['GET', 'PUT', 'DELETE'])
       expect([method, await statusOf(one, method, {}, '{}')]).toEqual([method, 200]);
@@ -326,17 +345,37 @@ describe('in one logical cluster', () => {
     };
     const all = 'consumer/api/v1/namespaces/default/configmaps';
     expect(await statusOf(all, 'POST', {}, '{"metadata":{"name":"made"}}')).toBe(201);
-    expect(sent.map((text) => JSON.parse(text) as unknown)).toEqual([
-      { metadata: { name: 'made', labels: { share: 'yes' } } },
-    ]);
+    expect(await statusOf(`${all}/other`, 'POST', {}, '{"metadata":{"name":"made"}}')).toBe(400);
+    const head = { apiVersion: 'v1', kind: 'ConfigMap' };
+    const made = JSON.stringify({ ...head, metadata: { name: 'made' } });
+    expect(await statusOf(all, 'POST', {}, made)).toBe(201);
+    // The name in a path is ignored.
+    expect(await statusOf(`${all}/other`, 'POST', {}, made)).toBe(201);
+    const labelled = { ...head, metadata: { name: 'made', labels: { share: 'yes' } } };
+    expect(sent.slice(1).map((text) => JSON.parse(text) as unknown)).toEqual([labelled, labelled]);
+    const target = 'POST /clusters/consumer/api/v1/namespaces/default/configmaps';
+    expect(shard.lines).toEqual([target, target, target]);
     const refused = await shard.send(`${view}/${all}`, {
       method: 'POST',
-      body: '{"metadata":{"name":"refused","labels":{"share":"no"}}}',
+      body: JSON.stringify({ ...head, metadata: { name: 'refused', labels: { share: 'no' } } }),
     });
     expect([refused.status, JSON.parse(refused.body.toString())]).toMatchObject([
       403,
       { message: 'configmaps "refused" is forbidden: protected label share must have value yes' },
     ]);
+  });
+
+  test('checks the body of an update before it looks for the object', async () => {
+    shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
+    const selector = { matchLabels: { share: 'yes' } };
+    shard.informer(apiBindings).put(bindingOf({ permissionClaims: [accepted(configmaps, { selector })] }));
+    shard.answer = (request) => answerConfigMap(request, {});
+    const one = 'consumer/api/v1/namespaces/default/configmaps/one';
+    const update = (metadata: JsonObject): string => JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata });
+    expect(await statusOf(one, 'PUT', {}, update({ name: 'one' }))).toBe(404);
+    expect(await statusOf(one, 'PUT', {}, update({ name: 'two' }))).toBe(400);
+    expect(await statusOf(one, 'PUT', {}, '{}')).toBe(400);
+    expect(await statusOf(one, 'PUT', { 'content-type': 'text/plain' }, update({ name: 'one' }))).toBe(415);
   });
 
   test('lets the shard decode protobuf bodies', async () => {

@@ -58,6 +58,7 @@ export function apiExportWorkspace(modules: ApiExportModules): VirtualWorkspace 
 
   return {
     name: 'apiexport',
+    listsRootPaths: true,
     resolve: (target) => parseServicePath(target, 'apiexport', 2),
     authorize: async (attributes) => {
       await synced.promise;

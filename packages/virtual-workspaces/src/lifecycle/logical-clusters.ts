@@ -1,6 +1,6 @@
 import { mastersGroup, type UserInfo } from '@multiplane/apimachinery';
 import { kcpResources, type ResourceDefinition, type Verb } from '@multiplane/apis';
-import type { ResourceRequest } from '@multiplane/apiserver';
+import type { BodyDecoder, ResourceRequest } from '@multiplane/apiserver';
 import { acceptHeader, type RequestInfo } from '@multiplane/generic-server';
 import {
   ApiSet,
@@ -21,6 +21,8 @@ export interface LifecycleModules {
   readonly connection: ShardConnection;
   readonly reviewer: AccessReviewer;
   readonly serve: ApiSetHandler;
+  /** Decodes the bodies of writes that end here; absent: they are refused unread. */
+  readonly decoder?: BodyDecoder | undefined;
 }
 
 /**
@@ -39,7 +41,7 @@ export function logicalClusterWorkspaces(lifecycle: Lifecycle, modules: Lifecycl
   const wildcard = restrictedDefinition(['get', 'list', 'watch'], []);
   const single = restrictedDefinition(['get'], ['get', 'patch', 'update']);
   const serve = (request: VirtualRequest, definition: ResourceDefinition): Promise<void> =>
-    modules.serve(request, new ApiSet([forwarded(lifecycle, request.key, definition, modules.connection)]));
+    modules.serve(request, new ApiSet([forwarded(lifecycle, request.key, definition, modules)]));
   return [
     {
       ...common,
@@ -78,7 +80,7 @@ function forwarded(
   lifecycle: Lifecycle,
   id: string,
   definition: ResourceDefinition,
-  connection: ShardConnection,
+  { connection, decoder }: Pick<LifecycleModules, 'connection' | 'decoder'>,
 ): ForwardedResource {
   const isFiltered = (request: ResourceRequest): boolean =>
     lifecycle.memberSelector !== undefined && isPlainWatch(request);
@@ -90,8 +92,10 @@ function forwarded(
       isVisible: (object) => lifecycle.isWaitingFor(asLogicalCluster(object), id),
       updateRule: statusRule(lifecycle, id),
       upstreamUser: asSystem,
+      // kcp's virtual workspace has an empty schema.
+      hasSchema: false,
     },
-    { connection },
+    { connection, decoder },
   );
 }
 

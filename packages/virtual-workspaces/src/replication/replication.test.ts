@@ -127,6 +127,22 @@ describe('virtual resources', () => {
     expect(watch.ended).toBe(true);
   });
 
+  test('are refused without a reason, which the audit log has', async () => {
+    const refusal = async (path: string, method = 'GET'): Promise<unknown> => {
+      const { status, body } = await shard.send(`/services/replication/${path}`, { method });
+      return [status, (JSON.parse(body.toString()) as JsonObject)['message']];
+    };
+    const reason = 'virtual.replication.content.authorization.kcp.io: access denied';
+    expect(await refusal('provider/nosuch/clusters/consumer/api')).toEqual([
+      403,
+      `forbidden: User "ann" cannot get path "/api": ${reason}`,
+    ]);
+    expect(await refusal('provider/widgets:id1/clusters/consumer/api', 'POST')).toEqual([
+      403,
+      `forbidden: User "ann" cannot post path "/api": ${reason}`,
+    ]);
+  });
+
   test('are listed when the namespaces of the consumer are known', async () => {
     shard.cachedObjects = cache;
     await put('a');

@@ -1,5 +1,10 @@
 import type { UserInfo } from '@multiplane/apimachinery';
-import type { AuthorizationResult } from '@multiplane/generic-server';
+import {
+  AnonymizingAuthorizer,
+  AuditLoggingAuthorizer,
+  type AuthorizationResult,
+  type Authorizer,
+} from '@multiplane/generic-server';
 import {
   parseServicePath,
   type AccessReviewer,
@@ -23,6 +28,7 @@ export interface ReplicationModules extends ReplicationApiSetsModules {
   readonly ownReviewer: AccessReviewer;
 }
 
+const auditKey = 'virtual.replication.content.authorization.kcp.io';
 const readVerbs: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
 
 /**
@@ -39,13 +45,24 @@ export function replicationWorkspace(
 ): VirtualWorkspace {
   const { serve, slices, cachedResources, exports, schemas, bindings } = modules;
   const sets = new ReplicationApiSets(options, modules);
+  const content: Authorizer = {
+    authorize: (attributes) => {
+      const { virtual } = attributes as VirtualAttributes;
+      return authorize(modules, sets.exportOf(sliceKeyOf(virtual.key)), attributes as VirtualAttributes);
+    },
+  };
+  // Only the audit log has the reasons: a client does not learn which slices and bindings exist.
+  const access = new AnonymizingAuthorizer({
+    delegate: new AuditLoggingAuthorizer({ key: auditKey }, { delegate: content }),
+  });
   const synced = trackSync([slices, cachedResources, exports, schemas, bindings.informer]);
   return {
     name: 'replication',
     resolve: (target) => parseServicePath(target, 'replication', 2),
     authorize: async (attributes) => {
       await synced.promise;
-      return authorize(modules, sets.exportOf(sliceKeyOf(attributes.virtual.key)), attributes);
+      const result = await access.authorize(attributes);
+      return { ...result, reason: `${auditKey}: ${result.reason}` };
     },
     handle: async (request) => {
       await synced.promise;
@@ -63,8 +80,7 @@ async function authorize(
   attributes: VirtualAttributes,
 ): Promise<AuthorizationResult> {
   const { cluster, verb, exchange, user, isResourceRequest } = attributes;
-  if (isResourceRequest && !readVerbs.has(verb))
-    return deny('write access to Replication virtual workspace is not allowed');
+  if (!readVerbs.has(verb)) return deny('write access to Replication virtual workspace is not allowed');
   if (key === undefined || cluster === undefined) return deny('the endpoint slice does not exist or is not in use');
   if (cluster === '*') return reviewContent(modules, key, attributes, user);
   const isBound = await modules.bindings.evaluate(exchange, cluster, (bindings) =>

@@ -65,10 +65,10 @@ export class BodyDecoder {
     return this.decodeBody(await this.readBody(context), context, expected, validation);
   }
 
-  /** Reads the body of a request; throws 413 and 415. */
-  async readBody(context: RequestContext): Promise<RequestBody> {
+  /** Reads the body of a request, which can be done once, or takes its bytes that were read before; throws 413 and 415. */
+  async readBody(context: RequestContext, read?: Buffer): Promise<RequestBody> {
     const format = bodyFormat(context);
-    const bytes = await context.exchange.readBody(maxBodyBytes);
+    const bytes = read ?? (await context.exchange.readBody(maxBodyBytes));
     const yielded = yieldAfterBody(bytes.length, context);
     if (yielded !== undefined) await yielded;
     return format === 'yaml' ? { bytes, format, yaml: await this.readYaml(bytes, context) } : { bytes, format };

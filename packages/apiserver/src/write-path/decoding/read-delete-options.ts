@@ -1,0 +1,63 @@
+import {
+  decodeDeleteOptions,
+  decodeDeleteQuery,
+  type DeleteOptions,
+  isJsonObject,
+  type JsonObject,
+  type JsonTextDetails,
+  parseJsonStrict,
+  ProtobufError,
+  readProtobufEnvelope,
+  statusErrors,
+} from '@multiplane/apimachinery';
+import { BuiltInSchema, decodeProtobufMessage } from '@multiplane/apis';
+import type { RequestContext } from '@multiplane/generic-server';
+import type { BodyDecoder } from './body-decoder.ts';
+import { notAnObject } from './decoding-errors.ts';
+import { readKind } from './read-kind.ts';
+import { bodyFormat, maxBodyBytes } from './request-body.ts';
+
+const deleteOptionsSchema = new BuiltInSchema({ component: 'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions' });
+
+/** DeleteOptions from the body if there is one, else from the query. Throws StatusError 400, 413, 415 or 422. */
+export async function readDeleteOptions(
+  decoder: Pick<BodyDecoder, 'readYaml'>,
+  context: RequestContext,
+): Promise<DeleteOptions> {
+  const { exchange } = context;
+  const body = await exchange.readBody(maxBodyBytes);
+  if (body.length === 0) return decodeDeleteQuery(context.info.query);
+  const format = bodyFormat(context);
+  if (format === 'protobuf') return decodeDeleteOptions(protobufDeleteOptions(body));
+  const details: JsonTextDetails = { literals: new Map(), repeats: new Map() };
+  const document = format === 'yaml' ? await decoder.readYaml(body, context) : () => parseJsonStrict(body, { details });
+  let value;
+  try {
+    ({ value } = document());
+  } catch (error) {
+    throw statusErrors.badRequest(`couldn't get version/kind; json parse error: ${(error as Error).message}`, error);
+  }
+  if (value !== null && !isJsonObject(value)) throw statusErrors.badRequest(notAnObject(value));
+  const object = value ?? {};
+  const { kind, apiVersion, failure } = readKind(object, details);
+  if (failure !== undefined) throw statusErrors.badRequest(failure);
+  // A wrong kind is refused before anything else is read.
+  if (kind !== '' && kind !== 'DeleteOptions') return decodeDeleteOptions({ kind, apiVersion });
+  Object.assign(object, { kind: 'DeleteOptions' });
+  deleteOptionsSchema.decodeTyped(object, details);
+  return decodeDeleteOptions(object);
+}
+
+/** The DeleteOptions of all groups have the same message. */
+function protobufDeleteOptions(body: Buffer): JsonObject {
+  try {
+    const { apiVersion, kind, message } = readProtobufEnvelope(body);
+    const object = decodeProtobufMessage('meta.k8s.io/v1', 'DeleteOptions', message);
+    if (apiVersion !== '') object['apiVersion'] = apiVersion;
+    if (kind !== '') object['kind'] = kind;
+    return object;
+  } catch (error) {
+    if (!(error instanceof ProtobufError)) throw error;
+    throw statusErrors.badRequest(error.message, error);
+  }
+}
