@@ -35,7 +35,7 @@ export interface CompiledField extends Omit<MessageField, 'type' | 'pointer'> {
 export interface MessageConversion {
   /** The message is nothing but a text, its first field; {@link fromMessage} gives the text as it is. */
   readonly isText?: true;
-  /** The message is nothing but a JSON text, its first field, and stands for this JSON. */
+  /** The message has one field, a JSON text, and JSON has that text in its place. */
   readonly isJson?: true;
   /** The JSON of a message; undefined: the field is absent. */
   fromMessage(fields: JsonObject): Json | undefined;
