@@ -57,7 +57,7 @@ export default {
   // Of the whole run: jest does not read it from a project.
   testTimeout: 60_000,
   // Scenarios that are played side by side wait most of the time, for definitions to be established and for watches to end.
-  maxConcurrency: 16,
+  maxConcurrency: 10,
   workerIdleMemoryLimit: '1GB',
   // On a saturated machine the process of a worker needs more than half a second to end; jest takes that for a leak.
   workerGracefulExitTimeout: 10_000,
