@@ -1,5 +1,5 @@
 import { runToCompletion } from '@multiplane/apimachinery';
-import { timeSlices, yieldToEventLoop } from '@multiplane/component-base';
+import { runInTimeSlices, yieldToEventLoop } from '@multiplane/component-base';
 
 /** A pass over less than this does not delay other requests noticeably. */
 const largeBytes = 64 * 1024;
@@ -58,17 +58,6 @@ async function onePerSlice<T>(steps: Generator<void, T>, request: Abortable | un
   }
 }
 
-/**
- * Runs the passes of a generator over input of an unknown size: several per time slice, without a promise for each. Throws the
- * reason of the signal if the request was aborted meanwhile.
- */
-export async function whileTimeLasts<T>(steps: Generator<void, T>, request?: Abortable): Promise<T> {
-  const slices = timeSlices(laneOf(request));
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return value;
-    if (!slices.isExceeded) continue;
-    await slices.yield();
-    request?.signal?.throwIfAborted();
-  }
-}
+/** {@link runInTimeSlices} for a request; throws the reason of its signal if it was aborted meanwhile. */
+export const whileTimeLasts = <T>(steps: Generator<void, T>, request?: Abortable): Promise<T> =>
+  runInTimeSlices(steps, laneOf(request), () => request?.signal);

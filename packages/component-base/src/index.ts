@@ -77,6 +77,7 @@ export type { TimeSlices } from './scheduling/time-slices.ts';
 export {
   eventLoopScheduler,
   lowPriorityQueue,
+  runInTimeSlices,
   timeSlices,
   yieldToEventLoop,
 } from './scheduling/yield-to-event-loop.ts';

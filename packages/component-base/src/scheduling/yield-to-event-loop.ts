@@ -22,3 +22,22 @@ export const yieldToEventLoop = (lane?: string): Promise<void> => queue.yield(la
 
 /** Time slices of normal priority, for a long computation that starts now. */
 export const timeSlices = (lane?: string): TimeSlices => queue.timeSlices(lane);
+
+/**
+ * Runs the passes of a generator over input of an unknown size: several per time slice, without a promise for each. Throws the
+ * reason of `signalOf()`, which is read only after a pause, if it has aborted meanwhile.
+ */
+export async function runInTimeSlices<T>(
+  steps: Generator<void, T>,
+  lane?: string,
+  signalOf?: () => AbortSignal | undefined,
+): Promise<T> {
+  const slices = timeSlices(lane);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    if (!slices.isExceeded) continue;
+    await slices.yield();
+    signalOf?.()?.throwIfAborted();
+  }
+}

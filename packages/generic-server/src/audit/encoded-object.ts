@@ -5,7 +5,7 @@ import {
   skipJsonValue,
   type Json,
 } from '@multiplane/apimachinery';
-import { timeSlices } from '@multiplane/component-base';
+import { runInTimeSlices } from '@multiplane/component-base';
 
 /** Objects of at least this size are recorded as text, so that no step of the event loop parses or encodes all of one. */
 export const largeObjectBytes = 64 * 1024;
@@ -24,13 +24,13 @@ const closingBrace = 0x7d;
 
 /** Encodes an object in time slices of a logical cluster. */
 export async function encodeLarge(object: Json, lane: string | undefined): Promise<EncodedObject> {
-  return new EncodedObject(await inSlices(encodeJsonIncrementally(object), lane));
+  return new EncodedObject(await runInTimeSlices(encodeJsonIncrementally(object), lane));
 }
 
 /** The text of JSON from a client, checked in time slices; undefined if it is not JSON. */
 export async function checkLarge(body: Buffer, lane: string | undefined): Promise<EncodedObject | undefined> {
   try {
-    await inSlices(parseJsonIncrementally(body, false), lane);
+    await runInTimeSlices(parseJsonIncrementally(body, false), lane);
   } catch {
     return undefined;
   }
@@ -68,7 +68,7 @@ export async function encodedResponse(
 }
 
 async function reencoded(body: Buffer, lane: string | undefined): Promise<EncodedObject> {
-  const { value } = await inSlices(parseJsonIncrementally(body, false), lane);
+  const { value } = await runInTimeSlices(parseJsonIncrementally(body, false), lane);
   return encodeLarge(value, lane);
 }
 
@@ -98,13 +98,4 @@ function memberOf(
     key = end + 1;
   }
   return undefined;
-}
-
-async function inSlices<T>(steps: Generator<void, T>, lane: string | undefined): Promise<T> {
-  const slices = timeSlices(lane);
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return value;
-    if (slices.isExceeded) await slices.yield();
-  }
 }
