@@ -123,6 +123,7 @@ export async function deleteCollectionEndpoint(
     revision: start.snapshot.revision,
     reader: view ?? reader,
     view,
+    keptBytes: reader.keptBytes,
     now: modules.now(),
   });
 }

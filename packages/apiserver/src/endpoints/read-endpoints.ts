@@ -125,5 +125,6 @@ export async function listEndpoint(
     now: modules.now(),
     blocks: reader.listBlocks,
     protobufBlocks: reader.protobufListBlocks,
+    keptBytes: reader.keptBytes,
   });
 }

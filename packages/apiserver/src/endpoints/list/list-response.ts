@@ -3,6 +3,7 @@ import type { Negotiated, RequestContext } from '@multiplane/generic-server';
 import type { ListBlocks } from '../../registry/store/list-blocks.ts';
 import type { ObjectSource } from '../../registry/store/object-source.ts';
 import type { ObjectView } from '../../registry/store/object-view.ts';
+import type { KeptBytes } from '../../registry/store/kept-bytes.ts';
 import type { ListPage } from './list-page.ts';
 
 /** A list to be written as the response of a request. */
@@ -20,4 +21,6 @@ export interface ListResponse {
   readonly blocks?: ListBlocks | undefined;
   /** The same for lists in protobuf. */
   readonly protobufBlocks?: ListBlocks | undefined;
+  /** What lists in protobuf keep while they are written. */
+  readonly keptBytes: KeptBytes;
 }

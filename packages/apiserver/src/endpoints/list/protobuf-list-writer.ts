@@ -10,6 +10,7 @@ import { encodeProtobufMessage, transcodeProtobufMessage } from '@multiplane/api
 import { timeSlices } from '@multiplane/component-base';
 import type { CacheEntry } from '@multiplane/storage';
 import { ChunkedBody } from '../response/chunked-body.ts';
+import type { ListBytes } from '../../registry/store/kept-bytes.ts';
 import type { ListResponse } from './list-response.ts';
 import { partialMessage, protobufListHead } from '../response/protobuf-response.ts';
 
@@ -18,11 +19,6 @@ type ProtobufListResponse = ListResponse & { readonly metadata: JsonObject };
 /** Consecutive items that are encoded again when they are written, or their bytes. */
 type Part = { readonly run: readonly CacheEntry[] } | Buffer;
 
-/** Bytes of encoded items that a list keeps between the two passes; the others are encoded twice. */
-const minKeptBytes = 4 * 1024 * 1024;
-/** What lists may keep beyond that, all of the process together: it is as long in memory as slow clients read. */
-const maxSharedBytes = 24 * 1024 * 1024;
-let sharedBytes = 0;
 /** Items that are encoded in one step, where the cached segments do not divide the list. */
 const itemsPerRun = 16;
 /** Shorter runs are copied together: each write to the socket costs more than the copy. */
@@ -37,7 +33,7 @@ const itemsField = 2;
  * So a list of any size takes a bounded amount of memory. Both passes run in time slices.
  */
 export async function writeProtobufList(list: ProtobufListResponse): Promise<void> {
-  const kept = new KeptBytes();
+  const kept = list.keptBytes.open();
   try {
     await writeInTwoPasses(list, kept);
   } finally {
@@ -45,7 +41,7 @@ export async function writeProtobufList(list: ProtobufListResponse): Promise<voi
   }
 }
 
-async function writeInTwoPasses(list: ProtobufListResponse, kept: KeptBytes): Promise<void> {
+async function writeInTwoPasses(list: ProtobufListResponse, kept: ListBytes): Promise<void> {
   const { context, definition, negotiated, page, metadata } = list;
   const { transform } = negotiated;
   const apiVersion = apiVersionOf(definition);
@@ -88,29 +84,6 @@ async function writeInTwoPasses(list: ProtobufListResponse, kept: KeptBytes): Pr
   }
   push(protobufEnvelopeTail);
   body.end();
-}
-
-/** Counts what a list keeps. */
-class KeptBytes {
-  #own = 0;
-  #shared = 0;
-
-  /** False: the bytes must not be kept. */
-  add(bytes: number): boolean {
-    if (this.#own + bytes <= minKeptBytes) {
-      this.#own += bytes;
-      return true;
-    }
-    if (sharedBytes + bytes > maxSharedBytes) return false;
-    sharedBytes += bytes;
-    this.#shared += bytes;
-    return true;
-  }
-
-  release(): void {
-    sharedBytes -= this.#shared;
-    this.#shared = 0;
-  }
 }
 
 /** Items with their heads, written from the last one to the first. */

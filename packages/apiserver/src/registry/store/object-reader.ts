@@ -11,6 +11,7 @@ import {
 import type { ResourceDefinition, WebhookConversion } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
 import { type Abortable, inTimeSlices, isLarge, whileTimeLasts } from '../../time-slices.ts';
+import { KeptBytes } from './kept-bytes.ts';
 import { encodeForWire } from '../codec/object-codec.ts';
 import { identityOf, withRevision } from '../codec/stored-layout.ts';
 import type { ObjectConversions } from '../conversion/object-conversions.ts';
@@ -37,6 +38,8 @@ export class ObjectReader implements ObjectSource {
   readonly listBlocks: ListBlocks | undefined;
   /** The same in protobuf, where encoding costs ten times as much as in JSON. */
   readonly protobufListBlocks: ListBlocks | undefined;
+  /** Of the lists in protobuf that are being written. */
+  readonly keptBytes = new KeptBytes();
   readonly #conversions: ObjectConversions | undefined;
   readonly #sameShape = new WeakMap<ResourceDefinition, boolean>();
 
