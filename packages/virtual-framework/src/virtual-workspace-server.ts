@@ -160,10 +160,11 @@ export class VirtualWorkspaceServer {
 }
 
 /** The path without the prefixes of a virtual workspace and a logical cluster. */
-const pathWithin = (attributes: AuthorizationAttributes): string =>
-  'virtual' in attributes
-    ? attributes.path.replace(`/clusters/${(attributes as VirtualAttributes).virtual.cluster}`, '')
-    : attributes.path;
+function pathWithin(attributes: AuthorizationAttributes): string {
+  if (!('virtual' in attributes)) return attributes.path;
+  const prefix = `/clusters/${(attributes as VirtualAttributes).virtual.cluster}/`;
+  return attributes.path.startsWith(prefix) ? attributes.path.slice(prefix.length - 1) : attributes.path;
+}
 
 const nonResourceAttributes = {
   isResourceRequest: false,
