@@ -7,6 +7,7 @@ export function definitionOf(
   plural: string,
   kind: string,
   schema: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+  subresources: JsonObject = { status: {} },
 ): KubeObject {
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -25,7 +26,7 @@ export function definitionOf(
           served: true,
           storage: true,
           schema: { openAPIV3Schema: schema },
-          subresources: { status: {} },
+          subresources,
         },
       ],
     },

@@ -5,17 +5,9 @@ import { type JsonObject, setOwn } from '../json/json.ts';
 import { JsonTranscoder } from './json-transcoder.ts';
 import { encodeMessage } from './message-encoder.ts';
 import { MessageType, type MessageConversion, type MessageField } from './message-type.ts';
+import { field } from '../../test/message-field.ts';
 import { WireWriter } from './wire-writer.ts';
 
-const field = (number: number, name: string, type: MessageField['type'], more: Partial<MessageField> = {}) => ({
-  number,
-  name,
-  type,
-  shape: 'single' as const,
-  dropZero: true,
-  pointer: true,
-  ...more,
-});
 const converted = (conversion: MessageConversion, first: MessageField) => new MessageType('C', [first], conversion);
 const quantity = converted(
   {

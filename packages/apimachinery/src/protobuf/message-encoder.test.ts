@@ -4,18 +4,9 @@ import type { JsonObject } from '../json/json.ts';
 import { protobufEnvelopeHead, protobufEnvelopeTail, readProtobufEnvelope } from './envelope.ts';
 import { decodeMessage } from './message-decoder.ts';
 import { encodeMessage } from './message-encoder.ts';
-import { MessageType, type MessageField } from './message-type.ts';
+import { MessageType } from './message-type.ts';
+import { field } from '../../test/message-field.ts';
 import { WireReader } from './wire-reader.ts';
-
-const field = (number: number, name: string, type: MessageField['type'], more: Partial<MessageField> = {}) => ({
-  number,
-  name,
-  type,
-  shape: 'single' as const,
-  dropZero: true,
-  pointer: true,
-  ...more,
-});
 
 const node: MessageType = new MessageType('Node', [
   field(1, 'name', 'string', { pointer: false }),

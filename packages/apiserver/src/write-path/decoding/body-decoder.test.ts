@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
+import { definitionOf } from '../../../test/definitions.ts';
 import { type Answer, Pipeline } from '../../../test/pipeline.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
@@ -95,25 +96,8 @@ describe('hostile names', () => {
 });
 
 /** `hats` with a schema of the test. */
-const hatDefinition = (properties: JsonObject, subresources: JsonObject = {}): KubeObject => ({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'hats.example.com' },
-  spec: {
-    group: 'example.com',
-    scope: 'Namespaced',
-    names: { plural: 'hats', kind: 'Hat' },
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        subresources,
-        schema: { openAPIV3Schema: { type: 'object', properties } },
-      },
-    ],
-  },
-});
+const hatDefinition = (properties: JsonObject, subresources: JsonObject = {}): KubeObject =>
+  definitionOf('example.com', 'v1', 'hats', 'Hat', { type: 'object', properties }, subresources);
 
 describe('a custom resource', () => {
   test.each([

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
+import { definitionOf } from '../../../test/definitions.ts';
 import { Pipeline } from '../../../test/pipeline.ts';
 
 /** Field validation for all kinds of bodies and all verbs with a body. */
@@ -13,45 +14,32 @@ const jsonPatch = { 'content-type': 'application/json-patch+json' };
 const strategic = { 'content-type': 'application/strategic-merge-patch+json' };
 const apply = { 'content-type': 'application/apply-patch+yaml' };
 
-const definition: KubeObject = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'foos.example.com' },
-  spec: {
-    group: 'example.com',
-    scope: 'Namespaced',
-    names: { plural: 'foos', kind: 'Foo' },
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        subresources: { status: {}, scale: { specReplicasPath: '.spec.n', statusReplicasPath: '.status.n' } },
-        schema: {
-          openAPIV3Schema: {
+const definition = definitionOf(
+  'example.com',
+  'v1',
+  'foos',
+  'Foo',
+  {
+    type: 'object',
+    properties: {
+      spec: {
+        type: 'object',
+        properties: {
+          n: { type: 'integer' },
+          free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+          template: {
             type: 'object',
-            properties: {
-              spec: {
-                type: 'object',
-                properties: {
-                  n: { type: 'integer' },
-                  free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-                  template: {
-                    type: 'object',
-                    'x-kubernetes-embedded-resource': true,
-                    properties: { spec: { type: 'object', properties: { a: { type: 'string' } } } },
-                  },
-                  list: { type: 'array', items: { type: 'object', properties: { a: { type: 'string' } } } },
-                },
-              },
-              status: { type: 'object', properties: { n: { type: 'integer' } } },
-            },
+            'x-kubernetes-embedded-resource': true,
+            properties: { spec: { type: 'object', properties: { a: { type: 'string' } } } },
           },
+          list: { type: 'array', items: { type: 'object', properties: { a: { type: 'string' } } } },
         },
       },
-    ],
+      status: { type: 'object', properties: { n: { type: 'integer' } } },
+    },
   },
-};
+  { status: {}, scale: { specReplicasPath: '.spec.n', statusReplicasPath: '.status.n' } },
+);
 
 let pipeline: Pipeline;
 let names = 0;

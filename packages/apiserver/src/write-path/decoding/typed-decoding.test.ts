@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
+import { definitionOf } from '../../../test/definitions.ts';
 import { Pipeline } from '../../../test/pipeline.ts';
 
 /** What Go's decoder makes of texts whose parsed value does not tell everything: repeated members and literals of numbers. */
@@ -95,7 +97,7 @@ test.each([
   ['an earlier misfit outside', { pattern: 1, items: { minLength: 'x' } }, 'string', 'items.minLength', 'int64'],
   ['a name of a dependency', { dependencies: { a: [1] } }, 'number', 'dependencies', 'string'],
 ])('a schema in place of something else is decoded by itself: %s', async (_, schema, found, field, type) => {
-  const answer = await pipeline.ask('POST', definitions, JSON.stringify(definitionOf(schema)), json);
+  const answer = await pipeline.ask('POST', definitions, JSON.stringify(widgets(schema)), json);
   expect(answer.body['message']).toBe(
     cannotBe(
       'CustomResourceDefinition',
@@ -105,7 +107,7 @@ test.each([
 });
 
 test('a schema in place of something else may repeat fields, and a later one replaces it', async () => {
-  const body = JSON.stringify(definitionOf({ mark: 1 })).replace(
+  const body = JSON.stringify(widgets({ mark: 1 })).replace(
     '"mark":1',
     '"type":"object","additionalProperties":{"minLength":1},"additionalProperties":{"type":"object","type":"string"}',
   );
@@ -119,7 +121,7 @@ test('a schema in place of something else may repeat fields, and a later one rep
 
 test('lists and maps of a schema that are sent empty are quoted', async () => {
   const empty = { type: 'object', properties: {}, required: [], 'x-kubernetes-validations': [], dependencies: {} };
-  const body = definitionOf(empty, { status: {} }, { minProperties: 1 });
+  const body = widgets(empty, { status: {} }, { minProperties: 1 });
   const answer = await pipeline.ask('POST', definitions, JSON.stringify(body), json);
   const { message } = answer.body;
   expect(message).toContain('properties[a].dependencies: Forbidden: dependencies is not supported');
@@ -129,22 +131,5 @@ test('lists and maps of a schema that are sent empty are quoted', async () => {
 });
 
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-const definitionOf = (a: object, subresources: object = {}, root: object = {}): object => ({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'widgets.example.com' },
-  spec: {
-    group: 'example.com',
-    scope: 'Cluster',
-    names: { plural: 'widgets', kind: 'Widget' },
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        subresources,
-        schema: { openAPIV3Schema: { type: 'object', properties: { a }, ...root } },
-      },
-    ],
-  },
-});
+const widgets = (a: JsonObject, subresources: JsonObject = {}, root: JsonObject = {}): KubeObject =>
+  definitionOf('example.com', 'v1', 'widgets', 'Widget', { type: 'object', properties: { a }, ...root }, subresources);
