@@ -74,7 +74,7 @@ function recordTurn(of: string): void {
   const turn = server.takeLongestTurn();
   if (turn === undefined) return;
   turns.push({ turn, of });
-  // At once: a run takes minutes.
+  // A run takes minutes, so a long turn is printed when it is found, not at the end.
   if (turn.stacks !== undefined && turn.ms - turn.gcMs > 40) process.stderr.write(describeTurn({ turn, of }));
 }
 const describeTurn = ({ turn: { ms, gcMs, stacks = [] }, of }: (typeof turns)[number]): string =>

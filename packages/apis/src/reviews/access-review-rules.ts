@@ -18,7 +18,7 @@ const nonResource = FieldPath.of('spec', 'nonResourceAttributes');
 /** Upstream prints these attributes with the names its own structs have. */
 const printed = (value: JsonObject): JsonObject => ({ Path: textAt(value, 'path'), Verb: textAt(value, 'verb') });
 
-/** What is asked about: exactly one of resource and path. Errors of the subject come before those of selectors. */
+/** Errors of the attributes: a review names exactly one of resource and path. `subject`: errors that come before those of selectors. */
 function questionErrors(object: KubeObject, subject: readonly FieldError[] = []): FieldError[] {
   const resource = objectAt(object, 'spec', 'resourceAttributes');
   const other = objectAt(object, 'spec', 'nonResourceAttributes');

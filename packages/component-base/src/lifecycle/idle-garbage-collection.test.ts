@@ -39,7 +39,7 @@ test('collects while caches release what a load left, and not again before the p
   state.used = 81 * mebibyte;
   await pass();
   expect(collections).toEqual([300, 300, 120, 80, 81]);
-  // What is left is in use.
+  // Further collections would free nothing.
   await pass();
   await pass();
   expect(collections).toHaveLength(5);
