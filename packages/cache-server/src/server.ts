@@ -5,6 +5,7 @@ import {
   addProcessMetrics,
   CertificateWatcher,
   EventLoopMonitor,
+  IdleGarbageCollection,
   HealthChecks,
   Lifecycle,
   logFailures,
@@ -110,6 +111,7 @@ export async function runCacheServer(
     { logger, health, clock },
   );
   lifecycle.add('storage', new EventLoopMonitor({}, { logger, metrics: registry, health, clock }));
+  lifecycle.add('storage', new IdleGarbageCollection({ clock }));
   lifecycle.add('storage', watcher);
   if (tracer !== undefined) lifecycle.add('storage', tracer);
   for (const runnable of service.runnables) lifecycle.add('storage', runnable);

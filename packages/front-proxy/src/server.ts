@@ -8,6 +8,7 @@ import {
   ensureServingCertificate,
   EventLoopMonitor,
   HealthChecks,
+  IdleGarbageCollection,
   Lifecycle,
   MetricsRegistry,
   parseCertificates,
@@ -109,6 +110,7 @@ export async function runFrontProxy(
     { logger, health: common.health, clock },
   );
   lifecycle.add('index', new EventLoopMonitor({}, { logger, metrics: common.registry, health: common.health, clock }));
+  lifecycle.add('index', new IdleGarbageCollection({ clock }));
   lifecycle.add('index', watcher);
   if (tracer !== undefined) lifecycle.add('index', tracer);
   lifecycle.add('index', identity.runnable);

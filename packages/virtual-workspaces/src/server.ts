@@ -13,6 +13,7 @@ import {
   addProcessMetrics,
   CertificateWatcher,
   EventLoopMonitor,
+  IdleGarbageCollection,
   HealthChecks,
   Lifecycle,
   MetricsRegistry,
@@ -160,6 +161,7 @@ export async function runVirtualWorkspaces(
   health.add('shard', shardCheck(transport), { endpoints: ['readyz'] });
   const clients: Runnable[] = [
     new EventLoopMonitor({}, { logger, metrics: registry, health, clock }),
+    new IdleGarbageCollection({ clock }),
     watcher,
     ...[audit?.runnable, tracer].filter((each) => each !== undefined),
     cached,
