@@ -97,7 +97,13 @@ function afterwards(random: Random, name: string): Step[] {
     [
       1,
       () => [
-        { path: bindings(), unordered: ['/items'], ignore: ['/items/*/metadata/generation'], mask: [defaultBinding] },
+        {
+          path: bindings(),
+          unordered: ['/items'],
+          // Labels are hashes, by which items would be sorted.
+          ignore: ['/items/*/metadata/generation', '/items/*/metadata/labels'],
+          mask: [defaultBinding],
+        },
       ],
     ],
     [

@@ -59,7 +59,13 @@ function request(random: Random): Step {
         unordered: ['/items'],
         // Ages of the rows of a table.
         mask: ['^\\d+[smhd]$'],
-        ignore: [...ignore, '/metadata/continue', '/metadata/remainingItemCount', '/items/*/metadata/generation'],
+        ignore: [
+          ...ignore,
+          '/metadata/continue',
+          '/metadata/remainingItemCount',
+          '/items/*/metadata/generation',
+          '/rows/*/object/metadata/generation',
+        ],
       }),
     ],
     [2, () => ({ as, path: `${base}${random.pick([widgets, configMaps])}/${name}` })],

@@ -49,6 +49,8 @@ export interface ForwardedResourceOptions {
   readonly isVisible?: ((object: JsonObject) => boolean) | undefined;
   /** Validates an update of an object or a subresource. */
   readonly updateRule?: UpdateRule | undefined;
+  /** What of `updateRule` comes before the errors of the shard about the object, such as those of its schema. */
+  readonly earlyUpdateRule?: UpdateRule | undefined;
   /** Rules for creates, updates and deletes of whole objects; undefined when the request has none. */
   readonly writeRulesFor?: ((request: ResourceRequest) => Promise<WriteRules | undefined>) | undefined;
   /** Authorizes a server-side apply that creates its object; throws a StatusError to deny it. */
@@ -193,6 +195,7 @@ export class ForwardedResource implements ServedResource {
     await forwardWrite(request, {
       fetchVisible: (sent) => this.#fetchVisible(request, sent),
       send: (buffered, query) => this.#send(request, query, buffered),
+      earlyUpdateRule: this.#options.earlyUpdateRule,
       updateRule: (change) => {
         const stored = updateRule?.(change) ?? change.updated;
         if (rules === undefined) return stored;

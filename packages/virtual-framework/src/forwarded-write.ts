@@ -1,4 +1,6 @@
 import {
+  applyJsonPatch,
+  applyMergePatch,
   encodeJson,
   errorText,
   isJsonObject,
@@ -6,6 +8,7 @@ import {
   parseJson,
   parseYaml,
   statusErrors,
+  type Json,
   type JsonObject,
   type StatusError,
 } from '@multiplane/apimachinery';
@@ -29,6 +32,8 @@ interface ForwardWriteModules {
   /** Sends a write of the requested resource to the shard. */
   send(buffered: BufferedRequest, query: URLSearchParams): Promise<BufferedResponse>;
   readonly updateRule: UpdateRule;
+  /** What comes before an error of the shard about the object. */
+  readonly earlyUpdateRule?: UpdateRule | undefined;
   /** Adds required fields to an apply configuration before it is used; throws to deny the request. */
   mutateConfiguration?(config: JsonObject): JsonObject;
   /** Authorizes an apply that creates its object; throws to deny it. Absent: an apply never creates. */
@@ -48,7 +53,7 @@ const applyType = 'application/apply-patch+yaml';
  *
  * 1. Fetch the object; it must be visible.
  * 2. Send the client's write with `dryRun`: the response is the object that would be stored. An error of the shard is
- *    the client's response.
+ *    the client's response, unless the early rule refuses what the client wrote.
  * 3. Apply the rule to both objects. The rule sees objects only, so no patch type bypasses it.
  * 4. Write the result with the resource version of step 1 as a precondition. On a conflict a PATCH starts over, and a
  *    PUT returns the conflict. A server-side apply sends the configuration again, with that resource version, so that field
@@ -95,7 +100,10 @@ export async function forwardWrite(request: ResourceRequest, modules: ForwardWri
       { method: exchange.method, headers: { ...client, accept: 'application/json', 'content-type': sent }, body },
       dryQuery,
     );
-    if (dryRunResult.status < 200 || dryRunResult.status > 299) throw errorOf(dryRunResult);
+    if (dryRunResult.status < 200 || dryRunResult.status > 299) {
+      if (dryRunResult.status === 422) refuseEarly(request, modules, { old, received, type: sent });
+      throw errorOf(dryRunResult);
+    }
     const updated = parseJson(dryRunResult.body.toString());
     if (!isJsonObject(updated)) throw new Error('the response of the shard to a write is not a JSON object');
     if (resourceVersionOf(updated) !== resourceVersionOf(old)) {
@@ -129,6 +137,27 @@ export async function forwardWrite(request: ResourceRequest, modules: ForwardWri
     respondWith(request, response);
     return;
   }
+}
+
+/** What the client wrote, by the media type of a body that is JSON. */
+const writtenObject: Readonly<Record<string, (old: JsonObject, body: Json) => Json>> = {
+  'application/json': (_old, body) => body,
+  'application/json-patch+json': (old, body) => applyJsonPatch(old, body),
+  'application/merge-patch+json': (old, body) => applyMergePatch(old, body),
+};
+
+/** The early rule sees what the client wrote, as no shard has accepted it. The result of an apply is not known here. */
+function refuseEarly(
+  { subresource }: ResourceRequest,
+  { earlyUpdateRule }: ForwardWriteModules,
+  { old, received, type }: { readonly old: JsonObject; readonly received: Buffer; readonly type: string },
+): void {
+  if (earlyUpdateRule === undefined) return;
+  const mediaType = type.split(';')[0]?.trim();
+  const change = writtenObject[mediaType ?? ''];
+  if (change === undefined) return;
+  const updated = change(old, parseJson(received.toString()));
+  if (isJsonObject(updated)) earlyUpdateRule({ old, updated, subresource });
 }
 
 /** Whether the request is a server-side apply. */

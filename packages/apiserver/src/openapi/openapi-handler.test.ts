@@ -140,6 +140,16 @@ describe('OpenAPI v3', () => {
     }
   });
 
+  test.each(['/openapi/v3', '/openapi/v3/', '/openapi/v3/api/v1'])(
+    'over all logical clusters there is no %s, but the document of version 2',
+    async (path) => {
+      const answer = await ask(`/clusters/*${path}`);
+      expect(answer.status).toBe(404);
+      expect(answer.body).toBe('404 page not found\n');
+      expect((await ask('/clusters/*/openapi/v2')).status).toBe(200);
+    },
+  );
+
   test('an outdated hash is redirected to the current one in the same cluster', async () => {
     const old = await urlOf('a', 'apis/g.example.com/v1');
     clusters['a'] = [

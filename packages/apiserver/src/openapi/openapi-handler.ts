@@ -101,10 +101,11 @@ class OpenAPIServer {
     }
     const groupVersions = await this.#groupVersionsOf(served, context.info.cluster);
     const normalized = path.endsWith('/') ? path.slice(0, -1) : path;
+    // As in kcp: over all logical clusters there is only the old document.
+    const hasVersion3 = this.#isVirtual || context.info.cluster !== '*';
     const isKnownPath =
       (normalized === '/openapi/v2' && !this.#isVirtual) ||
-      normalized === indexPath ||
-      normalized.startsWith(`${indexPath}/`);
+      (hasVersion3 && (normalized === indexPath || normalized.startsWith(`${indexPath}/`)));
     if (!isKnownPath) writeNotFoundText(context.exchange);
     else if (normalized === '/openapi/v2') await this.#respondV2(context, groupVersions);
     else if (normalized === indexPath) this.#respondIndex(context.exchange, groupVersions);

@@ -1,8 +1,9 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { apiExports, apiResourceSchemas } from '@multiplane/apis';
-import { statusErrors } from '@multiplane/apimachinery';
+import { fieldErrors, statusErrors } from '@multiplane/apimachinery';
 import { FakeShard } from '../../test/fake-shard.ts';
 import { exportOf, schemaOf } from '../../test/shared-apis.ts';
+import { initializing, terminating } from './lifecycle.ts';
 
 const services = ['initializingworkspaces', 'terminatingworkspaces'];
 const object = 'apis/core.kcp.io/v1alpha1/logicalclusters/cluster';
@@ -40,3 +41,50 @@ test('unknown paths get the root paths in one virtual workspace and a text in th
   const { status, headers } = await shard.send('/services/apiexport/provider/things/clusters/*/healthz');
   expect([status, headers.get('content-type')]).toEqual([404, 'application/json']);
 });
+
+const labelsOf = (selector: string): Record<string, string> =>
+  Object.fromEntries(
+    selector
+      .replace(' in (Terminating,Deleting)', '=Deleting')
+      .split(',')
+      .map((requirement) => requirement.split('=')),
+  );
+
+test.each([
+  ['terminator', 'terminatingworkspaces', 'core', 'PATCH', ['x'], 'only removing'],
+  ['terminator', 'terminatingworkspaces', 'core', 'PUT', ['x'], 'only removing'],
+  // kcp compares the numbers of initializers first, so the shard sees another one.
+  ['initializer', 'initializingworkspaces', 'tenancy', 'PATCH', ['x'], 'refused by the schema'],
+  ['initializer', 'initializingworkspaces', 'tenancy', 'PATCH', ['x', 'y'], 'only removing'],
+])(
+  'another %s is refused before the schema (%s, %s, %s, %j): %s',
+  async (noun, service, group, method, list, wanted) => {
+    const lifecycle = noun === 'terminator' ? terminating : initializing;
+    const waiting = {
+      apiVersion: 'core.kcp.io/v1alpha1',
+      kind: 'LogicalCluster',
+      metadata: {
+        name: 'cluster',
+        resourceVersion: '1',
+        deletionTimestamp: '2026-01-01T00:00:00Z',
+        labels: labelsOf(lifecycle.labelSelector('root:held')),
+      },
+      status: { phase: noun === 'terminator' ? 'Deleting' : 'Initializing', [`${noun}s`]: ['root:held'] },
+    };
+    const invalid = statusErrors.invalid({ group: `${group}.kcp.io`, kind: 'LogicalCluster' }, 'cluster', [
+      fieldErrors.invalid(`status.${noun}s[0]`, 'x', 'refused by the schema'),
+    ]);
+    shard.answer = ({ exchange }) => {
+      if (exchange.method === 'GET') exchange.respond(200, JSON.stringify(waiting));
+      else exchange.respond(422, JSON.stringify(invalid.toStatus()));
+    };
+    const status = { [`${noun}s`]: list };
+    const { status: code, body } = await shard.send(`/services/${service}/root:held/clusters/one/${object}/status`, {
+      method,
+      headers: { 'content-type': method === 'PUT' ? 'application/json' : 'application/merge-patch+json' },
+      body: JSON.stringify(method === 'PUT' ? { ...waiting, status: { ...waiting.status, ...status } } : { status }),
+    });
+    expect(code).toBe(422);
+    expect(body.toString()).toContain(wanted);
+  },
+);

@@ -15,7 +15,7 @@ import {
 import { DeletionEvents } from './deletion-events.ts';
 import { lifecycleAuthorizer } from './lifecycle-authorizer.ts';
 import { asLogicalCluster, type Lifecycle } from './lifecycle.ts';
-import { statusRule } from './status-rules.ts';
+import { earlyStatusRule, statusRule } from './status-rules.ts';
 
 export interface LifecycleModules {
   readonly connection: ShardConnection;
@@ -90,6 +90,7 @@ function forwarded(
       labelSelector: (request) => (isFiltered(request) ? lifecycle.memberSelector?.(id) : lifecycle.labelSelector(id)),
       responseFilter: (request) => (isFiltered(request) ? new DeletionEvents(request.context.exchange) : undefined),
       isVisible: (object) => lifecycle.isWaitingFor(asLogicalCluster(object), id),
+      earlyUpdateRule: earlyStatusRule(lifecycle, id),
       updateRule: statusRule(lifecycle, id),
       upstreamUser: asSystem,
       // kcp's virtual workspace has an empty schema.
