@@ -1,4 +1,5 @@
 import {
+  encodeJson,
   isJsonObject,
   mastersGroup,
   statusErrors,
@@ -208,7 +209,8 @@ function updateViolation(
   if (!privileged && spec?.cluster !== old.spec?.cluster)
     return 'spec.cluster can only be changed by system privileged users';
   if (!privileged && spec?.URL !== old.spec?.URL) return 'spec.URL can only be changed by system privileged users';
-  if (!same(spec?.type, old.spec?.type)) return 'spec.type is immutable';
+  if (!same(spec?.type, old.spec?.type))
+    return `spec.type: Invalid value: ${encodeJson(spec?.type ?? null)}: field is immutable`;
   // The mount would not be used, and its validation would block all later updates of the workspace.
   if (!privileged && spec?.mount !== undefined) return 'spec.mount can only be set when the workspace is created';
   if (status?.phase !== 'Ready' || old.status?.phase === 'Ready') return undefined;

@@ -47,8 +47,8 @@ const labelsOf = (selector: string): Record<string, string> =>
     selector
       .replace(' in (Terminating,Deleting)', '=Deleting')
       .split(',')
-      .map((requirement) => requirement.split('=')),
-  );
+      .map((requirement) => requirement.split('=') as [string, string]),
+  ) as Record<string, string>;
 
 test.each([
   ['terminator', 'terminatingworkspaces', 'core', 'PATCH', ['x'], 'only removing'],

@@ -59,11 +59,13 @@ export function notAnObject(value: Json): string {
 
 /** `ConfigMap in version "v1" cannot be handled as a ConfigMap`. */
 export function cannotBeHandled(object: JsonObject, expected: ExpectedKind): string {
-  const kind = typeof object['kind'] === 'string' && object['kind'] !== '' ? object['kind'] : expected.kind;
+  const hasKind = typeof object['kind'] === 'string' && object['kind'] !== '';
+  const kind = hasKind ? (object['kind'] as string) : expected.kind;
   const { apiVersion } = object;
   const found = typeof apiVersion === 'string' ? parseApiVersion(apiVersion)?.version : undefined;
-  // Custom resources are not given the expected version.
-  const version = found ?? (apiVersion === null && expected.origin === 'custom' ? '' : expected.version);
+  // Custom resources with a kind are not given the expected version.
+  const isComplete = expected.origin === 'custom' && (hasKind || apiVersion === null);
+  const version = found ?? (isComplete ? '' : expected.version);
   return `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}`;
 }
 

@@ -173,6 +173,10 @@ describe('a built-in kind', () => {
     expect(misfit.body['message']).toBe(
       'Foo in version "v9" cannot be handled as a Foo: json: cannot unmarshal array into Go struct field ObjectMeta.name of type string',
     );
+    const versionless = await pipeline.ask('POST', foos, '{"kind":"Foo","metadata":1}', json);
+    expect(versionless.body['message']).toBe(
+      'Foo in version "" cannot be handled as a Foo: json: cannot unmarshal number into Go value of type v1.ObjectMeta',
+    );
     const ignored = await pipeline.ask('POST', `${foos}?fieldValidation=Ignore`, body, json);
     expect([ignored.body['message'], ignored.warnings]).toEqual([mismatch, []]);
   });
