@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { JsonObject } from '../json/json.ts';
+import type { Json, JsonObject } from '../json/json.ts';
 import { everything, paths } from '../../test/apply-fixture.ts';
 import { compareTyped } from './compare-typed.ts';
 import { fieldSetOf } from './field-set-of.ts';
@@ -26,6 +26,36 @@ describe('a configuration that does not fit is refused', () => {
     ],
   ])('%j', (config, message) => {
     expect(() => validateTyped(config as JsonObject, everything)).toThrow(new Error(message));
+  });
+
+  test('an error shows 64 KiB of a large value', () => {
+    const messageOf = (value: Json): string => {
+      try {
+        validateTyped({ name: value }, everything);
+      } catch (error) {
+        return (error as Error).message;
+      }
+      throw new Error('the value was accepted');
+    };
+    const start = '.name: expected string, got &value.valueUnstructured{Value:';
+    const wide = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`m${index}`, [index]]));
+    for (const value of [wide, Array.from({ length: 100_000 }, () => []), ['x'.repeat(1_000_000)], [wide, wide]]) {
+      const message = messageOf(value);
+      expect(message.startsWith(start)).toBe(true);
+      expect(message.endsWith('…}')).toBe(true);
+      expect(message.length).toBeLessThan(66_000);
+    }
+    expect(messageOf({ b: ['x', null, 1.5], a: { c: true } })).toBe(
+      `${start}map[string]interface {}{"a":map[string]interface {}{"c":true}, "b":[]interface {}{"x", interface {}(nil), 1.5}}}`,
+    );
+  });
+
+  test('the values of all errors together are limited', () => {
+    const list = Array.from({ length: 20_000 }, () => 1);
+    const ports = Array.from({ length: 20 }, (_, number) => port(number, { note: list }));
+    expect(() => validateTyped({ ports }, everything)).toThrow(
+      expect.objectContaining({ message: expect.stringMatching(/^errors:[^]{60000,80000}$/) }),
+    );
   });
 
   test('null fits everywhere, and anything fits where there is no schema', () => {

@@ -1,7 +1,5 @@
 import { type Json, type JsonObject, isJsonObject } from '../json/json.ts';
-import { goNumeric } from '../go/go-float.ts';
-import { goValueText } from '../go/go-value-text.ts';
-import { quote } from '../go/go-quote.ts';
+import { goSyntaxText, goValueText } from '../go/go-value-text.ts';
 import { type PathElement, displayElement, displayPath, fieldElement } from './path-element.ts';
 import { type ListElements, elementAt } from './list-elements.ts';
 import { ListItemError, type TypedScalar, type TypedSchema, formOf } from './typed-schema.ts';
@@ -36,9 +34,12 @@ function problemOf(walker: Validator, value: JsonObject, schema: TypedSchema): s
 
 /** Limit of reported errors: a body may hold a hundred thousand. */
 const maxErrors = 100;
+/** Characters of values in all errors together. */
+const maxValueText = 64 * 1024;
 
 class Validator {
   readonly errors: string[] = [];
+  #valueTextLeft = maxValueText;
   readonly #path: PathElement[] = [];
   readonly #elements: ListElements | undefined;
   readonly #allowsDuplicates: boolean;
@@ -55,7 +56,7 @@ class Validator {
       case 'list':
         return this.#list(value, schema);
       case 'scalar': {
-        const error = scalarError(schema.scalar as TypedScalar, value);
+        const error = this.#scalarError(schema.scalar as TypedScalar, value);
         if (error !== undefined) this.#report(error);
         return;
       }
@@ -67,7 +68,7 @@ class Validator {
   #map(value: Json, schema: TypedSchema): void {
     const { map } = schema;
     if (value === null || map === undefined) return;
-    if (!isJsonObject(value)) return this.#report(`expected map, got &{${goValueText(value)}}`);
+    if (!isJsonObject(value)) return this.#report(`expected map, got &{${this.#shown(value)}}`);
     for (const name of Object.keys(value)) {
       if (this.errors.length >= maxErrors) return;
       const field = map.fields.get(name) ?? map.element;
@@ -85,7 +86,7 @@ class Validator {
   #list(value: Json, schema: TypedSchema): void {
     const { list } = schema;
     if (value === null || list === undefined) return;
-    if (!Array.isArray(value)) return this.#report(`expected list, got &{${goValueText(value)}}`);
+    if (!Array.isArray(value)) return this.#report(`expected list, got &{${this.#shown(value)}}`);
     const seen = list.atomic ? undefined : new Set<PathElement>();
     const known = list.atomic ? undefined : this.#elements?.of(list, value);
     for (let index = 0; index < value.length && this.errors.length < maxErrors; index++) {
@@ -110,41 +111,35 @@ class Validator {
     }
   }
 
+  #scalarError(type: TypedScalar, value: Json): string | undefined {
+    if (value === null) return undefined;
+    switch (type) {
+      case 'numeric':
+        return typeof value === 'number' || typeof value === 'bigint'
+          ? undefined
+          : `expected numeric (int or float), got ${goType(value)}`;
+      case 'string':
+        return typeof value === 'string'
+          ? undefined
+          : `expected string, got &value.valueUnstructured{Value:${this.#shown(value, goSyntaxText)}}`;
+      case 'boolean':
+        return typeof value === 'boolean' ? undefined : `expected boolean, got &{${this.#shown(value)}}`;
+      case 'untyped':
+        return typeof value === 'object' ? `expected any scalar, got &{${this.#shown(value)}}` : undefined;
+    }
+  }
+
+  /** The value in the text of an error. */
+  #shown(value: Json, textOf = goValueText): string {
+    const text = textOf(value, this.#valueTextLeft);
+    this.#valueTextLeft -= text.length;
+    return text;
+  }
+
   #report(text: string): void {
     const path = displayPath(this.#path);
     this.errors.push(path === '' ? text : `${path}: ${text}`);
   }
-}
-
-function scalarError(type: TypedScalar, value: Json): string | undefined {
-  if (value === null) return undefined;
-  switch (type) {
-    case 'numeric':
-      return typeof value === 'number' || typeof value === 'bigint'
-        ? undefined
-        : `expected numeric (int or float), got ${goType(value)}`;
-    case 'string':
-      return typeof value === 'string'
-        ? undefined
-        : `expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`;
-    case 'boolean':
-      return typeof value === 'boolean' ? undefined : `expected boolean, got &{${goValueText(value)}}`;
-    case 'untyped':
-      return typeof value === 'object' ? `expected any scalar, got &{${goValueText(value)}}` : undefined;
-  }
-}
-
-/** The value as Go's `%#v` prints it. */
-function goSyntax(value: Json): string {
-  if (value === null) return 'interface {}(nil)';
-  if (typeof value === 'string') return quote(value);
-  if (typeof value === 'boolean') return String(value);
-  if (typeof value !== 'object') return goNumeric(value);
-  if (Array.isArray(value)) return `[]interface {}{${value.map((item) => goSyntax(item)).join(', ')}}`;
-  return `map[string]interface {}{${Object.keys(value)
-    .toSorted()
-    .map((key) => `${quote(key)}:${goSyntax(value[key] as Json)}`)
-    .join(', ')}}`;
 }
 
 function goType(value: Json): string {
