@@ -70,21 +70,24 @@ export class ScenarioTransport {
       failed: false,
       close: () => request.destroy(),
     };
-    let rest = '';
+    /** Of a line that has not ended; joined once, because a line may have megabytes. */
+    let parts: string[] = [];
     const take = (line: string): void => {
       const event = parse(line);
       if (event !== undefined) state.events.push(event as Record<string, Value>);
     };
     response.setEncoding('utf8');
     response.on('data', (chunk: string) => {
-      rest += chunk;
-      for (let end = rest.indexOf('\n'); end >= 0; end = rest.indexOf('\n')) {
-        take(rest.slice(0, end));
-        rest = rest.slice(end + 1);
+      let start = 0;
+      for (let end = chunk.indexOf('\n'); end >= 0; end = chunk.indexOf('\n', start)) {
+        take(parts.join('') + chunk.slice(start, end));
+        parts = [];
+        start = end + 1;
       }
+      if (start < chunk.length) parts.push(chunk.slice(start));
     });
     response.on('end', () => {
-      take(rest);
+      take(parts.join(''));
       state.ended = true;
     });
     response.on('error', () => {
@@ -98,17 +101,20 @@ export class ScenarioTransport {
     this.#agent.destroy();
   }
 
-  /** Once more on a connection that was kept: the server may have closed it while it was idle. */
+  /** Once more on a new connection: the server may have closed those that were kept while they were idle. */
   async #open(step: Step): Promise<{ response: IncomingMessage; request: ClientRequest }> {
     try {
       return await this.#request(step);
     } catch (error) {
       if (!(error instanceof StaleConnectionError)) throw error;
-      return this.#request(step);
+      return this.#request(step, false);
     }
   }
 
-  #request(step: Step): Promise<{ response: IncomingMessage; request: ClientRequest }> {
+  #request(
+    step: Step,
+    agent: Agent | false = this.#agent,
+  ): Promise<{ response: IncomingMessage; request: ClientRequest }> {
     const payload = payloadOf(step);
     const headers: Record<string, string | readonly string[] | number> = {
       accept: 'application/json',
@@ -131,7 +137,8 @@ export class ScenarioTransport {
           method: step.method ?? 'GET',
           path,
           headers: headers as Record<string, string>,
-          agent: this.#agent,
+          agent,
+          ca: this.#target.ca,
         },
         (response) => resolve({ response, request }),
       );

@@ -1,12 +1,16 @@
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { Worker } from 'node:worker_threads';
 import { eventually, TempDir } from '@multiplane/testing';
 import { gadgetDefinition } from '../fixtures/gadgets.ts';
-import { LocalCluster, type LongTurn } from './local-cluster.ts';
+import { LocalCluster, testTokens, type LongTurn } from './local-cluster.ts';
 import { Requests } from './requests.ts';
 import { createWorkspace, grantAccess } from './workspaces.ts';
 
 /** Upper bound of the delay of a plain GET on a server under attack. */
 const promptMs = 1_000;
+
+const neighbourPath = '/api/v1/namespaces/e2e';
 
 /** Requests and responses in the namespace `audited` are written in full. */
 const auditPolicy = `
@@ -27,6 +31,8 @@ export class HostileServer implements AsyncDisposable {
   readonly requests: Requests;
   readonly path = 'root:hostile';
   readonly #pid: number;
+  /** Sends the neighbour's requests during attacks. */
+  readonly #neighbour: Worker;
   readonly #folder: TempDir;
   /** The longest that a plain GET has waited so far, in milliseconds of the server's processor time. */
   longestWaitMs = 0;
@@ -37,6 +43,15 @@ export class HostileServer implements AsyncDisposable {
     this.workspace = new Requests(cluster, `/clusters/${this.path}`);
     this.requests = new Requests(cluster);
     this.#pid = cluster.process.pid as number;
+    this.#neighbour = new Worker(new URL('neighbour.mjs', import.meta.url), {
+      workerData: {
+        url: `${cluster.url}/clusters/${this.path}${neighbourPath}`,
+        ca: cluster.ca,
+        token: testTokens.masters,
+        pid: this.#pid,
+      },
+      execArgv: [],
+    });
   }
 
   /** With the namespace `e2e`, the definition of gadgets, and `user-1` and `user-2` who may enter and do nothing. */
@@ -69,7 +84,7 @@ export class HostileServer implements AsyncDisposable {
   /** Throws unless the same process still answers, and at once, however slow the machine is. */
   async mustBeWell(limitMs = promptMs): Promise<void> {
     const before = this.#workMs();
-    await this.workspace.must({ path: '/api/v1/namespaces/e2e' });
+    await this.workspace.must({ path: neighbourPath });
     const waitedMs = this.#workMs() - before;
     this.longestWaitMs = Math.max(this.longestWaitMs, waitedMs);
     if (waitedMs > limitMs) throw new Error(`a GET waited for ${waitedMs} ms of work`);
@@ -89,15 +104,27 @@ export class HostileServer implements AsyncDisposable {
 
   /** Runs an attack; throws when meanwhile a neighbour had to wait for a plain GET longer than `limitMs` of processor time. */
   async whileServing<T>(attack: () => Promise<T>, limitMs = promptMs): Promise<T> {
-    const state = { done: false };
-    const result = attack().finally(() => (state.done = true));
-    // An attack that fails is reported below, not as an unhandled rejection meanwhile.
-    result.catch(() => undefined);
-    while (!state.done) await this.mustBeWell(limitMs);
+    // From the start: a request that fails is reported at once.
+    const report = once(this.#neighbour, 'message');
+    report.catch(() => undefined);
+    this.#neighbour.postMessage('start');
+    let result: T;
+    let served: { readonly longestMs: number; readonly error?: string };
+    try {
+      result = await attack();
+    } finally {
+      this.#neighbour.postMessage('stop');
+      [served] = (await report) as [typeof served];
+    }
+    this.longestWaitMs = Math.max(this.longestWaitMs, served.longestMs);
+    if (served.error !== undefined) throw new Error(served.error);
+    if (served.longestMs > limitMs) throw new Error(`a GET waited for ${served.longestMs} ms of work`);
+    if (this.cluster.process.pid !== this.#pid) throw new Error('the server died');
     return result;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#neighbour.terminate();
     this.workspace[Symbol.dispose]();
     this.requests[Symbol.dispose]();
     await this.cluster[Symbol.asyncDispose]();
