@@ -1,4 +1,5 @@
 export * from './json/json.ts';
+export { deepCopyIncrementally, deepEqualIncrementally, deepFreezeIncrementally } from './json/json-steps.ts';
 export * from './meta/object.ts';
 export * from './meta/group-version.ts';
 export * from './meta/logical-cluster.ts';

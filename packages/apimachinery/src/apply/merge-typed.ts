@@ -57,12 +57,25 @@ function mergeMaps(live: Json, config: Json, map: MapType, steps: Steps | undefi
   // Of two empty ones the configuration's counts: null and {} differ.
   if (leftKeys.length === 0 && rightKeys.length === 0) return config;
   const result: JsonObject = {};
-  for (const name of leftKeys) {
+  const takeLeft = (name: string): void => {
     const mine = Object.hasOwn(right, name) ? right[name] : undefined;
     const merged = mine === undefined ? left[name] : merge(left[name], mine, fieldSchema(map, name), steps);
     if (merged !== undefined) setOwn(result, name, merged);
+  };
+  const takeRight = (name: string): void => {
+    if (!Object.hasOwn(left, name)) setOwn(result, name, right[name] as Json);
+  };
+  const count = leftKeys.length + rightKeys.length;
+  if (steps !== undefined && count >= longList) {
+    steps.later.each(count, (index) => {
+      const name = leftKeys[index];
+      if (name !== undefined) takeLeft(name);
+      else takeRight(rightKeys[index - leftKeys.length] as string);
+    });
+    return result;
   }
-  for (const name of rightKeys) if (!Object.hasOwn(left, name)) setOwn(result, name, right[name] as Json);
+  for (const name of leftKeys) takeLeft(name);
+  for (const name of rightKeys) takeRight(name);
   return result;
 }
 

@@ -1,7 +1,15 @@
-import { fieldErrors, FieldPath, type DeepReadonly, type FieldError, type KubeObject } from '@multiplane/apimachinery';
+import {
+  fieldErrors,
+  FieldPath,
+  type DeepReadonly,
+  type FieldError,
+  type Json,
+  type JsonObject,
+  type KubeObject,
+} from '@multiplane/apimachinery';
 import { builtInKind } from '../built-in-kind.ts';
 import { defaultStrategy } from '../default-strategy.ts';
-import { at, entriesAt, objectAt, textAt } from '../fields.ts';
+import { at, objectAt, textAt } from '../fields.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { column, nameAgeTable } from '../tables/columns.ts';
 import { configKeyErrors, immutableData, immutableDataErrors, maxDataBytes } from './config-data.ts';
@@ -35,23 +43,37 @@ export const keyCount = (object: DeepReadonly<KubeObject>, field: string): numbe
 const dataPath = FieldPath.of('data');
 
 function validateConfigMap(object: KubeObject): FieldError[] {
-  const errors: FieldError[] = [];
   let bytes = 0;
-  for (const [key, value] of entriesAt(object, 'data')) {
+  const errors = errorsByKey(objectAt(object, 'data'), (key, value) => {
     const path = dataPath.key(key);
-    errors.push(...configKeyErrors(path, key));
-    if (at(object, 'binaryData', key) !== undefined) {
-      errors.push(fieldErrors.invalid(path, key, 'duplicate of key present in binaryData'));
-    }
     bytes += Buffer.byteLength(value as string);
-  }
-  for (const [key] of entriesAt(object, 'binaryData')) {
-    errors.push(...configKeyErrors(FieldPath.of('binaryData').key(key), key));
-    bytes += Buffer.from(textAt(object, 'binaryData', key), 'base64').length;
-  }
+    const invalid = configKeyErrors(path, key);
+    return at(object, 'binaryData', key) === undefined
+      ? invalid
+      : [...invalid, fieldErrors.invalid(path, key, 'duplicate of key present in binaryData')];
+  });
+  errors.push(
+    ...errorsByKey(objectAt(object, 'binaryData'), (key) => {
+      bytes += Buffer.from(textAt(object, 'binaryData', key), 'base64').length;
+      return configKeyErrors(FieldPath.of('binaryData').key(key), key);
+    }),
+  );
   // The root path of this very error prints as `[]`, not as `<nil>`.
   if (bytes > maxDataBytes) errors.push(fieldErrors.tooLong('[]', maxDataBytes));
   return errors;
+}
+
+/** The errors of all members, sorted by key. Only keys with errors are sorted: a map may have 90,000 members. */
+function errorsByKey(
+  map: DeepReadonly<JsonObject> | undefined,
+  errorsOf: (key: string, value: DeepReadonly<Json>) => readonly FieldError[],
+): FieldError[] {
+  const found = new Map<string, readonly FieldError[]>();
+  for (const key of Object.keys(map ?? {})) {
+    const errors = errorsOf(key, map?.[key] as Json);
+    if (errors.length > 0) found.set(key, errors);
+  }
+  return [...found.keys()].toSorted().flatMap((key) => found.get(key) ?? []);
 }
 
 function validateChange(object: KubeObject, old: DeepReadonly<KubeObject>): FieldError[] {

@@ -4,7 +4,7 @@ import {
   type KubeObject,
   StrconvError,
   asJson,
-  deepEqual,
+  deepEqualIncrementally,
   fieldErrors,
   isStatusError,
   objectRevision,
@@ -16,7 +16,7 @@ import { storedKindOf, groupResourceOf } from '../registry/definitions/group-res
 import { keyOf } from '../registry/store/object-key.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
 import { modifiedText } from '../registry/store/storage-status.ts';
-import { isLarge, yieldIfSliceExceeded } from '../time-slices.ts';
+import { inTimeSlices, isLarge, yieldIfSliceExceeded } from '../time-slices.ts';
 import { admitManaged, admitMutating, admitValidating } from './admission-steps.ts';
 import { beforeUpdate } from './before-update.ts';
 import { insertObject } from './create-object.ts';
@@ -199,12 +199,10 @@ async function replace(
   const stored = reader.isStoredVersion(definition)
     ? object
     : await reader.toStored(definition, object, request.signal);
-  await yieldIfSliceExceeded(size, request);
-  keepManagedTimes(stored, reader.stored(existing));
   // Without a change there is no write: same resourceVersion, no event. Compared as values, because the order of keys is no
   // change. Bytes in another storage version differ in apiVersion, so they are rewritten, as are bytes that were encrypted with
   // another than the first key.
-  const isSame = deepEqual(asJson(stored), asJson(reader.stored(existing) as KubeObject));
+  const isSame = await inTimeSlices(isUnchanged(stored, reader.stored(existing)), size, request);
   if (isSame && (await cache.isStale?.(key)) !== true) {
     const bytes = reader.servableBytes(definition, existing);
     return { object: old, bytes, revision: current, created: false, unchanged: true };
@@ -220,15 +218,21 @@ async function replace(
   return writeResult(reader, request, object, stored, stored === object ? bytes : undefined, revision, false);
 }
 
-/** Restores the times in managedFields if nothing else differs: times alone are not a change. In place. */
-function keepManagedTimes(object: KubeObject, old: DeepReadonly<KubeObject>): void {
+/**
+ * Whether an object equals the stored one, in passes. Times in managedFields alone are not a change: then those of the stored object
+ * are restored in place.
+ */
+function* isUnchanged(object: KubeObject, old: DeepReadonly<KubeObject>): Generator<void, boolean> {
   const before = old.metadata.managedFields as JsonObject[] | undefined;
   const now = object.metadata.managedFields as JsonObject[] | undefined;
-  if (before === undefined || now === undefined || before === now || before.length !== now.length) return;
+  if (before === undefined || now === undefined || before === now || before.length !== now.length)
+    return yield* deepEqualIncrementally(asJson(object), asJson(old as KubeObject));
   const timeless = (entry: JsonObject): JsonObject => ({ ...entry, time: null });
-  if (!now.every((entry, index) => deepEqual(timeless(entry), timeless(before[index] as JsonObject)))) return;
+  if (!(yield* deepEqualIncrementally(now.map(timeless), before.map(timeless)))) return false;
   const { managedFields: _, ...metadata } = object.metadata;
   const { managedFields: __, ...oldMetadata } = old.metadata as KubeObject['metadata'];
-  if (deepEqual(asJson({ ...object, metadata }), asJson({ ...(old as KubeObject), metadata: oldMetadata })))
-    object.metadata.managedFields = before;
+  const rest = asJson({ ...object, metadata });
+  if (!(yield* deepEqualIncrementally(rest, asJson({ ...(old as KubeObject), metadata: oldMetadata })))) return false;
+  object.metadata.managedFields = before;
+  return true;
 }

@@ -20,7 +20,7 @@ import {
   asJson,
   capUpdateManagers,
   decodeManagedFields,
-  deepCopy,
+  deepCopyIncrementally,
   deepEqual,
   emptyManaged,
   encodeIncrementally,
@@ -194,8 +194,8 @@ export class FieldManager {
       setManager(result, update.manager, own === undefined ? undefined : { ...own, set: withoutUnmanaged(own.set) });
       const times = new Map(managed.times);
       if (changed !== undefined) times.set(update.manager, this.#times.now());
-      await yieldIfSliceExceeded(options.bytes, write);
-      const object = deepCopy<JsonObject>(changed ?? liveValue) as unknown as KubeObject;
+      const copy = await inTimeSlices(deepCopyIncrementally<JsonObject>(changed ?? liveValue), options.bytes, write);
+      const object = copy as unknown as KubeObject;
       if (write.fieldManager === kubectlManager) refreshLastApplied(object, config);
       return { object, managedFields: await entriesOf({ managers: result, times }, write, options.bytes) };
     } catch (error) {
