@@ -25,6 +25,8 @@ interface ListForm {
   /** The whole response of an empty list, if that is not head and tail. */
   readonly empty?: string | undefined;
   item(body: ChunkedBody, entry: CacheEntry): void;
+  /** Items are made of parsed objects, not of stored bytes. */
+  readonly parses?: boolean;
   /** Encodes several items, each preceded by a comma; undefined if one of them must be converted. */
   readonly run?: (entries: readonly CacheEntry[]) => Buffer | undefined;
 }
@@ -67,7 +69,13 @@ async function writeItems(list: ListResponse): Promise<void> {
       }
       if (!first && form.separator !== '') body.pushByte(comma);
       first = false;
-      form.item(body, piece[at++] as CacheEntry);
+      const entry = piece[at++] as CacheEntry;
+      const loaded = form.parses === true ? list.reader.load?.(entry, context) : undefined;
+      if (loaded !== undefined) {
+        await loaded;
+        if (body.shouldPause) await body.checkpoint();
+      }
+      form.item(body, entry);
       if (body.shouldPause) await body.checkpoint();
     }
     list.view?.release(piece);
@@ -176,8 +184,9 @@ function tableForm(list: ListResponse, transform: Transform): ListForm {
     tail: ']}\n',
     // The default table of Kubernetes has nil rows if there are no objects.
     empty: hasDefaultTable(definition) ? `${head.slice(0, -1)}null}\n` : undefined,
+    parses: true,
     item(body, entry) {
-      body.pushString(tableRow(definition, reader.object(definition, entry), transform, include, now));
+      body.pushString(tableRow(definition, reader.object(definition, entry), transform, include, now, entry));
     },
   };
 }

@@ -9,6 +9,7 @@ import {
 import { encodeProtobufMessage, transcodeProtobufMessage } from '@multiplane/apis';
 import { timeSlices } from '@multiplane/component-base';
 import type { CacheEntry } from '@multiplane/storage';
+import { isLarge } from '../../time-slices.ts';
 import { ChunkedBody } from '../response/chunked-body.ts';
 import type { ListBytes } from '../../registry/store/kept-bytes.ts';
 import type { ListResponse } from './list-response.ts';
@@ -19,7 +20,7 @@ type ProtobufListResponse = ListResponse & { readonly metadata: JsonObject };
 /** Consecutive items that are encoded again when they are written, or their bytes. */
 type Part = { readonly run: readonly CacheEntry[] } | Buffer;
 
-/** Items that are encoded in one step, where the cached segments do not divide the list. */
+/** Items that are encoded in one step, where the cached segments do not divide the list; fewer if they are large. */
 const itemsPerRun = 16;
 /** Shorter runs are copied together: each write to the socket costs more than the copy. */
 const minBlockBytes = 32 * 1024;
@@ -56,7 +57,7 @@ async function writeInTwoPasses(list: ProtobufListResponse, kept: ListBytes): Pr
     await list.view?.prepare(piece);
     for (let at = 0; at < piece.length;) {
       const next = blocks?.next(definition, piece, at, encode);
-      const run = piece.slice(at, at + (next?.count ?? itemsPerRun));
+      const run = piece.slice(at, at + (next?.count ?? runLength(piece, at)));
       const bytes = next?.bytes ?? encode(run);
       total += bytes.length;
       at += run.length;
@@ -84,6 +85,17 @@ async function writeInTwoPasses(list: ProtobufListResponse, kept: ListBytes): Pr
   }
   push(protobufEnvelopeTail);
   body.end();
+}
+
+/** How many items a run from here has. */
+function runLength(entries: readonly CacheEntry[], from: number): number {
+  let bytes = 0;
+  let at = from;
+  for (; at < entries.length && at - from < itemsPerRun; at++) {
+    bytes += (entries[at] as CacheEntry).value.length;
+    if (at > from && isLarge(bytes)) break;
+  }
+  return at - from;
 }
 
 /** Items with their heads, written from the last one to the first. */

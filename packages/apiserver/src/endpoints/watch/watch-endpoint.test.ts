@@ -20,6 +20,11 @@ const eventsOf = (exchange: TestExchange): string[] =>
 const label = (on: Pipeline, name: string, value: string): Promise<unknown> =>
   on.must(200, 'PATCH', `${maps}/${name}`, { metadata: { labels: { on: value } } }, mergePatch);
 
+/** What of a table says which objects it shows. */
+interface ShownRows {
+  readonly rows: readonly { readonly object: unknown }[];
+}
+
 describe('start', () => {
   test('sends the initial list, then all changes without a gap', async () => {
     const on = await open();
@@ -52,6 +57,38 @@ describe('start', () => {
         metadata: { resourceVersion: String(on.cache.revision), annotations: { 'k8s.io/initial-events-end': 'true' } },
       },
     });
+  });
+
+  test.each(['Table', 'PartialObjectMetadata'])('as %s contains the metadata that was stored', async (kind) => {
+    const on = await open();
+    const metadata = { name: 'a', labels: { text: 'x' }, annotations: { b: 'é"\n' } };
+    await on.must(201, 'POST', maps, { metadata, data: { a: 'b' } });
+    const before = on.cache.revision;
+    const { exchange } = on.start(
+      'GET',
+      `${maps}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+      undefined,
+      { accept: `application/json;as=${kind};v=v1;g=meta.k8s.io` },
+    );
+    await settle();
+    await on.must(200, 'DELETE', `${maps}/a`);
+    await settle();
+    const shown = framesOf(exchange)
+      .filter(({ type }) => type !== 'BOOKMARK')
+      .map(({ type, object }) => [type, kind === 'Table' ? (object as unknown as ShownRows).rows[0]?.object : object]);
+    const stored = (resourceVersion: number) => ({
+      kind: 'PartialObjectMetadata',
+      apiVersion: 'meta.k8s.io/v1',
+      metadata: expect.objectContaining({
+        ...metadata,
+        annotations: { ...metadata.annotations, 'kcp.io/cluster': 'root' },
+        resourceVersion: String(resourceVersion),
+      }),
+    });
+    expect(shown).toEqual([
+      ['ADDED', stored(before)],
+      ['DELETED', stored(on.cache.revision)],
+    ]);
   });
 
   test('sends an ERROR event for a compacted resourceVersion', async () => {

@@ -230,7 +230,11 @@ async function sendInitialEvents(
         if (selection?.(entry) === false) continue;
         if (frames.parses) {
           const loaded = modules.reader.load(entry, context);
-          if (loaded !== undefined) await loaded;
+          if (loaded !== undefined) {
+            await loaded;
+            // Watches that waited for the same parsed object resume together, each with a long frame.
+            if (slices.isExceeded) await slices.yield();
+          }
         }
         const frame = frames.initial(entry);
         lines.push(frame);

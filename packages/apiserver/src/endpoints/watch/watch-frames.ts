@@ -14,7 +14,14 @@ import { encodeForWire } from '../../registry/codec/object-codec.ts';
 import { spliced } from '../../registry/codec/stored-layout.ts';
 import type { ObjectSource } from '../../registry/store/object-source.ts';
 import { protobufObject, protobufWatchFrame } from '../response/protobuf-response.ts';
-import { columnDefinitions, partialObject, tableOfOne } from '../response/table-writer.ts';
+import {
+  columnDefinitions,
+  copiesMetadata,
+  partialObject,
+  storedPartialObject,
+  tableOfOne,
+  type StoredObject,
+} from '../response/table-writer.ts';
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
@@ -66,7 +73,17 @@ export class WatchFrames {
 
   /** Whether frames are made of parsed objects, not of stored bytes. */
   get parses(): boolean {
-    return this.#transform !== undefined || this.#encoding !== 'json';
+    return this.#copiedForm === undefined && (this.#transform !== undefined || this.#encoding !== 'json');
+  }
+
+  /** The transform, if its frames contain nothing but stored metadata. */
+  get #copiedForm(): Transform | undefined {
+    const transform = this.#transform;
+    return transform?.kind === 'PartialObjectMetadata' &&
+      this.#encoding === 'json' &&
+      copiesMetadata(this.#definition, transform)
+      ? transform
+      : undefined;
   }
 
   /** A change. DELETED, also for an object that no longer matches, contains the previous object with the event's revision. */
@@ -97,6 +114,9 @@ export class WatchFrames {
         ? this.#reader.servableBytes(this.#definition, entry)
         : undefined;
     if (stored !== undefined) return spliced(stored, revision, before, '}\n');
+    const source = { value: entry.value, revision };
+    const copied = this.#copiedForm;
+    if (copied !== undefined) return Buffer.from(`${before}${storedPartialObject(source, copied)}}\n`);
     let object = this.#reader.object(this.#definition, entry);
     if (revision !== entry.revision) {
       object = {
@@ -106,16 +126,17 @@ export class WatchFrames {
     }
     if (this.#encoding === 'protobuf')
       return protobufWatchFrame(type, protobufObject(object, this.#transform, entry.value.length));
-    return Buffer.from(`${before}${this.#text(object)}}\n`);
+    return Buffer.from(`${before}${this.#text(object, source)}}\n`);
   }
 
-  #text(object: DeepReadonly<KubeObject>): string {
+  /** `source`: what the object was read from. */
+  #text(object: DeepReadonly<KubeObject>, source?: StoredObject): string {
     const transform = this.#transform;
     if (transform === undefined) return encodeForWire(object as KubeObject).toString('utf8');
     if (transform.kind !== 'Table') return partialObject(object, transform);
     const columns = !this.#columnsSent;
     this.#columnsSent = true;
-    return tableOfOne(this.#definition, object, transform, this.#include, this.#now(), columns);
+    return tableOfOne(this.#definition, object, transform, this.#include, this.#now(), columns, source);
   }
 
   /** A bookmark: all events up to `revision` were sent. `initialEnd`: it ends the initial events. */

@@ -2,6 +2,7 @@ import {
   type DeepReadonly,
   type KubeObject,
   deepFreeze,
+  deepFreezeIncrementally,
   parseJson,
   parseJsonIncrementally,
 } from '@multiplane/apimachinery';
@@ -29,11 +30,25 @@ class Slot {
   }
 
   get object(): DeepReadonly<KubeObject> {
-    if (this.#unfrozen !== undefined) {
-      this.#object = frozen(this.#unfrozen, this.#revision);
-      this.#unfrozen = undefined;
-    }
+    if (this.#unfrozen !== undefined) this.#become(deepFreeze(withRevision(this.#unfrozen, this.#revision)));
     return this.#object as DeepReadonly<KubeObject>;
+  }
+
+  get isFrozen(): boolean {
+    return this.#unfrozen === undefined;
+  }
+
+  /** Freezes the object in passes, so that {@link object} takes no long step. */
+  *freeze(): Generator<void, void> {
+    if (this.#unfrozen === undefined) return;
+    const frozen = yield* deepFreezeIncrementally(withRevision(this.#unfrozen, this.#revision));
+    // A reader may have needed it meanwhile.
+    if (!this.isFrozen) this.#become(frozen);
+  }
+
+  #become(frozen: DeepReadonly<KubeObject>): void {
+    this.#object = frozen;
+    this.#unfrozen = undefined;
   }
 }
 
@@ -104,33 +119,38 @@ export class DecodedObjects {
    */
   past(stored: StoredValue): DeepReadonly<KubeObject> {
     const { key, revision, value } = stored;
-    return this.peek(key, revision) ?? frozen(parseStored(key, value), revision);
+    return this.peek(key, revision) ?? deepFreeze(withRevision(parseStored(key, value), revision));
   }
 
   /** The object of a stored value. */
   get(stored: StoredValue): DeepReadonly<KubeObject> {
-    const { key, revision } = stored;
+    const { key, revision, value } = stored;
     const slot = this.#slots.get(revision);
     if (slot?.key === key) {
       slot.usedIn = this.#period;
       return slot.object;
     }
-    const { value } = stored;
-    const announced = this.#announced.get(key);
-    return announced !== undefined && announced.bytes.equals(value)
-      ? this.#keep(key, revision, value.length, announced.object, announced.conformance).object
-      : this.#keep(key, revision, value.length, parseStored(key, value)).object;
+    return (this.#keepAnnounced(stored) ?? this.#keep(key, revision, value.length, parseStored(key, value))).object;
   }
 
-  /** Parses a stored value in passes and caches it, so that {@link get} takes no long step for a large one. */
+  /** Whether {@link get} returns the object of a stored value at once. */
+  isLoaded({ key, revision }: StoredValue): boolean {
+    const slot = this.#slots.peek(revision);
+    return slot?.key === key && slot.isFrozen;
+  }
+
+  /** Parses, freezes and caches a stored value in passes, so that {@link get} takes no long step for a large one. */
   *load(stored: StoredValue): Generator<void, void> {
     const { key, revision, value } = stored;
-    if (this.known(stored) !== undefined || value[0] === encryptedByte) return;
-    const parsed = yield* parseJsonIncrementally(value, false);
-    yield;
-    this.#keep(key, revision, value.length, parsed.value as unknown as KubeObject);
-    // Freezes it.
-    this.peek(key, revision);
+    if (value[0] === encryptedByte) return;
+    let slot = this.#slots.peek(revision);
+    if (slot?.key !== key) slot = this.#keepAnnounced(stored);
+    if (slot === undefined) {
+      const parsed = yield* parseJsonIncrementally(value, false);
+      yield;
+      slot = this.#keep(key, revision, value.length, parsed.value as unknown as KubeObject);
+    }
+    yield* slot.freeze();
   }
 
   /** Hash of the schema that a cached revision conforms to, if its writer announced it. */
@@ -163,6 +183,14 @@ export class DecodedObjects {
     }
   }
 
+  /** Caches the object of a write in flight; undefined if this value is not being written. */
+  #keepAnnounced({ key, revision, value }: StoredValue): Slot | undefined {
+    const announced = this.#announced.get(key);
+    return announced?.bytes.equals(value) === true
+      ? this.#keep(key, revision, value.length, announced.object, announced.conformance)
+      : undefined;
+  }
+
   #keep(key: string, revision: number, length: number, object: KubeObject, conformance?: string): Slot {
     const slot = new Slot(key, revision, length * bytesPerJsonByte, object, conformance);
     slot.usedIn = this.#period;
@@ -171,8 +199,8 @@ export class DecodedObjects {
   }
 }
 
-function frozen(object: KubeObject, revision: number): DeepReadonly<KubeObject> {
-  return deepFreeze({ ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } });
+function withRevision(object: KubeObject, revision: number): KubeObject {
+  return { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
 }
 
 /** Throws a Status for a value that the store could not decrypt. */

@@ -42,6 +42,8 @@ export class ObjectReader implements ObjectSource {
   readonly keptBytes = new KeptBytes();
   readonly #conversions: ObjectConversions | undefined;
   readonly #sameShape = new WeakMap<ResourceDefinition, boolean>();
+  /** Large entries that are being parsed. */
+  readonly #loading = new Map<CacheEntry, Promise<void>>();
 
   /**
    * Without `conversions`, kinds with a conversion webhook are served in their storage version only. `keepsLists: false` is
@@ -100,10 +102,24 @@ export class ObjectReader implements ObjectSource {
 
   /**
    * Parses a large entry in time slices before one of the methods that return objects; undefined for a small one, which they
-   * parse themselves.
+   * parse themselves, and for one that is parsed already. Concurrent callers share the work: watches that begin together read
+   * the same entries at the same time.
    */
   load(entry: CacheEntry, caller: Abortable): Promise<void> | undefined {
-    return isLarge(entry.value.length) ? whileTimeLasts(this.decoded.load(entry), caller) : undefined;
+    return isLarge(entry.value.length) && !this.decoded.isLoaded(entry) ? this.#load(entry, caller) : undefined;
+  }
+
+  async #load(entry: CacheEntry, caller: Abortable): Promise<void> {
+    // The other caller may leave: then the next one that waited continues.
+    for (let other = this.#loading.get(entry); other !== undefined; other = this.#loading.get(entry))
+      await other.catch(() => undefined);
+    const loading = whileTimeLasts(this.decoded.load(entry), caller);
+    this.#loading.set(entry, loading);
+    try {
+      await loading;
+    } finally {
+      if (this.#loading.get(entry) === loading) this.#loading.delete(entry);
+    }
   }
 
   /** {@link stored} for an entry that was replaced or deleted. */

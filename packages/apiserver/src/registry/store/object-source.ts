@@ -1,6 +1,7 @@
 import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
+import type { Abortable } from '../../time-slices.ts';
 
 /** Reads stored objects in the version of a definition, synchronously. */
 export interface ObjectSource {
@@ -8,4 +9,6 @@ export interface ObjectSource {
   object(definition: ResourceDefinition, entry: CacheEntry): DeepReadonly<KubeObject>;
   /** The stored bytes (without revision) if a client of this definition receives exactly those. */
   servableBytes(definition: ResourceDefinition, entry: CacheEntry): Buffer | undefined;
+  /** Parses a large entry in time slices before {@link object}; undefined: nothing to wait for. */
+  load?(entry: CacheEntry, caller: Abortable): Promise<void> | undefined;
 }
