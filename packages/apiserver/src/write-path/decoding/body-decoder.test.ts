@@ -126,6 +126,9 @@ describe('a custom resource', () => {
     expect(
       (await post('{"kind":"Hat","apiVersion":"example.com/v2","metadata":{"name":"a"}}', hats)).body['message'],
     ).toBe('the API version in the data (example.com/v2) does not match the expected API version (example.com/v1)');
+    expect((await post('{"kind":"Hat","apiVersion":"/v2","metadata":{"name":"a"}}', hats)).body['message']).toBe(
+      'the API version in the data (v2) does not match the expected API version (example.com/v1)',
+    );
     expect((await post('{"kind":"Hat","apiVersion":null,"metadata":{"name":"a"}}', hats)).body['message']).toBe(
       'Hat in version "" cannot be handled as a Hat: .apiVersion accessor error: <nil> is of the type <nil>, expected string',
     );

@@ -241,7 +241,7 @@ export class BodyDecoder {
       if (object['apiVersion'] === null) throw nullVersion(kind, expected);
       if (apiVersion === wanted) return;
       beforeMismatch?.();
-      throw versionMismatch(apiVersion, wanted);
+      throw versionMismatch(version === undefined ? '' : apiVersionOf(version), wanted);
     }
     object['apiVersion'] = defaultedVersion(apiVersion, version, expected);
     object['kind'] = kind === '' ? expected.kind : kind;
