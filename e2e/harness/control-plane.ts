@@ -42,6 +42,10 @@ export const topologyName = process.env['MULTIPLANE_E2E_TOPOLOGY'] === 'sharded'
  * have served an earlier suite, which has left nothing in it.
  */
 export function startControlPlane(options: ShardedClusterOptions = {}): Promise<ControlPlane> {
-  if (topologyName !== 'sharded') return LocalCluster.start(options);
+  if (topologyName !== 'sharded') {
+    // Sharded suites come first (hack/test-sequencer.mjs), so none is left that would use them.
+    KeptCluster.endAll();
+    return LocalCluster.start(options);
+  }
   return options.ownProcesses === true ? ShardedCluster.start(options) : KeptCluster.start(options);
 }
