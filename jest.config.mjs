@@ -54,7 +54,7 @@ export default {
       testMatch: ['**/*.test.ts'],
     },
   ],
-  testSequencer: '<rootDir>/hack/test-sequencer.mjs',
+  testSequencer: '<rootDir>/hack/test-sequencer.ts',
   // Of the whole run: jest does not read it from a project.
   testTimeout: 60_000,
   // Scenarios that are played side by side wait most of the time, for definitions to be established and for watches to end.

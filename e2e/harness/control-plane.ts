@@ -43,7 +43,7 @@ export const topologyName = process.env['MULTIPLANE_E2E_TOPOLOGY'] === 'sharded'
  */
 export function startControlPlane(options: ShardedClusterOptions = {}): Promise<ControlPlane> {
   if (topologyName !== 'sharded') {
-    // Sharded suites come first (hack/test-sequencer.mjs), so none is left that would use them.
+    // Sharded suites come first (hack/test-sequencer.ts), so none is left that would use them.
     KeptCluster.endAll();
     return LocalCluster.start(options);
   }
