@@ -46,19 +46,29 @@ export function dedupOwnerReferences(references: readonly OwnerReference[]): {
   references: OwnerReference[];
   duplicates: string[];
 } {
-  const seen = new Set<string>();
+  /** By uid, because only references with the same one are compared: an object may have 70,000. */
+  const seen = new Map<string, { readonly first: OwnerReference; identities?: Set<string> }>();
   const duplicates: string[] = [];
   const kept = references.filter((reference) => {
-    const identity = JSON.stringify(Object.entries(reference).sort(([a], [b]) => (a < b ? -1 : 1)));
-    if (seen.has(identity)) {
+    const same = seen.get(reference.uid);
+    if (same === undefined) {
+      seen.set(reference.uid, { first: reference });
+      return true;
+    }
+    same.identities ??= new Set([identityOf(same.first)]);
+    const identity = identityOf(reference);
+    if (same.identities.has(identity)) {
       duplicates.push(reference.uid);
       return false;
     }
-    seen.add(identity);
+    same.identities.add(identity);
     return true;
   });
   return { references: kept, duplicates };
 }
+
+const identityOf = (reference: OwnerReference): string =>
+  JSON.stringify(Object.entries(reference).sort(([a], [b]) => (a < b ? -1 : 1)));
 
 /** The `Warning` for references that {@link dedupOwnerReferences} dropped, before or after mutating admission. */
 export function duplicateOwnersWarning(uids: readonly string[], when: 'request' | 'admission'): string {
