@@ -22,6 +22,8 @@ type Part = { readonly run: readonly CacheEntry[] } | Buffer;
 
 /** Items that are encoded in one step, where the cached segments do not divide the list; fewer if they are large. */
 const itemsPerRun = 16;
+/** Items of this length are parsed in time slices, and kept: parsing and encoding one in one step may take 150 ms. */
+const wideItemBytes = 256 * 1024;
 /** Shorter runs are copied together: each write to the socket costs more than the copy. */
 const minBlockBytes = 32 * 1024;
 /** The number of the field `items` in all lists. */
@@ -56,6 +58,8 @@ async function writeInTwoPasses(list: ProtobufListResponse, kept: ListBytes): Pr
   for (const piece of page.pieces) {
     await list.view?.prepare(piece);
     for (let at = 0; at < piece.length;) {
+      const first = piece[at] as CacheEntry;
+      if (first.value.length >= wideItemBytes) await list.reader.load?.(first, context);
       const next = blocks?.next(definition, piece, at, encode);
       const run = piece.slice(at, at + (next?.count ?? runLength(piece, at)));
       const bytes = next?.bytes ?? encode(run);
@@ -78,6 +82,8 @@ async function writeInTwoPasses(list: ProtobufListResponse, kept: ListBytes): Pr
       : protobufListHead(`meta.k8s.io/${transform.version}`, 'PartialObjectMetadataList', metadata, total),
   );
   for (const part of parts) {
+    const again = Buffer.isBuffer(part) ? undefined : part.run[0];
+    if (again !== undefined && again.value.length >= wideItemBytes) await list.reader.load?.(again, context);
     const bytes = Buffer.isBuffer(part) ? part : encode(part.run);
     if (bytes.length >= minBlockBytes) body.pushBlock(bytes);
     else push(bytes);
@@ -122,7 +128,8 @@ function encodeItem(
   entry: CacheEntry,
   stored: Buffer | undefined,
 ): Buffer {
-  const object = stored === undefined ? reader.object(definition, entry) : readOnce(stored, entry);
+  const object =
+    stored === undefined || stored.length >= wideItemBytes ? reader.object(definition, entry) : readOnce(stored, entry);
   return negotiated.transform === undefined
     ? encodeProtobufMessage(apiVersion, definition.kind, object as unknown as JsonObject, entry.value.length)
     : partialMessage(object);
