@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { eventually, freePorts } from '@multiplane/testing';
+import { eventually, freePorts, TempDir } from '@multiplane/testing';
 import { configMap, gadget, gadgetDefinition } from '../fixtures/gadgets.ts';
 import { LocalCluster, testTokens } from '../harness/local-cluster.ts';
 import { RawTls } from '../harness/raw-tls.ts';
@@ -18,6 +19,7 @@ const prefix = '/clusters/root:faults';
 const configMaps = '/api/v1/namespaces/e2e/configmaps';
 
 let cluster: LocalCluster;
+let compiled: TempDir;
 let requests: Requests;
 
 /** Plain requests on new connections: those from before a crash are dead. */
@@ -27,7 +29,8 @@ function reconnect(): void {
 }
 
 beforeAll(async () => {
-  cluster = await LocalCluster.start();
+  compiled = await TempDir.create('compile-cache');
+  cluster = await LocalCluster.start({ env: { NODE_COMPILE_CACHE: compiled.path } });
   const admin = cluster.transport('shard-base');
   await createWorkspace(admin, 'root', 'faults');
   admin.close();
@@ -54,7 +57,17 @@ beforeAll(async () => {
 afterAll(async () => {
   requests?.[Symbol.dispose]();
   await cluster?.[Symbol.asyncDispose]();
+  await compiled?.remove();
 });
+
+test('a server that runs has written what it compiled, for starts after a kill', () =>
+  eventually(
+    () => {
+      const files = readdirSync(compiled.path, { recursive: true, withFileTypes: true });
+      expect(files.filter((file) => file.isFile()).length).toBeGreaterThan(10);
+    },
+    { timeout: 30_000 },
+  ));
 
 const listAll = async (): Promise<Map<string, Stored>> =>
   new Map(
