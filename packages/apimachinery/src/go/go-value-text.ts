@@ -2,7 +2,7 @@ import type { DeepReadonly, Json, JsonObject } from '../json/json.ts';
 import { goNumeric } from './go-float.ts';
 import { quote } from './go-quote.ts';
 
-/** Go prints values whole; a message with one of megabytes helps nobody, and makes a long turn of the event loop. */
+/** Go prints values whole. A message with megabytes of a value is unreadable, and printing it is a long turn of the event loop. */
 const defaultLimit = 64 * 1024;
 /** At the end of a text that was cut. */
 const cut = '…';
