@@ -58,11 +58,14 @@ const { outputFiles } = await build({
 });
 
 // Shared files are named after their content, and come first: a server that runs still finds those that it has not loaded
-// yet, and who starts meanwhile sees all of the old ones or all of the new ones.
+// yet, and a process that starts meanwhile sees all of the old ones or all of the new ones. A rename replaces each file:
+// such a process must not read a file that is half written.
 await mkdir(bundle, { recursive: true });
 const isProgram = ({ path }: OutputFile): boolean => programs.some((program) => basename(program) === basename(path));
-for (const { path, contents } of outputFiles.filter((file) => !isProgram(file))) await writeFile(path, contents);
-for (const { path, contents } of outputFiles.filter(isProgram)) {
+const { programs: ofPrograms = [], shared = [] } = Object.groupBy(outputFiles, (file) =>
+  isProgram(file) ? 'programs' : 'shared',
+);
+for (const { path, contents } of [...shared, ...ofPrograms]) {
   const temporary = `${path}.${process.pid}`;
   await writeFile(temporary, contents);
   await rename(temporary, path);

@@ -36,7 +36,8 @@ export class Normaliser {
       .replace(/\b(?=[a-f]*\d)[0-9a-f]{64}\b/g, (hash) =>
         this.#options.kcp ? numbered(this.#hashes, hash, 'hash') : hash,
       )
-      .replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, '{{time}}');
+      .replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, '{{time}}')
+      .replace(ageOfDays, '{{age}}');
     // In a workspace every 403 ends with a reason of kcp's own.
     const plain = this.#options.kcp ? named : named.replace(/: access denied$/, '');
     return (step.mask ?? []).reduce((masked, pattern) => masked.replace(new RegExp(pattern, 'g'), '{{masked}}'), plain);
@@ -75,6 +76,9 @@ export class Normaliser {
     return out;
   }
 }
+
+/** The age of a fixed time in a table, as `325d` or `2y11d`: it grows from the recording to the replay. */
+const ageOfDays = /^(\d{2,}d|\d+y(\d+d)?)$/;
 
 const isLongText = (value: unknown): value is string => typeof value === 'string' && value.length >= 6;
 
