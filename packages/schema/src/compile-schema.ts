@@ -189,7 +189,7 @@ class StructuralSchema implements CompiledSchema {
   prune(object: JsonObject): PruneReport {
     const pruner = new Pruner();
     pruner.prune(object, this.#root, true);
-    return { unknownFields: pruner.unknown.length > 1 ? pruner.unknown.toSorted() : pruner.unknown };
+    return { unknownFields: pruner.unknown };
   }
 
   coerce(object: JsonObject): string | undefined {

@@ -4,7 +4,7 @@ import type { IsOverdue } from './work-budget.ts';
 
 /** What happened while an object was brought into the shape of its schema. */
 export interface PruneReport {
-  /** Paths of fields that the schema does not know (`spec.ports[0].x`), sorted; they are gone from the object. */
+  /** Paths of fields that the schema does not know (`spec.ports[0].x`), in the order of Kubernetes; they are gone from the object. */
   readonly unknownFields: readonly string[];
 }
 

@@ -22,7 +22,8 @@ import { ARRAY, BOOLEAN, INTEGER, NUMBER, STRING, type SchemaNode } from './sche
  * Throws a StatusError 400.
  */
 export function convertTyped(object: JsonObject, node: SchemaNode, details?: JsonTextDetails): void {
-  new TypedConverter(details?.literals).convertFields(object, node, '');
+  const { kind } = object;
+  new TypedConverter(details?.literals).convertFields(object, node, typeof kind === 'string' ? kind : '');
 }
 
 const rootStruct = ({ definition }: SchemaNode): string => definition.slice(definition.lastIndexOf('.') + 1);

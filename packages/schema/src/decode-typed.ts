@@ -70,7 +70,11 @@ class TypedDecoder {
   }
 
   decodeWhole(object: JsonObject, node: SchemaNode): readonly string[] {
+    const { apiVersion, kind } = object;
     this.decode(object, node);
+    // What the caller has put in place of an absent or null version and kind; members that repeat are decoded from the text.
+    if (apiVersion !== undefined) object['apiVersion'] = apiVersion;
+    if (kind !== undefined) object['kind'] = kind;
     if (this.#firstMisfit !== undefined) throw this.#firstMisfit;
     return this.#duplicates;
   }

@@ -12,13 +12,26 @@ const isMetaField = (name: string): boolean => name === 'metadata' || name === '
  * fields go; whether it is well-formed is checked elsewhere.
  */
 export class Pruner {
-  readonly unknown: string[] = [];
+  readonly #unknown: string[] = [];
+  readonly #unknownOfMetadata: string[] = [];
+  readonly #unknownOfEmbedded: string[] = [];
+  /** The list for the part of the object that is pruned at present. */
+  #found = this.#unknown;
   readonly #keepsMetadata: boolean;
   readonly #path: (string | number)[] = [];
 
   /** `keepsMetadata`: fields of metadata that ObjectMeta does not have stay. */
   constructor(options: { readonly keepsMetadata?: boolean } = {}) {
     this.#keepsMetadata = options.keepsMetadata === true;
+  }
+
+  /**
+   * Paths of unknown fields in the order in which Kubernetes finds them: of the metadata, then of the object, then of the
+   * metadata of embedded resources, the last two sorted (customresource_handler.go, unstructuredSchemaCoercer).
+   */
+  get unknown(): readonly string[] {
+    if (this.#unknownOfMetadata.length + this.#unknown.length + this.#unknownOfEmbedded.length === 0) return none;
+    return [...this.#unknownOfMetadata, ...this.#unknown.sort(), ...this.#unknownOfEmbedded.sort()];
   }
 
   /** `node` undefined: nothing is known of this place, so everything in it goes. */
@@ -58,7 +71,7 @@ export class Pruner {
         this.#descend(object, name, additional);
       } else if (!keep) {
         this.#path.push(name);
-        this.unknown.push(renderPath(this.#path));
+        this.#found.push(renderPath(this.#path));
         this.#path.pop();
         delete object[name];
       }
@@ -75,11 +88,15 @@ export class Pruner {
 
   #pruneMetadata(metadata: Json): void {
     if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) return;
+    this.#found = this.#path.length === 0 ? this.#unknownOfMetadata : this.#unknownOfEmbedded;
     this.#path.push('metadata');
     this.prune(metadata, objectMetaNode());
     this.#path.pop();
+    this.#found = this.#unknown;
   }
 }
+
+const none: readonly string[] = [];
 
 /** `spec.ports[0].name`. */
 export function renderPath(path: readonly (string | number)[]): string {

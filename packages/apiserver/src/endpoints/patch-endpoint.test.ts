@@ -113,6 +113,14 @@ describe('an invalid result', () => {
     expect(refused['message']).toMatch(new RegExp(`^ "" is invalid: patch: Invalid value: "map.*": ${message}$`));
   });
 
+  test('names the Go type of a text in the outermost struct', async () => {
+    const on = await withMap();
+    const secrets = maps.replace('configmaps', 'secrets');
+    await on.must(201, 'POST', secrets, { metadata: { name: 'a' } });
+    const refused = await on.must(422, 'PATCH', `${secrets}/a`, { type: 7 }, type('strategic-merge-patch+json'));
+    expect(refused['message']).toMatch(/: cannot convert int64 to v1\.SecretType$/);
+  });
+
   test.each([
     ['{"data":{"k":1.0}}', 'map[data:map[k:1]]', 'unrecognized type: string'],
     ['{"metadata":1e3}', 'map[metadata:1000]', 'cannot restore struct from: float64'],

@@ -6,6 +6,7 @@ import {
   isJsonObject,
   isStatusError,
   parseApiVersion,
+  parseJsonStrict,
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ExpectedKind } from './expected-kind.ts';
@@ -32,8 +33,13 @@ export function unrecognized(expected: ExpectedKind, why: string, body: Buffer):
 export function parseFailure(error: unknown, { bytes, format }: RequestBody, expected: ExpectedKind): unknown {
   if (isStatusError(error)) return error;
   // The text is JSON: its kind can be read, the object cannot.
-  if (error instanceof JsonNumberError)
-    return statusErrors.badRequest(`${cannotBeHandled({}, expected)}: ${error.message}`, error);
+  if (error instanceof JsonNumberError) {
+    const { value } = parseJsonStrict(bytes, { details: { literals: new Map(), repeats: new Map() } });
+    return statusErrors.badRequest(
+      `${cannotBeHandled(isJsonObject(value) ? value : {}, expected)}: ${error.message}`,
+      error,
+    );
+  }
   const { message } = error as Error;
   // YAML is converted to JSON before its kind is looked for.
   if (format === 'yaml' && !(error instanceof JsonSyntaxError)) return unrecognized(expected, message, bytes);

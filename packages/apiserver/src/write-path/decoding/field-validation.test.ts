@@ -231,6 +231,15 @@ describe('a built-in kind', () => {
     ]);
   });
 
+  test('an error names the kind of the URL when the body has a null kind and a repeated field', async () => {
+    const body = '{"kind":null,"metadata":{"name":"a","finalizers":[null]},"data":null,"data":null}';
+    const answer = await pipeline.ask('POST', maps, body, json);
+    expect([answer.status, answer.body['message']]).toEqual([
+      422,
+      expect.stringMatching(/^ConfigMap "a" is invalid: /),
+    ]);
+  });
+
   test('at most a hundred errors are reported', async () => {
     const fields = Array.from({ length: 150 }, (_, n) => `"x${n}":1`).join(',');
     const answer = await pipeline.ask('POST', maps, `{"metadata":{"name":"${fresh()}"},${fields}}`, json);
@@ -246,9 +255,10 @@ describe('a custom resource', () => {
     'unknown field "spec.list[0].b"',
     'unknown field "spec.list[1].c"',
     'unknown field "spec.nobody"',
-    'unknown field "spec.template.metadata.nope"',
     'unknown field "spec.template.spec.z"',
     'unknown field "spec.template.top"',
+    // Kubernetes decodes the metadata of embedded resources after it has pruned the object.
+    'unknown field "spec.template.metadata.nope"',
   ];
 
   test.each(['POST', 'PUT'])('%s in JSON, embedded resources included', async (method) => {
@@ -303,6 +313,15 @@ describe('a custom resource', () => {
       }));
       expect([part, outcome.warnings, outcome.status]).toEqual([part, warnings, 422]);
     }
+  });
+
+  test('with a number beyond the limits of float64 is reported with the kind of the body', async () => {
+    const body = '{"apiVersion":"example.com/v1","kind":"Other","metadata":{"name":"a"},"spec":{"n":1e400}}';
+    const answer = await pipeline.ask('POST', foos, body, json);
+    expect([answer.status, answer.body['message']]).toEqual([
+      400,
+      'Other in version "v1" cannot be handled as a Foo: json: cannot unmarshal number 1e400 into Go value of type float64',
+    ]);
   });
 
   test('its scale', async () => {
