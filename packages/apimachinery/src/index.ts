@@ -43,8 +43,8 @@ export * from './patch/number-literals.ts';
 export * from './patch/strategic-merge-patch.ts';
 export * from './values/quantity.ts';
 export * from './json/json-path.ts';
-export { decodeMessage, maxMessageDepth } from './protobuf/message-decoder.ts';
-export { encodeMessage } from './protobuf/message-encoder.ts';
+export { decodeMessage, decodeMessageIncrementally, maxMessageDepth } from './protobuf/message-decoder.ts';
+export { encodeMessage, encodeMessageIncrementally } from './protobuf/message-encoder.ts';
 export { JsonTranscoder } from './protobuf/json-transcoder.ts';
 export {
   MessageType,

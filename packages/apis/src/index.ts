@@ -19,9 +19,15 @@ export {
 } from './apiextensions/api-approval.ts';
 export { component, componentNames, componentPrefix, resolveComponent } from './schemas/components.ts';
 export { BuiltInSchema } from './schemas/built-in-schema.ts';
-export { decodeProtobufMessage, decodeProtobufObject } from './schemas/protobuf-decoding.ts';
 export {
+  decodeProtobufIncrementally,
+  decodeProtobufMessage,
+  decodeProtobufObject,
+} from './schemas/protobuf-decoding.ts';
+export {
+  encodeProtobufIncrementally,
   encodeProtobufMessage,
+  encodeProtobufMessageIncrementally,
   encodeProtobufObject,
   protobufEnvelope,
   transcodeProtobufMessage,

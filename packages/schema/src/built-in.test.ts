@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { isStatusError, type JsonObject } from '@multiplane/apimachinery';
+import { deepCopy, isStatusError, runToCompletion, type JsonObject } from '@multiplane/apimachinery';
 import { createSchemaCompiler } from './compile-schema.ts';
 
 const reference = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` });
@@ -51,13 +51,20 @@ const quantityMessage = "quantities must match the regular expression '^([+-]?[0
 
 describe('typed decoding', () => {
   const decode = (spec: unknown): string => {
-    try {
-      schema.decodeTyped(thing(spec as JsonObject));
-      return '';
-    } catch (error) {
-      expect(isStatusError(error, 'BadRequest')).toBe(true);
-      return (error as Error).message;
-    }
+    const outcomeOf = (decoding: (object: JsonObject) => unknown): readonly [string, JsonObject] => {
+      const object = thing(deepCopy(spec as JsonObject));
+      try {
+        decoding(object);
+        return ['', object];
+      } catch (error) {
+        expect(isStatusError(error, 'BadRequest')).toBe(true);
+        return [(error as Error).message, object];
+      }
+    };
+    const outcome = outcomeOf((object) => schema.decodeTyped(object));
+    // In passes all is the same.
+    expect(outcomeOf((object) => runToCompletion(schema.decodeIncrementally(object)))).toEqual(outcome);
+    return outcome[0];
   };
   test.each<[unknown, string]>([
     ['x', 'json: cannot unmarshal string into Go struct field Thing.spec of type v1.ThingSpec'],

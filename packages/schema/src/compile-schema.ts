@@ -15,7 +15,7 @@ import { coerceEmbedded } from './coerce-embedded.ts';
 import type { MayCompile } from './compilation.ts';
 import type { CompiledSchema, PatchMeta, PruneReport } from './compiled-schema.ts';
 import { convertTyped } from './convert-typed.ts';
-import { decodeTyped } from './decode-typed.ts';
+import { decodeTyped, decodeTypedIncrementally } from './decode-typed.ts';
 import { patchMetaOf } from './patch-meta.ts';
 import { Pruner } from './prune.ts';
 import { frozen, SchemaCompiler, type SchemaCompilerOptions } from './schema-compiler.ts';
@@ -174,8 +174,7 @@ class StructuralSchema implements CompiledSchema {
   }
 
   *decodeIncrementally(object: JsonObject, details?: JsonTextDetails): Generator<void, readonly string[]> {
-    yield;
-    return this.decodeTyped(object, details);
+    return yield* decodeTypedIncrementally(object, this.#root, details);
   }
 
   decodeTyped(object: JsonObject, details?: JsonTextDetails): readonly string[] {

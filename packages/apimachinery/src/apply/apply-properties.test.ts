@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { runToCompletion } from '../async/run-to-completion.ts';
 import { deepCopy, deepEqual, type JsonObject } from '../json/json.ts';
 import { ApplyConflicts } from './apply-conflict.ts';
 import { Owned, everything } from '../../test/apply-fixture.ts';
@@ -7,7 +8,7 @@ import { compareTyped } from './compare-typed.ts';
 import { mergeTyped } from './merge-typed.ts';
 import { fieldSetOf } from './field-set-of.ts';
 import { fieldsOfNew } from './fields-of-new.ts';
-import { decodeFieldsV1, encodeFieldsV1 } from './fields-v1.ts';
+import { decodeFieldsV1, decodeFieldsV1Incrementally, encodeFieldsV1 } from './fields-v1.ts';
 import { extractFields } from './remove-fields.ts';
 import { FieldSet } from './field-set.ts';
 
@@ -169,7 +170,9 @@ describe('sets of real objects', () => {
     fc.assert(
       fc.property(set, fc.boolean(), (one, byText) => {
         const document = JSON.parse(JSON.stringify(encodeFieldsV1(one, byText))) as JsonObject;
+        const copy = deepCopy(document);
         expect(decodeFieldsV1(document).equals(one)).toBe(true);
+        expect(runToCompletion(decodeFieldsV1Incrementally(copy)).equals(one)).toBe(true);
       }),
     );
   });

@@ -26,26 +26,78 @@ export function decodeFieldsV1(document: JsonObject): FieldSet {
   return set;
 }
 
-function decodeNode(document: JsonObject, depth: number): FieldSet {
-  if (depth > maxDepth) throw new Error('exceeded max depth');
-  let owned = false;
-  let children: Map<string, FieldSet> | undefined;
-  const keys = Object.keys(document);
-  for (const key of keys) {
+/** Nodes per pass of {@link decodeFieldsV1Incrementally}. */
+const nodesPerPass = 2_048;
+/** Below this depth {@link decodeFieldsV1Incrementally} takes one step: resuming nested generators costs as much as they are deep. */
+const maxSteppedDepth = 64;
+
+/** {@link decodeFieldsV1} in passes. */
+export function* decodeFieldsV1Incrementally(document: JsonObject): Generator<void, FieldSet> {
+  const known = setsOf.get(document);
+  if (known !== undefined) return known;
+  const set = yield* decodeNodeIncrementally(document, 0, { nodes: 0 });
+  setsOf.set(document, set);
+  set.document = document;
+  return set;
+}
+
+function* decodeNodeIncrementally(
+  document: JsonObject,
+  depth: number,
+  counted: { nodes: number },
+): Generator<void, FieldSet> {
+  const node = new DecodedNode();
+  for (const key of Object.keys(document)) {
+    if (++counted.nodes % nodesPerPass === 0) yield;
+    const value = node.begin(key, document);
+    if (value === undefined) continue;
+    const isStepped = value !== nothing && depth < maxSteppedDepth && Object.keys(value).length > 0;
+    node.add(isStepped ? yield* decodeNodeIncrementally(value, depth + 1, counted) : decodeNode(value, depth + 1));
+  }
+  return node.finish(depth);
+}
+
+/** Collects the members of one object of a document. */
+class DecodedNode {
+  #owned = false;
+  #isDocumentEmpty = true;
+  #element = '';
+  #children: Map<string, FieldSet> | undefined;
+
+  /** The document of the next child, which {@link add} expects decoded; undefined: the member is no child. */
+  begin(key: string, document: JsonObject): JsonObject | undefined {
+    this.#isDocumentEmpty = false;
     if (key === self) {
-      owned = true;
-      continue;
+      this.#owned = true;
+      return undefined;
     }
     const element = canonicalElement(key);
-    if (element === undefined) continue;
+    if (element === undefined) return undefined;
     const value = document[key] as Json;
     if (!isJsonObject(value)) throw new Error(`fields of ${key} must be an object`);
-    const child = decodeNode(value, depth + 1);
-    // A document without content is a path by itself; so is one with unknown content.
-    (children ??= new Map()).set(element, child.isEmpty ? FieldSet.leaf : child);
+    this.#element = element;
+    return value;
   }
-  // The object itself is no field.
-  return FieldSet.node(depth > 0 && (owned || keys.length === 0), children);
+
+  add(child: FieldSet): void {
+    // A document without content is a path by itself; so is one with unknown content.
+    (this.#children ??= new Map()).set(this.#element, child.isEmpty ? FieldSet.leaf : child);
+  }
+
+  finish(depth: number): FieldSet {
+    // The object itself is no field.
+    return FieldSet.node(depth > 0 && (this.#owned || this.#isDocumentEmpty), this.#children);
+  }
+}
+
+function decodeNode(document: JsonObject, depth: number): FieldSet {
+  if (depth > maxDepth) throw new Error('exceeded max depth');
+  const node = new DecodedNode();
+  for (const key of Object.keys(document)) {
+    const value = node.begin(key, document);
+    if (value !== undefined) node.add(decodeNode(value, depth + 1));
+  }
+  return node.finish(depth);
 }
 
 /**

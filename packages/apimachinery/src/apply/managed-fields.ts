@@ -1,7 +1,7 @@
 import { getOwn, type DeepReadonly, type Json, type JsonObject, isJsonObject } from '../json/json.ts';
 import { canonicalTime } from '../values/time.ts';
 import { FieldSet } from './field-set.ts';
-import { decodeFieldsV1, encodeFieldsV1 } from './fields-v1.ts';
+import { decodeFieldsV1, decodeFieldsV1Incrementally, encodeFieldsV1 } from './fields-v1.ts';
 import { RecentWeakMap } from './recent-weak-map.ts';
 
 export type ManagerOperation = 'Apply' | 'Update';
@@ -79,6 +79,20 @@ export function decodeManagedFields(entries: readonly DeepReadonly<Json>[] | und
     decoded.set(entries, managed);
   }
   return managed;
+}
+
+/** {@link decodeManagedFields} in passes. */
+export function* decodeManagedFieldsIncrementally(
+  entries: readonly DeepReadonly<Json>[] | undefined,
+): Generator<void, Managed> {
+  if (entries === undefined || entries.length === 0) return emptyManaged;
+  if (decoded.get(entries) === undefined)
+    for (const entry of entries as readonly Json[]) {
+      const fields = isJsonObject(entry) ? getOwn(entry, 'fieldsV1') : undefined;
+      // The sets of fields stay known.
+      if (isJsonObject(fields)) yield* decodeFieldsV1Incrementally(fields);
+    }
+  return decodeManagedFields(entries);
 }
 
 function decodeEntries(entries: readonly Json[]): Managed {

@@ -4,6 +4,7 @@ import {
   compareBytewise,
   encodeJson,
   encodeJsonGo,
+  indentedJsonParts,
   encodeJsonIncrementally,
   maxJsonDepth,
   parseJson,
@@ -163,6 +164,21 @@ describe('encodeJson', () => {
     expect(encodeJsonGo({ a: [], b: {}, c: [1, { d: '{,:' }] }, { pretty: true })).toBe(
       '{\n  "a": [],\n  "b": {},\n  "c": [\n    1,\n    {\n      "d": "{,:"\n    }\n  ]\n}',
     );
+  });
+
+  test('indents in parts, of a deep object too', () => {
+    const nested = (depth: number, inner: unknown): unknown => (depth === 0 ? inner : { a: nested(depth - 1, inner) });
+    for (const value of [
+      { a: ['<x>', 'é"\n'], b: {} },
+      nested(
+        500,
+        Array.from({ length: 1_000 }, (_, index) => ({ index })),
+      ),
+    ]) {
+      const parts = [...indentedJsonParts(JSON.stringify(value))];
+      expect(parts.join('')).toBe(encodeJsonGo(value, { pretty: true }));
+      expect(Math.max(...parts.map(({ length }) => length))).toBeLessThan(128 * 1024);
+    }
   });
 
   test('sorts by bytes, whatever the names, and loses nothing', () => {

@@ -8,6 +8,7 @@ export {
   compareBytewise,
   encodeJson,
   encodeJsonGo,
+  indentedJsonParts,
   encodeJsonIncrementally,
   encodeMembersIncrementally,
   type EncodeJsonGoOptions,

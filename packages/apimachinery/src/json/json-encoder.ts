@@ -84,9 +84,12 @@ const escapeHtml = (char: string): string => `\\u${char.charCodeAt(0).toString(1
 export function encodeJsonGo(value: unknown, options: EncodeJsonGoOptions = {}): string {
   let text = options.sortKeys === true ? encodeSorted(value) : encodeJson(value);
   if (options.pretty === true) text = indent(text);
-  // These characters stand in strings only, so the text can be treated as a whole.
-  return text.search(htmlCharacters) < 0 ? text : text.replaceAll(htmlCharacters, escapeHtml);
+  return escapedForHtml(text);
 }
+
+/** These characters stand in strings only, so the text can be treated as a whole. */
+const escapedForHtml = (text: string): string =>
+  text.search(htmlCharacters) < 0 ? text : text.replaceAll(htmlCharacters, escapeHtml);
 
 /** Order of Go's strings: by UTF-8 bytes, which is the order of code points. */
 export function compareBytewise(a: string, b: string): number {
@@ -164,8 +167,21 @@ function writeSorted(value: unknown): string {
   return `${text}}`;
 }
 
+/** Parts of indented JSON have about this many characters. */
+const indentedPart = 64 * 1024;
+
 /** Indents compact JSON; works on the text so that the order of members stays (the engine reorders integer names). */
-function indent(text: string): string {
+const indent = (text: string): string => Array.from(indentedParts(text)).join('');
+
+/**
+ * Compact JSON as Go's encoder indents it, by two spaces, in parts: margins make the text of a deep object thousands of times
+ * longer than the object.
+ */
+export function* indentedJsonParts(json: string): Generator<string, void> {
+  for (const part of indentedParts(json)) yield escapedForHtml(part);
+}
+
+function* indentedParts(text: string): Generator<string, void> {
   let result = '';
   let margin = '\n';
   let copied = 0;
@@ -193,8 +209,11 @@ function indent(text: string): string {
       result += `${text.slice(copied, index + 1)} `;
       copied = index + 1;
     }
+    if (result.length < indentedPart) continue;
+    yield result;
+    result = '';
   }
-  return result + text.slice(copied);
+  yield result + text.slice(copied);
 }
 
 /** Index of the quote mark that ends the string which begins at `start`; the length of the text when none does. */

@@ -1,4 +1,5 @@
 import { runToCompletion } from '../async/run-to-completion.ts';
+import { deepCopyIncrementally } from '../json/json-steps.ts';
 import { deepCopy, isJsonObject, setOwn, type DeepReadonly, type Json, type JsonObject } from '../json/json.ts';
 import { malformedPatch } from './patch-errors.ts';
 
@@ -14,7 +15,7 @@ export function applyMergePatch(document: DeepReadonly<Json>, patch: Json): Json
 /** {@link applyMergePatch} with a pause between its passes. */
 export function* applyMergePatchIncrementally(document: DeepReadonly<Json>, patch: Json): Generator<void, Json> {
   if (!isJsonObject(patch)) throw malformedPatch('Invalid JSON Patch');
-  const target = deepCopy(document);
+  const target = yield* deepCopyIncrementally(document);
   yield;
   return isJsonObject(target) ? mergeObject(target, patch) : withoutNulls(deepCopy(patch));
 }

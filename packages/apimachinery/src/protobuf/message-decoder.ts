@@ -19,8 +19,56 @@ export function decodeMessage(type: MessageType, reader: WireReader, object: Jso
   return object;
 }
 
-/** Reads fields into `object` up to the reader's limit. */
-function readFields(reader: WireReader, type: MessageType, object: JsonObject): void {
+/** How much is read in one pass. */
+const passBytes = 64 * 1024;
+
+/** {@link decodeMessage} in passes over some tens of kilobytes of the message. */
+export function* decodeMessageIncrementally(
+  type: MessageType,
+  reader: WireReader,
+  object: JsonObject = {},
+): Generator<void, JsonObject> {
+  reader.pauseAt = reader.position + passBytes;
+  yield* readFieldsIncrementally(reader, type, object);
+  return object;
+}
+
+/** Messages of less than a pass are read in one go, whatever is in them; lists and maps end at {@link WireReader.pauseAt}. */
+function* readFieldsIncrementally(reader: WireReader, type: MessageType, object: JsonObject): Generator<void, void> {
+  while (reader.position < reader.limit) {
+    if (reader.position >= reader.pauseAt) {
+      yield;
+      reader.pauseAt = reader.position + passBytes;
+    }
+    const start = reader.position;
+    const wireType = reader.tag();
+    const field = type.fields[reader.field];
+    const message = field?.type === 'message' && field.shape !== 'map' ? field.message() : undefined;
+    const isMessage = message !== undefined && message.conversion === undefined && wireType === wireBytes;
+    if (field === undefined || !isMessage || reader.end() - reader.position < passBytes) {
+      reader.position = start;
+      readFields(reader, type, object, true);
+      continue;
+    }
+    reader.position = start;
+    reader.tag();
+    const outer = enter(reader);
+    yield* readFieldsIncrementally(reader, message, targetOf(field, object));
+    leave(reader, outer);
+  }
+}
+
+/** The object that gets the fields of a message that is no text. */
+function targetOf({ name, shape }: CompiledField, object: JsonObject): JsonObject {
+  if (shape === 'inlined') return object;
+  if (shape === 'single') return (object[name] ??= {}) as JsonObject;
+  const item: JsonObject = {};
+  ((object[name] ??= []) as Json[]).push(item);
+  return item;
+}
+
+/** Reads fields into `object` up to the reader's limit, or only the next one and those of the same number behind it. */
+function readFields(reader: WireReader, type: MessageType, object: JsonObject, once = false): void {
   const { fields } = type;
   while (reader.position < reader.limit) {
     const wireType = reader.tag();
@@ -31,6 +79,7 @@ function readFields(reader: WireReader, type: MessageType, object: JsonObject): 
         if (text !== '' || !field.dropZero) object[field.name] = text;
         else if (object[field.name] !== undefined) delete object[field.name];
       } else readField(reader, field, wireType, object);
+      if (once) return;
       continue;
     }
     if (wireType === wireGroupEnd) throw new ProtobufError(`proto: ${type.name}: wiretype end group for non-group`);
@@ -38,6 +87,7 @@ function readFields(reader: WireReader, type: MessageType, object: JsonObject): 
       throw new ProtobufError(`proto: ${type.name}: illegal tag ${reader.field} (wire type ${wireType})`);
     }
     reader.skip(wireType);
+    if (once) return;
   }
 }
 
@@ -58,7 +108,7 @@ function readField(reader: WireReader, field: CompiledField, wireType: number, o
     if (wireType === wireBytes && field.wireType !== wireBytes) readPacked(reader, field, list);
     else {
       do list.push(readValue(reader, field, wireType) ?? null);
-      while (reader.again(field.number, wireType));
+      while (reader.position < reader.pauseAt && reader.again(field.number, wireType));
     }
     return;
   }
@@ -66,7 +116,7 @@ function readField(reader: WireReader, field: CompiledField, wireType: number, o
   if (shape === 'map') {
     const map = (object[name] ??= {}) as JsonObject;
     do readEntry(reader, field, map);
-    while (reader.again(field.number, wireType));
+    while (reader.position < reader.pauseAt && reader.again(field.number, wireType));
   } else {
     const outer = enter(reader);
     readFields(reader, field.message(), object);

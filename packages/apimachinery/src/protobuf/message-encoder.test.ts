@@ -1,9 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { runToCompletion } from '../async/run-to-completion.ts';
 import type { JsonObject } from '../json/json.ts';
 import { protobufEnvelopeHead, protobufEnvelopeTail, readProtobufEnvelope } from './envelope.ts';
-import { decodeMessage } from './message-decoder.ts';
-import { encodeMessage } from './message-encoder.ts';
+import { decodeMessage, decodeMessageIncrementally } from './message-decoder.ts';
+import { encodeMessage, encodeMessageIncrementally } from './message-encoder.ts';
 import { MessageType } from './message-type.ts';
 import { field } from '../../test/message-field.ts';
 import { WireReader } from './wire-reader.ts';
@@ -94,10 +95,43 @@ test('what is written is read as it was', () => {
     fc.property(tree, (object) => {
       // Absent members and members that are undefined are the same, as for an empty text behind a pointer.
       const wanted = JSON.stringify(object, plain);
-      expect(JSON.parse(JSON.stringify(decode(encodeMessage(node, object)), plain))).toEqual(JSON.parse(wanted));
+      const bytes = encodeMessage(node, object);
+      expect(JSON.parse(JSON.stringify(decode(bytes), plain))).toEqual(JSON.parse(wanted));
+      // In passes all is the same.
+      expect(runToCompletion(encodeMessageIncrementally(node, object))).toEqual(bytes);
+      expect(runToCompletion(decodeMessageIncrementally(node, new WireReader(bytes)))).toEqual(decode(bytes));
     }),
     { numRuns: 500 },
   );
+});
+
+describe('large messages in passes', () => {
+  const many = Array.from({ length: 40_000 }, (_, index) => index);
+  const labels = Object.fromEntries(many.map((index) => [`l${index}`, `value ${index}`]));
+  const children = many.map((index) => ({ name: `child ${index}`, numbers: [index] }));
+  test.each<[string, JsonObject]>([
+    ['a map', { name: 'a', labels }],
+    ['a list of texts', { name: 'a', texts: many.map(String) }],
+    ['a list of messages', { name: 'a', children }],
+    ['a map in a message in a list', { name: 'a', child: { name: 'b', children: [{ name: 'c', labels }] } }],
+    ['a list between others', { name: 'a', child: { name: 'b', children }, labels: { x: 'y' }, any: { a: 1 } }],
+  ])('%s', (_what, object) => {
+    const bytes = encodeMessage(node, object);
+    const steps = decodeMessageIncrementally(node, new WireReader(bytes));
+    let passes = 0;
+    let next = steps.next();
+    for (; next.done !== true; next = steps.next()) passes++;
+    expect(passes).toBeGreaterThanOrEqual(Math.floor(bytes.length / 80_000));
+    expect(next.value).toEqual(decode(bytes));
+    expect(runToCompletion(encodeMessageIncrementally(node, object)).equals(bytes)).toBe(true);
+  });
+
+  test('a list of messages is written in several passes', () => {
+    const steps = encodeMessageIncrementally(node, { name: 'a', children });
+    let passes = 0;
+    while (steps.next().done !== true) passes++;
+    expect(passes).toBeGreaterThan(10);
+  });
 });
 
 function plain(this: unknown, key: string, value: unknown): unknown {

@@ -14,19 +14,67 @@ export function encodeMessage(type: MessageType, object: Readonly<JsonObject>, e
   return writer.finish();
 }
 
+/** How much is written in one pass. */
+const passBytes = 64 * 1024;
+/** Resuming nested generators costs as much as they are deep. */
+const maxSteppedDepth = 16;
+
+/** {@link encodeMessage} in passes; one map or one JSON text is a pass of its own length. */
+export function* encodeMessageIncrementally(
+  type: MessageType,
+  object: Readonly<JsonObject>,
+  expectedBytes?: number,
+): Generator<void, Buffer> {
+  const writer = new WireWriter(expectedBytes);
+  yield* writeIncrementally(writer, type, object, { pauseAt: passBytes, depth: 0 });
+  return writer.finish();
+}
+
+function* writeIncrementally(
+  writer: WireWriter,
+  type: MessageType,
+  object: Readonly<JsonObject>,
+  pass: { pauseAt: number; readonly depth: number },
+): Generator<void, void> {
+  for (const field of type.reversed) {
+    const value = field.shape === 'inlined' ? (object as JsonObject) : object[field.name];
+    const message = field.type === 'message' && field.shape !== 'map' ? field.message() : undefined;
+    const isNested = message !== undefined && message.conversion === undefined && pass.depth < maxSteppedDepth;
+    if (isNested && typeof value === 'object' && value !== null) {
+      const items = field.shape === 'repeated' ? value : [value];
+      if (!Array.isArray(items)) continue;
+      for (const item of items.toReversed()) {
+        const before = writer.length;
+        if (isJsonObject(item)) {
+          const inner = { pauseAt: pass.pauseAt, depth: pass.depth + 1 };
+          yield* writeIncrementally(writer, message, item, inner);
+          pass.pauseAt = inner.pauseAt;
+          writer.delimit(field.number, before);
+        } else if (field.always || field.shape === 'repeated') writeValueZero(writer, field, field.number);
+      }
+    } else writeMember(writer, field, value);
+    if (writer.length < pass.pauseAt) continue;
+    yield;
+    pass.pauseAt = writer.length + passBytes;
+  }
+}
+
 /** Writes the fields of a message in front of what was written before. */
 export function writeMessage(writer: WireWriter, { reversed }: MessageType, object: Readonly<JsonObject>): void {
   for (let index = 0; index < reversed.length; index++) {
     const field = reversed[index] as CompiledField;
-    const value = field.shape === 'inlined' ? object : object[field.name];
-    if (field.isText) {
-      if (typeof value === 'string') writeText(writer, field.number, value);
-      else if (field.always) writeText(writer, field.number, '');
-    } else if (value !== undefined && value !== null) {
-      writeField(writer, field, value);
-    } else if (field.always) {
-      writeZero(writer, field);
-    }
+    writeMember(writer, field, field.shape === 'inlined' ? object : object[field.name]);
+  }
+}
+
+function writeMember(writer: WireWriter, field: CompiledField, value: Json | undefined): void {
+  if (field.isText) {
+    if (typeof value === 'string') writeText(writer, field.number, value);
+    else if (field.always) writeText(writer, field.number, '');
+  } else if (value !== undefined && value !== null) {
+    writeField(writer, field, value);
+  } else if (field.always) {
+    writeZero(writer, field);
   }
 }
 

@@ -25,6 +25,8 @@ const knownNames: string[] = Array.from({ length: 512 }, () => '');
 export class WireReader {
   position: number;
   limit: number;
+  /** Lists and maps are read up to here in one go. */
+  pauseAt = Infinity;
   /** How deep the message that is being read lies. */
   depth = 0;
   /** Number of the field, set by {@link tag}. */

@@ -46,7 +46,10 @@ export function dedupOwnerReferences(references: readonly OwnerReference[]): {
   references: OwnerReference[];
   duplicates: string[];
 } {
-  /** By uid, because only references with the same one are compared: an object may have 70,000. */
+  // Nearly always all differ, and an object may have 70,000.
+  if (new Set(references.map(({ uid }) => uid)).size === references.length)
+    return { references: [...references], duplicates: [] };
+  /** By uid, because only references with the same one are compared. */
   const seen = new Map<string, { readonly first: OwnerReference; identities?: Set<string> }>();
   const duplicates: string[] = [];
   const kept = references.filter((reference) => {

@@ -13,6 +13,9 @@ import { wasEmpty } from '@multiplane/schema';
 /** All values of a ConfigMap or Secret together. */
 export const maxDataBytes = 1024 * 1024;
 
+/** Whether a key of a ConfigMap or Secret is valid. */
+export const isConfigKey = (key: string): boolean => validateConfigMapKey(key).length === 0;
+
 /** Rules for the keys of ConfigMaps and Secrets. */
 export const configKeyErrors = (path: FieldPath, key: string): FieldError[] =>
   validateConfigMapKey(key).map((message) => fieldErrors.invalid(path, key, message));

@@ -12,7 +12,7 @@ import { defaultStrategy } from '../default-strategy.ts';
 import { at, objectAt, textAt } from '../fields.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { column, nameAgeTable } from '../tables/columns.ts';
-import { configKeyErrors, immutableData, immutableDataErrors, maxDataBytes } from './config-data.ts';
+import { configKeyErrors, isConfigKey, immutableData, immutableDataErrors, maxDataBytes } from './config-data.ts';
 
 /** Keys of data and binaryData, 1 MiB of values at most, `immutable`. */
 export function configMaps(): ResourceDefinition {
@@ -40,20 +40,24 @@ export function configMaps(): ResourceDefinition {
 export const keyCount = (object: DeepReadonly<KubeObject>, field: string): number =>
   Object.keys(objectAt(object, field) ?? {}).length;
 
+const noErrors: readonly FieldError[] = [];
 const dataPath = FieldPath.of('data');
 
 function validateConfigMap(object: KubeObject): FieldError[] {
   let bytes = 0;
+  const binaryData = objectAt(object, 'binaryData');
   const errors = errorsByKey(objectAt(object, 'data'), (key, value) => {
-    const path = dataPath.key(key);
     bytes += Buffer.byteLength(value as string);
+    const isRepeated = binaryData !== undefined && at(object, 'binaryData', key) !== undefined;
+    if (!isRepeated && isConfigKey(key)) return noErrors;
+    const path = dataPath.key(key);
     const invalid = configKeyErrors(path, key);
-    return at(object, 'binaryData', key) === undefined
+    return !isRepeated
       ? invalid
       : [...invalid, fieldErrors.invalid(path, key, 'duplicate of key present in binaryData')];
   });
   errors.push(
-    ...errorsByKey(objectAt(object, 'binaryData'), (key) => {
+    ...errorsByKey(binaryData, (key) => {
       bytes += Buffer.from(textAt(object, 'binaryData', key), 'base64').length;
       return configKeyErrors(FieldPath.of('binaryData').key(key), key);
     }),

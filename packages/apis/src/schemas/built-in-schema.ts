@@ -67,7 +67,7 @@ export class BuiltInSchema implements CompiledSchema {
   }
 
   *decodeIncrementally(object: JsonObject, details?: JsonTextDetails): Generator<void, readonly string[] | undefined> {
-    const duplicates = this.#schema.decodeTyped(object, details);
+    const duplicates = yield* this.#schema.decodeIncrementally(object, details);
     yield;
     this.#normalize(object);
     return duplicates;

@@ -2,10 +2,12 @@ import {
   JsonTranscoder,
   type WireWriter,
   encodeMessage,
+  encodeMessageIncrementally,
   protobufEnvelopeHead,
   protobufEnvelopeTail,
   type DeepReadonly,
   type JsonObject,
+  type MessageType,
 } from '@multiplane/apimachinery';
 import { protobufMessageOf } from './protobuf-messages.ts';
 
@@ -37,9 +39,23 @@ export function encodeProtobufMessage(
   object: DeepReadonly<JsonObject>,
   expectedBytes?: number,
 ): Buffer {
+  return encodeMessage(knownType(apiVersion, kind), object as JsonObject, expectedBytes);
+}
+
+/** {@link encodeProtobufMessage} in passes. */
+export function* encodeProtobufMessageIncrementally(
+  apiVersion: string,
+  kind: string,
+  object: DeepReadonly<JsonObject>,
+  expectedBytes?: number,
+): Generator<void, Buffer> {
+  return yield* encodeMessageIncrementally(knownType(apiVersion, kind), object as JsonObject, expectedBytes);
+}
+
+function knownType(apiVersion: string, kind: string): MessageType {
   const type = protobufMessageOf(apiVersion, kind);
   if (type === undefined) throw new TypeError(`no message for ${apiVersion}/${kind}`);
-  return encodeMessage(type, object as JsonObject, expectedBytes);
+  return type;
 }
 
 /** A message in its envelope. */
@@ -49,8 +65,22 @@ export function protobufEnvelope(apiVersion: string, kind: string, message: Buff
 
 /** The object in the envelope that its `apiVersion` and `kind` name. */
 export function encodeProtobufObject(object: DeepReadonly<JsonObject>, expectedBytes?: number): Buffer {
-  const kind = object['kind'] as string;
-  // Discovery of the core group is older than the rule that every object says its version.
-  const apiVersion = (object['apiVersion'] as string | undefined) ?? 'v1';
+  const [apiVersion, kind] = identityOf(object);
   return protobufEnvelope(apiVersion, kind, encodeProtobufMessage(apiVersion, kind, object, expectedBytes));
 }
+
+/** {@link encodeProtobufObject} in passes. */
+export function* encodeProtobufIncrementally(
+  object: DeepReadonly<JsonObject>,
+  expectedBytes?: number,
+): Generator<void, Buffer> {
+  const [apiVersion, kind] = identityOf(object);
+  const message = yield* encodeProtobufMessageIncrementally(apiVersion, kind, object, expectedBytes);
+  return protobufEnvelope(apiVersion, kind, message);
+}
+
+/** Discovery of the core group is older than the rule that every object says its version. */
+const identityOf = (object: DeepReadonly<JsonObject>): [apiVersion: string, kind: string] => [
+  (object['apiVersion'] as string | undefined) ?? 'v1',
+  object['kind'] as string,
+];

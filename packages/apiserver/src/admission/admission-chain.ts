@@ -1,6 +1,13 @@
-import { decodeManagedFields, deepEqual, errorText, type Json } from '@multiplane/apimachinery';
+import {
+  decodeManagedFieldsIncrementally,
+  deepEqualIncrementally,
+  errorText,
+  type Json,
+  type KubeObject,
+} from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { traced } from '@multiplane/component-base';
+import { whileTimeLasts } from '../time-slices.ts';
 import { ReinvocationContext } from './reinvocation-context.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
@@ -35,8 +42,7 @@ export class AdmissionChain {
     const before = attributes.object?.metadata.managedFields;
     const pending = runRound(this.#pluginsFor(attributes).mutating, attributes, new ReinvocationContext());
     if (pending !== undefined) return pending.then(() => checkManagedFields(attributes, before));
-    checkManagedFields(attributes, before);
-    return undefined;
+    return checkManagedFields(attributes, before);
   }
 
   /** As {@link admit}. */
@@ -93,13 +99,24 @@ function runInOrder<P>(
  * A plugin that leaves invalid managedFields does not lose them: the previous value is restored
  * (k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/admission.go).
  */
-function checkManagedFields({ object, warn }: AdmissionAttributes, before: unknown): void {
-  if (object === undefined) return;
+function checkManagedFields(attributes: AdmissionAttributes, before: unknown): Promise<void> | undefined {
+  const { object } = attributes;
+  if (object === undefined || object.metadata.managedFields === before) return undefined;
+  return checkChangedFields(attributes, object, before);
+}
+
+/** In time slices: managedFields may be as large as the object. */
+async function checkChangedFields(attributes: AdmissionAttributes, object: KubeObject, before: unknown): Promise<void> {
+  const { warn } = attributes;
   const { metadata } = object;
-  if (metadata.managedFields === before) return;
-  if (deepEqual(metadata.managedFields ?? null, (before ?? null) as Json)) return;
+  const same = deepEqualIncrementally(metadata.managedFields ?? null, (before ?? null) as Json);
+  if (await whileTimeLasts(same, attributes)) {
+    // What is decoded and encoded already stays known by its identity.
+    if (before !== undefined) (metadata as Record<string, unknown>)['managedFields'] = before;
+    return;
+  }
   try {
-    decodeManagedFields(metadata.managedFields);
+    await whileTimeLasts(decodeManagedFieldsIncrementally(metadata.managedFields), attributes);
   } catch (error) {
     if (before === undefined) delete metadata.managedFields;
     else (metadata as Record<string, unknown>)['managedFields'] = before;

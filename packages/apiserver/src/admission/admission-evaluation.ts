@@ -1,17 +1,18 @@
 import {
   asJson,
   encodeJson,
-  parseJson,
+  encodeJsonIncrementally,
+  parseJsonIncrementally,
   type DeepReadonly,
   type KubeObject,
   type UserInfo,
 } from '@multiplane/apimachinery';
 import type { AdmissionExpression, CelCosts, NamedExpression, ResourceDefinition } from '@multiplane/apis';
-import { traced, timeSlices, type TimeSlices } from '@multiplane/component-base';
+import { runInTimeSlices, traced, timeSlices, type TimeSlices } from '@multiplane/component-base';
 import { type Authorizer, clusterNameExtra } from '@multiplane/generic-server';
 import {
   minInlineSteps,
-  plainValue,
+  plainValueIncrementally,
   type AuthorizationDecision,
   type AuthorizationQuery,
   type CelProgram,
@@ -76,19 +77,23 @@ export class AdmissionEvaluation {
   readonly #input: EvaluationInput;
   readonly #modules: EvaluationModules;
   readonly #evaluator: ExpressionEvaluator;
-  readonly #job: () => Omit<ExpressionJob, 'source' | 'remainingBudget' | 'decisions'>;
+  readonly #job: () => Promise<Omit<ExpressionJob, 'source' | 'remainingBudget' | 'decisions'>>;
   readonly #slices: TimeSlices;
 
   private constructor(
     input: EvaluationInput,
     modules: EvaluationModules,
-    object: DeepReadonly<KubeObject> | undefined,
-    oldObject: DeepReadonly<KubeObject> | undefined,
+    subjects: {
+      readonly object: DeepReadonly<KubeObject> | undefined;
+      readonly oldObject: DeepReadonly<KubeObject> | undefined;
+      readonly values: Pick<ExpressionInput, 'object' | 'oldObject' | 'params'>;
+    },
   ) {
     this.#input = input;
     this.#slices = timeSlices(input.attributes.cluster);
     this.#modules = modules;
-    const { attributes, definition, namespace, param, objects, budget, variables = [] } = input;
+    const { attributes, definition, namespace, param, budget, variables = [] } = input;
+    const { object, oldObject } = subjects;
     const shared = {
       request: admissionRequest(attributes, definition),
       namespace: namespace === undefined ? undefined : namespaceView(namespace),
@@ -100,31 +105,30 @@ export class AdmissionEvaluation {
         name: attributes.name,
       },
     };
-    const values: ExpressionInput = {
-      ...shared,
-      object: objects.value(object),
-      oldObject: objects.value(oldObject),
-      params: objects.value(param),
-      variables,
-    };
-    this.#evaluator = new ExpressionEvaluator(values, budget);
-    this.#job = () => ({
+    this.#evaluator = new ExpressionEvaluator({ ...shared, ...subjects.values, variables }, budget);
+    const { cluster } = attributes;
+    this.#job = async () => ({
       ...shared,
       kind: 'expression',
       request: encodeJson(shared.request),
       namespace: shared.namespace === undefined ? undefined : encodeJson(shared.namespace),
-      object: textOf(object),
-      oldObject: textOf(oldObject),
-      params: textOf(param),
+      object: await textOf(object, cluster),
+      oldObject: await textOf(oldObject, cluster),
+      params: await textOf(param, cluster),
       variables: variables.map(({ name, expression }) => ({ name, source: expression.source })),
       names: { params: false, patches: false, ...input.names },
     });
   }
 
   static async of(input: EvaluationInput, modules: EvaluationModules): Promise<AdmissionEvaluation> {
-    const { objects, definition } = input;
+    const { objects, definition, param } = input;
     const [object, oldObject] = [await objects.object(definition), await objects.oldObject(definition)];
-    return new AdmissionEvaluation(input, modules, object, oldObject);
+    const values = {
+      object: await objects.value(object),
+      oldObject: await objects.value(oldObject),
+      params: await objects.value(param),
+    };
+    return new AdmissionEvaluation(input, modules, { object, oldObject, values });
   }
 
   /** Evaluates an expression; its cost is charged to the logical cluster of the request. */
@@ -182,14 +186,17 @@ export class AdmissionEvaluation {
   async #offload(offloader: ExpressionOffloader, { source }: CelProgram): Promise<EvaluationOutcome> {
     const { attributes } = this.#input;
     const job: ExpressionJob = {
-      ...this.#job(),
+      ...(await this.#job()),
       source,
       remainingBudget: this.#evaluator.remainingBudget,
       decisions: [...this.#evaluator.decisions],
     };
     const result = await offloader.expression(attributes.cluster, job, attributes);
     this.#evaluator.remainingBudget = result.remainingBudget;
-    if ('value' in result) return { value: plainValue(parseJson(result.value)) };
+    if ('value' in result) {
+      const parsed = await runInTimeSlices(parseJsonIncrementally(result.value, false), attributes.cluster);
+      return { value: await runInTimeSlices(plainValueIncrementally(parsed.value), attributes.cluster) };
+    }
     return 'pending' in result ? { pending: result.pending } : { error: result.error };
   }
 
@@ -215,8 +222,8 @@ export class AdmissionEvaluation {
   }
 }
 
-const textOf = (object: DeepReadonly<KubeObject> | undefined): string | undefined =>
-  object === undefined ? undefined : encodeJson(asJson(object as KubeObject));
+const textOf = async (object: DeepReadonly<KubeObject> | undefined, cluster: string): Promise<string | undefined> =>
+  object === undefined ? undefined : runInTimeSlices(encodeJsonIncrementally(asJson(object as KubeObject)), cluster);
 
 function serviceAccountUser(
   { namespace, name }: { readonly namespace: string; readonly name: string },

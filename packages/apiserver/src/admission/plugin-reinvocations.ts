@@ -1,4 +1,11 @@
-import { asJson, deepCopy, deepEqual, type JsonObject, type KubeObject } from '@multiplane/apimachinery';
+import {
+  asJson,
+  deepCopyIncrementally,
+  deepEqualIncrementally,
+  type JsonObject,
+  type KubeObject,
+} from '@multiplane/apimachinery';
+import { whileTimeLasts, type Abortable } from '../time-slices.ts';
 import type { ReinvocationContext } from './reinvocation-context.ts';
 
 /**
@@ -11,10 +18,10 @@ export class PluginReinvocations {
   readonly #due = new Set<string>();
   #last: JsonObject | undefined;
 
-  /** Call it at the start of a round. */
-  startRound(round: ReinvocationContext, object: KubeObject | undefined): void {
-    if (round.round === 0) return;
-    if (this.#last !== undefined && object !== undefined && !deepEqual(this.#last, asJson(object))) this.#markAllDue();
+  /** Call it at the start of a round. Compares in time slices. */
+  async startRound(round: ReinvocationContext, object: KubeObject | undefined, request: Abortable): Promise<void> {
+    if (round.round === 0 || this.#last === undefined || object === undefined) return;
+    if (!(await whileTimeLasts(deepEqualIncrementally(this.#last, asJson(object)), request))) this.#markAllDue();
   }
 
   /** Whether to invoke it in this round. */
@@ -33,9 +40,12 @@ export class PluginReinvocations {
     round.requestReinvocation();
   }
 
-  /** Call it at the end of a round. */
-  endRound(object: KubeObject | undefined): void {
-    this.#last = object === undefined ? undefined : deepCopy(asJson(object));
+  /** Call it at the end of a round. Copies in time slices, and only in the first round: there is no third. */
+  async endRound(round: ReinvocationContext, object: KubeObject | undefined, request: Abortable): Promise<void> {
+    this.#last =
+      object === undefined || round.round > 0
+        ? undefined
+        : await whileTimeLasts(deepCopyIncrementally<JsonObject>(asJson(object)), request);
   }
 
   #markAllDue(): void {

@@ -3,11 +3,12 @@ import {
   type JsonObject,
   type KubeObject,
   asJson,
-  deepCopy,
+  deepCopyIncrementally,
   isJsonObject,
 } from '@multiplane/apimachinery';
 import { tokenRequestKind, type ResourceDefinition, type ScaleSubresource } from '@multiplane/apis';
-import { plainValue, type CelValue } from '@multiplane/schema';
+import { plainValueIncrementally, type CelValue } from '@multiplane/schema';
+import { whileTimeLasts } from '../time-slices.ts';
 import { setCluster } from '../write-path/object-metadata.ts';
 import type { ObjectReader } from '../registry/store/object-reader.ts';
 import { scaleOf, setReplicas } from '../endpoints/scale/scale-object.ts';
@@ -43,12 +44,12 @@ export class RequestObjects {
     return oldObject === undefined ? undefined : this.#inVersion(this.#oldObjects, oldObject, definition);
   }
 
-  /** The CEL value of an object. */
-  value(object: DeepReadonly<KubeObject> | undefined): CelValue {
+  /** The CEL value of an object, made in time slices. */
+  async value(object: DeepReadonly<KubeObject> | undefined): Promise<CelValue> {
     if (object === undefined) return null;
     let value = this.#values.get(object);
     if (value === undefined) {
-      value = plainValue(asJson(object as KubeObject));
+      value = await whileTimeLasts(plainValueIncrementally(asJson(object as KubeObject)), this.#attributes);
       this.#values.set(object, value);
     }
     return value;
@@ -104,7 +105,8 @@ export class RequestObjects {
 
   async #convert(object: KubeObject, from: ResourceDefinition, to: ResourceDefinition): Promise<KubeObject> {
     const signal = this.#attributes.signal ?? never;
-    const copy = deepCopy<JsonObject>(asJson(object)) as unknown as KubeObject;
+    const copied = await whileTimeLasts(deepCopyIncrementally<JsonObject>(asJson(object)), this.#attributes);
+    const copy = copied as unknown as KubeObject;
     return this.#reader.toShown(to, await this.#reader.toStored(from, copy, signal), signal);
   }
 }

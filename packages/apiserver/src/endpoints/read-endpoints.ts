@@ -94,6 +94,7 @@ function respondEntry(
       object: () => converted ?? reader.object(definition, entry),
       bytes: reader.servableBytes(definition, entry),
       revision: entry.revision,
+      load: () => (converted === undefined ? reader.load(entry, context) : undefined),
     },
     modules.now(),
   );

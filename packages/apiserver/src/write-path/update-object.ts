@@ -67,18 +67,24 @@ async function attempt(
 ): Promise<WriteResult> {
   const { definition, name } = request;
   const { reader } = modules;
-  if (existing !== undefined && isLarge(existing.value.length))
+  if (existing !== undefined && isLarge(existing.value.length)) {
     await yieldIfSliceExceeded(existing.value.length, request);
+    const loading = reader.load(existing, request);
+    if (loading !== undefined) await loading;
+  }
+  // Kept for the comparison: the cache may drop a large object meanwhile.
+  const current = existing === undefined ? undefined : reader.stored(existing);
   const old =
     existing === undefined
       ? undefined
       : reader.needsWebhook(definition, existing)
         ? await reader.read(definition, existing, request)
-        : reader.object(definition, existing);
+        : reader.object(definition, existing, current);
   // As in etcd3's GuaranteedUpdate, the precondition is asked of a missing object only where the write may create it.
   if (old === undefined) checkMayCreate(request, options);
   checkExpectedUid(request, key, old, options.expectedUid ?? '');
-  if (existing === undefined || old === undefined) return createMissing(modules, request, decode, options);
+  if (existing === undefined || old === undefined || current === undefined)
+    return createMissing(modules, request, decode, options);
 
   const bytes = Math.max(options.bytes ?? 0, existing.value.length);
   const object = await propose(modules, request, decode, old, bytes, options);
@@ -99,7 +105,7 @@ async function attempt(
   // The storage does not keep it.
   if (!request.dryRun && object.metadata.selfLink !== undefined) delete object.metadata.selfLink;
   await yieldIfSliceExceeded(bytes, request);
-  return replace(modules, request, key, existing, object, old, { ...options, bytes });
+  return replace(modules, request, { key, existing, current, old }, object, { ...options, bytes });
 }
 
 /** Decodes the proposed object and runs mutating admission on it. */
@@ -179,22 +185,28 @@ function parsedVersion(object: KubeObject): number {
 async function replace(
   modules: ObjectStoreModules,
   request: WriteRequest,
-  key: string,
-  existing: CacheEntry,
+  replaced: {
+    readonly key: string;
+    readonly existing: CacheEntry;
+    /** In its storage version. */
+    readonly current: DeepReadonly<KubeObject>;
+    /** In the version of the request. */
+    readonly old: DeepReadonly<KubeObject>;
+  },
   object: KubeObject,
-  old: DeepReadonly<KubeObject>,
   { isApply, bytes: size = 0 }: UpdateOptions,
 ): Promise<WriteResult> {
   const { definition } = request;
   const { cache, reader } = modules;
-  const { revision: current } = existing;
+  const { key, existing, old } = replaced;
+  const { revision } = existing;
   if (canFinalizeDeletion(definition, object)) {
-    if (!request.dryRun) await cache.delete(key, current);
-    return { object, bytes: undefined, revision: current, created: false };
+    if (!request.dryRun) await cache.delete(key, revision);
+    return { object, bytes: undefined, revision, created: false };
   }
   if (request.dryRun) {
     const shown = await dryRunResult(reader, request, object);
-    return { object: shown, bytes: undefined, revision: current, created: false, unchanged: true };
+    return { object: shown, bytes: undefined, revision, created: false, unchanged: true };
   }
   const stored = reader.isStoredVersion(definition)
     ? object
@@ -202,20 +214,20 @@ async function replace(
   // Without a change there is no write: same resourceVersion, no event. Compared as values, because the order of keys is no
   // change. Bytes in another storage version differ in apiVersion, so they are rewritten, as are bytes that were encrypted with
   // another than the first key.
-  const isSame = await inTimeSlices(isUnchanged(stored, reader.stored(existing)), size, request);
+  const isSame = await inTimeSlices(isUnchanged(stored, replaced.current), size, request);
   if (isSame && (await cache.isStale?.(key)) !== true) {
     const bytes = reader.servableBytes(definition, existing);
-    return { object: old, bytes, revision: current, created: false, unchanged: true };
+    return { object: old, bytes, revision, created: false, unchanged: true };
   }
   const bytes = await storedBytes(stored, modules.maxObjectBytes, isApply, size, request);
   await yieldIfSliceExceeded(size, request);
   const { ttlSeconds } = strategyOf(request);
-  const revision = await modules.decoded.announce(key, bytes, stored, () =>
+  const written = await modules.decoded.announce(key, bytes, stored, () =>
     writeWithin(modules.capacity, request, { key, bytes: bytes.length, oldBytes: existing.value.length }, () =>
-      cache.update(key, bytes, current, { ttlSeconds }),
+      cache.update(key, bytes, revision, { ttlSeconds }),
     ),
   );
-  return writeResult(reader, request, object, stored, stored === object ? bytes : undefined, revision, false);
+  return writeResult(reader, request, object, stored, stored === object ? bytes : undefined, written, false);
 }
 
 /**

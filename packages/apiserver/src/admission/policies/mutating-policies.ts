@@ -6,9 +6,9 @@ import {
   StatusError,
   applyJsonPatchIncrementally,
   asJson,
-  deepCopy,
+  deepCopyIncrementally,
   deducedSchema,
-  deepEqual,
+  deepEqualIncrementally,
   errorText,
   isJsonObject,
   isStatusError,
@@ -59,7 +59,7 @@ export class MutatingPolicies implements AdmissionPlugin {
   ): Promise<void> {
     const objects = new RequestObjects(attributes, this.#modules);
     const reinvocations = round.pluginState(this.name, () => new PluginReinvocations());
-    reinvocations.startRound(round, attributes.object);
+    await reinvocations.startRound(round, attributes.object, attributes);
     const failures: Failure[] = [];
     let mutated = false;
     // All are found before one changes the object: labels that it adds select no further policy in this round.
@@ -89,7 +89,7 @@ export class MutatingPolicies implements AdmissionPlugin {
     }
     // The policies that changed the object are reinvoked as well, by their own change.
     if (mutated) reinvocations.onObjectChanged(round);
-    reinvocations.endRound(attributes.object);
+    await reinvocations.endRound(round, attributes.object, attributes);
     if (failures.length > 0) throw denial(attributes, failures);
   }
 
@@ -152,7 +152,7 @@ export class MutatingPolicies implements AdmissionPlugin {
     if (after === undefined) return undefined;
     if (!isJsonObject(after)) return 'the patched document is not an object';
     yield;
-    const document = deepCopy(after);
+    const document = yield* deepCopyIncrementally(after);
     yield;
     try {
       if (isScale) checkScale(document);
@@ -163,9 +163,7 @@ export class MutatingPolicies implements AdmissionPlugin {
       return errorText(error);
     }
     yield;
-    const isSame = deepEqual(before, document);
-    yield;
-    return isSame ? undefined : document;
+    return (yield* deepEqualIncrementally(before, document)) ? undefined : document;
   }
 }
 

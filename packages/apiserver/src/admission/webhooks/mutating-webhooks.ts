@@ -5,7 +5,7 @@ import {
   applyJsonPatchIncrementally,
   asJson,
   deepCopy,
-  deepEqual,
+  deepEqualIncrementally,
   encodeJson,
   errorText,
   isJsonObject,
@@ -57,7 +57,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
   ): Promise<void> {
     const objects = new RequestObjects(attributes, this.#modules);
     const reinvocations = round.pluginState(this.name, () => new PluginReinvocations());
-    reinvocations.startRound(round, attributes.object);
+    await reinvocations.startRound(round, attributes.object, attributes);
     for (const [index, hook] of hooks.entries()) {
       if (!reinvocations.shouldInvoke(round, hook.key)) continue;
       const invocation = await this.#dispatch.select(hook, index, attributes, objects);
@@ -69,7 +69,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
       if (changed) reinvocations.onObjectChanged(round);
       if (hook.isReinvocable) reinvocations.allowReinvocation(hook.key);
     }
-    reinvocations.endRound(attributes.object);
+    await reinvocations.endRound(round, attributes.object, attributes);
   }
 
   /** Applies the patch; returns whether it changed the object. */
@@ -108,7 +108,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
       }),
       'Request',
     );
-    if (deepEqual(before, after)) return false;
+    if (await whileTimeLasts(deepEqualIncrementally(before, after), attributes)) return false;
     await objects.replace(definition, after as unknown as KubeObject);
     return true;
   }

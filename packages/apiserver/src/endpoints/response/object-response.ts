@@ -5,6 +5,7 @@ import {
   StatusError,
   parseJson,
   encodeYamlIncrementally,
+  indentedJsonParts,
   parseJsonIncrementally,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
@@ -13,8 +14,9 @@ import { encodeForWire } from '../../registry/codec/object-codec.ts';
 import { spliced } from '../../registry/codec/stored-layout.ts';
 import { inTimeSlices, isLarge, whileTimeLasts, yieldIfSliceExceeded } from '../../time-slices.ts';
 import { internalPackage } from '../../write-path/decoding/expected-kind.ts';
-import { protobufObject } from './protobuf-response.ts';
-import { includeObjectOf, partialObject, tableOfOne } from './table-writer.ts';
+import { ChunkedBody } from './chunked-body.ts';
+import { protobufIncrementally, protobufObject } from './protobuf-response.ts';
+import { copiesMetadata, includeObjectOf, partialObject, storedPartialObject, tableOfOne } from './table-writer.ts';
 
 /** An object to be sent to a client. */
 export interface OutgoingObject {
@@ -23,6 +25,8 @@ export interface OutgoingObject {
   /** The stored bytes if the client receives exactly those, and their revision. */
   readonly bytes: Buffer | undefined;
   readonly revision: number;
+  /** Parses a large object in time slices before {@link object}; undefined: nothing to wait for. */
+  load?(): Promise<void> | undefined;
 }
 
 /** {@link checkTransform} for an object of a kind. */
@@ -69,7 +73,7 @@ function typeName(definition: ResourceDefinition, list: boolean): string {
   return `*${internalPackage(definition.group)}.${list ? definition.listKind : definition.kind}`;
 }
 
-/** Responds with one object in the negotiated form; in time slices, and with a promise, if people read a large one. */
+/** Responds with one object in the negotiated form; in time slices, and with a promise, if a large one must be converted. */
 export function respondObject(
   context: RequestContext,
   definition: ResourceDefinition,
@@ -80,8 +84,8 @@ export function respondObject(
 ): Promise<void> | undefined {
   checkObjectTransform(definition, negotiated, context);
   const { bytes } = outgoing;
-  if (bytes !== undefined && isReadable(negotiated) && negotiated.transform === undefined && isLarge(bytes.length))
-    return respondReadable(context, negotiated, status, spliced(bytes, outgoing.revision, '', ''));
+  if (bytes !== undefined && isLarge(bytes.length) && !isSentAsStored(negotiated))
+    return respondLarge(context, definition, negotiated, { status, bytes, now }, outgoing);
   const body = traced('serialize', () => objectBody(context, definition, negotiated, outgoing, now));
   writeBytes(context, status, negotiated.mediaType, body);
   return undefined;
@@ -89,8 +93,35 @@ export function respondObject(
 
 const isReadable = ({ encoding, pretty }: Negotiated): boolean => encoding === 'yaml' || pretty;
 
-/** YAML or indented JSON of a large object, whose members are in wire order. */
-async function respondReadable(
+const isSentAsStored = (negotiated: Negotiated): boolean =>
+  negotiated.encoding === 'json' && negotiated.transform === undefined && !isReadable(negotiated);
+
+async function respondLarge(
+  context: RequestContext,
+  definition: ResourceDefinition,
+  negotiated: Negotiated,
+  response: { readonly status: number; readonly bytes: Buffer; readonly now: Date },
+  outgoing: OutgoingObject,
+): Promise<void> {
+  const { status, bytes, now } = response;
+  if (isReadable(negotiated) && negotiated.transform === undefined) {
+    const json = spliced(bytes, outgoing.revision, '', '');
+    if (negotiated.encoding === 'yaml') return respondYaml(context, negotiated, status, json);
+    return respondIndented(context, negotiated, status, json.toString('utf8'));
+  }
+  const loading = outgoing.load?.();
+  if (loading !== undefined) await loading;
+  await yieldIfSliceExceeded(bytes.length, context);
+  const body =
+    negotiated.encoding === 'protobuf' && negotiated.transform === undefined
+      ? await whileTimeLasts(protobufIncrementally(outgoing.object(), bytes.length), context)
+      : objectBody(context, definition, negotiated, outgoing, now);
+  await yieldIfSliceExceeded(bytes.length, context);
+  writeBytes(context, status, negotiated.mediaType, body);
+}
+
+/** YAML of a large object, whose members are in wire order. */
+async function respondYaml(
   context: RequestContext,
   negotiated: Negotiated,
   status: number,
@@ -98,12 +129,25 @@ async function respondReadable(
 ): Promise<void> {
   const { value } = await inTimeSlices(parseJsonIncrementally(json, false), json.length, context);
   await yieldIfSliceExceeded(json.length, context);
-  const text =
-    negotiated.encoding === 'yaml'
-      ? await whileTimeLasts(encodeYamlIncrementally(value), context)
-      : encodeObject(value, negotiated);
+  const text = await whileTimeLasts(encodeYamlIncrementally(value), context);
   await yieldIfSliceExceeded(json.length, context);
   writeBytes(context, status, negotiated.mediaType, text);
+}
+
+/** Indented JSON, written while the client reads: of a deep object it may be a thousand times as long as the object. */
+async function respondIndented(
+  context: RequestContext,
+  negotiated: Negotiated,
+  status: number,
+  json: string,
+): Promise<void> {
+  context.exchange.setHeader('content-type', negotiated.mediaType);
+  const body = new ChunkedBody(context, status);
+  for (const part of indentedJsonParts(json)) {
+    body.pushBlock(Buffer.from(part));
+    if (body.shouldPause) await body.checkpoint();
+  }
+  body.end();
 }
 
 function objectBody(
@@ -116,10 +160,14 @@ function objectBody(
   const { transform } = negotiated;
   if (negotiated.encoding === 'protobuf') return protobufObject(outgoing.object(), transform, outgoing.bytes?.length);
   if (transform === undefined) return wholeBody(negotiated, outgoing);
+  const { bytes, revision } = outgoing;
+  const stored = bytes !== undefined && isLarge(bytes.length) ? { value: bytes, revision } : undefined;
   const text =
     transform.kind === 'Table'
-      ? tableOfOne(definition, outgoing.object(), transform, includeObjectOf(context.info.query), now)
-      : partialObject(outgoing.object(), transform);
+      ? tableOfOne(definition, outgoing.object(), transform, includeObjectOf(context.info.query), now, true, stored)
+      : stored !== undefined && copiesMetadata(definition, transform)
+        ? storedPartialObject(stored, transform)
+        : partialObject(outgoing.object(), transform);
   return isReadable(negotiated) ? encodeObject(parseJson(text), negotiated) : `${text}\n`;
 }
 

@@ -5,7 +5,12 @@ import {
   WireWriter,
   protobufEnvelopeHead,
 } from '@multiplane/apimachinery';
-import { encodeProtobufMessage, encodeProtobufObject, protobufEnvelope } from '@multiplane/apis';
+import {
+  encodeProtobufIncrementally,
+  encodeProtobufMessage,
+  encodeProtobufObject,
+  protobufEnvelope,
+} from '@multiplane/apis';
 import type { Transform } from '@multiplane/generic-server';
 
 const metaVersion = 'meta.k8s.io/v1';
@@ -19,6 +24,14 @@ export function protobufObject(
   if (transform === undefined) return encodeProtobufObject(object as unknown as JsonObject, expectedBytes);
   // v1 and v1beta1 have the same messages.
   return protobufEnvelope(`meta.k8s.io/${transform.version}`, 'PartialObjectMetadata', partialMessage(object));
+}
+
+/** {@link protobufObject} of a whole object in passes. */
+export function* protobufIncrementally(
+  object: DeepReadonly<KubeObject>,
+  expectedBytes?: number,
+): Generator<void, Buffer> {
+  return yield* encodeProtobufIncrementally(object as unknown as JsonObject, expectedBytes);
 }
 
 /** The message of PartialObjectMetadata without envelope, as an item of a list. */

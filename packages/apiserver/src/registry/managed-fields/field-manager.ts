@@ -20,8 +20,10 @@ import {
   asJson,
   capUpdateManagers,
   decodeManagedFields,
+  decodeManagedFieldsIncrementally,
   deepCopyIncrementally,
   deepEqual,
+  deepEqualIncrementally,
   emptyManaged,
   encodeIncrementally,
   encodeManagedFields,
@@ -37,7 +39,7 @@ import type { Clock } from '@multiplane/component-base';
 import type { FieldManagerRequest } from './field-manager-request.ts';
 import { checkConfiguration, existingFieldsFailure, typedFailure } from './check-configuration.ts';
 import { managedView, withoutClusterAnnotation, withoutManagement } from './managed-view.ts';
-import { yieldIfSliceExceeded, inTimeSlices, isLarge } from '../../time-slices.ts';
+import { yieldIfSliceExceeded, inTimeSlices, isLarge, whileTimeLasts } from '../../time-slices.ts';
 import { conflictsBeyond, kubectlManager, refreshLastApplied, takenOverFromLastApplied } from './last-applied.ts';
 import { InitialManagedFields } from './initial-managed-fields.ts';
 import { MetadataTimes } from '../codec/metadata-time.ts';
@@ -91,9 +93,46 @@ export class FieldManager {
     object: KubeObject,
     bytes = 0,
   ): Promise<void> | undefined {
-    const { metadata } = object;
+    if (isLarge(bytes)) return this.#updateLarge(write, live, object, bytes);
+    const { managedFields: sent } = object.metadata;
+    return this.#update(
+      write,
+      live,
+      object,
+      liveOrSent(write.subresource !== '', live?.metadata.managedFields, sent),
+      0,
+    );
+  }
+
+  /** Compares and decodes the entries in time slices: they may be larger than the rest of the object. */
+  async #updateLarge(
+    write: FieldManagerRequest,
+    live: DeepReadonly<KubeObject> | undefined,
+    object: KubeObject,
+    bytes: number,
+  ): Promise<void> {
     const known = live?.metadata.managedFields;
-    const managed = liveOrSent(write.subresource !== '', known, metadata.managedFields);
+    const { managedFields: sent } = object.metadata;
+    const isSame = sent === known || (await whileTimeLasts(deepEqualIncrementally(sent ?? null, known ?? null), write));
+    for (const entries of isSame ? [known] : [known, sent]) {
+      try {
+        await whileTimeLasts(decodeManagedFieldsIncrementally(entries), write);
+      } catch {
+        // Invalid, or the request was aborted, which the next step finds.
+      }
+    }
+    const managed = liveOrSent(write.subresource !== '', known, sent, () => isSame);
+    await this.#update(write, live, object, managed, bytes);
+  }
+
+  #update(
+    write: FieldManagerRequest,
+    live: DeepReadonly<KubeObject> | undefined,
+    object: KubeObject,
+    managed: Managed,
+    bytes: number,
+  ): Promise<void> | undefined {
+    const { metadata } = object;
     if (metadata.managedFields !== undefined) delete metadata.managedFields;
     if (managed.managers.size === 0) {
       // An object without managedFields stays without until its first apply.
@@ -153,8 +192,13 @@ export class FieldManager {
     await yieldIfSliceExceeded(options.bytes, write);
     let managed: Managed;
     try {
-      managed = decodeManagedFields(live?.metadata.managedFields);
+      managed = await inTimeSlices(
+        decodeManagedFieldsIncrementally(live?.metadata.managedFields),
+        options.bytes,
+        write,
+      );
     } catch (error) {
+      if (write.signal.aborted) throw error;
       throw statusErrors.untyped(`failed to decode managed fields: ${(error as Error).message}`);
     }
     await yieldIfSliceExceeded(options.bytes, write);
@@ -303,10 +347,11 @@ function liveOrSent(
   isSubresource: boolean,
   live: DeepReadonly<ObjectMeta>['managedFields'],
   sent: DeepReadonly<ObjectMeta>['managedFields'],
+  isSame = () => deepEqual(sent ?? null, live ?? null),
 ): Managed {
   if (!isSubresource && sent !== undefined && sent !== live) {
     if (isManagedFieldsReset(sent)) return emptyManaged;
-    if (!deepEqual(sent, live ?? null)) {
+    if (!isSame()) {
       const managed = decodedOrEmpty(sent);
       if (managed.managers.size > 0) return managed;
     }

@@ -15,10 +15,11 @@ import {
   parseJsonIncrementally,
   parseJsonStrict,
   readProtobufEnvelope,
+  runToCompletion,
   setOwn,
   statusErrors,
 } from '@multiplane/apimachinery';
-import { decodeProtobufMessage } from '@multiplane/apis';
+import { decodeProtobufIncrementally, decodeProtobufMessage } from '@multiplane/apis';
 import type { RequestContext } from '@multiplane/generic-server';
 import { type Abortable, inTimeSlices, isLarge, yieldAfterBody } from '../../time-slices.ts';
 import { cannotBeHandled, checkIsObject, parseFailure, shapeFailure, unrecognized } from './decoding-errors.ts';
@@ -154,7 +155,7 @@ export class BodyDecoder {
   #parse(body: RequestBody, expected: ExpectedKind, validation: FieldValidation): ParsedBody {
     const { bytes, format, yaml } = body;
     if (format === 'protobuf') {
-      return { value: this.#parseProtobuf(bytes, expected), duplicates: [], repeatedKeys: [] };
+      return { value: runToCompletion(this.#parseProtobuf(bytes, expected)), duplicates: [], repeatedKeys: [] };
     }
     let parsed: ParsedBody;
     try {
@@ -180,6 +181,8 @@ export class BodyDecoder {
     validation: FieldValidation,
   ): Generator<void, ParsedBody> {
     const { bytes, format } = body;
+    if (format === 'protobuf')
+      return { value: yield* this.#parseProtobuf(bytes, expected), duplicates: [], repeatedKeys: [] };
     if (format !== 'json') return this.#parse(body, expected, validation);
     let parsed: ParsedBody;
     try {
@@ -195,7 +198,7 @@ export class BodyDecoder {
   }
 
   /** The object in a protobuf envelope. Custom resources have messages only if they restore a kind of Kubernetes. */
-  #parseProtobuf(body: Buffer, expected: ExpectedKind): JsonObject {
+  *#parseProtobuf(body: Buffer, expected: ExpectedKind): Generator<void, JsonObject> {
     let envelope: ProtobufEnvelope;
     try {
       envelope = readProtobufEnvelope(body);
@@ -207,8 +210,11 @@ export class BodyDecoder {
       apiVersion: envelope.apiVersion === '' ? apiVersionOf(expected) : envelope.apiVersion,
     };
     this.#checkKind(head, body, { expected, validation: 'Ignore' });
+    const [apiVersion, kind] = [head['apiVersion'] as string, head['kind'] as string];
     try {
-      return decodeProtobufMessage(head['apiVersion'] as string, head['kind'] as string, envelope.message);
+      return isLarge(body.length)
+        ? yield* decodeProtobufIncrementally(apiVersion, kind, envelope.message)
+        : decodeProtobufMessage(apiVersion, kind, envelope.message);
     } catch (error) {
       if (!(error instanceof ProtobufError)) throw error;
       throw statusErrors.badRequest(`${cannotBeHandled(head, expected)}: ${error.message}`, error);
