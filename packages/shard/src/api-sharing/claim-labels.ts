@@ -47,7 +47,8 @@ export const isClaimLabel = (key: string): boolean =>
 
 /** Whether the claim labels among `given` equal `expected`. */
 export function hasClaimLabels(given: Labels, expected: Labels): boolean {
-  for (const key in given) if (isClaimLabel(key) && expected[key] !== given[key]) return false;
+  // An object may have 60,000 labels, and `for … in` takes a microsecond for each of so many.
+  for (const key of Object.keys(given)) if (isClaimLabel(key) && expected[key] !== given[key]) return false;
   for (const key in expected) if (given[key] !== expected[key]) return false;
   return true;
 }

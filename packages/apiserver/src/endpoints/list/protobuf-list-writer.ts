@@ -3,17 +3,18 @@ import {
   type KubeObject,
   WireWriter,
   apiVersionOf,
+  asJson,
   parseJson,
   protobufEnvelopeTail,
 } from '@multiplane/apimachinery';
-import { encodeProtobufMessage, transcodeProtobufMessage } from '@multiplane/apis';
+import { encodeProtobufMessage, encodeProtobufMessageIncrementally, transcodeProtobufMessage } from '@multiplane/apis';
 import { timeSlices } from '@multiplane/component-base';
 import type { CacheEntry } from '@multiplane/storage';
-import { isLarge } from '../../time-slices.ts';
+import { isLarge, whileTimeLasts } from '../../time-slices.ts';
 import { ChunkedBody } from '../response/chunked-body.ts';
 import type { ListBytes } from '../../registry/store/kept-bytes.ts';
 import type { ListResponse } from './list-response.ts';
-import { partialMessage, protobufListHead } from '../response/protobuf-response.ts';
+import { partialMessage, partialMessageIncrementally, protobufListHead } from '../response/protobuf-response.ts';
 
 type ProtobufListResponse = ListResponse & { readonly metadata: JsonObject };
 
@@ -22,7 +23,7 @@ type Part = { readonly run: readonly CacheEntry[] } | Buffer;
 
 /** Items that are encoded in one step, where the cached segments do not divide the list; fewer if they are large. */
 const itemsPerRun = 16;
-/** Items of this length are parsed in time slices, and kept: parsing and encoding one in one step may take 150 ms. */
+/** Items of this length are parsed and encoded in time slices: one step may take 150 ms. */
 const wideItemBytes = 256 * 1024;
 /** Shorter runs are copied together: each write to the socket costs more than the copy. */
 const minBlockBytes = 32 * 1024;
@@ -59,10 +60,11 @@ async function writeInTwoPasses(list: ProtobufListResponse, kept: ListBytes): Pr
     await list.view?.prepare(piece);
     for (let at = 0; at < piece.length;) {
       const first = piece[at] as CacheEntry;
-      if (first.value.length >= wideItemBytes) await list.reader.load?.(first, context);
-      const next = blocks?.next(definition, piece, at, encode);
+      // A run of its own in any case.
+      const wide = blocks?.has(definition, piece, at) === true ? undefined : await encodeWide(list, apiVersion, first);
+      const next = blocks?.next(definition, piece, at, (run) => wide ?? encode(run));
       const run = piece.slice(at, at + (next?.count ?? runLength(piece, at)));
-      const bytes = next?.bytes ?? encode(run);
+      const bytes = next?.bytes ?? wide ?? encode(run);
       total += bytes.length;
       at += run.length;
       // Segments are in memory anyway.
@@ -82,15 +84,31 @@ async function writeInTwoPasses(list: ProtobufListResponse, kept: ListBytes): Pr
       : protobufListHead(`meta.k8s.io/${transform.version}`, 'PartialObjectMetadataList', metadata, total),
   );
   for (const part of parts) {
-    const again = Buffer.isBuffer(part) ? undefined : part.run[0];
-    if (again !== undefined && again.value.length >= wideItemBytes) await list.reader.load?.(again, context);
-    const bytes = Buffer.isBuffer(part) ? part : encode(part.run);
+    const bytes = Buffer.isBuffer(part)
+      ? part
+      : ((await encodeWide(list, apiVersion, part.run[0] as CacheEntry)) ?? encode(part.run));
     if (bytes.length >= minBlockBytes) body.pushBlock(bytes);
     else push(bytes);
     if (body.shouldPause) await body.checkpoint();
   }
   push(protobufEnvelopeTail);
   body.end();
+}
+
+/** An item of many bytes with its head, encoded in time slices; undefined for others. */
+async function encodeWide(list: ListResponse, apiVersion: string, entry: CacheEntry): Promise<Buffer | undefined> {
+  const { context, definition, negotiated, reader } = list;
+  if (entry.value.length < wideItemBytes) return undefined;
+  await reader.load?.(entry, context);
+  const object = reader.object(definition, entry) as KubeObject;
+  const steps =
+    negotiated.transform === undefined
+      ? encodeProtobufMessageIncrementally(apiVersion, definition.kind, asJson(object), entry.value.length)
+      : partialMessageIncrementally(object);
+  const writer = new WireWriter(entry.value.length + 32);
+  writer.bytes(await whileTimeLasts(steps, context));
+  writer.delimit(itemsField, 0);
+  return writer.finish();
 }
 
 /** How many items a run from here has. */
@@ -128,8 +146,7 @@ function encodeItem(
   entry: CacheEntry,
   stored: Buffer | undefined,
 ): Buffer {
-  const object =
-    stored === undefined || stored.length >= wideItemBytes ? reader.object(definition, entry) : readOnce(stored, entry);
+  const object = stored === undefined ? reader.object(definition, entry) : readOnce(stored, entry);
   return negotiated.transform === undefined
     ? encodeProtobufMessage(apiVersion, definition.kind, object as unknown as JsonObject, entry.value.length)
     : partialMessage(object);

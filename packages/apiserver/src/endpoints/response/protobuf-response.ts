@@ -8,6 +8,7 @@ import {
 import {
   encodeProtobufIncrementally,
   encodeProtobufMessage,
+  encodeProtobufMessageIncrementally,
   encodeProtobufObject,
   protobufEnvelope,
 } from '@multiplane/apis';
@@ -38,6 +39,10 @@ export function* protobufIncrementally(
 export function partialMessage({ metadata }: DeepReadonly<KubeObject>): Buffer {
   return encodeProtobufMessage(metaVersion, 'PartialObjectMetadata', { metadata });
 }
+
+/** {@link partialMessage} in passes. */
+export const partialMessageIncrementally = ({ metadata }: DeepReadonly<KubeObject>): Generator<void, Buffer> =>
+  encodeProtobufMessageIncrementally(metaVersion, 'PartialObjectMetadata', { metadata });
 
 /**
  * The bytes before the items of a list: envelope and metadata. `itemBytes` is the length of all items with their heads,

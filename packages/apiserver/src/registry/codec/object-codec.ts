@@ -2,6 +2,7 @@ import {
   type JsonObject,
   type KubeObject,
   type ObjectMeta,
+  type Json,
   asJson,
   encodeJson,
   encodeJsonIncrementally,
@@ -55,14 +56,15 @@ export function* encodeIncrementally(
   maxBytes = maxStoredBytes,
 ): Generator<void, Buffer> {
   checkIdentity(object.metadata);
-  const { managedFields, ...metadata } = object.metadata;
-  for (const map of ['labels', 'annotations'] as const) {
-    const ordered = sorted(metadata[map]);
-    if (ordered !== undefined) metadata[map] = ordered;
+  const { managedFields, labels, annotations, ownerReferences, finalizers, ...metadata } = object.metadata;
+  let head = `${encodeHead(object)},"metadata":${encodeMetadata(metadata, undefined).slice(0, -1)}`;
+  // The order of encodeMetadata.
+  const parts = { labels: sorted(labels), annotations: sorted(annotations), ownerReferences, finalizers };
+  yield;
+  for (const [key, value] of Object.entries(parts)) {
+    if (present(value) !== undefined) head += `,"${key}":${yield* encodeJsonIncrementally(value as Json)}`;
     yield;
   }
-  const head = `${encodeHead(object)},"metadata":${encodeMetadata(metadata, undefined).slice(0, -1)}`;
-  yield;
   const json = asJson(object);
   const members = yield* encodeMembersIncrementally(
     json,

@@ -90,6 +90,12 @@ export class ListBlocks {
     return { count: run.count };
   }
 
+  /** Whether {@link next} has bytes for the run that starts here. */
+  has(definition: ResourceDefinition, entries: readonly CacheEntry[], from: number): boolean {
+    const known = this.#blocks.peek((entries[from] as CacheEntry).key);
+    return known?.bytes !== undefined && known.definition === definition && isRun(known, entries, from);
+  }
+
   /** The run that starts here: until it is large enough, or a known run starts. */
   #runFrom(entries: readonly CacheEntry[], from: number): { readonly count: number; readonly bytes: number } {
     let bytes = 0;
