@@ -15,6 +15,7 @@ import type { ObjectMetadataRecord } from '@multiplane/client';
 import { timeSlices } from '@multiplane/component-base';
 import type { ControllerModules } from '../runtime/controller.ts';
 import { ignoreReasons } from '../runtime/object-writes.ts';
+import type { AbsentOwners } from './absent-owners.ts';
 import type { DependentsIndex } from './dependents-index.ts';
 import type { InvalidOwnerEvents } from './invalid-owner-events.ts';
 
@@ -40,6 +41,7 @@ export interface GarbageCollectorModules extends ControllerModules {
 
 interface ReconcilerModules extends GarbageCollectorModules {
   readonly index: DependentsIndex;
+  readonly absentOwners: AbsentOwners;
   readonly invalidOwners: InvalidOwnerEvents;
   readonly enqueueDependent: (record: ObjectMetadataRecord) => void;
 }
@@ -136,7 +138,8 @@ export class GarbageCollectorReconciler {
   }
 
   async #ownerState(dependent: ObjectMetadataRecord, owner: OwnerReference): Promise<OwnerState> {
-    const { client, resourceOfKind } = this.#modules;
+    const { absentOwners, client, resourceOfKind } = this.#modules;
+    if (absentOwners.has(dependent, owner)) return 'dangling';
     const served = resourceOfKind(dependent.cluster, owner.apiVersion, owner.kind);
     if (served === undefined) return 'unknown';
     // Not finding a virtual object in the store says nothing about it, so the reference keeps the object.

@@ -73,6 +73,42 @@ test('an owner whose kind is virtual keeps its dependents, and references to own
   }
 });
 
+test('a dependent is collected though the kind of its owner is gone with the owner', async () => {
+  const api = new FakeApi();
+  const clock = new FakeClock();
+  const sheriffs: GroupVersionResource = { group: 'example.com', version: 'v1', resource: 'sheriffs' };
+  let isServed = true;
+  const controller = garbageCollector({
+    informers: api.informers,
+    client: api.client,
+    clock,
+    logger: silentLogger,
+    resourceOfKind: (_cluster, _apiVersion, kind) => {
+      if (kind !== 'Sheriff') return { resource: configMaps, namespaced: true };
+      return isServed ? { resource: sheriffs, namespaced: true } : undefined;
+    },
+  });
+  await controller.start();
+  try {
+    const owner = { apiVersion: 'example.com/v1', kind: 'Sheriff', name: 'owner', uid: 'uid-of-owner' };
+    const metadata = { name: 'owner', namespace: 'default', uid: owner.uid };
+    api.put(sheriffs, cluster, { apiVersion: owner.apiVersion, kind: owner.kind, metadata });
+    api.put(configMaps, cluster, configMap('dependent', { ownerReferences: [owner] }));
+    const elsewhere = { namespace: 'other', ownerReferences: [owner] };
+    api.put(configMaps, cluster, configMap('elsewhere', elsewhere));
+    isServed = false;
+    await advanceUntilIdle(clock, 1000, [controller]);
+    const names = (): string[] => api.all(configMaps, cluster).map((object) => object.metadata.name ?? '');
+    expect(names().sort()).toEqual(['dependent', 'elsewhere']);
+    api.remove(sheriffs, { cluster, ...metadata });
+    await advanceUntilIdle(clock, 1000, [controller]);
+    // An owner in another namespace is none, so nothing is known of the owner of the other object.
+    expect(names()).toEqual(['elsewhere']);
+  } finally {
+    await controller.stop();
+  }
+});
+
 test('a solid owner does not block an owner that waits for its dependents', async () => {
   const api = new FakeApi();
   const clock = new FakeClock();

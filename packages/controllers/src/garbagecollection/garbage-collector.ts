@@ -6,6 +6,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { ObjectMetadataRecord } from '@multiplane/client';
 import { Controller } from '../runtime/controller.ts';
+import { AbsentOwners } from './absent-owners.ts';
 import { DependentsIndex } from './dependents-index.ts';
 import { InvalidOwnerEvents } from './invalid-owner-events.ts';
 import { GarbageCollectorReconciler, type GarbageCollectorModules } from './garbage-collector-reconcile.ts';
@@ -27,10 +28,12 @@ const ignoredResources = new Set(['events']);
  *
  * Keys are processed only after the metadata informer has synced: an owner with unknown dependents would be removed without
  * orphaning them, and they would be collected. An owner whose kind is not served now may exist, so its dependents are kept
- * and checked again. A virtual object as an owner keeps its dependents: it is not in the store, so its deletion is not noticed.
+ * and checked again, unless its deletion was seen: a definition may be gone before the dependents of its objects are
+ * processed. A virtual object as an owner keeps its dependents: it is not in the store, so its deletion is not noticed.
  */
 export function garbageCollector(modules: GarbageCollectorModules): Controller {
   const index = new DependentsIndex();
+  const absentOwners = new AbsentOwners();
   const controller: Controller = new Controller({ name: 'garbage-collector', workers: 8, reconcile }, modules);
   const enqueue = (key: string): void => controller.queue.add(key);
   const invalidOwners = new InvalidOwnerEvents({
@@ -40,6 +43,7 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
   const reconciler = new GarbageCollectorReconciler({
     ...modules,
     index,
+    absentOwners,
     invalidOwners,
     enqueueDependent: (record) => enqueue(dependentKey(record)),
   });
@@ -49,6 +53,7 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
 
   modules.informers.metadata.addHandlers({
     changed(record, old) {
+      if (old === undefined) absentOwners.remove(record);
       if (record.isIndependent && (old === undefined || old.isIndependent)) return;
       if (ignoredResources.has(record.resource.resource)) return;
       index.set(record, old);
@@ -68,7 +73,10 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
       if (ignoredResources.has(old.resource.resource)) return;
       index.delete(old);
       const dependents = index.dependentsOf(old.cluster, old.uid);
-      if (dependents.length > 0) invalidOwners.ownerDeleted(old.cluster, old.uid);
+      if (dependents.length > 0) {
+        absentOwners.add(old);
+        invalidOwners.ownerDeleted(old.cluster, old.uid);
+      }
       for (const dependent of dependents) enqueue(dependentKey(dependent));
       if (!old.isIndependent) enqueueWaitingOwners(old);
     },
