@@ -8,6 +8,7 @@ import {
   OBJECT,
   SchemaNode,
   STRING,
+  UNKNOWN_TYPE,
   typeBits,
   type Combinators,
   type PatchRules,
@@ -23,7 +24,10 @@ export interface SchemaCompilerOptions {
    */
   readonly origin: 'built-in' | 'custom';
   readonly resolve?: ResolveReference | undefined;
-  /** Defaults are validated: values of int-or-string places may have any type, and formats are those that were written. */
+  /**
+   * Defaults are validated: values of int-or-string places may have any type, no value fits a type that does not exist, and
+   * formats are those that were written.
+   */
   readonly isForDefaults?: boolean | undefined;
 }
 
@@ -118,13 +122,15 @@ export class SchemaCompiler {
     const intOrString = source['x-kubernetes-int-or-string'] === true || source['format'] === 'int-or-string';
     const type = typeof source['type'] === 'string' ? source['type'] : '';
     node.typeText = intOrString ? 'integer,string' : type;
-    const untyped = intOrString && this.#options.isForDefaults === true;
+    const isForDefaults = this.#options.isForDefaults === true;
+    const untyped = intOrString && isForDefaults;
     node.types = untyped ? 0 : intOrString ? INTEGER | STRING : typeBit(type);
+    if (isForDefaults && !untyped && node.types === 0 && type !== '') node.types = UNKNOWN_TYPE;
     node.nullable = source['nullable'] === true;
     const format = text(source['format']);
     node.format = intOrString
       ? undefined
-      : this.#options.isForDefaults === true
+      : isForDefaults
         ? writtenFormat(format)
         : formatOf(format, type);
     node.preserve = source['x-kubernetes-preserve-unknown-fields'] === true;

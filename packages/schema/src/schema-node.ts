@@ -17,6 +17,8 @@ export const NUMBER = typeBits.number;
 export const BOOLEAN = typeBits.boolean;
 export const OBJECT = typeBits.object;
 export const ARRAY = typeBits.array;
+/** A type that does not exist: no value has it. */
+export const UNKNOWN_TYPE = 64;
 
 /** Limits of numbers. `-Infinity`/`Infinity` stand for "none", so that the comparisons need no branches. */
 export interface NumberRules {

@@ -145,6 +145,13 @@ const recorded: readonly (readonly [string, readonly string[]])[] = [
     ],
   ],
   [
+    '{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"a","default":"x"}}}}}',
+    [
+      'schema.properties[spec].properties[a].default | FieldValueTypeInvalid | Invalid value: "string":  in body must be of type a: "string"',
+      'schema.properties[spec].properties[a].type | FieldValueNotSupported | Unsupported value: "a": supported values: "array", "boolean", "integer", "number", "object", "string"',
+    ],
+  ],
+  [
     '{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"integer","default":"x"}}}}}',
     [
       'schema.properties[spec].properties[a].default | FieldValueTypeInvalid | Invalid value: "string":  in body must be of type integer: "string"',
