@@ -128,11 +128,7 @@ export class SchemaCompiler {
     if (isForDefaults && !untyped && node.types === 0 && type !== '') node.types = UNKNOWN_TYPE;
     node.nullable = source['nullable'] === true;
     const format = text(source['format']);
-    node.format = intOrString
-      ? undefined
-      : isForDefaults
-        ? writtenFormat(format)
-        : formatOf(format, type);
+    node.format = intOrString ? undefined : isForDefaults ? writtenFormat(format) : formatOf(format, type);
     node.preserve = source['x-kubernetes-preserve-unknown-fields'] === true;
     node.embedded = source['x-kubernetes-embedded-resource'] === true;
     node.hasEmbedded = node.embedded;
