@@ -146,3 +146,6 @@ export const bound = (cluster: string, body: Body): Step[] => [
     only: ['/status/phase', '/message'],
   },
 ];
+
+/** Masks the end of the name of a default binding: a hash of the logical cluster. */
+export const defaultBindingHash = '(?<=\\.kcp\\.io-)[a-z0-9]{5}\\b';

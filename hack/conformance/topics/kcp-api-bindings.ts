@@ -1,6 +1,7 @@
 import type { Step } from '../../../e2e/conformance/scenario.ts';
 import type { Body } from '../grammar.ts';
 import {
+  defaultBindingHash,
   apis,
   binding,
   create,
@@ -19,8 +20,6 @@ import type { Topic } from '../topic.ts';
 
 const bindings = (version = 'v1alpha2'): string => inCluster('c', `${apis(version)}/apibindings`);
 const provider = 'root:w-{{run}}';
-/** Names of default bindings end with a hash of the logical cluster. */
-const defaultBinding = '(?<=\\.kcp\\.io-)[a-z0-9]{5}\\b';
 
 const claimOf = (resource: string, verbs: readonly string[]): Body => ({ group: '', resource, verbs: [...verbs] });
 
@@ -102,7 +101,7 @@ function afterwards(random: Random, name: string): Step[] {
           unordered: ['/items'],
           // Labels are hashes, by which items would be sorted.
           ignore: ['/items/*/metadata/generation', '/items/*/metadata/labels'],
-          mask: [defaultBinding],
+          mask: [defaultBindingHash],
         },
       ],
     ],
@@ -113,7 +112,7 @@ function afterwards(random: Random, name: string): Step[] {
         {
           path: inCluster('c', '/apis/core.kcp.io/v1alpha1/logicalclusters/cluster'),
           only: ['/metadata/annotations', '/message'],
-          mask: [defaultBinding],
+          mask: [defaultBindingHash],
         },
       ],
     ],

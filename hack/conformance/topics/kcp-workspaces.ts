@@ -1,6 +1,7 @@
 import type { Step } from '../../../e2e/conformance/scenario.ts';
 import type { Body } from '../grammar.ts';
 import {
+  defaultBindingHash,
   create,
   inCluster,
   mergePatch,
@@ -106,6 +107,7 @@ function operation(random: Random, made: readonly string[]): Step[] {
           as,
           path: inCluster('w', `:${name}/apis/core.kcp.io/v1alpha1/logicalclusters/cluster`),
           ignore: ['/metadata/annotations/internal.kcp.io~1replicate', '/status/conditions', '/metadata/generation'],
+          mask: [defaultBindingHash],
         },
       ],
     ],

@@ -25,8 +25,8 @@ export interface SchemaCompilerOptions {
   readonly origin: 'built-in' | 'custom';
   readonly resolve?: ResolveReference | undefined;
   /**
-   * Defaults are validated: values of int-or-string places may have any type, no value fits a type that does not exist, and
-   * formats are those that were written.
+   * Defaults are validated: values of int-or-string places have the type that was written, if any, no value fits a type that
+   * does not exist, and formats are those that were written.
    */
   readonly isForDefaults?: boolean | undefined;
 }
@@ -121,11 +121,11 @@ export class SchemaCompiler {
   #fill(node: SchemaNode, source: JsonObject): void {
     const intOrString = source['x-kubernetes-int-or-string'] === true || source['format'] === 'int-or-string';
     const type = typeof source['type'] === 'string' ? source['type'] : '';
-    node.typeText = intOrString ? 'integer,string' : type;
     const isForDefaults = this.#options.isForDefaults === true;
-    const untyped = intOrString && isForDefaults;
-    node.types = untyped ? 0 : intOrString ? INTEGER | STRING : typeBit(type);
-    if (isForDefaults && !untyped && node.types === 0 && type !== '') node.types = UNKNOWN_TYPE;
+    const isEither = intOrString && !isForDefaults;
+    node.typeText = isEither ? 'integer,string' : type;
+    node.types = isEither ? INTEGER | STRING : typeBit(type);
+    if (isForDefaults && node.types === 0 && type !== '') node.types = UNKNOWN_TYPE;
     node.nullable = source['nullable'] === true;
     const format = text(source['format']);
     node.format = intOrString ? undefined : isForDefaults ? writtenFormat(format) : formatOf(format, type);

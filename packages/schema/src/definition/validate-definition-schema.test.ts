@@ -145,6 +145,12 @@ const recorded: readonly (readonly [string, readonly string[]])[] = [
     ],
   ],
   [
+    '{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"string","default":1,"x-kubernetes-int-or-string":true}}}}}',
+    [
+      'schema.properties[spec].properties[a].default | FieldValueTypeInvalid | Invalid value: "integer":  in body must be of type string: "integer"',
+    ],
+  ],
+  [
     '{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"a","default":"x"}}}}}',
     [
       'schema.properties[spec].properties[a].default | FieldValueTypeInvalid | Invalid value: "string":  in body must be of type a: "string"',
