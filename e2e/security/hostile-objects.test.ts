@@ -17,10 +17,10 @@ import type { Response } from '../harness/requests.ts';
  * main thread. `make fuzz` plays more of them.
  */
 
-/** Four times what the server is built for: cold code and a slow machine come together. Without pauses of the collector. */
-const turnLimitMs = 200;
-/** A GET waits for several turns: 102 ms for objects on a machine with a load of 38. */
-const limitMs = 1_000;
+/** Three times what the server is built for: cold code and a slow machine come together. Without pauses of the collector. */
+const turnLimitMs = 150;
+/** A GET waits for several turns: 171 ms on a machine with a load of 12. */
+const limitMs = 500;
 const runs = Number(process.env['MULTIPLANE_FUZZ_RUNS'] ?? 6);
 /** Objects of an attack with many of them; these attacks take minutes, so only `make fuzz` plays them. */
 const most = Number(process.env['MULTIPLANE_FUZZ_OBJECTS'] ?? 0);
