@@ -57,7 +57,15 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
   etcd3: ['storage'],
   express: ['generic-server'],
   jose: ['generic-server', 'testing'],
-  'lru-cache': ['apimachinery', 'apiserver', 'front-proxy', 'generic-server', 'shard', 'virtual-framework'],
+  'lru-cache': [
+    'apimachinery',
+    'apiserver',
+    'controllers',
+    'front-proxy',
+    'generic-server',
+    'shard',
+    'virtual-framework',
+  ],
   nats: ['storage'],
   // Wrapped by mapConcurrently, which every other package uses.
   'p-map': ['apimachinery'],

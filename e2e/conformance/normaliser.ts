@@ -36,11 +36,14 @@ export class Normaliser {
       .replace(/\b(?=[a-f]*\d)[0-9a-f]{64}\b/g, (hash) =>
         this.#options.kcp ? numbered(this.#hashes, hash, 'hash') : hash,
       )
-      .replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, '{{time}}')
-      .replace(ageOfDays, '{{age}}');
+      .replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, '{{time}}');
     // In a workspace every 403 ends with a reason of kcp's own.
     const plain = this.#options.kcp ? named : named.replace(/: access denied$/, '');
-    return (step.mask ?? []).reduce((masked, pattern) => masked.replace(new RegExp(pattern, 'g'), '{{masked}}'), plain);
+    const masked = (step.mask ?? []).reduce(
+      (value, pattern) => value.replace(new RegExp(pattern, 'g'), '{{masked}}'),
+      plain,
+    );
+    return masked.replace(ageOfDays, '{{age}}');
   }
 
   /** Longest value first, so that one which contains another keeps its name. Short ones would hit by accident. */
