@@ -62,10 +62,8 @@ const { outputFiles } = await build({
 // such a process must not read a file that is half written.
 await mkdir(bundle, { recursive: true });
 const isProgram = ({ path }: OutputFile): boolean => programs.some((program) => basename(program) === basename(path));
-const { programs: ofPrograms = [], shared = [] } = Object.groupBy(outputFiles, (file) =>
-  isProgram(file) ? 'programs' : 'shared',
-);
-for (const { path, contents } of [...shared, ...ofPrograms]) {
+const sharedFirst = outputFiles.toSorted((a, b) => Number(isProgram(a)) - Number(isProgram(b)));
+for (const { path, contents } of sharedFirst) {
   const temporary = `${path}.${process.pid}`;
   await writeFile(temporary, contents);
   await rename(temporary, path);

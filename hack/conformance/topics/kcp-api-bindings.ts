@@ -1,10 +1,10 @@
 import type { Step } from '../../../e2e/conformance/scenario.ts';
 import type { Body } from '../grammar.ts';
 import {
-  defaultBindingHash,
   apis,
   binding,
   create,
+  defaultBindingHash,
   inCluster,
   mergePatch,
   object,

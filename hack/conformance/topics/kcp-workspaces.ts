@@ -1,8 +1,8 @@
 import type { Step } from '../../../e2e/conformance/scenario.ts';
 import type { Body } from '../grammar.ts';
 import {
-  defaultBindingHash,
   create,
+  defaultBindingHash,
   inCluster,
   mergePatch,
   readyWorkspace,

@@ -86,15 +86,19 @@ class TypedDecoder {
   decodeWhole(object: JsonObject, node: SchemaNode): readonly string[] {
     const { apiVersion, kind } = object;
     this.decode(object, node);
-    // What the caller has put in place of an absent or null version and kind; members that repeat are decoded from the text.
-    if (apiVersion !== undefined) object['apiVersion'] = apiVersion;
-    if (kind !== undefined) object['kind'] = kind;
-    if (this.#firstMisfit !== undefined) throw this.#firstMisfit;
-    return this.#duplicates;
+    return this.#end(object, apiVersion, kind);
   }
 
   *decodeIncrementally(object: JsonObject, node: SchemaNode): Generator<void, readonly string[]> {
+    const { apiVersion, kind } = object;
     yield* this.#steps(object, node, { members: 0 });
+    return this.#end(object, apiVersion, kind);
+  }
+
+  /** Restores what the caller has put in place of an absent or null version and kind: members that repeat are decoded from the text. */
+  #end(object: JsonObject, apiVersion: Json | undefined, kind: Json | undefined): readonly string[] {
+    if (apiVersion !== undefined) object['apiVersion'] = apiVersion;
+    if (kind !== undefined) object['kind'] = kind;
     if (this.#firstMisfit !== undefined) throw this.#firstMisfit;
     return this.#duplicates;
   }

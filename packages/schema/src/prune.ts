@@ -30,8 +30,7 @@ export class Pruner {
    * metadata of embedded resources, the last two sorted (customresource_handler.go, unstructuredSchemaCoercer).
    */
   get unknown(): readonly string[] {
-    if (this.#unknownOfMetadata.length + this.#unknown.length + this.#unknownOfEmbedded.length === 0) return none;
-    return [...this.#unknownOfMetadata, ...this.#unknown.sort(), ...this.#unknownOfEmbedded.sort()];
+    return [...this.#unknownOfMetadata, ...this.#unknown.toSorted(), ...this.#unknownOfEmbedded.toSorted()];
   }
 
   /** `node` undefined: nothing is known of this place, so everything in it goes. */
@@ -95,8 +94,6 @@ export class Pruner {
     this.#found = this.#unknown;
   }
 }
-
-const none: readonly string[] = [];
 
 /** `spec.ports[0].name`. */
 export function renderPath(path: readonly (string | number)[]): string {

@@ -28,12 +28,10 @@ export function protobufObject(
 }
 
 /** {@link protobufObject} of a whole object in passes. */
-export function* protobufIncrementally(
+export const protobufIncrementally = (
   object: DeepReadonly<KubeObject>,
   expectedBytes?: number,
-): Generator<void, Buffer> {
-  return yield* encodeProtobufIncrementally(object as unknown as JsonObject, expectedBytes);
-}
+): Generator<void, Buffer> => encodeProtobufIncrementally(object as unknown as JsonObject, expectedBytes);
 
 /** The message of PartialObjectMetadata without envelope, as an item of a list. */
 export function partialMessage({ metadata }: DeepReadonly<KubeObject>): Buffer {

@@ -169,7 +169,7 @@ export class BodyDecoder {
         parsed = { ...parseJsonStrict(bytes, { details }), repeatedKeys: [], details: unlessEmpty(details) };
       }
     } catch (error) {
-      throw parseFailure(error, body, expected);
+      throw runToCompletion(parseFailure(error, body, expected));
     }
     checkIsObject(parsed.value, bytes, expected);
     return parsed;
@@ -191,7 +191,7 @@ export class BodyDecoder {
       const found = yield* parseJsonIncrementally(bytes, strict, details);
       parsed = { ...found, repeatedKeys: [], details: unlessEmpty(details) };
     } catch (error) {
-      throw parseFailure(error, body, expected);
+      throw yield* parseFailure(error, body, expected);
     }
     checkIsObject(parsed.value, bytes, expected);
     return parsed;

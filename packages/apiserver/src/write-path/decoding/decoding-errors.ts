@@ -6,7 +6,7 @@ import {
   isJsonObject,
   isStatusError,
   parseApiVersion,
-  parseJsonStrict,
+  parseJsonIncrementally,
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ExpectedKind } from './expected-kind.ts';
@@ -29,21 +29,29 @@ export function unrecognized(expected: ExpectedKind, why: string, body: Buffer):
   );
 }
 
-/** 400 for a body with a syntax error; other errors are returned unchanged. */
-export function parseFailure(error: unknown, { bytes, format }: RequestBody, expected: ExpectedKind): unknown {
+/** 400 for a body with a syntax error; other errors are returned unchanged. Yields between passes over a large body. */
+export function* parseFailure(error: unknown, body: RequestBody, expected: ExpectedKind): Generator<void, unknown> {
+  const { bytes, format } = body;
   if (isStatusError(error)) return error;
-  // The text is JSON: its kind can be read, the object cannot.
-  if (error instanceof JsonNumberError) {
-    const { value } = parseJsonStrict(bytes, { details: { literals: new Map(), repeats: new Map() } });
-    return statusErrors.badRequest(
-      `${cannotBeHandled(isJsonObject(value) ? value : {}, expected)}: ${error.message}`,
-      error,
-    );
-  }
+  if (error instanceof JsonNumberError) return yield* numberFailure(error, body, expected);
   const { message } = error as Error;
   // YAML is converted to JSON before its kind is looked for.
   if (format === 'yaml' && !(error instanceof JsonSyntaxError)) return unrecognized(expected, message, bytes);
   return unrecognized(expected, `couldn't get version/kind; json parse error: ${message}`, bytes);
+}
+
+/** The kind is read before the object: from the whole text, which may have a syntax error behind the number. */
+function* numberFailure(error: JsonNumberError, body: RequestBody, expected: ExpectedKind): Generator<void, unknown> {
+  let value: Json;
+  try {
+    ({ value } = yield* parseJsonIncrementally(body.bytes, true, { literals: new Map(), repeats: new Map() }));
+  } catch (syntaxError) {
+    return yield* parseFailure(syntaxError, body, expected);
+  }
+  return statusErrors.badRequest(
+    `${cannotBeHandled(isJsonObject(value) ? value : {}, expected)}: ${error.message}`,
+    error,
+  );
 }
 
 /** 400 for an object whose members have the wrong JSON types; other errors are returned unchanged. */

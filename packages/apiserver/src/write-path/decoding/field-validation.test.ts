@@ -231,8 +231,12 @@ describe('a built-in kind', () => {
     ]);
   });
 
-  test('an error names the kind of the URL when the body has a null kind and a repeated field', async () => {
-    const body = '{"kind":null,"metadata":{"name":"a","finalizers":[null]},"data":null,"data":null}';
+  test.each([
+    ['small', 0],
+    ['large', 100_000],
+  ])('an error names the kind of the URL when a %s body has a null kind and a repeated field', async (_size, bytes) => {
+    const notes = JSON.stringify({ a: 'x'.repeat(bytes) });
+    const body = `{"kind":null,"metadata":{"name":"a","annotations":${notes},"finalizers":[null]},"data":null,"data":null}`;
     const answer = await pipeline.ask('POST', maps, body, json);
     expect([answer.status, answer.body['message']]).toEqual([
       422,
@@ -321,6 +325,11 @@ describe('a custom resource', () => {
     expect([answer.status, answer.body['message']]).toEqual([
       400,
       'Other in version "v1" cannot be handled as a Foo: json: cannot unmarshal number 1e400 into Go value of type float64',
+    ]);
+    const broken = await pipeline.ask('POST', foos, body.slice(0, -1), json);
+    expect([broken.status, broken.body['message']]).toEqual([
+      400,
+      expect.stringContaining("couldn't get version/kind; json parse error: "),
     ]);
   });
 
