@@ -39,11 +39,7 @@ export class Normaliser {
       .replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, '{{time}}');
     // In a workspace every 403 ends with a reason of kcp's own.
     const plain = this.#options.kcp ? named : named.replace(/: access denied$/, '');
-    const masked = (step.mask ?? []).reduce(
-      (value, pattern) => value.replace(new RegExp(pattern, 'g'), '{{masked}}'),
-      plain,
-    );
-    return masked.replace(ageOfDays, '{{age}}');
+    return (step.mask ?? []).reduce((value, pattern) => value.replace(new RegExp(pattern, 'g'), '{{masked}}'), plain);
   }
 
   /** Longest value first, so that one which contains another keeps its name. Short ones would hit by accident. */
@@ -79,9 +75,6 @@ export class Normaliser {
     return out;
   }
 }
-
-/** The age of a fixed time in a table, as `325d` or `2y11d`: it grows from the recording to the replay. */
-const ageOfDays = /^(\d{2,}d|\d+y(\d+d)?)$/;
 
 const isLongText = (value: unknown): value is string => typeof value === 'string' && value.length >= 6;
 

@@ -49,6 +49,17 @@ describe('comparison', () => {
     ]);
   });
 
+  test('ages in a table may differ, other cells and other durations may not', () => {
+    const table = (...cells: string[]) => ({
+      status: 200,
+      body: { rows: [{ cells }], spec: { timeout: cells[0] ?? '' } },
+    });
+    expect(differencesOf(table('0s', '<none>'), table('1m2s', '0s'))).toEqual([
+      { at: '/body/rows/0/cells/1', reference: '<none>', subject: '0s' },
+      { at: '/body/spec/timeout', reference: '0s', subject: '1m2s' },
+    ]);
+  });
+
   test('lists of discovery are compared by name, and the order of what both have', () => {
     const of = (...names: string[]) => ({
       status: 200,

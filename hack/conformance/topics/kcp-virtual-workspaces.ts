@@ -57,8 +57,6 @@ function request(random: Random): Step {
         path: `${base}${random.pick(['/apis/example.dev/v1/widgets', widgets, configMaps, '/api/v1/configmaps', '/api/v1/secrets', '/apis/apis.kcp.io/v1alpha2/apibindings', '/apis/example.dev/v1/nosuch'])}?${random.pick(['', 'limit=1', 'fieldSelector=metadata.name%3Da', 'labelSelector=a%3Db', 'labelSelector=a%20b', 'resourceVersion=x'])}`,
         headers: { accept: random.pick(['application/json', 'application/json', table, partial]) },
         unordered: ['/items'],
-        // Ages of the rows of a table.
-        mask: ['^\\d+[smhd]$'],
         ignore: [
           ...ignore,
           '/metadata/continue',
