@@ -142,6 +142,7 @@ describe('a workspace', () => {
   const stored = { cluster: 'abc', URL: 'https://x', type: { name: 'universal', path: 'root' } };
   test.each([
     [stored, { ...stored, cluster: undefined }, 'spec.cluster cannot be unset'],
+    [stored, { ...stored, cluster: '' }, 'spec.cluster cannot be unset'],
     [stored, { ...stored, cluster: 'other' }, 'spec.cluster can only be changed by system privileged users'],
     [stored, { ...stored, URL: 'https://y' }, 'spec.URL can only be changed by system privileged users'],
     [stored, { ...stored, type: { name: 'other' } }, 'spec.type: Invalid value: {"name":"other"}: field is immutable'],

@@ -66,13 +66,13 @@ export class WorkspaceAdmission implements AdmissionPlugin {
 
   async admit(attributes: AdmissionAttributes): Promise<void> {
     if (!isWorkspace(attributes)) return;
+    const { metadata, spec } = attributes.object as Workspace;
+    convertAsKcp(spec);
     if (attributes.operation === 'UPDATE') {
       if (!isPrivileged(attributes.user)) restoreSystemMetadata(attributes);
       return;
     }
     if (attributes.subresource !== '') return;
-    const { metadata, spec } = attributes.object as Workspace;
-    convertAsKcp(spec);
     const privileged = isPrivileged(attributes.user);
     const annotations = { ...metadata.annotations };
     if (!privileged) {
