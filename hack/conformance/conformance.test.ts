@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Scenario } from '../../e2e/conformance/scenario.ts';
 import { DeliberateDifferences } from './deliberate-differences.ts';
 import { classOf } from './difference-class.ts';
-import { differencesOf } from './differences.ts';
+import { differencesOf, type Difference } from './differences.ts';
 import { jsonText, numberText } from './odd-values.ts';
 import { Random } from './random.ts';
 import { Recording } from './record.ts';
@@ -131,6 +131,20 @@ describe('comparison', () => {
     const request = { method: 'POST', path: '/a', body: { kind: 'special' } };
     expect(list.unexplained(request, places)).toEqual(places.slice(2));
     expect(list.unexplained({ ...request, body: {} }, places)).toEqual(places);
+  });
+
+  test('what each entry matches is known, with its reason', () => {
+    const list = new DeliberateDifferences(
+      '```yaml differences\n- at: ^/a$\n  reason: first\n- at: ^/[ab]$\n  reason: second\n```\n',
+    );
+    const [a, b, c] = ['/a', '/b', '/c'].map((at) => ({ at, reference: 1, subject: 2 }));
+    const request = { path: '/x' };
+    expect(list.reasons).toEqual(['first', 'second']);
+    expect(list.excuses(request, [a, b, c] as Difference[])).toEqual([
+      { entry: 0, request, difference: a },
+      { entry: 1, request, difference: a },
+      { entry: 1, request, difference: b },
+    ]);
   });
 
   test('an entry may end the comparison', () => {

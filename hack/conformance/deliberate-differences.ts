@@ -22,6 +22,14 @@ interface Entry {
   readonly whole: boolean;
   /** The servers hold different objects from then on, so the rest of the scenario is not compared. */
   readonly ends: boolean;
+  readonly reason: string;
+}
+
+/** A difference that an entry matched; `entry` is its place in the list, from 0. */
+export interface Excuse {
+  readonly entry: number;
+  readonly request: Step;
+  readonly difference: Difference;
 }
 
 const patterns = ['request', 'body', 'at', 'reference', 'subject', 'same', 'also'] as const;
@@ -48,6 +56,22 @@ export class DeliberateDifferences {
   /** Whether the answers differ on purpose in a way that makes later answers differ. */
   ends(request: Step, differences: readonly Difference[]): boolean {
     return differences.some((difference) => this.#entriesFor(request, difference).some(({ ends }) => ends));
+  }
+
+  /** Which entries match which differences of one answer: an entry that matches more than it is meant for is seen here. */
+  excuses(request: Step, differences: readonly Difference[]): Excuse[] {
+    return differences.flatMap((difference) =>
+      this.#entriesFor(request, difference).map((entry) => ({
+        entry: this.#entries.indexOf(entry),
+        request,
+        difference,
+      })),
+    );
+  }
+
+  /** The reasons in the order of the list. */
+  get reasons(): readonly string[] {
+    return this.#entries.map(({ reason }) => reason);
   }
 
   #entriesFor(request: Step, difference: Difference): readonly Entry[] {
@@ -81,6 +105,7 @@ function entryOf(fields: Record<string, string>, index: number): Entry {
   return {
     whole: String(fields['whole']) === 'true',
     ends: String(fields['ends']) === 'true',
+    reason: fields['reason'],
     ...Object.fromEntries(
       patterns.flatMap((name) => (fields[name] === undefined ? [] : [[name, new RegExp(fields[name])]])),
     ),

@@ -30,6 +30,7 @@ Usage: hack/conformance/run [compare | record] [flags]
   --parallel N         scenarios at the same time (4)
   --classes N          classes of differences to print, the most frequent first (20)
   --verbose            print the differences of each scenario as soon as it was played
+  --excuses            print what each entry of docs/compatibility.md matched
   --shrink N           plays to find the smallest scenario of a printed class (60; 0: print it as generated)
   --out FOLDER         record: writes scenarios that both servers answer alike, with the answers, as <topic>.jsonl
   --most N             record: at most so many scenarios a topic (60)
@@ -57,6 +58,7 @@ const { values, positionals } = parseArgs({
     minutes: { type: 'string', default: '1000' },
     parallel: { type: 'string', default: '4' },
     classes: { type: 'string', default: '20' },
+    excuses: { type: 'boolean', default: false },
     shrink: { type: 'string', default: '60' },
     out: { type: 'string' },
     most: { type: 'string', default: '60' },
@@ -163,6 +165,7 @@ async function main(): Promise<number> {
     console.log(`${recording.count} scenarios recorded`);
   }
   console.log(report.figures());
+  if (values.excuses) console.log(`\n${report.excuses(deliberate.reasons)}`);
   for (const { name, count, example } of report.classes().slice(0, Number(values.classes))) {
     console.log(`\n${count}× ${name}`);
     console.log(printed(await smallest(example, servers, deliberate)));

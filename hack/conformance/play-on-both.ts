@@ -7,7 +7,7 @@ import {
 import { PairedUids } from '../../e2e/conformance/paired-uids.ts';
 import type { Scenario, Step } from '../../e2e/conformance/scenario.ts';
 import type { ScenarioTransport } from '../../e2e/conformance/transport.ts';
-import type { DeliberateDifferences } from './deliberate-differences.ts';
+import type { DeliberateDifferences, Excuse } from './deliberate-differences.ts';
 import { differencesOf, type Difference } from './differences.ts';
 import { defaultMeetingOptions, Meeting, type Side } from './meeting.ts';
 
@@ -30,6 +30,8 @@ export interface Comparison {
   readonly different: readonly StepDifference[];
   /** Steps at which all that differs is deliberate. */
   readonly excused: number;
+  /** What the entries of the list matched, at all steps. */
+  readonly excuses: readonly Excuse[];
   readonly reference: readonly Observation[];
 }
 
@@ -84,6 +86,7 @@ export async function playOnBoth(
 ): Promise<Comparison> {
   const [expected, seen] = await observeBoth(scenario, servers, deliberate);
   const different: StepDifference[] = [];
+  const excuses: Excuse[] = [];
   let excused = 0;
   const uids = new PairedUids();
   let compared = 0;
@@ -95,6 +98,7 @@ export async function playOnBoth(
     const all = differencesOf(observation.seen, other.seen, uids);
     const step = scenario.steps[observation.step] as Step;
     const differences = deliberate.unexplained(step, all);
+    excuses.push(...deliberate.excuses(step, all));
     if (differences.length > 0)
       different.push({
         step: observation.step,
@@ -106,7 +110,7 @@ export async function playOnBoth(
     compared++;
     if (deliberate.ends(step, all)) break;
   }
-  return { compared, different, excused, reference: expected };
+  return { compared, different, excused, excuses, reference: expected };
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Scenario, Step } from '../../e2e/conformance/scenario.ts';
+import type { Excuse } from './deliberate-differences.ts';
 import { classOf } from './difference-class.ts';
 import type { Comparison, StepDifference } from './play-on-both.ts';
 
@@ -23,8 +24,11 @@ export interface Example {
 export class Report {
   readonly #topics = new Map<string, Totals>();
   readonly #classes = new Map<string, { count: number; readonly example: Example }>();
+  readonly #excuses = new Map<number, Excuse[]>();
 
-  add(scenario: Scenario, { compared, excused, different }: Comparison, unstable: ReadonlySet<number>): void {
+  add(scenario: Scenario, comparison: Comparison, unstable: ReadonlySet<number>): void {
+    const { compared, excused, excuses, different } = comparison;
+    for (const excuse of excuses) this.#excuses.set(excuse.entry, [...(this.#excuses.get(excuse.entry) ?? []), excuse]);
     const totals = this.#totals(scenario);
     const stable = different.filter(({ step }) => !unstable.has(step));
     totals.scenarios++;
@@ -78,6 +82,23 @@ export class Report {
       .join('\n');
   }
 
+  /** For each entry of the list, in its order: how many differences it matched, and the distinct ones among the first. */
+  excuses(reasons: readonly string[]): string {
+    return reasons
+      .map((reason, entry) => {
+        const excuses = this.#excuses.get(entry) ?? [];
+        const lines = new Set(
+          excuses.map(({ request, difference: { at, reference, subject } }) =>
+            [requestLine(request).slice(0, 120), at, brief(reference), brief(subject)].join(' | '),
+          ),
+        );
+        return [`${excuses.length}× ${reason}`, ...[...lines].slice(0, shownExcuses).map((line) => `    ${line}`)].join(
+          '\n',
+        );
+      })
+      .join('\n');
+  }
+
   /** Classes by the number of scenarios in which they come first. */
   classes(): { name: string; count: number; example: Example }[] {
     return [...this.#classes.entries()]
@@ -85,6 +106,8 @@ export class Report {
       .sort((a, b) => b.count - a.count);
   }
 }
+
+const shownExcuses = 12;
 
 /** A scenario and its first difference, for a person to read. */
 export function printed({ scenario, first }: Example): string {
@@ -112,3 +135,4 @@ function requestLine(step: Step): string {
 }
 
 const shown = (value: unknown): string => (JSON.stringify(value) ?? '(nothing)').slice(0, 900);
+const brief = (value: unknown): string => shown(value).slice(0, 160);
