@@ -54,6 +54,7 @@ describe('values that do not fit the schema', () => {
       'x-kubernetes-list-map-keys': ['k'],
     },
     date: { type: 'string', format: 'date' },
+    dated: { type: 'object', format: 'date' },
   });
   test.each<[string, unknown, string[]]>([
     [
@@ -233,6 +234,19 @@ describe('values that do not fit the schema', () => {
       'format, other type',
       { date: 5 },
       ['FieldValueTypeInvalid spec.date | Invalid value: "int64": spec.date in body must be of type date: "int64"'],
+    ],
+    ['format, a list', { date: [] }, []],
+    [
+      'format of an object, which has none, a text',
+      { dated: '2026-11-24' },
+      [
+        'FieldValueTypeInvalid spec.dated | Invalid value: "string": spec.dated in body must be of type object: "string"',
+      ],
+    ],
+    [
+      'format of a number, a list',
+      { i32: [] },
+      ['FieldValueTypeInvalid spec.i32 | Invalid value: "array": spec.i32 in body must be of type integer: "array"'],
     ],
   ])('%s', (_name, spec, expected) => {
     expect(causes(schema.validate(object(spec)))).toEqual(expected);

@@ -174,6 +174,9 @@ export class ValueValidator {
   #checkType(value: Json, type: number, node: SchemaNode): number {
     const fits = (node.types & type) !== 0 || (type === INTEGER && (node.types & NUMBER) !== 0);
     if (fits) return 2;
+    // A format that is not of numbers takes the place of the type, for texts and lists (kube-openapi `validate/type.go`).
+    const isOfNumbers = (node.types & (INTEGER | NUMBER)) !== 0;
+    if (node.format !== undefined && !isOfNumbers && (type === STRING || type === ARRAY)) return 2;
     if (node.format !== undefined && type !== STRING && type !== ARRAY) {
       const actual = type === INTEGER ? 'int64' : type === NUMBER ? 'float64' : '';
       if (node.format.name === actual) return 2;
