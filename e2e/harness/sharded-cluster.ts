@@ -23,6 +23,8 @@ export interface ShardedClusterOptions extends LocalClusterOptions {
   readonly ownProcesses?: boolean | undefined;
   /** Further flags of the front-proxy. */
   readonly frontProxyFlags?: readonly string[] | undefined;
+  /** Further flags of the cache server. */
+  readonly cacheServerFlags?: readonly string[] | undefined;
   /** Further flags of every server of ours. */
   readonly allFlags?: readonly string[] | undefined;
   /** Further entries of the front-proxy's mapping file. */
@@ -102,6 +104,7 @@ export class ShardedCluster extends ShardedAccess implements ControlPlane {
     usualPatience = false,
     flags = [],
     frontProxyFlags = [],
+    cacheServerFlags = [],
     allFlags = [],
     mappings,
     extraClientCa,
@@ -122,7 +125,7 @@ export class ShardedCluster extends ShardedAccess implements ControlPlane {
       flags: {
         shard: [`--token-auth-file=${tokenFile}`, ...flags, ...ofAll],
         'front-proxy': [...(usualPatience ? [] : patience), ...frontProxyFlags, ...ofAll],
-        'cache-server': ofAll,
+        'cache-server': [...cacheServerFlags, ...ofAll],
         'virtual-workspaces': ofAll,
       },
     });

@@ -6,8 +6,9 @@ import { RestTransport } from '@multiplane/client';
 import { runAndEnd, type Span } from '@multiplane/component-base';
 import { eventually, TempDir, TraceCollector, type CollectedSpan } from '@multiplane/testing';
 import { configMap } from '../fixtures/gadgets.ts';
-import { monitoredMetrics } from '../../hack/monitoring/monitored-metrics.ts';
+import { monitoredMetrics, monitoringDashboards, monitoringRules } from '../../hack/monitoring/monitored-metrics.ts';
 import { LocalCluster } from '../harness/local-cluster.ts';
+import { hasPrometheus, Prometheus } from '../harness/prometheus.ts';
 import { Requests } from '../harness/requests.ts';
 import { ShardedCluster } from '../harness/sharded-cluster.ts';
 import { createWorkspace } from '../harness/workspaces.ts';
@@ -40,7 +41,11 @@ beforeAll(async () => {
       'samplingRatePerMillion: 1000000',
     ].join('\n'),
   );
-  cluster = await ShardedCluster.start({ allFlags: [`--tracing-config-file=${directory.join('tracing.yaml')}`] });
+  cluster = await ShardedCluster.start({
+    allFlags: [`--tracing-config-file=${directory.join('tracing.yaml')}`],
+    // As in the compose file, for Prometheus.
+    cacheServerFlags: ['--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics'],
+  });
   requests = new Requests(cluster);
   const admin = cluster.transport('base');
   await createWorkspace(admin, 'root', 'traced', { shard: 'shard-1' });
@@ -295,6 +300,28 @@ describe('metrics', () => {
     for (const component of ['front-proxy', 'shard', 'virtual-workspaces'])
       expect(clients.map(([name]) => name)).toContainEqual(expect.stringContaining(component));
   });
+
+  (hasPrometheus() ? test : test.skip)(
+    'Prometheus, configured as by the compose profile, reads every server and evaluates every rule and panel',
+    async () => {
+      await using prometheus = await Prometheus.start(cluster);
+      const servers = cluster.processes.filter((name) => !/^(etcd|nats)/.test(name));
+      await eventually(async () => {
+        const targets = await prometheus.targets();
+        expect(targets.map(({ labels }) => labels.process).toSorted()).toEqual(servers.toSorted());
+        expect(targets.map(({ health, lastError }) => [health, lastError])).toEqual(targets.map(() => ['up', '']));
+        const rules = await prometheus.rules();
+        expect(rules).toHaveLength(monitoringRules().length);
+        expect(rules.filter(({ health }) => health !== 'ok')).toEqual([]);
+      });
+      for (const { panels } of monitoringDashboards())
+        for (const { expr } of panels.flatMap(({ targets }) => targets)) await prometheus.query(expr);
+      await eventually(async () => {
+        expect(await prometheus.query('multiplane:requests:rate5m')).not.toEqual([]);
+      });
+    },
+    120_000,
+  );
 
   test('every metric that a rule or a dashboard reads is exported', async () => {
     const exported = new Set(
