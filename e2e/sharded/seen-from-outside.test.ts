@@ -242,6 +242,8 @@ const transportTo = (port: number | string): RestTransport => {
   });
 };
 
+const withPrometheus = hasPrometheus() ? test : test.skip;
+
 describe('metrics', () => {
   test(`no server has more than ${maxSeries} series, whatever tenants do`, async () => {
     await mapConcurrently(
@@ -301,25 +303,9 @@ describe('metrics', () => {
       expect(clients.map(([name]) => name)).toContainEqual(expect.stringContaining(component));
   });
 
-  (hasPrometheus() ? test : test.skip)(
+  withPrometheus(
     'Prometheus, configured as by the compose profile, reads every server and evaluates every rule and panel',
-    async () => {
-      await using prometheus = await Prometheus.start(cluster);
-      const servers = cluster.processes.filter((name) => !/^(etcd|nats)/.test(name));
-      await eventually(async () => {
-        const targets = await prometheus.targets();
-        expect(targets.map(({ labels }) => labels.process).toSorted()).toEqual(servers.toSorted());
-        expect(targets.map(({ health, lastError }) => [health, lastError])).toEqual(targets.map(() => ['up', '']));
-        const rules = await prometheus.rules();
-        expect(rules).toHaveLength(monitoringRules().length);
-        expect(rules.filter(({ health }) => health !== 'ok')).toEqual([]);
-      });
-      for (const { panels } of monitoringDashboards())
-        for (const { expr } of panels.flatMap(({ targets }) => targets)) await prometheus.query(expr);
-      await eventually(async () => {
-        expect(await prometheus.query('multiplane:requests:rate5m')).not.toEqual([]);
-      });
-    },
+    readByPrometheus,
     120_000,
   );
 
@@ -355,6 +341,24 @@ const valueOf = (text: string, series: string): number =>
       .find((line) => line.startsWith(`${series} `))
       ?.slice(series.length) ?? Number.NaN,
   );
+
+async function readByPrometheus(): Promise<void> {
+  await using prometheus = await Prometheus.start(cluster);
+  const servers = cluster.processes.filter((name) => !/^(etcd|nats)/.test(name));
+  await eventually(async () => {
+    const targets = await prometheus.targets();
+    expect(new Set(targets.map(({ labels }) => labels.process))).toEqual(new Set(servers));
+    expect(targets.map(({ health, lastError }) => [health, lastError])).toEqual(servers.map(() => ['up', '']));
+    const rules = await prometheus.rules();
+    expect(rules).toHaveLength(monitoringRules().length);
+    expect(rules.filter(({ health }) => health !== 'ok')).toEqual([]);
+  });
+  for (const { panels } of monitoringDashboards())
+    for (const { expr } of panels.flatMap(({ targets }) => targets)) await prometheus.query(expr);
+  await eventually(async () => {
+    expect(await prometheus.query('multiplane:requests:rate5m')).not.toEqual([]);
+  });
+}
 
 /** Metrics of Prometheus itself, and of servers with embedded or encrypted storage, which this cluster has not. */
 const elsewhere: ReadonlySet<string> = new Set([
