@@ -54,7 +54,7 @@ try {
     await delay(700);
     const [under, statuses] = await Promise.all([measured(quiet), attack]);
     for (const verb of ['get', 'patch'] as const) {
-      const limit = Math.max(100, 5 * atShare(idle.took[verb], 0.99));
+      const limit = Math.ceil(Math.max(100, 5 * atShare(idle.took[verb], 0.99)));
       tell(verb, name, under, limit, `flood ${statuses.trim()}`);
     }
     report({

@@ -8,6 +8,7 @@ import {
 } from '@multiplane/apimachinery';
 import { typedProblem } from './decode-typed.ts';
 import { objectMetaNode } from './object-meta-node.ts';
+import { Pruner } from './prune.ts';
 import type { SchemaNode } from './schema-node.ts';
 import { shownValue } from './shown-value.ts';
 
@@ -64,6 +65,7 @@ export function metadataProblem(metadata: Json): string | undefined {
   }
   const problem = typedProblem(metadata, objectMetaNode(), 'ObjectMeta');
   if (problem !== undefined) return problem;
+  new Pruner().prune(metadata, objectMetaNode());
   for (const name of Object.keys(metadata)) if (isUnset(name, getOwn(metadata, name))) delete metadata[name];
   return undefined;
 }

@@ -21,7 +21,7 @@ import { defaultOf, isTrue, namedSchemasOf, objectOf, propertyPath } from './sch
 /**
  * Defaults must fit the schema they stand in and hold nothing that it would prune, and the rules of their place hold for
  * them. Inside the metadata of a resource they must result in valid metadata. The schema is structural
- * (apiextensions `schema/defaulting/validation.go`).
+ * (apiextensions `schema/defaulting/validation.go`). Embedded metadata of defaults gets the form of ObjectMeta, in place.
  */
 export function validateDefaults(schema: JsonObject, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
@@ -82,6 +82,8 @@ function validateDefault(
     errors.push(...found);
     return;
   }
+  // Kubernetes validates the default itself, not a copy: metadata of embedded resources is stored in the form that it then has.
+  if (!place.insideMetadata && node.hasEmbedded) schema['default'] = value;
   const validator = new ValueValidator(path.toString());
   validator.validate(value, node, undefined);
   errors.push(...validator.errors);

@@ -78,4 +78,16 @@ describe('what is said of the schema of a definition', () => {
       's.properties[a].properties[metadata].properties[name].default: Invalid value: 1: must result in valid metadata: metadata: Invalid value: {"name":1}: json: cannot unmarshal number into Go struct field ObjectMeta.name of type string',
     ]);
   });
+
+  test('a default with an embedded resource keeps of its metadata what ObjectMeta has', () => {
+    const metadata = { name: 'fine', extra: 1, labels: {} };
+    const a: JsonObject = {
+      type: 'object',
+      'x-kubernetes-embedded-resource': true,
+      'x-kubernetes-preserve-unknown-fields': true,
+      default: { apiVersion: 'v1', kind: 'Pod', metadata, spec: { extra: 1 } },
+    };
+    expect(errorsOf({ a })).toEqual([]);
+    expect(a['default']).toEqual({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'fine' }, spec: { extra: 1 } });
+  });
 });
