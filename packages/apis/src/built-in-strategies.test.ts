@@ -244,6 +244,21 @@ describe('what is fixed', () => {
     ]);
   });
 
+  test('a fraction is refused of what is counted: extended resources, which have a name that a quota may have', () => {
+    const definition = definitionOf('resourcequotas');
+    const errorsOf = (name: string): string[] => {
+      const quota = objectOf(definition, { spec: { hard: { [name]: '1.5' } } });
+      return foundErrors(definition.strategy.validate(context, quota)).map(fieldErrorText);
+    };
+    expect(errorsOf('limits.memory')).toEqual([]);
+    expect(errorsOf('example.com/a')).toEqual(['spec.hard[example.com/a]: Invalid value: "1500m": must be an integer']);
+    expect(errorsOf('Example.com/A')).toEqual([
+      expect.stringContaining(
+        'spec.hard[Example.com/A]: Invalid value: "Example.com/A": prefix part a lowercase RFC 1123',
+      ),
+    ]);
+  });
+
   test('the scopes of a quota, and its status through the quota itself', () => {
     const definition = definitionOf('resourcequotas');
     const old = created(definition, { spec: { hard: { secrets: '1' } } });

@@ -53,7 +53,9 @@ export const allowsOvercommit = (name: string): boolean => isNative(name) && !is
 
 /** Names of Kubernetes itself; others are those of extended resources. */
 export const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
-const isExtendedName = (name: string): boolean => !isNative(name) && !name.startsWith('requests.');
+/** Its name in a quota must be a qualified one, too. */
+const isExtendedName = (name: string): boolean =>
+  !isNative(name) && !name.startsWith('requests.') && validateQualifiedName(`requests.${name}`).length === 0;
 
 function resourceNameErrors(name: string, path: FieldPath): FieldError[] {
   const errors = validateQualifiedName(name).map((message) => fieldErrors.invalid(path, name, message));
