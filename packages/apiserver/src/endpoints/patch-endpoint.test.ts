@@ -179,6 +179,21 @@ describe('an invalid result', () => {
       (await on.must(422, 'PATCH', `${maps}/a?fieldValidation=Strict`, patch, type('merge-patch+json')))['message'],
     ).toContain('strict decoding error: duplicate field');
   });
+
+  test('an object without a version has unknown fields only', async () => {
+    const on = await withMap();
+    const patch = [{ op: 'replace', path: '', value: { none: 1, metadata: { name: 'a' } } }];
+    const names = 'unknown field "metadata", unknown field "none"';
+    const ask = (validation: string) =>
+      on.ask('PATCH', `${maps}/a?fieldValidation=${validation}`, patch, type('json-patch+json'));
+    expect(await ask('Strict')).toMatchObject({
+      status: 422,
+      warnings: [],
+      body: { message: expect.stringContaining(`strict decoding error: ${names}`) },
+    });
+    expect(await ask('Warn')).toMatchObject({ status: 400, warnings: names.split(', ') });
+    expect(await ask('Ignore')).toMatchObject({ status: 400, warnings: [] });
+  });
 });
 
 describe('a patch of kind or apiVersion', () => {

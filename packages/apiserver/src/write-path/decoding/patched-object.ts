@@ -5,6 +5,7 @@ import {
   type StatusError,
   apiVersionOf,
   asJson,
+  compareBytewise,
   takeLiterals,
 } from '@multiplane/apimachinery';
 import { type Abortable, inTimeSlices } from '../../time-slices.ts';
@@ -50,15 +51,16 @@ function* applyIncrementally(
   function* invalid(why: string): Generator<void, StatusError> {
     return patch.resultError(yield* patch.apply(asJson(current as KubeObject)), why);
   }
+  let unknown: readonly string[] = [];
   if (patch.keepsKind !== true) {
     const mismatch = decoder.checkPatchedKind(document, expected);
     if (mismatch !== undefined) throw yield* invalid(mismatch);
-    if (expected.origin === 'built-in') dropFieldsWithoutVersion(document, warnings, validation);
+    if (expected.origin === 'built-in') unknown = dropFieldsWithoutVersion(document);
   }
-  let unknown: readonly string[];
   try {
     yield;
-    unknown = (yield* shapeIncrementally(document, expected, { isConverted: patch.keepsKind, details })).unknownFields;
+    const report = yield* shapeIncrementally(document, expected, { isConverted: patch.keepsKind, details });
+    unknown = [...unknown, ...report.unknownFields];
   } catch (error) {
     if (!(error instanceof UnmarshalError)) throw error;
     throw yield* invalid(error.message);
@@ -73,18 +75,14 @@ function* applyIncrementally(
 }
 
 /**
- * After a patch that removes `apiVersion`, the typed decoder of Kubernetes knows no field of the object: all of them are
- * reported as unknown and dropped, `metadata` included.
+ * After a patch that removes `apiVersion`, the typed decoder of Kubernetes knows no field of the object, `metadata` included:
+ * drops all of them, and returns their names.
  */
-function dropFieldsWithoutVersion(
-  document: JsonObject,
-  warnings: PatchTarget['warnings'],
-  validation: FieldValidation,
-): void {
-  if (hasVersion(document)) return;
-  for (const key of Object.keys(document).sort()) {
-    if (key === 'kind' || key === 'apiVersion') continue;
-    if (validation !== 'Ignore') warnings.warn(`unknown field ${JSON.stringify(key)}`);
-    delete document[key];
-  }
+function dropFieldsWithoutVersion(document: JsonObject): string[] {
+  if (hasVersion(document)) return [];
+  const dropped = Object.keys(document)
+    .filter((key) => key !== 'kind' && key !== 'apiVersion')
+    .toSorted(compareBytewise);
+  for (const key of dropped) delete document[key];
+  return dropped;
 }
