@@ -281,5 +281,8 @@ function finalizersAfter(strategy: Strategy, finalizers: readonly string[], opti
 }
 
 function sameSet(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((item) => b.includes(item));
+  if (a.length !== b.length) return false;
+  // An object may have 100,000 finalizers.
+  const items = new Set(b);
+  return a.every((item) => items.has(item));
 }
