@@ -176,6 +176,27 @@ describe('the metadata informer', () => {
     ]);
   });
 
+  test('shares the metadata of a write in flight', async () => {
+    const { on, informers } = await open();
+    const owners: unknown[] = [];
+    informers.metadata.addHandlers({
+      changed: ({ name, metadata }) => {
+        if (name !== 'owned') return;
+        owners.push(metadata.ownerReferences);
+        expect(metadata.resourceVersion).toMatch(/^\d+$/);
+      },
+      deleted: () => undefined,
+    });
+    await settle();
+    const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'o', uid: 'u' }];
+    await on.must(201, 'POST', maps, { metadata: { name: 'owned', ownerReferences } });
+    await settle();
+    const object = informers.informer(configMaps).get({ cluster: on.cluster, namespace: 'default', name: 'owned' });
+    expect(owners).toEqual([ownerReferences]);
+    // Parsed again, it would be another list.
+    expect(owners[0]).toBe(object?.metadata.ownerReferences);
+  });
+
   test('lists objects of a cluster or a namespace, including custom resources', async () => {
     const { on, informers } = await open();
     await on.serve({

@@ -213,13 +213,16 @@ class LazyRecord implements ObjectMetadataRecord {
     return this.#head.uid;
   }
 
-  /** From the parsed object if it is cached; otherwise only the metadata is parsed. */
+  /** From the parsed object if it is cached or its write is in flight; otherwise only the metadata is parsed. */
   get metadata(): DeepReadonly<KubeObject['metadata']> {
-    const { key, revision } = this.#entry;
-    this.#metadata ??=
-      this.#decoded.peek(key, revision)?.metadata ??
-      deepFreeze({ ...this.#parsedMetadata(), resourceVersion: String(revision) });
-    return this.#metadata;
+    return (this.#metadata ??= this.#readMetadata());
+  }
+
+  #readMetadata(): DeepReadonly<KubeObject['metadata']> {
+    const resourceVersion = String(this.#entry.revision);
+    const known = this.#decoded.known(this.#entry)?.metadata;
+    if (known?.resourceVersion === resourceVersion) return known;
+    return deepFreeze({ ...(known ?? this.#parsedMetadata()), resourceVersion });
   }
 
   /** Of an object that the store cannot decrypt only the name is known; reads of it by the API fail. */
