@@ -181,12 +181,14 @@ class StructuralSchema implements CompiledSchema {
     return decodeTyped(object, this.#root, details);
   }
 
-  convertTyped(object: JsonObject, details?: JsonTextDetails): void {
+  *convertIncrementally(object: JsonObject, details?: JsonTextDetails): Generator<void, void> {
     convertTyped(object, this.#root, details);
+    yield;
   }
 
   prune(object: JsonObject): PruneReport {
-    const pruner = new Pruner();
+    // Objects of built-in kinds are decoded before they are pruned.
+    const pruner = new Pruner({ isTyped: this.#options.origin === 'built-in' });
     pruner.prune(object, this.#root, true);
     return { unknownFields: pruner.unknown };
   }

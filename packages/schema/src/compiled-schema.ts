@@ -40,10 +40,10 @@ export interface CompiledSchema {
   /** {@link decodeTyped} with pauses between its passes. */
   decodeIncrementally(object: JsonObject, details?: JsonTextDetails): Generator<void, readonly string[] | undefined>;
   /**
-   * {@link decodeTyped} for the result of a strategic merge patch, with the rules and messages of the converter of
+   * {@link decodeIncrementally} for the result of a strategic merge patch, with the rules and messages of the converter of
    * apimachinery. `details` has the literals of floats.
    */
-  convertTyped(object: JsonObject, details?: JsonTextDetails): void;
+  convertIncrementally(object: JsonObject, details?: JsonTextDetails): Generator<void, void>;
   /** Removes what the schema does not know, in place. */
   prune(object: JsonObject): PruneReport;
   /**

@@ -21,7 +21,7 @@ const unknownSchema: ExpectedKind['schema'] = {
   *decodeIncrementally() {
     return undefined;
   },
-  convertTyped: () => undefined,
+  *convertIncrementally() {},
   prune: () => ({ unknownFields: [] }),
   coerce: () => undefined,
   applyDefaults: () => undefined,

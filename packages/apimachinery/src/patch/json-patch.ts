@@ -12,6 +12,7 @@ import {
   type JsonArray,
   type JsonObject,
 } from '../json/json.ts';
+import { deepCopyIncrementally } from '../json/json-steps.ts';
 import { isStatusError, statusErrors } from '../errors/status-error.ts';
 import { patchNotApplicable, unfitPatch } from './patch-errors.ts';
 
@@ -72,7 +73,7 @@ export function applyJsonPatch(document: DeepReadonly<Json>, patch: Json): Json 
 /** {@link applyJsonPatch} with pauses between its passes and operations. */
 export function* applyJsonPatchIncrementally(document: DeepReadonly<Json>, patch: Json): Generator<void, Json> {
   const operations = decodeJsonPatch(patch);
-  const state: State = { root: deepCopy(document), copied: 0 };
+  const state: State = { root: yield* deepCopyIncrementally<Json>(document), copied: 0 };
   try {
     for (const [index, operation] of operations.entries()) {
       if (index % operationsPerStep === 0) yield;

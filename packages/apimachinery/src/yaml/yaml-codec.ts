@@ -40,8 +40,13 @@ export function parseYaml(text: string | Buffer): Json {
 
 /** {@link parseYaml} and what `fieldValidation` has to say of repeated keys. */
 export function parseYamlStrict(text: string | Buffer): ParsedYaml {
+  return runToCompletion(parseYamlIncrementally(text));
+}
+
+/** {@link parseYamlStrict} with pauses, if the text is JSON. */
+export function* parseYamlIncrementally(text: string | Buffer): Generator<void, ParsedYaml> {
   const source = (typeof text === 'string' ? text : text.toString('utf8')).toWellFormed();
-  const json = parseJsonAsYaml(source);
+  const json = yield* parseJsonAsYamlIncrementally(source);
   if (json !== undefined) return json;
   const lines = new (library().LineCounter)();
   try {
@@ -103,17 +108,13 @@ function offsetOf(place: ErrorPlace): number {
   return 'offset' in place ? place.offset : place[0];
 }
 
+/** Whether a text may be JSON after all. */
+export const mayBeJson = (source: string): boolean => /^\s*\{/.test(source);
+
 /**
  * Most "YAML" is JSON, above all the apply patches of clients: read it at the speed of JSON. Undefined when it is not,
  * or when names stand twice (the line numbers of YAML are wanted then).
  */
-const parseJsonAsYaml = (source: string): ParsedYaml | undefined =>
-  runToCompletion(parseJsonAsYamlIncrementally(source));
-
-/** Whether a text may be JSON after all. */
-export const mayBeJson = (source: string): boolean => /^\s*\{/.test(source);
-
-/** {@link parseJsonAsYaml} with pauses. */
 export function* parseJsonAsYamlIncrementally(source: string): Generator<void, ParsedYaml | undefined> {
   if (!mayBeJson(source)) return undefined;
   try {

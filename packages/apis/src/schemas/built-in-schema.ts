@@ -73,8 +73,9 @@ export class BuiltInSchema implements CompiledSchema {
     return duplicates;
   }
 
-  convertTyped(object: JsonObject, details?: JsonTextDetails): void {
-    this.#schema.convertTyped(object, details);
+  *convertIncrementally(object: JsonObject, details?: JsonTextDetails): Generator<void, void> {
+    yield* this.#schema.convertIncrementally(object, details);
+    yield;
     this.#normalize(object);
   }
 

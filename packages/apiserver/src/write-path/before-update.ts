@@ -15,7 +15,7 @@ import {
 import type { ResourceDefinition, Strategy, StrategyContext } from '@multiplane/apis';
 import { storedKindOf } from '../registry/definitions/group-resource.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
-import { yieldIfSliceExceeded } from '../time-slices.ts';
+import { inTimeSlices, yieldIfSliceExceeded } from '../time-slices.ts';
 import { checkNamespace } from './decoding/object-identity.ts';
 import { checkKind, setCluster, unsetCluster } from './object-metadata.ts';
 import { strategyContext, strategyOf } from './strategy.ts';
@@ -35,7 +35,9 @@ export async function beforeUpdate(
   const { definition } = request;
   const strategy = strategyOf(request);
   const context = strategyContext(request, () => new Date(modules.clock.now()), modules.slowly);
-  const metadataErrors = prepare(request, strategy, context, object, old);
+  prepare(request, strategy, context, object, old);
+  const validated = inTimeSlices(validateMetadata(request, strategy, object, old), bytes, request);
+  const metadataErrors = validated instanceof Promise ? await validated : validated;
   await yieldIfSliceExceeded(bytes, request);
   const errors = allErrors(strategy, metadataErrors, {
     kind: await traced('schema and CEL validation', () => strategy.validateUpdate(context, object, old)),
@@ -79,14 +81,14 @@ function allErrors(
   return errors;
 }
 
-/** Returns the errors in metadata. */
+/** Sets what the server decides, and runs the strategy's hook. */
 function prepare(
   request: WriteRequest,
   strategy: Strategy,
   context: StrategyContext,
   object: KubeObject,
   old: DeepReadonly<KubeObject>,
-): MetadataErrors {
+): void {
   const { definition } = request;
   const { metadata } = object;
   const oldMetadata = old.metadata as KubeObject['metadata'];
@@ -106,9 +108,21 @@ function prepare(
   }
   if (strategy.managesGeneration && (strategy.hasChanged?.(object) === true || specChanged(definition, object, old)))
     metadata.generation = (oldMetadata.generation ?? 0) + 1;
+}
+
+/** Validates metadata in passes: an object may have 100,000 labels. */
+function* validateMetadata(
+  { definition }: WriteRequest,
+  strategy: Strategy,
+  { metadata }: KubeObject,
+  old: DeepReadonly<KubeObject>,
+): Generator<void, MetadataErrors> {
   const { standardFinalizers } = strategy.metadataChecks;
   const rules = { namespaced: definition.namespaced, validateName: (text: string) => strategy.validateName(text) };
   const ownErrors = validateObjectMeta(metadata, rules);
+  yield;
+  const update = validateObjectMetaUpdate(metadata, old.metadata);
+  yield;
   return {
     // The name is that of the stored object, so that only the prefix of a generated one can make a difference.
     registry:
@@ -116,7 +130,7 @@ function prepare(
         ? ownErrors
         : validateObjectMeta(metadata, { ...rules, validateName: validatePathSegmentName }),
     object: ownErrors,
-    update: validateObjectMetaUpdate(metadata, oldMetadata),
+    update,
     finalizers: standardFinalizers
       ? validateStandardFinalizers(metadata.finalizers ?? [], FieldPath.of('metadata').child('finalizers'))
       : [],

@@ -52,10 +52,10 @@ export async function createObject(
   const admitted = admitMutating(modules, request, object, undefined, bytes);
   if (admitted !== undefined) await admitted;
   dropDuplicateOwners(object, request, 'admission');
-  if (isLarge(bytes)) await yieldIfSliceExceeded(bytes, request);
 
   const generated = (metadata.generateName ?? '') !== '';
   if (!generated) return await insertObject(modules, request, object, size);
+  if (isLarge(bytes)) await yieldIfSliceExceeded(bytes, request);
   for (let attempt = 1; ; attempt++) {
     // Strategy hooks modify the object and must see its final name, so each attempt starts from a copy of the admitted object.
     const candidate =
@@ -92,6 +92,8 @@ export async function insertObject(
   const context = strategyContext(request, () => new Date(clock.now()), modules.slowly);
   const strategy = strategyOf(request);
 
+  // Admission has enumerated the labels, and validation does it again.
+  if (isLarge(size)) await yieldIfSliceExceeded(size, request);
   const metadataErrors = beforeCreate(modules, request, strategy, context, object);
   if (isLarge(size)) await yieldIfSliceExceeded(size, request);
   const found = traced('schema and CEL validation', () => strategy.validate(context, object, metadataErrors));
@@ -108,6 +110,7 @@ export async function insertObject(
   const name = metadata.name as string;
   const validated = admitValidating(modules, request, name, object, undefined);
   if (validated !== undefined) await validated;
+  if (isLarge(size)) await yieldIfSliceExceeded(size, request);
 
   rejectResourceVersion(metadata, request.dryRun);
   dropEmpty(metadata);

@@ -101,6 +101,7 @@ async function attempt(
   await beforeUpdate(modules, request, object, old, bytes);
   const validated = admitValidating(modules, request, name, object, old);
   if (validated !== undefined) await validated;
+  await yieldIfSliceExceeded(bytes, request);
   dropEmpty(object.metadata);
   // The storage does not keep it.
   if (!request.dryRun && object.metadata.selfLink !== undefined) delete object.metadata.selfLink;

@@ -38,7 +38,7 @@ export const scaleKind: ExpectedKind = {
       return this.decodeTyped(object);
     },
     // Scale has no strategic merge patch.
-    convertTyped: () => undefined,
+    *convertIncrementally() {},
     prune(object) {
       const unknownFields: string[] = [];
       for (const key of Object.keys(object)) {

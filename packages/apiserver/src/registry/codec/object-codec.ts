@@ -2,7 +2,6 @@ import {
   type JsonObject,
   type KubeObject,
   type ObjectMeta,
-  type Json,
   asJson,
   encodeJson,
   encodeJsonIncrementally,
@@ -59,11 +58,15 @@ export function* encodeIncrementally(
   const { managedFields, labels, annotations, ownerReferences, finalizers, ...metadata } = object.metadata;
   let head = `${encodeHead(object)},"metadata":${encodeMetadata(metadata, undefined).slice(0, -1)}`;
   // The order of encodeMetadata.
-  const parts = { labels: sorted(labels), annotations: sorted(annotations), ownerReferences, finalizers };
-  yield;
+  const parts = {
+    labels: yield* sortedIncrementally(labels),
+    annotations: yield* sortedIncrementally(annotations),
+    ownerReferences: present(ownerReferences),
+    finalizers: present(finalizers),
+  };
   for (const [key, value] of Object.entries(parts)) {
-    if (present(value) !== undefined) head += `,"${key}":${yield* encodeJsonIncrementally(value as Json)}`;
     yield;
+    if (value !== undefined) head += `,"${key}":${yield* encodeJsonIncrementally(value)}`;
   }
   const json = asJson(object);
   const members = yield* encodeMembersIncrementally(
@@ -138,17 +141,39 @@ function present<T>(value: T | null | undefined): T | undefined {
   return typeof value === 'object' && Object.keys(value).length === 0 ? undefined : value;
 }
 
+/** Members that {@link sortedIncrementally} copies in one pass. */
+const membersPerPass = 2_048;
+
+type Texts = Record<string, string>;
+
 /** A map sorted by key; undefined for an absent or empty one. */
-function sorted(value: Record<string, string> | null | undefined): Record<string, string> | undefined {
+function sorted(value: Texts | null | undefined): Texts | undefined {
   if (value === undefined || value === null) return undefined;
   const keys = Object.keys(value);
   if (keys.length === 0) return undefined;
-  for (let index = 1; index < keys.length; index++) {
-    if ((keys[index - 1] as string) > (keys[index] as string)) {
-      const copy: Record<string, string> = {};
-      for (const key of keys.toSorted()) setOwn(copy, key, value[key] as string);
-      return copy;
-    }
+  if (isSorted(keys)) return value;
+  const copy: Texts = {};
+  for (const key of keys.toSorted()) setOwn(copy, key, value[key] as string);
+  return copy;
+}
+
+/** {@link sorted} in passes. */
+function* sortedIncrementally(value: Texts | null | undefined): Generator<void, Texts | undefined> {
+  if (value === undefined || value === null) return undefined;
+  const keys = Object.keys(value);
+  if (keys.length === 0) return undefined;
+  yield;
+  if (isSorted(keys)) return value;
+  const copy: Texts = {};
+  for (const [index, key] of keys.toSorted().entries()) {
+    setOwn(copy, key, value[key] as string);
+    if (index % membersPerPass === membersPerPass - 1) yield;
   }
-  return value;
+  return copy;
+}
+
+function isSorted(keys: readonly string[]): boolean {
+  for (let index = 1; index < keys.length; index++)
+    if ((keys[index - 1] as string) > (keys[index] as string)) return false;
+  return true;
 }

@@ -43,14 +43,16 @@ export async function readApplyDocument(
   const document = await decoder.readYaml(body, context);
   let result: ApplyDocument;
   try {
-    const { value, duplicates } = document();
+    const { value, duplicates } = await inTimeSlices(document(), body.length, context);
     if (value !== null && !isJsonObject(value)) {
       throw new TypeError(
         `error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go value of type map[string]interface {}`,
       );
     }
-    result = { config: withFloats(value ?? {}) as JsonObject, duplicates, bytes: body.length };
+    const config = await inTimeSlices(withFloats(value ?? {}), body.length, context);
+    result = { config, duplicates, bytes: body.length };
   } catch (error) {
+    if (context.signal.aborted) throw error;
     const prefix = error instanceof TypeError ? '' : 'error converting YAML to JSON: ';
     throw statusErrors.badRequest(`error decoding YAML: ${prefix}${(error as Error).message}`, error);
   }
@@ -59,20 +61,33 @@ export async function readApplyDocument(
 }
 
 /** Integers beyond int64 are floats in an untyped object. In place. */
-function withFloats(value: Json): Json {
-  if (typeof value === 'bigint') return value > maxInt64 ? Number(value) : value;
-  if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) if (typeof item !== 'string') value[index] = withFloats(item);
-  } else if (isJsonObject(value)) {
-    for (const key in value) {
-      const member = value[key] as Json;
-      if (typeof member === 'bigint') setOwn(value, key, withFloats(member));
-      else if (typeof member === 'object') withFloats(member);
+function* withFloats(config: JsonObject): Generator<void, JsonObject> {
+  const pending: (JsonObject | Json[])[] = [config];
+  let members = 0;
+  const asFloat = (value: Json): Json => {
+    if (typeof value === 'object' && value !== null) pending.push(value);
+    return typeof value === 'bigint' && value > maxInt64 ? Number(value) : value;
+  };
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    if (Array.isArray(next)) {
+      for (const [index, item] of next.entries()) {
+        next[index] = asFloat(item);
+        if (++members % membersPerPass === 0) yield;
+      }
+      continue;
+    }
+    for (const key of Object.keys(next)) {
+      const member = next[key] as Json;
+      const converted = asFloat(member);
+      if (converted !== member) setOwn(next, key, converted);
+      if (++members % membersPerPass === 0) yield;
     }
   }
-  return value;
+  return config;
 }
 const maxInt64 = 2n ** 63n - 1n;
+/** Members per pass over a configuration. */
+const membersPerPass = 2_048;
 
 /**
  * Applies a configuration to the current object: the merged object in the form of its kind, with its managedFields. As in

@@ -30,6 +30,9 @@ import { type ShapeReport, checkCustomMeta, shapeDocument, shapeIncrementally } 
 import { type FieldValidation, strictErrors } from './strict-decoding.ts';
 import type { YamlDocument, YamlReader } from './yaml-reader.ts';
 
+/** Members that are sorted in one pass. */
+const membersPerPass = 2_048;
+
 interface ParsedBody {
   readonly value: Json;
   /** Paths of members that occur more than once. */
@@ -111,6 +114,7 @@ export class BodyDecoder {
   *#decodeIncrementally(body: RequestBody, target: DecodeTarget): Generator<void, KubeObject> {
     const { expected, validation } = target;
     const parsed = yield* this.#parseIncrementally(body, expected, validation);
+    yield;
     const object = this.#objectIn(parsed, body, target);
     yield;
     let shaped: ShapeReport;
@@ -160,8 +164,8 @@ export class BodyDecoder {
     let parsed: ParsedBody;
     try {
       if (yaml !== undefined) {
-        const { value, duplicates } = yaml();
-        parsed = { value: inKeyOrder(value), duplicates: [], repeatedKeys: duplicates };
+        const { value, duplicates } = runToCompletion(yaml());
+        parsed = { value: runToCompletion(inKeyOrder(value)), duplicates: [], repeatedKeys: duplicates };
       } else if (validation === 'Ignore' && expected.origin === 'custom') {
         parsed = { value: parseJson(bytes), duplicates: [], repeatedKeys: [] };
       } else {
@@ -183,13 +187,18 @@ export class BodyDecoder {
     const { bytes, format } = body;
     if (format === 'protobuf')
       return { value: yield* this.#parseProtobuf(bytes, expected), duplicates: [], repeatedKeys: [] };
-    if (format !== 'json') return this.#parse(body, expected, validation);
     let parsed: ParsedBody;
     try {
-      const details = detailsFor(expected);
-      const strict = validation !== 'Ignore' || details !== undefined;
-      const found = yield* parseJsonIncrementally(bytes, strict, details);
-      parsed = { ...found, repeatedKeys: [], details: unlessEmpty(details) };
+      if (body.yaml !== undefined) {
+        const { value, duplicates } = yield* body.yaml();
+        yield;
+        parsed = { value: yield* inKeyOrder(value), duplicates: [], repeatedKeys: duplicates };
+      } else {
+        const details = detailsFor(expected);
+        const strict = validation !== 'Ignore' || details !== undefined;
+        const found = yield* parseJsonIncrementally(bytes, strict, details);
+        parsed = { ...found, repeatedKeys: [], details: unlessEmpty(details) };
+      }
     } catch (error) {
       throw yield* parseFailure(error, body, expected);
     }
@@ -337,13 +346,27 @@ const hasStrictErrors = (validation: FieldValidation, { repeatedKeys }: ParsedBo
   validation !== 'Ignore' && repeatedKeys.length + others > 0;
 
 /** YAML is converted to JSON, whose members are in the order of their names: errors come in this order. */
-function inKeyOrder(value: Json): Json {
-  if (Array.isArray(value)) return value.map(inKeyOrder);
+function* inKeyOrder(value: Json, done = { members: 0 }): Generator<void, Json> {
+  if (Array.isArray(value)) {
+    const items: Json[] = [];
+    for (const item of value) {
+      items.push(isContainer(item) ? yield* inKeyOrder(item, done) : item);
+      if (++done.members % membersPerPass === 0) yield;
+    }
+    return items;
+  }
   if (!isJsonObject(value)) return value;
   const sorted: JsonObject = {};
-  for (const key of Object.keys(value).sort()) setOwn(sorted, key, inKeyOrder(value[key] as Json));
+  const keys = Object.keys(value);
+  if (keys.length > membersPerPass) yield;
+  for (const key of keys.sort()) {
+    const member = value[key] as Json;
+    setOwn(sorted, key, isContainer(member) ? yield* inKeyOrder(member, done) : member);
+    if (++done.members % membersPerPass === 0) yield;
+  }
   return sorted;
 }
+const isContainer = (value: Json): boolean => typeof value === 'object' && value !== null;
 
 const detailsFor = ({ origin }: ExpectedKind): JsonTextDetails | undefined =>
   origin === 'built-in' ? { literals: new Map(), repeats: new Map() } : undefined;

@@ -8,7 +8,7 @@ export interface ExpectedKind {
   readonly origin: 'built-in' | 'custom';
   readonly schema: Pick<
     CompiledSchema,
-    'decodeTyped' | 'decodeIncrementally' | 'convertTyped' | 'prune' | 'coerce' | 'applyDefaults'
+    'decodeTyped' | 'decodeIncrementally' | 'convertIncrementally' | 'prune' | 'coerce' | 'applyDefaults'
   >;
 }
 

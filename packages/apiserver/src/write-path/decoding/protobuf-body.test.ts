@@ -130,7 +130,7 @@ test('custom resources have no protobuf encoding', () => {
       *decodeIncrementally() {
         return undefined;
       },
-      convertTyped: () => undefined,
+      *convertIncrementally() {},
       prune: () => ({ unknownFields: [] }),
       coerce: () => undefined,
       applyDefaults: () => undefined,

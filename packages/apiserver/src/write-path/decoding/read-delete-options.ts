@@ -5,13 +5,15 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonTextDetails,
-  parseJsonStrict,
+  type ParsedYaml,
+  parseJsonIncrementally,
   ProtobufError,
   readProtobufEnvelope,
   statusErrors,
 } from '@multiplane/apimachinery';
 import { BuiltInSchema, decodeProtobufMessage } from '@multiplane/apis';
 import type { RequestContext } from '@multiplane/generic-server';
+import { inTimeSlices } from '../../time-slices.ts';
 import type { BodyDecoder } from './body-decoder.ts';
 import { notAnObject } from './decoding-errors.ts';
 import { readKind } from './read-kind.ts';
@@ -30,11 +32,13 @@ export async function readDeleteOptions(
   const format = bodyFormat(context);
   if (format === 'protobuf') return decodeDeleteOptions(protobufDeleteOptions(body));
   const details: JsonTextDetails = { literals: new Map(), repeats: new Map() };
-  const document = format === 'yaml' ? await decoder.readYaml(body, context) : () => parseJsonStrict(body, { details });
+  const document =
+    format === 'yaml' ? await decoder.readYaml(body, context) : () => parseJsonIncrementally(body, true, details);
   let value;
   try {
-    ({ value } = document());
+    ({ value } = await inTimeSlices<ParsedYaml>(document(), body.length, context));
   } catch (error) {
+    if (context.signal.aborted) throw error;
     throw statusErrors.badRequest(`couldn't get version/kind; json parse error: ${(error as Error).message}`, error);
   }
   if (value !== null && !isJsonObject(value)) throw statusErrors.badRequest(notAnObject(value));

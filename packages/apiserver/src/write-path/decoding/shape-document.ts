@@ -89,7 +89,7 @@ function* decodeTypesIncrementally(
   if (origin !== 'built-in') return undefined;
   try {
     if (isConverted !== true) return yield* schema.decodeIncrementally(document, details);
-    schema.convertTyped(document, details);
+    yield* schema.convertIncrementally(document, details);
     return undefined;
   } catch (error) {
     throw typeFailure(error);

@@ -1,7 +1,7 @@
-import { parseYamlStrict, type ParsedYaml } from '@multiplane/apimachinery';
+import { parseYamlIncrementally, type ParsedYaml } from '@multiplane/apimachinery';
 
-/** Parsed YAML. Each call returns a new value, which the caller may modify; throws `YamlSyntaxError` for invalid text. */
-export type YamlDocument = () => ParsedYaml;
+/** Parsed YAML. Each call makes a new value, which the caller may modify, in passes; throws `YamlSyntaxError` for invalid text. */
+export type YamlDocument = () => Generator<void, ParsedYaml>;
 
 /** The request of a body. */
 export interface YamlRequest {
@@ -19,5 +19,5 @@ export interface YamlReader {
 
 /** Parses synchronously; for short texts, and for tests. */
 export const inlineYamlReader: YamlReader = {
-  read: (body) => Promise.resolve(() => parseYamlStrict(body)),
+  read: (body) => Promise.resolve(() => parseYamlIncrementally(body)),
 };

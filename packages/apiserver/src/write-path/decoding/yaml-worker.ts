@@ -1,10 +1,9 @@
 import {
   mayBeJson,
-  parseJson,
   parseJsonAsYamlIncrementally,
   parseJsonIncrementally,
   type ParsedYaml,
-  parseYamlStrict,
+  parseYamlIncrementally,
   statusErrors,
   YamlSyntaxError,
 } from '@multiplane/apimachinery';
@@ -61,7 +60,7 @@ export class YamlWorker implements YamlReader, Runnable {
     const json = mayBeJson(text)
       ? await inTimeSlices(parseJsonAsYamlIncrementally(text), body.length, request)
       : undefined;
-    if (json !== undefined) return readOnce(json, () => parseYamlStrict(body));
+    if (json !== undefined) return readOnce(json, () => parseYamlIncrementally(body));
     try {
       const answer = await this.#threads.run(body, { lane: lane ?? '', bytes: body.length, request });
       return await documentIn(answer, request);
@@ -88,27 +87,27 @@ async function documentIn(answer: YamlAnswer, request: Abortable | undefined): P
   if ('fault' in answer) return faulty(answer.fault);
   const { json, duplicates } = answer;
   const { value } = await inTimeSlices(parseJsonIncrementally(json, false), json.length, request);
-  return readOnce({ value, duplicates: [...duplicates] }, () => ({
-    value: parseJson(json),
-    duplicates: [...duplicates],
-  }));
+  return readOnce({ value, duplicates: [...duplicates] }, function* () {
+    const again = yield* parseJsonIncrementally(json, false);
+    return { value: again.value, duplicates: [...duplicates] };
+  });
 }
 
 /** Aliases make a hundred thousand nodes of a short text. JSON may have both characters, and is parsed on the main thread. */
 const mayHaveAliases = (body: Buffer): boolean => body.includes('&') && body.includes('*');
 
-const faulty =
-  (why: string): YamlDocument =>
-  () => {
+const faulty = (why: string): YamlDocument =>
+  // eslint-disable-next-line require-yield -- throws at the first step
+  function* () {
     throw new YamlSyntaxError(why);
   };
 
 /** Returns the parsed value for the first call, and parses again for later calls. */
 function readOnce(parsed: ParsedYaml, again: YamlDocument): YamlDocument {
   let first: ParsedYaml | undefined = parsed;
-  return () => {
-    const value = first ?? again();
+  return function* () {
+    const value = first;
     first = undefined;
-    return value;
+    return value ?? (yield* again());
   };
 }
