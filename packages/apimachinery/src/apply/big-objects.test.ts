@@ -1,9 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import type { Json, JsonObject } from '../json/json.ts';
 import { Owned, everything, listOf, mapOf, oneVersion, struct, text } from '../../test/apply-fixture.ts';
 import { ListItemError } from './typed-schema.ts';
 import { ListElements } from './list-elements.ts';
 import { encodeFieldsV1, encodeIncrementally } from './fields-v1.ts';
+import { mergeIncrementally, mergeTyped } from './merge-typed.ts';
 import type { FieldSet } from './field-set.ts';
 import { runToCompletion } from '../async/run-to-completion.ts';
 import { type ManagerUpdate, applyConfiguration, updateOwnership } from './update-managers.ts';
@@ -87,6 +89,27 @@ describe('something big is done in steps, to the same end', () => {
     expect(pauses).toBeGreaterThan(3);
     expect(JSON.stringify(encodeFieldsV1(set, byText))).toBe(JSON.stringify(encodeFieldsV1(fresh(), byText)));
   });
+});
+
+test('long lists in any order are merged in steps to the same end', () => {
+  const tags = fc.uniqueArray(fc.nat(1_500), { minLength: 0, maxLength: 1_000, size: 'max' });
+  fc.assert(
+    fc.property(tags, tags, (live, config) => {
+      const of = (numbers: number[]): JsonObject => ({
+        tags: numbers.map((n) => `t${n}`),
+        rows: numbers.map((n) => ({ name: `r${n}`, value: String(n % 7) })),
+      });
+      const merging = mergeIncrementally(of(live), of(config), schema, new ListElements());
+      expect(runToCompletion(merging)).toEqual(mergeTyped(of(live), of(config), schema));
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test('a long list is merged with pauses', () => {
+  const tags = Array.from({ length: 20_000 }, (_, n) => `t${n}`);
+  const { pauses } = drain(mergeIncrementally({ tags }, { tags: tags.toReversed() }, schema, new ListElements()));
+  expect(pauses).toBeGreaterThanOrEqual(20);
 });
 
 test('items that have no place in a long list are refused as in a short one', () => {

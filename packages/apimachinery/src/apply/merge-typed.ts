@@ -88,79 +88,119 @@ function mergeLists(live: Json, config: Json, list: ListType, steps: Steps | und
   const left = Array.isArray(live) ? live : [];
   const right = Array.isArray(config) ? config : [];
   if (left.length === 0 && right.length === 0) return config;
-  const mine = new Map<PathElement, Json>();
-  const mineKnown = steps?.elements.of(list, right);
-  const mineElements = right.map((item, index) => {
-    const element = elementAt(list, right, index, mineKnown);
-    mine.set(element, item);
-    return element;
-  });
-  const theirs = new Map<PathElement, Json>();
-  const theirKnown = steps?.elements.of(list, left);
-  const theirElements = left.map((item, index) => {
-    const element = elementAt(list, left, index, theirKnown);
-    // Live items without a unique key are replaced, not merged.
-    theirs.set(element, theirs.has(element) ? null : item);
-    return element;
-  });
-  const shared = mineElements.filter((element) => theirs.has(element));
-  const result: Json[] = [];
-  const merged = new Set<PathElement>();
-  // Where items of a long list stand that both have, with both: they are merged later.
-  const pairs: [number, Json, Json][] | undefined =
-    steps !== undefined && left.length >= longList && right.length >= longList ? [] : undefined;
-  const take = (element: PathElement): void => {
-    merged.add(element);
-    const their = theirs.get(element) ?? undefined;
-    const item = mine.get(element);
-    if (pairs !== undefined && their !== undefined && item !== undefined) {
-      pairs.push([result.length, their, item]);
-      result.push(item);
-      return;
-    }
-    const both = merge(their, item, list.element, steps);
-    if (both !== undefined) result.push(both);
-  };
+  const merging = new ListMerge(left, right, list, steps);
+  if (steps === undefined || left.length + right.length < longList) merging.run();
+  else merging.defer(steps.later);
+  return merging.result;
+}
 
-  let nextShared = 0;
-  let leftIndex = 0;
-  let rightIndex = 0;
-  while (leftIndex < left.length || rightIndex < right.length) {
-    const theirElement = theirElements[leftIndex];
-    const mineElement = mineElements[rightIndex];
+/** {@link mergeLists} of two lists that are not both empty; changes none of them. */
+class ListMerge {
+  readonly result: Json[] = [];
+  readonly #left: readonly Json[];
+  readonly #right: readonly Json[];
+  readonly #list: ListType;
+  readonly #steps: Steps | undefined;
+  readonly #mine = new Map<PathElement, Json>();
+  readonly #theirs = new Map<PathElement, Json>();
+  readonly #mineElements: PathElement[] = [];
+  readonly #theirElements: PathElement[] = [];
+  readonly #merged = new Set<PathElement>();
+  /** Elements that both lists have, in the order of the configuration. */
+  #shared: readonly PathElement[] | undefined;
+  #nextShared = 0;
+  #leftIndex = 0;
+  #rightIndex = 0;
+
+  constructor(left: readonly Json[], right: readonly Json[], list: ListType, steps: Steps | undefined) {
+    this.#left = left;
+    this.#right = right;
+    this.#list = list;
+    this.#steps = steps;
+  }
+
+  run(): void {
+    for (let index = 0; index < this.#right.length; index++) this.#addMine(index);
+    for (let index = 0; index < this.#left.length; index++) this.#addTheirs(index);
+    while (!this.#isDone) this.#next();
+  }
+
+  /** As {@link run}, later: the result is filled by then. What is deferred last is done first. */
+  defer(later: DeferredWork): void {
+    later.each(this.#left.length + this.#right.length, () => {
+      if (!this.#isDone) this.#next();
+    });
+    later.each(this.#left.length, (index) => this.#addTheirs(index));
+    later.each(this.#right.length, (index) => this.#addMine(index));
+  }
+
+  #addMine(index: number): void {
+    const element = this.#elementAt(this.#right, index);
+    this.#mineElements.push(element);
+    this.#mine.set(element, this.#right[index] as Json);
+  }
+
+  #addTheirs(index: number): void {
+    const element = this.#elementAt(this.#left, index);
+    this.#theirElements.push(element);
+    // Live items without a unique key are replaced, not merged.
+    this.#theirs.set(element, this.#theirs.has(element) ? null : (this.#left[index] as Json));
+  }
+
+  #elementAt(items: readonly Json[], index: number): PathElement {
+    return elementAt(this.#list, items as Json[], index, this.#steps?.elements.of(this.#list, items));
+  }
+
+  get #isDone(): boolean {
+    return this.#leftIndex >= this.#left.length && this.#rightIndex >= this.#right.length;
+  }
+
+  /** Passes at least one item of one of the lists. */
+  #next(): void {
+    this.#shared ??= this.#mineElements.filter((element) => this.#theirs.has(element));
+    const theirElement = this.#theirElements[this.#leftIndex];
+    const mineElement = this.#mineElements[this.#rightIndex];
     if (theirElement !== undefined && mineElement !== undefined) {
       if (theirElement === mineElement) {
-        take(mineElement);
-        leftIndex++;
-        rightIndex++;
-        nextShared++;
-        continue;
+        this.#take(mineElement);
+        this.#leftIndex++;
+        this.#rightIndex++;
+        this.#nextShared++;
+        return;
       }
       // In both lists, but its turn comes where the configuration has it.
-      if (mine.has(theirElement) && nextShared < shared.length && shared[nextShared] !== theirElement) {
-        leftIndex++;
-        continue;
+      if (
+        this.#mine.has(theirElement) &&
+        this.#nextShared < this.#shared.length &&
+        this.#shared[this.#nextShared] !== theirElement
+      ) {
+        this.#leftIndex++;
+        return;
       }
     }
     if (theirElement !== undefined) {
-      if (!mine.has(theirElement)) {
-        result.push(left[leftIndex] as Json);
-        leftIndex++;
-        continue;
+      if (!this.#mine.has(theirElement)) {
+        this.result.push(this.#left[this.#leftIndex] as Json);
+        this.#leftIndex++;
+        return;
       }
-      if (merged.has(theirElement)) leftIndex++;
+      if (this.#merged.has(theirElement)) this.#leftIndex++;
     }
     if (mineElement !== undefined) {
-      take(mineElement);
-      rightIndex++;
-      if (shared[nextShared] === mineElement) nextShared++;
+      this.#take(mineElement);
+      this.#rightIndex++;
+      if (this.#shared[this.#nextShared] === mineElement) this.#nextShared++;
     }
   }
-  if (pairs !== undefined) {
-    steps?.later.each(pairs.length, (index) => {
-      const [place, their, item] = pairs[index] as [number, Json, Json];
-      result[place] = merge(their, item, list.element, steps) as Json;
-    });
+
+  #take(element: PathElement): void {
+    this.#merged.add(element);
+    const both = merge(
+      this.#theirs.get(element) ?? undefined,
+      this.#mine.get(element),
+      this.#list.element,
+      this.#steps,
+    );
+    if (both !== undefined) this.result.push(both);
   }
-  return result;
 }

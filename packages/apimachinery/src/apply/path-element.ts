@@ -95,6 +95,9 @@ export function sortedElements(elements: Iterable<PathElement>): PathElement[] {
 /** A key of one member, whose value is a text without escapes. */
 const plainPair = /^\{"([^"\\]*)":"([^"\\]*)"\}$/;
 
+/** A text without escapes. */
+const plainText = /^"([^"\\]*)"$/;
+
 /** What elements of one type are ordered by: names and values in turn. */
 function partsOf(element: PathElement): readonly Json[] {
   const rest = element.slice(2);
@@ -105,8 +108,11 @@ function partsOf(element: PathElement): readonly Json[] {
       if (name !== undefined && value !== undefined) return [name, value];
       return Object.entries(parseJson(rest) as Record<string, Json>).flat();
     }
-    case 'v':
-      return [parseJson(rest)];
+    case 'v': {
+      // An object may have 100,000 finalizers.
+      const [, text] = plainText.exec(rest) ?? [];
+      return [text ?? parseJson(rest)];
+    }
     case 'i':
       return [Number(rest)];
     default:
