@@ -148,7 +148,7 @@ class ListMerge {
   }
 
   #elementAt(items: readonly Json[], index: number): PathElement {
-    return elementAt(this.#list, items as Json[], index, this.#steps?.elements.of(this.#list, items));
+    return elementAt(this.#list, items, index, this.#steps?.elements.of(this.#list, items));
   }
 
   get #isDone(): boolean {

@@ -1,12 +1,19 @@
-import { type IncludeObject, apiVersionOf, encodeYaml } from '@multiplane/apimachinery';
+import {
+  type IncludeObject,
+  apiVersionOf,
+  encodeYaml,
+  encodeYamlIncrementally,
+  parseJsonIncrementally,
+} from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { traced } from '@multiplane/component-base';
-import { encodeObject, type Transform } from '@multiplane/generic-server';
+import { encodeObject, type RequestContext, type Transform } from '@multiplane/generic-server';
 import type { CacheEntry } from '@multiplane/storage';
 import { encodeForWire } from '../../registry/codec/object-codec.ts';
 import { metadataEnd } from '../../registry/codec/metadata-scanner.ts';
 import { addedBytes, BufferSink, pushListItem } from '../../registry/codec/list-item.ts';
 import { itemOffset, revisionOffset, revisionText } from '../../registry/codec/stored-layout.ts';
+import { inTimeSlices, isLarge, whileTimeLasts } from '../../time-slices.ts';
 import { ChunkedBody } from '../response/chunked-body.ts';
 import type { ListResponse } from './list-response.ts';
 import { inWireOrder } from '../response/object-response.ts';
@@ -25,6 +32,8 @@ interface ListForm {
   /** The whole response of an empty list, if that is not head and tail. */
   readonly empty?: string | undefined;
   item(body: ChunkedBody, entry: CacheEntry): void;
+  /** Writes a large item in passes; undefined: {@link item} writes it. */
+  readonly large?: (body: ChunkedBody, entry: CacheEntry) => Promise<void> | undefined;
   /** Items are made of parsed objects, not of stored bytes. */
   readonly parses?: boolean;
   /** Encodes several items, each preceded by a comma; undefined if one of them must be converted. */
@@ -75,7 +84,9 @@ async function writeItems(list: ListResponse): Promise<void> {
         await loaded;
         if (body.shouldPause) await body.checkpoint();
       }
-      form.item(body, entry);
+      const large = isLarge(entry.value.length) ? form.large?.(body, entry) : undefined;
+      if (large === undefined) form.item(body, entry);
+      else await large;
       if (body.shouldPause) await body.checkpoint();
     }
     list.view?.release(piece);
@@ -216,7 +227,14 @@ function readableForm(list: ListResponse): ListForm {
   };
   const empty = plain.empty === undefined ? undefined : encodeObject(JSON.parse(plain.empty), negotiated);
   if (negotiated.encoding === 'yaml')
-    return { ...yamlForm(skeleton, field, itemOf), ...(empty === undefined ? {} : { empty }) };
+    return {
+      ...yamlForm(skeleton, field, itemOf),
+      ...(empty === undefined ? {} : { empty }),
+      large: (body, entry) => {
+        const bytes = transform === undefined ? plain.run?.([entry]) : undefined;
+        return bytes === undefined ? undefined : writeLargeYaml(context, body, bytes.subarray(1));
+      },
+    };
   const text = encodeObject(skeleton, negotiated);
   const end = text.lastIndexOf('[]');
   return {
@@ -228,6 +246,12 @@ function readableForm(list: ListResponse): ListForm {
       body.pushString(`\n    ${encodeObject(itemOf(entry), negotiated).replaceAll('\n', '\n    ')}`);
     },
   };
+}
+
+/** Writes a large item, of which these are the bytes in the list as JSON. */
+async function writeLargeYaml(context: RequestContext, body: ChunkedBody, json: Buffer): Promise<void> {
+  const { value } = await inTimeSlices(parseJsonIncrementally(json, false), json.length, context);
+  body.pushString(await whileTimeLasts(encodeYamlIncrementally([value]), context));
 }
 
 /** The YAML form: members sorted by name, with the list between those before and those after it. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { WireReader, readProtobufEnvelope, type JsonObject } from '@multiplane/apimachinery';
+import { WireReader, encodeYaml, readProtobufEnvelope, type JsonObject } from '@multiplane/apimachinery';
 import { decodeProtobufMessage, decodeProtobufObject } from '@multiplane/apis';
 import { Pipeline } from '../../../test/pipeline.ts';
 
@@ -33,6 +33,13 @@ test('indented JSON', async () => {
 test('YAML', async () => {
   const { text } = await on.ask('GET', `${maps}/large`, undefined, { accept: 'application/yaml' });
   expect(text).toContain('\n  m9999: <é"9999>\n');
+});
+
+test('YAML in a list', async () => {
+  const query = `${maps}?fieldSelector=metadata.name%3Dlarge`;
+  const list = await on.must(200, 'GET', query);
+  const { text } = await on.ask('GET', query, undefined, { accept: 'application/yaml' });
+  expect(text).toBe(encodeYaml(list));
 });
 
 test.each(['Table', 'PartialObjectMetadata'])('the metadata as %s', async (kind) => {
