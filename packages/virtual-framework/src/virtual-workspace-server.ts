@@ -24,7 +24,10 @@ import { servicesPrefix } from './service-path.ts';
 import type { VirtualAttributes, VirtualTarget, VirtualWorkspace } from './virtual-workspace.ts';
 
 export interface VirtualWorkspaceServerOptions extends HandlerChainOptions {
-  /** `--authorization-always-allow-paths`, also within virtual workspaces, where they lead nowhere. */
+  /**
+   * `--authorization-always-allow-paths`, also within virtual workspaces, where they lead nowhere; not in those that authorize
+   * by path: these judge the path from the logical cluster on.
+   */
   readonly alwaysAllowPaths: readonly string[];
   /** Version of this server, for the warning to outdated kubectl plugins. */
   readonly version: string;
@@ -133,7 +136,7 @@ export class VirtualWorkspaceServer {
   }
 
   async #authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
-    if (!attributes.isResourceRequest && this.#options.alwaysAllowPaths.includes(pathWithin(attributes)))
+    if (!attributes.isResourceRequest && this.#options.alwaysAllowPaths.includes(attributes.path))
       return { decision: 'allow', reason: '' };
     if ('virtual' in attributes) {
       const virtualAttributes = attributes as VirtualAttributes;
@@ -157,13 +160,6 @@ export class VirtualWorkspaceServer {
     writeNotFoundText(exchange);
     return Promise.resolve();
   }
-}
-
-/** The path without the prefixes of a virtual workspace and a logical cluster. */
-function pathWithin(attributes: AuthorizationAttributes): string {
-  if (!('virtual' in attributes)) return attributes.path;
-  const prefix = `/clusters/${(attributes as VirtualAttributes).virtual.cluster}/`;
-  return attributes.path.startsWith(prefix) ? attributes.path.slice(prefix.length - 1) : attributes.path;
 }
 
 const nonResourceAttributes = {

@@ -42,6 +42,15 @@ test('unknown paths get the root paths in one virtual workspace and a text in th
   expect([status, headers.get('content-type')]).toEqual([404, 'application/json']);
 });
 
+test('a health path of the content is authorized: there it is a path of the logical cluster', async () => {
+  shard.allows = () => false;
+  for (const service of services) {
+    const { status, body } = await shard.send(`/services/${service}/root:held/clusters/one/healthz`);
+    expect([status, body.toString()]).toEqual([403, expect.stringContaining('path \\"/clusters/one/healthz\\"')]);
+    expect((await shard.send(`/services/${service}/root:held/clusters/*/healthz`)).status).toBe(404);
+  }
+});
+
 const labelsOf = (selector: string): Record<string, string> =>
   Object.fromEntries(
     selector
