@@ -1,3 +1,7 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { expect, test } from '@jest/globals';
 import { FakeClock } from '@multiplane/testing';
 import { IdleGarbageCollection } from './idle-garbage-collection.ts';
@@ -51,4 +55,25 @@ test('collects while caches release what a load left, and not again before the p
   state.used = 500 * mebibyte;
   await pass();
   expect(collections).toHaveLength(6);
+});
+
+test('V8 starts a collection that reduces memory', async () => {
+  const program = `
+    import { IdleGarbageCollection } from ${JSON.stringify(join(import.meta.dirname, 'idle-garbage-collection.ts'))};
+    let used = 0;
+    const clock = { after: (ms, run) => setTimeout(run, 10) };
+    void new IdleGarbageCollection({ clock, used: () => (used += 8 << 20), utilization: () => 0 }).start();
+  `;
+  const child = spawn(process.execPath, ['--trace-gc', '--input-type=module', '--eval', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, NODE_OPTIONS: '' },
+  });
+  try {
+    let line = '';
+    for await (line of createInterface(child.stdout)) if (line.includes('Mark-Compact')) break;
+    expect(line).toContain('Mark-Compact (reduce)');
+  } finally {
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
 });

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { getHeapStatistics } from 'node:v8';
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { type Clock, type Timer, systemClock } from '../clock/clock.ts';
 import type { Runnable } from './runnable.ts';
 
@@ -101,13 +101,18 @@ function utilizationSinceLastCall(): () => number {
 
 /**
  * V8 starts an incremental collection when external memory grows beyond a limit. A buffer that is never touched takes
- * address space only. The collections that `--expose-gc` offers stop the process for all of their time.
+ * address space only. The collections that `--expose-gc` offers stop the process for all of their time. V8 reads
+ * `--optimize-for-size` when it starts a collection: it then compacts all pages and returns those that it would keep in its pool.
+ * The flag is reset at once, because it would also limit the memory of later work.
  */
 function pressV8(bytes: number): void {
+  setFlagsFromString('--optimize-for-size');
   try {
     void new ArrayBuffer(Math.max(minPressureBytes, bytes));
   } catch (error) {
     // No address space: memory is limited by other means.
     if (!(error instanceof RangeError)) throw error;
+  } finally {
+    setFlagsFromString('--no-optimize-for-size');
   }
 }

@@ -53,6 +53,8 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
   readonly #effectiveUsers: EffectiveUsers;
   readonly #implicitRules: ImplicitRules;
   #decisions = new WeakMap<RbacIndex, Decisions>();
+  /** What a binding's subject is answered; a grant belongs to one logical cluster. Thousands of cached decisions share it. */
+  readonly #allowed = new WeakMap<Grant, AuthorizationResult>();
   #cachedDecisions = 0;
   constructor(
     options: RbacAuthorizerOptions,
@@ -106,8 +108,13 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
       failures,
     )) {
       if (!ruleAllows(rule, attributes)) continue;
-      const isBootstrapPolicy = source === this.#bootstrapCluster;
-      return { decision: 'allow', reason: `RBAC: allowed by ${grantText(grant)}`, isBootstrapPolicy };
+      let allowed = this.#allowed.get(grant);
+      if (allowed === undefined) {
+        const isBootstrapPolicy = source === this.#bootstrapCluster;
+        allowed = { decision: 'allow', reason: `RBAC: allowed by ${grantText(grant)}`, isBootstrapPolicy };
+        this.#allowed.set(grant, allowed);
+      }
+      return allowed;
     }
     return {
       decision: 'noOpinion',
@@ -197,24 +204,24 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
 }
 
 /**
- * The attributes that an RBAC decision depends on, as a cache key. Each string is preceded by its length, so that different
- * attributes never have the same key.
+ * The attributes that an RBAC decision depends on, as a cache key. JSON is one flat string: a concatenation would keep its parts,
+ * and the URL that the name is a slice of, for as long as the decision is cached.
  */
 function decisionKey(attributes: AuthorizationAttributes): string {
-  const { user } = attributes;
-  let key = `${lengthPrefixed(user.name)}${user.groups.length};`;
-  for (const group of user.groups) key += lengthPrefixed(group);
-  for (const name of Object.keys(user.extra))
-    key += lengthPrefixed(name) + lengthPrefixed(JSON.stringify(user.extra[name]));
-  key += `;${attributes.isResourceRequest};`;
-  key +=
-    lengthPrefixed(attributes.verb) +
-    lengthPrefixed(attributes.group) +
-    lengthPrefixed(attributes.namespace) +
-    lengthPrefixed(attributes.resource);
-  return (
-    key + lengthPrefixed(attributes.subresource) + lengthPrefixed(attributes.name) + lengthPrefixed(attributes.path)
-  );
+  const { user, isResourceRequest, verb, group, namespace, resource, subresource, name, path } = attributes;
+  return JSON.stringify([
+    user.name,
+    user.groups,
+    user.extra,
+    isResourceRequest,
+    verb,
+    group,
+    namespace,
+    resource,
+    subresource,
+    name,
+    path,
+  ]);
 }
 
 function isFirst<T>(seen: Set<T>, value: T): boolean {
@@ -222,8 +229,6 @@ function isFirst<T>(seen: Set<T>, value: T): boolean {
   seen.add(value);
   return true;
 }
-
-const lengthPrefixed = (text: string): string => `${text.length}:${text}`;
 
 /** `RoleBinding "b/ns" of Role "r" to User "u"`. */
 function grantText({ binding, subject, namespace }: Grant): string {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest, test } from '@jest/globals';
 import { CompactedError } from '../errors.ts';
 import { openFileStorage } from './open-file-storage.ts';
 
@@ -55,4 +55,42 @@ describe('history from before a restart', () => {
     await expect(store.list('/', { revision: first })).rejects.toBeInstanceOf(CompactedError);
     await store.close();
   });
+});
+
+test('history of a load that has ended is dropped down to 4 MiB', async () => {
+  const store = await open();
+  /** Writes a value of 100 kB this many times; returns the last revision. */
+  const update = async (times: number, revision: number): Promise<number> => {
+    let last = revision;
+    for (let i = 0; i < times; i++) last = await store.update('/a', Buffer.alloc(100_000), last);
+    return last;
+  };
+  const first = await store.create('/a', Buffer.alloc(100_000));
+  const loaded = await update(120, first);
+  const latest = await update(30, loaded);
+  time += tick;
+  await trim(store);
+  // The rate is still that of the load.
+  expect((await store.list('/', { revision: first })).items).toHaveLength(1);
+  for (let i = 0; i < 3; i++) {
+    time += tick;
+    await trim(store);
+  }
+  await expect(store.list('/', { revision: loaded - 20 })).rejects.toBeInstanceOf(CompactedError);
+  expect((await store.list('/', { revision: loaded })).items).toHaveLength(1);
+  expect((await store.get('/a'))?.revision).toBe(latest);
+  await store.close();
+});
+
+test('history of a steady load is kept for five minutes', async () => {
+  const store = await open();
+  const first = await store.create('/a', Buffer.alloc(300_000));
+  let last = first;
+  for (let i = 0; i < 28; i++) {
+    last = await store.update('/a', Buffer.alloc(1_000_000), last);
+    time += tick;
+    await trim(store);
+  }
+  expect((await store.list('/', { revision: first })).items).toHaveLength(1);
+  await store.close();
 });

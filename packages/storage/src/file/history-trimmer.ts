@@ -24,6 +24,11 @@ const changesPerSlice = 5000;
 const sampleMs = 1000;
 const sampleBytes = 1 << 20;
 
+/** The time over which the rate of writes is measured. */
+const rateMs = 20_000;
+/** History of a store without writes that is kept for all of `keepMs`. */
+const quietBytes = 4 << 20;
+
 /** Memory of a change, in bytes. */
 const changeBytes = 100;
 
@@ -42,7 +47,8 @@ interface Sample {
 /**
  * Drops history that is older than `keepMs`, and the oldest part of more than `maxBytes`. The age of history from before
  * a restart is unknown: it counts from the restart, so that clients that resume a watch or a paged list, and the load of
- * the watch cache, find it.
+ * the watch cache, find it. After a load, history is dropped earlier: what exceeds the bytes that the current rate of writes makes in
+ * `keepMs`, as the watch cache does with its events (`EventWindow`), because each change takes memory.
  *
  *   1. the new oldest revision is written durably, so that no later process serves a history with gaps
  *   2. the changes up to it are dropped, and the records that they replaced become dead
@@ -111,7 +117,8 @@ export class HistoryTrimmer {
 
   #onTime(): void {
     this.#sample();
-    const { now, keepMs, maxBytes } = this.#options;
+    const { now, keepMs } = this.#options;
+    const maxBytes = this.#limit();
     const old = this.#samples.findLastIndex(({ at }) => at <= now() - keepMs);
     // Drops to half of the limit, so that the next write does not start the next trim.
     const heavy =
@@ -126,6 +133,17 @@ export class HistoryTrimmer {
     });
     // Writers and readiness report the failure of the disk; the next run retries.
     work.catch(() => undefined);
+  }
+
+  /** Bytes of history to keep at the current rate of writes. */
+  #limit(): number {
+    const { now, keepMs, maxBytes } = this.#options;
+    const before = this.#samples.findLast(({ at }) => at <= now() - rateMs);
+    // A store that is younger, or that has just been opened.
+    if (before === undefined) return maxBytes;
+    // To half of the limit, as for `maxBytes`: twice the rate is kept.
+    const rate = (2 * (this.#written - before.bytes)) / Math.max(rateMs, now() - before.at);
+    return Math.min(maxBytes, Math.max(2 * quietBytes, rate * keepMs));
   }
 
   #kept(): number {

@@ -97,7 +97,8 @@ export class WriteBatch {
       const bytes = recordBytes(record);
       if (kind !== 'compact') {
         const entry: Entry = {
-          key,
+          // One copy of the text, however many versions the history references.
+          key: this.#state.index.get(key)?.key ?? key,
           kind,
           revision,
           expiresAt,
