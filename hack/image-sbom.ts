@@ -63,7 +63,14 @@ if (missing.length > 0) throw new Error(`pnpm sbom does not list ${missing.join(
 
 const version = process.versions.node;
 const node = `pkg:generic/node@${version}`;
-const components = [...packages, { type: 'platform', name: 'node', version, purl: node, 'bom-ref': node }];
+const allocatorVersion = /^version=(.+)$/m.exec(readFileSync('hack/jemalloc', 'utf8'))?.[1];
+if (allocatorVersion === undefined) throw new Error('hack/jemalloc names no version any more');
+const allocator = `pkg:deb/debian/libjemalloc2@${allocatorVersion}`;
+const components = [
+  ...packages,
+  { type: 'platform', name: 'node', version, purl: node, 'bom-ref': node },
+  { type: 'library', name: 'libjemalloc2', version: allocatorVersion, purl: allocator, 'bom-ref': allocator },
+];
 const refs = new Set([bom.metadata.component['bom-ref'], ...components.map((component) => component['bom-ref'])]);
 bom.components = components.sort((a, b) => (a['bom-ref'] < b['bom-ref'] ? -1 : 1));
 // pnpm 12.21 leaves out what some packages of the workspace depend on, from run to run others.

@@ -119,6 +119,14 @@ describeWithContainers('the image', (engine) => {
     );
   });
 
+  test('loads jemalloc', () => {
+    // The dynamic linker of glibc names the libraries that it loads.
+    const command = 'LD_DEBUG=libs /opt/multiplane/bin/multiplane version 2>&1';
+    expect(engine.sync(['run', '--rm', '--network', 'none', '--entrypoint', '/bin/sh', image, '-c', command])).toMatch(
+      /calling init: \S+\/libjemalloc\.so\.2/,
+    );
+  });
+
   test('has a bill of materials of every package in it', () => {
     const text = engine.sync([
       'run',
