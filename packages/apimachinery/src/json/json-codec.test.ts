@@ -11,6 +11,7 @@ import {
   parseJsonIncrementally,
   parseJsonStrict,
 } from './json-codec.ts';
+import { runToCompletion } from '../async/run-to-completion.ts';
 import { readJson } from './json-reader.ts';
 import { getOwn, type Json, type JsonObject } from './json.ts';
 
@@ -253,6 +254,15 @@ describe('parseJsonIncrementally', () => {
   test('pauses within a text of many members', () => {
     expect(read(many(50_000), true).pauses).toBeGreaterThanOrEqual(10);
     expect(read(many(50_000), false).pauses).toBeGreaterThanOrEqual(10);
+  });
+
+  test.each([true, false])('limits the members of one object, not of all (strict: %s)', (strict) => {
+    const parse = (text: string): unknown =>
+      runToCompletion(parseJsonIncrementally(text, strict, { maxMembers: 30_000 }));
+    expect(parse(`[${many(25_000)},${many(25_000)}]`)).toMatchObject({
+      duplicates: strict ? [expect.any(String), expect.any(String)] : [],
+    });
+    expect(() => parse(`{"a":${many(30_000)}}`)).toThrow('an object has more than 30000 members');
   });
 
   test('fails as the other readers do', () => {

@@ -20,6 +20,13 @@ export {
  */
 export const maxJsonDepth = 1_000;
 
+/**
+ * Members of one object in a request. V8 enumerates the names of an object in one step, which takes 25 ms for so many. Their
+ * ownership in managedFields is longer than the members themselves: an object with 80,000 members of the shortest names does not fit
+ * into etcd's request size.
+ */
+export const maxJsonMembers = 65_536;
+
 export interface ParseJsonOptions {
   /** Receives what the value does not show of its text; left empty by a text without such parts. */
   readonly details?: JsonTextDetails | undefined;
@@ -81,28 +88,30 @@ export interface StrictlyParsed {
 
 /**
  * {@link parseJsonStrict} of a long text, or {@link parseJson} of it (`strict` false), with pauses: what has many parts
- * is not left to the engine, which reads it in one piece.
+ * is not left to the engine, which reads it in one piece. `maxMembers`: of one object; beyond: JsonSyntaxError. Default: no limit.
  */
 export function* parseJsonIncrementally(
   text: string | Buffer,
   strict: boolean,
-  details?: JsonTextDetails,
+  { details, maxMembers = Infinity }: { details?: JsonTextDetails | undefined; maxMembers?: number } = {},
 ): Generator<void, StrictlyParsed> {
   const source = textOf(text);
   const shape = scan(source);
   yield;
-  if (shape.members + shape.containers < manyParts) {
+  if (shape.members + shape.containers < manyParts && shape.members <= maxMembers) {
     const fast = strict
       ? parseFastStrict(source, shape, { maxDepth: maxJsonDepth, details })
       : withoutDuplicates(parseFast(source, shape, maxJsonDepth));
     if (fast !== undefined) return fast;
   }
-  if (strict) return yield* readWithDuplicates(source, { maxDepth: maxJsonDepth, details });
-  return { value: yield* readJsonIncrementally(source, { maxDepth: maxJsonDepth }), duplicates: [] };
+  const options = { maxDepth: maxJsonDepth, maxMembers };
+  if (strict) return yield* readWithDuplicates(source, { ...options, details });
+  return { value: yield* readJsonIncrementally(source, options), duplicates: [] };
 }
 
 interface StrictOptions {
   readonly maxDepth: number;
+  readonly maxMembers?: number;
   readonly details: JsonTextDetails | undefined;
 }
 

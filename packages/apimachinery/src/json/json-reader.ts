@@ -31,6 +31,8 @@ export interface JsonTextDetails {
 
 export interface JsonReaderOptions {
   readonly maxDepth: number;
+  /** Of one object; default: no limit. */
+  readonly maxMembers?: number | undefined;
   /** Receives the details of the text. With it, a number beyond float64 is 0 with a literal, not an error. */
   readonly details?: JsonTextDetails | undefined;
   /**
@@ -58,6 +60,8 @@ interface Container {
   readonly isArray: boolean;
   /** Name of the member being read. */
   key: string;
+  /** Members whose name was read. */
+  members: number;
 }
 
 /**
@@ -79,6 +83,7 @@ export function readJsonIncrementally(text: string, options: JsonReaderOptions):
 class JsonReader {
   readonly #text: string;
   readonly #options: JsonReaderOptions;
+  readonly #maxMembers: number;
   readonly #stack: Container[] = [];
   #position = 0;
   /** The literal of the number that was just read, if details keep it. */
@@ -87,6 +92,7 @@ class JsonReader {
   constructor(text: string, options: JsonReaderOptions) {
     this.#text = text;
     this.#options = options;
+    this.#maxMembers = options.maxMembers ?? Infinity;
   }
 
   *read(): Generator<void, Json> {
@@ -116,9 +122,9 @@ class JsonReader {
       case undefined:
         throw this.#unexpected('');
       case '{':
-        return this.#open({ value: {}, isArray: false, key: '' });
+        return this.#open({ value: {}, isArray: false, key: '', members: 0 });
       case '[':
-        return this.#open({ value: [], isArray: true, key: '' });
+        return this.#open({ value: [], isArray: true, key: '', members: 0 });
       case '"':
         return this.#string();
       case 't':
@@ -147,6 +153,8 @@ class JsonReader {
   }
 
   #key(container: Container): void {
+    if (++container.members > this.#maxMembers)
+      throw new JsonSyntaxError(`an object has more than ${this.#maxMembers} members`);
     if (this.#peek() !== '"') throw this.#unexpected('looking for beginning of object key string');
     container.key = this.#string();
     if (this.#peek() !== ':') throw this.#unexpected('after object key');

@@ -1,8 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { runToCompletion } from '../async/run-to-completion.ts';
+import { maxJsonMembers } from '../json/json-codec.ts';
 import type { JsonObject } from '../json/json.ts';
 import { readProtobufEnvelope } from './envelope.ts';
-import { decodeMessage, maxMessageDepth } from './message-decoder.ts';
+import { decodeMessage, decodeMessageIncrementally, maxMessageDepth } from './message-decoder.ts';
 import { MessageType, type MessageField } from './message-type.ts';
 import { WireReader } from './wire-reader.ts';
 
@@ -207,4 +209,17 @@ describe('envelope', () => {
   ])('%s', (_, bytes, message) => {
     expect(() => readProtobufEnvelope(hex(bytes))).toThrow(expect.objectContaining({ name: 'ProtobufError', message }));
   });
+});
+
+test('a large message has maps of at most as many entries as an object of JSON', () => {
+  /** `labels: {k…: v}`, of 11 bytes an entry. */
+  const labels = (count: number): string =>
+    Array.from({ length: count }, (_, index) => {
+      const key = Buffer.from(String(index).padStart(5, '0')).toString('hex');
+      return `5a 0a 0a05 ${key} 1201 76`;
+    }).join('');
+  const read = (text: string): JsonObject =>
+    runToCompletion(decodeMessageIncrementally(outer, new WireReader(hex(text))));
+  expect(Object.keys(read(labels(maxJsonMembers))['labels'] as JsonObject)).toHaveLength(maxJsonMembers);
+  expect(() => read(labels(maxJsonMembers + 1))).toThrow('proto: a map has more than 65536 entries');
 });

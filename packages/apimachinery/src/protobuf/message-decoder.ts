@@ -1,4 +1,4 @@
-import { parseJson } from '../json/json-codec.ts';
+import { maxJsonMembers, parseJson } from '../json/json-codec.ts';
 import { type Json, type JsonObject, setOwn } from '../json/json.ts';
 import type { CompiledField, MessageType } from './message-type.ts';
 import { ProtobufError } from './protobuf-error.ts';
@@ -22,13 +22,17 @@ export function decodeMessage(type: MessageType, reader: WireReader, object: Jso
 /** How much is read in one pass. */
 const passBytes = 64 * 1024;
 
-/** {@link decodeMessage} in passes over some tens of kilobytes of the message. */
+/**
+ * {@link decodeMessage} in passes over some tens of kilobytes of the message. A map has at most {@link maxJsonMembers} entries, as an
+ * object in a request of JSON.
+ */
 export function* decodeMessageIncrementally(
   type: MessageType,
   reader: WireReader,
   object: JsonObject = {},
 ): Generator<void, JsonObject> {
   reader.pauseAt = reader.position + passBytes;
+  reader.maxMapEntries = maxJsonMembers;
   yield* readFieldsIncrementally(reader, type, object);
   return object;
 }
@@ -115,8 +119,12 @@ function readField(reader: WireReader, field: CompiledField, wireType: number, o
   if (wireType !== wireBytes) throw wrongWireType(field, wireType);
   if (shape === 'map') {
     const map = (object[name] ??= {}) as JsonObject;
-    do readEntry(reader, field, map);
-    while (reader.position < reader.pauseAt && reader.again(field.number, wireType));
+    let entries = 0;
+    do {
+      readEntry(reader, field, map);
+      entries++;
+    } while (reader.position < reader.pauseAt && reader.again(field.number, wireType));
+    reader.countEntries(map, entries);
   } else {
     const outer = enter(reader);
     readFields(reader, field.message(), object);

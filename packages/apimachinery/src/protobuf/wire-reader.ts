@@ -27,6 +27,8 @@ export class WireReader {
   limit: number;
   /** Lists and maps are read up to here in one go. */
   pauseAt = Infinity;
+  /** Entries of one map that {@link countEntries} accepts. */
+  maxMapEntries = Infinity;
   /** How deep the message that is being read lies. */
   depth = 0;
   /** Number of the field, set by {@link tag}. */
@@ -37,6 +39,8 @@ export class WireReader {
   /** Halves of the last varint, as signed 32 bits. */
   #low = 0;
   #high = 0;
+  /** Entries of the maps so far, where they are limited. */
+  readonly #entries = new Map<object, number>();
   readonly #bytes: Buffer;
   /** The same, for looking at many bytes at once. */
   #view: DataView | undefined;
@@ -48,6 +52,14 @@ export class WireReader {
     this.#bytes = bytes;
     this.position = start;
     this.limit = end;
+  }
+
+  /** Counts entries that were read into a map. Throws {@link ProtobufError} beyond {@link maxMapEntries}. */
+  countEntries(map: object, count: number): void {
+    if (this.maxMapEntries === Infinity) return;
+    const total = (this.#entries.get(map) ?? 0) + count;
+    if (total > this.maxMapEntries) throw new ProtobufError(`proto: a map has more than ${this.maxMapEntries} entries`);
+    this.#entries.set(map, total);
   }
 
   /** Reads the head of a field: sets {@link field}, returns the wire type. */

@@ -3,7 +3,7 @@ import type * as Yaml from 'yaml';
 import type { Document, LineCounter, Node, Scalar, YAMLMap, YAMLSeq } from 'yaml';
 import { quote } from '../go/go-quote.ts';
 import { runToCompletion } from '../async/run-to-completion.ts';
-import { JsonSyntaxError, maxJsonDepth, parseJsonIncrementally } from '../json/json-codec.ts';
+import { JsonSyntaxError, maxJsonDepth, maxJsonMembers, parseJsonIncrementally } from '../json/json-codec.ts';
 import { setOwn, type Json, type JsonArray, type JsonObject } from '../json/json.ts';
 import { resolvePlainScalar } from './yaml-scalar.ts';
 
@@ -118,7 +118,7 @@ export const mayBeJson = (source: string): boolean => /^\s*\{/.test(source);
 export function* parseJsonAsYamlIncrementally(source: string): Generator<void, ParsedYaml | undefined> {
   if (!mayBeJson(source)) return undefined;
   try {
-    const { value, duplicates } = yield* parseJsonIncrementally(source, true);
+    const { value, duplicates } = yield* parseJsonIncrementally(source, true, { maxMembers: maxJsonMembers });
     return duplicates.length === 0 ? { value, duplicates: [] } : undefined;
   } catch (error) {
     if (error instanceof JsonSyntaxError) return undefined;

@@ -12,6 +12,7 @@ import {
   isJsonObject,
   parseApiVersion,
   parseJson,
+  maxJsonMembers,
   parseJsonIncrementally,
   parseJsonStrict,
   readProtobufEnvelope,
@@ -196,7 +197,7 @@ export class BodyDecoder {
       } else {
         const details = detailsFor(expected);
         const strict = validation !== 'Ignore' || details !== undefined;
-        const found = yield* parseJsonIncrementally(bytes, strict, details);
+        const found = yield* parseJsonIncrementally(bytes, strict, { details, maxMembers: maxJsonMembers });
         parsed = { ...found, repeatedKeys: [], details: unlessEmpty(details) };
       }
     } catch (error) {

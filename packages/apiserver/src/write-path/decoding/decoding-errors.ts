@@ -44,7 +44,9 @@ export function* parseFailure(error: unknown, body: RequestBody, expected: Expec
 function* numberFailure(error: JsonNumberError, body: RequestBody, expected: ExpectedKind): Generator<void, unknown> {
   let value: Json;
   try {
-    ({ value } = yield* parseJsonIncrementally(body.bytes, true, { literals: new Map(), repeats: new Map() }));
+    ({ value } = yield* parseJsonIncrementally(body.bytes, true, {
+      details: { literals: new Map(), repeats: new Map() },
+    }));
   } catch (syntaxError) {
     return yield* parseFailure(syntaxError, body, expected);
   }

@@ -14,6 +14,7 @@ import {
   goMap,
   isJsonObject,
   isStatusError,
+  maxJsonMembers,
   parseJsonIncrementally,
   printableLiterals,
   statusErrors,
@@ -103,7 +104,9 @@ function* prepareIncrementally(
   let value: Json;
   let duplicates: readonly string[] = [];
   try {
-    ({ value, duplicates } = yield* parseJsonIncrementally(body, validation !== 'Ignore'));
+    ({ value, duplicates } = yield* parseJsonIncrementally(body, validation !== 'Ignore', {
+      maxMembers: maxJsonMembers,
+    }));
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;
     throw statusErrors.badRequest(syntaxErrorText(type, validation, error.message), error);

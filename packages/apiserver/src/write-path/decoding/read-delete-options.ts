@@ -6,6 +6,7 @@ import {
   type JsonObject,
   type JsonTextDetails,
   type ParsedYaml,
+  maxJsonMembers,
   parseJsonIncrementally,
   ProtobufError,
   readProtobufEnvelope,
@@ -33,7 +34,9 @@ export async function readDeleteOptions(
   if (format === 'protobuf') return decodeDeleteOptions(protobufDeleteOptions(body));
   const details: JsonTextDetails = { literals: new Map(), repeats: new Map() };
   const document =
-    format === 'yaml' ? await decoder.readYaml(body, context) : () => parseJsonIncrementally(body, true, details);
+    format === 'yaml'
+      ? await decoder.readYaml(body, context)
+      : () => parseJsonIncrementally(body, true, { details, maxMembers: maxJsonMembers });
   let value;
   try {
     ({ value } = await inTimeSlices<ParsedYaml>(document(), body.length, context));

@@ -1,6 +1,8 @@
 import {
   mayBeJson,
   parseJsonAsYamlIncrementally,
+  JsonSyntaxError,
+  maxJsonMembers,
   parseJsonIncrementally,
   type ParsedYaml,
   parseYamlIncrementally,
@@ -86,11 +88,16 @@ export class YamlWorker implements YamlReader, Runnable {
 async function documentIn(answer: YamlAnswer, request: Abortable | undefined): Promise<YamlDocument> {
   if ('fault' in answer) return faulty(answer.fault);
   const { json, duplicates } = answer;
-  const { value } = await inTimeSlices(parseJsonIncrementally(json, false), json.length, request);
-  return readOnce({ value, duplicates: [...duplicates] }, function* () {
-    const again = yield* parseJsonIncrementally(json, false);
-    return { value: again.value, duplicates: [...duplicates] };
-  });
+  const parse = function* (): Generator<void, ParsedYaml> {
+    const { value } = yield* parseJsonIncrementally(json, false, { maxMembers: maxJsonMembers });
+    return { value, duplicates: [...duplicates] };
+  };
+  try {
+    return readOnce(await inTimeSlices(parse(), json.length, request), parse);
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return faulty(`yaml: ${error.message}`);
+    throw error;
+  }
 }
 
 /** Aliases make a hundred thousand nodes of a short text. JSON may have both characters, and is parsed on the main thread. */
