@@ -22,6 +22,8 @@ interface BaseImage {
   readonly registry: string;
   /** Puts files below a folder. */
   readonly fill: (folder: string) => void;
+  /** Of the image, where the compose file has none. */
+  readonly entrypoint?: string;
 }
 
 /** What stand-ins are named on a machine's own engine, whose user must not take one for the image of the registry. */
@@ -83,6 +85,12 @@ const baseImages = (): readonly BaseImage[] => [
     registry: 'registry-1.docker.io',
     fill: (folder) => program(folder, 'nats-server'),
   },
+  {
+    name: 'docker.io/prom/prometheus:v3.3.1',
+    registry: 'registry-1.docker.io',
+    fill: (folder) => program(folder, 'prometheus'),
+    entrypoint: '/usr/local/bin/prometheus',
+  },
 ];
 
 /**
@@ -92,11 +100,12 @@ const baseImages = (): readonly BaseImage[] => [
 export function provideBaseImages(engine: ContainerEngine): string[] {
   mkdirSync(cache, { recursive: true });
   const standIns: string[] = [];
-  for (const { name, registry, fill } of baseImages()) {
+  for (const image of baseImages()) {
+    const { name, registry } = image;
     const standIn = standInName(engine, name);
     const present = kindOf(engine, name) ?? kindOf(engine, standIn);
     const kind = present ?? (answers(registry) && pulled(engine, name) ? 'real' : undefined);
-    if (kind === undefined) buildStandIn(engine, standIn, fill);
+    if (kind === undefined) buildStandIn(engine, standIn, image);
     if (kind !== 'real') standIns.push(name);
   }
   return standIns;
@@ -133,13 +142,14 @@ function pulled(engine: ContainerEngine, name: string): boolean {
   }
 }
 
-function buildStandIn(engine: ContainerEngine, name: string, fill: (folder: string) => void): void {
+function buildStandIn(engine: ContainerEngine, name: string, { fill, entrypoint }: BaseImage): void {
   process.stderr.write(`Building a stand-in for ${name}, which no registry gives here …\n`);
   if (kindOf(engine, debian) === undefined) buildDebian(engine);
   const folder = mkdtempSync(join(cache, 'stand-in-'));
   try {
     fill(join(folder, 'files'));
-    writeFileSync(join(folder, 'Dockerfile'), `FROM ${debian}\nLABEL ${standInLabel}=true\nCOPY files/ /\n`);
+    const start = entrypoint === undefined ? '' : `ENTRYPOINT ["${entrypoint}"]\n`;
+    writeFileSync(join(folder, 'Dockerfile'), `FROM ${debian}\nLABEL ${standInLabel}=true\nCOPY files/ /\n${start}`);
     engine.sync(['build', '--quiet', '--tag', name, folder]);
   } finally {
     rmSync(folder, { recursive: true, force: true });

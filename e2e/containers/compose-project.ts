@@ -14,6 +14,8 @@ import type { ContainerEngine, Output } from './engine.ts';
 export interface ComposeProjectOptions {
   readonly file: string;
   readonly profiles: readonly string[];
+  /** Services of these profiles that are not started; nothing else may depend on them. */
+  readonly without?: readonly string[];
   readonly variables: Readonly<Record<string, string>>;
   /** Instead of the file's: containers, networks and volumes of this name are apart from a cluster that runs here. */
   readonly name: string;
@@ -34,11 +36,13 @@ export class ComposeProject {
   readonly #folder: string;
   readonly #compose: ComposeFile;
   readonly #name: string;
-  constructor({ file, profiles, variables, name }: ComposeProjectOptions, engine: ContainerEngine) {
+  constructor({ file, profiles, without = [], variables, name }: ComposeProjectOptions, engine: ContainerEngine) {
     this.#engine = engine;
     this.#name = name;
     this.#folder = dirname(file);
-    this.#compose = readComposeFile(file, profiles, variables);
+    const { services, ...compose } = readComposeFile(file, profiles, variables);
+    const started = Object.entries(services).filter(([service]) => !without.includes(service));
+    this.#compose = { ...compose, services: Object.fromEntries(started) };
   }
 
   get services(): readonly string[] {

@@ -56,6 +56,9 @@ export function troubleIn(log: string, least: 'warn' | 'error'): string[] {
 function levelOf(line: string): string {
   const [, tag] = /^\[\d+\] \S+ \S+ \[(INF|WRN|ERR|FTL|DBG)\] /.exec(line) ?? [];
   if (tag !== undefined) return { INF: 'info', WRN: 'warn', ERR: 'error', FTL: 'fatal', DBG: 'debug' }[tag] as string;
+  // Prometheus: logfmt.
+  const [, level] = /^(?:ts|time)=\S+ .*?level=(\w+) /.exec(line) ?? [];
+  if (level !== undefined) return level.toLowerCase();
   try {
     const { level = 'fatal', message } = JSON.parse(line) as { readonly level?: string; readonly message?: string };
     return message === 'event loop blocked' ? 'info' : level;

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually, freePorts, TempDir } from '@multiplane/testing';
 import { Kubectl } from '../harness/kubectl.ts';
+import { PrometheusClient } from '../harness/prometheus-client.ts';
 import { buildImage, describeWithContainers } from './available.ts';
 import { ComposeProject } from './compose-project.ts';
 import { gadgets, nextImage, troubleIn, widgets, workspaceOn } from './fixtures.ts';
@@ -9,8 +10,12 @@ import { composeFile, image, projectName } from './working-engine.ts';
 
 const patient = { timeout: 60_000 };
 
-describeWithContainers('compose profile sharded', (engine) => {
+/** Servers that write logs of their own form. */
+const foreign = ['nats', 'prometheus'];
+
+describeWithContainers('compose profiles sharded and monitoring', (engine) => {
   let port: number;
+  let prometheusPort: number;
   let project: ComposeProject;
   let directory: TempDir;
   let kubectl: Kubectl;
@@ -22,16 +27,25 @@ describeWithContainers('compose profile sharded', (engine) => {
       {
         name: projectName,
         file: composeFile,
-        profiles: ['sharded'],
-        variables: { MULTIPLANE_IMAGE: tag, MULTIPLANE_PORT: String(port) },
+        profiles: ['sharded', 'monitoring'],
+        // Debian, of whose packages stand-ins are made, has none of it.
+        without: ['grafana'],
+        variables: {
+          MULTIPLANE_IMAGE: tag,
+          MULTIPLANE_PORT: String(port),
+          PROMETHEUS_PORT: String(prometheusPort),
+          GRAFANA_PASSWORD: 'unused',
+        },
       },
       engine,
     );
+  const scraped = (): string[] =>
+    project.servers.filter((name) => !foreign.includes(name) && !name.startsWith('etcd-'));
   const at = (path: string): string[] => ['--server', `https://localhost:${port}${path}`];
   const inside = (workspace: string): string[] => at(`/clusters/root:${workspace}`);
 
   beforeAll(async () => {
-    [port = 0] = await freePorts(1);
+    [port = 0, prometheusPort = 0] = await freePorts(2);
     directory = await TempDir.create('compose-sharded');
     await buildImage(engine);
     project = projectOf(image);
@@ -46,7 +60,7 @@ describeWithContainers('compose profile sharded', (engine) => {
   }, 120_000);
 
   test('every server runs as a user without rights, on a read-only root', async () => {
-    expect(project.servers).toHaveLength(9);
+    expect(project.servers).toHaveLength(10);
     expect(await project.state('prepare')).toBe('exited 0');
     for (const name of project.servers) {
       expect([name, await project.state(name)]).toEqual([name, 'running']);
@@ -67,7 +81,7 @@ describeWithContainers('compose profile sharded', (engine) => {
   test('Node warns of nothing on the first start', async () => {
     const lines = await Promise.all(
       project.servers
-        .filter((name) => name !== 'nats')
+        .filter((name) => !foreign.includes(name))
         .map(async (name) =>
           (await project.logs(name)).split('\n').filter((line) => line !== '' && !line.startsWith('{')),
         ),
@@ -184,6 +198,25 @@ describeWithContainers('compose profile sharded', (engine) => {
     for (const name of project.servers) await project.healthy(name);
   }, 600_000);
 
+  test('Prometheus reads every server, and evaluates every rule', async () => {
+    const prometheus = new PrometheusClient(`http://127.0.0.1:${prometheusPort}`);
+    await eventually(
+      async () => {
+        const targets = await prometheus.targets();
+        expect(
+          Object.fromEntries(
+            targets.map(({ labels, health, lastError }) => [labels.process, `${health} ${lastError}`]),
+          ),
+        ).toEqual(Object.fromEntries(scraped().map((name) => [name, 'up '])));
+        const rules = await prometheus.rules();
+        expect(rules.length).toBeGreaterThan(0);
+        expect(rules.filter(({ health }) => health !== 'ok')).toEqual([]);
+        // Prometheus reads a server every 15 seconds and evaluates a rule every minute.
+      },
+      { timeout: 120_000 },
+    );
+  }, 150_000);
+
   test('the logs have no errors', async () => {
     const lines = await Promise.all(
       project.servers.map(async (name) =>
@@ -206,7 +239,7 @@ describeWithContainers('compose profile sharded', (engine) => {
     await projectOf(nextImage(engine)).up();
     const kept: string[] = [];
     for (const name of project.servers) if ((await imageOf(name)) === before.get(name)) kept.push(name);
-    expect(kept.sort()).toEqual(['etcd-root', 'etcd-shard-1', 'nats']);
+    expect(kept.sort()).toEqual(['etcd-root', 'etcd-shard-1', 'nats', 'prometheus']);
     await eventually(allIsThere, patient);
   }, 300_000);
 });

@@ -1,24 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
 import { ChildServer, findBinary, freePorts, TempDir } from '@multiplane/testing';
 import { parseYaml } from '../../packages/apimachinery/src/yaml/yaml-codec.ts';
+import { PrometheusClient } from './prometheus-client.ts';
 import type { ShardedCluster } from './sharded-cluster.ts';
 
 const deploy = join(import.meta.dirname, '..', '..', 'deploy');
-
-/** One member of `data` of the API of Prometheus; what tests read of it. */
-export interface PrometheusTarget {
-  readonly labels: { readonly process?: string };
-  readonly health: string;
-  readonly lastError: string;
-}
-
-export interface PrometheusRule {
-  readonly name: string;
-  readonly health: string;
-  readonly lastError?: string;
-}
 
 /** Whether `hack/servers` could get a Prometheus. */
 export function hasPrometheus(): boolean {
@@ -36,12 +23,12 @@ export function hasPrometheus(): boolean {
 export class Prometheus implements AsyncDisposable {
   readonly #server: ChildServer;
   readonly #folder: TempDir;
-  readonly #url: string;
+  readonly client: PrometheusClient;
 
   private constructor(server: ChildServer, folder: TempDir, url: string) {
     this.#server = server;
     this.#folder = folder;
-    this.#url = url;
+    this.client = new PrometheusClient(url);
   }
 
   static async start(cluster: ShardedCluster): Promise<Prometheus> {
@@ -65,27 +52,6 @@ export class Prometheus implements AsyncDisposable {
     });
     await server.start();
     return new Prometheus(server, folder, url);
-  }
-
-  async #data(path: string): Promise<JsonObject> {
-    const response = await fetch(`${this.#url}/api/v1/${path}`);
-    const { data, error } = (await response.json()) as { readonly data?: Json; readonly error?: string };
-    if (data === undefined || !isJsonObject(data)) throw new Error(`Prometheus refuses ${path}: ${error}`);
-    return data;
-  }
-
-  async targets(): Promise<readonly PrometheusTarget[]> {
-    return (await this.#data('targets'))['activeTargets'] as unknown as PrometheusTarget[];
-  }
-
-  async rules(): Promise<readonly PrometheusRule[]> {
-    const { groups } = (await this.#data('rules')) as unknown as { groups: { rules: PrometheusRule[] }[] };
-    return groups.flatMap(({ rules }) => rules);
-  }
-
-  /** The series of the result. Throws the error of Prometheus when it cannot evaluate the query. */
-  async query(query: string): Promise<readonly Json[]> {
-    return (await this.#data(`query?query=${encodeURIComponent(query)}`))['result'] as Json[];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

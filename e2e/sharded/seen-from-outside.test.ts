@@ -343,7 +343,8 @@ const valueOf = (text: string, series: string): number =>
   );
 
 async function readByPrometheus(): Promise<void> {
-  await using prometheus = await Prometheus.start(cluster);
+  await using server = await Prometheus.start(cluster);
+  const prometheus = server.client;
   const servers = cluster.processes.filter((name) => !/^(etcd|nats)/.test(name));
   await eventually(async () => {
     const targets = await prometheus.targets();
