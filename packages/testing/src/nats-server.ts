@@ -89,9 +89,12 @@ export class NatsServer implements AsyncDisposable {
     if (answer === undefined) await eventually(this.#probe, { timeout: 30_000 });
   }
 
-  /** Removes the messages of a stream, as `nats stream purge` does; it exists further, and its sequences continue. */
-  async purgeStream(name: string): Promise<void> {
-    await jetStreamApi(this, `STREAM.PURGE.${name}`);
+  /**
+   * Removes the messages of a stream, or those whose subject matches a filter, as `nats stream purge [--subject]` does; it
+   * exists further, and its sequences continue.
+   */
+  async purgeStream(name: string, filter?: string): Promise<void> {
+    await jetStreamApi(this, `STREAM.PURGE.${name}`, filter === undefined ? undefined : { filter });
   }
 
   /** Folder of the streams. */
