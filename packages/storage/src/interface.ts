@@ -90,6 +90,16 @@ export interface WatchOptions {
   /** The last revision that the caller has seen. */
   readonly after: number;
   readonly signal: AbortSignal;
+  /**
+   * Number of keys below the prefix that the caller has whenever it asks for the next batch. A store whose keys may be
+   * removed without an event (jetstream) compares it with the keys that are there.
+   */
+  readonly heldKeys?: (() => number) | undefined;
+  /**
+   * The caller lists again after CompactedError and writes what is missing below the prefix. The watch then also ends with
+   * this error when readers of the store request it (jetstream).
+   */
+  readonly restoresKeys?: boolean | undefined;
 }
 
 export interface StorageEvent {

@@ -146,7 +146,9 @@ export class CachedObjectMirror {
   }
 
   async #watch(after: number, signal: AbortSignal): Promise<void> {
-    for await (const batch of this.#modules.storage.watch(this.#options.prefix, { after, signal })) {
+    // A shard is the only writer of its cached objects, so only it can write lost ones again.
+    const options = { after, signal, restoresKeys: true, heldKeys: () => this.#objects.size };
+    for await (const batch of this.#modules.storage.watch(this.#options.prefix, options)) {
       for (const { type, key, value, revision } of batch.events) {
         const known = this.#objects.get(key);
         if (known !== undefined && known.revision >= revision) continue;

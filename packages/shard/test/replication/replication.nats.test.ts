@@ -33,6 +33,8 @@ describe('replication over NATS', () => {
   /** The state of a watcher, and the events that it should not have received. */
   let observed: Map<string, string>;
   let faults: string[];
+  /** How often the watcher had to list again. */
+  let relists: number;
   const open = async (): Promise<Storage> => {
     const store = await openJetStreamStorage({
       servers: [nats.url],
@@ -68,9 +70,16 @@ describe('replication over NATS', () => {
         else observed.set(key, value);
       },
       onEnd: (_reason, before) => {
-        if (before !== undefined) subscribe();
+        if (before === undefined) return;
+        relists += 1;
+        subscribe();
       },
     });
+  };
+  const openCache = async (): Promise<void> => {
+    cache = openWatchCache({ prefix: '/cache/' }, { storage: await open(), clock: systemClock, onError: () => {} });
+    await cache.ready;
+    subscribe();
   };
   const settled = async (): Promise<void> => {
     const expected = await harness.expectedObjects();
@@ -85,9 +94,8 @@ describe('replication over NATS', () => {
     stores = [];
     publishers = [];
     faults = [];
-    cache = openWatchCache({ prefix: '/cache/' }, { storage: await open(), clock: systemClock, onError: () => {} });
-    await cache.ready;
-    subscribe();
+    relists = 0;
+    await openCache();
   });
   afterEach(async () => {
     for (const publisher of publishers) publisher.kill();
@@ -141,4 +149,55 @@ describe('replication over NATS', () => {
     await settled();
     expect(observed.size).toBe(19);
   }, 120_000);
+
+  describe('a purge by subject that spares the watermark', () => {
+    /** Two objects of each shard, of which the stream loses one. */
+    const purge = async (): Promise<void> => {
+      await nats.purgeStream(`test-${run}`, `test-${run}.cache.east.*.*.*.*.*.lost`);
+      // The publisher of the next change of a lost object expects a message that the stream does not have.
+      await harness.put('east', place('kept'), {}, 'after');
+    };
+    beforeEach(async () => {
+      await publish('east');
+      await publish('west');
+      for (const shard of ['east', 'west'])
+        for (const name of ['kept', 'lost']) await harness.put(shard, place(name), {}, shard);
+      await settled();
+    });
+    const inStream = async (): Promise<Map<string, string>> => {
+      // The first store is that of the cache.
+      const { items } = await (stores[1] as Storage).list('/cache/');
+      return new Map(items.map(({ key, value }) => [key, value.toString()]));
+    };
+    const restored = async (): Promise<void> => {
+      const expected = await harness.expectedObjects();
+      await eventually(async () => expect(await inStream()).toEqual(expected), { timeout: 60_000 });
+      await settled();
+      expect(observed.size).toBe(4);
+    };
+
+    test('is repaired while the shards run, and watchers keep their watches', async () => {
+      await purge();
+      await restored();
+      // The cache requested lists when it started; the second repair needs a request of its own.
+      await purge();
+      await restored();
+      expect(relists).toBe(0);
+    }, 120_000);
+
+    test('is repaired also when a lost object changes', async () => {
+      await purge();
+      await harness.put('east', place('lost'), {}, 'changed');
+      await restored();
+      expect(relists).toBe(0);
+    }, 120_000);
+
+    test('is repaired when it happened while no cache server ran', async () => {
+      await cache.close();
+      await purge();
+      await openCache();
+      await restored();
+      expect(relists).toBe(0);
+    }, 120_000);
+  });
 });

@@ -355,7 +355,8 @@ export class CacheReflector {
     const { prefix } = this.#options;
     this.#watching = new AbortController();
     const { signal } = this.#watching;
-    for await (const batch of this.#modules.storage.watch(prefix, { after: this.#revision, signal })) {
+    const options = { after: this.#revision, signal, heldKeys: () => this.contents.size };
+    for await (const batch of this.#modules.storage.watch(prefix, options)) {
       this.#attempt = 0;
       await this.#apply(batch, signal);
       if (signal.aborted) break;

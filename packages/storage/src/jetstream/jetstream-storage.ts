@@ -1,4 +1,5 @@
 import { errorText } from '@multiplane/apimachinery';
+import type { Clock } from '@multiplane/component-base';
 import type { StreamingListStorage } from '../capabilities/streaming-list.ts';
 import {
   CompactedError,
@@ -16,12 +17,18 @@ import type {
   WatchOptions,
   WriteOptions,
 } from '../interface.ts';
+import { cachePrefix } from '../cache-keys.ts';
 import { compareKeys, lowerBound } from '../key-order.ts';
 import type { WatchFailureReporter } from '../watch-failure-reporter.ts';
-import type { StreamClient } from './stream-client.ts';
 import type { CompactionWatermark } from './compaction-watermark.ts';
-import { StreamFollower } from './stream-follower.ts';
+import { LostMessageDetector } from './lost-message-detector.ts';
+import { RelistOnRequest } from './relist-on-request.ts';
+import type { RelistRequests } from './relist-requests.ts';
+import type { StreamClient } from './stream-client.ts';
+import { type StreamAudit, StreamFollower } from './stream-follower.ts';
 import { eventOf, recordOf, valueOf } from './stream-records.ts';
+import { UnheldMessages } from './unheld-messages.ts';
+import { WholeList } from './whole-list.ts';
 import type { StreamSubjects } from './stream-subjects.ts';
 import type { StreamWriter } from './stream-writer.ts';
 import type { TombstoneSweeper } from './tombstone-sweeper.ts';
@@ -32,7 +39,17 @@ export interface JetStreamStorageModules {
   readonly watermark: CompactionWatermark;
   readonly writer: StreamWriter;
   readonly sweeper: TombstoneSweeper;
+  readonly relistRequests: RelistRequests;
   readonly watchFailures: WatchFailureReporter;
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
+interface CompletedList {
+  readonly revision: number;
+  readonly unheld: UnheldMessages;
+  /** A relist request was published after the list. */
+  readonly hasRequested: boolean;
 }
 
 const healthTimeoutMs = 2000;
@@ -51,9 +68,13 @@ const loadAttempts = 3;
  *   write    {@link StreamWriter}: compare-and-set on the last sequence of a subject
  *   watch    {@link StreamFollower}: pull consumers that resume, checked against the watermark
  *   deletes  are tombstones until {@link TombstoneSweeper} removes them, which raises the {@link CompactionWatermark}
+ *   losses   a reader of the whole stream counts its messages ({@link LostMessageDetector}) and requests the writers of
+ *            keys to list again ({@link RelistOnRequest})
  */
 export class JetStreamStorage implements StreamingListStorage {
   readonly #modules: JetStreamStorageModules;
+  /** The last list of all cached objects, for the watch that continues it. */
+  #listed: CompletedList | undefined;
 
   constructor(modules: JetStreamStorageModules) {
     this.#modules = modules;
@@ -91,18 +112,38 @@ export class JetStreamStorage implements StreamingListStorage {
     return { items: sorted.slice(start, end), revision: state, remaining: sorted.length - end };
   }
 
-  async *streamList(
+  /** Before a list of all cached objects ends, it publishes what it found to their writers: it may lack lost ones. */
+  async *streamList(prefix: string, signal: AbortSignal): AsyncGenerator<WatchBatch, void, undefined> {
+    if (prefix !== cachePrefix) {
+      yield* this.#streamList(prefix, signal);
+      return;
+    }
+    const list = new WholeList(this.#modules);
+    let previous: WatchBatch | undefined;
+    for await (const batch of this.#streamList(prefix, signal, { list })) {
+      if (previous !== undefined) yield previous;
+      previous = batch;
+    }
+    if (previous === undefined) return;
+    const { revision } = previous;
+    this.#listed = { revision, unheld: list.unheld, hasRequested: await this.#publish(list) };
+    yield previous;
+  }
+
+  async *#streamList(
     prefix: string,
     signal: AbortSignal,
-    attempts?: number,
+    { attempts, list }: { readonly attempts?: number; readonly list?: WholeList } = {},
   ): AsyncGenerator<WatchBatch, void, undefined> {
     const { client, watermark, subjects } = this.#modules;
     const { compacted: acceptedDeletes } = await watermark.read();
     const { state } = await client.info();
+    list?.begin(state.last_seq);
     const filter = subjects.filter(prefix);
     const target = (await client.lastMessage(filter))?.sequence ?? 0;
     const follower = new StreamFollower({ after: 0, acceptedDeletes, filter, target, attempts, signal }, this.#modules);
     for await (const { messages, sequence, complete } of follower.batches()) {
+      list?.observe(messages);
       yield { events: this.#events(prefix, messages), revision: Math.max(sequence, complete ? state.last_seq : 0) };
       if (complete) return;
     }
@@ -122,14 +163,18 @@ export class JetStreamStorage implements StreamingListStorage {
     return await this.#modules.writer.delete(key, expected);
   }
 
-  async *watch(prefix: string, { after, signal }: WatchOptions): AsyncGenerator<WatchBatch, void, undefined> {
+  async *watch(prefix: string, options: WatchOptions): AsyncGenerator<WatchBatch, void, undefined> {
+    const { after, signal } = options;
     if (signal.aborted) return;
     const { client, subjects } = this.#modules;
     client.assertOpen();
     // A watch of the whole store includes the watermark messages, so that it reaches the last sequence of the stream.
     const filter = prefix.indexOf('/', 1) === prefix.length - 1 ? subjects.all : subjects.filter(prefix);
-    const follower = new StreamFollower({ after, acceptedDeletes: after, filter, signal }, this.#modules);
+    const listed = prefix === cachePrefix ? this.#takeListed(after) : undefined;
+    const audit = this.#auditOf(filter, options, listed);
+    const follower = new StreamFollower({ after, acceptedDeletes: after, filter, audit, signal }, this.#modules);
     for await (const { messages, sequence } of follower.batches()) {
+      listed?.unheld.observe(messages);
       yield { events: this.#events(prefix, messages), revision: sequence };
     }
   }
@@ -176,7 +221,7 @@ export class JetStreamStorage implements StreamingListStorage {
     for (let attempt = 1; ; attempt++) {
       try {
         let revision = 0;
-        for await (const batch of this.streamList(prefix, signal, listAttempts)) {
+        for await (const batch of this.#streamList(prefix, signal, { attempts: listAttempts })) {
           take(batch);
           ({ revision } = batch);
         }
@@ -186,6 +231,41 @@ export class JetStreamStorage implements StreamingListStorage {
         again();
       }
     }
+  }
+
+  /** Returns whether the relist request was published; otherwise the watch after the list publishes one. */
+  async #publish(list: WholeList): Promise<boolean> {
+    const { relistRequests, watchFailures } = this.#modules;
+    try {
+      await relistRequests.publish(list);
+      return true;
+    } catch (error) {
+      watchFailures.failed(this, error);
+      return false;
+    } finally {
+      watchFailures.recovered(this);
+    }
+  }
+
+  /** Without the list that ended at the revision, the tombstones up to it are unknown. */
+  #takeListed(revision: number): CompletedList {
+    const listed = this.#listed;
+    if (listed?.revision !== revision)
+      return { revision, unheld: new UnheldMessages(this.#modules), hasRequested: false };
+    // Another watch from the same revision observes the same messages.
+    this.#listed = undefined;
+    return listed;
+  }
+
+  #auditOf(
+    filter: string,
+    { after, heldKeys, restoresKeys = false }: WatchOptions,
+    listed: CompletedList | undefined,
+  ): StreamAudit | undefined {
+    if (restoresKeys) return new RelistOnRequest({ after, filter }, { ...this.#modules, heldKeys });
+    if (heldKeys === undefined || listed === undefined) return undefined;
+    const { unheld, hasRequested } = listed;
+    return new LostMessageDetector({ after, hasRequested }, { ...this.#modules, heldKeys, unheld });
   }
 
   async #assertCurrentRevision(revision: number): Promise<void> {

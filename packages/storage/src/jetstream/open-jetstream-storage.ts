@@ -1,6 +1,8 @@
+import { type Clock, systemClock } from '@multiplane/component-base';
 import { type WatchFailureModules, WatchFailureReporter } from '../watch-failure-reporter.ts';
 import type { NatsTarget } from '../nats-options.ts';
 import { JetStreamStorage } from './jetstream-storage.ts';
+import { RelistRequests } from './relist-requests.ts';
 import { StreamClient } from './stream-client.ts';
 import { CompactionWatermark } from './compaction-watermark.ts';
 import { StreamSubjects } from './stream-subjects.ts';
@@ -22,14 +24,22 @@ export interface JetStreamStorageOptions extends NatsTarget {
   readonly now?: (() => number) | undefined;
 }
 
+export interface OpenJetStreamStorageModules extends WatchFailureModules {
+  /** For audits of the stream; the system's. */
+  readonly clock?: Clock | undefined;
+  /** Spreads the lists of several writers; `Math.random`. */
+  readonly random?: (() => number) | undefined;
+}
+
 /**
  * Opens the store in a stream, which is created when it does not exist. Throws StorageUnavailableError when NATS does not
  * respond, StorageUnusableError for a stream with another configuration.
  */
 export async function openJetStreamStorage(
   options: JetStreamStorageOptions,
-  modules?: WatchFailureModules,
+  modules?: OpenJetStreamStorageModules,
 ): Promise<JetStreamStorage> {
+  const clock = modules?.clock ?? systemClock;
   const watchFailures = new WatchFailureReporter(modules);
   const client = await StreamClient.connect(options, options.requestTimeoutMs ?? 5000);
   const subjects = new StreamSubjects(options.subjectPrefix);
@@ -45,6 +55,9 @@ export async function openJetStreamStorage(
     subjects,
     watermark,
     watchFailures,
+    relistRequests: new RelistRequests({ client, subjects, clock }),
+    clock,
+    random: modules?.random ?? Math.random,
     writer: new StreamWriter(
       { maxValueBytes: options.maxValueBytes ?? 1.5 * 2 ** 20, attempts: 3 },
       { client, watermark, subjects },

@@ -15,9 +15,19 @@ export interface StreamFollowerOptions {
   /** The last sequence of the filter when the read started; a reader that has reached it is complete. */
   readonly target?: number | undefined;
   readonly headersOnly?: boolean | undefined;
+  /** Checks the stream beyond the watermark. */
+  readonly audit?: StreamAudit | undefined;
   /** Gives up after this many consecutive interruptions; default never. */
   readonly attempts?: number | undefined;
   readonly signal: AbortSignal;
+}
+
+/** A check that a follower runs between batches, and every second while it is idle. */
+export interface StreamAudit {
+  /** `received`: the caller has applied everything up to this sequence. Throws CompactedError when it has to list again. */
+  check(received: number): Promise<void>;
+  /** The follower has ended. */
+  close(): void;
 }
 
 export interface StreamFollowerModules {
@@ -57,7 +67,7 @@ const beatsPerCheck = 5;
  *   lost writes  a server that lost its last writes assigns their sequences again. A stream that ends before `received`, or
  *                has another message there, is not the one that was read: CompactedError.
  *   purge        NATS removes messages without telling its consumers, so an idle reader checks watermark and end of the stream
- *                every few seconds. A purge by subject that spares the watermark is not noticed.
+ *                every few seconds. A purge by subject may spare the watermark: LostMessageDetector, RelistOnRequest.
  */
 export class StreamFollower {
   readonly #client: StreamClient;
@@ -86,6 +96,7 @@ export class StreamFollower {
       yield* this.#untilAborted();
     } finally {
       this.#watchFailures.recovered(this);
+      this.#options.audit?.close();
     }
     if (!this.#options.signal.aborted) throw new StorageUnavailableError('the store is closed');
   }
@@ -129,7 +140,7 @@ export class StreamFollower {
   }
 
   async *#read(reader: PullConsumer): AsyncGenerator<FollowedBatch, void, undefined> {
-    const { target = 0 } = this.#options;
+    const { target = 0, audit } = this.#options;
     for await (const { messages, progress, idle } of reader.batches(this.#signal)) {
       await this.#checkIdle(idle);
       const before = this.#received;
@@ -139,13 +150,17 @@ export class StreamFollower {
       const isWaiting = before < target;
       const complete = sequence >= target || (idle && (await this.#last()) <= sequence);
       if (idle && !complete) throw new ConsumerLostError('the consumer does not deliver existing messages');
-      if (sequence === before && !(isWaiting && complete)) continue;
+      if (sequence === before && !(isWaiting && complete)) {
+        await audit?.check(before);
+        continue;
+      }
       await this.#assertNotCompacted(before);
       if (sequence > before) {
         this.#received = sequence;
         this.#receivedTime = sequence === last?.sequence ? last.time : undefined;
       }
       yield { messages: fresh, sequence, complete };
+      await audit?.check(this.#received);
     }
   }
 

@@ -24,11 +24,14 @@ export class StreamSubjects {
   readonly all: string;
   /** Subject of the watermark; no key maps to it. */
   readonly watermark: string;
+  /** Subject of the last relist request; no key maps to it. */
+  readonly relist: string;
 
   constructor(prefix: string) {
     this.#prefix = `${prefix}.`;
     this.all = `${prefix}.>`;
     this.watermark = `${prefix}.=floor`;
+    this.relist = `${prefix}.=relist`;
   }
 
   /** Throws a TypeError for an invalid key below `/cache/`, ValueTooLargeError for a key that is too long. */
@@ -53,9 +56,13 @@ export class StreamSubjects {
     return subject;
   }
 
+  isInternal(subject: string): boolean {
+    return subject === this.watermark || subject === this.relist;
+  }
+
   /** The key of a subject; undefined for internal subjects. */
   decode(subject: string): string | undefined {
-    if (subject === this.watermark || !subject.startsWith(this.#prefix)) return undefined;
+    if (this.isInternal(subject) || !subject.startsWith(this.#prefix)) return undefined;
     const tokens = subject.slice(this.#prefix.length).split('.');
     if (tokens[0] === plainToken) return tokens.slice(1).map(unescape).join('/');
     if (tokens.length !== 7) return undefined;
@@ -70,6 +77,17 @@ export class StreamSubjects {
     ];
     const inner = namespace === '' ? '' : `${namespace}/`;
     return `${cachePrefix}${group}/${resource}/${identity}/${shard}/${cluster}/${inner}${name}`;
+  }
+
+  /** Shard, group, resource and identity of a subject, or of the filter of such a prefix, escaped. */
+  resourceOf(subject: string): string {
+    const start = this.#prefix.length;
+    let end = start;
+    for (let token = 0; token < 4; token++) {
+      end = subject.indexOf('.', end === start ? start : end + 1);
+      if (end === -1) return subject.slice(start);
+    }
+    return subject.slice(start, end);
   }
 
   /** A filter that matches all keys with a prefix, and possibly others. */

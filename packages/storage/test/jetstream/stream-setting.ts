@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '@multiplane/component-base';
+import { type Clock, systemClock } from '@multiplane/component-base';
 import { afterAll, beforeAll, expect } from '@jest/globals';
 import { openWatchCache } from '../../src/cacher/open-watch-cache.ts';
 import type { BackedWatchCache } from '../../src/cacher/watch-cache.ts';
@@ -38,12 +38,19 @@ interface Launchers<Server, Proxy> {
   readonly proxy: (port: number) => Promise<Proxy>;
 }
 
+export interface SettingOptions {
+  /** Milliseconds since the epoch; for the age of tombstones. */
+  readonly now?: () => number;
+  /** For audits of the stream. */
+  readonly clock?: Clock;
+}
+
 /** One server for all tests of a suite, with a separate setting for each test. */
 export function sharedServer<Server extends NatsLike, Proxy extends ProxyLike>(
   launchers: Launchers<Server, Proxy>,
 ): {
   readonly server: Server;
-  open(options?: { readonly now?: () => number }): Promise<Setting<Proxy>>;
+  open(options?: SettingOptions): Promise<Setting<Proxy>>;
 } {
   let server: Server;
   beforeAll(async () => {
@@ -56,7 +63,7 @@ export function sharedServer<Server extends NatsLike, Proxy extends ProxyLike>(
     get server() {
       return server;
     },
-    open: async ({ now } = {}) => openSetting(server, await launchers.proxy(server.port), now),
+    open: async (options) => openSetting(server, await launchers.proxy(server.port), options),
   };
 }
 
@@ -64,11 +71,14 @@ export function sharedServer<Server extends NatsLike, Proxy extends ProxyLike>(
 export async function openSetting<Proxy extends ProxyLike>(
   server: NatsLike,
   proxy: Proxy,
-  now?: () => number,
+  { now, clock }: SettingOptions = {},
 ): Promise<Setting<Proxy>> {
   const stream = `faults-${randomUUID()}`;
   const open = (url: string, more?: More): Promise<JetStreamStorage> =>
-    openJetStreamStorage({ servers: [url], stream, subjectPrefix: stream, sweepIntervalMs: 0, ...more });
+    openJetStreamStorage(
+      { servers: [url], stream, subjectPrefix: stream, sweepIntervalMs: 0, ...more },
+      { clock, random: () => 0 },
+    );
   const openAround = (more?: More): Promise<JetStreamStorage> => open(server.url, more);
   const openThrough = (more?: More): Promise<JetStreamStorage> => open(`nats://127.0.0.1:${proxy.port}`, more);
   const publisher = await openAround({ requestTimeoutMs: 2000, tombstoneMs: 60_000, now });
