@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { ShardedCluster } from '../harness/sharded-cluster.ts';
-import { Replicas, replicationFaults } from './history/replicas.ts';
+import { apiExportSubjects, Replicas, replicationFaults } from './history/replicas.ts';
 
 /**
  * What shards share, while the processes on the way die, stand still or forget everything. `hack/faults` does the same for
@@ -38,11 +38,18 @@ describe('replicas of two shards', () => {
     240_000,
   );
 
-  test('a purge while nothing is written: the shards publish again, and a cache server that starts then has everything', async () => {
-    const objects = await replicas.sameAsShards();
-    await cluster.process('cache-server').kill();
-    await replicas.jetStream('PURGE');
-    await cluster.process('cache-server').start();
-    expect(await replicas.sameAsShards()).toBe(objects);
-  }, 240_000);
+  test.each([
+    ['everything', undefined],
+    ['the APIExports', apiExportSubjects],
+  ])(
+    'a purge of %s while nothing is written: the shards publish again, and a cache server that starts then has everything',
+    async (_what, filter) => {
+      const objects = await replicas.sameAsShards();
+      await cluster.process('cache-server').kill();
+      await replicas.jetStream('PURGE', filter);
+      await cluster.process('cache-server').start();
+      expect(await replicas.sameAsShards()).toBe(objects);
+    },
+    240_000,
+  );
 });

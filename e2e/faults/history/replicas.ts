@@ -9,6 +9,7 @@ const workspaces: GroupVersionResource = { group: 'tenancy.kcp.io', version: 'v1
 const apiExports: GroupVersionResource = { group: 'apis.kcp.io', version: 'v1alpha2', resource: 'apiexports' };
 const root = 'root' as LogicalClusterName;
 const everywhere = '/clusters/*/apis/apis.kcp.io/v1alpha2/apiexports';
+export const apiExportSubjects = 'multiplane.cache.*.apis=2Ekcp=2Eio.apiexports.>';
 const patience = { timeout: 90_000, interval: 200 };
 
 /**
@@ -57,15 +58,19 @@ export class Replicas implements Disposable {
     }, patience);
   }
 
-  /** As an operator with the `nats` command. */
-  async jetStream(action: 'PURGE' | 'DELETE'): Promise<void> {
+  /** As an operator with the `nats` command; `filter`: subjects to purge. */
+  async jetStream(action: 'PURGE' | 'DELETE', filter?: string): Promise<void> {
     const { port } = this.#cluster.ports.find(({ name }) => name === 'nats') as { port: number };
     const [ca, cert, key] = await Promise.all(
       ['storage-ca.crt', 'storage-client/tls.crt', 'storage-client/tls.key'].map((file) =>
         readFile(this.#cluster.path('pki', file)),
       ),
     );
-    const answer = await jetStreamApi({ port, tls: { ca, cert, key } }, `STREAM.${action}.multiplane`);
+    const answer = await jetStreamApi(
+      { port, tls: { ca, cert, key } },
+      `STREAM.${action}.multiplane`,
+      filter === undefined ? undefined : { filter },
+    );
     // NATS 2.9 may crash when readers recreate the stream at the same moment; it is supervised, and its answer is lost.
     if (answer !== undefined && answer['success'] !== true) throw new Error(`NATS answered ${JSON.stringify(answer)}`);
   }
@@ -131,6 +136,10 @@ export const replicationFaults: Readonly<
   'nats-purge': {
     description: 'the stream is purged',
     inject: (_cluster, replicas) => replicas.jetStream('PURGE'),
+  },
+  'nats-purge-subjects': {
+    description: 'the APIExports of all shards are purged from the stream, its watermark is not',
+    inject: (_cluster, replicas) => replicas.jetStream('PURGE', apiExportSubjects),
   },
   'nats-delete': {
     description: 'the stream is deleted',
