@@ -36,11 +36,10 @@ describe('replication over NATS', () => {
   /** How often the watcher had to list again. */
   let relists: number;
   const open = async (): Promise<Storage> => {
-    const store = await openJetStreamStorage({
-      servers: [nats.url],
-      stream: `test-${run}`,
-      subjectPrefix: `test-${run}.cache`,
-    });
+    const store = await openJetStreamStorage(
+      { servers: [nats.url], stream: `test-${run}`, subjectPrefix: `test-${run}.cache` },
+      { random: () => 0 },
+    );
     stores.push(store);
     return store;
   };

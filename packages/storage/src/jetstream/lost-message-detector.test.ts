@@ -109,12 +109,12 @@ describe('counting the messages of a stream', () => {
     expect(requests.length).toBe(2);
   });
 
-  test('the reader lists again when no message is restored for 30 seconds', async () => {
+  test('the reader lists again when no message is restored for 45 seconds', async () => {
     await started();
     stream.messages -= 2;
-    for (let i = 0; i < 6; i++) await count();
+    for (let i = 0; i < 9; i++) await count();
     stream.messages += 1;
-    for (let i = 0; i < 6; i++) await count();
+    for (let i = 0; i < 9; i++) await count();
     await expect(count()).rejects.toMatchObject({ code: 'Compacted' });
   });
 

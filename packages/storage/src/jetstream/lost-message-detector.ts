@@ -39,8 +39,8 @@ export interface LostMessageDetectorModules {
 const intervalMs = 5_000;
 /** Until the next count after one that newer messages made inconclusive. */
 const inconclusiveMs = 1_000;
-/** The reader lists again when the writers have not restored a message for so long. */
-const patienceMs = 30_000;
+/** The reader lists again when the writers have not restored a message for so long, which includes a second request. */
+const patienceMs = 45_000;
 /** The reader lists again when messages are missing for so long. */
 const longestPatienceMs = 300_000;
 /** Until the next request: the writers may have listed again before the loss, or failed to. */

@@ -34,7 +34,7 @@ describe('messages that the stream loses without its watermark', () => {
     let failure: unknown;
     ended.catch((error: unknown) => (failure = error));
     return async () => {
-      // Slowly, because the heartbeats of NATS have their own time, and the reader lists again after half a minute.
+      // Slowly, because the heartbeats of NATS have their own time, and the reader lists again after 45 seconds.
       await eventually(async () => {
         await clock.advance(500);
         expect(failure).toMatchObject({ code: 'Compacted' });
