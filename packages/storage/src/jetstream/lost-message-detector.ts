@@ -55,6 +55,8 @@ const repeatMs = 20_000;
  *
  *   request   the reader publishes a relist request ({@link RelistOnRequest}); the writers list their keys and write the
  *             missing ones again. Watchers of the reader keep their state meanwhile.
+ *   restored  the reader lists again: a purge of some subjects makes the consumers of NATS 2.9 skip messages that they have
+ *             not delivered yet
  *   start     a reader that has just listed cannot know what was lost before: its list ends with a request to the writers
  *             whose keys differ from it
  *   give up   what stays missing has no writer that is up, or belongs to a key that the reader still has and that was deleted:
@@ -114,7 +116,7 @@ export class LostMessageDetector implements StreamAudit {
 
   #reportComplete(received: number): void {
     this.#complete = received;
-    this.#loss = undefined;
+    if (this.#loss !== undefined) throw new CompactedError(received, received + 1);
     this.#modules.watchFailures.recovered(this);
   }
 
