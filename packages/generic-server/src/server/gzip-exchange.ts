@@ -1,28 +1,13 @@
-import { constants, createGzip, gzip, type Gzip, type ZlibOptions } from 'node:zlib';
-import { unlessFailed } from './base-exchange.ts';
+import { constants, gzip } from 'node:zlib';
 import type { Headers } from './exchange.ts';
 import { ExchangeDecorator } from './exchange-decorator.ts';
+import { GzipBody } from './gzip-body.ts';
 
 /** Responses up to this size are not compressed, as in kube-apiserver. */
 const threshold = 128 * 1024;
 const level = constants.Z_BEST_SPEED;
-/** Larger than Node's 16 KiB: each chunk takes the main thread a callback, a write and a TLS record of its own. */
+/** Larger than Node's 16 KiB: each chunk takes the main thread a callback. */
 const chunkSize = 128 * 1024;
-/** The same for input: chunks of a streamed response are joined up to this size. */
-const inputBytes = 512 * 1024;
-/** With the chunk that exceeds it; longer ones get a buffer of their own. */
-const maxInputBytes = inputBytes + threshold;
-
-/**
- * Buffers of {@link inputBytes} that were compressed. The allocator maps memory of this size anew each time, and the operating system
- * clears it page by page, which takes as long as filling it.
- */
-const freeInputs: Buffer[] = [];
-const maxFreeInputs = 4;
-
-function releaseInput(input: Buffer): void {
-  if (freeInputs.length < maxFreeInputs) freeInputs.push(input);
-}
 
 /** True if an element of Accept-Encoding is exactly `gzip`; like kube-apiserver, elements with weights do not match. */
 export function acceptsGzip(headers: Headers): boolean {
@@ -40,11 +25,10 @@ export function acceptsGzip(headers: Headers): boolean {
 export class GzipExchange extends ExchangeDecorator {
   #status = 0;
   #ended = false;
-  /** Chunks of a streamed response that are not compressed yet, and what to call when they are copied. */
-  #chunks: Buffer[] = [];
-  #copied: (() => void)[] = [];
+  /** Chunks of a streamed response below the threshold. */
+  #chunks: { readonly chunk: Buffer; readonly done: (() => void) | undefined }[] = [];
   #chunkBytes = 0;
-  #gzip: Gzip | undefined;
+  #body: GzipBody | undefined;
   /** The handler's `Vary` header. */
   #vary: readonly string[] = [];
 
@@ -90,47 +74,36 @@ export class GzipExchange extends ExchangeDecorator {
 
   override write(chunk: Buffer, done?: () => void): boolean {
     if (this.#ended || this.#status === 0) return true;
-    this.#chunks.push(chunk);
+    if (this.#body !== undefined) return this.#body.write(chunk, done);
+    this.#chunks.push({ chunk, done });
     this.#chunkBytes += chunk.length;
-    if (done !== undefined) this.#copied.push(done);
-    if (this.#chunkBytes <= (this.#gzip === undefined ? threshold : inputBytes)) return true;
-    this.#gzip ??= this.#startGzip();
-    return this.#compressChunks(this.#gzip);
+    return this.#chunkBytes <= threshold || this.#startBody();
   }
 
   override get buffered(): number {
-    return this.#chunkBytes + (this.#gzip?.writableLength ?? 0) + this.inner.buffered;
+    return this.#chunkBytes + (this.#body?.buffered ?? 0) + this.inner.buffered;
   }
 
   override drained(): Promise<void> {
-    const gzip = this.#gzip;
-    if (gzip === undefined || gzip.destroyed || !gzip.writableNeedDrain) return Promise.resolve();
-    return new Promise((resolve) => {
-      const done = (): void => {
-        gzip.off('drain', done).off('close', done);
-        resolve();
-      };
-      gzip.on('drain', done).on('close', done);
-    });
+    return this.#body?.drained() ?? Promise.resolve();
   }
 
   override end(): void {
     if (this.#ended) return;
     this.#ended = true;
-    if (this.#status === 0) {
-      this.inner.end();
-    } else if (this.#gzip === undefined) {
-      this.inner.respond(this.#status, this.#takeChunks(Buffer.allocUnsafe(this.#chunkBytes)));
-    } else {
-      if (this.#chunkBytes > 0) this.#compressChunks(this.#gzip);
-      this.#gzip.end();
+    if (this.#body !== undefined) this.#body.end();
+    else if (this.#status === 0) this.inner.end();
+    else {
+      const chunks = this.#takeChunks();
+      this.inner.respond(this.#status, Buffer.concat(chunks.map(({ chunk }) => chunk)));
+      for (const { done } of chunks) done?.();
     }
   }
 
   override destroy(): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#gzip?.destroy();
+    this.#body?.destroy();
     this.inner.destroy();
   }
 
@@ -139,42 +112,21 @@ export class GzipExchange extends ExchangeDecorator {
     if (!this.#vary.includes('Accept-Encoding')) this.inner.setHeader('vary', [...this.#vary, 'Accept-Encoding']);
   }
 
-  /** Sends the headers; what is written to the result is compressed and sent. */
-  #startGzip(): Gzip {
-    const inner = this.inner;
-    // One piece waits while another one is compressed.
-    const stream = createGzip({ level, chunkSize, writableHighWaterMark: 2 * inputBytes } as ZlibOptions);
+  /** Sends the headers and what was written so far. Returns the result of the last write. */
+  #startBody(): boolean {
     this.#setHeaders();
-    inner.start(this.#status);
-    inner.signal.addEventListener('abort', () => stream.destroy(), { once: true });
-    stream.on('data', (chunk: Buffer) => {
-      if (inner.write(chunk)) return;
-      stream.pause();
-      void inner.drained().then(() => stream.resume());
-    });
-    stream.on('end', () => inner.end());
-    stream.on('error', () => inner.destroy());
-    return stream;
+    this.inner.start(this.#status);
+    const body = new GzipBody({ level }, { inner: this.inner });
+    this.#body = body;
+    let hasRoom = true;
+    for (const { chunk, done } of this.#takeChunks()) hasRoom = body.write(chunk, done);
+    return hasRoom;
   }
 
-  /** Returns false if the caller must wait for {@link drained}. */
-  #compressChunks(stream: Gzip): boolean {
-    if (this.#chunkBytes > maxInputBytes)
-      return stream.write(this.#takeChunks(Buffer.allocUnsafeSlow(this.#chunkBytes)));
-    const input = freeInputs.pop() ?? Buffer.allocUnsafeSlow(maxInputBytes);
-    // After an error the thread may still read it.
-    return stream.write(
-      this.#takeChunks(input),
-      unlessFailed(() => releaseInput(input)),
-    );
-  }
-
-  #takeChunks(buffer: Buffer): Buffer {
-    let length = 0;
-    for (const chunk of this.#chunks) length += chunk.copy(buffer, length);
+  #takeChunks(): { readonly chunk: Buffer; readonly done: (() => void) | undefined }[] {
+    const chunks = this.#chunks;
     this.#chunks = [];
     this.#chunkBytes = 0;
-    for (const done of this.#copied.splice(0)) done();
-    return buffer.subarray(0, length);
+    return chunks;
   }
 }

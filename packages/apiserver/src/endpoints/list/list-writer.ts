@@ -66,9 +66,9 @@ async function writeItems(list: ListResponse): Promise<void> {
     for (let at = 0; at < piece.length;) {
       if (first) body.pushString(form.head);
       if (at >= single && blocks !== undefined && run !== undefined) {
-        const { bytes, count } = blocks.next(list.definition, piece, at, run);
+        const { bytes, count } = blocks.next(list.definition, piece, at, run, first ? 1 : 0);
         if (bytes !== undefined) {
-          body.pushBlock(first ? bytes.subarray(1) : bytes);
+          body.pushBlock(bytes);
           at += count;
           first = false;
           if (body.shouldPause) await body.checkpoint();

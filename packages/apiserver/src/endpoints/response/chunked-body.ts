@@ -95,7 +95,8 @@ export class ChunkedBody implements ChunkSink {
 
   /** Immutable bytes: a long block is written to the socket without a copy. */
   pushBlock(bytes: Buffer): void {
-    if (!this.#started && bytes.length <= chunkBytes - this.#length) {
+    // A compressing exchange finds the compressed form of the block itself, and joins short responses.
+    if (!this.#started && this.#exchange.compresses !== true && bytes.length <= chunkBytes - this.#length) {
       this.push(bytes, 0, bytes.length);
       return;
     }

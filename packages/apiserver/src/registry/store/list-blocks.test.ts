@@ -64,6 +64,15 @@ describe('encoded list blocks', () => {
     expect(walk(blocks, changed)).toMatchObject({ encoded: [], kept: 2 });
   });
 
+  test('start without their first bytes where a list omits them, in the same buffer each time', () => {
+    const blocks = new ListBlocks({ maxBytes: 1_000_000 });
+    for (let i = 0; i < 2; i++) walk(blocks, all);
+    const next = (omitted: number): Buffer | undefined =>
+      blocks.next(definition, all, 0, () => undefined, omitted).bytes;
+    expect(next(1)?.equals(next(0)?.subarray(1) as Buffer)).toBe(true);
+    expect(next(1)).toBe(next(1));
+  });
+
   test('belong to one definition', () => {
     const blocks = new ListBlocks({ maxBytes: 1_000_000 });
     for (let i = 0; i < 3; i++) walk(blocks, all);

@@ -1,4 +1,5 @@
 import type { ResourceDefinition } from '@multiplane/apis';
+import { shareChunk } from '@multiplane/generic-server';
 import type { CacheEntry } from '@multiplane/storage';
 import { LRUCache } from 'lru-cache';
 
@@ -15,6 +16,8 @@ interface Block {
   readonly revisions: readonly number[];
   /** The encoded items, each preceded by a comma; absent until the run is listed a second time. */
   bytes: Buffer | undefined;
+  /** {@link bytes} without the first comma, for lists that start here; absent until there was one. */
+  firstBytes: Buffer | undefined;
   /** The period of its last use; see {@link ListBlocks.releaseUnused}. */
   usedIn: number;
 }
@@ -57,24 +60,26 @@ export class ListBlocks {
 
   /**
    * What comes next in a list, from `entries[from]` on. `encode` encodes a run, or returns undefined if one of its entries
-   * must be converted.
+   * must be converted. `omitted`: how many bytes at the start are left out.
    */
   next(
     definition: ResourceDefinition,
     entries: readonly CacheEntry[],
     from: number,
     encode: (run: readonly CacheEntry[]) => Buffer | undefined,
+    omitted = 0,
   ): NextBlock {
     const first = (entries[from] as CacheEntry).key;
     const known = this.#blocks.get(first);
     if (known !== undefined && known.definition === definition && isRun(known, entries, from)) {
       const count = known.keys.length;
       known.usedIn = this.#period;
-      if (known.bytes !== undefined) return { bytes: known.bytes, count };
+      if (known.bytes !== undefined) return { bytes: bytesOf(known, known.bytes, omitted), count };
       const bytes = encode(entries.slice(from, from + count));
       if (bytes === undefined) return { count };
-      this.#blocks.set(first, { ...known, bytes });
-      return { bytes, count };
+      const block = { ...known, bytes: shareChunk(bytes) };
+      this.#blocks.set(first, block);
+      return { bytes: bytesOf(block, bytes, omitted), count };
     }
     const run = this.#runFrom(entries, from);
     if (run.bytes >= minBlockBytes) {
@@ -84,6 +89,7 @@ export class ListBlocks {
         keys: block.map(({ key }) => key),
         revisions: block.map(({ revision }) => revision),
         bytes: undefined,
+        firstBytes: undefined,
         usedIn: this.#period,
       });
     }
@@ -107,6 +113,11 @@ export class ListBlocks {
     }
     return { count: at - from, bytes };
   }
+}
+
+/** The same buffer for each list, so that its compressed form is found. */
+function bytesOf(block: Block, bytes: Buffer, omitted: number): Buffer {
+  return omitted === 0 ? bytes : (block.firstBytes ??= shareChunk(bytes.subarray(omitted)));
 }
 
 function isRun({ keys, revisions }: Block, entries: readonly CacheEntry[], from: number): boolean {
