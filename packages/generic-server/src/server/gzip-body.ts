@@ -98,7 +98,9 @@ export class GzipBody {
   write(chunk: Buffer, done?: () => void): boolean {
     if (this.#isDestroyed || this.#isEnded) return true;
     const shared = sharedChunk(chunk);
-    if (shared?.wasCompressed === true) {
+    // Behind content that has to be compressed anyway, it is compressed with this: one more piece would cost more.
+    const isAlone = shared?.deflated !== undefined || this.#chunkBytes <= minInputBytes;
+    if (shared?.wasCompressed === true && isAlone) {
       this.#queueChunks();
       this.#enqueue({ content: chunk, shared });
       done?.();

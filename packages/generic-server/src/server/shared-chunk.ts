@@ -11,7 +11,7 @@ export interface DeflatedChunk {
 export interface SharedChunk {
   /** Whether a compressed response has contained it. */
   wasCompressed: boolean;
-  /** Kept from the second compressed response on. */
+  /** Kept from the second compressed response on, unless the content before the chunk changes. */
   deflated: DeflatedChunk | undefined;
 }
 
