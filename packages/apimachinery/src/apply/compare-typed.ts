@@ -109,17 +109,33 @@ class Comparer {
     const left = before !== undefined && isJsonObject(before) ? before : none;
     const right = after !== undefined && isJsonObject(after) ? after : none;
     const leftKeys = Object.keys(left);
-    const rightKeys = Object.keys(right);
+    const later = this.#later;
+    if (later !== undefined && leftKeys.length >= longList) {
+      // V8 enumerates the keys of a wide object in one step, so those of the other have a step of their own.
+      const path = [...this.#path];
+      later.run(
+        function* (this: Comparer) {
+          yield;
+          this.#path = path;
+          this.#rightOnly(left, right, Object.keys(right), map);
+        }.bind(this),
+      );
+    }
+    const rightKeys = later !== undefined && leftKeys.length >= longList ? [] : Object.keys(right);
     if (leftKeys.length === 0 && rightKeys.length === 0) return this.#whole(before, after);
     this.#each(leftKeys, (name) => {
       const value = left[name];
       const other = Object.hasOwn(right, name) ? right[name] : undefined;
       if (value !== other) this.#descend(fieldElement(name), value, other, fieldSchema(map, name));
     });
-    this.#each(rightKeys, (name) => {
+    this.#rightOnly(left, right, rightKeys, map);
+    return false;
+  }
+
+  #rightOnly(left: JsonObject, right: JsonObject, names: readonly string[], map: MapType): void {
+    this.#each(names, (name) => {
       if (!Object.hasOwn(left, name)) this.#descend(fieldElement(name), undefined, right[name], fieldSchema(map, name));
     });
-    return false;
   }
 
   #lists(before: Json | undefined, after: Json | undefined, list: ListType): boolean {
@@ -144,7 +160,7 @@ class Comparer {
     };
     const [addLeft, addRight] = [index(left, lefts), index(right, rights)];
     const later = this.#later;
-    if (later === undefined || left.length + right.length < longList) {
+    if (later?.defers(left.length + right.length) !== true) {
       for (let at = 0; at < left.length; at++) addLeft(at);
       for (let at = 0; at < right.length; at++) addRight(at);
       compare();
@@ -163,7 +179,7 @@ class Comparer {
 
   /** Does something for each child of this place, later where there are many: the sets do not mind the order. */
   #each<T>(children: readonly T[], one: (child: T) => void): void {
-    if (this.#later === undefined || children.length < longList) {
+    if (this.#later?.defers(children.length) !== true) {
       for (const child of children) one(child);
       return;
     }

@@ -1,7 +1,7 @@
 import { type DeepReadonly, type Json, type JsonObject, isJsonObject } from '../json/json.ts';
 import { FieldSet } from './field-set.ts';
 import { type PathElement, fieldElement } from './path-element.ts';
-import { type ListElements, DeferredWork, elementAt, longList } from './list-elements.ts';
+import { type ListElements, DeferredWork, elementAt } from './list-elements.ts';
 import { type ListType, type MapType, type TypedSchema, fieldSchema, formOf } from './typed-schema.ts';
 
 /**
@@ -47,7 +47,7 @@ function mapNode(value: Json, map: MapType, context: WalkContext): FieldSet {
   if (map.atomic) return FieldSet.leaf;
   if (!isJsonObject(value)) return FieldSet.empty;
   const names = Object.keys(value);
-  if (context.later !== undefined && names.length >= longList && map.fields.size === 0)
+  if (context.later?.defers(names.length) === true && map.fields.size === 0)
     return FieldSet.node(false, wideMap(value, names, map, context, context.later));
   let children: Map<PathElement, FieldSet> | undefined;
   for (const name of names) {
@@ -96,7 +96,7 @@ function listNode(value: Json, list: ListType, context: WalkContext): FieldSet {
       children.has(element) ? FieldSet.leaf : owned(nodeOf(value[index] as Json, list.element, context)),
     );
   };
-  if (context.later === undefined || value.length < longList) {
+  if (context.later?.defers(value.length) !== true) {
     for (let index = 0; index < value.length; index++) add(index);
   } else {
     // The first at once: a place with children has some.

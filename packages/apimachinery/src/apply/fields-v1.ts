@@ -1,7 +1,8 @@
+import { compareTexts, sortIncrementally } from '../async/sort-incrementally.ts';
 import { type Json, type JsonObject, isJsonObject, setOwn } from '../json/json.ts';
 import { FieldSet } from './field-set.ts';
-import { DeferredWork, longList } from './list-elements.ts';
-import { canonicalElement, sortedElements } from './path-element.ts';
+import { DeferredWork } from './list-elements.ts';
+import { canonicalElement, sortedElements, sortedElementsIncrementally } from './path-element.ts';
 import { RecentWeakMap } from './recent-weak-map.ts';
 
 /** Sets of read-only documents: most writes leave most managers alone. */
@@ -9,6 +10,20 @@ const setsOf = new RecentWeakMap<JsonObject, FieldSet>(2048);
 
 const self = '.';
 const nothing: JsonObject = Object.freeze({});
+/**
+ * V8 enumerates the members of a document in one step. So many do not fit into a value of etcd (1.5 MiB): an item of a set takes at least
+ * 13 bytes, `"v:12345":{},`, and a field whose name has three characters 11.
+ */
+const maxEncodedChildren = 131_072;
+
+/** A set of fields is too large to be stored. */
+export class TooManyFieldsError extends Error {
+  override readonly name = 'TooManyFieldsError';
+  constructor() {
+    super(`a field has more than ${maxEncodedChildren} fields`);
+  }
+}
+
 /** Deeper than any object that is accepted. */
 const maxDepth = 10_000;
 
@@ -102,7 +117,7 @@ function decodeNode(document: JsonObject, depth: number): FieldSet {
 
 /**
  * The FieldsV1 document of a set; shared between equal calls, frozen by convention. Sorted by what the elements mean, or
- * by their text: Kubernetes writes those of custom resources as any other map.
+ * by their text: Kubernetes writes those of custom resources as any other map. Throws {@link TooManyFieldsError}.
  */
 export function encodeFieldsV1(set: FieldSet, byText = false): JsonObject {
   let { document } = set;
@@ -130,12 +145,21 @@ export function* encodeIncrementally(sets: Iterable<FieldSet>, byText: boolean):
 function encodeNode(set: FieldSet, includeSelf: boolean, byText: boolean, later?: DeferredWork): JsonObject {
   const { children } = set;
   if (children === undefined) return nothing;
+  if (children.size > maxEncodedChildren) throw new TooManyFieldsError();
   const document: JsonObject = {};
   if (set.owned && includeSelf) document[self] = nothing;
-  const elements = byText ? [...children.keys()].toSorted() : sortedElements(children.keys());
   const encode = (element: string): void =>
     setOwn(document, element, encodeNode(children.get(element) as FieldSet, true, byText, later));
-  if (later === undefined || elements.length < longList) for (const element of elements) encode(element);
-  else later.each(elements.length, (index) => encode(elements[index] as string));
+  if (later?.defers(children.size) !== true) {
+    const elements = byText ? [...children.keys()].toSorted() : sortedElements(children.keys());
+    for (const element of elements) encode(element);
+    return document;
+  }
+  later.run(function* () {
+    const elements = yield* byText
+      ? sortIncrementally([...children.keys()], compareTexts)
+      : sortedElementsIncrementally(children.keys());
+    later.each(elements.length, (index) => encode(elements[index] as string));
+  });
   return document;
 }

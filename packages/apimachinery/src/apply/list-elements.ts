@@ -40,21 +40,51 @@ export function elementAt(
   return made;
 }
 
+interface Work {
+  readonly count: number;
+  readonly one: (index: number) => void;
+}
+
 /** Deferred work on nodes with many children; the caller of the walk runs it in time slices. */
 export class DeferredWork {
-  readonly #works: { readonly count: number; readonly one: (index: number) => void }[] = [];
+  readonly #works: (Work | (() => Generator<void, void>))[] = [];
+  /** Children that the current step has processed. */
+  #inStep = 0;
+
+  /**
+   * Counts the children of a node that the walk comes to. True if they have to be deferred: those of a wide node, and those of all nodes
+   * once the step has processed many.
+   */
+  defers(children: number): boolean {
+    this.#inStep += children;
+    return children >= longList || (children > 0 && this.#inStep > perStep);
+  }
 
   /** Will call `one` for each index below `count`; last in, first out. */
   each(count: number, one: (index: number) => void): void {
     this.#works.push({ count, one });
   }
 
+  /** Will run the passes of a generator. */
+  run(steps: () => Generator<void, void>): void {
+    this.#works.push(steps);
+  }
+
   /** Runs all deferred work, including work deferred meanwhile; yields between time slices. */
   *steps(): Generator<void, void> {
     for (let work = this.#works.pop(); work !== undefined; work = this.#works.pop()) {
-      yield;
+      if (typeof work === 'function') {
+        yield* work();
+        continue;
+      }
+      // Works of few children share a step.
+      if (work.count >= longList) this.#inStep = perStep;
       for (let index = 0; index < work.count; index++) {
-        if (index > 0 && index % perStep === 0) yield;
+        if (this.#inStep >= perStep) {
+          this.#inStep = 0;
+          yield;
+        }
+        this.#inStep++;
         work.one(index);
       }
     }

@@ -1,3 +1,4 @@
+import { runToCompletion } from '../async/run-to-completion.ts';
 import { getOwn, type DeepReadonly, type Json, type JsonObject, isJsonObject } from '../json/json.ts';
 import { canonicalTime } from '../values/time.ts';
 import { FieldSet } from './field-set.ts';
@@ -75,7 +76,7 @@ export function decodeManagedFields(entries: readonly DeepReadonly<Json>[] | und
   if (entries === undefined || entries.length === 0) return emptyManaged;
   let managed = decoded.get(entries);
   if (managed === undefined) {
-    managed = decodeEntries(entries as readonly Json[]);
+    managed = runToCompletion(decodeEntries(entries as readonly Json[]));
     decoded.set(entries, managed);
   }
   return managed;
@@ -86,19 +87,26 @@ export function* decodeManagedFieldsIncrementally(
   entries: readonly DeepReadonly<Json>[] | undefined,
 ): Generator<void, Managed> {
   if (entries === undefined || entries.length === 0) return emptyManaged;
-  if (decoded.get(entries) === undefined)
-    for (const entry of entries as readonly Json[]) {
+  if (decoded.get(entries) === undefined) {
+    for (const [index, entry] of (entries as readonly Json[]).entries()) {
+      if (index % entriesPerPass === entriesPerPass - 1) yield;
       const fields = isJsonObject(entry) ? getOwn(entry, 'fieldsV1') : undefined;
       // The sets of fields stay known.
       if (isJsonObject(fields)) yield* decodeFieldsV1Incrementally(fields);
     }
+    decoded.set(entries, yield* decodeEntries(entries as readonly Json[]));
+  }
   return decodeManagedFields(entries);
 }
 
-function decodeEntries(entries: readonly Json[]): Managed {
+/** Entries per pass: a body has room for 15,000. */
+const entriesPerPass = 500;
+
+function* decodeEntries(entries: readonly Json[]): Generator<void, Managed> {
   const managers = new Map<string, ManagedSet>();
   const times = new Map<string, string>();
-  entries.forEach((entry, index) => {
+  for (const [index, entry] of entries.entries()) {
+    if (index % entriesPerPass === entriesPerPass - 1) yield;
     if (!isJsonObject(entry)) throw new Error(`managed fields entry ${index} must be an object`);
     const operation = text(entry, 'operation');
     if (operation !== 'Apply' && operation !== 'Update') throw new Error('operation must be `Update` or `Apply`');
@@ -124,7 +132,7 @@ function decodeEntries(entries: readonly Json[]): Managed {
     });
     const time = canonicalTime(text(entry, 'time'));
     if (time !== undefined) times.set(key, time);
-  });
+  }
   return { managers, times };
 }
 
@@ -147,11 +155,19 @@ export function isManagedFieldsReset(entries: readonly DeepReadonly<Json>[] | un
  * Entries in their order: appliers first, then by time, name, version, subresource. The fields of an entry come in the
  * order of its type, or (`byText`, custom resources) sorted.
  */
-export function encodeManagedFields({ managers, times }: Managed, byText = false): JsonObject[] {
+export const encodeManagedFields = (managed: Managed, byText = false): JsonObject[] =>
+  runToCompletion(encodeManagedFieldsIncrementally(managed, byText));
+
+/** {@link encodeManagedFields} in passes over the entries. */
+export function* encodeManagedFieldsIncrementally(
+  { managers, times }: Managed,
+  byText: boolean,
+): Generator<void, JsonObject[]> {
   const known = new Map<string, string>();
   const entries: { readonly entry: JsonObject; readonly order: readonly (string | number)[] }[] = [];
   const several = managers.size > 1;
   for (const [key, { set, apiVersion }] of managers) {
+    if (entries.length % entriesPerPass === entriesPerPass - 1) yield;
     const { manager, operation, subresource } = managerIdentity(key);
     const time = times.get(key);
     if (time !== undefined) known.set(key, time);

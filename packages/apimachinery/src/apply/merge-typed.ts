@@ -1,5 +1,5 @@
 import { type DeepReadonly, type Json, type JsonObject, isJsonObject, setOwn } from '../json/json.ts';
-import { type ListElements, DeferredWork, elementAt, longList } from './list-elements.ts';
+import { type ListElements, DeferredWork, elementAt } from './list-elements.ts';
 import type { PathElement } from './path-element.ts';
 import { type ListType, type MapType, type TypedSchema, fieldSchema, formOf } from './typed-schema.ts';
 
@@ -66,7 +66,7 @@ function mergeMaps(live: Json, config: Json, map: MapType, steps: Steps | undefi
     if (!Object.hasOwn(left, name)) setOwn(result, name, right[name] as Json);
   };
   const count = leftKeys.length + rightKeys.length;
-  if (steps !== undefined && count >= longList) {
+  if (steps?.later.defers(count) === true) {
     steps.later.each(count, (index) => {
       const name = leftKeys[index];
       if (name !== undefined) takeLeft(name);
@@ -89,8 +89,8 @@ function mergeLists(live: Json, config: Json, list: ListType, steps: Steps | und
   const right = Array.isArray(config) ? config : [];
   if (left.length === 0 && right.length === 0) return config;
   const merging = new ListMerge(left, right, list, steps);
-  if (steps === undefined || left.length + right.length < longList) merging.run();
-  else merging.defer(steps.later);
+  if (steps?.later.defers(left.length + right.length) === true) merging.defer(steps.later);
+  else merging.run();
   return merging.result;
 }
 

@@ -1,5 +1,5 @@
+import { compareTexts, sortIncrementally } from '../async/sort-incrementally.ts';
 import { quote } from '../go/go-quote.ts';
-
 import { goNumeric } from '../go/go-float.ts';
 import { encodeJson, parseJson } from '../json/json-codec.ts';
 import { type Json, isJsonObject } from '../json/json.ts';
@@ -81,16 +81,41 @@ const ranks: Readonly<Record<string, number>> = { f: 0, k: 1, v: 2, i: 3 };
 /** The elements in the order in which FieldsV1 lists them: fields by name, items by their keys, values, indices. */
 export function sortedElements(elements: Iterable<PathElement>): PathElement[] {
   const texts = [...elements];
-  // Nearly always: fields alone, whose order is that of their texts.
-  if (texts.every((text) => text.charCodeAt(0) === fieldLetter)) return texts.sort();
-  const sortable = texts.map((text) => ({
-    text,
-    rank: ranks[text[0] as string] ?? 4,
-    parts: partsOf(text),
-  }));
-  if (sortable.length > 1) sortable.sort((a, b) => a.rank - b.rank || compareParts(a.parts, b.parts));
+  if (texts.every(isField)) return texts.sort();
+  const sortable = texts.map(sortableElement);
+  if (sortable.length > 1) sortable.sort(compareElements);
   return sortable.map(({ text }) => text);
 }
+
+/** {@link sortedElements} in passes: a set of 60,000 items that is in no order takes 70 ms. */
+export function* sortedElementsIncrementally(elements: Iterable<PathElement>): Generator<void, PathElement[]> {
+  const texts = [...elements];
+  if (texts.every(isField)) return yield* sortIncrementally(texts, compareTexts);
+  const sortable: SortableElement[] = [];
+  for (const text of texts) {
+    sortable.push(sortableElement(text));
+    if (sortable.length % elementsPerPass === 0) yield;
+  }
+  const sorted = yield* sortIncrementally(sortable, compareElements);
+  return sorted.map(({ text }) => text);
+}
+
+interface SortableElement {
+  readonly text: PathElement;
+  readonly rank: number;
+  readonly parts: readonly Json[];
+}
+
+const elementsPerPass = 2_000;
+/** Nearly always there are fields alone, whose order is that of their texts. */
+const isField = (text: PathElement): boolean => text.charCodeAt(0) === fieldLetter;
+const sortableElement = (text: PathElement): SortableElement => ({
+  text,
+  rank: ranks[text[0] as string] ?? 4,
+  parts: partsOf(text),
+});
+const compareElements = (a: SortableElement, b: SortableElement): number =>
+  a.rank - b.rank || compareParts(a.parts, b.parts);
 
 /** A key of one member, whose value is a text without escapes. */
 const plainPair = /^\{"([^"\\]*)":"([^"\\]*)"\}$/;

@@ -1,3 +1,4 @@
+import { runToCompletion } from '../async/run-to-completion.ts';
 import { type Json, type JsonObject, isJsonObject } from '../json/json.ts';
 import { goSyntaxText, goValueText } from '../go/go-value-text.ts';
 import { type PathElement, displayElement, displayPath, fieldElement } from './path-element.ts';
@@ -14,7 +15,16 @@ export class TypedValueError extends Error {
  * have no unique keys. Throws {@link TypedValueError} with all that is wrong.
  */
 export function validateTyped(value: JsonObject, schema: TypedSchema, elements?: ListElements): void {
-  const problem = problemOf(new Validator({ elements, allowsDuplicates: false }), value, schema);
+  runToCompletion(validateIncrementally(value, schema, elements));
+}
+
+/** {@link validateTyped} in passes. */
+export function* validateIncrementally(
+  value: JsonObject,
+  schema: TypedSchema,
+  elements?: ListElements,
+): Generator<void, void> {
+  const problem = yield* problemOf(new Validator({ elements, allowsDuplicates: false }), value, schema);
   if (problem !== undefined) throw new TypedValueError(problem);
 }
 
@@ -23,11 +33,11 @@ export function validateTyped(value: JsonObject, schema: TypedSchema, elements?:
  * items with the same key.
  */
 export function typedProblem(value: JsonObject, schema: TypedSchema): string | undefined {
-  return problemOf(new Validator({ elements: undefined, allowsDuplicates: true }), value, schema);
+  return runToCompletion(problemOf(new Validator({ elements: undefined, allowsDuplicates: true }), value, schema));
 }
 
-function problemOf(walker: Validator, value: JsonObject, schema: TypedSchema): string | undefined {
-  walker.visit(value, schema);
+function* problemOf(walker: Validator, value: JsonObject, schema: TypedSchema): Generator<void, string | undefined> {
+  yield* walker.visit(value, schema);
   const { errors } = walker;
   return errors.length > 1 ? ['errors:', ...errors.map((text) => `  ${text}`)].join('\n') : errors[0];
 }
@@ -36,10 +46,13 @@ function problemOf(walker: Validator, value: JsonObject, schema: TypedSchema): s
 const maxErrors = 100;
 /** Characters of values in all errors together. */
 const maxValueText = 64 * 1024;
+/** Values that one pass checks. */
+const valuesPerPass = 2_000;
 
 class Validator {
   readonly errors: string[] = [];
   #valueTextLeft = maxValueText;
+  #visited = 0;
   readonly #path: PathElement[] = [];
   readonly #elements: ListElements | undefined;
   readonly #allowsDuplicates: boolean;
@@ -49,23 +62,20 @@ class Validator {
     this.#allowsDuplicates = options.allowsDuplicates;
   }
 
-  visit(value: Json, schema: TypedSchema): void {
-    switch (formOf(schema, value)) {
-      case 'map':
-        return this.#map(value, schema);
-      case 'list':
-        return this.#list(value, schema);
-      case 'scalar': {
-        const error = this.#scalarError(schema.scalar as TypedScalar, value);
-        if (error !== undefined) this.#report(error);
-        return;
-      }
-      case 'none':
-        this.#report('schema error: invalid atom: inlined');
-    }
+  *visit(value: Json, schema: TypedSchema): Generator<void, void> {
+    const form = formOf(schema, value);
+    if (form === 'map') yield* this.#map(value, schema);
+    else if (form === 'list') yield* this.#list(value, schema);
+    else this.#leaf(form, value, schema);
   }
 
-  #map(value: Json, schema: TypedSchema): void {
+  #leaf(form: 'scalar' | 'none', value: Json, schema: TypedSchema): void {
+    const error =
+      form === 'none' ? 'schema error: invalid atom: inlined' : this.#scalarError(schema.scalar as TypedScalar, value);
+    if (error !== undefined) this.#report(error);
+  }
+
+  *#map(value: Json, schema: TypedSchema): Generator<void, void> {
     const { map } = schema;
     if (value === null || map === undefined) return;
     if (!isJsonObject(value)) return this.#report(`expected map, got &{${this.#shown(value)}}`);
@@ -78,12 +88,17 @@ class Validator {
         this.#path.pop();
         return;
       }
-      this.visit(value[name] as Json, field);
+      const member = value[name] as Json;
+      const form = formOf(field, member);
+      // Most members are leaves, for which a generator would take longer than the check.
+      if (form === 'scalar' || form === 'none') this.#leaf(form, member, field);
+      else yield* this.visit(member, field);
       this.#path.pop();
+      if (++this.#visited % valuesPerPass === 0) yield;
     }
   }
 
-  #list(value: Json, schema: TypedSchema): void {
+  *#list(value: Json, schema: TypedSchema): Generator<void, void> {
     const { list } = schema;
     if (value === null || list === undefined) return;
     if (!Array.isArray(value)) return this.#report(`expected list, got &{${this.#shown(value)}}`);
@@ -106,8 +121,11 @@ class Validator {
         seen.add(element);
       }
       this.#path.push(element);
-      this.visit(item, list.element);
+      const form = formOf(list.element, item);
+      if (form === 'scalar' || form === 'none') this.#leaf(form, item, list.element);
+      else yield* this.visit(item, list.element);
       this.#path.pop();
+      if (++this.#visited % valuesPerPass === 0) yield;
     }
   }
 

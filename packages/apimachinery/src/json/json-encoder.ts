@@ -1,4 +1,4 @@
-import { rawJson, setOwn, type Json, type JsonObject } from './json.ts';
+import { isRawJson, rawJson, setOwn, type Json, type JsonObject } from './json.ts';
 
 const rawBigInt = (_key: string, value: unknown): unknown =>
   typeof value === 'bigint' ? rawJson(String(value)) : value;
@@ -23,7 +23,7 @@ const depthOfSteps = 6;
 
 /** {@link encodeJson} of something big: pauses within what has many members, which the engine encodes in one piece. */
 export function* encodeJsonIncrementally(value: Json, depth = depthOfSteps): Generator<void, string> {
-  if (typeof value !== 'object' || value === null || depth === 0) return encodeJson(value);
+  if (typeof value !== 'object' || value === null || depth === 0 || isRawJson(value)) return encodeJson(value);
   if (!Array.isArray(value)) return `{${yield* encodeMembersIncrementally(value, Object.keys(value), depth)}}`;
   let text = '';
   let yielded = 0;

@@ -49,9 +49,17 @@ export function* deepFreezeIncrementally<T>(value: T): Generator<void, DeepReado
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     if (!isContainer(next) || Object.isFrozen(next)) continue;
     Object.freeze(next);
+    if (Array.isArray(next)) {
+      // The keys of an array would be made as texts.
+      for (const member of next as unknown[]) {
+        if (isContainer(member)) pending.push(member);
+        if (++members % membersPerPass === 0) yield;
+      }
+      continue;
+    }
     // `Object.values` of a wide object takes several times as long.
     for (const key of Object.keys(next)) {
-      const member = (next as JsonObject)[key];
+      const member = next[key];
       if (isContainer(member)) pending.push(member);
       if (++members % membersPerPass === 0) yield;
     }
@@ -70,12 +78,22 @@ export function* deepEqualIncrementally(a: DeepReadonly<Json>, b: DeepReadonly<J
       if (!deepEqual(left, right)) return false;
       continue;
     }
+    if (Array.isArray(left) || Array.isArray(right)) {
+      if (!Array.isArray(left) || !Array.isArray(right) || left.length !== right.length) return false;
+      for (const [index, mine] of left.entries()) {
+        if (mine !== right[index]) pending.push([mine, right[index] as Json]);
+        if (++members % membersPerPass === 0) yield;
+      }
+      continue;
+    }
     const keys = Object.keys(left);
-    if (Array.isArray(left) !== Array.isArray(right) || Object.keys(right).length !== keys.length) return false;
+    // Two objects so wide take two steps.
+    if (keys.length > membersPerPass) yield;
+    if (Object.keys(right).length !== keys.length) return false;
     for (const key of keys) {
       if (!Object.hasOwn(right, key)) return false;
-      const mine = (left as JsonObject)[key] as Json;
-      const theirs = (right as JsonObject)[key] as Json;
+      const mine = left[key] as Json;
+      const theirs = right[key] as Json;
       if (mine !== theirs) pending.push([mine, theirs]);
       if (++members % membersPerPass === 0) yield;
     }

@@ -26,6 +26,11 @@ export const rawJson: (text: string) => Json = (
   JSON as unknown as { readonly rawJSON: (this: void, text: string) => Json }
 ).rawJSON;
 
+/** Whether a value is one of {@link rawJson}. */
+export const isRawJson: (value: unknown) => boolean = (
+  JSON as unknown as { readonly isRawJSON: (this: void, value: unknown) => boolean }
+).isRawJSON;
+
 /** True for a JSON object (not an array, not null). */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,6 +1,6 @@
 import { runToCompletion } from '../async/run-to-completion.ts';
 import { deepCopyIncrementally } from '../json/json-steps.ts';
-import { deepCopy, isJsonObject, setOwn, type DeepReadonly, type Json, type JsonObject } from '../json/json.ts';
+import { isJsonObject, setOwn, type DeepReadonly, type Json, type JsonObject } from '../json/json.ts';
 import { malformedPatch } from './patch-errors.ts';
 
 /**
@@ -17,11 +17,15 @@ export function* applyMergePatchIncrementally(document: DeepReadonly<Json>, patc
   if (!isJsonObject(patch)) throw malformedPatch('Invalid JSON Patch');
   const target = yield* deepCopyIncrementally(document);
   yield;
-  return isJsonObject(target) ? mergeObject(target, patch) : withoutNulls(deepCopy(patch));
+  return isJsonObject(target) ? yield* mergeObject(target, patch, { members: 0 }) : yield* copyWithoutNulls(patch);
 }
 
-function mergeObject(target: JsonObject, patch: JsonObject): JsonObject {
+/** Members per pass. */
+const membersPerPass = 2_000;
+
+function* mergeObject(target: JsonObject, patch: JsonObject, merged: { members: number }): Generator<void, JsonObject> {
   for (const name of Object.keys(patch)) {
+    if (++merged.members % membersPerPass === 0) yield;
     const change = patch[name] as Json;
     if (change === null) {
       delete target[name];
@@ -29,10 +33,40 @@ function mergeObject(target: JsonObject, patch: JsonObject): JsonObject {
     }
     const current = Object.hasOwn(target, name) ? (target[name] as Json) : null;
     if (isJsonObject(current))
-      setOwn(target, name, isJsonObject(change) ? mergeObject(current, change) : deepCopy(change));
-    else setOwn(target, name, withoutNulls(deepCopy(change)));
+      setOwn(
+        target,
+        name,
+        isJsonObject(change) ? yield* mergeObject(current, change, merged) : yield* deepCopyIncrementally(change),
+      );
+    else setOwn(target, name, typeof change === 'object' ? yield* copyWithoutNulls(change) : change);
   }
   return target;
+}
+
+function* copyWithoutNulls<T extends Json>(value: T): Generator<void, T> {
+  return yield* withoutNullsIncrementally(yield* deepCopyIncrementally<T>(value as DeepReadonly<T>));
+}
+
+/** {@link withoutNulls} in passes. */
+export function* withoutNullsIncrementally<T extends Json>(value: T): Generator<void, T> {
+  const pending: Json[] = [value];
+  let members = 0;
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    if (Array.isArray(next)) {
+      for (const item of next) {
+        if (typeof item === 'object' && item !== null) pending.push(item);
+        if (++members % membersPerPass === 0) yield;
+      }
+    } else if (isJsonObject(next)) {
+      for (const name of Object.keys(next)) {
+        const item = next[name] as Json;
+        if (item === null) delete next[name];
+        else if (typeof item === 'object') pending.push(item);
+        if (++members % membersPerPass === 0) yield;
+      }
+    }
+  }
+  return value;
 }
 
 /** Drops members that are null at every depth, in place; null elements of lists stay. */

@@ -1,5 +1,5 @@
-import { isJsonObject, rawJson, setOwn, type Json, type JsonArray, type JsonObject } from '../json/json.ts';
-import { encodeJson, parseJsonStrict } from '../json/json-codec.ts';
+import { rawJson, setOwn, type Json, type JsonArray, type JsonObject } from '../json/json.ts';
+import { encodeJson, parseJsonIncrementally } from '../json/json-codec.ts';
 import type { JsonTextDetails } from '../json/json-reader.ts';
 
 /**
@@ -10,15 +10,21 @@ import type { JsonTextDetails } from '../json/json-reader.ts';
  */
 const mayHaveLiterals = /\d[.eE]/;
 
-/** The value of the text of a patch with its literals as symbols; `parsed`, its value, when it has none. */
-export function withLiterals(body: Buffer, parsed: Json): Json {
+/** Members per pass. */
+const membersPerPass = 2_000;
+
+/** The value of the text of a patch with its literals as symbols; `parsed`, its value, when it has none. In passes. */
+export function* withLiterals(body: Buffer, parsed: Json): Generator<void, Json> {
   const text = body.toString('latin1');
   if (!mayHaveLiterals.test(text)) return parsed;
   const details: JsonTextDetails = { literals: new Map(), repeats: new Map() };
-  const { value } = parseJsonStrict(body, { details });
+  yield;
+  const { value } = yield* parseJsonIncrementally(body, true, { details });
   let marked = 0;
+  let members = 0;
   for (const [container, literals] of details.literals) {
     for (const [key, literal] of literals) {
+      if (++members % membersPerPass === 0) yield;
       if (encodeJson((container as JsonObject)[key]) === literal) continue;
       setOwn(container as JsonObject, key, Symbol(literal) as unknown as Json);
       marked++;
@@ -27,10 +33,10 @@ export function withLiterals(body: Buffer, parsed: Json): Json {
   return marked === 0 ? parsed : value;
 }
 
-/** Puts the numbers in the place of symbols. Returns what the typed decoder needs to know of their texts. */
-export function takeLiterals(document: JsonObject): JsonTextDetails {
+/** Puts the numbers in the place of symbols, in passes. Returns what the typed decoder needs to know of their texts. */
+export function* takeLiterals(document: JsonObject): Generator<void, JsonTextDetails> {
   const literals: JsonTextDetails['literals'] = new Map();
-  replaceSymbols(document, (literal, container, key) => {
+  yield* replaceSymbols(document, (literal, container, key) => {
     const known = literals.get(container);
     if (known === undefined) literals.set(container, new Map([[key, literal]]));
     else known.set(key, literal);
@@ -40,21 +46,37 @@ export function takeLiterals(document: JsonObject): JsonTextDetails {
   return { literals, repeats: new Map() };
 }
 
-/** Makes symbols values that are encoded as the literals. In place; the value cannot be read any more. */
-export function printableLiterals(value: Json): Json {
+/** Makes symbols values that are encoded as the literals. In place, in passes; the value cannot be read any more. */
+export function* printableLiterals(value: Json): Generator<void, Json> {
   if (typeof value === 'symbol') return rawJson((value as symbol).description ?? '');
-  if (typeof value === 'object' && value !== null) replaceSymbols(value, rawJson);
+  if (typeof value === 'object' && value !== null) yield* replaceSymbols(value, rawJson);
   return value;
 }
 
-function replaceSymbols(
-  container: JsonObject | JsonArray,
-  replacement: (literal: string, container: JsonObject | JsonArray, key: string) => Json,
-): void {
-  for (const key of Object.keys(container)) {
-    const value = (container as JsonObject)[key] as Json | symbol;
-    if (typeof value === 'symbol')
-      setOwn(container as JsonObject, key, replacement(value.description ?? '', container, key));
-    else if (isJsonObject(value) || Array.isArray(value)) replaceSymbols(value, replacement);
+type Container = JsonObject | JsonArray;
+
+function* replaceSymbols(
+  root: Container,
+  replacement: (literal: string, container: Container, key: string) => Json,
+): Generator<void, void> {
+  const pending: Container[] = [root];
+  let members = 0;
+  for (let container = pending.pop(); container !== undefined; container = pending.pop()) {
+    if (Array.isArray(container)) {
+      for (const [index, item] of container.entries()) {
+        const value = item as Json | symbol;
+        if (typeof value === 'symbol')
+          container[index] = replacement(value.description ?? '', container, String(index));
+        else if (typeof value === 'object' && value !== null) pending.push(value);
+        if (++members % membersPerPass === 0) yield;
+      }
+      continue;
+    }
+    for (const key of Object.keys(container)) {
+      const value = container[key] as Json | symbol;
+      if (typeof value === 'symbol') setOwn(container, key, replacement(value.description ?? '', container, key));
+      else if (typeof value === 'object' && value !== null) pending.push(value);
+      if (++members % membersPerPass === 0) yield;
+    }
   }
 }

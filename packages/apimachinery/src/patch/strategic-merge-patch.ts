@@ -1,7 +1,6 @@
 import { runToCompletion } from '../async/run-to-completion.ts';
 import { goFloat, goNumeric } from '../go/go-float.ts';
 import {
-  deepCopy,
   getOwn,
   isJsonObject,
   setOwn,
@@ -12,7 +11,8 @@ import {
 } from '../json/json.ts';
 import { statusErrors, type StatusError } from '../errors/status-error.ts';
 import { identityOf, mergeItems, mergeScalars, orderLike } from './strategic-merge-list.ts';
-import { withoutNulls } from './merge-patch.ts';
+import { deepCopyIncrementally } from '../json/json-steps.ts';
+import { withoutNullsIncrementally } from './merge-patch.ts';
 import { malformedPatch, patchNotApplicable, unfitPatch } from './patch-errors.ts';
 
 /** What a strategic merge needs to know of a place in a schema. `PatchMeta` of a compiled schema is one. */
@@ -58,26 +58,40 @@ export function* applyStrategicMergePatchIncrementally(
   onChange?: (change: JsonObject) => void,
 ): Generator<void, JsonObject> {
   if (!isJsonObject(patch)) throw unfitPatch(patch, 'map[string]interface {}');
-  const target = deepCopy<JsonObject>(document);
+  const target = yield* deepCopyIncrementally<JsonObject>(document);
   yield;
-  const change = deepCopy<JsonObject>(patch);
+  const change = yield* deepCopyIncrementally<JsonObject>(patch);
   onChange?.(change);
   yield;
-  return mergeObject(target, change, meta);
+  return yield* mergeSteps(target, change, meta);
 }
 
+/** Members per pass. */
+const membersPerPass = 2_000;
+
 /** Both arguments are private copies and are used up. */
-function mergeObject(target: JsonObject, patch: JsonObject, meta: PatchMetaLike | undefined): JsonObject {
+const mergeObject = (target: JsonObject, patch: JsonObject, meta: PatchMetaLike | undefined): JsonObject =>
+  runToCompletion(mergeSteps(target, patch, meta));
+
+function* mergeSteps(
+  target: JsonObject,
+  patch: JsonObject,
+  meta: PatchMetaLike | undefined,
+): Generator<void, JsonObject> {
   const instruction = getOwn(patch, directive);
   if (instruction !== undefined) return obeyDirective(instruction, patch);
   applyRetainKeys(target, patch);
   applyElementOrders(target, patch, meta);
-  for (const name of Object.keys(patch)) {
+  const names = Object.keys(patch);
+  let members = 0;
+  if (names.length > membersPerPass) yield;
+  for (const name of names) {
+    if (++members % membersPerPass === 0) yield;
     const change = patch[name] as Json;
     if (name.startsWith(deletePrefix)) {
       deleteFromList(target, fieldAfter(name, deletePrefix, 'invalid patch format of primitive list'), change);
     } else {
-      mergeMember(target, name, change, meta?.field(name));
+      yield* mergeMember(target, name, change, meta?.field(name));
     }
   }
   return target;
@@ -92,18 +106,25 @@ function obeyDirective(instruction: Json, patch: JsonObject): JsonObject {
   throw unknownDirective(instruction, patch);
 }
 
-function mergeMember(target: JsonObject, name: string, change: Json, meta: PatchMetaLike | undefined): void {
+function* mergeMember(
+  target: JsonObject,
+  name: string,
+  change: Json,
+  meta: PatchMetaLike | undefined,
+): Generator<void, void> {
   if (change === null) {
     delete target[name];
     return;
   }
   const current = getOwn(target, name);
   if (isJsonObject(current) && isJsonObject(change)) {
-    setOwn(target, name, strategyOf(meta) === 'replace' ? change : mergeObject(current, change, meta));
+    setOwn(target, name, strategyOf(meta) === 'replace' ? change : yield* mergeSteps(current, change, meta));
   } else if (Array.isArray(current) && Array.isArray(change)) {
     setOwn(target, name, mergeList(current, change, meta));
   } else {
-    const kept = withoutDirectives(withoutNulls(change));
+    const isPlain = typeof change !== 'object';
+    const kept = isPlain ? change : withoutDirectives(yield* withoutNullsIncrementally(change));
+    if (!isPlain) yield;
     if (kept === undefined) delete target[name];
     else setOwn(target, name, kept);
   }
@@ -280,9 +301,9 @@ function goLiteral(literal: string): string {
 }
 
 /** So many characters of a value are printed: an error must not take longer than the request. */
-const maxPrinted = 256 * 1024;
+const maxPrinted = 64 * 1024;
 
-/** A value as Go prints it: `map[a:1 b:[x y]]`, at most some 256 KiB. */
+/** A value as Go prints it: `map[a:1 b:[x y]]`, at most some 64 KiB. */
 export function goMap(value: Json): string {
   const parts: string[] = [];
   let left = maxPrinted;

@@ -1,4 +1,4 @@
-import { maxJsonMembers, parseJson } from '../json/json-codec.ts';
+import { maxJsonMembers, parseJson, parseJsonIncrementally } from '../json/json-codec.ts';
 import { type Json, type JsonObject, setOwn } from '../json/json.ts';
 import type { CompiledField, MessageType } from './message-type.ts';
 import { ProtobufError } from './protobuf-error.ts';
@@ -47,19 +47,66 @@ function* readFieldsIncrementally(reader: WireReader, type: MessageType, object:
     const start = reader.position;
     const wireType = reader.tag();
     const field = type.fields[reader.field];
-    const message = field?.type === 'message' && field.shape !== 'map' ? field.message() : undefined;
-    const isMessage = message !== undefined && message.conversion === undefined && wireType === wireBytes;
-    if (field === undefined || !isMessage || reader.end() - reader.position < passBytes) {
-      reader.position = start;
-      readFields(reader, type, object, true);
-      continue;
-    }
+    const isWide = wireType === wireBytes && reader.end() - reader.position >= passBytes;
     reader.position = start;
-    reader.tag();
-    const outer = enter(reader);
-    yield* readFieldsIncrementally(reader, message, targetOf(field, object));
-    leave(reader, outer);
+    if (field !== undefined && isWide && isDivisible(field)) yield* readWide(reader, field, object);
+    else readFields(reader, type, object, true);
   }
+}
+
+const isDivisible = (field: CompiledField): boolean =>
+  field.type === 'message' || (field.type === 'json' && field.shape === 'single');
+
+/** One value of a field that is longer than a pass. */
+function* readWide(reader: WireReader, field: CompiledField, object: JsonObject): Generator<void, void> {
+  reader.tag();
+  if (field.type === 'json') {
+    keepSingle(field, object, yield* embeddedJsonIncrementally(reader.text(reader.end()), reader.maxMapEntries));
+    return;
+  }
+  if (field.shape === 'map') {
+    const map = (object[field.name] ??= {}) as JsonObject;
+    yield* readEntryIncrementally(reader, field, map);
+    reader.countEntries(map, 1);
+    return;
+  }
+  const message = field.message();
+  const { conversion } = message;
+  const target = conversion === undefined ? targetOf(field, object) : {};
+  const outer = enter(reader);
+  yield* readFieldsIncrementally(reader, message, target);
+  leave(reader, outer);
+  if (conversion === undefined) return;
+  const value = conversion.fromMessage(target);
+  if (field.shape === 'single') keepSingle(field, object, value);
+  else ((object[field.name] ??= []) as Json[]).push(value ?? null);
+}
+
+function keepSingle({ name }: CompiledField, object: JsonObject, value: Json | undefined): void {
+  if (value !== undefined) object[name] = value;
+  else if (object[name] !== undefined) delete object[name];
+}
+
+/** {@link readEntry} of messages. */
+function* readEntryIncrementally(reader: WireReader, field: CompiledField, map: JsonObject): Generator<void, void> {
+  const outer = enter(reader);
+  const entry: JsonObject = {};
+  let key = '';
+  while (reader.position < reader.limit) {
+    const start = reader.position;
+    const wireType = reader.tag();
+    if (reader.field === 1) {
+      if (wireType !== wireBytes) throw wrongWireType(field, wireType);
+      key = reader.name(reader.end());
+    } else if (reader.field === 2) {
+      if (wireType !== wireBytes) throw wrongWireType(field, wireType);
+      reader.position = start;
+      delete entry['value'];
+      yield* readWide(reader, { ...field, name: 'value', shape: 'single' }, entry);
+    } else reader.skip(wireType);
+  }
+  leave(reader, outer);
+  setOwn(map, key, entry['value'] ?? zeroOf(field));
 }
 
 /** The object that gets the fields of a message that is no text. */
@@ -136,9 +183,7 @@ function readSingleMessage(reader: WireReader, field: CompiledField, wireType: n
   if (wireType !== wireBytes) throw wrongWireType(field, wireType);
   const type = field.message();
   if (type.conversion !== undefined) {
-    const value = readMessage(reader, type);
-    if (value !== undefined) object[field.name] = value;
-    else if (object[field.name] !== undefined) delete object[field.name];
+    keepSingle(field, object, readMessage(reader, type));
     return;
   }
   const outer = enter(reader);
@@ -258,6 +303,14 @@ function embeddedJson(text: string): Json | undefined {
   if (text === '') return undefined;
   try {
     return parseJson(text);
+  } catch (error) {
+    throw new ProtobufError((error as Error).message, { cause: error });
+  }
+}
+
+function* embeddedJsonIncrementally(text: string, maxMembers: number): Generator<void, Json | undefined> {
+  try {
+    return (yield* parseJsonIncrementally(text, false, { maxMembers })).value;
   } catch (error) {
     throw new ProtobufError((error as Error).message, { cause: error });
   }

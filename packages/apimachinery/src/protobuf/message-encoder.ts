@@ -1,3 +1,4 @@
+import { compareTexts, sortIncrementally } from '../async/sort-incrementally.ts';
 import { encodeJson } from '../json/json-codec.ts';
 import { type Json, type JsonObject, isJsonObject } from '../json/json.ts';
 import type { CompiledField, MessageType } from './message-type.ts';
@@ -19,7 +20,7 @@ const passBytes = 64 * 1024;
 /** Resuming nested generators costs as much as they are deep. */
 const maxSteppedDepth = 16;
 
-/** {@link encodeMessage} in passes; one map or one JSON text is a pass of its own length. */
+/** {@link encodeMessage} in passes; one JSON text is a pass of its own length. */
 export function* encodeMessageIncrementally(
   type: MessageType,
   object: Readonly<JsonObject>,
@@ -52,6 +53,8 @@ function* writeIncrementally(
           writer.delimit(field.number, before);
         } else if (field.always || field.shape === 'repeated') writeValueZero(writer, field, field.number);
       }
+    } else if (field.shape === 'map' && isJsonObject(value)) {
+      yield* writeMapIncrementally(writer, field, value, pass);
     } else writeMember(writer, field, value);
     if (writer.length < pass.pauseAt) continue;
     yield;
@@ -111,12 +114,36 @@ export function writeMap(writer: WireWriter, field: CompiledField, map: JsonObje
   const keys = Object.keys(map);
   if (keys.length > 1) keys.sort();
   for (let index = keys.length - 1; index >= 0; index--) {
-    const key = keys[index] as string;
-    const before = writer.length;
-    if (!writeValue(writer, field, 2, map[key] as Json)) writeValueZero(writer, field, 2);
-    writeText(writer, 1, key);
-    writer.delimit(field.number, before);
+    writeEntry(writer, field, keys[index] as string, map);
   }
+}
+
+/** Entries that {@link writeMapIncrementally} begins with at once. */
+const fewEntries = 2_000;
+
+/** {@link writeMap} in passes. */
+function* writeMapIncrementally(
+  writer: WireWriter,
+  field: CompiledField,
+  map: JsonObject,
+  pass: { pauseAt: number },
+): Generator<void, void> {
+  const keys = Object.keys(map);
+  if (keys.length > fewEntries) yield;
+  const sorted = yield* sortIncrementally(keys, compareTexts);
+  for (let index = sorted.length - 1; index >= 0; index--) {
+    writeEntry(writer, field, sorted[index] as string, map);
+    if (writer.length < pass.pauseAt) continue;
+    yield;
+    pass.pauseAt = writer.length + passBytes;
+  }
+}
+
+function writeEntry(writer: WireWriter, field: CompiledField, key: string, map: JsonObject): void {
+  const before = writer.length;
+  if (!writeValue(writer, field, 2, map[key] as Json)) writeValueZero(writer, field, 2);
+  writeText(writer, 1, key);
+  writer.delimit(field.number, before);
 }
 
 /** One value under a number; false: it is of another type, and nothing was written. */

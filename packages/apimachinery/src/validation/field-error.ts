@@ -1,6 +1,6 @@
 import { goFloat } from '../go/go-float.ts';
 import { quote } from '../go/go-quote.ts';
-import { rawJson, type Json } from '../json/json.ts';
+import { encodeJson } from '../json/json-encoder.ts';
 
 export { quote } from '../go/go-quote.ts';
 
@@ -141,11 +141,7 @@ function valueText(value: unknown): string {
     case 'bigint':
       return String(value);
     default:
-      return goJson(
-        JSON.stringify(value, (_key, inner: unknown) =>
-          typeof inner === 'bigint' ? rawJson(String(inner)) : (inner as Json),
-        ),
-      );
+      return goJson(encodeJson(value));
   }
 }
 

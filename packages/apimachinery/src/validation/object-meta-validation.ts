@@ -1,3 +1,4 @@
+import { runToCompletion } from '../async/run-to-completion.ts';
 import { appendErrors, fieldErrors, FieldPath, type FieldError } from './field-error.ts';
 import { validateFieldManager } from './field-manager.ts';
 import { validateFinalizers, validateNoNewFinalizers, validateStandardFinalizers } from './finalizers.ts';
@@ -21,7 +22,14 @@ const maxSubresourceLength = 256;
 const metadataPath = FieldPath.of('metadata');
 
 /** Metadata of an object that is about to be created. Order of the errors as upstream. */
-export function validateObjectMeta(meta: DeepReadonly<ObjectMeta>, rules: ObjectMetaRules): FieldError[] {
+export const validateObjectMeta = (meta: DeepReadonly<ObjectMeta>, rules: ObjectMetaRules): FieldError[] =>
+  runToCompletion(validateObjectMetaIncrementally(meta, rules));
+
+/** {@link validateObjectMeta} in passes. */
+export function* validateObjectMetaIncrementally(
+  meta: DeepReadonly<ObjectMeta>,
+  rules: ObjectMetaRules,
+): Generator<void, FieldError[]> {
   const path = rules.path ?? metadataPath;
   const errors: FieldError[] = [];
   const { name = '', generateName = '', namespace = '', generation = 0 } = meta;
@@ -43,7 +51,7 @@ export function validateObjectMeta(meta: DeepReadonly<ObjectMeta>, rules: Object
   }
   if (generation < 0)
     errors.push(fieldErrors.invalid(path.child('generation'), generation, 'must be greater than or equal to 0'));
-  validateMaps(meta, path, errors);
+  yield* validateMaps(meta, path, errors);
   if (meta.finalizers !== undefined)
     appendErrors(errors, validateFinalizers(meta.finalizers, path.child('finalizers')));
   if (meta.managedFields !== undefined)
@@ -58,11 +66,18 @@ export function validateObjectMeta(meta: DeepReadonly<ObjectMeta>, rules: Object
  * Metadata of an update against the stored object. Whether an update without a resource version is allowed is
  * not asked here: the registry knows.
  */
-export function validateObjectMetaUpdate(
+export const validateObjectMetaUpdate = (
+  now: DeepReadonly<ObjectMeta>,
+  old: DeepReadonly<ObjectMeta>,
+  path?: FieldPath,
+): FieldError[] => runToCompletion(validateObjectMetaUpdateIncrementally(now, old, path));
+
+/** {@link validateObjectMetaUpdate} in passes. */
+export function* validateObjectMetaUpdateIncrementally(
   now: DeepReadonly<ObjectMeta>,
   old: DeepReadonly<ObjectMeta>,
   path: FieldPath = metadataPath,
-): FieldError[] {
+): Generator<void, FieldError[]> {
   const errors: FieldError[] = [];
   if (old.deletionTimestamp !== undefined) {
     appendErrors(errors, validateNoNewFinalizers(now.finalizers ?? [], old.finalizers ?? [], path.child('finalizers')));
@@ -81,7 +96,7 @@ export function validateObjectMetaUpdate(
     old.deletionGracePeriodSeconds ?? null,
     errors,
   );
-  validateMaps(now, path, errors);
+  yield* validateMaps(now, path, errors);
   if (now.managedFields !== undefined)
     appendErrors(errors, validateManagedFields(now.managedFields as Json[], path.child('managedFields')));
   return errors;
@@ -96,11 +111,16 @@ function immutable(
   if (now !== old) errors.push(fieldErrors.invalid(path, now, 'field is immutable'));
 }
 
-function validateMaps(meta: DeepReadonly<ObjectMeta>, path: FieldPath, errors: FieldError[]): void {
-  if (meta.labels !== undefined) appendErrors(errors, validateLabels(meta.labels, path.child('labels')));
+/** Members of a map per pass. */
+const membersPerPass = 2_000;
+
+function* validateMaps(meta: DeepReadonly<ObjectMeta>, path: FieldPath, errors: FieldError[]): Generator<void, void> {
+  if (meta.labels !== undefined)
+    appendErrors(errors, yield* validateLabelsIncrementally(meta.labels, path.child('labels')));
   if (meta.annotations !== undefined)
-    appendErrors(errors, validateAnnotations(meta.annotations, path.child('annotations')));
+    appendErrors(errors, yield* validateAnnotationsIncrementally(meta.annotations, path.child('annotations')));
   if (meta.ownerReferences !== undefined) {
+    if (meta.ownerReferences.length > membersPerPass) yield;
     appendErrors(
       errors,
       validateOwnerReferences(
@@ -112,10 +132,20 @@ function validateMaps(meta: DeepReadonly<ObjectMeta>, path: FieldPath, errors: F
 }
 
 /** Keys and values of labels. */
-export function validateLabels(labels: Readonly<Record<string, string>>, path: FieldPath): FieldError[] {
+export const validateLabels = (labels: Readonly<Record<string, string>>, path: FieldPath): FieldError[] =>
+  runToCompletion(validateLabelsIncrementally(labels, path));
+
+function* validateLabelsIncrementally(
+  labels: Readonly<Record<string, string>>,
+  path: FieldPath,
+): Generator<void, FieldError[]> {
   const errors: FieldError[] = [];
-  // Names alone, here and below: a list of pairs takes three times as long, and hostile objects have 200,000 of them.
-  for (const key of Object.keys(labels)) {
+  // Names alone, here and below: a list of pairs takes three times as long, and hostile objects have 140,000 of them.
+  const keys = Object.keys(labels);
+  if (keys.length > membersPerPass) yield;
+  let members = 0;
+  for (const key of keys) {
+    if (++members % membersPerPass === 0) yield;
     const value = labels[key] as string;
     for (const message of validateQualifiedName(key)) errors.push(fieldErrors.invalid(path, key, message));
     for (const message of validateLabelValue(value)) errors.push(fieldErrors.invalid(path, value, message));
@@ -124,11 +154,20 @@ export function validateLabels(labels: Readonly<Record<string, string>>, path: F
 }
 
 /** Keys of annotations, in any case, and the size of all of them together. */
-export function validateAnnotations(annotations: Readonly<Record<string, string>>, path: FieldPath): FieldError[] {
+export const validateAnnotations = (annotations: Readonly<Record<string, string>>, path: FieldPath): FieldError[] =>
+  runToCompletion(validateAnnotationsIncrementally(annotations, path));
+
+function* validateAnnotationsIncrementally(
+  annotations: Readonly<Record<string, string>>,
+  path: FieldPath,
+): Generator<void, FieldError[]> {
   const errors: FieldError[] = [];
   const keys = Object.keys(annotations);
+  if (keys.length > membersPerPass) yield;
   let length = 0;
+  let members = 0;
   for (const key of keys) {
+    if (++members % membersPerPass === 0) yield;
     for (const message of validateQualifiedName(key.toLowerCase()))
       errors.push(fieldErrors.invalid(path, key, message));
     length += key.length + (annotations[key] as string).length;

@@ -1,3 +1,4 @@
+import { sortIncrementally } from '../async/sort-incrementally.ts';
 import { needsQuotes } from './yaml-scalar.ts';
 
 const lineWidth = 80;
@@ -19,13 +20,13 @@ export function* encodeYamlIncrementally(value: unknown): Generator<void, string
   const lines: string[] = [];
   const state = { lines, yielded: 0 };
   if (Array.isArray(value) && value.length > 0) yield* listSteps(value, 0, '', state);
-  else if (isObject(value) && hasMembers(value)) yield* mapSteps(value, 0, '', state);
+  else if (isObject(value) && hasMembers(value)) yield* mapSteps(value, members(value), { indent: 0, lead: '' }, state);
   else writeRoot(value, lines);
   yield;
   return `${lines.join('\n')}\n`;
 }
 
-/** Lines that are written, and keys that are sorted, in one step. */
+/** Lines that are written in one step. */
 const perStep = 2_000;
 
 interface Steps {
@@ -34,11 +35,16 @@ interface Steps {
   yielded: number;
 }
 
-/** {@link writeMap} with pauses. */
-function* mapSteps(map: Record<string, unknown>, indent: number, lead: string, state: Steps): Generator<void, void> {
+/** {@link writeMap} with pauses; `keys` are those of its members. */
+function* mapSteps(
+  map: Record<string, unknown>,
+  keys: string[],
+  { indent, lead }: { readonly indent: number; readonly lead: string },
+  state: Steps,
+): Generator<void, void> {
   const margin = ' '.repeat(indent);
   let before = lead === '' ? margin : lead;
-  for (const key of yield* sortedKeys(members(map))) {
+  for (const key of yield* sortIncrementally(keys, compareKeys)) {
     const name = quoteText(key, true, 0, 0);
     const simple = name.length <= maxSimpleKey;
     if (!simple) state.lines.push(`${before}? ${name}`);
@@ -48,12 +54,24 @@ function* mapSteps(map: Record<string, unknown>, indent: number, lead: string, s
     if (Array.isArray(value) && value.length > 0) {
       state.lines.push(head);
       yield* listSteps(value, indent, '', state);
-    } else if (isObject(value) && hasMembers(value)) {
-      state.lines.push(head);
-      yield* mapSteps(value, indent + step, '', state);
+    } else if (isObject(value)) {
+      // V8 enumerates the keys of a wide object for any loop over them, so this is done once, in a step of its own.
+      const inner = yield* membersIncrementally(value);
+      if (inner.length === 0) writeValue(value, head, indent, state.lines);
+      else {
+        state.lines.push(head);
+        yield* mapSteps(value, inner, { indent: indent + step, lead: '' }, state);
+      }
     } else writeValue(value, head, indent, state.lines);
     if (isPauseDue(state)) yield;
   }
+}
+
+function* membersIncrementally(value: Record<string, unknown>): Generator<void, string[]> {
+  const keys = Object.keys(value);
+  if (keys.length <= perStep) return keys.filter((key) => value[key] !== undefined);
+  yield;
+  return keys.filter((key) => value[key] !== undefined);
 }
 
 /** {@link writeList} with pauses. */
@@ -63,7 +81,8 @@ function* listSteps(list: readonly unknown[], indent: number, lead: string, stat
   for (const item of list) {
     const head = `${before}- `;
     if (Array.isArray(item) && item.length > 0) yield* listSteps(item, indent + step, head, state);
-    else if (isObject(item) && hasMembers(item)) yield* mapSteps(item, indent + step, head, state);
+    else if (isObject(item) && hasMembers(item))
+      yield* mapSteps(item, members(item), { indent: indent + step, lead: head }, state);
     else state.lines.push(head + scalar(item, head.length, indent + step));
     before = margin;
     if (isPauseDue(state)) yield;
@@ -74,39 +93,6 @@ function isPauseDue(state: Steps): boolean {
   if (state.lines.length - state.yielded < perStep) return false;
   state.yielded = state.lines.length;
   return true;
-}
-
-/** Merge sort with pauses; a short list is sorted in one piece. */
-function* sortedKeys(keys: string[]): Generator<void, string[]> {
-  if (keys.length <= perStep) return keys.sort(compareKeys);
-  let runs: string[][] = [];
-  for (let start = 0; start < keys.length; start += perStep) {
-    runs.push(keys.slice(start, start + perStep).sort(compareKeys));
-    yield;
-  }
-  while (runs.length > 1) {
-    const merged: string[][] = [];
-    for (let index = 0; index < runs.length; index += 2)
-      merged.push(yield* mergedRuns(runs[index] as string[], runs[index + 1] ?? []));
-    runs = merged;
-  }
-  return runs[0] as string[];
-}
-
-function* mergedRuns(left: readonly string[], right: readonly string[]): Generator<void, string[]> {
-  const merged: string[] = [];
-  let at = 0;
-  for (const key of left) {
-    for (; at < right.length && compareKeys(right[at] as string, key) < 0; at++) {
-      merged.push(right[at] as string);
-      if (merged.length % perStep === 0) yield;
-    }
-    merged.push(key);
-    if (merged.length % perStep === 0) yield;
-  }
-  for (; at < right.length; at++) merged.push(right[at] as string);
-  yield;
-  return merged;
 }
 
 function writeRoot(value: unknown, lines: string[]): void {

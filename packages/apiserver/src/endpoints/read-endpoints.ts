@@ -56,8 +56,11 @@ const invalidVersion = (
 export function getEndpoint(modules: ReadModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
   const { definition } = request;
   const entry = readEntry(modules, request);
-  if (entry instanceof Promise || modules.store.modules.reader.needsWebhook(definition, entry))
-    return respondCurrent(modules, request, negotiated, 200, entry);
+  const { reader } = modules.store.modules;
+  const isPending = entry instanceof Promise || reader.needsWebhook(definition, entry);
+  // Rare, and undefined for all but large custom resources.
+  const checking = isPending ? undefined : reader.check(definition, entry, request.context);
+  if (isPending || checking !== undefined) return respondCurrent(modules, request, negotiated, 200, entry, checking);
   return respondEntry(modules, request, negotiated, 200, entry, undefined) ?? completed;
 }
 
@@ -68,10 +71,12 @@ export async function respondCurrent(
   negotiated: Negotiated,
   status: 200 | 201,
   pending: CacheEntry | Promise<CacheEntry>,
+  checking?: Promise<void>,
 ): Promise<void> {
   const { context, definition } = request;
   const { reader } = modules.store.modules;
   const entry = await pending;
+  await (checking ?? reader.check(definition, entry, context));
   const converted = reader.needsWebhook(definition, entry) ? await reader.read(definition, entry, context) : undefined;
   await respondEntry(modules, request, negotiated, status, entry, converted);
 }

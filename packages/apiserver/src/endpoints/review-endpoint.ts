@@ -9,7 +9,8 @@ import { checkNamespace } from '../write-path/decoding/object-identity.ts';
 import { wipeServerOwned } from '../write-path/object-metadata.ts';
 import type { CreateHandler } from './create-handler.ts';
 import { HttpWriteRequest, type ResourceRequest, optionsObject } from './resource-request.ts';
-import { writeTyped } from './response/object-response.ts';
+import { isLarge } from '../time-slices.ts';
+import { writeLargeTyped, writeTyped } from './response/object-response.ts';
 
 export interface ReviewModules {
   readonly store: ObjectStore;
@@ -33,7 +34,9 @@ export async function reviewEndpoint(
   const options = decodeWriteOptions(context.info.query, 'CreateOptions');
   const part = subresource === '' ? undefined : definition.subresources[subresource];
   const expected = part?.type === 'connect' ? modules.connectKind(part) : definition;
-  const object = await modules.decoder.decode(context, expected, options.fieldValidation);
+  const body = await modules.decoder.readBody(context);
+  const bytes = body.bytes.length;
+  const object = await modules.decoder.decodeBody(body, context, expected, options.fieldValidation);
   // A TokenRequest keeps its uid, which is a precondition on the uid of the service account.
   if (part === undefined) wipeServerOwned(object.metadata);
   checkNamespace(request, object);
@@ -41,7 +44,7 @@ export async function reviewEndpoint(
   let admit = async (): Promise<void> => undefined;
   if (part === undefined) {
     // Reviews are not stored, but the messages of rejections quote them with their managedFields.
-    await modules.store.modules.fields.update(write, undefined, object);
+    await modules.store.modules.fields.update(write, undefined, object, bytes);
   } else {
     await admitManaged(modules.store.modules, write, object, undefined);
     admit = async () => admitValidating(modules.store.modules, write, name, object, undefined);
@@ -53,8 +56,10 @@ export async function reviewEndpoint(
     namespace,
     name,
     object,
+    bytes,
     dryRun: options.dryRun,
     admit,
   });
-  writeTyped(context, 201, completed, negotiated);
+  if (isLarge(bytes)) await writeLargeTyped(context, 201, completed, negotiated, bytes);
+  else writeTyped(context, 201, completed, negotiated);
 }

@@ -14,6 +14,7 @@ import type {
 } from '@multiplane/generic-server';
 import type { CreateHandler, CreateHandlerInput } from '../endpoints/create-handler.ts';
 import { understoodSelector, type ReviewSelector } from './review-selectors.ts';
+import { yieldIfSliceExceeded } from '../time-slices.ts';
 import { validateReview } from './validate-review.ts';
 
 interface ResourceAttributes {
@@ -50,6 +51,7 @@ export function subjectAccessReview(modules: { readonly authorizer: Authorizer }
     };
     const attributes = attributesOf(spec, user, input.cluster);
     const { audit } = input.context;
+    await yieldIfSliceExceeded(input.bytes, input.context);
     return withStatus(
       input.object,
       await modules.authorizer.authorize({
@@ -109,8 +111,13 @@ const specOf = (object: KubeObject): ReviewSpec => object['spec'] ?? {};
 
 async function requireValid(input: CreateHandlerInput): Promise<void> {
   const errors: FieldError[] = await validateReview(input);
+  if (errors.length === 0) return;
+  await yieldIfSliceExceeded(input.bytes, input.context);
   // Kubernetes loses the kind of these four before it formats the error, so the message has none.
-  if (errors.length > 0) throw statusErrors.invalid({ group: 'authorization.k8s.io', kind: '' }, '', errors);
+  const invalid = statusErrors.invalid({ group: 'authorization.k8s.io', kind: '' }, '', errors);
+  // The text quotes the metadata, and is encoded for the response.
+  await yieldIfSliceExceeded(input.bytes, input.context);
+  throw invalid;
 }
 
 function attributesOf(spec: ReviewSpec, user: UserInfo, cluster: LogicalClusterName): AuthorizationAttributes {

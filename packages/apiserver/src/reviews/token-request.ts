@@ -55,7 +55,7 @@ export function tokenRequest(
     }
     const spec = (object['spec'] ?? {}) as TokenRequestSpec;
     const wanted = spec.expirationSeconds ?? defaultSeconds;
-    const errors = validate(wanted);
+    const errors = [...validate(wanted), ...validateAudiences(spec.audiences ?? [])];
     if (errors.length > 0) throw statusErrors.invalid(tokenRequestKind, '', errors);
     const audiences =
       (spec.audiences ?? []).length > 0 ? (spec.audiences as string[]) : modules.tokens.defaultAudiences;
@@ -100,6 +100,14 @@ function validate(seconds: number): FieldError[] {
       fieldErrors.invalid('spec.expirationSeconds', seconds, 'may not specify a duration larger than 2^32 seconds'),
     ];
   return [];
+}
+
+/** A longer token fits into no header, and signing one of megabytes takes the event loop 40 ms. */
+const maxAudienceBytes = 64 * 1024;
+
+function validateAudiences(audiences: readonly string[]): FieldError[] {
+  const bytes = audiences.reduce((sum, audience) => sum + Buffer.byteLength(audience), 0);
+  return bytes + audiences.length > maxAudienceBytes ? [fieldErrors.tooLong('spec.audiences', maxAudienceBytes)] : [];
 }
 
 /**

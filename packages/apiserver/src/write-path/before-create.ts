@@ -1,4 +1,9 @@
-import { type FieldError, type KubeObject, generateName, validateObjectMeta } from '@multiplane/apimachinery';
+import {
+  type FieldError,
+  type KubeObject,
+  generateName,
+  validateObjectMetaIncrementally,
+} from '@multiplane/apimachinery';
 import type { Strategy, StrategyContext } from '@multiplane/apis';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
 import { checkNamespace } from './decoding/object-identity.ts';
@@ -7,15 +12,15 @@ import type { WriteRequest } from './write-request.ts';
 
 /**
  * Sets what the server decides about a new object, then runs the strategy's hook; in the order of `rest.BeforeCreate` of
- * Kubernetes. In place. Returns the errors in metadata; throws for another kind.
+ * Kubernetes. In place and in passes. Returns the errors in metadata; throws for another kind.
  */
-export function beforeCreate(
+export function* beforeCreate(
   modules: Pick<ObjectStoreModules, 'newUid' | 'times' | 'random'>,
   request: WriteRequest,
   strategy: Strategy,
   context: StrategyContext,
   object: KubeObject,
-): FieldError[] {
+): Generator<void, FieldError[]> {
   const { definition } = request;
   const { metadata } = object;
   const keepsIdentity = strategy.keepsIdentity?.(object) === true;
@@ -31,7 +36,7 @@ export function beforeCreate(
 
   checkKind(definition, object);
   strategy.prepareForCreate(context, object);
-  return validateObjectMeta(metadata, {
+  return yield* validateObjectMetaIncrementally(metadata, {
     namespaced: definition.namespaced,
     validateName: (name) => strategy.validateName(name),
     standardFinalizers: strategy.metadataChecks.standardFinalizers,

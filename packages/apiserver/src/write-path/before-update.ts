@@ -5,17 +5,18 @@ import {
   type KubeObject,
   asJson,
   deepEqual,
+  deepEqualIncrementally,
   FieldPath,
   statusErrors,
-  validateObjectMeta,
-  validateObjectMetaUpdate,
+  validateObjectMetaIncrementally,
+  validateObjectMetaUpdateIncrementally,
   validatePathSegmentName,
   validateStandardFinalizers,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, Strategy, StrategyContext } from '@multiplane/apis';
 import { storedKindOf } from '../registry/definitions/group-resource.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
-import { inTimeSlices, yieldIfSliceExceeded } from '../time-slices.ts';
+import { inTimeSlices, isLarge, yieldIfSliceExceeded } from '../time-slices.ts';
 import { checkNamespace } from './decoding/object-identity.ts';
 import { checkKind, setCluster, unsetCluster } from './object-metadata.ts';
 import { strategyContext, strategyOf } from './strategy.ts';
@@ -35,7 +36,8 @@ export async function beforeUpdate(
   const { definition } = request;
   const strategy = strategyOf(request);
   const context = strategyContext(request, () => new Date(modules.clock.now()), modules.slowly);
-  prepare(request, strategy, context, object, old);
+  const prepared = inTimeSlices(prepare(request, strategy, context, object, { old, bytes }), bytes, request);
+  if (prepared instanceof Promise) await prepared;
   const validated = inTimeSlices(validateMetadata(request, strategy, object, old), bytes, request);
   const metadataErrors = validated instanceof Promise ? await validated : validated;
   await yieldIfSliceExceeded(bytes, request);
@@ -82,13 +84,13 @@ function allErrors(
 }
 
 /** Sets what the server decides, and runs the strategy's hook. */
-function prepare(
+function* prepare(
   request: WriteRequest,
   strategy: Strategy,
   context: StrategyContext,
   object: KubeObject,
-  old: DeepReadonly<KubeObject>,
-): void {
+  { old, bytes }: { readonly old: DeepReadonly<KubeObject>; readonly bytes: number },
+): Generator<void, void> {
   const { definition } = request;
   const { metadata } = object;
   const oldMetadata = old.metadata as KubeObject['metadata'];
@@ -106,7 +108,8 @@ function prepare(
   if (oldMetadata.deletionGracePeriodSeconds !== undefined && metadata.deletionGracePeriodSeconds === undefined) {
     metadata.deletionGracePeriodSeconds = oldMetadata.deletionGracePeriodSeconds;
   }
-  if (strategy.managesGeneration && (strategy.hasChanged?.(object) === true || specChanged(definition, object, old)))
+  if (!strategy.managesGeneration) return;
+  if (strategy.hasChanged?.(object) === true || (yield* specChanged(definition, object, old, isLarge(bytes))))
     metadata.generation = (oldMetadata.generation ?? 0) + 1;
 }
 
@@ -119,16 +122,16 @@ function* validateMetadata(
 ): Generator<void, MetadataErrors> {
   const { standardFinalizers } = strategy.metadataChecks;
   const rules = { namespaced: definition.namespaced, validateName: (text: string) => strategy.validateName(text) };
-  const ownErrors = validateObjectMeta(metadata, rules);
+  const ownErrors = yield* validateObjectMetaIncrementally(metadata, rules);
   yield;
-  const update = validateObjectMetaUpdate(metadata, old.metadata);
+  const update = yield* validateObjectMetaUpdateIncrementally(metadata, old.metadata);
   yield;
   return {
     // The name is that of the stored object, so that only the prefix of a generated one can make a difference.
     registry:
       (metadata.generateName ?? '') === ''
         ? ownErrors
-        : validateObjectMeta(metadata, { ...rules, validateName: validatePathSegmentName }),
+        : yield* validateObjectMetaIncrementally(metadata, { ...rules, validateName: validatePathSegmentName }),
     object: ownErrors,
     update,
     finalizers: standardFinalizers
@@ -148,12 +151,25 @@ function copyField(
 }
 
 /** Whether anything but metadata differs, and `status` where it is a subresource. */
-function specChanged(definition: ResourceDefinition, object: KubeObject, old: DeepReadonly<KubeObject>): boolean {
+function* specChanged(
+  definition: ResourceDefinition,
+  object: KubeObject,
+  old: DeepReadonly<KubeObject>,
+  inPasses: boolean,
+): Generator<void, boolean> {
   const hasStatusSubresource = definition.origin === 'built-in' || definition.subresources['status'] !== undefined;
   const left = asJson(object);
   const right = asJson(old as KubeObject);
   const compared = (key: string): boolean => key !== 'metadata' && !(hasStatusSubresource && key === 'status');
-  for (const key of Object.keys(left)) if (compared(key) && !deepEqual(left[key], right[key])) return true;
+  for (const key of Object.keys(left)) {
+    if (!compared(key)) continue;
+    const [mine, theirs] = [left[key], right[key]];
+    const isSame =
+      inPasses && mine !== undefined && theirs !== undefined
+        ? yield* deepEqualIncrementally(mine, theirs)
+        : deepEqual(mine, theirs);
+    if (!isSame) return true;
+  }
   for (const key of Object.keys(right)) if (compared(key) && left[key] === undefined) return true;
   return false;
 }

@@ -21,7 +21,7 @@ import { storedKindOf, groupResourceOf } from '../registry/definitions/group-res
 import { currentState } from '../registry/store/current-state.ts';
 import { keyOf } from '../registry/store/object-key.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
-import { isLarge, yieldIfSliceExceeded } from '../time-slices.ts';
+import { inTimeSlices, isLarge, yieldIfSliceExceeded } from '../time-slices.ts';
 import { admitMutating, admitValidating } from './admission-steps.ts';
 import { beforeCreate } from './before-create.ts';
 import { dropDuplicateOwners, dropEmpty, setCluster, unsetCluster, wipeServerOwned } from './object-metadata.ts';
@@ -93,8 +93,8 @@ export async function insertObject(
   const strategy = strategyOf(request);
 
   // Admission has enumerated the labels, and validation does it again.
-  if (isLarge(size)) await yieldIfSliceExceeded(size, request);
-  const metadataErrors = beforeCreate(modules, request, strategy, context, object);
+  const validating = inTimeSlices(beforeCreate(modules, request, strategy, context, object), size, request);
+  const metadataErrors = validating instanceof Promise ? await validating : validating;
   if (isLarge(size)) await yieldIfSliceExceeded(size, request);
   const found = traced('schema and CEL validation', () => strategy.validate(context, object, metadataErrors));
   const errors = allErrors(definition, strategy, object, {
@@ -126,7 +126,11 @@ export async function insertObject(
   const shown = definition.origin === 'custom' && stored === object ? withDefaultedStatus(definition, object) : object;
   const encoded = storedBytes(stored, modules.maxObjectBytes, isApply, size, request);
   const bytes = encoded instanceof Promise ? await encoded : encoded;
-  if (isLarge(size)) await yieldIfSliceExceeded(size, request);
+  let conformance = shown['status'] === object['status'] ? undefined : `!${definition.schema.hash}`;
+  if (isLarge(size)) {
+    await yieldIfSliceExceeded(size, request);
+    conformance ??= await inTimeSlices(reader.announcedConformance(definition, stored), size, request);
+  }
   let revision: number;
   try {
     revision = await modules.decoded.announce(
@@ -137,7 +141,7 @@ export async function insertObject(
         writeWithin(modules.capacity, request, { key, bytes: bytes.length, oldBytes: undefined }, () =>
           cache.create(key, bytes, { ttlSeconds: strategy.ttlSeconds }),
         ),
-      shown['status'] === object['status'] ? undefined : `!${definition.schema.hash}`,
+      conformance,
     );
   } catch (error) {
     if (!isStorageError(error, 'KeyExists')) throw error;

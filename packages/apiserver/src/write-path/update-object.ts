@@ -222,11 +222,19 @@ async function replace(
   }
   const bytes = await storedBytes(stored, modules.maxObjectBytes, isApply, size, request);
   await yieldIfSliceExceeded(size, request);
+  const conformance = isLarge(size)
+    ? await inTimeSlices(reader.announcedConformance(definition, stored), size, request)
+    : undefined;
   const { ttlSeconds } = strategyOf(request);
-  const written = await modules.decoded.announce(key, bytes, stored, () =>
-    writeWithin(modules.capacity, request, { key, bytes: bytes.length, oldBytes: existing.value.length }, () =>
-      cache.update(key, bytes, revision, { ttlSeconds }),
-    ),
+  const written = await modules.decoded.announce(
+    key,
+    bytes,
+    stored,
+    () =>
+      writeWithin(modules.capacity, request, { key, bytes: bytes.length, oldBytes: existing.value.length }, () =>
+        cache.update(key, bytes, revision, { ttlSeconds }),
+      ),
+    conformance,
   );
   return writeResult(reader, request, object, stored, stored === object ? bytes : undefined, written, false);
 }

@@ -75,6 +75,7 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
     if (cluster === undefined || cluster === '*') return { decision: 'noOpinion', reason: 'empty cluster name' };
     if (this.#implicitRules(attributes.user, cluster).some((rule) => ruleAllows(rule, attributes)))
       return { decision: 'allow', reason: 'RBAC: allowed without a binding' };
+    if (!isCacheable(attributes.user)) return this.#decide(attributes, cluster);
     const { byRequest } = this.#decisionsOf(cluster);
     const key = decisionKey(attributes);
     const cached = byRequest.get(key);
@@ -209,19 +210,17 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
  */
 function decisionKey(attributes: AuthorizationAttributes): string {
   const { user, isResourceRequest, verb, group, namespace, resource, subresource, name, path } = attributes;
-  return JSON.stringify([
-    user.name,
-    user.groups,
-    user.extra,
-    isResourceRequest,
-    verb,
-    group,
-    namespace,
-    resource,
-    subresource,
-    name,
-    path,
-  ]);
+  const rest = JSON.stringify([isResourceRequest, verb, group, namespace, resource, subresource, name, path]);
+  return JSON.stringify([user.name, user.groups, user.extra]) + rest;
+}
+
+/** A review may name a user of megabytes, whose decisions are not worth the key. */
+const maxCachedParts = 1_000;
+
+function isCacheable({ groups, extra }: UserInfo): boolean {
+  let parts = groups.length;
+  for (const key of parts > maxCachedParts ? [] : Object.keys(extra)) parts += 1 + (extra[key]?.length ?? 0);
+  return parts <= maxCachedParts;
 }
 
 function isFirst<T>(seen: Set<T>, value: T): boolean {

@@ -79,7 +79,10 @@ async function writeItems(list: ListResponse): Promise<void> {
       if (!first && form.separator !== '') body.pushByte(comma);
       first = false;
       const entry = piece[at++] as CacheEntry;
-      const loaded = form.parses === true ? list.reader.load?.(entry, context) : undefined;
+      const loaded =
+        form.parses === true
+          ? list.reader.load?.(entry, context)
+          : list.reader.check?.(list.definition, entry, context);
       if (loaded !== undefined) {
         await loaded;
         if (body.shouldPause) await body.checkpoint();

@@ -10,7 +10,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { encodeObject, type Negotiated, type RequestContext, writeBytes } from '@multiplane/generic-server';
-import { encodeForWire } from '../../registry/codec/object-codec.ts';
+import { encodeForWire, encodeForWireIncrementally } from '../../registry/codec/object-codec.ts';
 import { spliced } from '../../registry/codec/stored-layout.ts';
 import { inTimeSlices, isLarge, whileTimeLasts, yieldIfSliceExceeded } from '../../time-slices.ts';
 import { internalPackage } from '../../write-path/decoding/expected-kind.ts';
@@ -191,6 +191,26 @@ export function writeTyped(
       ? protobufObject(object, undefined)
       : wholeBody(negotiated, { object: () => object, bytes: undefined, revision: 0 });
   writeBytes(context, status, negotiated.mediaType, body);
+}
+
+/** {@link writeTyped} of a large object, in time slices. */
+export async function writeLargeTyped(
+  context: RequestContext,
+  status: number,
+  object: DeepReadonly<KubeObject>,
+  negotiated: Negotiated,
+  bytes: number,
+): Promise<void> {
+  await yieldIfSliceExceeded(bytes, context);
+  if (negotiated.encoding === 'protobuf') {
+    const body = await whileTimeLasts(protobufIncrementally(object, bytes), context);
+    writeBytes(context, status, negotiated.mediaType, body);
+    return;
+  }
+  const json = await whileTimeLasts(encodeForWireIncrementally(object as KubeObject), context);
+  if (negotiated.encoding === 'yaml') return respondYaml(context, negotiated, status, Buffer.from(json));
+  if (negotiated.pretty) return respondIndented(context, negotiated, status, json);
+  writeBytes(context, status, negotiated.mediaType, `${json}\n`);
 }
 
 const newline = Buffer.from('\n');

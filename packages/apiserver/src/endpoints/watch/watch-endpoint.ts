@@ -17,6 +17,7 @@ import type { ObjectView } from '../../registry/store/object-view.ts';
 import { requireLoadedCache, waitForRevision } from '../../registry/store/cache-freshness.ts';
 import { ConvertedEvents } from './converted-events.ts';
 import type { ScanScope } from '../../registry/store/scan-scope.ts';
+import { isLarge, whileTimeLasts } from '../../time-slices.ts';
 import { includeObjectOf } from '../response/table-writer.ts';
 import { WatchFrames, errorFrame } from './watch-frames.ts';
 import type { WatchHub } from './watch-hub.ts';
@@ -228,15 +229,18 @@ async function sendInitialEvents(
     try {
       for (const entry of entries) {
         if (selection?.(entry) === false) continue;
-        if (frames.parses) {
-          const loaded = modules.reader.load(entry, context);
-          if (loaded !== undefined) {
-            await loaded;
-            // Watches that waited for the same parsed object resume together, each with a long frame.
-            if (slices.isExceeded) await slices.yield();
-          }
+        const loaded = frames.parses
+          ? modules.reader.load(entry, context)
+          : modules.reader.check(request.definition, entry, context);
+        if (loaded !== undefined) {
+          await loaded;
+          // Watches that waited for the same parsed object resume together, each with a long frame.
+          if (slices.isExceeded) await slices.yield();
         }
-        const frame = frames.initial(entry);
+        const isSliced = frames.parses && isLarge(entry.value.length);
+        const frame = isSliced
+          ? await whileTimeLasts(frames.initialIncrementally(entry), context)
+          : frames.initial(entry);
         lines.push(frame);
         bytes += frame.length;
         if (bytes > initialChunkBytes || slices.isExceeded) await flush();

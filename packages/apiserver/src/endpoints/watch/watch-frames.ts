@@ -13,7 +13,8 @@ import type { CacheEntry, CacheEvent } from '@multiplane/storage';
 import { encodeForWire } from '../../registry/codec/object-codec.ts';
 import { spliced } from '../../registry/codec/stored-layout.ts';
 import type { ObjectSource } from '../../registry/store/object-source.ts';
-import { protobufObject, protobufWatchFrame } from '../response/protobuf-response.ts';
+import { isLarge } from '../../time-slices.ts';
+import { protobufIncrementally, protobufObject, protobufWatchFrame } from '../response/protobuf-response.ts';
 import {
   columnDefinitions,
   copiesMetadata,
@@ -101,6 +102,14 @@ export class WatchFrames {
   /** An initial event. */
   initial(entry: CacheEntry): Buffer {
     return this.#frame('ADDED', entry, entry.revision);
+  }
+
+  /** {@link initial} in passes, for an object that is loaded. */
+  *initialIncrementally(entry: CacheEntry): Generator<void, Buffer> {
+    if (this.#encoding !== 'protobuf' || this.#transform !== undefined || !isLarge(entry.value.length))
+      return this.initial(entry);
+    const object = this.#reader.object(this.#definition, entry);
+    return protobufWatchFrame('ADDED', yield* protobufIncrementally(object, entry.value.length));
   }
 
   get #needsColumns(): boolean {

@@ -93,6 +93,20 @@ export function encodeForWire(object: KubeObject): Buffer {
   return Buffer.from(encodeText(object, object.metadata?.resourceVersion));
 }
 
+/** {@link encodeForWire} in passes; returns the text. */
+export function* encodeForWireIncrementally(object: KubeObject): Generator<void, string> {
+  const { metadata } = object;
+  let head = encodeHead(object);
+  if (metadata !== undefined) head += `,"metadata":${encodeMetadata(metadata, metadata.resourceVersion)}`;
+  yield;
+  const json = asJson(object);
+  const members = yield* encodeMembersIncrementally(
+    json,
+    Object.keys(json).filter((key) => !isHead(key)),
+  );
+  return members === '' ? `${head}}` : `${head},${members}}`;
+}
+
 function encodeText(object: KubeObject, resourceVersion: string | undefined): string {
   let text = encodeHead(object);
   if (object.metadata !== undefined) text += `,"metadata":${encodeMetadata(object.metadata, resourceVersion)}`;
@@ -138,7 +152,8 @@ export function encodeMetadata(metadata: ObjectMeta, resourceVersion: string | u
 /** The value, or undefined if it is empty. */
 function present<T>(value: T | null | undefined): T | undefined {
   if (value === undefined || value === null || value === '') return undefined;
-  return typeof value === 'object' && Object.keys(value).length === 0 ? undefined : value;
+  if (typeof value !== 'object') return value;
+  return (Array.isArray(value) ? value.length : Object.keys(value).length) === 0 ? undefined : value;
 }
 
 /** Members that {@link sortedIncrementally} copies in one pass. */

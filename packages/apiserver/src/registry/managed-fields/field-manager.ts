@@ -12,6 +12,7 @@ import {
   type ManagerUpdate,
   type ObjectMeta,
   type TypedObject,
+  TooManyFieldsError,
   TypedValueError,
   type VersionedViews,
   apiVersionOf,
@@ -27,15 +28,17 @@ import {
   emptyManaged,
   encodeIncrementally,
   encodeManagedFields,
+  encodeManagedFieldsIncrementally,
   isStatusError,
   isManagedFieldsReset,
   managerKey,
   statusErrors,
   typedProblem,
   updateOwnership,
-  validateTyped,
+  validateIncrementally,
 } from '@multiplane/apimachinery';
 import type { Clock } from '@multiplane/component-base';
+import { ValueTooLargeError } from '@multiplane/storage';
 import type { FieldManagerRequest } from './field-manager-request.ts';
 import { checkConfiguration, existingFieldsFailure, typedFailure } from './check-configuration.ts';
 import { managedView, withoutClusterAnnotation, withoutManagement } from './managed-view.ts';
@@ -169,7 +172,9 @@ export class FieldManager {
           : await entriesOf(after, write, bytes);
       if (entries.length > 0) metadata.managedFields = entries;
     } catch (error) {
-      if (write.signal.aborted || !(error instanceof ListItemError || isStatusError(error))) throw error;
+      const hasNoOwnership =
+        error instanceof ListItemError || error instanceof TooManyFieldsError || isStatusError(error);
+      if (write.signal.aborted || !hasNoOwnership) throw error;
     }
   }
 
@@ -178,7 +183,7 @@ export class FieldManager {
    * kind, an untyped 500 for one that does not match the schema, 409 for conflicts.
    */
   async apply(
-    write: FieldManagerRequest,
+    write: FieldManagerRequest & { readonly name?: string },
     live: DeepReadonly<KubeObject> | undefined,
     config: DeepReadonly<JsonObject>,
     options: { readonly force: boolean; readonly bytes: number },
@@ -204,9 +209,8 @@ export class FieldManager {
     await yieldIfSliceExceeded(options.bytes, write);
     if (managed.managers.size === 0 && live !== undefined)
       managed = await this.#beforeFirstApply(write, live, managed, options.bytes);
-    await yieldIfSliceExceeded(options.bytes, write);
     try {
-      validateTyped(clean as JsonObject, schema, elements);
+      await inTimeSlices(validateIncrementally(clean as JsonObject, schema, elements), options.bytes, write);
     } catch (error) {
       if (!(error instanceof TypedValueError)) throw error;
       throw typedFailure('patch', config, definition, error.message);
@@ -244,6 +248,7 @@ export class FieldManager {
       return { object, managedFields: await entriesOf({ managers: result, times }, write, options.bytes) };
     } catch (error) {
       if (error instanceof ApplyConflicts) throw applyConflictStatus(error);
+      if (error instanceof TooManyFieldsError) throw new ValueTooLargeError(write.name ?? '');
       if (error instanceof ListItemError)
         throw typedFailure('live', liveValue, definition, typedProblem(liveValue, schema) ?? error.message);
       throw error;
@@ -377,10 +382,15 @@ function setManager(managers: Map<string, ManagedSet>, key: string, entry: Manag
 function entriesOf(managed: Managed, write: FieldManagerRequest, bytes: number): JsonObject[] | Promise<JsonObject[]> {
   const byText = write.definition.origin === 'custom';
   if (!isLarge(bytes)) return encodeManagedFields(managed, byText);
-  const sets = Array.from(managed.managers.values(), ({ set }) => set);
-  return Promise.resolve(inTimeSlices(encodeIncrementally(sets, byText), bytes, write)).then(() =>
-    encodeManagedFields(managed, byText),
+  return inTimeSlices(encodeLarge(managed, byText), bytes, write);
+}
+
+function* encodeLarge(managed: Managed, byText: boolean): Generator<void, JsonObject[]> {
+  yield* encodeIncrementally(
+    Array.from(managed.managers.values(), ({ set }) => set),
+    byText,
   );
+  return yield* encodeManagedFieldsIncrementally(managed, byText);
 }
 
 const elementsOf = (bytes: number): ListElements | undefined => (isLarge(bytes) ? new ListElements() : undefined);

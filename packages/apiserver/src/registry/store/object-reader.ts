@@ -1,11 +1,14 @@
 import {
   type DeepReadonly,
+  type JsonObject,
   type KubeObject,
   apiVersionOf,
   asJson,
   runToCompletion,
   deepCopy,
-  deepEqual,
+  deepCopyIncrementally,
+  deepEqualIncrementally,
+  deepFreezeIncrementally,
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, WebhookConversion } from '@multiplane/apis';
@@ -165,29 +168,37 @@ export class ObjectReader implements ObjectSource {
   }
 
   /**
-   * Checks an entry against the current schema; a generator that yields between passes. Stored objects are frozen, so
-   * pruning and defaulting throw a TypeError if they would change the object. Only then, which is rare, a copy is compared.
+   * Checks an entry against the current schema; a generator that yields between passes. Stored objects are frozen.
    */
   *#conforms(definition: ResourceDefinition, entry: CacheEntry): Generator<void, void> {
-    const { schema } = definition;
     const stored = asJson(this.stored(entry) as KubeObject);
     yield;
-    try {
-      schema.prune(stored);
-      yield;
-      schema.applyDefaults(stored);
-      entryMetadataOf(entry).conformance =
-        stored['apiVersion'] === apiVersionOf(definition) ? schema.hash : `!${schema.hash}`;
-      return;
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error;
-    }
-    yield;
-    const shown = deepCopy(stored) as unknown as KubeObject;
-    yield;
-    fromStorage(definition, shown);
-    yield;
-    entryMetadataOf(entry).conformance = deepEqual(stored, asJson(shown)) ? schema.hash : `!${schema.hash}`;
+    entryMetadataOf(entry).conformance = yield* conformanceOf(definition, stored);
+  }
+
+  /**
+   * Loads a large entry and checks it against the current schema in time slices, before {@link servableBytes}; undefined: nothing
+   * to wait for.
+   */
+  check(definition: ResourceDefinition, entry: CacheEntry, caller: Abortable): Promise<void> | undefined {
+    const isPending =
+      isLarge(entry.value.length) && !this.needsWebhook(definition, entry) && this.#isUnknown(definition, entry);
+    return isPending ? this.#check(definition, entry, caller) : undefined;
+  }
+
+  async #check(definition: ResourceDefinition, entry: CacheEntry, caller: Abortable): Promise<void> {
+    await this.load(entry, caller);
+    await inTimeSlices(this.#conforms(definition, entry), entry.value.length, caller);
+  }
+
+  /**
+   * The conformance of a large object that is about to be stored, for its announcement: the first watch that sends it must not check
+   * it in one step. Freezes the object, in passes. Undefined for a kind that needs no check.
+   */
+  *announcedConformance(definition: ResourceDefinition, object: KubeObject): Generator<void, string | undefined> {
+    if (definition.origin === 'built-in' || !this.isStoredVersion(definition)) return undefined;
+    yield* deepFreezeIncrementally(object);
+    return yield* conformanceOf(definition, asJson(object));
   }
 
   /** The complete JSON for a client. */
@@ -256,4 +267,26 @@ export class ObjectReader implements ObjectSource {
   #convert(definition: ResourceDefinition, stored: DeepReadonly<KubeObject>): KubeObject {
     return fromStorage(definition, deepCopy(asJson(stored as KubeObject)) as unknown as KubeObject);
   }
+}
+
+/**
+ * The hash of the schema if a frozen object conforms to it unchanged, else the hash behind `!`. In passes. Pruning and defaulting
+ * throw a TypeError if they would change the object. Only then, which is rare, a copy is compared.
+ */
+function* conformanceOf(definition: ResourceDefinition, stored: JsonObject): Generator<void, string> {
+  const { schema } = definition;
+  try {
+    schema.prune(stored);
+    yield;
+    schema.applyDefaults(stored);
+    return stored['apiVersion'] === apiVersionOf(definition) ? schema.hash : `!${schema.hash}`;
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+  }
+  yield;
+  const shown = (yield* deepCopyIncrementally<JsonObject>(stored)) as unknown as KubeObject;
+  yield;
+  fromStorage(definition, shown);
+  yield;
+  return (yield* deepEqualIncrementally(stored, asJson(shown))) ? schema.hash : `!${schema.hash}`;
 }

@@ -9,6 +9,8 @@ export interface ObjectSource {
   object(definition: ResourceDefinition, entry: CacheEntry): DeepReadonly<KubeObject>;
   /** The stored bytes (without revision) if a client of this definition receives exactly those. */
   servableBytes(definition: ResourceDefinition, entry: CacheEntry): Buffer | undefined;
+  /** Checks in time slices whether a large entry has {@link servableBytes}; undefined: nothing to wait for. */
+  check?(definition: ResourceDefinition, entry: CacheEntry, caller: Abortable): Promise<void> | undefined;
   /** Parses a large entry in time slices before {@link object}; undefined: nothing to wait for. */
   load?(entry: CacheEntry, caller: Abortable): Promise<void> | undefined;
 }

@@ -9,7 +9,7 @@ import {
   applyStrategicMergePatchIncrementally,
   decodeJsonPatch,
   deepCopy,
-  encodeJson,
+  encodeJsonIncrementally,
   fieldErrors,
   goMap,
   isJsonObject,
@@ -40,7 +40,7 @@ export interface PreparedPatch {
   /** Errors of strict decoding in the patch itself. */
   readonly strictErrors: readonly string[];
   /** The 422 for a result that is not a valid object; the types of patches quote different values. */
-  resultError(result: Json, why: string): StatusError;
+  resultError(result: Json, why: string): Generator<void, StatusError>;
   /** The patch cannot change `kind` and `apiVersion`: a strategic patch results in a value of the Go type of the kind. */
   readonly keepsKind?: boolean;
   /** The result may hold literals of numbers, see `number-literals.ts`. */
@@ -91,7 +91,10 @@ function* prepareOrFail(...patch: Parameters<typeof preparePatch>): Generator<vo
         throw error;
       },
       strictErrors: [],
-      resultError: () => error,
+      // eslint-disable-next-line require-yield -- callers run all steps in time slices
+      *resultError() {
+        return error;
+      },
     };
   }
 }
@@ -114,7 +117,7 @@ function* prepareIncrementally(
   if (type === jsonPatchType) {
     if (validation !== 'Ignore') checkOperationTypes(value);
     const operations = decodeJsonPatch(value);
-    const change = withLiterals(body, value ?? []);
+    const change = yield* withLiterals(body, value ?? []);
     return {
       hasLiterals: change !== value,
       apply: (document) => applyJsonPatchIncrementally(document, change),
@@ -122,7 +125,7 @@ function* prepareIncrementally(
         ...duplicates.map((path) => `json patch duplicate field ${JSON.stringify(path)}`),
         ...unknownJsonPatchFields(operations).map((path) => `json patch unknown field ${JSON.stringify(path)}`),
       ],
-      resultError: (result, why) => invalidResult(encodeJson(printableLiterals(result)), why),
+      resultError: invalidJsonResult,
     };
   }
   const strictErrors = duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`);
@@ -131,24 +134,27 @@ function* prepareIncrementally(
       throw decodingFailure(
         `json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go value of type ${goObject}`,
       );
-    const change = withLiterals(body, value);
+    const change = yield* withLiterals(body, value);
     return {
       hasLiterals: change !== value,
       // Without field validation, a list is the result itself.
       apply: (document) =>
         Array.isArray(change) ? replaceWith(change) : applyMergePatchIncrementally(document, change),
       strictErrors,
-      resultError: (result, why) => invalidResult(encodeJson(printableLiterals(result)), why),
+      resultError: invalidJsonResult,
     };
   }
-  const change = withLiterals(body, value);
+  const change = yield* withLiterals(body, value);
   let used: Json = change;
   return {
     hasLiterals: change !== value,
     apply: (document) =>
       applyStrategicMergePatchIncrementally(document, change ?? {}, meta as PatchMeta, (copy) => (used = copy)),
     strictErrors,
-    resultError: (_result, why) => invalidResult(goMap(used), why),
+    // eslint-disable-next-line require-yield -- callers run all steps in time slices
+    *resultError(_result, why) {
+      return invalidResult(goMap(used), why);
+    },
     keepsKind: true,
   };
 }
@@ -192,13 +198,18 @@ function* replaceWith(list: Json[]): Generator<void, Json> {
   return withoutNulls(deepCopy(list));
 }
 
+function* invalidJsonResult(result: Json, why: string): Generator<void, StatusError> {
+  const printable = yield* printableLiterals(result);
+  return invalidResult(yield* encodeJsonIncrementally(printable), why);
+}
+
 /** The 422 of Kubernetes for an invalid result, which names no kind. */
 function invalidResult(value: string, why: string): StatusError {
   return statusErrors.invalid({ group: '', kind: '' }, '', [fieldErrors.invalid('patch', value, why)]);
 }
 
 /** The result of a patch as an object; throws 422 for any other value. */
-export function resultObject(patch: PreparedPatch, result: Json): JsonObject {
+export function* resultObject(patch: PreparedPatch, result: Json): Generator<void, JsonObject> {
   if (isJsonObject(result)) return result;
-  throw patch.resultError(result, notAnObject(result));
+  throw yield* patch.resultError(result, notAnObject(result));
 }

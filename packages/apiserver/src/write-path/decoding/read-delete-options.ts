@@ -12,7 +12,7 @@ import {
   readProtobufEnvelope,
   statusErrors,
 } from '@multiplane/apimachinery';
-import { BuiltInSchema, decodeProtobufMessage } from '@multiplane/apis';
+import { BuiltInSchema, decodeProtobufIncrementally } from '@multiplane/apis';
 import type { RequestContext } from '@multiplane/generic-server';
 import { inTimeSlices } from '../../time-slices.ts';
 import type { BodyDecoder } from './body-decoder.ts';
@@ -31,7 +31,8 @@ export async function readDeleteOptions(
   const body = await exchange.readBody(maxBodyBytes);
   if (body.length === 0) return decodeDeleteQuery(context.info.query);
   const format = bodyFormat(context);
-  if (format === 'protobuf') return decodeDeleteOptions(protobufDeleteOptions(body));
+  if (format === 'protobuf')
+    return decodeDeleteOptions(await inTimeSlices(protobufDeleteOptions(body), body.length, context));
   const details: JsonTextDetails = { literals: new Map(), repeats: new Map() };
   const document =
     format === 'yaml'
@@ -45,21 +46,26 @@ export async function readDeleteOptions(
     throw statusErrors.badRequest(`couldn't get version/kind; json parse error: ${(error as Error).message}`, error);
   }
   if (value !== null && !isJsonObject(value)) throw statusErrors.badRequest(notAnObject(value));
-  const object = value ?? {};
+  return inTimeSlices(decodeParsed(value ?? {}, details), body.length, context);
+}
+
+function* decodeParsed(object: JsonObject, details: JsonTextDetails): Generator<void, DeleteOptions> {
   const { kind, apiVersion, failure } = readKind(object, details);
   if (failure !== undefined) throw statusErrors.badRequest(failure);
   // A wrong kind is refused before anything else is read.
   if (kind !== '' && kind !== 'DeleteOptions') return decodeDeleteOptions({ kind, apiVersion });
   Object.assign(object, { kind: 'DeleteOptions' });
-  deleteOptionsSchema.decodeTyped(object, details);
+  yield;
+  yield* deleteOptionsSchema.decodeIncrementally(object, details);
+  yield;
   return decodeDeleteOptions(object);
 }
 
 /** The DeleteOptions of all groups have the same message. */
-function protobufDeleteOptions(body: Buffer): JsonObject {
+function* protobufDeleteOptions(body: Buffer): Generator<void, JsonObject> {
   try {
     const { apiVersion, kind, message } = readProtobufEnvelope(body);
-    const object = decodeProtobufMessage('meta.k8s.io/v1', 'DeleteOptions', message);
+    const object = yield* decodeProtobufIncrementally('meta.k8s.io/v1', 'DeleteOptions', message);
     if (apiVersion !== '') object['apiVersion'] = apiVersion;
     if (kind !== '') object['kind'] = kind;
     return object;
