@@ -3,7 +3,13 @@ import { readJson, readJsonIncrementally, type JsonTextDetails } from './json-re
 import { endOfJsonString } from './json-encoder.ts';
 import type { Json } from './json.ts';
 
-export { JsonNumberError, JsonSyntaxError, type JsonTextDetails, type RepeatedMember } from './json-reader.ts';
+export {
+  JsonNumberError,
+  JsonSyntaxError,
+  JsonWidthError,
+  type JsonTextDetails,
+  type RepeatedMember,
+} from './json-reader.ts';
 export {
   compareBytewise,
   encodeJson,

@@ -11,6 +11,11 @@ export class JsonNumberError extends JsonSyntaxError {
   override readonly name = 'JsonNumberError';
 }
 
+/** An object has more members than the reader accepts. */
+export class JsonWidthError extends JsonSyntaxError {
+  override readonly name = 'JsonWidthError';
+}
+
 /** A member of an object in which a name repeats. */
 export interface RepeatedMember {
   readonly name: string;
@@ -154,7 +159,7 @@ class JsonReader {
 
   #key(container: Container): void {
     if (++container.members > this.#maxMembers)
-      throw new JsonSyntaxError(`an object has more than ${this.#maxMembers} members`);
+      throw new JsonWidthError(`an object has more than ${this.#maxMembers} members`);
     if (this.#peek() !== '"') throw this.#unexpected('looking for beginning of object key string');
     container.key = this.#string();
     if (this.#peek() !== ':') throw this.#unexpected('after object key');

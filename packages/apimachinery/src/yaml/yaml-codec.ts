@@ -3,7 +3,13 @@ import type * as Yaml from 'yaml';
 import type { Document, LineCounter, Node, Scalar, YAMLMap, YAMLSeq } from 'yaml';
 import { quote } from '../go/go-quote.ts';
 import { runToCompletion } from '../async/run-to-completion.ts';
-import { JsonSyntaxError, maxJsonDepth, maxJsonMembers, parseJsonIncrementally } from '../json/json-codec.ts';
+import {
+  JsonSyntaxError,
+  JsonWidthError,
+  maxJsonDepth,
+  maxJsonMembers,
+  parseJsonIncrementally,
+} from '../json/json-codec.ts';
 import { setOwn, type Json, type JsonArray, type JsonObject } from '../json/json.ts';
 import { resolvePlainScalar } from './yaml-scalar.ts';
 
@@ -113,7 +119,8 @@ export const mayBeJson = (source: string): boolean => /^\s*\{/.test(source);
 
 /**
  * Most "YAML" is JSON, above all the apply patches of clients: read it at the speed of JSON. Undefined when it is not,
- * or when names stand twice (the line numbers of YAML are wanted then).
+ * or when names stand twice (the line numbers of YAML are wanted then). Throws {@link YamlSyntaxError} for an object with too many
+ * members.
  */
 export function* parseJsonAsYamlIncrementally(source: string): Generator<void, ParsedYaml | undefined> {
   if (!mayBeJson(source)) return undefined;
@@ -121,6 +128,8 @@ export function* parseJsonAsYamlIncrementally(source: string): Generator<void, P
     const { value, duplicates } = yield* parseJsonIncrementally(source, true, { maxMembers: maxJsonMembers });
     return duplicates.length === 0 ? { value, duplicates: [] } : undefined;
   } catch (error) {
+    // The library would read all of it, for seconds, before it is refused.
+    if (error instanceof JsonWidthError) throw new YamlSyntaxError(`yaml: ${error.message}`, { cause: error });
     if (error instanceof JsonSyntaxError) return undefined;
     throw error;
   }

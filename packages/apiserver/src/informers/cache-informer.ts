@@ -84,6 +84,7 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
       {
         cache: this.#cache,
         handler: {
+          load: (entry) => this.#reader.load(entry, {}),
           changed: (current, previous, isInInitialList) => {
             const now = this.#decode(current);
             if (now.reference === undefined) return;

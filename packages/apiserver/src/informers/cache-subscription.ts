@@ -14,6 +14,8 @@ export interface CacheEventHandler {
   /** `previous` is undefined for a new object and for one of the initial list (`isInInitialList`). */
   changed(current: CacheEntry, previous: CacheEntry | undefined, isInInitialList?: boolean): void;
   removed(previous: CacheEntry): void;
+  /** Parses a large entry of the initial list in time slices before {@link changed}; undefined: nothing to wait for. */
+  load?(entry: CacheEntry): Promise<void> | undefined;
 }
 
 export interface CacheSubscriptionOptions {
@@ -175,6 +177,12 @@ export class CacheSubscription {
       if (current === undefined) {
         this.#handler.removed(old as CacheEntry);
       } else if (old === undefined) {
+        // A change meanwhile delivers the entry itself.
+        const loading = this.#handler.load?.(current);
+        if (loading !== undefined) {
+          await loading;
+          if (this.#stopped || this.#cache.closed) return;
+        }
         this.#at = current.key;
         if (this.#ahead?.delete(current.key) !== true) this.#handler.changed(current, undefined, before === undefined);
       } else if (old.revision !== current.revision) {

@@ -192,12 +192,12 @@ export class ObjectReader implements ObjectSource {
   }
 
   /**
-   * The conformance of a large object that is about to be stored, for its announcement: the first watch that sends it must not check
-   * it in one step. Freezes the object, in passes. Undefined for a kind that needs no check.
+   * The conformance of a large object that is about to be stored, for its announcement: the first watch or informer that reads it must
+   * not check or freeze it in one step. Freezes the object, in passes. Undefined for a kind that needs no check.
    */
   *announcedConformance(definition: ResourceDefinition, object: KubeObject): Generator<void, string | undefined> {
-    if (definition.origin === 'built-in' || !this.isStoredVersion(definition)) return undefined;
     yield* deepFreezeIncrementally(object);
+    if (definition.origin === 'built-in' || !this.isStoredVersion(definition)) return undefined;
     return yield* conformanceOf(definition, asJson(object));
   }
 

@@ -96,7 +96,7 @@ export class BodyDecoder {
     const target = { context, expected, validation };
     if (isLarge(length)) return inTimeSlices(this.#decodeIncrementally(body, target), length, context);
     const parsed = this.#parse(body, expected, validation);
-    const object = this.#objectIn(parsed, body, target);
+    const object = this.#objectIn(parsed, body, target, runToCompletion(repeatedKindFailure(body, parsed)));
     let shaped: ShapeReport;
     try {
       shaped = shapeDocument(object, expected, { details: parsed.details });
@@ -116,7 +116,8 @@ export class BodyDecoder {
     const { expected, validation } = target;
     const parsed = yield* this.#parseIncrementally(body, expected, validation);
     yield;
-    const object = this.#objectIn(parsed, body, target);
+    const failure = yield* repeatedKindFailure(body, parsed);
+    const object = this.#objectIn(parsed, body, target, failure);
     yield;
     let shaped: ShapeReport;
     try {
@@ -135,11 +136,10 @@ export class BodyDecoder {
     return object as unknown as KubeObject;
   }
 
-  #objectIn(parsed: ParsedBody, body: RequestBody, target: DecodeTarget): JsonObject {
+  #objectIn(parsed: ParsedBody, body: RequestBody, target: DecodeTarget, failure: string | undefined): JsonObject {
     const { value, details, duplicates } = parsed;
     const { expected, validation } = target;
     const object: JsonObject = value === null ? {} : (value as JsonObject);
-    const failure = details === undefined ? repeatedKindFailure(body, duplicates) : undefined;
     if (failure !== undefined) throw unrecognized(expected, failure, body.bytes);
     this.#checkKind(object, body.bytes, target, details, () => {
       try {
@@ -373,10 +373,14 @@ const detailsFor = ({ origin }: ExpectedKind): JsonTextDetails | undefined =>
   origin === 'built-in' ? { literals: new Map(), repeats: new Map() } : undefined;
 
 /** Kind and version are read from every member of the name: one of another type is a failure, whatever the last one is. */
-function repeatedKindFailure({ bytes, format }: RequestBody, duplicates: readonly string[]): string | undefined {
-  if (format !== 'json' || !duplicates.some((path) => path === 'apiVersion' || path === 'kind')) return undefined;
+function* repeatedKindFailure(
+  { bytes, format }: RequestBody,
+  { duplicates, details: known }: ParsedBody,
+): Generator<void, string | undefined> {
+  const isRepeated = duplicates.some((path) => path === 'apiVersion' || path === 'kind');
+  if (known !== undefined || format !== 'json' || !isRepeated) return undefined;
   const details: JsonTextDetails = { literals: new Map(), repeats: new Map() };
-  const { value } = parseJsonStrict(bytes, { details });
+  const { value } = yield* parseJsonIncrementally(bytes, true, { details });
   return isJsonObject(value) ? readKind(value, details).failure : undefined;
 }
 

@@ -5,6 +5,7 @@ import {
   JsonSyntaxError,
   isJsonObject,
   isStatusError,
+  maxJsonMembers,
   parseApiVersion,
   parseJsonIncrementally,
   statusErrors,
@@ -46,6 +47,7 @@ function* numberFailure(error: JsonNumberError, body: RequestBody, expected: Exp
   try {
     ({ value } = yield* parseJsonIncrementally(body.bytes, true, {
       details: { literals: new Map(), repeats: new Map() },
+      maxMembers: maxJsonMembers,
     }));
   } catch (syntaxError) {
     return yield* parseFailure(syntaxError, body, expected);

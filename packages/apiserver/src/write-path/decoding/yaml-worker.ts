@@ -59,9 +59,13 @@ export class YamlWorker implements YamlReader, Runnable {
   async read(body: Buffer, { cluster: lane, request }: Partial<YamlRequest> = {}): Promise<YamlDocument> {
     if (body.length <= inlineBytes && !mayHaveAliases(body)) return inlineYamlReader.read(body);
     const text = body.toString('utf8');
-    const json = mayBeJson(text)
-      ? await inTimeSlices(parseJsonAsYamlIncrementally(text), body.length, request)
-      : undefined;
+    let json: ParsedYaml | undefined;
+    try {
+      if (mayBeJson(text)) json = await inTimeSlices(parseJsonAsYamlIncrementally(text), body.length, request);
+    } catch (error) {
+      if (error instanceof YamlSyntaxError) return faulty(error.message);
+      throw error;
+    }
     if (json !== undefined) return readOnce(json, () => parseYamlIncrementally(body));
     try {
       const answer = await this.#threads.run(body, { lane: lane ?? '', bytes: body.length, request });

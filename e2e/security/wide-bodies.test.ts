@@ -1,0 +1,179 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { configMap, gadget } from '../fixtures/gadgets.ts';
+import { members, times } from '../fixtures/hostile-steps.ts';
+import { HostileServer } from '../harness/hostile-server.ts';
+import type { Response, SentRequest } from '../harness/requests.ts';
+
+/** An object in a request body has at most 65,536 members, whatever the format and the request (docs/adr/0124). */
+
+let server: HostileServer;
+beforeAll(async () => {
+  server = await HostileServer.start();
+  await server.workspace.must({ method: 'POST', path: configMaps, body: configMap('small', { a: 'b' }) });
+  await server.workspace.must({ method: 'POST', path: gadgets, body: gadget('small', { free: {} }) });
+}, 240_000);
+afterAll(() => server?.[Symbol.asyncDispose]());
+afterEach(() => server.mustBeWell());
+
+const configMaps = '/api/v1/namespaces/e2e/configmaps';
+const gadgets = '/apis/e2e.example.com/v1/namespaces/e2e/gadgets';
+const protobuf = { 'content-type': 'application/vnd.kubernetes.protobuf' };
+const type = (name: string): Record<string, string> => ({ 'content-type': `application/${name}` });
+const tooMany = 'an object has more than 65536 members';
+
+const most = members(65_536) as Record<string, string>;
+const wide = members(65_537) as Record<string, string>;
+/** Not JSON, so that the YAML library reads it. */
+const wideYaml = `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: wide}\ndata:\n${times(65_537, (index) => `  m${index}: ''\n`).join('')}`;
+const managed = {
+  manager: 'm',
+  operation: 'Update',
+  apiVersion: 'v1',
+  fieldsType: 'FieldsV1',
+  fieldsV1: { 'f:data': Object.fromEntries(times(65_537, (index) => [`f:m${index}`, {}])) },
+};
+const merge = { data: wide };
+
+const send = (request: SentRequest): Promise<Response> => server.whileServing(() => server.workspace.send(request));
+const unrecognized = 'the object provided is unrecognized (must be of type';
+const unreadable = `couldn't get version/kind; json parse error: ${tooMany}`;
+
+describe('an object of 65,537 members is refused with 400', () => {
+  test.each<[string, Omit<SentRequest, 'path'> & { readonly path?: string }, string]>([
+    ['JSON', { body: configMap('wide', wide) }, `${unrecognized} ConfigMap): ${unreadable} ({"apiVersion"`],
+    [
+      'JSON of a custom resource',
+      { path: gadgets, body: gadget('wide', { free: wide }) },
+      `${unrecognized} Gadget): ${unreadable}`,
+    ],
+    [
+      'JSON without field validation',
+      { path: `${gadgets}?fieldValidation=Ignore`, body: gadget('wide', { free: wide }) },
+      `${unrecognized} Gadget): ${unreadable}`,
+    ],
+    [
+      'JSON with a number beyond float64 before it',
+      {
+        path: gadgets,
+        text: JSON.stringify(gadget('wide', { free: { a: 0, ...wide } })).replace('"a":0', '"a":1e400'),
+      },
+      unreadable,
+    ],
+    [
+      'JSON in YAML',
+      { headers: type('yaml'), text: JSON.stringify(configMap('wide', wide)) },
+      `${unrecognized} ConfigMap): yaml: ${tooMany}`,
+    ],
+    ['YAML', { headers: type('yaml'), text: wideYaml }, `${unrecognized} ConfigMap): yaml: ${tooMany}`],
+    [
+      'protobuf',
+      { headers: protobuf, body: configMap('wide', wide), protobuf: true },
+      'ConfigMap in version "v1" cannot be handled as a ConfigMap: proto: a map has more than 65536 entries',
+    ],
+    [
+      'protobuf, labels in the nested message',
+      { headers: protobuf, body: configMap('wide', {}, { labels: wide }), protobuf: true },
+      'proto: a map has more than 65536 entries',
+    ],
+    [
+      'JSON in protobuf',
+      { headers: protobuf, body: configMap('wide', {}, { managedFields: [managed] }), protobuf: true },
+      `ConfigMap in version "v1" cannot be handled as a ConfigMap: ${tooMany}`,
+    ],
+    ['PUT', { method: 'PUT', path: `${configMaps}/small`, body: configMap('small', wide) }, unreadable],
+    [
+      'a merge patch',
+      { method: 'PATCH', path: `${configMaps}/small`, headers: type('merge-patch+json'), body: merge },
+      `error decoding patch: ${tooMany}`,
+    ],
+    [
+      'a merge patch without field validation',
+      {
+        method: 'PATCH',
+        path: `${configMaps}/small?fieldValidation=Ignore`,
+        headers: type('merge-patch+json'),
+        body: merge,
+      },
+      'Invalid JSON Patch',
+    ],
+    [
+      'a JSON patch',
+      {
+        method: 'PATCH',
+        path: `${configMaps}/small`,
+        headers: type('json-patch+json'),
+        body: [{ op: 'add', path: '/data', value: wide }],
+      },
+      `error decoding patch: ${tooMany}`,
+    ],
+    [
+      'a strategic merge patch',
+      { method: 'PATCH', path: `${configMaps}/small`, headers: type('strategic-merge-patch+json'), body: merge },
+      tooMany,
+    ],
+    [
+      'an apply',
+      {
+        method: 'PATCH',
+        path: `${configMaps}/small?fieldManager=m`,
+        headers: type('apply-patch+yaml'),
+        body: configMap('small', wide),
+      },
+      `error decoding YAML: error converting YAML to JSON: yaml: ${tooMany}`,
+    ],
+    [
+      'DeleteOptions',
+      { method: 'DELETE', path: `${configMaps}/small`, body: { kind: 'DeleteOptions', apiVersion: 'v1', ...wide } },
+      unreadable,
+    ],
+    [
+      'a review',
+      {
+        path: '/apis/authorization.k8s.io/v1/subjectaccessreviews',
+        body: {
+          apiVersion: 'authorization.k8s.io/v1',
+          kind: 'SubjectAccessReview',
+          spec: { user: 'u', extra: Object.fromEntries(Object.keys(wide).map((key) => [key, []])) },
+        },
+      },
+      `${unrecognized} SubjectAccessReview): ${unreadable}`,
+    ],
+    [
+      'a token request',
+      {
+        path: '/api/v1/namespaces/e2e/serviceaccounts/default/token',
+        body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: wide },
+      },
+      `${unrecognized} TokenRequest): ${unreadable}`,
+    ],
+  ])('%s', async (_, { method = 'POST', path = configMaps, ...rest }, message) => {
+    const answer = await send({ method, path, ...rest });
+    expect([answer.status, answer.json['reason'], answer.json['message']]).toEqual([
+      400,
+      'BadRequest',
+      expect.stringContaining(message),
+    ]);
+  });
+
+  test('one of 65,536 is accepted, and the same name twice counts twice', async () => {
+    expect((await send({ method: 'POST', path: configMaps, body: configMap('most', most) })).status).toBe(201);
+    const text = JSON.stringify(configMap('twice', most)).replace('"m0":""', '"m0":"","m0":""');
+    expect((await send({ method: 'POST', path: configMaps, text })).status).toBe(400);
+  });
+
+  test('an object that patches made wider is read, patched and deleted', async () => {
+    await send({ method: 'POST', path: configMaps, body: configMap('grown', most) });
+    const path = `${configMaps}/grown`;
+    const patch = (data: unknown): Promise<Response> =>
+      send({ method: 'PATCH', path, headers: type('merge-patch+json'), body: { data } });
+    expect((await patch({ more: '' })).status).toBe(200);
+    const { data } = (await server.workspace.must({ path })).json;
+    expect(Object.keys(data as object)).toHaveLength(65_537);
+    // What was read cannot be written as a whole.
+    expect((await send({ method: 'PUT', path, body: configMap('grown', data as Record<string, string>) })).status).toBe(
+      400,
+    );
+    expect((await patch({ more: null })).status).toBe(200);
+    await server.workspace.must({ method: 'DELETE', path });
+  });
+});
