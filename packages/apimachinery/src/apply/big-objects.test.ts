@@ -4,10 +4,11 @@ import type { Json, JsonObject } from '../json/json.ts';
 import { Owned, everything, listOf, mapOf, oneVersion, struct, text } from '../../test/apply-fixture.ts';
 import { ListItemError } from './typed-schema.ts';
 import { ListElements } from './list-elements.ts';
-import { encodeFieldsV1, encodeIncrementally } from './fields-v1.ts';
+import { TooManyFieldsError, encodeFieldsV1, encodeIncrementally } from './fields-v1.ts';
 import { mergeIncrementally, mergeTyped } from './merge-typed.ts';
-import type { FieldSet } from './field-set.ts';
+import { FieldSet } from './field-set.ts';
 import { runToCompletion } from '../async/run-to-completion.ts';
+import { validateIncrementally, validateTyped } from './validate-typed.ts';
 import { type ManagerUpdate, applyConfiguration, updateOwnership } from './update-managers.ts';
 
 const schema = struct({
@@ -89,6 +90,47 @@ describe('something big is done in steps, to the same end', () => {
     expect(pauses).toBeGreaterThan(3);
     expect(JSON.stringify(encodeFieldsV1(set, byText))).toBe(JSON.stringify(encodeFieldsV1(fresh(), byText)));
   });
+});
+
+/** Many nodes of few children: no node is wide. */
+const nested = (value: string): JsonObject => ({
+  rows: Array.from({ length: 200 }, (_, n) => ({
+    name: `r${n}`,
+    tags: Array.from({ length: 100 }, (__, tag) => `t${(tag * 37) % 101}${value}`),
+  })),
+});
+
+test('many nodes of few children are passed over with pauses, to the same end', () => {
+  const owned = new Owned(schema);
+  owned.apply('one', nested('a'));
+  const update = updateOf(owned, 'one');
+  const expected = runToCompletion(applyConfiguration(update, nested('b'), true));
+  const { result, pauses } = drain(applyConfiguration({ ...update, elements: new ListElements() }, nested('b'), true));
+  expect(JSON.stringify(result.object)).toBe(JSON.stringify(expected.object));
+  const set = result.managers.get('one')?.set as FieldSet;
+  expect(set.equals(expected.managers.get('one')?.set as FieldSet)).toBe(true);
+  expect(pauses).toBeGreaterThan(10);
+  expect(drain(encodeIncrementally([set], false)).pauses).toBeGreaterThan(5);
+});
+
+test('a configuration is checked with pauses, and reports the same problems', () => {
+  const config = { ...table(30_000, 'a'), tags: [...(table(30_000, 'a')['tags'] as Json[]), 'tag7', 5] };
+  let message = '';
+  try {
+    validateTyped(config, schema);
+  } catch (error) {
+    ({ message } = error as Error);
+  }
+  expect(message).toMatch(/duplicate entries|expected string/);
+  expect(() => drain(validateIncrementally(config, schema, new ListElements()))).toThrow(message);
+  expect(drain(validateIncrementally(table(30_000, 'a'), schema, new ListElements())).pauses).toBeGreaterThan(20);
+});
+
+test('an ownership that no value of etcd has room for is not encoded', () => {
+  const children = Array.from({ length: 131_073 }, (_, n) => [`v:${n}`, FieldSet.leaf] as const);
+  const set = FieldSet.node(false, new Map(children));
+  expect(() => encodeFieldsV1(set)).toThrow(TooManyFieldsError);
+  expect(() => drain(encodeIncrementally([set], false))).toThrow(TooManyFieldsError);
 });
 
 test('long lists in any order are merged in steps to the same end', () => {

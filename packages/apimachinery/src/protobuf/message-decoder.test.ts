@@ -5,6 +5,7 @@ import { maxJsonMembers } from '../json/json-codec.ts';
 import type { JsonObject } from '../json/json.ts';
 import { readProtobufEnvelope } from './envelope.ts';
 import { decodeMessage, decodeMessageIncrementally, maxMessageDepth } from './message-decoder.ts';
+import { encodeMessage } from './message-encoder.ts';
 import { MessageType, type MessageField } from './message-type.ts';
 import { WireReader } from './wire-reader.ts';
 
@@ -222,4 +223,32 @@ test('a large message has maps of at most as many entries as an object of JSON',
     runToCompletion(decodeMessageIncrementally(outer, new WireReader(hex(text))));
   expect(Object.keys(read(labels(maxJsonMembers))['labels'] as JsonObject)).toHaveLength(maxJsonMembers);
   expect(() => read(labels(maxJsonMembers + 1))).toThrow('proto: a map has more than 65536 entries');
+});
+
+test('values that are longer than a pass are read in passes, to the same end', () => {
+  const long = 'x'.repeat(70_000);
+  const value: JsonObject = {
+    json: { a: [long, 1] },
+    inner: { text: long, child: { text: long, count: 0 } },
+    inners: { a: { text: long, count: 1 }, b: { text: '', count: 2 } },
+    age: '5s',
+    labels: { a: long },
+    texts: [long, ''],
+  };
+  const bytes = encodeMessage(outer, value);
+  const steps = decodeMessageIncrementally(outer, new WireReader(bytes));
+  let pauses = 0;
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) pauses++;
+  expect(step.value).toEqual(decodeMessage(outer, new WireReader(bytes)));
+  expect(step.value).toMatchObject({ json: value['json'], inners: value['inners'] });
+  expect(pauses).toBeGreaterThan(2);
+});
+
+test('JSON in a large message has objects of at most as many members as a body', () => {
+  const json = Object.fromEntries(Array.from({ length: maxJsonMembers + 1 }, (_, index) => [`m${index}`, 0]));
+  const bytes = encodeMessage(outer, { json });
+  expect(() => runToCompletion(decodeMessageIncrementally(outer, new WireReader(bytes)))).toThrow(
+    'an object has more than 65536 members',
+  );
 });
