@@ -19,7 +19,7 @@ import type { Response } from '../harness/requests.ts';
 
 /**
  * Twice what the server is built for. Processor time does not count other programs, but it depends on the processor, on cold code and on
- * caches that others fill: 52 ms at the most on two cores with a load of 8 (docs/adr/0124). Without pauses of the collector.
+ * caches that others fill: 54 ms at the most on two cores with a load of 8 (docs/adr/0124). Without pauses of the collector.
  */
 const turnLimitMs = 100;
 /** A GET waits for several turns: 171 ms on a machine with a load of 12. */
