@@ -41,7 +41,7 @@ export default {
       testPathIgnorePatterns: [
         '/node_modules/',
         '/e2e/conformance/(recorded|cli)\\.test\\.ts$',
-        '/e2e/security/(bodies|budgets|connections|fairness|hostile-objects|identities|local-control-plane)\\.test\\.ts$',
+        '/e2e/security/(bodies|budgets|connections|fairness|hostile-objects|identities|local-control-plane|wide-bodies)\\.test\\.ts$',
         '/e2e/kubectl/(get|native-kinds|server-side-apply|versions)\\.test\\.ts$',
       ],
       setupFiles: ['<rootDir>/e2e/harness/on-sharded.ts'],
