@@ -210,8 +210,19 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
  */
 function decisionKey(attributes: AuthorizationAttributes): string {
   const { user, isResourceRequest, verb, group, namespace, resource, subresource, name, path } = attributes;
-  const rest = JSON.stringify([isResourceRequest, verb, group, namespace, resource, subresource, name, path]);
-  return JSON.stringify([user.name, user.groups, user.extra]) + rest;
+  return JSON.stringify([
+    user.name,
+    user.groups,
+    user.extra,
+    isResourceRequest,
+    verb,
+    group,
+    namespace,
+    resource,
+    subresource,
+    name,
+    path,
+  ]);
 }
 
 /** A review may name a user of megabytes, whose decisions are not worth the key. */
