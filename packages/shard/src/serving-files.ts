@@ -1,7 +1,8 @@
-import { generateKeyPairSync, type KeyObject, type X509Certificate } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import {
+  checkPair,
   ensureLocalAuthority,
   ensureServingCertificate,
   OptionError,
@@ -78,10 +79,14 @@ export async function prepareServingFiles(
     proxyAuthorities:
       requestheaderClientCaFile === undefined ? undefined : watcher.watchAuthorities(requestheaderClientCaFile),
     workspaceAuthorities: watcher.watchAuthorities(workspaceCaFile),
-    workspaceSigningPair: watcher.watch('workspace signing CA', (readText) => ({
-      certificatePem: readText(signing.certificateFile),
-      privateKeyPem: readText(signing.privateKeyFile),
-    })),
+    workspaceSigningPair: withOption('cluster-signing-key-file', () =>
+      watcher.watch('workspace signing CA', (readText) =>
+        checkSigningPair(
+          { certificatePem: readText(signing.certificateFile), privateKeyPem: readText(signing.privateKeyFile) },
+          signing,
+        ),
+      ),
+    ),
     serviceAccountKey,
     serviceAccountVerificationKeys: options.serviceAccountKeyFile.map((file) =>
       readVerificationKey('service-account-key-file', file),
@@ -96,6 +101,18 @@ async function signingFiles(options: ShardOptions): Promise<CertificateFiles> {
   if (certificateFile !== undefined || privateKeyFile !== undefined)
     throw new OptionError('--cluster-signing-cert-file and --cluster-signing-key-file are required together');
   return ensureLocalAuthority(options.rootDirectory, 'workspace-ca', 'multiplane workspace client CA');
+}
+
+/** Throws an Error with the file at fault unless the pair can sign: otherwise each approved request would fail later. */
+function checkSigningPair(pair: Certificate, files: CertificateFiles): Certificate {
+  checkPair(pair, files);
+  if (!new X509Certificate(pair.certificatePem).ca)
+    throw new Error(`${files.certificateFile}: not the certificate of a CA`);
+  const key = createPrivateKey(pair.privateKeyPem);
+  if (key.asymmetricKeyDetails?.namedCurve !== 'prime256v1')
+    throw new Error(`${files.privateKeyFile}: not an EC P-256 key`);
+  // OpenSSL writes EC keys as SEC 1 by default, which the signer does not read.
+  return { ...pair, privateKeyPem: String(key.export({ type: 'pkcs8', format: 'pem' })) };
 }
 
 async function prepareServiceAccountKey(options: ShardOptions, watcher: CertificateWatcher): Promise<KeyObject> {
