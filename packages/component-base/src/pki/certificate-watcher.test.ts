@@ -83,6 +83,17 @@ describe('files with keys', () => {
     expect(warnings()).toHaveLength(1);
   });
 
+  test.each([
+    ['{secretbox: {keys: [{name: a, secret: a2V5}]}}', 1],
+    ['{kms: {apiVersion: v2, name: a, endpoint: "unix:///a.sock"}}', 0],
+  ])('an encryption configuration with the provider %s counts %i times', (provider, count) => {
+    const file = join(folder, 'encryption.yaml');
+    writeFileSync(file, `kind: EncryptionConfiguration\nresources: [{resources: [secrets], providers: [${provider}]}]`);
+    withMode(file, 0o644);
+    watcher.watch('encryption-provider-config', (read) => read(file));
+    expect(warnings()).toHaveLength(count);
+  });
+
   test('that are broken are named', () => {
     write(first);
     const { certificateFile, privateKeyFile } = files();

@@ -4,7 +4,7 @@ import type { Clock, Timer } from '../clock/clock.ts';
 import type { Runnable } from '../lifecycle/runnable.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Certificate, CertificateFiles } from './certificate.ts';
-import { exposedMode, holdsPrivateKey, parsePrivateKey } from './private-key-file.ts';
+import { exposedMode, holdsSecretKey, parsePrivateKey } from './private-key-file.ts';
 
 /** A value derived from files, which is updated when they change. */
 export interface Watched<T> {
@@ -39,8 +39,9 @@ export type ReadText = (path: string) => string;
  * Polling sees overwritten files, files renamed into place, and the symbolic link by which the kubelet replaces a whole
  * folder; inotify would see only some of these, and none on a network file system.
  *
- * The first read happens in `watch` and throws: a server does not start on invalid files. A file with a private key that
- * other users can read is reported once per mode; it is used all the same, because the owner may have a reason.
+ * The first read happens in `watch` and throws: a server does not start on invalid files. A file with a private key, or with the
+ * keys of an EncryptionConfiguration, that other users can read is reported once per mode; it is used all the same, because the
+ * owner may have a reason.
  */
 export class CertificateWatcher implements Runnable {
   readonly name = 'certificates';
@@ -67,7 +68,7 @@ export class CertificateWatcher implements Runnable {
         const state = fileState(path);
         const text = readFileSync(path, 'utf8');
         files.set(path, { state, text });
-        if (holdsPrivateKey(text)) this.#reportExposed(path);
+        if (holdsSecretKey(text)) this.#reportExposed(path);
         return text;
       });
     let loaded = new Map<string, FileVersion>();
@@ -147,7 +148,7 @@ export class CertificateWatcher implements Runnable {
   #reportExposed(file: string): void {
     const mode = exposedMode(file);
     if (mode !== undefined && this.#exposed.get(file) !== mode)
-      this.#logger.warn('a file with a private key is open to other users; restrict it with chmod 600', { file, mode });
+      this.#logger.warn('a file with a secret key is open to other users; restrict it with chmod 600', { file, mode });
     this.#exposed.set(file, mode);
   }
 

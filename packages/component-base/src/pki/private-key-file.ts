@@ -6,7 +6,12 @@ const exposingBits = 0o027;
 /** PEM, or the base64 of it in a kubeconfig. */
 const privateKey = /-----BEGIN [A-Z ]*PRIVATE KEY-----|["']?client-key-data["']?:/;
 
-export const holdsPrivateKey = (text: string): boolean => privateKey.test(text);
+/** The field with the key of a provider of an EncryptionConfiguration; KMS providers have none. */
+const encryptionKey = /\bsecret["']?:/;
+
+/** Whether a text has a private key, or a key of an EncryptionConfiguration. */
+export const holdsSecretKey = (text: string): boolean =>
+  privateKey.test(text) || (text.includes('EncryptionConfiguration') && encryptionKey.test(text));
 
 /** The mode of a file, such as `0644`, if others can read or its group can write it. */
 export function exposedMode(path: string): string | undefined {
