@@ -6,6 +6,7 @@ import {
   type Logger,
   type MetricsRegistry,
   OptionError,
+  type Timer,
 } from '@multiplane/component-base';
 import type { Storage } from '@multiplane/storage';
 import type { ResourceTransformers } from '@multiplane/storage/encryption';
@@ -24,6 +25,8 @@ export interface EncryptStorageModules {
 
 /** Further failures of one kind are logged again after this time. */
 const logIntervalMs = 60_000;
+/** Values that cannot be decrypted are tried again after this time. */
+const retryIntervalMs = 10_000;
 
 /**
  * The store with encryption at rest, if `--encryption-provider-config` is set; otherwise the store itself, with a guard that
@@ -71,6 +74,7 @@ export async function encryptStorage(options: ShardOptions, modules: EncryptStor
   let loggedAt = -Infinity;
   const onFailure = (key: string, error: unknown): void => {
     failures.add(1);
+    retryLater();
     if (clock.monotonic() - loggedAt < logIntervalMs) return;
     loggedAt = clock.monotonic();
     logger.error('failed to decrypt a stored object; is its key missing in --encryption-provider-config?', {
@@ -78,5 +82,22 @@ export async function encryptStorage(options: ShardOptions, modules: EncryptStor
       error,
     });
   };
-  return new EncryptedStorage({ storage, transformers, onFailure });
+  const encrypted = new EncryptedStorage({ storage, transformers, onFailure });
+  let timer: Timer | undefined;
+  const retry = async (): Promise<void> => {
+    timer = undefined;
+    let result: Awaited<ReturnType<typeof encrypted.retryUndecryptable>> = 'unreadable';
+    try {
+      result = await encrypted.retryUndecryptable();
+    } catch {
+      // The store does not respond.
+    }
+    if (result === 'unreadable') retryLater();
+    if (result === 'readable') logger.info('stored objects can be decrypted again, the watch cache loads them');
+  };
+  const retryLater = (): void => {
+    if (!signal.aborted) timer ??= clock.after(retryIntervalMs, () => void retry());
+  };
+  signal.addEventListener('abort', () => timer?.cancel(), { once: true });
+  return encrypted;
 }

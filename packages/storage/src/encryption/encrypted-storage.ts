@@ -1,7 +1,7 @@
 import { type BulkRead, type BulkReadStorage, type BulkValue, supportsBulkRead } from '../capabilities/bulk-read.ts';
 import { localRevisionOf } from '../capabilities/local-revision.ts';
 import type { StaleValueStorage } from '../capabilities/stale-values.ts';
-import { UndecryptableError } from '../errors.ts';
+import { CompactedError, UndecryptableError } from '../errors.ts';
 import type {
   ListOptions,
   ListResult,
@@ -34,10 +34,16 @@ export interface EncryptedStorageModules {
  *   failures   one value that cannot be decrypted must not stop what has nothing to do with it. {@link get} throws
  *              UndecryptableError. Lists and watches pass the encrypted bytes on, which no reader mistakes for an object:
  *              requests for it, and lists that contain it, fail with an internal error, as in kube-apiserver.
+ *   recovery   {@link retryUndecryptable} notices that such values can be decrypted, because their key or the KMS plugin is back,
+ *              and ends the watches as compacted, so that the watch cache loads again.
  */
 export class EncryptedStorage implements Storage, StaleValueStorage {
   readonly #modules: EncryptedStorageModules;
   readonly #storage: Storage;
+  /** Keys of passed on values that could not be decrypted: one for each provider and encryption key. */
+  readonly #undecryptable = new Map<string, string>();
+  /** The open watches with the signals that end them. */
+  readonly #watches = new Map<AbortController, string>();
 
   constructor(modules: EncryptedStorageModules) {
     this.#modules = modules;
@@ -89,13 +95,43 @@ export class EncryptedStorage implements Storage, StaleValueStorage {
     return this.#storage.delete(key, expected);
   }
 
-  async *watch(prefix: string, options: WatchOptions): AsyncGenerator<WatchBatch, void, undefined> {
-    for await (const { events, revision } of this.#storage.watch(prefix, options)) {
-      const plain: StorageEvent[] = [];
-      for (const event of events)
-        plain.push(event.value === undefined ? event : { ...event, value: await this.#plain(event.key, event.value) });
-      yield { events: plain, revision };
+  async *watch(prefix: string, { after, signal }: WatchOptions): AsyncGenerator<WatchBatch, void, undefined> {
+    const reload = new AbortController();
+    this.#watches.set(reload, prefix);
+    let last = after;
+    try {
+      const either = AbortSignal.any([signal, reload.signal]);
+      for await (const { events, revision } of this.#storage.watch(prefix, { after, signal: either })) {
+        const plain: StorageEvent[] = [];
+        for (const event of events)
+          plain.push(
+            event.value === undefined ? event : { ...event, value: await this.#plain(event.key, event.value) },
+          );
+        yield { events: plain, revision };
+        last = revision;
+      }
+    } catch (error) {
+      if (!reload.signal.aborted) throw error;
+    } finally {
+      this.#watches.delete(reload);
     }
+    if (reload.signal.aborted && !signal.aborted) throw new CompactedError(last, last + 1);
+  }
+
+  /**
+   * Tries to decrypt values again that lists and watches passed on encrypted. `readable`: at least one can be decrypted now, and
+   * the watches have ended; `unreadable`: try again later; undefined: there are none.
+   */
+  async retryUndecryptable(): Promise<'readable' | 'unreadable' | undefined> {
+    for (const key of this.#undecryptable.values()) {
+      const watches = [...this.#watches].filter(([, prefix]) => key.startsWith(prefix));
+      // Without a watch a load is in progress, which may have read some of the values before.
+      if (watches.length === 0 || !(await this.#canDecrypt(key))) continue;
+      this.#undecryptable.clear();
+      for (const [reload] of watches) reload.abort();
+      return 'readable';
+    }
+    return this.#undecryptable.size > 0 ? 'unreadable' : undefined;
   }
 
   currentRevision(): Promise<number> {
@@ -129,6 +165,7 @@ export class EncryptedStorage implements Storage, StaleValueStorage {
   /** The plain value, or the encrypted bytes of a value that cannot be decrypted. */
   #plain(key: string, value: Buffer): Buffer | Promise<Buffer> {
     const failed = (error: unknown): Buffer => {
+      this.#undecryptable.set(encryptionKeyOf(value), key);
       this.#modules.onFailure(key, error);
       return value;
     };
@@ -149,6 +186,18 @@ export class EncryptedStorage implements Storage, StaleValueStorage {
     }
   }
 
+  /** Whether a value can be decrypted; true for one that no longer exists. */
+  async #canDecrypt(key: string): Promise<boolean> {
+    const found = await this.#storage.get(key);
+    if (found === undefined) return true;
+    try {
+      await this.#transformer(key).decrypt(found.value, key);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   #transformer(key: string): ValueTransformer {
     const groupAt = registryPrefix.length;
     const resourceAt = key.indexOf('/', groupAt) + 1;
@@ -157,4 +206,9 @@ export class EncryptedStorage implements Storage, StaleValueStorage {
     const resource = key.slice(resourceAt, end < 0 ? undefined : end);
     return this.#modules.transformers.current.of(group === 'core' ? '' : group, resource);
   }
+}
+
+/** Provider and key in the prefix of a value, `k8s:enc:<provider>:<version>:<name>:`. */
+function encryptionKeyOf(stored: Buffer): string {
+  return stored.toString('latin1', 0, 512).split(':', 5).join(':');
 }

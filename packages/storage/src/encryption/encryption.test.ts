@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import { ConfigurationError } from '@multiplane/component-base';
-import { TempDir } from '@multiplane/testing';
+import { ConfigurationError, systemClock } from '@multiplane/component-base';
+import { eventually, TempDir } from '@multiplane/testing';
 import { storageConformance } from '../../test/conformance/index.ts';
+import { openWatchCache } from '../cacher/open-watch-cache.ts';
 import { openFileStorage } from '../file/open-file-storage.ts';
 import type { Storage } from '../interface.ts';
 import { MemoryStorage } from '../memory/memory-storage.ts';
@@ -118,6 +119,44 @@ describe.each([
     expect(items.map((item) => item.value.toString('latin1', 0, 8))).toEqual(['{}', 'k8s:enc:']);
     expect(failures).toEqual([secret, secret]);
     await raw.close();
+  });
+});
+
+describe('a watch cache with a value that cannot be decrypted', () => {
+  const one = { secretbox: { keys: [key('one', 1)] } };
+  const two = { secretbox: { keys: [key('two', 2)] } };
+
+  test('loads again when its key is there again, and not before', async () => {
+    const raw = new MemoryStorage();
+    await encrypted(raw, all(one)).create(secret, value);
+    let current = all(two);
+    const store = new EncryptedStorage({
+      storage: raw,
+      transformers: {
+        get current() {
+          return current;
+        },
+      },
+      onFailure: () => undefined,
+    });
+    const cache = openWatchCache({}, { storage: store, clock: systemClock, onError: () => undefined });
+    await cache.ready;
+    const ends: unknown[] = [];
+    cache.subscribe({
+      scope: '/registry/',
+      after: cache.revision,
+      onEvent: () => undefined,
+      onEnd: () => ends.push(1),
+    });
+    const cached = (): string | undefined => cache.peek(secret)?.value.toString('latin1', 0, 8);
+    expect(await store.retryUndecryptable()).toBe('unreadable');
+    expect([cached(), ends]).toEqual(['k8s:enc:', []]);
+    current = all(two, one);
+    expect(await store.retryUndecryptable()).toBe('readable');
+    await eventually(() => expect(cached()).toBe('{"kind":'));
+    expect(ends).toHaveLength(1);
+    expect(await store.retryUndecryptable()).toBe(undefined);
+    await cache.close();
   });
 });
 
