@@ -95,13 +95,14 @@ export class EncryptedStorage implements Storage, StaleValueStorage {
     return this.#storage.delete(key, expected);
   }
 
-  async *watch(prefix: string, { after, signal }: WatchOptions): AsyncGenerator<WatchBatch, void, undefined> {
+  async *watch(prefix: string, options: WatchOptions): AsyncGenerator<WatchBatch, void, undefined> {
+    const { after, signal } = options;
     const reload = new AbortController();
     this.#watches.set(reload, prefix);
     let last = after;
     try {
       const either = AbortSignal.any([signal, reload.signal]);
-      for await (const { events, revision } of this.#storage.watch(prefix, { after, signal: either })) {
+      for await (const { events, revision } of this.#storage.watch(prefix, { ...options, signal: either })) {
         const plain: StorageEvent[] = [];
         for (const event of events)
           plain.push(
