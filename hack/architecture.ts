@@ -42,7 +42,7 @@ export const packages: Readonly<Record<string, PackageRule>> = {
 
 /** Third-party library → the only packages that may import it, tests aside; nearly always one. */
 export const owners: Readonly<Record<string, readonly string[]>> = {
-  '@grpc/grpc-js': ['storage'],
+  '@grpc/grpc-js': ['storage', 'testing'],
   '@noble/ciphers': ['storage'],
   // Loaded when --tracing-config-file is set: docs/adr/0123-tracing-loaded-on-demand.md.
   '@opentelemetry/api': ['component-base'],

@@ -28,14 +28,24 @@ const logIntervalMs = 60_000;
 /** Values that cannot be decrypted are tried again after this time. */
 const retryIntervalMs = 10_000;
 
+export interface EncryptionAtRest {
+  /** The store with plain values. */
+  readonly storage: Storage;
+  /**
+   * Resolves once all KMS plugins respond: until then, values that they encrypt cannot be read and written. True if the caller had to
+   * wait; then the watch cache loads such values again within {@link retryIntervalMs}.
+   */
+  readonly responding: () => Promise<boolean>;
+}
+
 /**
  * The store with encryption at rest, if `--encryption-provider-config` is set; otherwise the store itself, with a guard that
  * costs nothing: values that an earlier configuration encrypted are not readable. Throws OptionError for an unusable file.
  */
-export async function encryptStorage(options: ShardOptions, modules: EncryptStorageModules): Promise<Storage> {
+export async function encryptStorage(options: ShardOptions, modules: EncryptStorageModules): Promise<EncryptionAtRest> {
   const { storage, certificates, clock, logger, registry, health, signal } = modules;
   const file = options.encryptionProviderConfig;
-  if (file === undefined) return storage;
+  if (file === undefined) return { storage, responding: async () => false };
   const { EncryptedStorage, KmsProviders, parseEncryptionConfiguration } =
     await import('@multiplane/storage/encryption');
   const kms = new KmsProviders({ clock, logger, signal });
@@ -99,5 +109,5 @@ export async function encryptStorage(options: ShardOptions, modules: EncryptStor
     if (!signal.aborted) timer ??= clock.after(retryIntervalMs, () => void retry());
   };
   signal.addEventListener('abort', () => timer?.cancel(), { once: true });
-  return encrypted;
+  return { storage: encrypted, responding: () => kms.responding() };
 }

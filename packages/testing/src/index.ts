@@ -16,6 +16,7 @@ export { freePorts } from './free-ports.ts';
 export { freezeProcess } from './freeze-process.ts';
 export { httpProbe } from './http-probe.ts';
 export { jetStreamApi, type JetStreamApiTarget } from './jetstream-api.ts';
+export { KmsPlugin } from './kms-plugin.ts';
 export type { NatsOptions } from './nats-server.ts';
 export { NatsServer } from './nats-server.ts';
 export { TcpProxy } from './tcp-proxy.ts';

@@ -33,6 +33,8 @@ export interface Infrastructure {
   readonly storage: Storage;
   /** The store itself, with encrypted values; for snapshots. */
   readonly rawStorage: Storage;
+  /** Resolves once all KMS plugins respond; to true if the caller had to wait, and values that they encrypt are still being loaded. */
+  readonly kmsResponding: () => Promise<boolean>;
   readonly health: HealthChecks;
   readonly registry: MetricsRegistry;
   readonly metrics: RequestMetrics;
@@ -60,7 +62,7 @@ export async function openInfrastructure(
     openTracer({ ...options, service: 'multiplane-shard', version: modules.version }, { decode: parseYaml }),
   ]);
   const encryption = { storage: rawStorage, certificates, clock, logger, registry, health, signal };
-  const storage = await encryptStorage(options, encryption);
+  const { storage, responding } = await encryptStorage(options, encryption);
   return {
     clock,
     logger,
@@ -70,6 +72,7 @@ export async function openInfrastructure(
     rootCa: () => files.rootCa.current,
     storage,
     rawStorage,
+    kmsResponding: responding,
     health,
     registry,
     metrics: new RequestMetrics(registry, { readsFromCache: true }),

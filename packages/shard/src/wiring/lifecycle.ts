@@ -2,6 +2,7 @@ import {
   EventLoopMonitor,
   IdleGarbageCollection,
   Lifecycle,
+  retry,
   untilAborted,
   type Runnable,
 } from '@multiplane/component-base';
@@ -81,7 +82,7 @@ export function addHealthChecks(modules: Pick<Infrastructure, 'health' | 'storag
 
 /** Everything that runs, group by group in start order; groups stop in reverse order. */
 export function shardLifecycle(options: ShardOptions, modules: Modules): Lifecycle<(typeof groups)[number]> {
-  const { logger, health, clock, signal, registry, authentication, authorization, cached, client, informers } = modules;
+  const { logger, health, clock, signal, registry, authentication, authorization, cached } = modules;
   const lifecycle = new Lifecycle({ groups, shutdownDelay: options.shutdownDelayDuration }, { logger, health, clock });
   const add = (group: (typeof groups)[number], ...runnables: readonly (Runnable | undefined)[]): void => {
     for (const runnable of runnables) if (runnable !== undefined) lifecycle.add(group, runnable);
@@ -110,7 +111,7 @@ export function shardLifecycle(options: ShardOptions, modules: Modules): Lifecyc
   add('serving', servingRunnable(options, { ...modules, listener }));
   add('bootstrap', {
     name: 'bootstrap',
-    start: () => bootstrapShard(options, { client, informers, clock }),
+    start: () => bootstrapOnceDecryptable(options, modules),
     stop: async () => undefined,
   });
   add('loading', cached.loading, {
@@ -121,6 +122,20 @@ export function shardLifecycle(options: ShardOptions, modules: Modules): Lifecyc
   add('registration', shardRegistration(options, modules));
   add('controllers', modules.clients, modules.controllers);
   return lifecycle;
+}
+
+/** Attempts to bootstrap after an outage of a KMS plugin: two minutes. */
+const bootstrapAttempts = 60;
+
+/** Identities of exports are Secrets: the shard waits until all KMS plugins respond and the watch cache has loaded what they encrypt. */
+async function bootstrapOnceDecryptable(options: ShardOptions, modules: Modules): Promise<void> {
+  const { signal, clock, logger } = modules;
+  const hasWaited = await untilAborted(modules.kmsResponding(), signal);
+  if (signal.aborted) return;
+  const attempts = hasWaited === true ? bootstrapAttempts : 1;
+  const onRetry = (error: unknown): void => logger.warn('failed to bootstrap, will try again', { error });
+  const bootstrap = (): Promise<void> => bootstrapShard(options, modules);
+  await retry(bootstrap, { initial: 1_000, max: 2_000, attempts, signal, onRetry }, { clock });
 }
 
 function listenerRunnable({ server }: Pick<Modules, 'server'>): Runnable {

@@ -27,6 +27,7 @@ export class KmsProviders {
   readonly #modules: KmsProvidersModules;
   #current = new Map<string, KmsTransformer>();
   #timer: Timer | undefined;
+  #waiting: (() => void)[] = [];
 
   constructor(modules: KmsProvidersModules) {
     this.#modules = modules;
@@ -74,6 +75,17 @@ export class KmsProviders {
     for (const { failure } of this.#current.values()) if (failure !== undefined) throw failure;
   }
 
+  /** Resolves once the last probe of every plugin succeeded; to true if the caller had to wait. */
+  async responding(): Promise<boolean> {
+    const waits = this.#hasFailed;
+    if (waits) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    return waits;
+  }
+
+  get #hasFailed(): boolean {
+    return [...this.#current.values()].some(({ failure }) => failure !== undefined);
+  }
+
   #connect({ apiVersion = 'v1', name = '', endpoint = '', timeout }: KmsProvider): KmsTransformer {
     if (apiVersion !== 'v2')
       throw new Error(`unsupported apiVersion ${apiVersion} for KMS provider, only v2 is supported`);
@@ -86,8 +98,10 @@ export class KmsProviders {
 
   #schedule(): void {
     this.#timer?.cancel();
-    if (this.#modules.signal.aborted || this.#current.size === 0) return;
-    const isFailing = [...this.#current.values()].some(({ failure }) => failure !== undefined);
+    if (this.#modules.signal.aborted) return;
+    const isFailing = this.#hasFailed;
+    if (!isFailing) for (const resolve of this.#waiting.splice(0)) resolve();
+    if (this.#current.size === 0) return;
     this.#timer = this.#modules.clock.after(isFailing ? retryIntervalMs : probeIntervalMs, () => void this.#probe());
   }
 
