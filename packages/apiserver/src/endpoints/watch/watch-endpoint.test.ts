@@ -453,40 +453,4 @@ describe('end', () => {
     expect(hats.exchange.ended).toBe(true);
     expect(caps.exchange.ended).toBe(false);
   });
-
-  test('when a definition is deleted, its watches see the deletion of the objects before they end', async () => {
-    const on = await open();
-    const definition = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/hats.example.com';
-    const hats = '/apis/example.com/v1/namespaces/default/hats';
-    await on.serve({
-      apiVersion: 'apiextensions.k8s.io/v1',
-      kind: 'CustomResourceDefinition',
-      metadata: { name: 'hats.example.com', finalizers: ['customresourcecleanup.apiextensions.k8s.io'] },
-      spec: {
-        group: 'example.com',
-        scope: 'Namespaced',
-        names: { plural: 'hats', kind: 'Hat', singular: 'hat' },
-        versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
-      },
-    });
-    await on.must(201, 'POST', hats, { apiVersion: 'example.com/v1', kind: 'Hat', metadata: { name: 'top' } });
-    const before = on.start('GET', `${hats}?watch=1`);
-    await settle();
-    await on.must(200, 'DELETE', definition);
-    const terminating = { type: 'Terminating', status: 'True', reason: 'InstanceDeletionInProgress', message: '' };
-    const current = await on.must(200, 'GET', definition);
-    const status = current['status'] as { conditions: object[] };
-    await on.must(200, 'PUT', `${definition}/status`, {
-      ...current,
-      status: { ...status, conditions: [...status.conditions, terminating] },
-    });
-    const during = on.start('GET', `${hats}?watch=1`);
-    await settle();
-    await on.must(200, 'DELETE', `${hats}/top`);
-    await settle();
-    expect(before.exchange.ended).toBe(false);
-    await on.must(200, 'PATCH', definition, { metadata: { finalizers: [] } }, mergePatch);
-    await Promise.all([before.done, during.done]);
-    for (const { exchange } of [before, during]) expect(eventsOf(exchange)).toEqual(['ADDED top', 'DELETED top']);
-  });
 });

@@ -4,7 +4,7 @@ import { boundDefinitionsCluster, type ResourceDefinition } from '@multiplane/ap
 import { yieldToEventLoop } from '@multiplane/component-base';
 import { type CacheEntry, type WatchCache, builtInPrefix, listPrefix, objectKey } from '@multiplane/storage';
 import { definitionName } from './definition-name.ts';
-import { definitionFingerprint, hasCondition, objectFormOf } from './definition-fingerprint.ts';
+import { definitionFingerprint, hasCondition } from './definition-fingerprint.ts';
 import type { ObjectReader } from '../store/object-reader.ts';
 import { topLevelMember } from '../codec/metadata-scanner.ts';
 
@@ -14,10 +14,7 @@ const maxPrepared = 4096;
 /** Identities per definition; one for each export that shares the schema. */
 const maxIdentities = 64;
 
-/**
- * Makes all served versions of a CustomResourceDefinition. `retired` aborts when they change, or the definition no longer exists.
- * `identity`: of a bound one.
- */
+/** Makes all served versions of a CustomResourceDefinition. `retired` aborts when they change. `identity`: of a bound one. */
 export type DefinitionsOf = (
   crd: DeepReadonly<KubeObject>,
   retired: AbortSignal,
@@ -56,7 +53,7 @@ export class StoredDefinitions {
   readonly #modules: StoredDefinitionsModules;
   readonly #prepared = new Map<string, PreparedDefinition>();
   /** Signals that end watches when a definition changes; kept even if {@link #prepared} evicted the definition. */
-  readonly #retirements = new Map<string, { readonly objectForm: string; readonly controller: AbortController }>();
+  readonly #retirements = new Map<string, { readonly fingerprint: string; readonly controller: AbortController }>();
   /** Keys of definitions by their `<plural>.<group>`. */
   readonly #names = new Map<string, Set<string>>();
   /** Keys of changed definitions that wait to be prepared. */
@@ -130,10 +127,9 @@ export class StoredDefinitions {
       );
     }
     let retirement = this.#retirements.get(entry.key);
-    const objectForm = objectFormOf(fingerprint);
-    if (retirement === undefined || retirement.objectForm !== objectForm) {
+    if (retirement === undefined || retirement.fingerprint !== fingerprint) {
       retirement?.controller.abort();
-      retirement = { objectForm, controller: new AbortController() };
+      retirement = { fingerprint, controller: new AbortController() };
       this.#retirements.set(entry.key, retirement);
     }
     const { signal } = retirement.controller;
@@ -156,9 +152,9 @@ export class StoredDefinitions {
     this.#names.clear();
     const snapshot = cache.snapshot(prefix);
     for (const entry of snapshot.entries(undefined, Number.POSITIVE_INFINITY)) this.#setName(entry, true);
-    for (const [key, { objectForm }] of this.#retirements) {
+    for (const [key, { fingerprint }] of this.#retirements) {
       const entry = cache.peek(key);
-      if (entry === undefined || objectFormOf(definitionFingerprint(entry)) !== objectForm) this.#retire(key);
+      if (entry === undefined || definitionFingerprint(entry) !== fingerprint) this.#retire(key);
     }
     this.#unsubscribe = cache.subscribe({
       scope: prefix,
@@ -170,7 +166,7 @@ export class StoredDefinitions {
         const retirement = this.#retirements.get(key);
         const retires =
           retirement !== undefined &&
-          (current === undefined || objectFormOf(definitionFingerprint(current)) !== retirement.objectForm);
+          (current === undefined || definitionFingerprint(current) !== retirement.fingerprint);
         if (retires) this.#prepared.delete(key);
         onChange(clusterOfKey(key));
         if (retires) this.#retire(key);
