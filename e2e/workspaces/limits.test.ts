@@ -301,5 +301,9 @@ describe('limits that a parent sets', () => {
     await expectStatus(create({}), 201);
     await eventually(() => expectStatus(annotate(`${at}/mine`, { [objectsAnnotation]: '0' }, 'user-2'), 403), patient);
     await expectStatus(annotate(`${at}/mine`, { 'limits.multiplane.dev/max-bytes': 'much' }), 422);
+    const misspelt = await expectStatus(annotate(`${at}/mine`, { 'limits.multiplane.dev/max-bytez': '10Mi' }), 422);
+    expect(message(misspelt)).toContain(
+      'metadata.annotations: Unsupported value: "limits.multiplane.dev/max-bytez": supported values: "limits.multiplane.dev/max-bytes"',
+    );
   }, 60_000);
 });

@@ -61,6 +61,7 @@ export class LimitAnnotations implements AdmissionPlugin {
     const internal = isPrivileged(user) ? undefined : recorded.find((key) => now?.[key] !== before?.[key]);
     if (internal !== undefined)
       throw admissionForbidden(attributes, `annotation ${internal} can only be changed by system privileged users`);
+    checkNames(attributes, object, before);
     if (changed.length === 0) return undefined;
     checkValues(attributes, object, changed);
     if (isPrivileged(user)) return undefined;
@@ -112,6 +113,23 @@ function restore({ metadata }: KubeObject, old: DeepReadonly<KubeObject> | undef
     else annotations[key] = value;
   }
   metadata.annotations = annotations;
+}
+
+const prefix = 'limits.multiplane.dev/';
+const knownAnnotations: readonly string[] = Object.values(limitAnnotations).filter((name) => name.startsWith(prefix));
+
+/** Throws 422 for a new annotation that looks like a limit and is none: a limit with a typing error would never hold. */
+function checkNames(
+  { definition }: AdmissionAttributes,
+  { kind, metadata }: KubeObject,
+  before: DeepReadonly<KubeObject['metadata']['annotations']>,
+): void {
+  const unknown = Object.keys(metadata.annotations ?? {}).filter(
+    (name) => name.startsWith(prefix) && !knownAnnotations.includes(name) && before?.[name] === undefined,
+  );
+  if (unknown.length === 0) return;
+  const errors = unknown.map((name) => fieldErrors.notSupported('metadata.annotations', name, knownAnnotations));
+  throw statusErrors.invalid({ group: definition.group, kind }, metadata.name ?? '', errors);
 }
 
 /** Throws 422 for values that are no limits. */
