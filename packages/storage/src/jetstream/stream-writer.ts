@@ -34,7 +34,6 @@ interface Refusal {
  *            of the tombstone
  *   update   must not accept the sequence of a tombstone, so it first verifies that the expected sequence is a value; the
  *            new message takes over its create revision
- *   delete   the caller gets a conflict when the subject has no message; if it was lost, a tombstone is written nevertheless
  *   retry    a write without a response is sent again with the same `Nats-Msg-Id`. NATS remembers ids for two minutes, also
  *            across restarts, and responds to a known id with its sequence; it checks the id before the expected sequence.
  *            When the retry is refused, the current message may have our id; otherwise ours may have been stored and
@@ -85,16 +84,6 @@ export class StreamWriter {
   }
 
   async delete(key: string, expected: number): Promise<number> {
-    try {
-      return await this.#delete(key, expected);
-    } catch (error) {
-      const isMissing = error instanceof RevisionConflictError && error.current === undefined;
-      if (isMissing) await this.#deleteLost(key, expected).catch(() => undefined);
-      throw error;
-    }
-  }
-
-  async #delete(key: string, expected: number): Promise<number> {
     const createRevision = await this.#createRevisionOf(key, expected);
     const result = await this.#send(key, Buffer.alloc(0), expected, { removed: true, createRevision });
     this.#createRevisions.delete(expected);
@@ -116,19 +105,6 @@ export class StreamWriter {
     if (current?.sequence !== sequence || record?.removed !== false)
       throw new RevisionConflictError(key, sequence, record?.removed === false ? current?.sequence : undefined);
     return record.createRevision;
-  }
-
-  /**
-   * Writes a tombstone for a key that the stream lost with its message: its readers still have the key. Without the tombstone
-   * they notice later, by LostMessageDetector, so a failure is ignored. A key that exists is not affected.
-   */
-  async #deleteLost(key: string, expected: number): Promise<void> {
-    const { compacted } = await this.#watermark.read();
-    const { state } = await this.#client.info();
-    // The key may have been deleted and its tombstone swept, or the caller has a revision that never existed.
-    if (expected <= compacted || expected > state.last_seq) return;
-    if ((await this.#client.messageAt(expected)) !== undefined) return;
-    await this.#send(key, Buffer.alloc(0), 0, { removed: true, createRevision: 0 });
   }
 
   #sequenceOr(key: string, expected: number, result: number | Refusal): number {

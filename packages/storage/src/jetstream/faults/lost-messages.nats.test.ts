@@ -87,28 +87,6 @@ describe('messages that the stream loses without its watermark', () => {
     await late.close();
   });
 
-  test('a delete of a lost key reaches the readers, and the caller learns that the key does not exist', async () => {
-    await using setting = await shared.open();
-    const { publisher, cache, stream } = setting;
-    for (const key of keys) await put(publisher, key, '1');
-    await cache.freshRevision();
-    const watcher = new Watcher(cache);
-    const restarted = await setting.openAround();
-    const revision = (await publisher.get(lostKey))?.revision ?? 0;
-    await lose(stream);
-    await expect(restarted.delete(lostKey, revision)).rejects.toMatchObject({ code: 'RevisionConflict' });
-    await eventually(() => expectEqual(setting, watcher), patient);
-    expect(watcher.state.has(lostKey)).toBe(false);
-    expect(watcher.restarts).toBe(0);
-    const again = await publisher.create(lostKey, bytes('2'));
-    // Neither a key that exists nor one that never did is affected.
-    await expect(restarted.delete(lostKey, revision)).rejects.toMatchObject({ code: 'RevisionConflict' });
-    await expect(restarted.delete(`${lostKey}-other`, again + 1)).rejects.toMatchObject({ code: 'RevisionConflict' });
-    await eventually(() => expectEqual(setting, watcher), patient);
-    expect(await publisher.get(lostKey)).toMatchObject({ revision: again });
-    await restarted.close();
-  });
-
   test.each([
     ['a key without a writer', async () => undefined],
     [
