@@ -109,8 +109,8 @@ class Comparer {
     const left = before !== undefined && isJsonObject(before) ? before : none;
     const right = after !== undefined && isJsonObject(after) ? after : none;
     const leftKeys = Object.keys(left);
-    const later = this.#later;
-    if (later !== undefined && leftKeys.length >= longList) {
+    const later = leftKeys.length >= longList ? this.#later : undefined;
+    if (later !== undefined) {
       // V8 enumerates the keys of a wide object in one step, so those of the other have a step of their own.
       const path = [...this.#path];
       later.run(
@@ -121,7 +121,7 @@ class Comparer {
         }.bind(this),
       );
     }
-    const rightKeys = later !== undefined && leftKeys.length >= longList ? [] : Object.keys(right);
+    const rightKeys = later === undefined ? Object.keys(right) : [];
     if (leftKeys.length === 0 && rightKeys.length === 0) return this.#whole(before, after);
     this.#each(leftKeys, (name) => {
       const value = left[name];

@@ -43,11 +43,12 @@ function* mergeObject(target: JsonObject, patch: JsonObject, merged: { members: 
   return target;
 }
 
-function* copyWithoutNulls<T extends Json>(value: T): Generator<void, T> {
+/** {@link withoutNullsIncrementally} of a copy. */
+export function* copyWithoutNulls<T extends Json>(value: T): Generator<void, T> {
   return yield* withoutNullsIncrementally(yield* deepCopyIncrementally<T>(value as DeepReadonly<T>));
 }
 
-/** {@link withoutNulls} in passes. */
+/** Drops members that are null at every depth, in place and in passes; null elements of lists stay. */
 export function* withoutNullsIncrementally<T extends Json>(value: T): Generator<void, T> {
   const pending: Json[] = [value];
   let members = 0;
@@ -64,20 +65,6 @@ export function* withoutNullsIncrementally<T extends Json>(value: T): Generator<
         else if (typeof item === 'object') pending.push(item);
         if (++members % membersPerPass === 0) yield;
       }
-    }
-  }
-  return value;
-}
-
-/** Drops members that are null at every depth, in place; null elements of lists stay. */
-export function withoutNulls<T extends Json>(value: T): T {
-  if (Array.isArray(value)) {
-    for (const item of value) withoutNulls(item);
-  } else if (isJsonObject(value)) {
-    for (const name of Object.keys(value)) {
-      const item = value[name] as Json;
-      if (item === null) delete value[name];
-      else withoutNulls(item);
     }
   }
   return value;

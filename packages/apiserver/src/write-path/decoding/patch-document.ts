@@ -8,7 +8,7 @@ import {
   applyMergePatchIncrementally,
   applyStrategicMergePatchIncrementally,
   decodeJsonPatch,
-  deepCopy,
+  copyWithoutNulls,
   encodeJsonIncrementally,
   fieldErrors,
   goMap,
@@ -20,7 +20,6 @@ import {
   statusErrors,
   unknownJsonPatchFields,
   withLiterals,
-  withoutNulls,
 } from '@multiplane/apimachinery';
 import type { PatchMeta } from '@multiplane/schema';
 import { type Abortable, inTimeSlices } from '../../time-slices.ts';
@@ -139,7 +138,7 @@ function* prepareIncrementally(
       hasLiterals: change !== value,
       // Without field validation, a list is the result itself.
       apply: (document) =>
-        Array.isArray(change) ? replaceWith(change) : applyMergePatchIncrementally(document, change),
+        Array.isArray(change) ? copyWithoutNulls<Json>(change) : applyMergePatchIncrementally(document, change),
       strictErrors,
       resultError: invalidJsonResult,
     };
@@ -191,11 +190,6 @@ function checkOperationTypes(patch: Json): void {
         throw mismatch(value, `struct field jsonPatchOp.${field} of type string`);
     }
   }
-}
-
-// eslint-disable-next-line require-yield -- callers run all steps in time slices
-function* replaceWith(list: Json[]): Generator<void, Json> {
-  return withoutNulls(deepCopy(list));
 }
 
 function* invalidJsonResult(result: Json, why: string): Generator<void, StatusError> {
