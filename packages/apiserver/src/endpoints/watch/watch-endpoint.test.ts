@@ -59,6 +59,42 @@ describe('start', () => {
     });
   });
 
+  test('sends the same initial events to each watch, and changed ones after a change', async () => {
+    const on = await open();
+    const data = { value: 'x'.repeat(1_000) };
+    const names = Array.from({ length: 230 }, (_, n) => `m${String(n).padStart(3, '0')}`);
+    const labels = (n: number) => ({ parity: n % 2 === 0 ? 'even' : 'odd' });
+    for (const [n, name] of names.entries())
+      await on.must(201, 'POST', maps, { metadata: { name, labels: labels(n) }, data });
+    const initial = async (query: string, count: number): Promise<unknown[]> => {
+      const { exchange } = on.start(
+        'GET',
+        `${maps}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan${query}`,
+      );
+      await eventually(async () => {
+        await settle();
+        expect(framesOf(exchange)).toHaveLength(count);
+      });
+      return framesOf(exchange).map(({ type, object }) => [type, object]);
+    };
+    const stored = async (selected: (n: number) => boolean): Promise<unknown[]> => {
+      const objects: unknown[] = [];
+      for (const [n, name] of names.entries()) {
+        if (selected(n)) objects.push(['ADDED', await on.must(200, 'GET', `${maps}/${name}`)]);
+      }
+      return objects;
+    };
+    const isEven = (n: number): boolean => n % 2 === 0;
+    for (const change of [() => undefined, () => label(on, 'm003', 'x'), () => label(on, 'm228', 'y')]) {
+      await change();
+      const [all, even] = [await stored(() => true), await stored(isEven)];
+      for (let times = 0; times < 3; times++) {
+        expect(await initial('', all.length)).toEqual(all);
+        expect(await initial('&labelSelector=parity%3Deven', even.length)).toEqual(even);
+      }
+    }
+  });
+
   test.each(['Table', 'PartialObjectMetadata'])('as %s contains the metadata that was stored', async (kind) => {
     const on = await open();
     const metadata = { name: 'a', labels: { text: 'x' }, annotations: { b: 'é"\n' } };

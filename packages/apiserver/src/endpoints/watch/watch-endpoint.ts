@@ -1,49 +1,20 @@
 import {
   type ListOptions,
-  type LogicalClusterName,
   ResourceVersionError,
   type StatusError,
   isStatusError,
   parseResourceVersion,
   statusErrors,
 } from '@multiplane/apimachinery';
-import type { ResourceDefinition } from '@multiplane/apis';
-import { type Clock, timeSlices } from '@multiplane/component-base';
-import type { Exchange, Negotiated, RequestContext, PendingResponse } from '@multiplane/generic-server';
-import { type CacheEntry, CompactedError, type WatchCache, isStorageError } from '@multiplane/storage';
-import type { ObjectReader } from '../../registry/store/object-reader.ts';
+import { CompactedError, type WatchCache, isStorageError } from '@multiplane/storage';
 import { storageStatus } from '../../registry/store/storage-status.ts';
-import type { ObjectView } from '../../registry/store/object-view.ts';
-import { requireLoadedCache, waitForRevision } from '../../registry/store/cache-freshness.ts';
+import { requireLoadedCache } from '../../registry/store/cache-freshness.ts';
 import { ConvertedEvents } from './converted-events.ts';
-import type { ScanScope } from '../../registry/store/scan-scope.ts';
-import { isLarge, whileTimeLasts } from '../../time-slices.ts';
 import { includeObjectOf } from '../response/table-writer.ts';
+import { sendInitialEvents } from './initial-events.ts';
 import { WatchFrames, errorFrame } from './watch-frames.ts';
-import type { WatchHub } from './watch-hub.ts';
-import { maxUnreadMs, WatchStream } from './watch-stream.ts';
-
-export interface WatchModules {
-  readonly cache: WatchCache;
-  readonly reader: ObjectReader;
-  readonly hub: WatchHub;
-  readonly clock: Clock;
-  /** A number from 0 to 1, which spreads the timeouts of watches that set none. */
-  readonly random: () => number;
-}
-
-export interface WatchRequest {
-  readonly context: RequestContext;
-  readonly definition: ResourceDefinition;
-  readonly cluster: LogicalClusterName | '*';
-  readonly negotiated: Negotiated;
-  readonly options: ListOptions;
-  readonly scope: ScanScope;
-  /** Converts objects before they are read; undefined: no webhook converts this kind. */
-  readonly view?: ObjectView | undefined;
-  /** Registers a callback for when the definition no longer serves the resource; undefined: that never happens. */
-  readonly whenReplaced?: ((onReplaced: () => void) => (() => void) | undefined) | undefined;
-}
+import type { WatchModules, WatchRequest } from './watch-request.ts';
+import { WatchStream } from './watch-stream.ts';
 
 /** Bytes that may be queued for one client. */
 const maxQueuedBytes = 1024 * 1024;
@@ -52,9 +23,6 @@ const maxUnconvertedBytes = 8 * 1024 * 1024;
 const bookmarkEveryMs = 60_000;
 /** Watches without a timeout end after 30 to 60 minutes, as in Kubernetes, so that clients rebalance over the servers. */
 const minTimeoutSeconds = 1800;
-const initialBatch = 200;
-/** Bytes of initial events that are collected before they are written. */
-const initialChunkBytes = 256 * 1024;
 
 /**
  * Serves a watch:
@@ -193,84 +161,6 @@ function startRevision(options: ListOptions): number {
 function timeoutMs({ random }: WatchModules, options: ListOptions): number {
   const seconds = options.timeoutSeconds ?? 0;
   return (seconds > 0 ? seconds : minTimeoutSeconds * (1 + random())) * 1000;
-}
-
-/** Sends the objects of a snapshot and returns its revision, after which the watch continues. */
-async function sendInitialEvents(
-  modules: WatchModules,
-  request: WatchRequest,
-  frames: WatchFrames,
-  revision: number,
-): Promise<number> {
-  const { cache } = modules;
-  const { context, options, scope } = request;
-  const { exchange } = context;
-  if (options.resourceVersion === '') await cache.freshRevision();
-  else if (revision > 0) await waitForRevision(cache, revision);
-  const snapshot = scope.snapshot(cache);
-  const selection =
-    snapshot.isNarrowed === true && scope.indexed !== undefined ? scope.indexed.selection : scope.selectionInScope;
-  let from: string | undefined;
-  const slices = timeSlices(context.info.cluster);
-  let lines: Buffer[] = [];
-  let bytes = 0;
-  const flush = async (): Promise<void> => {
-    const chunk = lines.length === 1 ? lines[0] : lines.length > 1 ? Buffer.concat(lines, bytes) : undefined;
-    // Cleared before waiting, so that a client that does not read occupies one copy, not two.
-    lines = [];
-    bytes = 0;
-    if (chunk !== undefined && !exchange.write(chunk)) await waitUntilRead(chunk.length, modules, exchange);
-    if (slices.isExceeded) await slices.yield();
-    exchange.signal.throwIfAborted();
-  };
-  for (;;) {
-    const entries = snapshot.entries(from, initialBatch);
-    await request.view?.prepare(entries);
-    try {
-      for (const entry of entries) {
-        if (selection?.(entry) === false) continue;
-        const loaded = frames.parses
-          ? modules.reader.load(entry, context)
-          : modules.reader.check(request.definition, entry, context);
-        if (loaded !== undefined) {
-          await loaded;
-          // Watches that waited for the same parsed object resume together, each with a long frame.
-          if (slices.isExceeded) await slices.yield();
-        }
-        const isSliced = frames.parses && isLarge(entry.value.length);
-        const frame = isSliced
-          ? await whileTimeLasts(frames.initialIncrementally(entry), context)
-          : frames.initial(entry);
-        lines.push(frame);
-        bytes += frame.length;
-        if (bytes > initialChunkBytes || slices.isExceeded) await flush();
-      }
-    } finally {
-      request.view?.release(entries);
-    }
-    await flush();
-    if (entries.length < initialBatch) break;
-    from = `${(entries.at(-1) as CacheEntry).key}\u0000`;
-  }
-  if (options.allowWatchBookmarks) exchange.write(frames.bookmark(snapshot.revision, true));
-  return snapshot.revision;
-}
-
-/**
- * Waits until the socket has drained. The bytes count towards the limit of all watches, and a client that does not read them
- * in time is disconnected, because its snapshot is in memory.
- */
-async function waitUntilRead(bytes: number, { hub, clock }: WatchModules, exchange: Exchange): Promise<void> {
-  const answer: PendingResponse = { pending: undefined, terminate: () => exchange.destroy() };
-  const timer = clock.after(maxUnreadMs, () => answer.terminate());
-  const drained = exchange.drained();
-  hub.unread.add(answer, bytes);
-  try {
-    await drained;
-  } finally {
-    timer.cancel();
-    hub.unread.release(answer);
-  }
 }
 
 /** The Status of an ERROR event; undefined for an internal error, which is not sent to the client. */

@@ -104,6 +104,22 @@ export class WatchFrames {
     return this.#frame('ADDED', entry, entry.revision);
   }
 
+  /** Whether frames of stored objects contain their bytes as they are, if no object has to be converted. */
+  get copiesObjects(): boolean {
+    return this.#transform === undefined && this.#encoding === 'json';
+  }
+
+  /** {@link initial} of several entries; undefined if one of them has to be converted. Only if {@link copiesObjects}. */
+  initialRun(entries: readonly CacheEntry[]): Buffer | undefined {
+    const frames: Buffer[] = [];
+    for (const entry of entries) {
+      const stored = this.#reader.servableBytes(this.#definition, entry);
+      if (stored === undefined) return undefined;
+      frames.push(copiedFrame('ADDED', stored, entry.revision));
+    }
+    return Buffer.concat(frames);
+  }
+
   /** {@link initial} in passes, for an object that is loaded. */
   *initialIncrementally(entry: CacheEntry): Generator<void, Buffer> {
     if (this.#encoding !== 'protobuf' || this.#transform !== undefined || !isLarge(entry.value.length))
@@ -117,12 +133,9 @@ export class WatchFrames {
   }
 
   #frame(type: WatchEventType, entry: CacheEntry, revision: number): Buffer {
-    const before = `{"type":"${type}","object":`;
-    const stored =
-      this.#transform === undefined && this.#encoding === 'json'
-        ? this.#reader.servableBytes(this.#definition, entry)
-        : undefined;
-    if (stored !== undefined) return spliced(stored, revision, before, '}\n');
+    const stored = this.copiesObjects ? this.#reader.servableBytes(this.#definition, entry) : undefined;
+    if (stored !== undefined) return copiedFrame(type, stored, revision);
+    const before = frameStart(type);
     const source = { value: entry.value, revision };
     const copied = this.#copiedForm;
     if (copied !== undefined) return Buffer.from(`${before}${storedPartialObject(source, copied)}}\n`);
@@ -182,6 +195,11 @@ export class WatchFrames {
     return `{"kind":"Table","apiVersion":"meta.k8s.io/${transform.version}","metadata":{"resourceVersion":${JSON.stringify(resourceVersion)}},${columns},"rows":[{"cells":${JSON.stringify(cells)},"object":${shown}}]}`;
   }
 }
+
+const frameStart = (type: WatchEventType): string => `{"type":"${type}","object":`;
+
+const copiedFrame = (type: WatchEventType, stored: Buffer, revision: number): Buffer =>
+  spliced(stored, revision, frameStart(type), '}\n');
 
 /** The ERROR event that ends a watch; a Status, whatever the transform. */
 export function errorFrame(error: StatusError, encoding: Encoding): Buffer {

@@ -41,6 +41,8 @@ export class ObjectReader implements ObjectSource {
   readonly listBlocks: ListBlocks | undefined;
   /** The same in protobuf, where encoding costs ten times as much as in JSON. */
   readonly protobufListBlocks: ListBlocks | undefined;
+  /** The same for the initial events of watches in JSON. */
+  readonly eventBlocks: ListBlocks | undefined;
   /** Of the lists in protobuf that are being written. */
   readonly keptBytes = new KeptBytes();
   readonly #conversions: ObjectConversions | undefined;
@@ -62,6 +64,7 @@ export class ObjectReader implements ObjectSource {
     if (modules.keepsLists === false) return;
     this.listBlocks = new ListBlocks({ maxBytes: listBytes });
     this.protobufListBlocks = new ListBlocks({ maxBytes: listBytes });
+    this.eventBlocks = new ListBlocks({ maxBytes: listBytes });
   }
 
   /** Drops cached objects and list segments that were not used since the previous call. */
@@ -69,6 +72,7 @@ export class ObjectReader implements ObjectSource {
     this.decoded.releaseUnused();
     this.listBlocks?.releaseUnused();
     this.protobufListBlocks?.releaseUnused();
+    this.eventBlocks?.releaseUnused();
   }
 
   /** Throws an untyped 500 without `conversions`. */
