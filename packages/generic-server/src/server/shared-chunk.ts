@@ -11,7 +11,7 @@ export interface DeflatedChunk {
 export interface SharedChunk {
   /** Whether a compressed response has contained it. */
   wasCompressed: boolean;
-  /** Kept from the second compressed response on, unless the content before the chunk changes. */
+  /** Kept from the second compressed response on, unless the content before the chunk changes; at once if it replaces such a chunk. */
   deflated: DeflatedChunk | undefined;
 }
 
@@ -19,10 +19,12 @@ const chunks = new WeakMap<Buffer, SharedChunk>();
 
 /**
  * Declares that `chunk` never changes and is written to several responses: its compressed form is kept as long as the chunk itself,
- * so this may double the memory that a cache of such chunks takes. Returns the chunk.
+ * so this may double the memory that a cache of such chunks takes. `replaced`: the chunk that was sent in its place until now, so that
+ * the next compressed response probably contains this one. Returns the chunk.
  */
-export function shareChunk(chunk: Buffer): Buffer {
-  chunks.set(chunk, { wasCompressed: false, deflated: undefined });
+export function shareChunk(chunk: Buffer, replaced?: Buffer): Buffer {
+  const wasCompressed = replaced !== undefined && chunks.get(replaced)?.wasCompressed === true;
+  chunks.set(chunk, { wasCompressed, deflated: undefined });
   return chunk;
 }
 

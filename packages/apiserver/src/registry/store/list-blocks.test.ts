@@ -59,9 +59,18 @@ describe('encoded list blocks', () => {
     const blocks = new ListBlocks({ maxBytes: 1_000_000 });
     for (let i = 0; i < 3; i++) walk(blocks, all);
     const changed = all.with(2, entry('c', 2)).toSpliced(4, 1);
-    expect(walk(blocks, changed)).toMatchObject({ encoded: [], kept: 1 });
     expect(walk(blocks, changed)).toMatchObject({ encoded: ['abcdf'], kept: 1 });
     expect(walk(blocks, changed)).toMatchObject({ encoded: [], kept: 2 });
+    const again = changed.with(0, entry('a', 3)).with(1, entry('b', 3));
+    expect(walk(blocks, again)).toMatchObject({ encoded: ['abcdf'], kept: 1 });
+  });
+
+  test('are encoded for the second list after a change if they had been listed once', () => {
+    const blocks = new ListBlocks({ maxBytes: 1_000_000 });
+    walk(blocks, all);
+    const changed = all.with(2, entry('c', 2));
+    expect(walk(blocks, changed)).toMatchObject({ encoded: ['ghijkl'], kept: 0 });
+    expect(walk(blocks, changed)).toMatchObject({ encoded: ['abcdef'], kept: 1 });
   });
 
   test('start without their first bytes where a list omits them, in the same buffer each time', () => {

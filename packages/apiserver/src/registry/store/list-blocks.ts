@@ -14,7 +14,7 @@ interface Block {
   /** Keys and revisions of its entries, which together determine the stored bytes. */
   readonly keys: readonly string[];
   readonly revisions: readonly number[];
-  /** The encoded items, each preceded by a comma; absent until the run is listed a second time. */
+  /** The encoded items, each preceded by a comma; absent until the run, or the one that it replaces, is listed a second time. */
   bytes: Buffer | undefined;
   /** {@link bytes} without the first comma, for lists that start here; absent until there was one. */
   firstBytes: Buffer | undefined;
@@ -33,7 +33,7 @@ export type NextBlock =
  *
  * A run of entries is registered by its first key when it is listed. When it is listed again unchanged, its encoded bytes
  * are kept, so lists that are requested once take no memory beyond their keys. A changed run is encoded up to the start of
- * the next known run. Requests are authorized before they get here; a block is the same for all clients.
+ * the next known run, and kept at once if the run that it replaces was kept. Requests are authorized before they get here; a block is the same for all clients.
  */
 export class ListBlocks {
   readonly #blocks: LRUCache<string, Block>;
@@ -82,18 +82,26 @@ export class ListBlocks {
       return { bytes: bytesOf(block, bytes, omitted), count };
     }
     const run = this.#runFrom(entries, from);
-    if (run.bytes >= minBlockBytes) {
-      const block = entries.slice(from, from + run.count);
-      this.#blocks.set(first, {
-        definition,
-        keys: block.map(({ key }) => key),
-        revisions: block.map(({ revision }) => revision),
-        bytes: undefined,
-        firstBytes: undefined,
-        usedIn: this.#period,
-      });
+    if (run.bytes < minBlockBytes) return { count: run.count };
+    const members = entries.slice(from, from + run.count);
+    const block: Block = {
+      definition,
+      keys: members.map(({ key }) => key),
+      revisions: members.map(({ revision }) => revision),
+      bytes: undefined,
+      firstBytes: undefined,
+      usedIn: this.#period,
+    };
+    // A page that ends within the kept run says nothing about the lists that contain all of it.
+    const changed = known?.definition === definition && from + known.keys.length <= entries.length ? known : undefined;
+    const bytes = changed?.bytes === undefined ? undefined : encode(members);
+    if (bytes === undefined) {
+      this.#blocks.set(first, block);
+      return { count: run.count };
     }
-    return { count: run.count };
+    block.bytes = shareChunk(bytes, changed?.firstBytes ?? changed?.bytes);
+    this.#blocks.set(first, block);
+    return { bytes: bytesOf(block, bytes, omitted), count: run.count };
   }
 
   /** Whether {@link next} has bytes for the run that starts here. */
@@ -117,7 +125,7 @@ export class ListBlocks {
 
 /** The same buffer for each list, so that its compressed form is found. */
 function bytesOf(block: Block, bytes: Buffer, omitted: number): Buffer {
-  return omitted === 0 ? bytes : (block.firstBytes ??= shareChunk(bytes.subarray(omitted)));
+  return omitted === 0 ? bytes : (block.firstBytes ??= shareChunk(bytes.subarray(omitted), bytes));
 }
 
 function isRun({ keys, revisions }: Block, entries: readonly CacheEntry[], from: number): boolean {
