@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { connect as connectHttp2, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
+import { testTokens } from '../harness/local-cluster.ts';
 import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
 import { Requests, type Response } from '../harness/requests.ts';
 import { createTenant, type Tenant } from '../harness/tenants.ts';
@@ -178,4 +181,42 @@ test('open requests beyond the limit get 429 with who can raise it', async () =>
   await eventually(async () => {
     expect(new Set((await creates()).map(({ status }) => status))).toEqual(new Set([201]));
   }, patient);
+}, 60_000);
+
+test('connections beyond the limit get 429, further requests of those below it do not', async () => {
+  const annotation = 'limits.multiplane.dev/max-connections';
+  await setOnWorkspace({ [annotation]: '3' });
+  await eventually(async () => {
+    const { status } = await usage();
+    expect(status.limits.find(({ name }) => name === 'connections')).toMatchObject({ max: 3, annotation });
+  }, patient);
+  const session = connectHttp2(cluster.url, { ca: cluster.ca });
+  const streams: ClientHttp2Stream[] = [];
+  const multiplexed = async (path: string): Promise<unknown> => {
+    const stream = session.request({ ':path': path, authorization: `Bearer ${testTokens['user-1']}` });
+    streams.push(stream);
+    const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+    stream.resume();
+    return headers[':status'];
+  };
+  const watchPath = `${maps()}?watch=true`;
+  for (let i = 0; i < 5; i++) expect(await multiplexed(watchPath)).toBe(200);
+  // A client cannot have several of its connections counted as one.
+  const forged = { 'x-multiplane-connection': 'forged' };
+  const open = [await requests.watch(watchPath, 'user-1', forged), await requests.watch(watchPath, 'user-1', forged)];
+  expect(open.map(({ status }) => status)).toEqual([200, 200]);
+  const refused = await requests.send({ as: 'user-1', path: maps(), headers: forged });
+  expect(refused.status).toBe(429);
+  expect(String(refused.json['message'])).toContain(
+    `workspace "root:used" has reached its connections limit, used: 3, requested: 1, limited: 3; an administrator of workspace "root" can raise it by the annotation ${annotation} of the Workspace`,
+  );
+  expect(await multiplexed(maps())).toBe(200);
+  // The request that reads it has a connection, too.
+  const { json } = await requests.must({ path: `${usagePath()}/cluster` });
+  expect((json as unknown as Usage).status.used['connections']).toBe(4);
+  for (const stream of streams) stream.close();
+  for (const watch of open) watch.close();
+  session.close();
+  await eventually(async () => expect((await usage()).status.used['connections']).toBe(1), patient);
+  await setOnWorkspace({ [annotation]: null });
 }, 60_000);

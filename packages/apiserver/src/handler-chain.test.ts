@@ -72,6 +72,16 @@ describe('authentication', () => {
   });
 });
 
+test('the name of the connection is not the choice of the client, unless it is one of our servers', async () => {
+  const server = await setup.serve();
+  setup.allowed = () => true;
+  const told = { 'x-multiplane-connection': 'told' };
+  for (const headers of [alice, { ...alice, ...told }, { ...admin, ...told }])
+    await tls.ask1(server, '/clusters/root/api/v1/namespaces/d/configmaps/a', { headers });
+  const names = setup.handled.map(({ exchange }) => exchange.headers['x-multiplane-connection']);
+  expect(names).toEqual([expect.stringMatching(/-0$/), expect.stringMatching(/-1$/), 'told']);
+});
+
 describe('authorization', () => {
   test.each([
     [

@@ -16,6 +16,7 @@ export { HealthChecks, healthEndpoints } from './health/health-checks.ts';
 export { StartupUnfinishedError } from './health/startup-unfinished-error.ts';
 export type { HealthRequest, HealthResponse } from './health/render-health.ts';
 export { parseHealthRequest, renderHealth } from './health/render-health.ts';
+export { connectionHeader } from './http/connection-header.ts';
 export type { EventLoopMonitorModules, EventLoopMonitorOptions } from './lifecycle/event-loop-monitor.ts';
 export { EventLoopMonitor } from './lifecycle/event-loop-monitor.ts';
 export type { IdleGarbageCollectionModules } from './lifecycle/idle-garbage-collection.ts';

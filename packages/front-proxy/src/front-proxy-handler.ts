@@ -14,11 +14,13 @@ import {
   type AddressPolicy,
   type BaseExchange,
   CancellableExchange,
+  type ConnectionNames,
   type Precondition,
   type Reauthorizer,
   cleanTarget,
   clusterOfToken,
   identityHeaders,
+  isServer,
   type MaybePromise,
   writeNotFoundText,
   writeStatusError,
@@ -57,6 +59,8 @@ export interface FrontProxyHandlerModules {
   readonly mayReadMetrics: (user: UserInfo) => Promise<boolean>;
   /** Called for every request of a user whom this server or the shard authenticated; only the former has a name here. */
   readonly onAuthenticated: (exchange: BaseExchange, user: string | undefined) => void;
+  /** Names the connections of clients for the shards. */
+  readonly connectionNames: Pick<ConnectionNames, 'assign'>;
   /** Absent: requests are not traced. */
   readonly tracer?: Tracer | undefined;
   readonly health: HealthChecks;
@@ -139,6 +143,8 @@ export class FrontProxyHandler {
     if (user !== undefined) credential?.addTo({ preconditions }, { user });
     else if (destination.cluster !== undefined)
       user = await this.#authenticateInWorkspace(exchange, destination.cluster, preconditions);
+    const { authentication, connectionNames } = this.#modules;
+    connectionNames.assign(exchange, () => (user !== undefined && isServer(user)) || authentication.isProxy(exchange));
     const headers = user === undefined ? noHeaders : this.#headersOf(this.#upstreamUser(user), exchange, destination);
     // A token that only shards know must not reach a logical cluster that a tenant chose, and is no anonymous request either.
     if (user === undefined && destination.mount === 'own' && exchange.headers['authorization'] !== undefined)

@@ -23,6 +23,7 @@ const forged: Record<string, string> = {
   'X-Backend-Who': 'system:admin',
   X_Backend_Who: 'system:admin',
 };
+const forgedConnection = { 'X-Multiplane-Connection': 'forged' };
 /** All identity headers, including the name that the mapping configures. */
 const identityOf = ({ headers }: Echo): Record<string, unknown> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => /remote|impersonate|backend.who/.test(name)));
@@ -62,6 +63,32 @@ describe('identity', () => {
       const small = Object.fromEntries(Object.entries(forged).map(([name, value]) => [name.toLowerCase(), value]));
       const over2 = await proxy.ask2(proxy.session(identity), { ':path': '/clusters/root/api', ...small });
       expect(identityOf(echoOf(over2))).toEqual(expected);
+    });
+
+    test('the shard is told which connection a request is from', async () => {
+      const identity = await proxy.identity('alice');
+      const connectionOf = ({ headers }: Echo): unknown => headers['x-multiplane-connection'];
+      const [one, two] = [proxy.session(identity), proxy.session()];
+      const ask = async (session: typeof one, headers = {}): Promise<unknown> =>
+        connectionOf(echoOf(await proxy.ask2(session, { ':path': '/clusters/root/api', ...headers })));
+      const name = await ask(one);
+      expect(name).toMatch(/^[\w-]{12}-\d+$/);
+      expect(await ask(one, { 'x-multiplane-connection': 'forged' })).toBe(name);
+      const anonymous = await ask(two, { 'x-multiplane-connection': 'forged' });
+      expect(anonymous).toMatch(/^[\w-]{12}-\d+$/);
+      const over1 = connectionOf(
+        echoOf(await proxy.ask('/clusters/root/api', { headers: forgedConnection, ...identity })),
+      );
+      expect(new Set([name, anonymous, over1, 'forged']).size).toBe(4);
+      // Another front-proxy, or a server of this control plane, knows the connections of its clients.
+      const trusted = tlsPair(await proxy.proxyAuthority.issueClient({ user: 'kcp-mounts-proxy' }));
+      const server = await proxy.identity('virtual-workspaces', ['system:kcp:external-logical-cluster-admin']);
+      for (const from of [trusted, server])
+        expect(
+          connectionOf(
+            echoOf(await proxy.ask('/clusters/root/api', { headers: { 'x-multiplane-connection': 'known' }, ...from })),
+          ),
+        ).toBe('known');
     });
 
     test('the same for upgrades', async () => {

@@ -182,16 +182,19 @@ function createUpstreams(options: FrontProxyOptions, { clock, logger, watcher }:
   };
   const policy = webhookPolicy(options);
   const lookup = policyLookup({ policy });
-  const proxies = (more: { readonly lookup?: typeof lookup }): Map<Mapping, ReverseProxy> =>
+  const proxies = (
+    more: { readonly namesConnections?: true },
+    modules: { readonly lookup?: typeof lookup },
+  ): Map<Mapping, ReverseProxy> =>
     new Map(
       mappings.map((mapping) => [
         mapping,
-        new ReverseProxy(proxyOptions, { identity: mapping.identity, clock, onHealth, ...more }),
+        new ReverseProxy({ ...proxyOptions, ...more }, { identity: mapping.identity, clock, onHealth, ...modules }),
       ]),
     );
-  const own = proxies({});
+  const own = proxies({ namesConnections: true }, {});
   // Of other connections than those to this control plane: their names are resolved under the policy.
-  const external = proxies({ lookup });
+  const external = proxies({}, { lookup });
   const all = [...own.values(), ...external.values()];
   return {
     mappings,
@@ -306,6 +309,7 @@ function createHandler(
       tracer: modules.tracer,
       health,
       registry,
+      connectionNames: connections.names,
       metrics,
       clock,
       logger,

@@ -97,6 +97,7 @@ export * from './response/responses.ts';
 export * from './request/server-request-context.ts';
 export * from './server/base-exchange.ts';
 export * from './server/buffered-exchange.ts';
+export { isServer, type ConnectionNames } from './server/connection-names.ts';
 export * from './server/connection-table.ts';
 export * from './server/dispatched-exchange.ts';
 export { CancellableExchange } from './server/cancellable-exchange.ts';

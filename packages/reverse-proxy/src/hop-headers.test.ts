@@ -7,8 +7,8 @@ type Headers = Record<string, string | string[] | undefined>;
 const drop = new HeaderFilter({ names: ['x-remote-user'] });
 
 /** The headers as an object; a repeated name has all its values. */
-function sent(headers: Headers, added: readonly string[] = [], remoteAddress?: string): Headers {
-  const flat = requestHeaders({ headers, socket: { remoteAddress } }, 3, added, drop);
+function sent(headers: Headers, added: readonly string[] = [], remoteAddress?: string, names = false): Headers {
+  const flat = requestHeaders({ headers, socket: { remoteAddress } }, 3, added, drop, names);
   const result = Object.create(null) as Headers;
   for (let i = 0; i < flat.length; i += 2) {
     const [name, value] = [flat[i] as string, flat[i + 1] as string];
@@ -46,6 +46,12 @@ describe('request headers', () => {
   test('set by the proxy can neither be removed nor sent by the client', () => {
     const headers = { connection: 'x-remote-user', 'x-remote-user': ['eve'], 'x-multiplane-hops': '0' };
     expect(sent(headers, ['x-remote-user', 'alice'])).toEqual({ 'x-remote-user': 'alice', 'x-multiplane-hops': '3' });
+  });
+
+  test('tell the name of the connection only to servers of the control plane', () => {
+    const headers = { 'x-multiplane-connection': 'p-1' };
+    expect(sent(headers)).toEqual({ 'x-multiplane-hops': '3' });
+    expect(sent(headers, [], undefined, true)).toEqual({ ...headers, 'x-multiplane-hops': '3' });
   });
 
   test('append the client address to x-forwarded-for', () => {

@@ -1,4 +1,4 @@
-import { traceHeaders } from '@multiplane/component-base';
+import { connectionHeader, traceHeaders } from '@multiplane/component-base';
 import type { HeaderFilter } from './header-filter.ts';
 import type { ProxyExchange } from './proxy-exchange.ts';
 
@@ -28,19 +28,23 @@ const notForwarded = new Set([
   'traceparent',
   'tracestate',
   hopsHeader,
+  // Only for servers of this control plane.
+  connectionHeader,
 ]);
 const forwardedFor = 'x-forwarded-for';
 
 /**
  * The headers of the upstream request, names and values in turn. Hop-by-hop headers, including those nominated by
  * `Connection`, are dropped first, then those that are not accepted from clients. `added` comes last, so that no client
- * header can remove it (CVE-2021-31999, CVE-2022-23652).
+ * header can remove it (CVE-2021-31999, CVE-2022-23652). With `namesConnection` the upstream is told the name of the
+ * client's connection, which the server has set in the headers.
  */
 export function requestHeaders(
   { headers, socket }: Pick<ProxyExchange, 'headers' | 'socket'>,
   hops: number,
   added: readonly string[],
   drop: HeaderFilter | undefined,
+  namesConnection = false,
 ): string[] {
   const nominated = nominatedBy(headers['connection']);
   const result: string[] = [];
@@ -56,6 +60,8 @@ export function requestHeaders(
   const { remoteAddress } = socket;
   if (remoteAddress !== undefined) result.push(forwardedFor, forwarded + remoteAddress);
   result.push(hopsHeader, String(hops));
+  const connection = namesConnection ? headers[connectionHeader] : undefined;
+  if (typeof connection === 'string') result.push(connectionHeader, connection);
   for (const text of traceHeaders()) result.push(text);
   for (const text of added) result.push(text);
   return result;

@@ -14,6 +14,8 @@ export interface ReverseProxyOptions extends UpstreamOptions {
   readonly maxHops: number;
   /** Upstreams whose state is kept; beyond it the least recently used idle one is removed. */
   readonly maxUpstreams: number;
+  /** Whether upstreams are told which connection of a client a request is from: only servers of this control plane. */
+  readonly namesConnections: boolean;
 }
 
 export const defaultReverseProxyOptions: ReverseProxyOptions = {
@@ -32,6 +34,7 @@ export const defaultReverseProxyOptions: ReverseProxyOptions = {
   maxLongRunning: 40_000,
   maxHops: 8,
   maxUpstreams: 256,
+  namesConnections: false,
 };
 
 export interface ReverseProxyModules {
@@ -169,7 +172,7 @@ export class ReverseProxy {
     const request: OutgoingRequest = {
       method: exchange.method,
       path: joinPaths(base, target.path ?? exchange.url),
-      headers: requestHeaders(exchange, hops, headers, dropHeaders),
+      headers: requestHeaders(exchange, hops, headers, dropHeaders, this.#options.namesConnections),
       longRunning,
     };
     const upstream = this.#upstream(origin);

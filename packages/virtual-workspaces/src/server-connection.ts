@@ -28,7 +28,7 @@ export function connectServer(
   let loaded = config.current;
   let identity = identityOf(loaded);
   const proxy = new ReverseProxy(
-    {},
+    { namesConnections: true },
     {
       identity: {
         get current() {

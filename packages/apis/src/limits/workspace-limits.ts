@@ -12,6 +12,8 @@ export const limitAnnotations = {
   schemaBytes: 'limits.multiplane.dev/max-schema-bytes',
   /** Open watches. */
   watches: 'limits.multiplane.dev/max-watches',
+  /** Connections of clients that have an open request in the workspace, watches included. */
+  connections: 'limits.multiplane.dev/max-connections',
   /** Other open requests. */
   requestsInFlight: 'limits.multiplane.dev/max-requests-in-flight',
   requestsPerSecond: 'limits.multiplane.dev/max-requests-per-second',

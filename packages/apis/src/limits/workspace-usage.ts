@@ -50,6 +50,7 @@ const schema: JsonObject = {
             definitions: count('CustomResourceDefinitions and APIResourceSchemas.'),
             schemaBytes: count('Bytes of CustomResourceDefinitions and APIResourceSchemas.'),
             watches: count('Open watches.'),
+            connections: count('Connections of clients with an open request.'),
             requestsInFlight: count('Other open requests.'),
             requests: count('Requests since the server was started.'),
           },

@@ -109,6 +109,11 @@ export class OptionalAuthentication {
     return new CredentialPrecondition(this.#union, exchange, noInfo);
   }
 
+  /** True for the connection of a trusted proxy. */
+  isProxy(exchange: Exchange): boolean {
+    return this.#modules.requestHeader.isProxy(exchange);
+  }
+
   #requireUser(exchange: Exchange, user: UserInfo | undefined): UserInfo | undefined {
     if (user !== undefined) return user;
     if (this.#modules.additional.length > 0 || this.#hasUserCertificate(exchange)) throw statusErrors.unauthorized();

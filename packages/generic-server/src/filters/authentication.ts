@@ -4,6 +4,7 @@ import { clusterNameExtra } from '../authentication/service-account-claims.ts';
 import type { AuthenticationResponse, RequestAuthenticator } from '../authentication/authenticator.ts';
 import type { Filter, RequestContext } from '../request/request-context.ts';
 import type { RequestMetrics } from '../request/request-metrics.ts';
+import { isServer } from '../server/connection-names.ts';
 import type { ConnectionTable } from '../server/connection-table.ts';
 
 export interface AuthenticationModules {
@@ -15,8 +16,8 @@ export interface AuthenticationModules {
 }
 
 /**
- * Authenticates the caller. Removes the `Authorization` header, so that later stages can neither log nor forward it. A
- * failure closes the connection of an HTTP/2 client, for which requests are cheap.
+ * Authenticates the caller, and names its connection. Removes the `Authorization` header, so that later stages can neither log
+ * nor forward it. A failure closes the connection of an HTTP/2 client, for which requests are cheap.
  */
 export function withAuthentication(modules: AuthenticationModules): Filter {
   const { authenticator, connections, metrics, onAuthenticationFailure } = modules;
@@ -29,7 +30,8 @@ export function withAuthentication(modules: AuthenticationModules): Filter {
     authentication.error.add(1);
     onAuthenticationFailure?.(error);
   };
-  const admit = ({ exchange }: RequestContext, user: UserInfo | undefined): UserInfo => {
+  const admit = ({ exchange }: RequestContext, response: AuthenticationResponse | undefined): UserInfo => {
+    const user = response?.user;
     if (exchange.httpVersion === '2.0' && (user === undefined || user.name === anonymousUserName)) {
       exchange.setHeader('connection', 'close');
     }
@@ -39,6 +41,11 @@ export function withAuthentication(modules: AuthenticationModules): Filter {
       connections.markAuthenticated(exchange.socket, owner);
       exchange.chargeTo?.(owner);
     }
+    // Whether a proxy may name the connection depends on the credential of the proxy's own connection.
+    connections.names.assign(
+      exchange,
+      () => response?.isDispatched === true || isServer(user) || authenticator.isProxy?.(exchange) === true,
+    );
     (exchange.headers as Record<string, unknown>)['authorization'] = undefined;
     return user;
   };
@@ -52,7 +59,7 @@ export function withAuthentication(modules: AuthenticationModules): Filter {
       credential: CredentialPrecondition | undefined,
     ): Promise<void> => {
       const response = await pending.then(succeeded, failed);
-      context.user = admit(context, response?.user);
+      context.user = admit(context, response);
       credential?.addTo(context, response);
       await next(context);
     };
@@ -67,7 +74,7 @@ export function withAuthentication(modules: AuthenticationModules): Filter {
       } catch (error) {
         response = failed(error);
       }
-      context.user = admit(context, response?.user);
+      context.user = admit(context, response);
       credential?.addTo(context, response);
       return next(context);
     };

@@ -1,24 +1,18 @@
-import { isStatusError, mastersGroup, type UserInfo } from '@multiplane/apimachinery';
+import { isStatusError, type UserInfo } from '@multiplane/apimachinery';
 import { currentSpan, runAndEnd, type Span, type Tracer } from '@multiplane/component-base';
 import type { RequestAuthenticator } from '../authentication/authenticator.ts';
 import type { Filter, RequestContext } from '../request/request-context.ts';
 import type { RequestInfo } from '../request/request-info.ts';
+import { isServer } from '../server/connection-names.ts';
 
 export interface TracingModules {
   readonly tracer: Tracer;
   readonly authenticator: RequestAuthenticator;
 }
 
-/** As in kube-apiserver, and beside them the identities that our servers have towards each other. */
-const trustedGroups: ReadonlySet<string> = new Set([
-  mastersGroup,
-  'system:monitoring',
-  'system:kcp:logical-cluster-admin',
-  'system:kcp:external-logical-cluster-admin',
-]);
-
-/** Whether a user may continue its own trace here, and so decide that a request is recorded. */
-export const mayContinueTrace = ({ groups }: UserInfo): boolean => groups.some((group) => trustedGroups.has(group));
+/** Whether a user may continue its own trace here, and so decide that a request is recorded: as in kube-apiserver, or our servers. */
+export const mayContinueTrace = (user: UserInfo): boolean =>
+  isServer(user) || user.groups.includes('system:monitoring');
 
 /**
  * Records requests as spans. Must follow authentication and precede impersonation: who may continue a trace depends on the

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { statusErrors } from '@multiplane/apimachinery';
+import { connectionHeader } from '@multiplane/component-base';
 import type { Exchange, Headers } from './exchange.ts';
 
 /** A request that a server sends on its own behalf through code that serves exchanges. */
@@ -24,11 +25,12 @@ const maxResponseBytes = 16 * 1024 * 1024;
 export interface BufferedExchangeParent {
   readonly signal: AbortSignal;
   readonly socket: { readonly remoteAddress?: string | undefined };
+  readonly headers?: Headers | undefined;
 }
 
 /**
- * An exchange that collects its response in memory. It shares the abort signal and the remote address of its parent,
- * but not its connection, so that the receiver never authenticates the parent's client by it.
+ * An exchange that collects its response in memory. It shares the abort signal, the remote address and the name of the
+ * connection of its parent, but not the connection itself, so that the receiver never authenticates the parent's client by it.
  */
 export class BufferedExchange implements Exchange {
   readonly method: string;
@@ -49,8 +51,10 @@ export class BufferedExchange implements Exchange {
     this.method = request.method;
     this.url = url;
     this.#requestBody = Buffer.from(request.body ?? '');
-    const headers = Object.create(null) as Record<string, string | undefined>;
+    const headers = Object.create(null) as Record<string, Headers[string]>;
     for (const [name, value] of Object.entries(request.headers ?? {})) headers[name] = value;
+    const connection = parent.headers?.[connectionHeader];
+    if (connection !== undefined) headers[connectionHeader] = connection;
     if (this.#requestBody.length > 0) headers['content-length'] = String(this.#requestBody.length);
     this.headers = headers;
     this.#done.promise.catch(() => {});

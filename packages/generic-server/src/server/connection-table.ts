@@ -2,6 +2,7 @@ import type { EventEmitter } from 'node:events';
 import { isIPv6, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { LinkedList, type ListElement } from '@multiplane/component-base';
+import { ConnectionNames } from './connection-names.ts';
 
 export interface ConnectionLimits {
   /** Connections without an authenticated request. */
@@ -72,6 +73,7 @@ const sizeOf = ({ silent, busy }: Source): number => silent.size + busy.size;
  * Connections through which several users send requests are not closed.
  */
 export class ConnectionTable {
+  readonly names = new ConnectionNames();
   readonly #limits: ConnectionLimits;
   readonly #sockets = new LinkedList<Socket>();
   readonly #sources = new Map<string, Source>();

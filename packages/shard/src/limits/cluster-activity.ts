@@ -1,5 +1,6 @@
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import type { Clock } from '@multiplane/component-base';
+import { OpenConnections } from './open-connections.ts';
 
 /** The requests of one logical cluster. */
 export interface Activity {
@@ -7,6 +8,7 @@ export interface Activity {
   requests: number;
   inFlight: number;
   watches: number;
+  readonly connections: OpenConnections;
   /** Requests that may start at once; refilled with the rate of the limit. */
   tokens: number;
   refilledAt: number;
@@ -39,6 +41,7 @@ export class ClusterActivity {
         requests: 0,
         inFlight: 0,
         watches: 0,
+        connections: new OpenConnections(),
         tokens: Infinity,
         refilledAt: now,
         celCost: Infinity,

@@ -44,6 +44,13 @@ export const limitOptionTable = {
     max: mostAmount,
     description: `Open watches ${where}.`,
   },
+  'workspace-max-connections': {
+    type: 'number',
+    default: 1_000,
+    min: 0,
+    max: mostAmount,
+    description: `Connections of clients with an open request ${where}.`,
+  },
   'workspace-max-requests-in-flight': {
     type: 'number',
     default: 10_000,
@@ -74,6 +81,7 @@ export function defaultLimits(options: OptionValues<typeof limitOptionTable>): D
     definitions: options.workspaceMaxDefinitions,
     schemaBytes: options.workspaceMaxSchemaBytes,
     watches: options.workspaceMaxWatches,
+    connections: options.workspaceMaxConnections,
     requestsInFlight: options.workspaceMaxRequestsInFlight,
     requestsPerSecond: options.workspaceMaxRequestsPerSecond,
     celCostPerSecond: options.workspaceMaxCelCostPerSecond,

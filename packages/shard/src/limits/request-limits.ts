@@ -1,7 +1,7 @@
 import { statusErrors, type LogicalClusterName } from '@multiplane/apimachinery';
 import { completed } from '@multiplane/apiserver';
 import type { LimitName } from '@multiplane/apis';
-import type { Clock } from '@multiplane/component-base';
+import { connectionHeader, type Clock } from '@multiplane/component-base';
 import type { Handler, RequestContext } from '@multiplane/generic-server';
 import { isPrivileged } from '../admission/workspace-admission.ts';
 import type { Activity, ClusterActivity } from './cluster-activity.ts';
@@ -14,7 +14,7 @@ interface Modules {
 }
 
 /**
- * Counts the requests for resources of each logical cluster and refuses those that exceed its limits with 429. It runs after
+ * Counts the requests for resources of each logical cluster, and the connections that they are from, and refuses those that exceed its limits with 429. It runs after
  * authorization, so that a user without rights in a workspace cannot use up what that may do. Requests of the system
  * (other shards, `system:masters`) are counted and not refused, as are requests over all logical clusters.
  *
@@ -31,12 +31,16 @@ export function withRequestLimits(modules: Modules, next: Handler): Handler {
       throw statusErrors.tooManyRequests(limits.exceeded(cluster, name, { used, requested: 1 }), 1);
     };
     const isWatch = verb === 'watch';
-    if (!isPrivileged(context.user)) checkLimits(modules, cluster, own, isWatch, refuse);
+    // Set by authentication.
+    const connection = context.exchange.headers[connectionHeader] as string;
+    if (!isPrivileged(context.user)) checkLimits(modules, cluster, own, { isWatch, connection }, refuse);
     if (isWatch) own.watches++;
     else own.inFlight++;
+    own.connections.requestStarted(connection);
     return whenEnded(next, context, () => {
       if (isWatch) own.watches--;
       else own.inFlight--;
+      own.connections.requestEnded(connection);
     });
   };
 }
@@ -45,12 +49,14 @@ function checkLimits(
   { limits, clock }: Modules,
   cluster: LogicalClusterName,
   own: Activity,
-  isWatch: boolean,
+  { isWatch, connection }: { readonly isWatch: boolean; readonly connection: string },
   refuse: (name: LimitName, used: number) => never,
 ): void {
-  const { watches, requestsInFlight, requestsPerSecond } = limits.of(cluster);
+  const { watches, connections, requestsInFlight, requestsPerSecond } = limits.of(cluster);
   if (isWatch && own.watches >= watches.max) refuse('watches', own.watches);
   if (!isWatch && own.inFlight >= requestsInFlight.max) refuse('requestsInFlight', own.inFlight);
+  const open = own.connections.size;
+  if (open >= connections.max && !own.connections.has(connection)) refuse('connections', open);
   const { max } = requestsPerSecond;
   if (max === Infinity) {
     own.tokens = Infinity;

@@ -38,6 +38,7 @@ export class UsageReport {
       definitions: stored.definitions,
       schemaBytes: stored.definitionBytes,
       watches: requests?.watches ?? 0,
+      connections: requests?.connections.size ?? 0,
       requestsInFlight: requests?.inFlight ?? 0,
       requests: requests?.requests ?? 0,
     };

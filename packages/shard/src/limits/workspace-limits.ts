@@ -19,6 +19,7 @@ const descriptions: Readonly<Record<LimitName, string>> = {
   definitions: 'API definition count limit',
   schemaBytes: 'API definition bytes limit',
   watches: 'open watches limit',
+  connections: 'connections limit',
   requestsInFlight: 'open requests limit',
   requestsPerSecond: 'requests per second limit',
   celCostPerSecond: 'CEL cost per second limit',

@@ -52,7 +52,7 @@ const mastersOnly: Authorizer = {
  */
 export function servicesProxy(options: ServicesProxyOptions, modules: ServicesProxyModules): EmbeddedServer {
   const url = new URL(options.url);
-  const proxy = new ReverseProxy({}, { identity: modules.identity });
+  const proxy = new ReverseProxy({ namesConnections: true }, { identity: modules.identity });
   const forward: Handler = async ({ exchange, info, user: caller }) => {
     const headers = caller.name === anonymousUserName ? [] : identityHeaders(caller, defaultIdentityHeaderNames);
     if (headers === undefined) throw statusErrors.badRequest('the user name cannot be forwarded in a header');

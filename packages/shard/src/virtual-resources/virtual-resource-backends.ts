@@ -78,7 +78,7 @@ export class VirtualResourceBackends implements Runnable {
   constructor(modules: VirtualResourceBackendsModules) {
     const { identity, external } = modules;
     this.#modules = modules;
-    if (identity !== undefined) this.#own = new ReverseProxy({}, { identity });
+    if (identity !== undefined) this.#own = new ReverseProxy({ namesConnections: true }, { identity });
     if (external !== undefined)
       this.#external = new ReverseProxy(
         { maxInFlight: maxExternalInFlight },
