@@ -136,7 +136,7 @@ describe('the usage of a workspace', () => {
 });
 
 test('requests per second beyond the limit get 429 with the time to wait', async () => {
-  await setOnWorkspace({ 'limits.multiplane.dev/max-requests-per-second': '5' });
+  await setOnWorkspace({ 'limits.multiplane.dev/max-requests-per-second': '2' });
   await eventually(async () => {
     const answers = await Promise.all(
       Array.from({ length: 30 }, () => requests.send({ as: 'user-1', path: `${maps()}?limit=1` })),
@@ -145,7 +145,7 @@ test('requests per second beyond the limit get 429 with the time to wait', async
     expect(refused.length).toBeGreaterThan(10);
     expect(answers.some(({ status }) => status === 200)).toBe(true);
     expect(String(refused[0]?.json['message'])).toContain(
-      'has reached its requests per second limit, used: 5, requested: 1, limited: 5',
+      'has reached its requests per second limit, used: 2, requested: 1, limited: 2',
     );
   }, patient);
   // What others ask without rights does not count.

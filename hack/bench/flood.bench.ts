@@ -11,7 +11,7 @@ import { report } from './report.ts';
 
 /*
  * What a tenant feels of another one that floods the server: the p99 of its GET and PATCH. Both are administrators of a
- * workspace of their own and nothing else. Under a minute; `flood.bench.ts get list` runs some of the floods, and
+ * workspace of their own and nothing else, with the default limits of workspaces. Under a minute; `flood.bench.ts get list` runs some of the floods, and
  * `flood.bench.ts --seconds=20` longer ones, for a busy machine.
  */
 

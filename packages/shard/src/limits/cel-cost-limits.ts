@@ -5,6 +5,9 @@ import { isPrivileged } from '../admission/workspace-admission.ts';
 import type { ClusterActivity } from './cluster-activity.ts';
 import type { WorkspaceLimits } from './workspace-limits.ts';
 
+/** An object may cost half of the default limit per second, so that a bucket of one second has room for what is usual. */
+const burstSeconds = 1;
+
 /**
  * Limits the cost of CEL expressions per second and workspace by a token bucket that holds one second's units. What an
  * expression costs is known when it was evaluated, so it may overdraw the bucket; then writes that need expressions are
@@ -27,21 +30,18 @@ export class CelCostLimits implements CelCosts {
     if (max === Infinity || isPrivileged(user)) return;
     const own = activity.peek(cluster);
     if (own === undefined) return;
-    const now = clock.monotonic();
-    own.celCost = Math.min(max, own.celCost + ((now - own.celCostRefilledAt) * max) / 1000);
-    own.celCostRefilledAt = now;
-    if (own.celCost > 0) return;
-    const used = Math.round(max - own.celCost);
-    const seconds = Math.max(1, Math.ceil(-own.celCost / max));
+    const tokens = own.celTokens.refill(clock.monotonic(), max, burstSeconds);
+    if (tokens > 0) return;
+    const used = Math.round(max - tokens);
+    const seconds = Math.max(1, Math.ceil(-tokens / max));
     throw statusErrors.tooManyRequests(limits.exceeded(cluster, 'celCostPerSecond', { used, requested: 1 }), seconds);
   }
 
   charge(cluster: LogicalClusterName, units: number): void {
-    const { activity, limits } = this.#modules;
+    const { activity, limits, clock } = this.#modules;
     if (units <= 0) return;
-    const { max } = limits.of(cluster).celCostPerSecond;
-    if (max === Infinity) return;
-    const own = activity.of(cluster);
-    own.celCost = Math.min(max, own.celCost) - units;
+    const { celTokens } = activity.of(cluster);
+    celTokens.refill(clock.monotonic(), limits.of(cluster).celCostPerSecond.max, burstSeconds);
+    celTokens.take(units);
   }
 }

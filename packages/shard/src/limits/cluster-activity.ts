@@ -1,6 +1,7 @@
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import type { Clock } from '@multiplane/component-base';
 import { OpenConnections } from './open-connections.ts';
+import { TokenBucket } from './token-bucket.ts';
 
 /** The requests of one logical cluster. */
 export interface Activity {
@@ -9,12 +10,10 @@ export interface Activity {
   inFlight: number;
   watches: number;
   readonly connections: OpenConnections;
-  /** Requests that may start at once; refilled with the rate of the limit. */
-  tokens: number;
-  refilledAt: number;
-  /** As {@link tokens}, in cost units of CEL; below zero after expensive expressions. */
-  celCost: number;
-  celCostRefilledAt: number;
+  /** Requests that may start. */
+  readonly requestTokens: TokenBucket;
+  /** Cost units of CEL; below zero after expensive expressions. */
+  readonly celTokens: TokenBucket;
 }
 
 /**
@@ -42,10 +41,8 @@ export class ClusterActivity {
         inFlight: 0,
         watches: 0,
         connections: new OpenConnections(),
-        tokens: Infinity,
-        refilledAt: now,
-        celCost: Infinity,
-        celCostRefilledAt: now,
+        requestTokens: new TokenBucket({ now }),
+        celTokens: new TokenBucket({ now }),
       };
       this.#activities.set(cluster, activity);
     }

@@ -60,10 +60,10 @@ export const limitOptionTable = {
   },
   'workspace-max-requests-per-second': {
     type: 'number',
-    default: 0,
+    default: 1_000,
     min: 0,
     max: mostAmount,
-    description: `Requests per second ${where}. Fair queues share the server between workspaces without it.`,
+    description: `Requests for resources per second ${where}. Those of five seconds may arrive at once.`,
   },
   'workspace-max-cel-cost-per-second': {
     type: 'number',

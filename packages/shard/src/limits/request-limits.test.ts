@@ -103,3 +103,30 @@ test('connections of the system count and are not refused', async () => {
   for (const end of ends) await end();
   requests.send('3');
 });
+
+test('requests per second: five seconds of them may arrive at once, then as many as the limit', async () => {
+  const requests = new Requests({ requestsPerSecond: 10 });
+  const served = (): number => {
+    for (let count = 0; ; count++)
+      try {
+        requests.send();
+      } catch (error) {
+        expect(error).toMatchObject({
+          code: 429,
+          details: { retryAfterSeconds: 1 },
+          message: expect.stringContaining('requests per second limit, used: 10, requested: 1, limited: 10'),
+        });
+        return count;
+      }
+  };
+  expect(served()).toBe(50);
+  await requests.clock.advance(1_000);
+  expect(served()).toBe(10);
+  await requests.clock.advance(50);
+  expect(served()).toBe(0);
+  await requests.clock.advance(50);
+  expect(served()).toBe(1);
+  await requests.clock.advance(3_600_000);
+  expect(served()).toBe(50);
+  for (let i = 0; i < 100; i++) requests.send('1', { group: 'system:masters' });
+});

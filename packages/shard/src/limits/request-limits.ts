@@ -13,12 +13,16 @@ interface Modules {
   readonly clock: Clock;
 }
 
+/** How many seconds' requests may start at once. */
+const burstSeconds = 5;
+
 /**
  * Counts the requests for resources of each logical cluster, and the connections that they are from, and refuses those that exceed its limits with 429. It runs after
  * authorization, so that a user without rights in a workspace cannot use up what that may do. Requests of the system
  * (other shards, `system:masters`) are counted and not refused, as are requests over all logical clusters.
  *
- * Requests per second: a token bucket with the tokens of one second, refilled when a request arrives, without a timer.
+ * Requests per second: a token bucket with the tokens of some seconds, so that what starts many requests at once and then few,
+ * as a controller with hundreds of informers does, is not refused.
  */
 export function withRequestLimits(modules: Modules, next: Handler): Handler {
   const { activity, limits } = modules;
@@ -58,15 +62,8 @@ function checkLimits(
   const open = own.connections.size;
   if (open >= connections.max && !own.connections.has(connection)) refuse('connections', open);
   const { max } = requestsPerSecond;
-  if (max === Infinity) {
-    own.tokens = Infinity;
-    return;
-  }
-  const now = clock.monotonic();
-  own.tokens = Math.min(max, own.tokens + ((now - own.refilledAt) * max) / 1000);
-  own.refilledAt = now;
-  if (own.tokens < 1) refuse('requestsPerSecond', max);
-  own.tokens--;
+  if (own.requestTokens.refill(clock.monotonic(), max, burstSeconds) < 1) refuse('requestsPerSecond', max);
+  own.requestTokens.take(1);
 }
 
 /** Calls `ended` when the handler has responded; at once if it did so synchronously or threw. */
