@@ -69,7 +69,23 @@ describe('the usage of a workspace', () => {
       async () => expect((await usage()).status.used['objects']).toBe(before.status.used['objects']),
       patient,
     );
-    expect((await usage()).status.used['requests']).toBeGreaterThan(before.status.used['requests'] ?? 0);
+    const { status } = await usage();
+    expect(status.used['requests']).toBeGreaterThan(before.status.used['requests'] ?? 0);
+    // The request that reads it is one, too. Every limit has its use beside it.
+    expect(status.used['requestsPerSecond']).toBeGreaterThan(0);
+    expect(status.limits.map(({ name, used }) => [name, typeof used])).toEqual(
+      [
+        'objects',
+        'bytes',
+        'definitions',
+        'schemaBytes',
+        'watches',
+        'connections',
+        'requestsInFlight',
+        'requestsPerSecond',
+        'celCostPerSecond',
+      ].map((name) => [name, 'number']),
+    );
   });
 
   test('counts definitions and open watches, and names limits with who set them', async () => {

@@ -239,6 +239,19 @@ describe.each(['file', 'etcd'])('limits of a workspace on a shard with storage i
       /workspace "root:full" has reached its CEL cost per second limit, used: \d+, requested: 1, limited: 100; an administrator of workspace "root"/,
     );
     expect(((refused.json as JsonObject)['details'] as JsonObject)['retryAfterSeconds']).toBeGreaterThan(10);
+    // Requests of system:masters are counted and not refused.
+    await eventually(async () => {
+      const body = {
+        apiVersion: 'example.com/v1',
+        kind: 'ruled',
+        metadata: { generateName: 'more-' },
+        spec: { items },
+      };
+      expect((await on.send('POST', ruleds, body)).status).toBe(201);
+      const { requestsPerSecond, celCostPerSecond } = await on.used();
+      expect(requestsPerSecond).toBeGreaterThanOrEqual(2);
+      expect(celCostPerSecond).toBeGreaterThan(1_000);
+    });
     // What has no rules is not affected.
     expect((await on.sendAsTenant('POST', maps, { metadata: { name: 'plain' } })).status).toBe(201);
   }, 60_000);

@@ -52,6 +52,8 @@ const schema: JsonObject = {
             watches: count('Open watches.'),
             connections: count('Connections of clients with an open request.'),
             requestsInFlight: count('Other open requests.'),
+            requestsPerSecond: count('Requests of the last second that were not refused.'),
+            celCostPerSecond: count('Cost units of CEL expressions in the last second.'),
             requests: count('Requests since the server was started.'),
           },
         },

@@ -40,8 +40,10 @@ export class CelCostLimits implements CelCosts {
   charge(cluster: LogicalClusterName, units: number): void {
     const { activity, limits, clock } = this.#modules;
     if (units <= 0) return;
-    const { celTokens } = activity.of(cluster);
-    celTokens.refill(clock.monotonic(), limits.of(cluster).celCostPerSecond.max, burstSeconds);
+    const { celTokens, celRate } = activity.of(cluster);
+    const now = clock.monotonic();
+    celRate.add(now, units);
+    celTokens.refill(now, limits.of(cluster).celCostPerSecond.max, burstSeconds);
     celTokens.take(units);
   }
 }

@@ -1,6 +1,7 @@
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import type { Clock } from '@multiplane/component-base';
 import { OpenConnections } from './open-connections.ts';
+import { RecentRate } from './recent-rate.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 /** The requests of one logical cluster. */
@@ -12,8 +13,12 @@ export interface Activity {
   readonly connections: OpenConnections;
   /** Requests that may start. */
   readonly requestTokens: TokenBucket;
+  /** Of requests that were not refused. */
+  readonly requestRate: RecentRate;
   /** Cost units of CEL; below zero after expensive expressions. */
   readonly celTokens: TokenBucket;
+  /** Of cost units of CEL. */
+  readonly celRate: RecentRate;
 }
 
 /**
@@ -42,7 +47,9 @@ export class ClusterActivity {
         watches: 0,
         connections: new OpenConnections(),
         requestTokens: new TokenBucket({ now }),
+        requestRate: new RecentRate(),
         celTokens: new TokenBucket({ now }),
+        celRate: new RecentRate(),
       };
       this.#activities.set(cluster, activity);
     }

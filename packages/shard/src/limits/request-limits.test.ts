@@ -129,4 +129,9 @@ test('requests per second: five seconds of them may arrive at once, then as many
   await requests.clock.advance(3_600_000);
   expect(served()).toBe(50);
   for (let i = 0; i < 100; i++) requests.send('1', { group: 'system:masters' });
+  // What was refused is not used.
+  const rate = requests.activity.peek(cluster)?.requestRate;
+  expect(rate?.perSecond(requests.clock.monotonic())).toBe(150);
+  await requests.clock.advance(2_000);
+  expect(rate?.perSecond(requests.clock.monotonic())).toBe(0);
 });

@@ -1,6 +1,6 @@
-import { statusErrors, type LogicalClusterName } from '@multiplane/apimachinery';
+import { statusErrors } from '@multiplane/apimachinery';
 import { completed } from '@multiplane/apiserver';
-import type { LimitName } from '@multiplane/apis';
+import type { EffectiveLimits, LimitName } from '@multiplane/apis';
 import { connectionHeader, type Clock } from '@multiplane/component-base';
 import type { Handler, RequestContext } from '@multiplane/generic-server';
 import { isPrivileged } from '../admission/workspace-admission.ts';
@@ -17,15 +17,16 @@ interface Modules {
 const burstSeconds = 5;
 
 /**
- * Counts the requests for resources of each logical cluster, and the connections that they are from, and refuses those that exceed its limits with 429. It runs after
- * authorization, so that a user without rights in a workspace cannot use up what that may do. Requests of the system
- * (other shards, `system:masters`) are counted and not refused, as are requests over all logical clusters.
+ * Counts the requests for resources of each logical cluster, and the connections that they are from, and refuses with 429
+ * those that exceed its limits. It runs after authorization, so that a user without rights in a workspace cannot use up what
+ * that may do. Requests of the system (other shards, `system:masters`) are counted and not refused; those over all logical
+ * clusters are neither.
  *
  * Requests per second: a token bucket with the tokens of some seconds, so that what starts many requests at once and then few,
  * as a controller with hundreds of informers does, is not refused.
  */
 export function withRequestLimits(modules: Modules, next: Handler): Handler {
-  const { activity, limits } = modules;
+  const { activity, limits, clock } = modules;
   return (context) => {
     const { cluster, verb } = context.info;
     if (cluster === undefined || cluster === '*') return next(context);
@@ -37,7 +38,9 @@ export function withRequestLimits(modules: Modules, next: Handler): Handler {
     const isWatch = verb === 'watch';
     // Set by authentication.
     const connection = context.exchange.headers[connectionHeader] as string;
-    if (!isPrivileged(context.user)) checkLimits(modules, cluster, own, { isWatch, connection }, refuse);
+    const now = clock.monotonic();
+    if (!isPrivileged(context.user)) checkLimits(limits.of(cluster), own, { isWatch, connection, now }, refuse);
+    own.requestRate.add(now, 1);
     if (isWatch) own.watches++;
     else own.inFlight++;
     own.connections.requestStarted(connection);
@@ -50,19 +53,17 @@ export function withRequestLimits(modules: Modules, next: Handler): Handler {
 }
 
 function checkLimits(
-  { limits, clock }: Modules,
-  cluster: LogicalClusterName,
+  { watches, connections, requestsInFlight, requestsPerSecond }: EffectiveLimits,
   own: Activity,
-  { isWatch, connection }: { readonly isWatch: boolean; readonly connection: string },
+  { isWatch, connection, now }: { readonly isWatch: boolean; readonly connection: string; readonly now: number },
   refuse: (name: LimitName, used: number) => never,
 ): void {
-  const { watches, connections, requestsInFlight, requestsPerSecond } = limits.of(cluster);
   if (isWatch && own.watches >= watches.max) refuse('watches', own.watches);
   if (!isWatch && own.inFlight >= requestsInFlight.max) refuse('requestsInFlight', own.inFlight);
   const open = own.connections.size;
   if (open >= connections.max && !own.connections.has(connection)) refuse('connections', open);
   const { max } = requestsPerSecond;
-  if (own.requestTokens.refill(clock.monotonic(), max, burstSeconds) < 1) refuse('requestsPerSecond', max);
+  if (own.requestTokens.refill(now, max, burstSeconds) < 1) refuse('requestsPerSecond', max);
   own.requestTokens.take(1);
 }
 

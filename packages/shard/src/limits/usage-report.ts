@@ -6,6 +6,7 @@ import {
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import { limitAnnotations, limitNames, type LimitName, type WorkspaceUsageStatus } from '@multiplane/apis';
+import type { Clock } from '@multiplane/component-base';
 import type { ClusterUsage, StoredUsage, WatchCache } from '@multiplane/storage';
 import type { ClusterActivity } from './cluster-activity.ts';
 import type { WorkspaceLimits } from './workspace-limits.ts';
@@ -15,6 +16,7 @@ interface Modules {
   readonly activity: ClusterActivity;
   readonly limits: () => WorkspaceLimits;
   readonly cache: Pick<WatchCache, 'peek'>;
+  readonly clock: Pick<Clock, 'monotonic'>;
   readonly decode: (entry: NonNullable<ReturnType<WatchCache['peek']>>) => DeepReadonly<KubeObject>;
 }
 
@@ -27,10 +29,11 @@ export class UsageReport {
   }
 
   of(logicalCluster: DeepReadonly<KubeObject>): WorkspaceUsageStatus {
-    const { usage, activity, limits } = this.#modules;
+    const { usage, activity, limits, clock } = this.#modules;
     const cluster = asLogicalClusterName(logicalCluster.metadata.annotations?.[clusterAnnotation] ?? '');
     const stored = usage.stored(cluster);
     const requests = activity.peek(cluster);
+    const now = clock.monotonic();
     const used = {
       objects: stored.objects,
       bytes: stored.bytes,
@@ -40,6 +43,8 @@ export class UsageReport {
       watches: requests?.watches ?? 0,
       connections: requests?.connections.size ?? 0,
       requestsInFlight: requests?.inFlight ?? 0,
+      requestsPerSecond: requests?.requestRate.perSecond(now) ?? 0,
+      celCostPerSecond: requests?.celRate.perSecond(now) ?? 0,
       requests: requests?.requests ?? 0,
     };
     const lastWrite = this.#lastWrite(stored);
