@@ -144,8 +144,10 @@ const authentication = {
   'service-account-max-token-expiration': {
     type: 'duration',
     default: '0s',
+    min: '1h',
     max: '87600h',
-    description: 'Maximum lifetime of requested tokens; 0: unlimited.',
+    allowsZero: true,
+    description: 'Maximum lifetime of requested tokens, at least an hour; 0: unlimited.',
   },
   'authentication-admin-token-path': {
     type: 'text',

@@ -27,6 +27,8 @@ export interface NumberOption extends CommonOption {
   readonly default?: number | undefined;
   readonly min?: number | undefined;
   readonly max?: number | undefined;
+  /** 0 is accepted below the minimum, with the meaning that the description gives it. */
+  readonly allowsZero?: true | undefined;
 }
 /** 24 days. Node's timers end at once when they are set to more than 2^31 ms, which is less than 25 days. */
 export const longestTimer = '576h';
@@ -43,6 +45,8 @@ export interface DurationOption extends CommonOption {
   readonly min?: string | undefined;
   /** A Go duration; {@link longestTimer} by default. */
   readonly max?: string | undefined;
+  /** As for {@link NumberOption}. */
+  readonly allowsZero?: true | undefined;
 }
 /** Comma-separated; repeated flags are concatenated. */
 export interface ListOption extends CommonOption {

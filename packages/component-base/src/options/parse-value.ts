@@ -1,5 +1,5 @@
 import { parseDuration } from './duration.ts';
-import { longestTimer, type DurationOption, type OptionSpec } from './option-table.ts';
+import { longestTimer, type DurationOption, type NumberOption, type OptionSpec } from './option-table.ts';
 
 /** An invalid flag or argument; the message is shown to the user without a stack. */
 export class OptionError extends Error {
@@ -17,7 +17,7 @@ export function parseValue(flag: string, spec: OptionSpec, text: string, before:
       }
       return text;
     case 'number':
-      return parseNumber(text, spec.min ?? 0, spec.max ?? Number.MAX_SAFE_INTEGER, invalid);
+      return parseNumber(text, spec, invalid);
     case 'boolean':
       if (/^(true|1|t)$/i.test(text)) return true;
       if (/^(false|0|f)$/i.test(text)) return false;
@@ -40,23 +40,29 @@ export function parseValue(flag: string, spec: OptionSpec, text: string, before:
 type Invalid = (wanted: string, cause?: unknown) => OptionError;
 
 function parseDurationWithin(text: string, spec: DurationOption, invalid: Invalid): number {
-  const { min = '0s', max = longestTimer } = spec;
+  const { min = '0s', max = longestTimer, allowsZero = false } = spec;
   let value: number;
   try {
     value = parseDuration(text);
   } catch (error) {
     throw invalid('must be a duration like 1h30m or 500ms', error);
   }
-  if (value < parseDuration(min) || value > parseDuration(max)) throw invalid(`must be between ${min} and ${max}`);
+  if (value === 0 && allowsZero) return value;
+  if (value < parseDuration(min) || value > parseDuration(max)) throw invalid(range(min, max, allowsZero));
   return value;
 }
 
-function parseNumber(text: string, min: number, max: number, invalid: Invalid): number {
+function parseNumber(text: string, spec: NumberOption, invalid: Invalid): number {
+  const { min = 0, max = Number.MAX_SAFE_INTEGER, allowsZero = false } = spec;
   if (!/^\d+$/.test(text)) throw invalid('must be a whole number');
   const value = Number(text);
-  if (value < min || value > max) throw invalid(`must be between ${min} and ${max}`);
+  if (value === 0 && allowsZero) return value;
+  if (value < min || value > max) throw invalid(range(min, max, allowsZero));
   return value;
 }
+
+const range = (min: string | number, max: string | number, allowsZero: boolean): string =>
+  `must be ${allowsZero ? '0 or ' : ''}between ${min} and ${max}`;
 
 function splitList(text: string): string[] {
   return text

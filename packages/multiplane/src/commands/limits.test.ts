@@ -40,6 +40,7 @@ describe.each(Object.keys(tables))('limits of %s', (server) => {
 test.each([
   ['shard', 'max-requests-inflight', '0'],
   ['shard', 'max-mutating-requests-inflight', '0'],
+  ['shard', 'max-requests-inflight', '9'],
   ['shard', 'request-timeout', '0s'],
   ['shard', 'event-ttl', '0s'],
   ['shard', 'leader-election-retry-period', '0s'],
@@ -51,4 +52,22 @@ test.each([
   const error = refusal(tables[server] as OptionTable, `--${flag}=${value}`);
   expect(error).toBeInstanceOf(OptionError);
   expect((error as Error).message).toContain(`for --${flag}: must be between`);
+});
+
+test.each([
+  ['logical-cluster-total-object-limit', '99', '0 or between 100 and'],
+  ['workspace-max-bytes', '1048575', '0 or between 1048576 and'],
+  ['workspace-max-definitions', '1', '0 or between 10 and'],
+  ['workspace-max-schema-bytes', '1', '0 or between 1048576 and'],
+  ['workspace-max-watches', '9', '0 or between 10 and'],
+  ['workspace-max-connections', '9', '0 or between 10 and'],
+  ['workspace-max-requests-in-flight', '9', '0 or between 10 and'],
+  ['workspace-max-requests-per-second', '9', '0 or between 10 and'],
+  ['workspace-max-cel-cost-per-second', '999999', '0 or between 1000000 and'],
+  ['service-account-max-token-expiration', '1s', '0 or between 1h and'],
+])('a shard refuses --%s=%s and accepts 0, which is no limit', (flag, value, range) => {
+  const error = refusal(shardOptionTable, `--${flag}=${value}`);
+  expect(error).toBeInstanceOf(OptionError);
+  expect((error as Error).message).toContain(`invalid argument "${value}" for --${flag}: must be ${range}`);
+  expect(refusal(shardOptionTable, `--${flag}=${flag.endsWith('expiration') ? '0s' : '0'}`)).not.toBeInstanceOf(Error);
 });
