@@ -15,9 +15,9 @@ const width = 100;
 export function renderHelp({ usage, description, sections }: HelpInput): string {
   const parts = [`${description}\n`, `Usage:\n  ${usage}\n`];
   for (const [title, table] of Object.entries(sections)) {
-    const shown = Object.entries(table).filter(([, spec]) => spec.hidden !== true);
-    if (shown.length === 0) continue;
-    parts.push(`${title}:\n${shown.map(([name, spec]) => renderFlag(name, spec)).join('')}`);
+    const flags = Object.entries(table);
+    if (flags.length === 0) continue;
+    parts.push(`${title}:\n${flags.map(([name, spec]) => renderFlag(name, spec)).join('')}`);
   }
   parts.push(
     `Flags can also be set by environment variables: --root-directory is ${environmentName('root-directory')}.\n`,

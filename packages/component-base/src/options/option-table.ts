@@ -7,8 +7,6 @@ export type OptionTable = Readonly<Record<string, OptionSpec>>;
 interface CommonOption {
   /** For `--help`; a whole sentence. */
   readonly description: string;
-  /** Omitted from `--help`. */
-  readonly hidden?: boolean | undefined;
   /** Older names of the flag that still work. */
   readonly aliases?: readonly string[] | undefined;
   /** One letter, for `-v 4`. */

@@ -18,7 +18,7 @@ const table = {
   'cors-allowed-origins': { type: 'list', aliases: ['origins'], description: 'Origins.' },
   'feature-gates': { type: 'map', description: 'Gates.' },
   'logging-format': { type: 'text', default: 'text', choices: ['text', 'json'], description: 'Format of the log.' },
-  verbosity: { type: 'number', default: 2, short: 'v', hidden: true, description: 'Verbosity.' },
+  verbosity: { type: 'number', default: 2, short: 'v', description: 'Verbosity.' },
 } as const satisfies OptionTable;
 
 const parse = (...args: string[]) => parseOptions(table, { args }).values;
@@ -111,12 +111,12 @@ test('parses Go durations', () => {
     expect(() => parseDuration(bad)).toThrow('not a duration');
 });
 
-test('help shows all flags that are not hidden, with defaults', () => {
+test('help shows all flags, with defaults', () => {
   const help = renderHelp({ usage: 'multiplane start [flags]', description: 'Starts.', sections: { General: table } });
   expect(help).toContain('General:\n  --root-directory text\n      Where everything lies. (default .multiplane)\n');
   expect(help).toContain('  --logging-format text|json\n');
   expect(help).toContain('  --run-controllers\n');
-  expect(help).not.toContain('verbosity');
+  expect(help).toContain('  -v, --verbosity number\n      Verbosity. (default 2)\n');
 });
 
 test('feature gates: explicit, by stage, by default; unknown ones are reported', () => {
