@@ -64,7 +64,7 @@ export class LocalCluster implements ControlPlane {
     options.prepare?.(directory.join('root'));
     this.#directory = directory;
     this.port = port;
-    writeFileSync(directory.join('tokens.csv'), tokenFileText(tokens));
+    writeFileSync(directory.join('tokens.csv'), tokenFileText(tokens), { mode: 0o600 });
     this.#server = new ChildServer({
       name: 'multiplane',
       command: '/usr/bin/env',

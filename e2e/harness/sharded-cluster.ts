@@ -117,6 +117,7 @@ export class ShardedCluster extends ShardedAccess implements ControlPlane {
     writeFileSync(
       tokenFile,
       `${tokenFileText(tokens)}${adminToken},kcp-admin,3a7c2f1e-5b0d-4c8e-9f66-1d2e3f405162,"system:kcp:admin"\n`,
+      { mode: 0o600 },
     );
     const record = { directory: directory.path, shards, ports: await freePorts(portNames(shards).length) };
     const chosen = localPlace({

@@ -34,8 +34,12 @@ test('`make up` listens on 127.0.0.1 and on no other address, unless a flag name
     await script('down');
     expect(readFileSync(log, 'utf8')).not.toContain('sa.key');
     chmodSync(folder.join('root', 'sa.key'), 0o644);
-    await script('up', `--secure-port=${second}`, '--bind-address=0.0.0.0');
-    expect(readFileSync(log, 'utf8')).toMatch(/WARN .*sa\.key.*0644/);
+    const tokens = folder.join('tokens.csv');
+    writeFileSync(tokens, 'token,user,1\n');
+    chmodSync(tokens, 0o644);
+    await script('up', `--secure-port=${second}`, '--bind-address=0.0.0.0', `--token-auth-file=${tokens}`);
+    for (const file of [/WARN .*sa\.key.*0644/, /WARN .*tokens\.csv.*0644/])
+      expect(readFileSync(log, 'utf8')).toMatch(file);
     expect([await listens('127.0.0.1', second), await listens('127.0.0.2', second)]).toEqual([true, true]);
   } finally {
     await script('down');

@@ -245,7 +245,7 @@ function createAuthentication(
       }),
       clientAuthorities,
       workspaceAuthorities,
-      additional: tokenAuthenticators(options, { serviceAccounts, external: external.authenticators, clock }),
+      additional: tokenAuthenticators(options, { serviceAccounts, external: external.authenticators, watcher, clock }),
       clock,
     },
   );

@@ -60,6 +60,17 @@ describe('files with keys', () => {
     expect(warnings()).toHaveLength(2);
   });
 
+  test('with tokens are reported, too', () => {
+    const file = join(folder, 'tokens.csv');
+    writeFileSync(file, 'token,user,1\n');
+    withMode(file, 0o644);
+    expect(watcher.readSecrets('token-auth-file', file)).toBe('token,user,1\n');
+    expect(warnings()).toEqual([expect.stringMatching(/tokens\.csv.*0644/)]);
+    expect(() => watcher.readSecrets('token-auth-file', join(folder, 'absent.csv'))).toThrow(
+      /--token-auth-file: .*absent\.csv/,
+    );
+  });
+
   test.each([
     [0o600, 0],
     [0o400, 0],

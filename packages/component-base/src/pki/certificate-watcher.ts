@@ -3,6 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import type { Clock, Timer } from '../clock/clock.ts';
 import type { Runnable } from '../lifecycle/runnable.ts';
 import type { Logger } from '../logging/logger.ts';
+import { readOptionFile } from '../options/option-file.ts';
 import type { Certificate, CertificateFiles } from './certificate.ts';
 import { exposedMode, holdsSecretKey, parsePrivateKey } from './private-key-file.ts';
 
@@ -39,9 +40,9 @@ export type ReadText = (path: string) => string;
  * Polling sees overwritten files, files renamed into place, and the symbolic link by which the kubelet replaces a whole
  * folder; inotify would see only some of these, and none on a network file system.
  *
- * The first read happens in `watch` and throws: a server does not start on invalid files. A file with a private key, or with the
- * keys of an EncryptionConfiguration, that other users can read is reported once per mode; it is used all the same, because the
- * owner may have a reason.
+ * The first read happens in `watch` and throws: a server does not start on invalid files. A file with a private key, with the
+ * keys of an EncryptionConfiguration or with tokens that other users can read is reported once per mode; it is used all the
+ * same, because the owner may have a reason.
  */
 export class CertificateWatcher implements Runnable {
   readonly name = 'certificates';
@@ -127,6 +128,13 @@ export class CertificateWatcher implements Runnable {
     return key;
   }
 
+  /** A file of secrets that a flag names and that is read once. Throws an OptionError. */
+  readSecrets(flag: string, file: string): string {
+    const text = readOptionFile(flag, file);
+    this.#reportExposed(file);
+    return text;
+  }
+
   /** A CA bundle with at least one certificate. */
   watchAuthorities(file: string): Watched<readonly X509Certificate[]> {
     return this.watch(file, (readText) => parseCertificates(readText(file), file));
@@ -148,7 +156,7 @@ export class CertificateWatcher implements Runnable {
   #reportExposed(file: string): void {
     const mode = exposedMode(file);
     if (mode !== undefined && this.#exposed.get(file) !== mode)
-      this.#logger.warn('a file with a secret key is open to other users; restrict it with chmod 600', { file, mode });
+      this.#logger.warn('a file with secrets is open to other users; restrict it with chmod 600', { file, mode });
     this.#exposed.set(file, mode);
   }
 

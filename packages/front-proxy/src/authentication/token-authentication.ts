@@ -1,4 +1,4 @@
-import { readOptionFile, readVerificationKey, type Clock } from '@multiplane/component-base';
+import { readVerificationKey, type CertificateWatcher, type Clock } from '@multiplane/component-base';
 import {
   BearerTokenAuthenticator,
   parseTokenFile,
@@ -15,6 +15,7 @@ export interface TokenAuthenticationModules {
   readonly serviceAccounts: ServiceAccountLookup;
   /** Authenticators for tokens of external issuers; tried last. */
   readonly external: readonly TokenAuthenticator[];
+  readonly watcher: CertificateWatcher;
   readonly clock: Clock;
 }
 
@@ -24,12 +25,12 @@ export interface TokenAuthenticationModules {
  */
 export function tokenAuthenticators(
   options: FrontProxyOptions,
-  { serviceAccounts, external, clock }: TokenAuthenticationModules,
+  { serviceAccounts, external, watcher, clock }: TokenAuthenticationModules,
 ): readonly RequestAuthenticator[] {
   const authenticators: TokenAuthenticator[] = [];
   if (options.tokenAuthFile !== undefined) {
     const tokens = new StaticTokenAuthenticator();
-    for (const { token, user } of parseTokenFile(readOptionFile('token-auth-file', options.tokenAuthFile)))
+    for (const { token, user } of parseTokenFile(watcher.readSecrets('token-auth-file', options.tokenAuthFile)))
       tokens.add(token, user);
     authenticators.push(tokens);
   }

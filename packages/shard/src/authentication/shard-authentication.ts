@@ -1,7 +1,7 @@
 import type { GroupVersionResource, LogicalClusterName } from '@multiplane/apimachinery';
 import { JwtCelCompiler } from '@multiplane/apiserver';
 import type { InformerSyncTracker, ObjectClient } from '@multiplane/client';
-import { readOptionFile, type CertificateWatcher, type Clock, type Runnable } from '@multiplane/component-base';
+import { type CertificateWatcher, type Clock, type Runnable } from '@multiplane/component-base';
 import {
   BearerTokenAuthenticator,
   certificateAuthenticators,
@@ -59,7 +59,7 @@ interface Modules {
 export function shardAuthentication(options: ShardOptions, modules: Modules): ShardAuthentication {
   const { files, clock } = modules;
   const now = (): number => clock.now();
-  const { staticTokens, admin } = staticTokensOf(options);
+  const { staticTokens, admin } = staticTokensOf(options, modules);
   const { serviceAccounts, lookup } = serviceAccountLookups(modules);
   const serviceAccountTokens = new ServiceAccountTokens(
     {
@@ -118,7 +118,10 @@ export function shardAuthentication(options: ShardOptions, modules: Modules): Sh
 }
 
 /** The tokens of the built-in users and of `--token-auth-file`. */
-function staticTokensOf(options: ShardOptions): {
+function staticTokensOf(
+  options: ShardOptions,
+  { certificates }: Pick<Modules, 'certificates'>,
+): {
   readonly staticTokens: StaticTokenAuthenticator;
   readonly admin: AdminTokens | undefined;
 } {
@@ -135,7 +138,7 @@ function staticTokensOf(options: ShardOptions): {
       )
     : undefined;
   if (tokenAuthFile !== undefined) {
-    for (const { token, user } of parseTokenFile(readOptionFile('token-auth-file', tokenAuthFile)))
+    for (const { token, user } of parseTokenFile(certificates.readSecrets('token-auth-file', tokenAuthFile)))
       staticTokens.add(token, user);
   }
   return { staticTokens, admin };
