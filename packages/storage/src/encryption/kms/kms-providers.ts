@@ -15,7 +15,7 @@ export interface KmsProvidersModules {
 const defaultTimeoutMs = 3000;
 const probeIntervalMs = 60_000;
 const retryIntervalMs = 10_000;
-/** A provider that a reload removed finishes its requests. */
+/** A provider that a reload removed finishes its requests, unless the process stops. */
 const closeAfterMs = 30_000;
 
 /**
@@ -63,9 +63,7 @@ export class KmsProviders {
     }
     const removed = [...this.#current].filter(([id]) => !next.has(id));
     this.#current = next;
-    this.#modules.clock.after(closeAfterMs, () => {
-      for (const [, transformer] of removed) transformer.close();
-    });
+    if (removed.length > 0) this.#closeLater(removed.map(([, transformer]) => transformer));
     this.#schedule();
     return built;
   }
@@ -94,6 +92,15 @@ export class KmsProviders {
     if (!(timeoutMs > 0)) throw new Error('timeout: should be a positive value');
     const { clock } = this.#modules;
     return new KmsTransformer({ name }, { service: new KmsClient({ endpoint, timeoutMs }), clock });
+  }
+
+  #closeLater(removed: readonly KmsTransformer[]): void {
+    const close = (): void => {
+      for (const transformer of removed) transformer.close();
+    };
+    const { clock, signal } = this.#modules;
+    // A pending timer would keep a process alive that has stopped.
+    clock.sleep(closeAfterMs, signal).then(close, close);
   }
 
   #schedule(): void {

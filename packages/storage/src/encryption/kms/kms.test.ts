@@ -22,6 +22,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   stop.abort();
+  expect(clock.timers).toBe(0);
   plugin.close();
   await folder.remove();
 });
@@ -106,4 +107,12 @@ test('a plugin that does not respond: a start goes on unready, a reload is refus
   await expect(kms.check()).rejects.toThrow(/KMS provider hsm/);
   await expect(store.create(secret, value)).rejects.toThrow(/has not responded yet/);
   await store.create('/registry/core/configmaps/root/default/a', value);
+});
+
+test('a plugin that a reload removed is closed after a while, or when the process stops', async () => {
+  const kms = providers();
+  await configure(kms);
+  await configure(kms, 'nothing.sock', false);
+  // That of the next probe, and that of the removal. What is left when the signal aborts is checked behind every test.
+  expect(clock.timers).toBe(2);
 });
