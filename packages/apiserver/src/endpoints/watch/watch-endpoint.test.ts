@@ -127,6 +127,32 @@ describe('start', () => {
     ]);
   });
 
+  test('from now on has its revision before its client reads the headers', async () => {
+    const on = await open();
+    const freshRevision = on.cache.freshRevision.bind(on.cache);
+    let proceed: () => void = () => undefined;
+    const asked = new Promise<void>((resolve) => {
+      on.cache.freshRevision = async () => {
+        resolve();
+        await new Promise<void>((arrived) => {
+          proceed = arrived;
+        });
+        return freshRevision();
+      };
+    });
+    const { exchange } = on.start('GET', `${maps}?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan`);
+    await asked;
+    await settle();
+    expect(exchange.status).toBe(0);
+    proceed();
+    await settle();
+    expect(exchange.status).toBe(200);
+    on.cache.freshRevision = freshRevision;
+    await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
+    await settle();
+    expect(eventsOf(exchange)).toEqual(['ADDED a']);
+  });
+
   test('sends an ERROR event for a compacted resourceVersion', async () => {
     const on = await open();
     const { revision } = on.cache;

@@ -41,6 +41,8 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
   const { exchange } = context;
   const revision = startRevision(options);
   requireLoadedCache(cache);
+  // Before the response starts: the watch reports what its client writes once it has read the headers.
+  let after = await firstRevision(cache, options, revision);
 
   exchange.setHeader('content-type', negotiated.mediaType);
   // WebSocket frames carry lines of JSON only.
@@ -65,16 +67,9 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
   let converted: ConvertedEvents | undefined;
   const ends: (() => void)[] = [];
   try {
-    let after = revision;
     const { indexed } = request.scope;
     if (indexed?.index.isBuilt === false) await indexed.index.built;
-    if (options.sendInitialEvents === true) {
-      after = await sendInitialEvents(modules, request, frames, revision);
-    } else if (options.resourceVersion === '') {
-      after = await cache.freshRevision();
-    } else if (revision === 0) {
-      after = cache.revision;
-    }
+    if (options.sendInitialEvents === true) after = await sendInitialEvents(modules, request, frames, revision);
     if (exchange.signal.aborted) return;
     const now = clock.now();
     stream = new WatchStream(
@@ -146,6 +141,12 @@ function convertedEvents(
       },
     },
   );
+}
+
+/** The revision after which a watch without initial events reports changes. */
+async function firstRevision(cache: WatchCache, options: ListOptions, requested: number): Promise<number> {
+  if (options.sendInitialEvents === true || requested > 0) return requested;
+  return options.resourceVersion === '' ? cache.freshRevision() : cache.revision;
 }
 
 /** The revision in `resourceVersion`, 0 if absent. Throws an untyped 500, as Kubernetes does, if it is not a number. */
