@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mastersGroup, type JsonObject } from '@multiplane/apimachinery';
 import {
   apiBindings,
@@ -37,6 +37,7 @@ beforeEach(() => {
   shard.informer(apiExports).put(exportOf());
   shard.informer(apiBindings).put(bindingOf());
 });
+afterEach(() => shard.close());
 
 const bodyOf = async (url: string): Promise<JsonObject> =>
   JSON.parse((await shard.send(`${view}/${url}`)).body.toString()) as JsonObject;

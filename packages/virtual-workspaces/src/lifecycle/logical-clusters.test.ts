@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { apiExports, apiResourceSchemas } from '@multiplane/apis';
 import { fieldErrors, statusErrors } from '@multiplane/apimachinery';
 import { FakeShard } from '../../test/fake-shard.ts';
@@ -12,6 +12,7 @@ let shard: FakeShard;
 beforeEach(() => {
   shard = new FakeShard();
 });
+afterEach(() => shard.close());
 
 test.each(services)('%s: requests are checked before a logical cluster is looked for', async (service) => {
   const missing = statusErrors.notFound({ group: 'core.kcp.io', resource: 'logicalclusters' }, 'cluster');
