@@ -34,4 +34,38 @@ describe('errors of access reviews', () => {
       `${printed}: disallowed on this kind of request`,
     ]);
   });
+
+  test('a subject or selector with more parts than a request can have', () => {
+    const values = (count: number): string[] => Array.from({ length: count }, (_, index) => `g${index}`);
+    const errorsOf = (spec: JsonObject, more: JsonObject = {}): string[] => {
+      const asked = { user: 'u', ...spec, resourceAttributes: { namespace: 'a', ...more } };
+      const all = [subjectAccessReviewErrors(review(asked)), localSubjectAccessReviewErrors(review(asked, 'a'))];
+      const [texts, local] = all.map((errors) => errors.map(fieldErrorText));
+      expect(local).toEqual(texts);
+      return texts as string[];
+    };
+    const requirements = [{ key: 'a', operator: 'In', values: values(999) }];
+    expect(
+      errorsOf({ groups: values(10_000), extra: { a: values(999) } }, { labelSelector: { requirements } }),
+    ).toEqual([]);
+    expect(errorsOf({ groups: values(10_001) })).toEqual([
+      'spec.groups: Too many: 10001: must have at most 10000 items',
+    ]);
+    expect(errorsOf({ extra: { a: values(500), b: values(499) } })).toEqual([
+      'spec.extra: Too many: 1001: must have at most 1000 items',
+    ]);
+    expect(errorsOf({ extra: Object.fromEntries(values(1_001).map((key) => [key, []])) })).toEqual([
+      'spec.extra: Too many: 1001: must have at most 1000 items',
+    ]);
+    expect(errorsOf({ extra: { a: ['x'.repeat(65_537)] } })).toEqual([
+      'spec.extra: Too long: may not be more than 65536 bytes',
+    ]);
+    const at = 'spec.resourceAttributes.fieldSelector';
+    expect(errorsOf({}, { fieldSelector: { requirements: [...requirements, { key: 'b' }] } })).toEqual([
+      `${at}.requirements: Too many: 1001: must have at most 1000 items`,
+    ]);
+    expect(errorsOf({}, { fieldSelector: { rawSelector: 'x'.repeat(65_537) } })).toEqual([
+      `${at}.rawSelector: Too long: may not be more than 65536 bytes`,
+    ]);
+  });
 });

@@ -12,6 +12,15 @@ import {
 } from '@multiplane/apimachinery';
 import { at, listAt, objectAt, textAt, textsAt } from '../fields.ts';
 
+/*
+ * Authorizers look at all of these in one step. The headers and the URL of a request bound those of a real one.
+ */
+const maxGroups = 10_000;
+/** Keys and values of extra fields, or requirements of a selector and their values. */
+const maxParts = 1_000;
+/** All extra fields, which may hold warrants, or the text of a selector. */
+const maxTextBytes = 64 * 1024;
+
 const attributes = FieldPath.of('spec', 'resourceAttributes');
 const nonResource = FieldPath.of('spec', 'nonResourceAttributes');
 
@@ -49,6 +58,9 @@ function selectorErrors(selector: Json | undefined, path: FieldPath, isLabel: bo
   if (!isJsonObject(selector)) return [];
   const raw = textAt(selector, 'rawSelector');
   const requirements = listAt(selector, 'requirements');
+  const parts = requirements.reduce((sum: number, requirement) => sum + 1 + listAt(requirement, 'values').length, 0);
+  if (parts > maxParts) return [fieldErrors.tooMany(path.child('requirements'), parts, maxParts)];
+  if (Buffer.byteLength(raw) > maxTextBytes) return [fieldErrors.tooLong(path.child('rawSelector'), maxTextBytes)];
   const errors: FieldError[] = [];
   if (raw !== '' && requirements.length > 0) {
     const detail = 'may not specified at the same time as requirements';
@@ -87,10 +99,26 @@ function requirementErrors(requirement: Json, path: FieldPath, isLabel: boolean)
 }
 
 function subjectErrors(object: KubeObject): FieldError[] {
-  const named = textAt(object, 'spec', 'user') !== '' || listAt(object, 'spec', 'groups').length > 0;
-  return named
-    ? []
-    : [fieldErrors.invalid(FieldPath.of('spec', 'user'), '', 'at least one of user or group must be specified')];
+  const groups = listAt(object, 'spec', 'groups').length;
+  const errors: FieldError[] = [];
+  if (textAt(object, 'spec', 'user') === '' && groups === 0) {
+    const detail = 'at least one of user or group must be specified';
+    errors.push(fieldErrors.invalid(FieldPath.of('spec', 'user'), '', detail));
+  }
+  if (groups > maxGroups) errors.push(fieldErrors.tooMany(FieldPath.of('spec', 'groups'), groups, maxGroups));
+  errors.push(...extraErrors(objectAt(object, 'spec', 'extra') ?? {}));
+  return errors;
+}
+
+function extraErrors(extra: JsonObject): FieldError[] {
+  const path = FieldPath.of('spec', 'extra');
+  const keys = Object.keys(extra);
+  if (keys.length > maxParts) return [fieldErrors.tooMany(path, keys.length, maxParts)];
+  const lists = keys.map((key) => textsAt(extra, key));
+  const parts = lists.reduce((sum, texts) => sum + 1 + texts.length, 0);
+  if (parts > maxParts) return [fieldErrors.tooMany(path, parts, maxParts)];
+  const bytes = lists.flat().reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  return bytes > maxTextBytes ? [fieldErrors.tooLong(path, maxTextBytes)] : [];
 }
 
 /** A review is a question and has no metadata; `allowed` lists the fields that may be there. */
