@@ -1,11 +1,14 @@
+import { maxJsonMembers } from '../json/json-codec.ts';
 import { type DeepReadonly, type Json, type JsonObject, isJsonObject, setOwn } from '../json/json.ts';
-import { type ListElements, DeferredWork, elementAt } from './list-elements.ts';
+import { tooManyMembers } from '../patch/member-count.ts';
+import { type ListElements, DeferredWork, elementAt, longList } from './list-elements.ts';
 import type { PathElement } from './path-element.ts';
 import { type ListType, type MapType, type TypedSchema, fieldSchema, formOf } from './typed-schema.ts';
 
 /**
  * The live object with a configuration laid over it: maps and keyed lists item by item, everything else as a
- * whole. The result shares what one side alone has with that side.
+ * whole. The result shares what one side alone has with that side. Throws StatusError 413 when an object gets more than `maxJsonMembers`
+ * members.
  */
 export function mergeTyped(
   live: DeepReadonly<JsonObject>,
@@ -53,21 +56,35 @@ function mergeMaps(live: Json, config: Json, map: MapType, steps: Steps | undefi
   const left = isJsonObject(live) ? live : {};
   const right = isJsonObject(config) ? config : {};
   const leftKeys = Object.keys(left);
-  const rightKeys = Object.keys(right);
-  // Of two empty ones the configuration's counts: null and {} differ.
-  if (leftKeys.length === 0 && rightKeys.length === 0) return config;
   const result: JsonObject = {};
+  let members = leftKeys.length;
   const takeLeft = (name: string): void => {
     const mine = Object.hasOwn(right, name) ? right[name] : undefined;
     const merged = mine === undefined ? left[name] : merge(left[name], mine, fieldSchema(map, name), steps);
     if (merged !== undefined) setOwn(result, name, merged);
   };
   const takeRight = (name: string): void => {
-    if (!Object.hasOwn(left, name)) setOwn(result, name, right[name] as Json);
+    if (Object.hasOwn(left, name)) return;
+    if (++members > maxJsonMembers) throw tooManyMembers();
+    setOwn(result, name, right[name] as Json);
   };
-  const count = leftKeys.length + rightKeys.length;
-  if (steps?.later.defers(count) === true) {
-    steps.later.each(count, (index) => {
+  const later = steps?.later;
+  if (later !== undefined && leftKeys.length >= longList) {
+    // What is put off last is done first. V8 enumerates the keys of a wide object in one step, so those of the other have one of their own.
+    later.run(function* () {
+      yield;
+      const rightKeys = Object.keys(right);
+      later.each(rightKeys.length, (index) => takeRight(rightKeys[index] as string));
+    });
+    later.each(leftKeys.length, (index) => takeLeft(leftKeys[index] as string));
+    return result;
+  }
+  const rightKeys = Object.keys(right);
+  // Of two empty ones the configuration's counts: null and {} differ.
+  if (leftKeys.length === 0 && rightKeys.length === 0) return config;
+  const names = leftKeys.length + rightKeys.length;
+  if (later?.defers(names) === true) {
+    later.each(names, (index) => {
       const name = leftKeys[index];
       if (name !== undefined) takeLeft(name);
       else takeRight(rightKeys[index - leftKeys.length] as string);

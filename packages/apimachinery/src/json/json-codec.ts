@@ -27,7 +27,7 @@ export {
 export const maxJsonDepth = 1_000;
 
 /**
- * Members of one object in a request. V8 enumerates the names of an object in one step, which takes 25 ms for so many. Their
+ * Members of one object in a request, and of what a patch or an apply makes of an object. V8 enumerates the names of an object in one step, which takes 25 ms for so many. Their
  * ownership in managedFields is longer than the members themselves: an object with 80,000 members of the shortest names does not fit
  * into etcd's request size.
  */

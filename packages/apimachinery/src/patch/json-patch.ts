@@ -1,6 +1,6 @@
 import { runToCompletion } from '../async/run-to-completion.ts';
 import { quote } from '../go/go-quote.ts';
-import { encodeJson, maxJsonDepth } from '../json/json-codec.ts';
+import { encodeJson, maxJsonDepth, maxJsonMembers } from '../json/json-codec.ts';
 import {
   deepCopy,
   deepEqual,
@@ -14,6 +14,7 @@ import {
 } from '../json/json.ts';
 import { deepCopyIncrementally } from '../json/json-steps.ts';
 import { isStatusError, statusErrors } from '../errors/status-error.ts';
+import { tooManyMembers } from './member-count.ts';
 import { patchNotApplicable, unfitPatch } from './patch-errors.ts';
 
 /** More operations are refused. */
@@ -64,7 +65,8 @@ export function unknownJsonPatchFields(operations: readonly JsonPatchOperation[]
  * RFC 6902 with the liberties of the library that Kubernetes uses: negative indices count from the end,
  * `replace` of a missing member adds it, `test` takes null for a missing member, `copy` of a missing member copies null,
  * and whatever stands before the first slash of a path is ignored. All or nothing: the result is a new object.
- * Throws StatusError 422 when an operation fails, and what {@link decodeJsonPatch} throws.
+ * Throws StatusError 422 when an operation fails, 413 when an object has more than `maxJsonMembers` members at the end, and what
+ * {@link decodeJsonPatch} throws.
  */
 export function applyJsonPatch(document: DeepReadonly<Json>, patch: Json): Json {
   return runToCompletion(applyJsonPatchIncrementally(document, patch));
@@ -77,10 +79,10 @@ export function* applyJsonPatchIncrementally(document: DeepReadonly<Json>, patch
   try {
     for (const [index, operation] of operations.entries()) {
       if (index % operationsPerStep === 0) yield;
-      apply(state, operation);
+      apply(state, operation, yield* deepCopyIncrementally<Json>(operation.value ?? null));
     }
     yield;
-    if (nestsDeeper(state.root, maxJsonDepth)) throw patchNotApplicable('exceeded max depth');
+    yield* checkExtent(state.root);
   } catch (error) {
     if (isStatusError(error)) throw error;
     if (error instanceof RangeError) throw patchNotApplicable('exceeded max depth');
@@ -112,7 +114,8 @@ function failing(what: string, where: string): Failing {
   };
 }
 
-function apply(state: State, operation: JsonPatchOperation): void {
+/** `given`: a copy of the value of the operation. */
+function apply(state: State, operation: JsonPatchOperation, given: Json): void {
   const op = typeof operation.op === 'string' ? operation.op : 'unknown';
   const fail = (why: string): never => {
     throw patchNotApplicable(why);
@@ -123,18 +126,18 @@ function apply(state: State, operation: JsonPatchOperation): void {
   const inPath = `error in ${op} for path: '${path}'`;
   switch (op) {
     case 'add':
-      locate(state.root, path, failing(`${missing} path: "${path}"`, inPath)).add(deepCopy(operation.value ?? null));
+      locate(state.root, path, failing(`${missing} path: "${path}"`, inPath)).add(given);
       return;
     case 'remove':
       locate(state.root, path, failing(`${missing} path: "${path}"`, inPath)).remove();
       return;
     case 'replace':
-      replace(state, path, deepCopy(operation.value ?? null));
+      replace(state, path, given);
       return;
     case 'test': {
       const absent = failing(`test operation does not apply: is missing path: ${path}`, inPath);
       const value = path === '' ? state.root : locate(state.root, path, absent).get();
-      if (!deepEqual(value ?? null, operation.value ?? null)) fail(`testing value ${path} failed: test failed`);
+      if (!deepEqual(value ?? null, given)) fail(`testing value ${path} failed: test failed`);
       return;
     }
     case 'move':
@@ -272,11 +275,30 @@ class ListPlace implements Place {
   }
 }
 
-/** Whether a value has more than `limit` levels. Looks no deeper than that. */
-function nestsDeeper(value: Json, limit: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (limit === 0) return true;
-  if (Array.isArray(value)) return value.some((item) => nestsDeeper(item, limit - 1));
-  for (const name in value) if (nestsDeeper(value[name] as Json, limit - 1)) return true;
-  return false;
+/** Values per pass. */
+const valuesPerPass = 4_000;
+
+/** Throws StatusError for a value that is deeper or wider than a body may be. */
+function* checkExtent(root: Json): Generator<void, void> {
+  const pending: [value: Json, depth: number][] = [[root, 1]];
+  let values = 0;
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const [value, depth] = next;
+    if (typeof value !== 'object' || value === null) continue;
+    if (depth > maxJsonDepth) throw patchNotApplicable('exceeded max depth');
+    if (Array.isArray(value)) {
+      for (const item of value) {
+        if (typeof item === 'object' && item !== null) pending.push([item, depth + 1]);
+        if (++values % valuesPerPass === 0) yield;
+      }
+      continue;
+    }
+    const names = Object.keys(value);
+    if (names.length > maxJsonMembers) throw tooManyMembers();
+    for (const name of names) {
+      const member = value[name] as Json;
+      if (typeof member === 'object' && member !== null) pending.push([member, depth + 1]);
+      if (++values % valuesPerPass === 0) yield;
+    }
+  }
 }

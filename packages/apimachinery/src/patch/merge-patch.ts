@@ -1,12 +1,13 @@
 import { runToCompletion } from '../async/run-to-completion.ts';
 import { deepCopyIncrementally } from '../json/json-steps.ts';
 import { isJsonObject, setOwn, type DeepReadonly, type Json, type JsonObject } from '../json/json.ts';
+import { MemberCount } from './member-count.ts';
 import { malformedPatch } from './patch-errors.ts';
 
 /**
  * RFC 7386: null removes, objects merge, everything else replaces. As in Kubernetes' library the patch must be an object
  * (StatusError 400 else), and what a patch adds is freed of nulls in nested objects, in lists too. The result
- * shares nothing with the arguments.
+ * shares nothing with the arguments. Throws StatusError 413 when an object gets more than `maxJsonMembers` members.
  */
 export function applyMergePatch(document: DeepReadonly<Json>, patch: Json): Json {
   return runToCompletion(applyMergePatchIncrementally(document, patch));
@@ -24,13 +25,17 @@ export function* applyMergePatchIncrementally(document: DeepReadonly<Json>, patc
 const membersPerPass = 2_000;
 
 function* mergeObject(target: JsonObject, patch: JsonObject, merged: { members: number }): Generator<void, JsonObject> {
-  for (const name of Object.keys(patch)) {
+  const names = Object.keys(patch);
+  if (names.length > membersPerPass) yield;
+  const count = new MemberCount(target);
+  for (const name of names) {
     if (++merged.members % membersPerPass === 0) yield;
     const change = patch[name] as Json;
     if (change === null) {
-      delete target[name];
+      count.delete(name);
       continue;
     }
+    yield* count.beforeSet(name);
     const current = Object.hasOwn(target, name) ? (target[name] as Json) : null;
     if (isJsonObject(current))
       setOwn(
@@ -40,6 +45,7 @@ function* mergeObject(target: JsonObject, patch: JsonObject, merged: { members: 
       );
     else setOwn(target, name, typeof change === 'object' ? yield* copyWithoutNulls(change) : change);
   }
+  count.check();
   return target;
 }
 

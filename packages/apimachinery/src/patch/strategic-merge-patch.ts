@@ -13,6 +13,7 @@ import { statusErrors, type StatusError } from '../errors/status-error.ts';
 import { identityOf, mergeItems, mergeScalars, orderLike } from './strategic-merge-list.ts';
 import { deepCopyIncrementally } from '../json/json-steps.ts';
 import { withoutNullsIncrementally } from './merge-patch.ts';
+import { MemberCount } from './member-count.ts';
 import { malformedPatch, patchNotApplicable, unfitPatch } from './patch-errors.ts';
 
 /** What a strategic merge needs to know of a place in a schema. `PatchMeta` of a compiled schema is one. */
@@ -37,7 +38,7 @@ const orderPrefix = '$setElementOrder';
  * does not have is taken from the patch without directives and nulls.
  *
  * The result shares nothing with the arguments. Throws StatusError: 400 for a malformed patch, 422 for one that does not
- * fit, an untyped 500 for what upstream does not foresee (an element without its merge key).
+ * fit, 413 when an object gets more than `maxJsonMembers` members, an untyped 500 for what upstream does not foresee (an element without its merge key).
  */
 export function applyStrategicMergePatch(
   document: DeepReadonly<JsonObject>,
@@ -85,15 +86,17 @@ function* mergeSteps(
   const names = Object.keys(patch);
   let members = 0;
   if (names.length > membersPerPass) yield;
+  const count = new MemberCount(target);
   for (const name of names) {
     if (++members % membersPerPass === 0) yield;
     const change = patch[name] as Json;
     if (name.startsWith(deletePrefix)) {
       deleteFromList(target, fieldAfter(name, deletePrefix, 'invalid patch format of primitive list'), change);
     } else {
-      yield* mergeMember(target, name, change, meta?.field(name));
+      yield* mergeMember({ target, count }, name, change, meta?.field(name));
     }
   }
+  count.check();
   return target;
 }
 
@@ -107,13 +110,13 @@ function obeyDirective(instruction: Json, patch: JsonObject): JsonObject {
 }
 
 function* mergeMember(
-  target: JsonObject,
+  { target, count }: { readonly target: JsonObject; readonly count: MemberCount },
   name: string,
   change: Json,
   meta: PatchMetaLike | undefined,
 ): Generator<void, void> {
   if (change === null) {
-    delete target[name];
+    count.delete(name);
     return;
   }
   const current = getOwn(target, name);
@@ -125,8 +128,12 @@ function* mergeMember(
     const isPlain = typeof change !== 'object';
     const kept = isPlain ? change : withoutDirectives(yield* withoutNullsIncrementally(change));
     if (!isPlain) yield;
-    if (kept === undefined) delete target[name];
-    else setOwn(target, name, kept);
+    if (kept === undefined) {
+      count.delete(name);
+      return;
+    }
+    yield* count.beforeSet(name);
+    setOwn(target, name, kept);
   }
 }
 

@@ -6,6 +6,7 @@ import {
   ListElements,
   ListItemError,
   isJsonObject,
+  isStatusError,
   mergeIncrementally,
   TypedValueError,
   validateTyped,
@@ -53,7 +54,7 @@ export function* withConfiguration(
       );
     return yield* mergeIncrementally(object, configuration, schema, elements);
   } catch (error) {
-    if (error instanceof ListItemError)
+    if (error instanceof ListItemError || isStatusError(error))
       throw new MutationError(`error applying patch: ${error.message}`, { cause: error });
     if (error instanceof TypedValueError) {
       const why = `failed to convert patch object to typed object: ${error.message}`;

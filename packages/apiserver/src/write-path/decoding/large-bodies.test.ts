@@ -60,3 +60,34 @@ describe('large writes yield to other requests', () => {
     expect(turns).toBeGreaterThanOrEqual(passes);
   });
 });
+
+describe('an object never gets wider than a body may be', () => {
+  const members = (from: number, count: number): Record<string, string> =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [(from + index).toString(36), '']));
+  const adds = Object.entries(members(70_000, 6_000)).map(([name, value]) => ({
+    op: 'add',
+    path: `/data/${name}`,
+    value,
+  }));
+  test.each<[string, Json, string]>([
+    ['merge-patch+json', { data: members(70_000, 6_000) }, ''],
+    ['strategic-merge-patch+json', { data: members(70_000, 6_000) }, ''],
+    ['json-patch+json', adds, ''],
+    [
+      'apply-patch+yaml',
+      { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'wide' }, data: members(70_000, 6_000) },
+      '?fieldManager=m',
+    ],
+  ])('by %s', async (name, patch, query) => {
+    const on = await withMaps();
+    const path = `${maps}/wide`;
+    const wide = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'wide' }, data: members(0, 60_000) };
+    await on.must(201, 'POST', maps, wide);
+    const refused = await on.must(413, 'PATCH', `${path}${query}`, patch, type(name));
+    expect(refused).toMatchObject({
+      reason: 'RequestEntityTooLarge',
+      message: 'Request entity too large: an object would have more than 65536 members',
+    });
+    await on.must(200, 'PUT', path, await on.must(200, 'GET', path));
+  });
+});

@@ -1,0 +1,53 @@
+import { expect, test } from '@jest/globals';
+import { mapOf, struct, text } from '../../test/apply-fixture.ts';
+import { ListElements } from '../apply/list-elements.ts';
+import { mergeIncrementally, mergeTyped } from '../apply/merge-typed.ts';
+import { runToCompletion } from '../async/run-to-completion.ts';
+import { maxJsonMembers } from '../json/json-codec.ts';
+import type { JsonObject } from '../json/json.ts';
+import { applyJsonPatch } from './json-patch.ts';
+import { applyMergePatch } from './merge-patch.ts';
+import { applyStrategicMergePatch } from './strategic-merge-patch.ts';
+
+const members = (from: number, count: number): JsonObject =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`m${from + index}`, '']));
+const schema = struct({ data: mapOf(text) });
+const meta = { strategies: [], mergeKey: undefined, field: () => undefined };
+
+test.each<[string, (document: JsonObject, patch: JsonObject) => unknown]>([
+  ['merge patch', applyMergePatch],
+  ['strategic merge patch', (document, patch) => applyStrategicMergePatch(document, patch, meta)],
+  ['apply', (document, patch) => mergeTyped(document, patch, schema)],
+  [
+    'large apply',
+    (document, patch) => runToCompletion(mergeIncrementally(document, patch, schema, new ListElements())),
+  ],
+  [
+    'JSON patch',
+    (document, { data }) =>
+      applyJsonPatch(
+        document,
+        Object.entries(data as JsonObject).map(([name, value]) => ({ op: 'add', path: `/data/${name}`, value })),
+      ),
+  ],
+])('a %s adds members up to the limit of a body', (_, applied) => {
+  const document = { data: members(0, maxJsonMembers - 5_000) };
+  // Members that are there already do not count.
+  expect(applied(document, { data: members(maxJsonMembers - 6_000, 6_000) })).toEqual({
+    data: members(0, maxJsonMembers),
+  });
+  expect(() => applied(document, { data: members(maxJsonMembers - 6_000, 6_001) })).toThrow(
+    expect.objectContaining({ code: 413, message: expect.stringContaining('more than 65536 members') }),
+  );
+});
+
+test('members that a patch removes make room, in whatever order', () => {
+  const document = { data: members(0, maxJsonMembers) };
+  const { data } = applyMergePatch(document, {
+    data: { added1: '', m0: null, m1: null, added2: '' },
+  }) as typeof document;
+  expect(Object.keys(data)).toHaveLength(maxJsonMembers);
+  expect(() => applyMergePatch(document, { data: { added1: '', m0: null, added2: '' } })).toThrow(
+    'more than 65536 members',
+  );
+});
