@@ -182,6 +182,20 @@ describe('encodeJson', () => {
     }
   });
 
+  test('writes long texts in parts that end between characters', () => {
+    for (const text of [
+      'x'.repeat(200_000),
+      '<'.repeat(200_000),
+      '\u{1f600}'.repeat(100_000),
+      `a${'\u{1f600}'.repeat(100_000)}`,
+    ]) {
+      const parts = [...indentedJsonParts(JSON.stringify({ text }))];
+      expect(Math.max(...parts.map(({ length }) => length))).toBeLessThanOrEqual(6 * 64 * 1024);
+      expect(parts.every((part) => part.isWellFormed())).toBe(true);
+      expect(parts.join('')).toBe(encodeJsonGo({ text }, { pretty: true }));
+    }
+  });
+
   test('sorts by bytes, whatever the names, and loses nothing', () => {
     expect(['\u{1f600}', '\uff5e', 'a', 'ä', 'a/', 'a'].sort(compareBytewise)).toEqual([
       'a',

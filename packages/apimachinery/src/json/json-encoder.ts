@@ -175,10 +175,18 @@ const indent = (text: string): string => Array.from(indentedParts(text)).join(''
 
 /**
  * Compact JSON as Go's encoder indents it, by two spaces, in parts: margins make the text of a deep object thousands of times
- * longer than the object.
+ * longer than the object. No part ends within a character.
  */
 export function* indentedJsonParts(json: string): Generator<string, void> {
-  for (const part of indentedParts(json)) yield escapedForHtml(part);
+  for (const part of indentedParts(json)) {
+    // A part has no end within a string, and a string may be longer than a part.
+    for (let at = 0, end = 0; at < part.length; at = end) {
+      end = at + indentedPart;
+      // Both halves of a surrogate pair.
+      if ((part.charCodeAt(end - 1) & 0xfc00) === 0xd800) end++;
+      yield escapedForHtml(part.slice(at, end));
+    }
+  }
 }
 
 function* indentedParts(text: string): Generator<string, void> {
