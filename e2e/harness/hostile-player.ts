@@ -39,7 +39,12 @@ export class HostilePlayer {
 
   async #step(step: HostileStep, name: string): Promise<string> {
     if ('together' in step) return this.#sendAll(step, name);
-    if ('watches' in step) return String(await Promise.all(step.watches.map((request) => this.#watch(request))));
+    if ('watches' in step) {
+      const { meanwhile } = step;
+      const watching = step.watches.map((request) => this.#watch(request, meanwhile !== undefined));
+      for (const request of meanwhile ?? []) await this.#sendAll({ together: [request] }, name);
+      return String(await Promise.all(watching));
+    }
     if ('gone' in step) {
       await eventually(async () => {
         const { status, json } = await this.#server.workspace.send({
@@ -85,13 +90,13 @@ export class HostilePlayer {
   }
 
   /** Reads the initial events; a watch in protobuf or of another form ends by its own. */
-  async #watch({ path, as, headers = {} }: SentRequest): Promise<number> {
+  async #watch({ path, as, headers = {} }: SentRequest, untilEnd: boolean): Promise<number> {
     const watch = await this.#server.workspace.watch(path, as, headers);
     // Of the others many megabytes would be searched for lines at each attempt.
     const hasLines = String(headers['accept'] ?? 'application/json').startsWith('application/json');
     try {
       await eventually((): void => {
-        const isComplete = watch.ended || (hasLines && watch.events.at(-1)?.['type'] === 'BOOKMARK');
+        const isComplete = watch.ended || (!untilEnd && hasLines && watch.events.at(-1)?.['type'] === 'BOOKMARK');
         if (!isComplete) throw new Error('no bookmark yet');
       }, patience);
     } finally {

@@ -80,9 +80,7 @@ async function writeItems(list: ListResponse): Promise<void> {
       first = false;
       const entry = piece[at++] as CacheEntry;
       const loaded =
-        form.parses === true
-          ? list.reader.load?.(entry, context)
-          : list.reader.check?.(list.definition, entry, context);
+        form.parses === true ? list.reader.load(entry, context) : list.reader.check(list.definition, entry, context);
       if (loaded !== undefined) {
         await loaded;
         if (body.shouldPause) await body.checkpoint();

@@ -99,7 +99,7 @@ async function writeInTwoPasses(list: ProtobufListResponse, kept: ListBytes): Pr
 async function encodeWide(list: ListResponse, apiVersion: string, entry: CacheEntry): Promise<Buffer | undefined> {
   const { context, definition, negotiated, reader } = list;
   if (entry.value.length < wideItemBytes) return undefined;
-  await reader.load?.(entry, context);
+  await reader.load(entry, context);
   const object = reader.object(definition, entry) as KubeObject;
   const steps =
     negotiated.transform === undefined

@@ -114,7 +114,7 @@ async function respondLarge(
   await yieldIfSliceExceeded(bytes.length, context);
   const body =
     negotiated.encoding === 'protobuf' && negotiated.transform === undefined
-      ? await whileTimeLasts(protobufIncrementally(outgoing.object(), bytes.length), context)
+      ? await whileTimeLasts(protobufIncrementally(outgoing.object(), undefined, bytes.length), context)
       : objectBody(context, definition, negotiated, outgoing, now);
   await yieldIfSliceExceeded(bytes.length, context);
   writeBytes(context, status, negotiated.mediaType, body);
@@ -203,7 +203,7 @@ export async function writeLargeTyped(
 ): Promise<void> {
   await yieldIfSliceExceeded(bytes, context);
   if (negotiated.encoding === 'protobuf') {
-    const body = await whileTimeLasts(protobufIncrementally(object, bytes), context);
+    const body = await whileTimeLasts(protobufIncrementally(object, undefined, bytes), context);
     writeBytes(context, status, negotiated.mediaType, body);
     return;
   }

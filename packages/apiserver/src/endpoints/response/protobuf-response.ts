@@ -27,11 +27,17 @@ export function protobufObject(
   return protobufEnvelope(`meta.k8s.io/${transform.version}`, 'PartialObjectMetadata', partialMessage(object));
 }
 
-/** {@link protobufObject} of a whole object in passes. */
-export const protobufIncrementally = (
+/** {@link protobufObject} in passes. */
+export function* protobufIncrementally(
   object: DeepReadonly<KubeObject>,
+  transform: Transform | undefined,
   expectedBytes?: number,
-): Generator<void, Buffer> => encodeProtobufIncrementally(object as unknown as JsonObject, expectedBytes);
+): Generator<void, Buffer> {
+  if (transform === undefined)
+    return yield* encodeProtobufIncrementally(object as unknown as JsonObject, expectedBytes);
+  const message = yield* partialMessageIncrementally(object);
+  return protobufEnvelope(`meta.k8s.io/${transform.version}`, 'PartialObjectMetadata', message);
+}
 
 /** The message of PartialObjectMetadata without envelope, as an item of a list. */
 export function partialMessage({ metadata }: DeepReadonly<KubeObject>): Buffer {

@@ -3,13 +3,14 @@ import {
   type IncludeObject,
   type KubeObject,
   encodeJson,
+  runToCompletion,
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { Transform } from '@multiplane/generic-server';
 import type { StoredValue } from '@multiplane/storage';
 import { metadataEnd } from '../../registry/codec/metadata-scanner.ts';
-import { encodeForWire, encodeMetadata } from '../../registry/codec/object-codec.ts';
+import { encodeForWireIncrementally, encodeMetadataIncrementally } from '../../registry/codec/object-codec.ts';
 import { itemOffset, revisionOffset, revisionText } from '../../registry/codec/stored-layout.ts';
 
 const originalVersionAnnotation = 'kcp.io/original-api-version';
@@ -50,29 +51,45 @@ export type StoredObject = Pick<StoredValue, 'value' | 'revision'>;
  * One row: the cells, and the part of the object that `includeObject` names. `stored`: what the object was read from, if it was;
  * its metadata is copied if possible, because encoding that of a large object, with its managedFields, takes long.
  */
-export function tableRow(
+export const tableRow = (...row: Row): string => runToCompletion(tableRowIncrementally(...row));
+
+type Row = [
   definition: ResourceDefinition,
   object: DeepReadonly<KubeObject>,
   transform: Transform,
   include: IncludeObject,
   now: Date,
   stored?: StoredObject,
-): string {
+];
+
+/** {@link tableRow} in passes. */
+export function* tableRowIncrementally(
+  ...[definition, object, transform, include, now, stored]: Row
+): Generator<void, string> {
   const cells = encodeJson(definition.tableConvertor.cells(object, now));
   let shown = 'null';
+  if (include !== 'None') yield;
   if (include === 'Metadata')
     shown =
       stored !== undefined && copiesMetadata(definition, transform)
         ? storedPartialObject(stored, transform)
-        : partialObject(object, transform);
-  else if (include === 'Object') shown = encodeForWire(object as KubeObject).toString('utf8');
+        : yield* partialObjectIncrementally(object, transform);
+  else if (include === 'Object') shown = yield* encodeForWireIncrementally(object as KubeObject);
   return `{"cells":${cells},"object":${shown}}`;
 }
 
 /** PartialObjectMetadata of an object. */
-export function partialObject(object: DeepReadonly<KubeObject>, transform: Transform): string {
+export const partialObject = (object: DeepReadonly<KubeObject>, transform: Transform): string =>
+  runToCompletion(partialObjectIncrementally(object, transform));
+
+/** {@link partialObject} in passes. */
+export function* partialObjectIncrementally(
+  object: DeepReadonly<KubeObject>,
+  transform: Transform,
+): Generator<void, string> {
   const metadata = metadataOf(object, transform);
-  return `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${transform.version}","metadata":${encodeMetadata(metadata, metadata.resourceVersion)}}`;
+  const text = yield* encodeMetadataIncrementally(metadata, metadata.resourceVersion);
+  return `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${transform.version}","metadata":${text}}`;
 }
 
 /** Whether PartialObjectMetadata contains stored bytes unchanged: without a converter metadata is the same in all versions. */
@@ -94,18 +111,26 @@ function metadataOf(object: DeepReadonly<KubeObject>, transform: Transform): Kub
 }
 
 /** A table with one object, for GET, writes and watch events. `columns`: false for all but the first event of a watch. */
-export function tableOfOne(
+export const tableOfOne = (...table: TableOfOne): string => runToCompletion(tableOfOneIncrementally(...table));
+
+type TableOfOne = [
   definition: ResourceDefinition,
   object: DeepReadonly<KubeObject>,
   transform: Transform,
   include: IncludeObject,
   now: Date,
-  columns = true,
+  columns?: boolean,
   stored?: StoredObject,
-): string {
+];
+
+/** {@link tableOfOne} in passes. */
+export function* tableOfOneIncrementally(
+  ...[definition, object, transform, include, now, columns = true, stored]: TableOfOne
+): Generator<void, string> {
   const { resourceVersion } = object.metadata;
   const metadata = resourceVersion === undefined ? '{}' : `{"resourceVersion":${JSON.stringify(resourceVersion)}}`;
+  const row = yield* tableRowIncrementally(definition, object, transform, include, now, stored);
   return `{"kind":"Table","apiVersion":"meta.k8s.io/${transform.version}","metadata":${metadata},${
     columns ? columnDefinitions(definition) : '"columnDefinitions":null'
-  },"rows":[${tableRow(definition, object, transform, include, now, stored)}]}`;
+  },"rows":[${row}]}`;
 }

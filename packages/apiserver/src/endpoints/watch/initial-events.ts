@@ -2,7 +2,6 @@ import { timeSlices } from '@multiplane/component-base';
 import type { Exchange, PendingResponse } from '@multiplane/generic-server';
 import type { CacheEntry } from '@multiplane/storage';
 import { waitForRevision } from '../../registry/store/cache-freshness.ts';
-import { isLarge, whileTimeLasts } from '../../time-slices.ts';
 import type { WatchFrames } from './watch-frames.ts';
 import type { WatchModules, WatchRequest } from './watch-request.ts';
 import { maxUnreadMs } from './watch-stream.ts';
@@ -66,17 +65,8 @@ export async function sendInitialEvents(
           }
           single = at + count;
         }
-        const entry = entries[at++] as CacheEntry;
-        const loaded = frames.parses ? reader.load(entry, context) : reader.check(definition, entry, context);
-        if (loaded !== undefined) {
-          await loaded;
-          // Watches that waited for the same parsed object resume together, each with a long frame.
-          if (slices.isExceeded) await slices.yield();
-        }
-        const isSliced = frames.parses && isLarge(entry.value.length);
-        output.push(
-          isSliced ? await whileTimeLasts(frames.initialIncrementally(entry), context) : frames.initial(entry),
-        );
+        const made = frames.initial(entries[at++] as CacheEntry, context);
+        output.push(Buffer.isBuffer(made) ? made : await made);
         if (output.isFull || slices.isExceeded) await pause();
       }
     } finally {

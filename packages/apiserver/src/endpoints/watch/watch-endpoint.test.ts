@@ -516,3 +516,37 @@ describe('end', () => {
     expect(caps.exchange.ended).toBe(false);
   });
 });
+
+describe('events of large objects that are encoded', () => {
+  const data = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`m${index}`, 'x']));
+  const table = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
+
+  test.each([table, { accept: 'application/vnd.kubernetes.protobuf' }])('keep their order, as %j', async (headers) => {
+    const on = await open();
+    const { exchange } = on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}`, undefined, headers);
+    await settle();
+    await on.must(201, 'POST', maps, { metadata: { name: 'first' } });
+    await on.must(201, 'POST', maps, { metadata: { name: 'large' }, data });
+    await on.must(201, 'POST', maps, { metadata: { name: 'between' } });
+    await on.must(200, 'DELETE', `${maps}/large`);
+    await on.must(201, 'POST', maps, { metadata: { name: 'last' } });
+    await eventually(() => expect(exchange.text).toContain('last'));
+    let at = -1;
+    for (const name of ['first', 'large', 'between', 'large', 'last']) {
+      const next = exchange.text.indexOf(name, at + 1);
+      expect(next).toBeGreaterThan(at);
+      at = next;
+    }
+  });
+
+  test('are not overtaken by bookmarks', async () => {
+    const on = await open();
+    const path = `${maps}?watch=1&allowWatchBookmarks=true&resourceVersion=${on.cache.revision}`;
+    const { exchange } = on.start('GET', path, undefined, table);
+    await settle();
+    await on.must(201, 'POST', maps, { metadata: { name: 'large' }, data });
+    await on.clock.advance(61_000);
+    await eventually(() => expect(exchange.text).toContain('BOOKMARK'));
+    expect(framesOf(exchange).map(({ type }) => type)).toEqual(['ADDED', 'BOOKMARK']);
+  });
+});

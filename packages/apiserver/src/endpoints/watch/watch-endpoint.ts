@@ -56,7 +56,11 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
       transform: negotiated.transform,
       include: includeObjectOf(context.info.query),
     },
-    { reader: request.view ?? modules.reader, now: () => new Date(clock.now()) },
+    {
+      reader: request.view ?? modules.reader,
+      now: () => new Date(clock.now()),
+      inFlight: modules.hub.framesInFlight,
+    },
   );
   if (options.sendInitialEvents === true && !frames.canEncode) {
     exchange.end();
@@ -81,6 +85,7 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
         startedAt: now,
       },
       {
+        context,
         exchange,
         frames,
         selection: request.scope.selectionInScope,

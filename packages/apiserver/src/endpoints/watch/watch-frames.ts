@@ -10,10 +10,10 @@ import {
 import { type ResourceDefinition, encodeProtobufObject } from '@multiplane/apis';
 import type { Encoding, Transform } from '@multiplane/generic-server';
 import type { CacheEntry, CacheEvent } from '@multiplane/storage';
-import { encodeForWire } from '../../registry/codec/object-codec.ts';
+import { encodeForWire, encodeForWireIncrementally } from '../../registry/codec/object-codec.ts';
 import { spliced } from '../../registry/codec/stored-layout.ts';
 import type { ObjectSource } from '../../registry/store/object-source.ts';
-import { isLarge } from '../../time-slices.ts';
+import { type Abortable, isLarge, laneOf, whileTimeLasts } from '../../time-slices.ts';
 import { protobufIncrementally, protobufObject, protobufWatchFrame } from '../response/protobuf-response.ts';
 import {
   columnDefinitions,
@@ -21,8 +21,11 @@ import {
   partialObject,
   storedPartialObject,
   tableOfOne,
+  tableOfOneIncrementally,
+  partialObjectIncrementally,
   type StoredObject,
 } from '../response/table-writer.ts';
+import type { FramesInFlight } from './frames-in-flight.ts';
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
@@ -36,9 +39,24 @@ export interface WatchFramesOptions {
   readonly include: IncludeObject;
 }
 
+export interface WatchFramesModules {
+  readonly reader: ObjectSource;
+  readonly now: () => Date;
+  readonly inFlight: FramesInFlight;
+}
+
+/** What a frame shows, besides the object. */
+interface Shown {
+  readonly type: WatchEventType;
+  readonly revision: number;
+  /** Of a table: its columns, too. */
+  readonly columns: boolean;
+}
+
 /**
  * Encodes the events of a watch: lines of JSON, or protobuf messages with a length prefix. A frame is encoded once for all
- * watches that receive the same bytes; it is kept in the event's memo, under a key of everything that determines the bytes.
+ * watches that receive the same bytes; it is kept in the event's memo, under a key of everything that determines the bytes. A large
+ * object that is not sent as it is stored is parsed, converted and encoded in time slices.
  */
 export class WatchFrames {
   readonly #definition: ResourceDefinition;
@@ -47,17 +65,19 @@ export class WatchFrames {
   readonly #include: IncludeObject;
   readonly #reader: ObjectSource;
   readonly #now: () => Date;
+  readonly #inFlight: FramesInFlight;
   readonly #memoKeys: Readonly<Record<WatchEventType, string>>;
   /** Tables contain column definitions in the first event only. */
   #columnsSent = false;
 
-  constructor(options: WatchFramesOptions, modules: { readonly reader: ObjectSource; readonly now: () => Date }) {
+  constructor(options: WatchFramesOptions, modules: WatchFramesModules) {
     this.#definition = options.definition;
     this.#encoding = options.encoding;
     this.#transform = options.transform;
     this.#include = options.include;
     this.#reader = modules.reader;
     this.#now = modules.now;
+    this.#inFlight = modules.inFlight;
     const { transform } = options;
     const form = transform === undefined ? '' : `${transform.kind}/${transform.version}/${options.include}`;
     const { definition } = options;
@@ -72,11 +92,6 @@ export class WatchFrames {
     return this.#transform?.kind !== 'PartialObjectMetadataList';
   }
 
-  /** Whether frames are made of parsed objects, not of stored bytes. */
-  get parses(): boolean {
-    return this.#copiedForm === undefined && (this.#transform !== undefined || this.#encoding !== 'json');
-  }
-
   /** The transform, if its frames contain nothing but stored metadata. */
   get #copiedForm(): Transform | undefined {
     const transform = this.#transform;
@@ -88,20 +103,32 @@ export class WatchFrames {
   }
 
   /** A change. DELETED, also for an object that no longer matches, contains the previous object with the event's revision. */
-  event(type: WatchEventType, event: CacheEvent): Buffer {
+  event(type: WatchEventType, event: CacheEvent, caller: Abortable): Buffer | Promise<Buffer> {
     const key = this.#memoKeys[type];
-    const shared = this.#needsColumns ? undefined : event.memo.get(key);
+    const columns = this.#takeColumns();
+    const shared = columns ? undefined : event.memo.get(key);
     if (shared !== undefined) return shared;
-    const share = !this.#needsColumns;
     const entry = (type === 'DELETED' ? event.previous : event.current) as CacheEntry;
-    const frame = this.#frame(type, entry, event.revision);
-    if (share) event.memo.set(key, frame);
+    const shown = { type, revision: event.revision, columns };
+    if (this.#isLong(entry)) {
+      // Other watches wait for it, too, when this one ends.
+      const work = { cluster: laneOf(caller) };
+      if (columns) return this.#longFrame(entry, shown, work);
+      return this.#inFlight.of(event, key, async () => {
+        const frame = await this.#longFrame(entry, shown, work);
+        event.memo.set(key, frame);
+        return frame;
+      });
+    }
+    const frame = this.#frame(entry, shown);
+    if (!columns) event.memo.set(key, frame);
     return frame;
   }
 
   /** An initial event. */
-  initial(entry: CacheEntry): Buffer {
-    return this.#frame('ADDED', entry, entry.revision);
+  initial(entry: CacheEntry, caller: Abortable): Buffer | Promise<Buffer> {
+    const shown = { type: 'ADDED', revision: entry.revision, columns: this.#takeColumns() } as const;
+    return this.#isLong(entry) ? this.#longFrame(entry, shown, caller) : this.#frame(entry, shown);
   }
 
   /** Whether frames of stored objects contain their bytes as they are, if no object has to be converted. */
@@ -109,10 +136,14 @@ export class WatchFrames {
     return this.#transform === undefined && this.#encoding === 'json';
   }
 
-  /** {@link initial} of several entries; undefined if one of them has to be converted. Only if {@link copiesObjects}. */
+  /**
+   * {@link initial} of several entries, which takes no long step; undefined if one of them has to be converted or checked first. Only
+   * if {@link copiesObjects}.
+   */
   initialRun(entries: readonly CacheEntry[]): Buffer | undefined {
     const frames: Buffer[] = [];
     for (const entry of entries) {
+      if (!this.#reader.isChecked(this.#definition, entry)) return undefined;
       const stored = this.#reader.servableBytes(this.#definition, entry);
       if (stored === undefined) return undefined;
       frames.push(copiedFrame('ADDED', stored, entry.revision));
@@ -120,45 +151,84 @@ export class WatchFrames {
     return Buffer.concat(frames);
   }
 
-  /** {@link initial} in passes, for an object that is loaded. */
-  *initialIncrementally(entry: CacheEntry): Generator<void, Buffer> {
-    if (this.#encoding !== 'protobuf' || this.#transform !== undefined || !isLarge(entry.value.length))
-      return this.initial(entry);
-    const object = this.#reader.object(this.#definition, entry);
-    return protobufWatchFrame('ADDED', yield* protobufIncrementally(object, entry.value.length));
+  /** Whether the next frame is the first table. */
+  #takeColumns(): boolean {
+    if (this.#transform?.kind !== 'Table' || this.#columnsSent) return false;
+    this.#columnsSent = true;
+    return true;
   }
 
-  get #needsColumns(): boolean {
-    return this.#transform?.kind === 'Table' && !this.#columnsSent;
+  /** Whether making the frame of an entry may take longer than a time slice. */
+  #isLong(entry: CacheEntry): boolean {
+    if (!isLarge(entry.value.length) || this.#copiedForm !== undefined) return false;
+    if (!this.copiesObjects || !this.#reader.isChecked(this.#definition, entry)) return true;
+    return this.#reader.servableBytes(this.#definition, entry) === undefined;
   }
 
-  #frame(type: WatchEventType, entry: CacheEntry, revision: number): Buffer {
+  /** Reads a converted object synchronously: the view releases it when the event is delivered. */
+  async #longFrame(entry: CacheEntry, shown: Shown, caller: Abortable): Promise<Buffer> {
+    const loading = this.#reader.load(entry, caller);
+    if (loading !== undefined) await loading;
+    return whileTimeLasts(this.#frameIncrementally(entry, shown), caller);
+  }
+
+  #frame(entry: CacheEntry, shown: Shown): Buffer {
+    const { type, revision, columns } = shown;
     const stored = this.copiesObjects ? this.#reader.servableBytes(this.#definition, entry) : undefined;
     if (stored !== undefined) return copiedFrame(type, stored, revision);
-    const before = frameStart(type);
     const source = { value: entry.value, revision };
     const copied = this.#copiedForm;
-    if (copied !== undefined) return Buffer.from(`${before}${storedPartialObject(source, copied)}}\n`);
-    let object = this.#reader.object(this.#definition, entry);
-    if (revision !== entry.revision) {
-      object = {
-        ...object,
-        metadata: { ...object.metadata, resourceVersion: String(revision) },
-      };
-    }
+    if (copied !== undefined) return Buffer.from(`${beforeObject(type)}${storedPartialObject(source, copied)}}\n`);
+    const object = atRevision(this.#reader.object(this.#definition, entry), revision);
     if (this.#encoding === 'protobuf')
       return protobufWatchFrame(type, protobufObject(object, this.#transform, entry.value.length));
-    return Buffer.from(`${before}${this.#text(object, source)}}\n`);
+    return Buffer.from(`${beforeObject(type)}${this.#text(object, columns, source)}}\n`);
+  }
+
+  /** {@link #frame} in passes, of an entry that is loaded. */
+  *#frameIncrementally(entry: CacheEntry, { type, revision, columns }: Shown): Generator<void, Buffer> {
+    const read = yield* this.#reader.objectIncrementally(this.#definition, entry);
+    yield;
+    // It may have been checked just now.
+    const stored = this.copiesObjects ? this.#reader.servableBytes(this.#definition, entry) : undefined;
+    if (stored !== undefined) return copiedFrame(type, stored, revision);
+    const object = atRevision(read, revision);
+    if (this.#encoding === 'protobuf') {
+      const encoded = yield* protobufIncrementally(object, this.#transform, entry.value.length);
+      yield;
+      return protobufWatchFrame(type, encoded);
+    }
+    const text = yield* this.#textIncrementally(object, columns, { value: entry.value, revision });
+    yield;
+    return Buffer.from(`${beforeObject(type)}${text}}\n`);
   }
 
   /** `source`: what the object was read from. */
-  #text(object: DeepReadonly<KubeObject>, source?: StoredObject): string {
+  #text(object: DeepReadonly<KubeObject>, columns: boolean, source?: StoredObject): string {
     const transform = this.#transform;
     if (transform === undefined) return encodeForWire(object as KubeObject).toString('utf8');
     if (transform.kind !== 'Table') return partialObject(object, transform);
-    const columns = !this.#columnsSent;
-    this.#columnsSent = true;
     return tableOfOne(this.#definition, object, transform, this.#include, this.#now(), columns, source);
+  }
+
+  /** {@link #text} in passes. */
+  *#textIncrementally(
+    object: DeepReadonly<KubeObject>,
+    columns: boolean,
+    source: StoredObject,
+  ): Generator<void, string> {
+    const transform = this.#transform;
+    if (transform === undefined) return yield* encodeForWireIncrementally(object as KubeObject);
+    if (transform.kind !== 'Table') return yield* partialObjectIncrementally(object, transform);
+    return yield* tableOfOneIncrementally(
+      this.#definition,
+      object,
+      transform,
+      this.#include,
+      this.#now(),
+      columns,
+      source,
+    );
   }
 
   /** A bookmark: all events up to `revision` were sent. `initialEnd`: it ends the initial events. */
@@ -181,9 +251,8 @@ export class WatchFrames {
 
   #bookmarkText(object: KubeObject): string {
     const transform = this.#transform;
-    if (transform?.kind !== 'Table') return this.#text(object);
-    const columns = this.#columnsSent ? '"columnDefinitions":null' : columnDefinitions(this.#definition);
-    this.#columnsSent = true;
+    if (transform?.kind !== 'Table') return this.#text(object, false);
+    const columns = this.#takeColumns() ? columnDefinitions(this.#definition) : '"columnDefinitions":null';
     const { resourceVersion } = object.metadata;
     const cells = this.#definition.tableConvertor.columns.map(() => '');
     const shown =
@@ -196,10 +265,15 @@ export class WatchFrames {
   }
 }
 
-const frameStart = (type: WatchEventType): string => `{"type":"${type}","object":`;
+const beforeObject = (type: WatchEventType): string => `{"type":"${type}","object":`;
 
 const copiedFrame = (type: WatchEventType, stored: Buffer, revision: number): Buffer =>
-  spliced(stored, revision, frameStart(type), '}\n');
+  spliced(stored, revision, beforeObject(type), '}\n');
+
+const atRevision = (object: DeepReadonly<KubeObject>, revision: number): DeepReadonly<KubeObject> =>
+  object.metadata.resourceVersion === String(revision)
+    ? object
+    : { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
 
 /** The ERROR event that ends a watch; a Status, whatever the transform. */
 export function errorFrame(error: StatusError, encoding: Encoding): Buffer {

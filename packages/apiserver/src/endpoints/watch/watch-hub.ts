@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '@multiplane/component-base';
 import { OutboundBufferLimiter } from '@multiplane/generic-server';
+import { FramesInFlight } from './frames-in-flight.ts';
 
 /** A watch as the hub sees it. */
 export interface HubMember {
@@ -26,6 +27,7 @@ const roundMs = 10;
  */
 export class WatchHub {
   readonly unread: OutboundBufferLimiter;
+  readonly framesInFlight = new FramesInFlight();
   readonly #clock: Clock;
   readonly #members = new Set<HubMember>();
   #dirty: HubMember[] = [];

@@ -1,8 +1,10 @@
 import type { Exchange, PendingBytes, PendingResponse } from '@multiplane/generic-server';
 import type { CacheEvent } from '@multiplane/storage';
+import type { Abortable } from '../../time-slices.ts';
 import type { Selection } from '../../registry/store/selection.ts';
 import type { HubMember, WatchHub } from './watch-hub.ts';
-import type { WatchFrames } from './watch-frames.ts';
+import type { WatchEventType, WatchFrames } from './watch-frames.ts';
+import { FrameSequence } from './frame-sequence.ts';
 
 export interface WatchStreamOptions {
   /** Bytes that may be queued before the client is disconnected. */
@@ -17,6 +19,8 @@ export interface WatchStreamOptions {
 }
 
 export interface WatchStreamModules {
+  /** The request, for the work on its frames. */
+  readonly context: Abortable;
   readonly exchange: Exchange;
   readonly frames: WatchFrames;
   readonly selection: Selection | undefined;
@@ -25,6 +29,8 @@ export interface WatchStreamModules {
   readonly currentRevision: () => number;
 }
 
+/** Bytes of events that may wait for frames that are being encoded. */
+const maxWaitingBytes = 8 * 1024 * 1024;
 /** How long a client may leave frames unread that are in memory only for this client. */
 export const maxUnreadMs = 60_000;
 /** A last bookmark is sent this long before the timeout, as in Kubernetes; shorter watches have none. */
@@ -41,6 +47,8 @@ export class WatchStream implements HubMember, PendingResponse {
   readonly #options: WatchStreamOptions;
   readonly #modules: WatchStreamModules;
   pending: PendingBytes | undefined = undefined;
+  /** Frames before they are queued. */
+  readonly #sequence: FrameSequence;
   #queue: Buffer[] = [];
   #queuedBytes = 0;
   #marked = false;
@@ -63,6 +71,11 @@ export class WatchStream implements HubMember, PendingResponse {
     this.done = new Promise((resolve) => {
       this.#finish = resolve;
     });
+    // The client resumes with the last event that it read.
+    this.#sequence = new FrameSequence(
+      { maxWaitingBytes },
+      { deliver: (frame) => this.send(frame), fail: () => this.terminate() },
+    );
     modules.hub.add(this);
   }
 
@@ -78,9 +91,15 @@ export class WatchStream implements HubMember, PendingResponse {
     const was = event.previous !== undefined && (selection === undefined || selection(event.previous));
     const is = event.current !== undefined && (selection === undefined || selection(event.current));
     if ((is || was) && !frames.canEncode) this.end();
-    else if (is) this.send(frames.event(was ? 'MODIFIED' : 'ADDED', event));
-    else if (was) this.send(frames.event('DELETED', event));
+    else if (is) this.#encode(was ? 'MODIFIED' : 'ADDED', event);
+    else if (was) this.#encode('DELETED', event);
   };
+
+  #encode(type: WatchEventType, event: CacheEvent): void {
+    const { context, frames } = this.#modules;
+    const bytes = (event.current ?? event.previous)?.value.length ?? 0;
+    this.#sequence.push(frames.event(type, event, context), bytes);
+  }
 
   /** Queues a frame. */
   send(frame: Buffer): void {
@@ -131,6 +150,8 @@ export class WatchStream implements HubMember, PendingResponse {
     }
     const last = this.#bookmarkAtEnd && now >= deadline - lastBookmarkMs;
     if (now < this.#nextBookmark && !last) return;
+    // A bookmark must not overtake events.
+    if (this.#sequence.isWaiting) return;
     if (last) this.#bookmarkAtEnd = false;
     this.#nextBookmark = now + (bookmarkEveryMs as number);
     if (!this.#modules.frames.canEncode) {
@@ -178,6 +199,7 @@ export class WatchStream implements HubMember, PendingResponse {
     if (finish === undefined) return;
     this.#finish = undefined;
     this.#queue = [];
+    this.#sequence.close();
     this.#modules.hub.unread.release(this);
     this.#modules.hub.remove(this);
     finish();

@@ -55,19 +55,9 @@ export function* encodeIncrementally(
   maxBytes = maxStoredBytes,
 ): Generator<void, Buffer> {
   checkIdentity(object.metadata);
-  const { managedFields, labels, annotations, ownerReferences, finalizers, ...metadata } = object.metadata;
-  let head = `${encodeHead(object)},"metadata":${encodeMetadata(metadata, undefined).slice(0, -1)}`;
-  // The order of encodeMetadata.
-  const parts = {
-    labels: yield* sortedIncrementally(labels),
-    annotations: yield* sortedIncrementally(annotations),
-    ownerReferences: present(ownerReferences),
-    finalizers: present(finalizers),
-  };
-  for (const [key, value] of Object.entries(parts)) {
-    yield;
-    if (value !== undefined) head += `,"${key}":${yield* encodeJsonIncrementally(value)}`;
-  }
+  const { managedFields, ...metadata } = object.metadata;
+  const encoded = yield* encodeMetadataIncrementally(metadata, undefined);
+  const head = `${encodeHead(object)},"metadata":${encoded.slice(0, -1)}`;
   const json = asJson(object);
   const members = yield* encodeMembersIncrementally(
     json,
@@ -97,7 +87,8 @@ export function encodeForWire(object: KubeObject): Buffer {
 export function* encodeForWireIncrementally(object: KubeObject): Generator<void, string> {
   const { metadata } = object;
   let head = encodeHead(object);
-  if (metadata !== undefined) head += `,"metadata":${encodeMetadata(metadata, metadata.resourceVersion)}`;
+  if (metadata !== undefined)
+    head += `,"metadata":${yield* encodeMetadataIncrementally(metadata, metadata.resourceVersion)}`;
   yield;
   const json = asJson(object);
   const members = yield* encodeMembersIncrementally(
@@ -147,6 +138,29 @@ export function encodeMetadata(metadata: ObjectMeta, resourceVersion: string | u
     finalizers: present(metadata.finalizers),
     managedFields: present(metadata.managedFields),
   });
+}
+
+/** {@link encodeMetadata} in passes. */
+export function* encodeMetadataIncrementally(
+  metadata: ObjectMeta,
+  resourceVersion: string | undefined,
+): Generator<void, string> {
+  const { labels, annotations, ownerReferences, finalizers, managedFields, ...rest } = metadata;
+  let text = encodeMetadata(rest, resourceVersion).slice(0, -1);
+  // The order of encodeMetadata.
+  const parts = {
+    labels: yield* sortedIncrementally(labels),
+    annotations: yield* sortedIncrementally(annotations),
+    ownerReferences: present(ownerReferences),
+    finalizers: present(finalizers),
+    managedFields: present(managedFields),
+  };
+  for (const [key, value] of Object.entries(parts)) {
+    yield;
+    if (value === undefined) continue;
+    text += `${text === '{' ? '' : ','}"${key}":${yield* encodeJsonIncrementally(value)}`;
+  }
+  return `${text}}`;
 }
 
 /** The value, or undefined if it is empty. */

@@ -18,7 +18,7 @@ import { KeptBytes } from './kept-bytes.ts';
 import { encodeForWire } from '../codec/object-codec.ts';
 import { identityOf, withRevision } from '../codec/stored-layout.ts';
 import type { ObjectConversions } from '../conversion/object-conversions.ts';
-import { fromStorage, toStorage } from '../conversion/storage-version.ts';
+import { fromStorage, fromStorageIncrementally, toStorage } from '../conversion/storage-version.ts';
 import type { DecodedObjects } from './decoded-objects.ts';
 import { entryMetadataOf } from './entry-metadata.ts';
 import { ListBlocks } from './list-blocks.ts';
@@ -140,6 +140,21 @@ export class ObjectReader implements ObjectSource {
     if (this.needsWebhook(definition, entry))
       throw new TypeError('the object must be converted by a webhook before it is read');
     return this.servableBytes(definition, entry) === undefined ? this.#convert(definition, stored) : stored;
+  }
+
+  *objectIncrementally(definition: ResourceDefinition, entry: CacheEntry): Generator<void, DeepReadonly<KubeObject>> {
+    if (this.needsWebhook(definition, entry))
+      throw new TypeError('the object must be converted by a webhook before it is read');
+    if (this.#isUnknown(definition, entry)) yield* this.#conforms(definition, entry);
+    const stored = this.stored(entry);
+    if (this.servableBytes(definition, entry) !== undefined) return stored;
+    const copy = yield* deepCopyIncrementally<JsonObject>(asJson(stored as KubeObject));
+    yield;
+    return yield* fromStorageIncrementally(definition, copy as unknown as KubeObject);
+  }
+
+  isChecked(definition: ResourceDefinition, entry: CacheEntry): boolean {
+    return this.needsWebhook(definition, entry) || !this.#isUnknown(definition, entry);
   }
 
   /** The stored bytes (without revision) if a client of this definition receives exactly those. */
@@ -290,7 +305,7 @@ function* conformanceOf(definition: ResourceDefinition, stored: JsonObject): Gen
   yield;
   const shown = (yield* deepCopyIncrementally<JsonObject>(stored)) as unknown as KubeObject;
   yield;
-  fromStorage(definition, shown);
+  yield* fromStorageIncrementally(definition, shown);
   yield;
   return (yield* deepEqualIncrementally(stored, asJson(shown))) ? schema.hash : `!${schema.hash}`;
 }

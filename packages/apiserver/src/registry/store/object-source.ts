@@ -9,8 +9,12 @@ export interface ObjectSource {
   object(definition: ResourceDefinition, entry: CacheEntry): DeepReadonly<KubeObject>;
   /** The stored bytes (without revision) if a client of this definition receives exactly those. */
   servableBytes(definition: ResourceDefinition, entry: CacheEntry): Buffer | undefined;
+  /** {@link object} of a large entry in passes, after {@link load}. */
+  objectIncrementally(definition: ResourceDefinition, entry: CacheEntry): Generator<void, DeepReadonly<KubeObject>>;
+  /** Whether {@link servableBytes} takes no long step. */
+  isChecked(definition: ResourceDefinition, entry: CacheEntry): boolean;
   /** Checks in time slices whether a large entry has {@link servableBytes}; undefined: nothing to wait for. */
-  check?(definition: ResourceDefinition, entry: CacheEntry, caller: Abortable): Promise<void> | undefined;
-  /** Parses a large entry in time slices before {@link object}; undefined: nothing to wait for. */
-  load?(entry: CacheEntry, caller: Abortable): Promise<void> | undefined;
+  check(definition: ResourceDefinition, entry: CacheEntry, caller: Abortable): Promise<void> | undefined;
+  /** Parses a large entry in time slices before the methods that return objects; undefined: nothing to wait for. */
+  load(entry: CacheEntry, caller: Abortable): Promise<void> | undefined;
 }

@@ -1,6 +1,7 @@
 import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
+import type { Abortable } from '../../time-slices.ts';
 import type { ObjectReader } from './object-reader.ts';
 import type { ObjectSource } from './object-source.ts';
 
@@ -44,6 +45,22 @@ export class ObjectView implements ObjectSource {
 
   object(definition: ResourceDefinition, entry: CacheEntry): DeepReadonly<KubeObject> {
     return this.#held.get(entry) ?? this.#reader.object(definition, entry);
+  }
+
+  *objectIncrementally(definition: ResourceDefinition, entry: CacheEntry): Generator<void, DeepReadonly<KubeObject>> {
+    return this.#held.get(entry) ?? (yield* this.#reader.objectIncrementally(definition, entry));
+  }
+
+  isChecked(definition: ResourceDefinition, entry: CacheEntry): boolean {
+    return this.#reader.isChecked(definition, entry);
+  }
+
+  check(definition: ResourceDefinition, entry: CacheEntry, caller: Abortable): Promise<void> | undefined {
+    return this.#reader.check(definition, entry, caller);
+  }
+
+  load(entry: CacheEntry, caller: Abortable): Promise<void> | undefined {
+    return this.#held.has(entry) ? undefined : this.#reader.load(entry, caller);
   }
 
   servableBytes(definition: ResourceDefinition, entry: CacheEntry): Buffer | undefined {
