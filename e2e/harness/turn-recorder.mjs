@@ -13,6 +13,8 @@ import { isMainThread } from 'node:worker_threads';
 
 const resolution = 5;
 const minReported = 20;
+/** A turn is reported so many looks later. */
+const delayedLooks = 3;
 const file = process.env.MULTIPLANE_TEST_TURNS;
 const namesStacks = process.env.MULTIPLANE_TEST_TURN_STACKS === '1';
 /** Milliseconds after which a profile is dropped, because stopping it takes as long as it is large. */
@@ -91,7 +93,9 @@ if (isMainThread && file !== undefined) {
   setInterval(() => {
     const now = worked();
     const at = performance.now();
-    for (const { ms, from, to, stacks } of pending) {
+    // The observer may get the collections of a turn some iterations later.
+    const due = pending.filter((turn) => ++turn.looks > delayedLooks);
+    for (const { ms, from, to, stacks } of due) {
       const paused = collections
         .filter(({ startTime, duration }) => startTime < to && startTime + duration > from)
         .reduce((sum, { duration }) => sum + duration, 0);
@@ -99,10 +103,11 @@ if (isMainThread && file !== undefined) {
       const turn = { ms: Number(ms.toFixed(1)), gcMs: Number(Math.min(ms, gcMs).toFixed(1)), stacks };
       appendFileSync(file, `${JSON.stringify(turn)}\n`);
     }
-    pending = [];
-    collections = collections.filter(({ startTime, duration }) => startTime + duration > lastAt);
+    pending = pending.filter((turn) => !due.includes(turn));
+    const since = Math.min(lastAt, ...pending.map(({ from }) => from));
+    collections = collections.filter(({ startTime, duration }) => startTime + duration > since);
     if (now - last >= minReported)
-      pending.push({ ms: now - last, from: lastAt, to: at, stacks: sampler?.stacksOfLast(at - lastAt) });
+      pending.push({ looks: 0, ms: now - last, from: lastAt, to: at, stacks: sampler?.stacksOfLast(at - lastAt) });
     else if (sampler?.isOld) sampler.restart();
     last = worked();
     lastAt = performance.now();

@@ -223,7 +223,7 @@ class TypedDecoder {
     object: JsonObject,
     name: string,
     node: SchemaNode,
-    literals: ReadonlyMap<string, string> | undefined,
+    literals: { get(name: string): string | undefined } | undefined,
   ): void {
     const property = node.properties?.get(name);
     const schema = property ?? node.additional;

@@ -1,5 +1,6 @@
 import { runToCompletion } from '../async/run-to-completion.ts';
 import { setOwn, type Json, type JsonArray, type JsonObject } from './json.ts';
+import { keepLiteral, type NumberLiterals } from './number-literals.ts';
 
 /** Text that is not JSON. The message is worded as Go's `encoding/json` does, which clients see in answers. */
 export class JsonSyntaxError extends Error {
@@ -29,7 +30,7 @@ export interface RepeatedMember {
 /** What a parsed value does not show of its text; decoders of typed objects need it. */
 export interface JsonTextDetails {
   /** Literals of numbers with a fraction or an exponent, or beyond int64, by object or list and by name or index. */
-  readonly literals: Map<JsonObject | JsonArray, Map<string, string>>;
+  readonly literals: Map<JsonObject | JsonArray, NumberLiterals>;
   /** All members, in the order of the text, of objects in which a name repeats. */
   readonly repeats: Map<JsonObject, RepeatedMember[]>;
 }
@@ -188,9 +189,7 @@ class JsonReader {
 
   #keepLiteral(container: JsonObject | JsonArray, key: string, literal: string): void {
     const literals = this.#options.details?.literals;
-    const known = literals?.get(container);
-    if (known === undefined) literals?.set(container, new Map([[key, literal]]));
-    else known.set(key, literal);
+    if (literals !== undefined) keepLiteral(literals, container, key, literal);
   }
 
   /** Consumes what follows an element; true when the container ends. */

@@ -1,7 +1,8 @@
 import { type DeepReadonly, type Json, type JsonObject, deepEqual, setOwn } from './json.ts';
 
 /**
- * What `json.ts` does with values, in passes: each generator yields after some thousand members, however deep or wide the value is.
+ * What `json.ts` does with values, in passes: each generator yields after some thousand members and containers, however deep or wide the
+ * value is: a list may have 500,000 empty objects.
  * Only reading the keys of one object is a step of its own length. Nothing may change the values meanwhile.
  */
 
@@ -26,6 +27,7 @@ export function* deepCopyIncrementally<T extends Json>(value: DeepReadonly<T>): 
     return empty;
   };
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    if (++members % membersPerPass === 0) yield;
     const [source, target] = next;
     if (Array.isArray(source)) {
       for (const item of source) {
@@ -47,6 +49,7 @@ export function* deepFreezeIncrementally<T>(value: T): Generator<void, DeepReado
   const pending: unknown[] = [value];
   let members = 0;
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    if (++members % membersPerPass === 0) yield;
     if (!isContainer(next) || Object.isFrozen(next)) continue;
     Object.freeze(next);
     if (Array.isArray(next)) {
@@ -72,6 +75,7 @@ export function* deepEqualIncrementally(a: DeepReadonly<Json>, b: DeepReadonly<J
   const pending: [Json, Json][] = [[a as Json, b as Json]];
   let members = 0;
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    if (++members % membersPerPass === 0) yield;
     const [left, right] = next;
     if (left === right) continue;
     if (!isContainer(left) || !isContainer(right)) {

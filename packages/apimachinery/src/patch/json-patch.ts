@@ -283,6 +283,7 @@ function* checkExtent(root: Json): Generator<void, void> {
   const pending: [value: Json, depth: number][] = [[root, 1]];
   let values = 0;
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    if (++values % valuesPerPass === 0) yield;
     const [value, depth] = next;
     if (typeof value !== 'object' || value === null) continue;
     if (depth > maxJsonDepth) throw patchNotApplicable('exceeded max depth');

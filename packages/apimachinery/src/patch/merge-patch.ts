@@ -59,6 +59,7 @@ export function* withoutNullsIncrementally<T extends Json>(value: T): Generator<
   const pending: Json[] = [value];
   let members = 0;
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    if (++members % membersPerPass === 0) yield;
     if (Array.isArray(next)) {
       for (const item of next) {
         if (typeof item === 'object' && item !== null) pending.push(item);

@@ -1,6 +1,7 @@
 import { rawJson, setOwn, type Json, type JsonArray, type JsonObject } from '../json/json.ts';
 import { encodeJson, parseJsonIncrementally } from '../json/json-codec.ts';
 import type { JsonTextDetails } from '../json/json-reader.ts';
+import { keepLiteral } from '../json/number-literals.ts';
 
 /**
  * Numbers in a JSON or merge patch whose text is not that of their value (`1.0`, `1e3`). Kubernetes patches texts, so the typed
@@ -37,9 +38,7 @@ export function* withLiterals(body: Buffer, parsed: Json): Generator<void, Json>
 export function* takeLiterals(document: JsonObject): Generator<void, JsonTextDetails> {
   const literals: JsonTextDetails['literals'] = new Map();
   yield* replaceSymbols(document, (literal, container, key) => {
-    const known = literals.get(container);
-    if (known === undefined) literals.set(container, new Map([[key, literal]]));
-    else known.set(key, literal);
+    keepLiteral(literals, container, key, literal);
     const value = Number(literal);
     return Number.isFinite(value) ? value : 0;
   });
@@ -62,6 +61,7 @@ function* replaceSymbols(
   const pending: Container[] = [root];
   let members = 0;
   for (let container = pending.pop(); container !== undefined; container = pending.pop()) {
+    if (++members % membersPerPass === 0) yield;
     if (Array.isArray(container)) {
       for (const [index, item] of container.entries()) {
         const value = item as Json | symbol;

@@ -17,22 +17,23 @@ export function encodeYaml(value: unknown): string {
 
 /** {@link encodeYaml} of something big: pauses every few thousand lines. */
 export function* encodeYamlIncrementally(value: unknown): Generator<void, string> {
-  const lines: string[] = [];
-  const state = { lines, yielded: 0 };
+  const state: Steps = { lines: [], text: '' };
   if (Array.isArray(value) && value.length > 0) yield* listSteps(value, 0, '', state);
   else if (isObject(value) && hasMembers(value)) yield* mapSteps(value, members(value), { indent: 0, lead: '' }, state);
-  else writeRoot(value, lines);
+  else writeRoot(value, state.lines);
   yield;
-  return `${lines.join('\n')}\n`;
+  endBlock(state);
+  return state.text;
 }
 
 /** Lines that are written in one step. */
 const perStep = 2_000;
 
 interface Steps {
+  /** Since the last pause. */
   readonly lines: string[];
-  /** Number of lines at the last pause. */
-  yielded: number;
+  /** All lines before: to join 700,000 of them at the end would take 40 ms. */
+  text: string;
 }
 
 /** {@link writeMap} with pauses; `keys` are those of its members. */
@@ -90,9 +91,14 @@ function* listSteps(list: readonly unknown[], indent: number, lead: string, stat
 }
 
 function isPauseDue(state: Steps): boolean {
-  if (state.lines.length - state.yielded < perStep) return false;
-  state.yielded = state.lines.length;
+  if (state.lines.length < perStep) return false;
+  endBlock(state);
   return true;
+}
+
+function endBlock(state: Steps): void {
+  if (state.lines.length > 0) state.text += `${state.lines.join('\n')}\n`;
+  state.lines.length = 0;
 }
 
 function writeRoot(value: unknown, lines: string[]): void {

@@ -69,6 +69,7 @@ function* withFloats(config: JsonObject): Generator<void, JsonObject> {
     return typeof value === 'bigint' && value > maxInt64 ? Number(value) : value;
   };
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    if (++members % membersPerPass === 0) yield;
     if (Array.isArray(next)) {
       for (const [index, item] of next.entries()) {
         next[index] = asFloat(item);
