@@ -46,14 +46,15 @@ export async function deleteEndpoint(
   const { context, definition } = request;
   const options = await readDeleteOptions(modules.decoder, context);
   const write = new HttpWriteRequest(request, options.dryRun, optionsForAdmission(options));
-  const { object, removed } = await modules.store.delete(write, options);
+  const outcome = await modules.store.delete(write, options);
+  const { removed } = outcome;
   if (removed && !definition.strategy.returnsDeletedObject) {
     const { group, resource } = definition;
     const details = {
       name: request.name,
       ...(group === '' ? {} : { group }),
       kind: resource,
-      uid: object.metadata.uid,
+      uid: outcome.object.metadata.uid,
     };
     writeObject(
       context,
@@ -69,7 +70,7 @@ export async function deleteEndpoint(
     definition,
     negotiated,
     status,
-    { object: () => object, bytes: undefined, revision: 0 },
+    { object: () => outcome.object, bytes: undefined, revision: 0, size: outcome.size },
     modules.now(),
   );
 }

@@ -5,8 +5,11 @@ import {
   parseResourceVersion,
   statusErrors,
 } from '@multiplane/apimachinery';
-import type { Negotiated } from '@multiplane/generic-server';
+import type { ResourceDefinition } from '@multiplane/apis';
+import type { Negotiated, RequestContext } from '@multiplane/generic-server';
 import type { ObjectStore } from '../registry/object-store.ts';
+import type { ObjectReader } from '../registry/store/object-reader.ts';
+import { whileTimeLasts } from '../time-slices.ts';
 import { requireLoadedCache } from '../registry/store/cache-freshness.ts';
 import { viewFor } from '../registry/store/object-view.ts';
 import { cutPage, preparedPage, startList } from './list/list-page.ts';
@@ -90,19 +93,39 @@ function respondEntry(
   converted: DeepReadonly<KubeObject> | undefined,
 ): Promise<void> | undefined {
   const { reader } = modules.store.modules;
+  const bytes = reader.servableBytes(definition, entry);
+  let shown = converted;
   return respondObject(
     context,
     definition,
     negotiated,
     status,
     {
-      object: () => converted ?? reader.object(definition, entry),
-      bytes: reader.servableBytes(definition, entry),
+      object: () => shown ?? reader.object(definition, entry),
+      bytes,
       revision: entry.revision,
-      load: () => (converted === undefined ? reader.load(entry, context) : undefined),
+      size: entry.value.length,
+      load: () =>
+        shown !== undefined
+          ? undefined
+          : bytes !== undefined
+            ? reader.load(entry, context)
+            : convertLarge(reader, definition, entry, context).then((object) => {
+                shown = object;
+              }),
     },
     modules.now(),
   );
+}
+
+async function convertLarge(
+  reader: ObjectReader,
+  definition: ResourceDefinition,
+  entry: CacheEntry,
+  context: RequestContext,
+): Promise<DeepReadonly<KubeObject>> {
+  await reader.load(entry, context);
+  return whileTimeLasts(reader.objectIncrementally(definition, entry), context);
 }
 
 /** LIST. */

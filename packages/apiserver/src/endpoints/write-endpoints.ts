@@ -76,7 +76,7 @@ export function respondWriteResult(
     request.definition,
     negotiated,
     result.created ? 201 : 200,
-    { object: () => result.object, bytes: result.bytes, revision: result.revision },
+    { object: () => result.object, bytes: result.bytes, revision: result.revision, size: result.size },
     modules.now(),
   );
 }

@@ -117,7 +117,7 @@ export async function insertObject(
   // The storage does not keep it.
   if (!request.dryRun && metadata.selfLink !== undefined) delete metadata.selfLink;
   const key = keyOf(definition, { cluster: request.cluster, namespace: request.namespace, name });
-  if (request.dryRun) return dryRunCreate(modules, request, key, name, object);
+  if (request.dryRun) return dryRunCreate(modules, request, key, object, size);
 
   // `request.signal` creates an AbortController on first use: conversions alone need it.
   const stored = reader.isStoredVersion(definition)
@@ -148,7 +148,7 @@ export async function insertObject(
     const existing = await cache.get(key);
     throw alreadyExists(modules, request, name, existing);
   }
-  return writeResult(reader, request, object, stored, stored === object ? bytes : undefined, revision, true, shown);
+  return writeResult(reader, request, object, stored, { bytes, revision, created: true }, shown);
 }
 
 /** The errors in the order of the kind's validation; if there are none, those that the registry finds in metadata. */
@@ -173,9 +173,10 @@ async function dryRunCreate(
   modules: ObjectStoreModules,
   request: WriteRequest,
   key: string,
-  name: string,
   object: KubeObject,
+  size: number,
 ): Promise<WriteResult> {
+  const name = object.metadata.name as string;
   const { entry } = await currentState(modules.cache, key, true);
   if (entry !== undefined) throw alreadyExists(modules, request, name, entry);
   const { definition } = request;
@@ -187,6 +188,7 @@ async function dryRunCreate(
     object: definition.origin === 'custom' && result === object ? withDefaultedStatus(definition, object) : result,
     bytes: undefined,
     revision: 0,
+    size,
     created: true,
   };
 }

@@ -36,6 +36,8 @@ export interface DeleteOutcome extends UpdateOutcome {
   /** The object after the call: marked for deletion, or its last state. */
   readonly object: DeepReadonly<KubeObject>;
   readonly removed: boolean;
+  /** About the length of the object in bytes. */
+  readonly size: number;
 }
 
 /** DELETE: checks preconditions, runs admission, then removes the object, or marks it for deletion if it has finalizers. */
@@ -66,7 +68,7 @@ async function attempt(
   checkPreconditions(request, old, options);
   // A namespace that is terminating is left alone until its content is gone.
   if (old.metadata.deletionTimestamp !== undefined && strategy.isHeld?.(old) === true)
-    return { object: old, removed: false, unchanged: true };
+    return { object: old, removed: false, size: existing.value.length, unchanged: true };
   const attributes = admissionAttributes(request, 'DELETE', nameForAdmission(request, options), undefined, old);
   await modules.admission.admit(attributes);
   await modules.admission.validate(attributes);
@@ -96,16 +98,17 @@ async function attempt(
     strategy.ignoresFinalizers === true ||
     ((metadata.finalizers ?? []).length === 0 && strategy.isHeld?.(object) !== true)
   ) {
-    if (request.dryRun) return { object: old, removed: true, unchanged: true };
+    if (request.dryRun) return { object: old, removed: true, size: existing.value.length, unchanged: true };
     const revision = await modules.cache.delete(key, existing.revision);
     return {
       object: { ...old, metadata: { ...old.metadata, resourceVersion: String(revision) } },
       removed: true,
+      size: existing.value.length,
     };
   } else if (strategy.beginDeletion === undefined) {
     changed = markDeleted(metadata, now) || changed;
   }
-  if (!changed || request.dryRun) return { object, removed: false, unchanged: true };
+  if (!changed || request.dryRun) return { object, removed: false, size: existing.value.length, unchanged: true };
 
   delete metadata.resourceVersion;
   // `request.signal` creates an AbortController on first use: conversions alone need it.
@@ -120,7 +123,11 @@ async function attempt(
     () => modules.cache.update(key, bytes, existing.revision, { ttlSeconds: strategy.ttlSeconds }),
     modules.reader.conformanceWhenMarked(definition, existing),
   );
-  return { object: { ...object, metadata: { ...metadata, resourceVersion: String(revision) } }, removed: false };
+  return {
+    object: { ...object, metadata: { ...metadata, resourceVersion: String(revision) } },
+    removed: false,
+    size: existing.value.length,
+  };
 }
 
 /** A copy whose metadata may be modified. managedFields, the largest part of most objects, stay shared. */
@@ -184,6 +191,7 @@ async function removeDirectly(
       return { ...old, metadata: { ...old.metadata, resourceVersion: String(revision) } };
     },
     removed: true,
+    size: existing.value.length,
   };
 }
 

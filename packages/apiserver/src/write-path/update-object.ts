@@ -77,7 +77,7 @@ async function attempt(
   const old =
     existing === undefined
       ? undefined
-      : reader.needsWebhook(definition, existing)
+      : isLarge(existing.value.length) || reader.needsWebhook(definition, existing)
         ? await reader.read(definition, existing, request)
         : reader.object(definition, existing, current);
   // As in etcd3's GuaranteedUpdate, the precondition is asked of a missing object only where the write may create it.
@@ -203,11 +203,11 @@ async function replace(
   const { revision } = existing;
   if (canFinalizeDeletion(definition, object)) {
     if (!request.dryRun) await cache.delete(key, revision);
-    return { object, bytes: undefined, revision, created: false };
+    return { object, bytes: undefined, revision, size, created: false };
   }
   if (request.dryRun) {
     const shown = await dryRunResult(reader, request, object);
-    return { object: shown, bytes: undefined, revision, created: false, unchanged: true };
+    return { object: shown, bytes: undefined, revision, size, created: false, unchanged: true };
   }
   const stored = reader.isStoredVersion(definition)
     ? object
@@ -218,7 +218,7 @@ async function replace(
   const isSame = await inTimeSlices(isUnchanged(stored, replaced.current), size, request);
   if (isSame && (await cache.isStale?.(key)) !== true) {
     const bytes = reader.servableBytes(definition, existing);
-    return { object: old, bytes, revision, created: false, unchanged: true };
+    return { object: old, bytes, revision, size: existing.value.length, created: false, unchanged: true };
   }
   const bytes = await storedBytes(stored, modules.maxObjectBytes, isApply, size, request);
   await yieldIfSliceExceeded(size, request);
@@ -236,7 +236,7 @@ async function replace(
       ),
     conformance,
   );
-  return writeResult(reader, request, object, stored, stored === object ? bytes : undefined, written, false);
+  return writeResult(reader, request, object, stored, { bytes, revision: written, created: false });
 }
 
 /**

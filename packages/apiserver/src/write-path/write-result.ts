@@ -1,5 +1,12 @@
-import { type DeepReadonly, type KubeObject, asJson, deepCopy } from '@multiplane/apimachinery';
+import {
+  type DeepReadonly,
+  type JsonObject,
+  type KubeObject,
+  asJson,
+  deepCopyIncrementally,
+} from '@multiplane/apimachinery';
 import type { ObjectReader } from '../registry/store/object-reader.ts';
+import { inTimeSlices } from '../time-slices.ts';
 import type { WriteRequest } from './write-request.ts';
 
 /** What one attempt of {@link guaranteedUpdate} returns. */
@@ -14,6 +21,8 @@ export interface WriteResult extends UpdateOutcome {
   /** The stored bytes if a client of this version receives exactly those; together with `revision` the cheapest response. */
   readonly bytes: Buffer | undefined;
   readonly revision: number;
+  /** About the length of the object in bytes. */
+  readonly size: number;
   readonly created: boolean;
 }
 
@@ -21,15 +30,21 @@ export interface WriteResult extends UpdateOutcome {
 class StoredWriteResult implements WriteResult {
   readonly bytes: Buffer | undefined;
   readonly revision: number;
+  readonly size: number;
   readonly created: boolean;
   readonly #shown: KubeObject;
   #object: DeepReadonly<KubeObject> | undefined;
 
-  constructor(shown: KubeObject, bytes: Buffer | undefined, revision: number, created: boolean) {
+  constructor(
+    shown: KubeObject,
+    bytes: Buffer | undefined,
+    written: Pick<WriteResult, 'revision' | 'size' | 'created'>,
+  ) {
     this.#shown = shown;
     this.bytes = bytes;
-    this.revision = revision;
-    this.created = created;
+    this.revision = written.revision;
+    this.size = written.size;
+    this.created = written.created;
   }
 
   get object(): DeepReadonly<KubeObject> {
@@ -50,24 +65,25 @@ export function writeResult(
   request: WriteRequest,
   object: KubeObject,
   stored: KubeObject,
-  bytes: Buffer | undefined,
-  revision: number,
-  created: boolean,
+  written: { readonly bytes: Buffer; readonly revision: number; readonly created: boolean },
   shown: KubeObject = object,
 ): WriteResult | Promise<WriteResult> {
-  if (bytes === undefined) return convertedResult(reader, request, stored, revision, created);
-  return new StoredWriteResult(shown, shown['status'] === object['status'] ? bytes : undefined, revision, created);
+  const { bytes, revision, created } = written;
+  const about = { revision, created, size: bytes.length };
+  if (stored !== object) return convertedResult(reader, request, stored, about);
+  return new StoredWriteResult(shown, shown['status'] === object['status'] ? bytes : undefined, about);
 }
 
 async function convertedResult(
   reader: ObjectReader,
-  { definition, signal }: WriteRequest,
+  request: WriteRequest,
   stored: KubeObject,
-  revision: number,
-  created: boolean,
+  written: Pick<WriteResult, 'revision' | 'size' | 'created'>,
 ): Promise<WriteResult> {
-  const copy = deepCopy(asJson(stored)) as unknown as KubeObject;
-  return new StoredWriteResult(await reader.toShown(definition, copy, signal), undefined, revision, created);
+  const { definition, signal } = request;
+  const copy = await inTimeSlices(deepCopyIncrementally<JsonObject>(asJson(stored)), written.size, request);
+  const shown = await reader.toShown(definition, copy as unknown as KubeObject, signal);
+  return new StoredWriteResult(shown, undefined, written);
 }
 
 /** The result of a dry run. Conversion webhooks are called as for a real write, because they may reject the object. */

@@ -1,15 +1,18 @@
 import {
+  type DeepReadonly,
   type IncludeObject,
+  type KubeObject,
   apiVersionOf,
   encodeYaml,
   encodeYamlIncrementally,
+  indentedJsonParts,
   parseJsonIncrementally,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { traced } from '@multiplane/component-base';
 import { encodeObject, type RequestContext, type Transform } from '@multiplane/generic-server';
 import type { CacheEntry } from '@multiplane/storage';
-import { encodeForWire } from '../../registry/codec/object-codec.ts';
+import { encodeForWire, encodeForWireIncrementally } from '../../registry/codec/object-codec.ts';
 import { metadataEnd } from '../../registry/codec/metadata-scanner.ts';
 import { addedBytes, BufferSink, pushListItem } from '../../registry/codec/list-item.ts';
 import { itemOffset, revisionOffset, revisionText } from '../../registry/codec/stored-layout.ts';
@@ -18,10 +21,21 @@ import { ChunkedBody } from '../response/chunked-body.ts';
 import type { ListResponse } from './list-response.ts';
 import { inWireOrder } from '../response/object-response.ts';
 import { writeProtobufList } from './protobuf-list-writer.ts';
-import { columnDefinitions, includeObjectOf, partialObject, tableRow } from '../response/table-writer.ts';
+import {
+  columnDefinitions,
+  copiesMetadata,
+  includeObjectOf,
+  partialObject,
+  partialObjectIncrementally,
+  tableRow,
+  tableRowIncrementally,
+} from '../response/table-writer.ts';
 import { hasVirtualView } from '../virtual-view.ts';
 
 const comma = 0x2c;
+
+/** Writes an item; it is loaded and converted before. */
+type LargeItem = (object: DeepReadonly<KubeObject>) => Promise<void>;
 
 /** The text around the items of a list, and how an item is written. */
 interface ListForm {
@@ -32,8 +46,8 @@ interface ListForm {
   /** The whole response of an empty list, if that is not head and tail. */
   readonly empty?: string | undefined;
   item(body: ChunkedBody, entry: CacheEntry): void;
-  /** Writes a large item in passes; undefined: {@link item} writes it. */
-  readonly large?: (body: ChunkedBody, entry: CacheEntry) => Promise<void> | undefined;
+  /** How a large item is written in passes; undefined: {@link item} copies what is stored. */
+  readonly large?: (body: ChunkedBody, entry: CacheEntry) => LargeItem | undefined;
   /** Items are made of parsed objects, not of stored bytes. */
   readonly parses?: boolean;
   /** Encodes several items, each preceded by a comma; undefined if one of them must be converted. */
@@ -87,7 +101,7 @@ async function writeItems(list: ListResponse): Promise<void> {
       }
       const large = isLarge(entry.value.length) ? form.large?.(body, entry) : undefined;
       if (large === undefined) form.item(body, entry);
-      else await large;
+      else await writeLarge(list, body, entry, large);
       if (body.shouldPause) await body.checkpoint();
     }
     list.view?.release(piece);
@@ -95,6 +109,18 @@ async function writeItems(list: ListResponse): Promise<void> {
   }
   body.pushString(first ? (form.empty ?? form.head + form.tail) : form.tail);
   body.end();
+}
+
+async function writeLarge(
+  { context, definition, reader }: ListResponse,
+  body: ChunkedBody,
+  entry: CacheEntry,
+  write: LargeItem,
+): Promise<void> {
+  const loading = reader.load(entry, context);
+  if (loading !== undefined) await loading;
+  await write(await whileTimeLasts(reader.objectIncrementally(definition, entry), context));
+  if (body.shouldPause) await body.checkpoint();
 }
 
 function formOf(list: ListResponse): ListForm {
@@ -144,6 +170,15 @@ function plainForm(list: ListResponse): ListForm {
         body.push(bytes, itemOffset(bytes), bytes.length);
       }
     },
+    large: (body, entry) =>
+      reader.servableBytes(definition, entry) !== undefined
+        ? undefined
+        : async (object) => {
+            const text = await whileTimeLasts(encodeForWireIncrementally(object as KubeObject), list.context);
+            const bytes = Buffer.from(text);
+            if (!complete) body.pushText('{');
+            body.push(bytes, complete ? 0 : itemOffset(bytes), bytes.length);
+          },
     run: (entries) => {
       const stored = entries.map((entry) => reader.servableBytes(definition, entry));
       if (!stored.every((bytes) => bytes !== undefined)) return undefined;
@@ -168,10 +203,13 @@ function partialForm(list: ListResponse, transform: Transform): ListForm {
     tail: ']}\n',
     // The list that Kubernetes makes of an empty one has nil items.
     empty: `${head.slice(0, -1)}null}\n`,
+    large: (body) =>
+      copiesMetadata(definition, transform)
+        ? undefined
+        : async (object) =>
+            body.pushString(await whileTimeLasts(partialObjectIncrementally(object, transform), list.context)),
     item(body, entry) {
-      // Without a converter metadata is the same in all versions, so a slice of the stored bytes is enough.
-      const isSlice = definition.converter === undefined && definition.conversion === undefined;
-      if (!isSlice || transform.namesOriginalVersion === true) {
+      if (!copiesMetadata(definition, transform)) {
         body.pushString(partialObject(reader.object(definition, entry), transform));
         return;
       }
@@ -197,6 +235,10 @@ function tableForm(list: ListResponse, transform: Transform): ListForm {
     // The default table of Kubernetes has nil rows if there are no objects.
     empty: hasDefaultTable(definition) ? `${head.slice(0, -1)}null}\n` : undefined,
     parses: true,
+    large: (body, entry) => async (object) => {
+      const row = tableRowIncrementally(definition, object, transform, include, now, entry);
+      body.pushString(await whileTimeLasts(row, context));
+    },
     item(body, entry) {
       body.pushString(tableRow(definition, reader.object(definition, entry), transform, include, now, entry));
     },
@@ -227,14 +269,25 @@ function readableForm(list: ListResponse): ListForm {
     return whole;
   };
   const empty = plain.empty === undefined ? undefined : encodeObject(JSON.parse(plain.empty), negotiated);
+  /** The JSON of a large item in the list. */
+  const jsonOf = async (object: DeepReadonly<KubeObject>, entry: CacheEntry): Promise<Buffer | string> => {
+    if (transform !== undefined) {
+      const steps =
+        transform.kind === 'Table'
+          ? tableRowIncrementally(definition, object, transform, include, now)
+          : partialObjectIncrementally(object, transform);
+      return whileTimeLasts(steps, context);
+    }
+    const stored = plain.run?.([entry]);
+    if (stored !== undefined) return stored.subarray(1);
+    const json = Buffer.from(await whileTimeLasts(encodeForWireIncrementally(object as KubeObject), context));
+    return definition.origin === 'built-in' ? Buffer.concat([Buffer.from('{'), json.subarray(itemOffset(json))]) : json;
+  };
   if (negotiated.encoding === 'yaml')
     return {
       ...yamlForm(skeleton, field, itemOf),
       ...(empty === undefined ? {} : { empty }),
-      large: (body, entry) => {
-        const bytes = transform === undefined ? plain.run?.([entry]) : undefined;
-        return bytes === undefined ? undefined : writeLargeYaml(context, body, bytes.subarray(1));
-      },
+      large: (body, entry) => async (object) => writeLargeYaml(context, body, await jsonOf(object, entry)),
     };
   const text = encodeObject(skeleton, negotiated);
   const end = text.lastIndexOf('[]');
@@ -243,6 +296,13 @@ function readableForm(list: ListResponse): ListForm {
     head: `${text.slice(0, end)}[`,
     separator: ',',
     tail: `\n  ]${text.slice(end + 2)}`,
+    large: (body, entry) => async (object) => {
+      body.pushString('\n    ');
+      for (const part of indentedJsonParts((await jsonOf(object, entry)).toString())) {
+        body.pushString(part.replaceAll('\n', '\n    '));
+        if (body.shouldPause) await body.checkpoint();
+      }
+    },
     item(body, entry) {
       body.pushString(`\n    ${encodeObject(itemOf(entry), negotiated).replaceAll('\n', '\n    ')}`);
     },
@@ -250,7 +310,7 @@ function readableForm(list: ListResponse): ListForm {
 }
 
 /** Writes a large item, of which these are the bytes in the list as JSON. */
-async function writeLargeYaml(context: RequestContext, body: ChunkedBody, json: Buffer): Promise<void> {
+async function writeLargeYaml(context: RequestContext, body: ChunkedBody, json: Buffer | string): Promise<void> {
   const { value } = await inTimeSlices(parseJsonIncrementally(json, false), json.length, context);
   body.pushString(await whileTimeLasts(encodeYamlIncrementally([value]), context));
 }

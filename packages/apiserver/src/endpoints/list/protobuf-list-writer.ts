@@ -100,7 +100,8 @@ async function encodeWide(list: ListResponse, apiVersion: string, entry: CacheEn
   const { context, definition, negotiated, reader } = list;
   if (entry.value.length < wideItemBytes) return undefined;
   await reader.load(entry, context);
-  const object = reader.object(definition, entry) as KubeObject;
+  const read = await whileTimeLasts(reader.objectIncrementally(definition, entry), context);
+  const object = read as KubeObject;
   const steps =
     negotiated.transform === undefined
       ? encodeProtobufMessageIncrementally(apiVersion, definition.kind, asJson(object), entry.value.length)

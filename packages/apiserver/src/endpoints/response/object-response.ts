@@ -16,7 +16,15 @@ import { inTimeSlices, isLarge, whileTimeLasts, yieldIfSliceExceeded } from '../
 import { internalPackage } from '../../write-path/decoding/expected-kind.ts';
 import { ChunkedBody } from './chunked-body.ts';
 import { protobufIncrementally, protobufObject } from './protobuf-response.ts';
-import { copiesMetadata, includeObjectOf, partialObject, storedPartialObject, tableOfOne } from './table-writer.ts';
+import {
+  copiesMetadata,
+  includeObjectOf,
+  partialObject,
+  partialObjectIncrementally,
+  storedPartialObject,
+  tableOfOne,
+  tableOfOneIncrementally,
+} from './table-writer.ts';
 
 /** An object to be sent to a client. */
 export interface OutgoingObject {
@@ -25,7 +33,9 @@ export interface OutgoingObject {
   /** The stored bytes if the client receives exactly those, and their revision. */
   readonly bytes: Buffer | undefined;
   readonly revision: number;
-  /** Parses a large object in time slices before {@link object}; undefined: nothing to wait for. */
+  /** About the length of the object in bytes. */
+  readonly size: number;
+  /** Parses and converts a large object in time slices before {@link object}; undefined: nothing to wait for. */
   load?(): Promise<void> | undefined;
 }
 
@@ -83,9 +93,8 @@ export function respondObject(
   now: Date,
 ): Promise<void> | undefined {
   checkObjectTransform(definition, negotiated, context);
-  const { bytes } = outgoing;
-  if (bytes !== undefined && isLarge(bytes.length) && !isSentAsStored(negotiated))
-    return respondLarge(context, definition, negotiated, { status, bytes, now }, outgoing);
+  if (isLarge(outgoing.size) && !(outgoing.bytes !== undefined && isSentAsStored(negotiated)))
+    return respondLarge(context, definition, negotiated, { status, now }, outgoing);
   const body = traced('serialize', () => objectBody(context, definition, negotiated, outgoing, now));
   writeBytes(context, status, negotiated.mediaType, body);
   return undefined;
@@ -100,24 +109,62 @@ async function respondLarge(
   context: RequestContext,
   definition: ResourceDefinition,
   negotiated: Negotiated,
-  response: { readonly status: number; readonly bytes: Buffer; readonly now: Date },
+  response: { readonly status: number; readonly now: Date },
   outgoing: OutgoingObject,
 ): Promise<void> {
-  const { status, bytes, now } = response;
-  if (isReadable(negotiated) && negotiated.transform === undefined) {
-    const json = spliced(bytes, outgoing.revision, '', '');
-    if (negotiated.encoding === 'yaml') return respondYaml(context, negotiated, status, json);
-    return respondIndented(context, negotiated, status, json.toString('utf8'));
+  const { bytes, revision, size } = outgoing;
+  const { transform } = negotiated;
+  if (bytes !== undefined && transform === undefined && isReadable(negotiated)) {
+    await writeLargeText(context, response.status, spliced(bytes, revision, '', ''), negotiated);
+    return;
   }
   const loading = outgoing.load?.();
   if (loading !== undefined) await loading;
-  await yieldIfSliceExceeded(bytes.length, context);
-  const body =
-    negotiated.encoding === 'protobuf' && negotiated.transform === undefined
-      ? await whileTimeLasts(protobufIncrementally(outgoing.object(), undefined, bytes.length), context)
-      : objectBody(context, definition, negotiated, outgoing, now);
-  await yieldIfSliceExceeded(bytes.length, context);
-  writeBytes(context, status, negotiated.mediaType, body);
+  await yieldIfSliceExceeded(size, context);
+  if (transform === undefined) {
+    await writeLargeTyped(context, response.status, outgoing.object(), negotiated, size);
+    return;
+  }
+  if (negotiated.encoding === 'protobuf') {
+    const body = await whileTimeLasts(protobufIncrementally(outgoing.object(), transform, size), context);
+    await yieldIfSliceExceeded(size, context);
+    writeBytes(context, response.status, negotiated.mediaType, body);
+    return;
+  }
+  const stored = bytes === undefined ? undefined : { value: bytes, revision };
+  const steps =
+    transform.kind === 'Table'
+      ? tableOfOneIncrementally(
+          definition,
+          outgoing.object(),
+          transform,
+          includeObjectOf(context.info.query),
+          response.now,
+          true,
+          stored,
+        )
+      : stored !== undefined && copiesMetadata(definition, transform)
+        ? atOnce(storedPartialObject(stored, transform))
+        : partialObjectIncrementally(outgoing.object(), transform);
+  await writeLargeText(context, response.status, await whileTimeLasts(steps, context), negotiated);
+}
+
+// eslint-disable-next-line require-yield -- in place of one in passes
+function* atOnce<T>(value: T): Generator<void, T> {
+  return value;
+}
+
+/** Writes the JSON of a large object in the negotiated form. */
+async function writeLargeText(
+  context: RequestContext,
+  status: number,
+  json: Buffer | string,
+  negotiated: Negotiated,
+): Promise<void> {
+  if (negotiated.encoding === 'yaml') return respondYaml(context, negotiated, status, json);
+  if (negotiated.pretty) return respondIndented(context, negotiated, status, json.toString());
+  await yieldIfSliceExceeded(json.length, context);
+  writeBytes(context, status, negotiated.mediaType, `${json.toString()}\n`);
 }
 
 /** YAML of a large object, whose members are in wire order. */
@@ -125,7 +172,7 @@ async function respondYaml(
   context: RequestContext,
   negotiated: Negotiated,
   status: number,
-  json: Buffer,
+  json: Buffer | string,
 ): Promise<void> {
   const { value } = await inTimeSlices(parseJsonIncrementally(json, false), json.length, context);
   await yieldIfSliceExceeded(json.length, context);
@@ -160,14 +207,10 @@ function objectBody(
   const { transform } = negotiated;
   if (negotiated.encoding === 'protobuf') return protobufObject(outgoing.object(), transform, outgoing.bytes?.length);
   if (transform === undefined) return wholeBody(negotiated, outgoing);
-  const { bytes, revision } = outgoing;
-  const stored = bytes !== undefined && isLarge(bytes.length) ? { value: bytes, revision } : undefined;
   const text =
     transform.kind === 'Table'
-      ? tableOfOne(definition, outgoing.object(), transform, includeObjectOf(context.info.query), now, true, stored)
-      : stored !== undefined && copiesMetadata(definition, transform)
-        ? storedPartialObject(stored, transform)
-        : partialObject(outgoing.object(), transform);
+      ? tableOfOne(definition, outgoing.object(), transform, includeObjectOf(context.info.query), now)
+      : partialObject(outgoing.object(), transform);
   return isReadable(negotiated) ? encodeObject(parseJson(text), negotiated) : `${text}\n`;
 }
 
@@ -189,7 +232,7 @@ export function writeTyped(
   const body =
     negotiated.encoding === 'protobuf'
       ? protobufObject(object, undefined)
-      : wholeBody(negotiated, { object: () => object, bytes: undefined, revision: 0 });
+      : wholeBody(negotiated, { object: () => object, bytes: undefined, revision: 0, size: 0 });
   writeBytes(context, status, negotiated.mediaType, body);
 }
 
@@ -208,9 +251,7 @@ export async function writeLargeTyped(
     return;
   }
   const json = await whileTimeLasts(encodeForWireIncrementally(object as KubeObject), context);
-  if (negotiated.encoding === 'yaml') return respondYaml(context, negotiated, status, Buffer.from(json));
-  if (negotiated.pretty) return respondIndented(context, negotiated, status, json);
-  writeBytes(context, status, negotiated.mediaType, `${json}\n`);
+  await writeLargeText(context, status, json, negotiated);
 }
 
 const newline = Buffer.from('\n');

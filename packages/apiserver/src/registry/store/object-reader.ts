@@ -96,9 +96,9 @@ export class ObjectReader implements ObjectSource {
     caller: { readonly signal: AbortSignal },
   ): Promise<DeepReadonly<KubeObject>> {
     if (!this.needsWebhook(definition, entry)) {
-      if (this.#isUnknown(definition, entry))
-        await inTimeSlices(this.#conforms(definition, entry), entry.value.length, caller);
-      return this.object(definition, entry);
+      if (!isLarge(entry.value.length)) return this.object(definition, entry);
+      await this.load(entry, caller);
+      return whileTimeLasts(this.objectIncrementally(definition, entry), caller);
     }
     const converted = await this.conversions.ofEntries(definition, [entry], { signal: caller.signal, list: false });
     return converted.get(entry) as DeepReadonly<KubeObject>;
@@ -234,7 +234,8 @@ export class ObjectReader implements ObjectSource {
    */
   async toStored(definition: ResourceDefinition, object: KubeObject, signal: AbortSignal): Promise<KubeObject> {
     if (this.isStoredVersion(definition)) return object;
-    const copy = deepCopy(asJson(object)) as unknown as KubeObject;
+    const copied = await whileTimeLasts(deepCopyIncrementally<JsonObject>(asJson(object)), { signal });
+    const copy = copied as unknown as KubeObject;
     const { conversion, storage } = definition;
     if (conversion === undefined || storage === undefined) return toStorage(definition, copy);
     const stored = await this.#convertByWebhook(conversion, copy, apiVersionOf(storage), signal);
@@ -246,7 +247,8 @@ export class ObjectReader implements ObjectSource {
   async toShown(definition: ResourceDefinition, stored: KubeObject, signal: AbortSignal): Promise<KubeObject> {
     const { conversion } = definition;
     const apiVersion = apiVersionOf(definition);
-    if (conversion === undefined || stored.apiVersion === apiVersion) return fromStorage(definition, stored);
+    if (conversion === undefined || stored.apiVersion === apiVersion)
+      return whileTimeLasts(fromStorageIncrementally(definition, stored), { signal });
     definition.schemaOf?.(stored.apiVersion)?.applyDefaults(asJson(stored));
     const shown = await this.#convertByWebhook(conversion, stored, apiVersion, signal);
     definition.schema.prune(asJson(shown));
