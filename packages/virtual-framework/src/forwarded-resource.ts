@@ -1,10 +1,8 @@
 import {
-  encodeJson,
   errorText,
   isJsonObject,
-  parseJson,
+  isStatusError,
   parseLabelSelector,
-  parseYaml,
   statusErrors,
   type JsonObject,
   type LogicalClusterName,
@@ -28,7 +26,13 @@ import {
 import type { ServedResource } from './api-set.ts';
 import { checkRequest } from './request-checks.ts';
 import { isApplyRequest, forwardWrite, type UpdateRule } from './forwarded-write.ts';
-import { responseObject, sendRequest as send, type UpstreamRequest, type ShardConnection } from './shard-connection.ts';
+import { encodeJsonBody, parseJsonBody, parseYamlBody } from './large-bodies.ts';
+import {
+  writtenObjectOf,
+  sendRequest as send,
+  type UpstreamRequest,
+  type ShardConnection,
+} from './shard-connection.ts';
 
 /** Rules for the objects that are written through a virtual workspace, computed for each request. */
 export interface WriteRules {
@@ -125,7 +129,7 @@ export class ForwardedResource implements ServedResource {
     if (this.#isUnrestricted(request) && rules === undefined)
       return this.#forward(request, verb === 'get' ? this.#readQueryOf(request) : context.info.query);
     if (verb !== 'get' || this.#options.isVisible !== undefined) {
-      const object = responseObject(await this.#fetch(request));
+      const object = await writtenObjectOf(await this.#fetch(request), request.context);
       // Before the object counts as missing: as in kcp, a refusal says what it lacks.
       if (verb === 'delete') rules?.validate(object);
       await this.#requireVisible(request, object);
@@ -138,7 +142,7 @@ export class ForwardedResource implements ServedResource {
     const request = named.subresource === '' ? { ...named, name: '' } : named;
     const { exchange, info } = request.context;
     if (rules === undefined) return this.#forward(request, info.query);
-    const object = await this.#decodeObject(request, named.name !== '');
+    const { object, bytes } = await this.#decodeObject(request, named.name !== '');
     const mutated = rules.mutate(object);
     rules.validate(mutated);
     const { status, headers, body } = await this.#send(request, info.query, {
@@ -148,7 +152,7 @@ export class ForwardedResource implements ServedResource {
         accept: firstValue(exchange.headers['accept']),
         'content-type': 'application/json',
       },
-      body: encodeJson(mutated),
+      body: await encodeJsonBody(mutated, bytes, request.context),
     });
     for (const name of ['content-type', 'warning']) {
       const value = headers.get(name);
@@ -161,27 +165,31 @@ export class ForwardedResource implements ServedResource {
    * The object of a create. A protobuf body is decoded by the shard: a dry-run create, without the fields that a create
    * sets. Below the name of an object, where the shard serves no creates of built-in kinds, a body must name its kind.
    */
-  async #decodeObject(request: ResourceRequest, isNamed: boolean): Promise<JsonObject> {
+  async #decodeObject(
+    request: ResourceRequest,
+    isNamed: boolean,
+  ): Promise<{ readonly object: JsonObject; readonly bytes: number }> {
     const { exchange, info } = request.context;
     const type = firstValue(exchange.headers['content-type']) ?? 'application/json';
     const body = await exchange.readBody(maxBodyBytes);
     if (!type.startsWith('application/vnd.kubernetes.protobuf')) {
       if (isNamed) await this.#checkRequest(request, body);
-      return parseObject(body, type);
+      return { object: await parseObject(body, type, request.context), bytes: body.length };
     }
     const query = new URLSearchParams(info.query);
     query.set('dryRun', 'All');
-    const object = responseObject(
+    const object = await writtenObjectOf(
       await this.#send(request, query, {
         method: 'POST',
         headers: { ...userAgentOf(request), accept: 'application/json', 'content-type': type },
         body,
       }),
+      request.context,
     );
     const metadata = { ...(object['metadata'] as JsonObject) };
     for (const name of ['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'managedFields'])
       delete metadata[name];
-    return { ...object, metadata };
+    return { object: { ...object, metadata }, bytes: body.length };
   }
 
   async #update(request: ResourceRequest, rules: WriteRules | undefined): Promise<void> {
@@ -231,7 +239,7 @@ export class ForwardedResource implements ServedResource {
     const response = await this.#fetch(request);
     if (response.status === 404) await this.#checkRequest(request);
     if (response.status !== 404 || !isApplyRequest(request) || request.subresource !== '')
-      await this.#requireVisible(request, responseObject(response));
+      await this.#requireVisible(request, await writtenObjectOf(response, request.context));
     else await this.#options.authorizeCreate?.(request);
   }
 
@@ -266,7 +274,7 @@ export class ForwardedResource implements ServedResource {
   async #fetchVisible(request: ResourceRequest, sent: Buffer): Promise<JsonObject> {
     const response = await this.#fetch(request);
     if (response.status === 404) await this.#checkRequest(request, sent);
-    const object = responseObject(response);
+    const object = await writtenObjectOf(response, request.context);
     await this.#requireVisible(request, object, sent);
     return object;
   }
@@ -367,11 +375,14 @@ function prepend(query: URLSearchParams, name: string, text: string): void {
   query.set(name, own === '' ? text : `${text},${own}`);
 }
 
-function parseObject(body: Buffer, type: string): JsonObject {
+async function parseObject(body: Buffer, type: string, context: ResourceRequest['context']): Promise<JsonObject> {
   let object: unknown;
   try {
-    object = type.startsWith('application/yaml') ? parseYaml(body) : parseJson(body.toString());
+    object = type.startsWith('application/yaml')
+      ? await parseYamlBody(body, context)
+      : await parseJsonBody(body, context);
   } catch (error) {
+    if (isStatusError(error) || context.signal.aborted) throw error;
     throw statusErrors.badRequest(`the object provided cannot be decoded: ${errorText(error)}`, error);
   }
   if (!isJsonObject(object)) throw statusErrors.badRequest('the object provided is not a JSON object');

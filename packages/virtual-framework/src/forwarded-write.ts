@@ -1,12 +1,9 @@
 import {
-  applyJsonPatch,
-  applyMergePatch,
-  encodeJson,
+  applyJsonPatchIncrementally,
+  applyMergePatchIncrementally,
   errorText,
   isJsonObject,
   isStatusError,
-  parseJson,
-  parseYaml,
   statusErrors,
   type Json,
   type JsonObject,
@@ -14,6 +11,7 @@ import {
 } from '@multiplane/apimachinery';
 import { statusErrorOfResponse } from '@multiplane/client';
 import type { ResourceRequest } from '@multiplane/apiserver';
+import { encodeJsonBody, inTimeSlices, parseJsonBody, parseYamlBody } from './large-bodies.ts';
 import type { BufferedRequest, BufferedResponse } from '@multiplane/generic-server';
 
 /**
@@ -43,9 +41,6 @@ interface ForwardWriteModules {
 const maxBodyBytes = 3 * 1024 * 1024;
 /** After this many conflicts the client gets a conflict error. */
 const maxAttempts = 5;
-/** A YAML configuration is parsed on the event loop, so its size is limited. */
-const maxApplyBytes = 128 * 1024;
-const openingBrace = 0x7b;
 const applyType = 'application/apply-patch+yaml';
 
 /**
@@ -69,12 +64,9 @@ export async function forwardWrite(request: ResourceRequest, modules: ForwardWri
   let body: Buffer | string = received;
   let config: JsonObject | undefined;
   if (isApply) {
-    // JSON, which most clients send, parses fast enough without this limit.
-    if (body.length > maxApplyBytes && body[0] !== openingBrace)
-      throw statusErrors.tooLarge(`limit is ${maxApplyBytes}`);
-    config = parseConfiguration(body);
+    config = await parseConfiguration(received, context);
     if (modules.mutateConfiguration !== undefined) config = modules.mutateConfiguration(config);
-    body = encodeJson(config);
+    body = await encodeJsonBody(config, received.length, context);
   }
   const dryQuery = new URLSearchParams(info.query);
   dryQuery.set('dryRun', 'All');
@@ -101,10 +93,10 @@ export async function forwardWrite(request: ResourceRequest, modules: ForwardWri
       dryQuery,
     );
     if (dryRunResult.status < 200 || dryRunResult.status > 299) {
-      if (dryRunResult.status === 422) refuseEarly(request, modules, { old, received, type: sent });
+      if (dryRunResult.status === 422) await refuseEarly(request, modules, { old, received, type: sent });
       throw errorOf(dryRunResult);
     }
-    const updated = parseJson(dryRunResult.body.toString());
+    const updated = await parseJsonBody(dryRunResult.body, context);
     if (!isJsonObject(updated)) throw new Error('the response of the shard to a write is not a JSON object');
     if (resourceVersionOf(updated) !== resourceVersionOf(old)) {
       if (attempt < maxAttempts) continue;
@@ -114,7 +106,7 @@ export async function forwardWrite(request: ResourceRequest, modules: ForwardWri
     const response = info.query.has('dryRun')
       ? stored === updated
         ? dryRunResult
-        : { ...dryRunResult, body: Buffer.from(encodeJson(stored)) }
+        : { ...dryRunResult, body: Buffer.from(await encodeJsonBody(stored, dryRunResult.body.length, context)) }
       : await modules.send(
           {
             method: isApply ? 'PATCH' : 'PUT',
@@ -125,10 +117,10 @@ export async function forwardWrite(request: ResourceRequest, modules: ForwardWri
             },
             body:
               config !== undefined
-                ? withResourceVersion(config, old)
+                ? await encodeJsonBody(withResourceVersion(config, old), received.length, context)
                 : stored === updated
                   ? dryRunResult.body
-                  : encodeJson(stored),
+                  : await encodeJsonBody(stored, dryRunResult.body.length, context),
           },
           isApply ? info.query : updateQuery(info.query),
         );
@@ -140,23 +132,26 @@ export async function forwardWrite(request: ResourceRequest, modules: ForwardWri
 }
 
 /** What the client wrote, by the media type of a body that is JSON. */
-const writtenObject: Readonly<Record<string, (old: JsonObject, body: Json) => Json>> = {
-  'application/json': (_old, body) => body,
-  'application/json-patch+json': (old, body) => applyJsonPatch(old, body),
-  'application/merge-patch+json': (old, body) => applyMergePatch(old, body),
+const writtenObject: Readonly<Record<string, (old: JsonObject, body: Json) => Generator<void, Json>>> = {
+  // eslint-disable-next-line require-yield -- callers run all steps in time slices
+  *'application/json'(_old, body) {
+    return body;
+  },
+  'application/json-patch+json': applyJsonPatchIncrementally,
+  'application/merge-patch+json': applyMergePatchIncrementally,
 };
 
 /** The early rule sees what the client wrote, as no shard has accepted it. The result of an apply is not known here. */
-function refuseEarly(
-  { subresource }: ResourceRequest,
+async function refuseEarly(
+  { context, subresource }: ResourceRequest,
   { earlyUpdateRule }: ForwardWriteModules,
   { old, received, type }: { readonly old: JsonObject; readonly received: Buffer; readonly type: string },
-): void {
+): Promise<void> {
   if (earlyUpdateRule === undefined) return;
   const mediaType = type.split(';')[0]?.trim();
   const change = writtenObject[mediaType ?? ''];
   if (change === undefined) return;
-  const updated = change(old, parseJson(received.toString()));
+  const updated = await inTimeSlices(change(old, await parseJsonBody(received, context)), context);
   if (isJsonObject(updated)) earlyUpdateRule({ old, updated, subresource });
 }
 
@@ -164,11 +159,12 @@ function refuseEarly(
 export const isApplyRequest = ({ context: { info, exchange } }: ResourceRequest): boolean =>
   info.verb === 'patch' && contentTypeOf(exchange.headers['content-type']).startsWith(applyType);
 
-function parseConfiguration(body: Buffer): JsonObject {
+async function parseConfiguration(body: Buffer, context: ResourceRequest['context']): Promise<JsonObject> {
   let config: unknown;
   try {
-    config = parseYaml(body.toString());
+    config = await parseYamlBody(body, context);
   } catch (error) {
+    if (isStatusError(error) || context.signal.aborted) throw error;
     throw statusErrors.badRequest(`error decoding YAML: ${errorText(error)}`, error);
   }
   if (!isJsonObject(config)) throw statusErrors.badRequest('the apply configuration is not a JSON object');
@@ -176,9 +172,9 @@ function parseConfiguration(body: Buffer): JsonObject {
 }
 
 /** The apply configuration with the resource version of `old` as a precondition. */
-function withResourceVersion(config: JsonObject, old: JsonObject): string {
+function withResourceVersion(config: JsonObject, old: JsonObject): JsonObject {
   const metadata = isJsonObject(config['metadata']) ? config['metadata'] : {};
-  return encodeJson({ ...config, metadata: { ...metadata, resourceVersion: resourceVersionOf(old) } });
+  return { ...config, metadata: { ...metadata, resourceVersion: resourceVersionOf(old) } };
 }
 
 /** The query parameters of a PATCH that a PUT accepts. */

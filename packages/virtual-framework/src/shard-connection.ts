@@ -1,4 +1,5 @@
-import { isJsonObject, parseJson, type JsonObject, type UserInfo } from '@multiplane/apimachinery';
+import { isJsonObject, parseJson, type Json, type JsonObject, type UserInfo } from '@multiplane/apimachinery';
+import type { ResourceRequest } from '@multiplane/apiserver';
 import { statusErrorOfResponse } from '@multiplane/client';
 import {
   BufferedExchange,
@@ -6,6 +7,7 @@ import {
   type BufferedResponse,
   type Exchange,
 } from '@multiplane/generic-server';
+import { parseJsonBody } from './large-bodies.ts';
 
 /** The upstream URL of a request, and the user that it is sent as. */
 export interface UpstreamRequest {
@@ -39,10 +41,24 @@ export async function sendRequest(
 }
 
 /** The JSON object of a successful response. Throws the StatusError of any other response. */
-export function responseObject({ status, body }: BufferedResponse): JsonObject {
-  const text = body.toString();
-  if (status < 200 || status > 299) throw statusErrorOfResponse(status, text);
-  const value = parseJson(text);
+export function responseObject(response: BufferedResponse): JsonObject {
+  return objectOf(parseJson(bodyOf(response)));
+}
+
+/** {@link responseObject} of an object that a client wrote: a large one is parsed in time slices. */
+export async function writtenObjectOf(
+  response: BufferedResponse,
+  context: ResourceRequest['context'],
+): Promise<JsonObject> {
+  return objectOf(await parseJsonBody(bodyOf(response), context));
+}
+
+function bodyOf({ status, body }: BufferedResponse): Buffer {
+  if (status < 200 || status > 299) throw statusErrorOfResponse(status, body.toString());
+  return body;
+}
+
+function objectOf(value: Json): JsonObject {
   if (!isJsonObject(value)) throw new Error('the response of the shard is not a JSON object');
   return value;
 }

@@ -6,17 +6,19 @@ import {
   asJson,
   deepCopy,
   encodeJson,
+  encodeJsonIncrementally,
   StatusError,
   fieldErrorText,
   isJsonObject,
-  parseJson,
   setOwn,
   statusErrors,
   validateObjectMeta,
 } from '@multiplane/apimachinery';
 import type { WebhookConversion } from '@multiplane/apis';
 import { WebhookAuthorityError, WebhookCallError, type WebhookClient, webhookUrl } from '@multiplane/generic-server';
+import { whileTimeLasts } from '../time-slices.ts';
 import { jsonType } from '../write-path/decoding/object-meta-decoder.ts';
+import { parseAnswer } from './parse-answer.ts';
 
 /** Objects of one kind to convert to another version. */
 export interface ConversionRequest {
@@ -60,13 +62,16 @@ export class ConversionReviewer {
     const uid = this.#modules.newUid();
     const version = conversion.reviewVersions.find((known) => known === 'v1' || known === 'v1beta1');
     if (version === undefined) throw statusErrors.untyped('no supported conversion review versions');
-    const texts = objects.map((object) => encodeJson(asJson(object)));
+    const caller = { cluster: conversion.tenant, signal: request.signal };
+    const texts: string[] = [];
+    for (const object of objects) texts.push(await whileTimeLasts(encodeJsonIncrementally(asJson(object)), caller));
     const body = `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/${version}","request":{"uid":${JSON.stringify(uid)},"desiredAPIVersion":${JSON.stringify(desired)},"objects":[${texts.join(',')}]},"response":{"uid":"","convertedObjects":null,"result":{"metadata":{}}}}`;
     const response = await this.#post(request, body);
     let converted: readonly Json[];
     try {
-      converted = convertedObjects(response, version, uid);
+      converted = await whileTimeLasts(convertedObjects(response, version, uid), caller);
     } catch (error) {
+      if (request.signal.aborted) throw error;
       throw failed(request, (error as Error).message, error);
     }
     if (converted.length !== objects.length) {
@@ -107,12 +112,12 @@ const failed = (request: ConversionRequest, why: string, cause: unknown): Error 
   new StatusError({ code: 500, reason: '', message: `${prefix(request)} failed: ${why}`, cause });
 
 /** The `response.convertedObjects` of a valid response; the message of the error is the reason why it is invalid. */
-function convertedObjects(body: Buffer, version: string, uid: string): readonly Json[] {
+function* convertedObjects(body: Buffer, version: string, uid: string): Generator<void, readonly Json[]> {
   if (body.length === 0)
     throw new TypeError('0-length response with status code: 200 and content type: application/json');
   let review: Json;
   try {
-    review = parseJson(body);
+    review = yield* parseAnswer(body);
   } catch (cause) {
     throw new TypeError(`couldn't get version/kind; json parse error: ${(cause as Error).message}`, { cause });
   }

@@ -2,14 +2,15 @@ import {
   type Json,
   type JsonObject,
   StatusError,
-  encodeJson,
+  encodeJsonIncrementally,
   getOwn,
   isJsonObject,
-  parseJson,
   statusErrors,
   validateQualifiedName,
 } from '@multiplane/apimachinery';
 import { WebhookAuthorityError, WebhookCallError, type WebhookClient, webhookUrl } from '@multiplane/generic-server';
+import { whileTimeLasts } from '../../time-slices.ts';
+import { parseAnswer } from '../../webhooks/parse-answer.ts';
 import { jsonType } from '../../write-path/decoding/object-meta-decoder.ts';
 import { fieldOf, objectOf, textOf } from '../matching/read-fields.ts';
 import type { WebhookAccessor } from './webhook-accessor.ts';
@@ -71,7 +72,11 @@ export class AdmissionReviewer {
     if (version === undefined)
       throw new WebhookFailure(hook, 'webhook does not accept known AdmissionReview versions (v1, v1beta1)');
     const apiVersion = `admission.k8s.io/${version}`;
-    const body = encodeJson({ kind: 'AdmissionReview', apiVersion, request: { uid, ...request } });
+    const caller = { cluster: tenant, signal };
+    const body = await whileTimeLasts(
+      encodeJsonIncrementally({ kind: 'AdmissionReview', apiVersion, request: { uid, ...request } }),
+      caller,
+    );
     let responseBody: Buffer;
     try {
       responseBody = await this.#modules.client.post({
@@ -91,9 +96,9 @@ export class AdmissionReviewer {
         throw new WebhookFailure(hook, `failed to call webhook: ${error.message}`, { cause: error });
       throw error;
     }
-    const review = reviewOf(hook, responseBody);
+    const review = await whileTimeLasts(reviewOf(hook, responseBody), caller);
     try {
-      return responseOf(review, { apiVersion, uid, mutating });
+      return await whileTimeLasts(responseOf(review, { apiVersion, uid, mutating }), caller);
     } catch (error) {
       if (!(error instanceof InvalidResponse)) throw error;
       throw new WebhookFailure(hook, error.message, { cause: error });
@@ -105,13 +110,13 @@ class InvalidResponse extends Error {}
 
 const invalid = (why: string): InvalidResponse => new InvalidResponse(`received invalid webhook response: ${why}`);
 
-function reviewOf(hook: WebhookAccessor, body: Buffer): JsonObject {
+function* reviewOf(hook: WebhookAccessor, body: Buffer): Generator<void, JsonObject> {
   const fail = (why: string, cause?: unknown): WebhookFailure =>
     new WebhookFailure(hook, `failed to call webhook: ${why}`, { cause });
   if (body.length === 0) throw fail('0-length response with status code: 200 and content type: application/json');
   let value: Json;
   try {
-    value = parseJson(body);
+    value = yield* parseAnswer(body);
   } catch (error) {
     throw fail(`couldn't get version/kind; json parse error: ${(error as Error).message}`, error);
   }
@@ -125,10 +130,10 @@ function reviewOf(hook: WebhookAccessor, body: Buffer): JsonObject {
  * Validates a response, as VerifyAdmissionResponse in k8s.io/apiserver/pkg/admission/plugin/webhook/request; throws
  * {@link InvalidResponse}.
  */
-function responseOf(
+function* responseOf(
   review: JsonObject,
   expected: { readonly apiVersion: string; readonly uid: string; readonly mutating: boolean },
-): ReviewResponse {
+): Generator<void, ReviewResponse> {
   const isV1 = expected.apiVersion === 'admission.k8s.io/v1';
   const apiVersion = textOf(review, 'apiVersion');
   const kind = textOf(review, 'kind');
@@ -161,7 +166,7 @@ function responseOf(
   return {
     allowed: getOwn(response, 'allowed') === true,
     status: objectOf(response, 'status'),
-    patch: patched && expected.mutating ? operationsOf(patch) : [],
+    patch: patched && expected.mutating ? yield* operationsOf(patch) : [],
     auditAnnotations: annotationsOf(response),
     warnings: (Array.isArray(response['warnings']) ? response['warnings'] : []).filter(
       (text): text is string => typeof text === 'string',
@@ -180,13 +185,13 @@ function annotationsOf(response: JsonObject): ReadonlyMap<string, string> {
   return annotations;
 }
 
-function operationsOf(patch: Json): readonly Json[] {
+function* operationsOf(patch: Json): Generator<void, readonly Json[]> {
   const fail = (why: string, cause?: unknown): InvalidResponse =>
     new InvalidResponse(`received undecodable patch in webhook response: ${why}`, { cause });
   if (typeof patch !== 'string') throw fail('it is not a string');
   let operations: Json;
   try {
-    operations = parseJson(Buffer.from(patch, 'base64'));
+    operations = yield* parseAnswer(Buffer.from(patch, 'base64'));
   } catch (error) {
     throw fail((error as Error).message, error);
   }

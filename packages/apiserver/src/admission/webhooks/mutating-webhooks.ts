@@ -4,9 +4,9 @@ import {
   type KubeObject,
   applyJsonPatchIncrementally,
   asJson,
-  deepCopy,
   deepEqualIncrementally,
   encodeJson,
+  encodeJsonIncrementally,
   errorText,
   isJsonObject,
   isStatusError,
@@ -98,16 +98,15 @@ export class MutatingWebhooks implements AdmissionPlugin {
       const why = isStatusError(error) && error.cause !== undefined ? error.cause : error;
       throw statusErrors.internal(new Error(errorText(why), { cause: error }));
     }
-    attributes.annotate?.(
-      `patch.webhook.admission.k8s.io/round_${round.round}_index_${index}`,
-      encodeJson({
-        configuration: hook.configuration,
-        webhook: hook.name,
-        patch: deepCopy(patch as Json[]),
-        patchType: 'JSONPatch',
-      }),
-      'Request',
-    );
+    if (attributes.annotate !== undefined) {
+      const { configuration, name: webhook } = hook;
+      const applied = { configuration, webhook, patch: patch as Json[], patchType: 'JSONPatch' };
+      attributes.annotate(
+        `patch.webhook.admission.k8s.io/round_${round.round}_index_${index}`,
+        await whileTimeLasts(encodeJsonIncrementally(applied), attributes),
+        'Request',
+      );
+    }
     if (await whileTimeLasts(deepEqualIncrementally(before, after), attributes)) return false;
     await objects.replace(definition, after as unknown as KubeObject);
     return true;
