@@ -42,6 +42,27 @@ describe('a watch of another version', () => {
     expect(hook.asked.flatMap(({ names: asked }) => asked)).toHaveLength(2);
   });
 
+  test('sends events of large objects, which are encoded in time slices, in order with the others', async () => {
+    await open();
+    const watches = [watch(), watch(), watch('&fieldSelector=spec.metres%3D1')];
+    await settle();
+    const annotations = Object.fromEntries(Array.from({ length: 2_000 }, (_, n) => [`note-${n}`, 'x'.repeat(50)]));
+    const large = foo('v1', 'large', { size: 1 });
+    await pipeline.must(201, 'POST', fooPath('v1'), { ...large, metadata: { name: 'large', annotations } });
+    await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'small', { size: 1 }));
+    await pipeline.must(200, 'PATCH', fooPath('v1', '/large'), { metadata: { labels: { a: 'b' } } }, mergePatch);
+    await pipeline.must(200, 'DELETE', fooPath('v1', '/large'));
+    for (const started of watches)
+      await eventually(() =>
+        expect(names(started)).toEqual([
+          ['ADDED', 'large', { metres: 1 }],
+          ['ADDED', 'small', { metres: 1 }],
+          ['MODIFIED', 'large', { metres: 1 }],
+          ['DELETED', 'large', { metres: 1 }],
+        ]),
+      );
+  });
+
   test('delays no other watch while the webhook is slow, and loses no event', async () => {
     await open();
     const converted = watch();
