@@ -5,6 +5,7 @@ import {
   encodeJson,
   encodeJsonGo,
   indentedJsonParts,
+  encodeJsonGoIncrementally,
   encodeJsonIncrementally,
   maxJsonDepth,
   parseJson,
@@ -193,6 +194,10 @@ describe('encodeJson', () => {
       expect(Math.max(...parts.map(({ length }) => length))).toBeLessThanOrEqual(6 * 64 * 1024);
       expect(parts.every((part) => part.isWellFormed())).toBe(true);
       expect(parts.join('')).toBe(encodeJsonGo({ text }, { pretty: true }));
+      for (const pretty of [true, false])
+        expect(runToCompletion(encodeJsonGoIncrementally({ text, list: [1] }, pretty))).toBe(
+          encodeJsonGo({ text, list: [1] }, { pretty }),
+        );
     }
   });
 

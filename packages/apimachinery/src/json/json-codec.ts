@@ -14,6 +14,7 @@ export {
   compareBytewise,
   encodeJson,
   encodeJsonGo,
+  encodeJsonGoIncrementally,
   indentedJsonParts,
   encodeJsonIncrementally,
   encodeMembersIncrementally,

@@ -178,15 +178,28 @@ const indent = (text: string): string => Array.from(indentedParts(text)).join(''
  * longer than the object. No part ends within a character.
  */
 export function* indentedJsonParts(json: string): Generator<string, void> {
-  for (const part of indentedParts(json)) {
-    // A part has no end within a string, and a string may be longer than a part.
-    for (let at = 0, end = 0; at < part.length; at = end) {
-      end = at + indentedPart;
-      // Both halves of a surrogate pair.
-      if ((part.charCodeAt(end - 1) & 0xfc00) === 0xd800) end++;
-      yield escapedForHtml(part.slice(at, end));
-    }
+  // A part has no end within a string, and a string may be longer than a part.
+  for (const part of indentedParts(json)) yield* escapedParts(part);
+}
+
+function* escapedParts(text: string): Generator<string, void> {
+  for (let at = 0, end = 0; at < text.length; at = end) {
+    end = at + indentedPart;
+    // Both halves of a surrogate pair.
+    if ((text.charCodeAt(end - 1) & 0xfc00) === 0xd800) end++;
+    yield escapedForHtml(text.slice(at, end));
   }
+}
+
+/** {@link encodeJsonGo} in passes, without sorting. */
+export function* encodeJsonGoIncrementally(value: Json, pretty = false): Generator<void, string> {
+  const json = yield* encodeJsonIncrementally(value);
+  let text = '';
+  for (const part of pretty ? indentedJsonParts(json) : escapedParts(json)) {
+    yield;
+    text += part;
+  }
+  return text;
 }
 
 function* indentedParts(text: string): Generator<string, void> {

@@ -10,7 +10,7 @@ import type { RequestInfo } from './request-info.ts';
 import { resolveRequestInfo } from './request-info-resolver.ts';
 import { cleanTarget, parseRequestPath, type RequestPath } from './request-path.ts';
 import type { RequestMetrics } from './request-metrics.ts';
-import { writeStatusError, writeText } from '../response/responses.ts';
+import { respondStatusError, writeText } from '../response/responses.ts';
 import { ClientDisconnectedError } from '../server/base-exchange.ts';
 import type { ServerExchange } from '../server/dispatched-exchange.ts';
 import { acceptsGzip, GzipExchange } from '../server/gzip-exchange.ts';
@@ -96,7 +96,8 @@ export class RequestLifecycle {
         throw new TypeError('a handler returned without a response');
     } catch (error) {
       if (exchange.headersSent && !raw.ended && !raw.isClosed) metrics.aborted(raw, info, context?.definition);
-      this.#respondToError(exchange, info, error);
+      const responding = this.#respondToError(exchange, info, error);
+      if (responding !== undefined) await responding;
     } finally {
       context?.finish();
       metrics.finished(raw, info, context?.definition, exchange.status, clock.monotonic() - startedAt);
@@ -120,20 +121,24 @@ export class RequestLifecycle {
     }
   }
 
-  #respondToError(exchange: Exchange, info: RequestInfo | undefined, error: unknown): void {
-    if (error instanceof ClientDisconnectedError || exchange.signal.aborted) return;
+  /** Undefined: the response is written. */
+  #respondToError(exchange: Exchange, info: RequestInfo | undefined, error: unknown): Promise<void> | undefined {
+    if (error instanceof ClientDisconnectedError || exchange.signal.aborted) return undefined;
+    const fail = (failure: unknown): void => {
+      if (exchange.signal.aborted) return;
+      this.#modules.logger.error('failed to respond to an error', { error: failure });
+      exchange.destroy();
+    };
     try {
-      if (isStatusError(error)) {
-        writeStatusError({ exchange, info: info ?? noInfo }, error);
-        return;
-      }
+      if (isStatusError(error))
+        return respondStatusError({ exchange, info: info ?? noInfo }, error, info?.cluster)?.catch(fail);
       this.#modules.logger.error('failed to handle a request', { error, method: exchange.method, path: info?.path });
       if (exchange.headersSent) exchange.destroy();
       else writeText(exchange, 500, `${panicText}\n`);
     } catch (failure) {
-      this.#modules.logger.error('failed to respond to an error', { error: failure });
-      exchange.destroy();
+      fail(failure);
     }
+    return undefined;
   }
 }
 

@@ -1,11 +1,15 @@
 import {
   encodeJsonGo,
+  encodeJsonGoIncrementally,
   encodeYaml,
+  encodeYamlIncrementally,
   isStatusError,
   statusErrors,
+  type Json,
   type Status,
   type StatusError,
 } from '@multiplane/apimachinery';
+import { runInTimeSlices } from '@multiplane/component-base';
 import type { Exchange } from '../server/exchange.ts';
 import { endpointKinds, negotiate, type Negotiated, type NegotiationInput } from './negotiation.ts';
 import { encodeProtobufStatus } from './status-protobuf.ts';
@@ -37,6 +41,53 @@ export function writeBytes(
   exchange.respond(status, body);
 }
 
+/** A longer message is written in time slices. */
+const longMessage = 64 * 1024;
+
+/**
+ * {@link writeStatusError}, in time slices for an error that quotes megabytes of what a client sent: escaping makes them six times as
+ * long. Undefined: it is written. `lane`: the logical cluster.
+ */
+export function respondStatusError(
+  target: ResponseTarget,
+  error: StatusError,
+  lane: string | undefined,
+): Promise<void> | undefined {
+  if (error.message.length >= longMessage && !target.exchange.headersSent)
+    return respondLongStatus(target, error, lane);
+  writeStatusError(target, error);
+  return undefined;
+}
+
+async function respondLongStatus(target: ResponseTarget, error: StatusError, lane: string | undefined): Promise<void> {
+  const negotiated = negotiatedForStatus(target);
+  const status = error.toStatus() as unknown as Json;
+  if (negotiated?.encoding === 'protobuf') {
+    writeStatusError(target, error);
+    return;
+  }
+  const { signal } = target.exchange;
+  const body = await runInTimeSlices(
+    negotiated?.encoding === 'yaml'
+      ? encodeYamlIncrementally(status)
+      : encodeJsonGoIncrementally(status, negotiated?.pretty !== false),
+    lane,
+    () => signal,
+  );
+  const end = negotiated?.encoding === 'json' && !negotiated.pretty ? '\n' : '';
+  writeBytes(target, error.code, negotiated?.mediaType ?? 'application/json', `${body}${end}`);
+}
+
+/** Undefined: the client accepts none. */
+function negotiatedForStatus(target: ResponseTarget): Negotiated | undefined {
+  try {
+    return negotiate(target, endpointKinds.customPlain);
+  } catch (refusal) {
+    if (!isStatusError(refusal)) throw refusal;
+    return undefined;
+  }
+}
+
 /**
  * Responds with a Status in a media type that the client accepts, or in indented JSON if it accepts none, as kube-apiserver
  * does. Aborts a response that has already started.
@@ -50,11 +101,8 @@ export function writeStatusError(target: ResponseTarget, error: StatusError): vo
   const retryAfter = error.details?.retryAfterSeconds;
   if (retryAfter !== undefined && retryAfter > 0) exchange.setHeader('retry-after', String(retryAfter));
   const status: Status = error.toStatus();
-  let negotiated: Negotiated;
-  try {
-    negotiated = negotiate(target, endpointKinds.customPlain);
-  } catch (refusal) {
-    if (!isStatusError(refusal)) throw refusal;
+  const negotiated = negotiatedForStatus(target);
+  if (negotiated === undefined) {
     writeBytes(target, error.code, 'application/json', encodeJsonGo(status, { pretty: true }));
     return;
   }
