@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { mapConcurrently } from '@multiplane/apimachinery';
 import { eventually } from '@multiplane/testing';
 import type { HostileBulk, HostileStep } from '../fixtures/hostile-steps.ts';
+import { webhookAuthority, webhookUrl } from '../fixtures/hostile-webhooks.ts';
 import type { HostileServer } from './hostile-server.ts';
 import type { SentRequest } from './requests.ts';
 
@@ -71,12 +72,21 @@ export class HostilePlayer {
           ? request
           : { ...request, body: { ...body, metadata: { ...body?.metadata, ...references } } };
       // A body that is too large may be cut off.
-      const response = await this.#server.workspace.send(sent).catch(() => undefined);
+      const response = await this.#server.workspace.send(this.#withWebhook(sent)).catch(() => undefined);
       if (response?.text.includes('caused apiserver to panic') === true)
         this.failures.push(`${name}: ${response.text.slice(0, 300)}`);
       statuses.add(response?.status);
     });
     return String([...statuses]);
+  }
+
+  /** The request with the address and the authority of the webhook. */
+  #withWebhook(request: SentRequest): SentRequest {
+    const { webhook } = this.#server;
+    const text = request.body === undefined || request.protobuf === true ? undefined : JSON.stringify(request.body);
+    if (text?.includes(webhookUrl) !== true) return request;
+    const { body: _body, ...rest } = request;
+    return { ...rest, text: text.replaceAll(webhookUrl, webhook.url).replaceAll(webhookAuthority, webhook.caBundle) };
   }
 
   async #referenceTo(path: string): Promise<object> {

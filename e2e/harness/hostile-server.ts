@@ -5,7 +5,9 @@ import { eventually, TempDir } from '@multiplane/testing';
 import { gadgetDefinition } from '../fixtures/gadgets.ts';
 import { LocalCluster, testTokens, type LongTurn } from './local-cluster.ts';
 import { Requests } from './requests.ts';
+import { hostileAnswer } from '../fixtures/hostile-webhooks.ts';
 import { createWorkspace, grantAccess } from './workspaces.ts';
+import { WebhookServer, webhooksHere } from './webhook-server.ts';
 
 /** Upper bound of the delay of a plain GET on a server under attack. */
 const promptMs = 1_000;
@@ -34,11 +36,14 @@ export class HostileServer implements AsyncDisposable {
   /** Sends the neighbour's requests during attacks. */
   readonly #neighbour: Worker;
   readonly #folder: TempDir;
+  /** Answers reviews of admission and conversion by {@link hostileAnswer}. */
+  readonly webhook: WebhookServer;
   /** The longest that a plain GET has waited so far, in milliseconds of the server's processor time. */
   longestWaitMs = 0;
 
-  private constructor(cluster: LocalCluster, folder: TempDir) {
+  private constructor(cluster: LocalCluster, folder: TempDir, webhook: WebhookServer) {
     this.cluster = cluster;
+    this.webhook = webhook;
     this.#folder = folder;
     this.workspace = new Requests(cluster, `/clusters/${this.path}`);
     this.requests = new Requests(cluster);
@@ -58,13 +63,19 @@ export class HostileServer implements AsyncDisposable {
   static async start(): Promise<HostileServer> {
     const folder = await TempDir.create('hostile');
     writeFileSync(folder.join('audit.yaml'), auditPolicy);
-    const flags = ['--audit-policy-file', folder.join('audit.yaml'), '--audit-log-path', folder.join('audit.log')];
+    const flags = [
+      ...webhooksHere,
+      '--audit-policy-file',
+      folder.join('audit.yaml'),
+      '--audit-log-path',
+      folder.join('audit.log'),
+    ];
     const cluster = await LocalCluster.start({ recordsTurns: true, flags });
     const admin = cluster.transport('shard-base');
     await createWorkspace(admin, 'root', 'hostile');
     await grantAccess(admin, 'root:hostile', ['user-1', 'user-2']);
     admin.close();
-    const server = new HostileServer(cluster, folder);
+    const server = new HostileServer(cluster, folder, await WebhookServer.start('hostile', hostileAnswer));
     await server.workspace.must({
       method: 'POST',
       path: '/api/v1/namespaces',
@@ -128,6 +139,7 @@ export class HostileServer implements AsyncDisposable {
     this.workspace[Symbol.dispose]();
     this.requests[Symbol.dispose]();
     await this.cluster[Symbol.asyncDispose]();
+    await this.webhook[Symbol.asyncDispose]();
     await this.#folder.remove();
   }
 }

@@ -56,7 +56,7 @@ export function* updateOwnership(update: ManagerUpdate, object: TypedObject): Ge
   yield;
   const managers = reconcileAll(update);
   if (comparison.isSame) return { managers, taken: FieldSet.empty };
-  const settled = settle(update, managers, object, comparison, true);
+  const settled = yield* settle(update, managers, object, comparison, true);
   yield;
   return { managers: settled, taken: comparison.modified.union(comparison.added) };
 }
@@ -99,7 +99,7 @@ export function* applyConfiguration(
   yield;
   const comparison = (yield* compare(update, live.value, pruned, schema)).filter(filter);
   yield;
-  const settled = settle(update, managers, { value: pruned, schema }, comparison, force);
+  const settled = yield* settle(update, managers, { value: pruned, schema }, comparison, force);
   return { object: comparison.isSame ? undefined : (pruned as JsonObject), managers: settled };
 }
 
@@ -139,13 +139,14 @@ function reconcileAll({ live, apiVersion, managers, views }: ManagerUpdate): Man
 }
 
 /** Takes changed fields from the other managers, or refuses; takes removed fields from everybody; drops who owns nothing. */
-function settle(
-  { live, apiVersion, manager, views, filter }: ManagerUpdate,
+function* settle(
+  update: ManagerUpdate,
   managers: Managers,
   object: TypedObject,
   comparison: Comparison,
   force: boolean,
-): Managers {
+): Generator<void, Managers> {
+  const { live, apiVersion, manager, views, filter } = update;
   const comparisons = new Map<string, Comparison | undefined>([[apiVersion, comparison]]);
   const changes = new Map<Comparison, FieldSet>();
   const conflicts = new Map<string, FieldSet>();
@@ -159,10 +160,13 @@ function settle(
     }
     let theirs = comparisons.get(entry.apiVersion);
     if (theirs === undefined && !comparisons.has(entry.apiVersion)) {
+      yield;
       const old = views.convert(live, apiVersion, entry.apiVersion);
+      yield;
       const now = views.convert(object, apiVersion, entry.apiVersion);
+      yield;
       if (old !== undefined && now !== undefined)
-        theirs = compareTyped(old.value, now.value, old.schema).filter(filter);
+        theirs = (yield* compare(update, old.value, now.value, old.schema)).filter(filter);
       comparisons.set(entry.apiVersion, theirs);
     }
     // An entry of a version that is no longer served cannot be interpreted.

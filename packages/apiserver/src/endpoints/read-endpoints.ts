@@ -8,6 +8,7 @@ import {
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { Negotiated, RequestContext } from '@multiplane/generic-server';
 import type { ObjectStore } from '../registry/object-store.ts';
+import { grownSize } from '../registry/grown-objects.ts';
 import type { ObjectReader } from '../registry/store/object-reader.ts';
 import { whileTimeLasts } from '../time-slices.ts';
 import { requireLoadedCache } from '../registry/store/cache-freshness.ts';
@@ -104,7 +105,7 @@ function respondEntry(
       object: () => shown ?? reader.object(definition, entry),
       bytes,
       revision: entry.revision,
-      size: entry.value.length,
+      size: grownSize(converted, entry.value.length),
       load: () =>
         shown !== undefined
           ? undefined

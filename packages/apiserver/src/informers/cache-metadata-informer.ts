@@ -220,7 +220,7 @@ class LazyRecord implements ObjectMetadataRecord {
 
   #readMetadata(): DeepReadonly<KubeObject['metadata']> {
     const resourceVersion = String(this.#entry.revision);
-    const known = this.#decoded.known(this.#entry)?.metadata;
+    const known = this.#decoded.knownMetadata(this.#entry);
     if (known?.resourceVersion === resourceVersion) return known;
     return deepFreeze({ ...(known ?? this.#parsedMetadata()), resourceVersion });
   }
@@ -233,7 +233,7 @@ class LazyRecord implements ObjectMetadataRecord {
 
   get isIndependent(): boolean {
     if (this.#isPlain === undefined) {
-      const known = this.#decoded.known(this.#entry)?.metadata;
+      const known = this.#decoded.knownMetadata(this.#entry);
       if (known !== undefined) return (this.#isPlain = isPlain(known));
       const { value } = this.#entry;
       this.#isPlain =

@@ -16,6 +16,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { WebhookConversion } from '@multiplane/apis';
 import { WebhookAuthorityError, WebhookCallError, type WebhookClient, webhookUrl } from '@multiplane/generic-server';
+import { noteGrown } from '../registry/grown-objects.ts';
 import { whileTimeLasts } from '../time-slices.ts';
 import { jsonType } from '../write-path/decoding/object-meta-decoder.ts';
 import { parseAnswer } from './parse-answer.ts';
@@ -77,7 +78,11 @@ export class ConversionReviewer {
     if (converted.length !== objects.length) {
       throw statusErrors.untyped(`${prefix(request)} returned ${converted.length} objects, expected ${objects.length}`);
     }
-    return converted.map((value, index) => validateConverted(request, value, index));
+    return converted.map((value, index) => {
+      const object = validateConverted(request, value, index);
+      noteGrown(object, response.length);
+      return object;
+    });
   }
 
   async #post(request: ConversionRequest, body: string): Promise<Buffer> {

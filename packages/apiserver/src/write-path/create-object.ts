@@ -27,6 +27,7 @@ import { beforeCreate } from './before-create.ts';
 import { dropDuplicateOwners, dropEmpty, setCluster, unsetCluster, wipeServerOwned } from './object-metadata.ts';
 import { strategyContext, strategyOf } from './strategy.ts';
 import { writeWithin } from './write-capacity.ts';
+import { grownSize } from '../registry/grown-objects.ts';
 import type { WriteRequest } from './write-request.ts';
 import { type WriteResult, dryRunResult, writeResult } from './write-result.ts';
 
@@ -43,14 +44,16 @@ export async function createObject(
   modules: ObjectStoreModules,
   request: WriteRequest,
   object: KubeObject,
-  size: ObjectSize = {},
+  sentSize: ObjectSize = {},
 ): Promise<WriteResult> {
   const { metadata } = object;
-  const { bytes = 0 } = size;
+  const { bytes: sent = 0 } = sentSize;
   if (request.definition.strategy.keepsIdentity?.(object) !== true) wipeServerOwned(metadata);
   dropDuplicateOwners(object, request, 'request');
-  const admitted = admitMutating(modules, request, object, undefined, bytes);
+  const admitted = admitMutating(modules, request, object, undefined, sent);
   if (admitted !== undefined) await admitted;
+  const bytes = grownSize(object, sent);
+  const size = { ...sentSize, bytes };
   dropDuplicateOwners(object, request, 'admission');
 
   const generated = (metadata.generateName ?? '') !== '';

@@ -26,6 +26,7 @@ import { conflict, guaranteedUpdate } from './guaranteed-update.ts';
 import { dropDuplicateOwners, dropEmpty } from './object-metadata.ts';
 import { strategyOf } from './strategy.ts';
 import { writeWithin } from './write-capacity.ts';
+import { grownSize } from '../registry/grown-objects.ts';
 import type { WriteRequest } from './write-request.ts';
 import { type WriteResult, dryRunResult, writeResult } from './write-result.ts';
 
@@ -86,8 +87,9 @@ async function attempt(
   if (existing === undefined || old === undefined || current === undefined)
     return createMissing(modules, request, decode, options);
 
-  const bytes = Math.max(options.bytes ?? 0, existing.value.length);
-  const object = await propose(modules, request, decode, old, bytes, options);
+  const known = Math.max(options.bytes ?? 0, grownSize(old, existing.value.length));
+  const object = await propose(modules, request, decode, old, known, options);
+  const bytes = grownSize(object, known);
   const version = parsedVersion(object);
   if (version === 0 && !strategyOf(request).allowUnconditionalUpdate) {
     throw statusErrors.invalid(storedKindOf(definition, definition.resource), name, [

@@ -29,6 +29,8 @@ export interface ReviewResponse {
   readonly status: JsonObject | undefined;
   /** JSON patch operations; empty: no change. */
   readonly patch: readonly Json[];
+  /** Length of the patch. */
+  readonly patchBytes: number;
   readonly auditAnnotations: ReadonlyMap<string, string>;
   readonly warnings: readonly string[];
 }
@@ -166,6 +168,7 @@ function* responseOf(
   return {
     allowed: getOwn(response, 'allowed') === true,
     status: objectOf(response, 'status'),
+    patchBytes: typeof patch === 'string' ? patch.length : 0,
     patch: patched && expected.mutating ? yield* operationsOf(patch) : [],
     auditAnnotations: annotationsOf(response),
     warnings: (Array.isArray(response['warnings']) ? response['warnings'] : []).filter(

@@ -14,6 +14,8 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { whileTimeLasts } from '../../time-slices.ts';
+import { noteGrown } from '../../registry/grown-objects.ts';
+import type { ReviewResponse } from './admission-review.ts';
 import type { ReinvocationContext } from '../reinvocation-context.ts';
 import { PluginReinvocations } from '../plugin-reinvocations.ts';
 import { checkScale, kindOfRequest, RequestObjects, scaleOfRequest } from '../request-objects.ts';
@@ -63,8 +65,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
       const invocation = await this.#dispatch.select(hook, index, attributes, objects);
       if (invocation === undefined) continue;
       const response = await this.#dispatch.call(invocation, { attributes, objects, tenant, round: round.round });
-      const changed =
-        response !== undefined && (await this.#patch(invocation, response.patch, attributes, objects, round));
+      const changed = response !== undefined && (await this.#patch(invocation, response, attributes, objects, round));
       annotateMutation(invocation, changed, attributes, round);
       if (changed) reinvocations.onObjectChanged(round);
       if (hook.isReinvocable) reinvocations.allowReinvocation(hook.key);
@@ -75,7 +76,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
   /** Applies the patch; returns whether it changed the object. */
   async #patch(
     { hook, index, definition }: WebhookInvocation,
-    patch: readonly Json[],
+    { patch, patchBytes }: Pick<ReviewResponse, 'patch' | 'patchBytes'>,
     attributes: AdmissionAttributes,
     objects: RequestObjects,
     round: ReinvocationContext,
@@ -109,6 +110,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
     }
     if (await whileTimeLasts(deepEqualIncrementally(before, after), attributes)) return false;
     await objects.replace(definition, after as unknown as KubeObject);
+    if (attributes.object !== undefined) noteGrown(attributes.object, patchBytes);
     return true;
   }
 

@@ -99,7 +99,7 @@ async function writeItems(list: ListResponse): Promise<void> {
         await loaded;
         if (body.shouldPause) await body.checkpoint();
       }
-      const large = isLarge(entry.value.length) ? form.large?.(body, entry) : undefined;
+      const large = isLarge(list.reader.sizeOf(entry)) ? form.large?.(body, entry) : undefined;
       if (large === undefined) form.item(body, entry);
       else await writeLarge(list, body, entry, large);
       if (body.shouldPause) await body.checkpoint();

@@ -160,7 +160,7 @@ export class WatchFrames {
 
   /** Whether making the frame of an entry may take longer than a time slice. */
   #isLong(entry: CacheEntry): boolean {
-    if (!isLarge(entry.value.length) || this.#copiedForm !== undefined) return false;
+    if (!isLarge(this.#reader.sizeOf(entry)) || this.#copiedForm !== undefined) return false;
     if (!this.copiesObjects || !this.#reader.isChecked(this.#definition, entry)) return true;
     return this.#reader.servableBytes(this.#definition, entry) === undefined;
   }

@@ -5,19 +5,20 @@ import {
   type TypedObject,
   type VersionedViews,
   asJson,
-  deepCopy,
+  deepCopyIncrementally,
   encodeJson,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, WebhookConversion } from '@multiplane/apis';
+import { whileTimeLasts } from '../../time-slices.ts';
 import type { ObjectConversions } from '../conversion/object-conversions.ts';
 
 /** Thrown by {@link ConvertedViews.convert} for a conversion that the webhook has not been asked for yet. */
 class ConversionNeeded extends Error {
   readonly key: string;
-  readonly object: KubeObject;
+  readonly object: DeepReadonly<KubeObject>;
   readonly desired: string;
 
-  constructor(key: string, object: KubeObject, desired: string) {
+  constructor(key: string, object: DeepReadonly<KubeObject>, desired: string) {
     super('a conversion is needed');
     this.key = key;
     this.object = object;
@@ -56,7 +57,7 @@ export class ConvertedViews implements VersionedViews {
     if (target === undefined || this.#modules.versionOf(from) === undefined) return undefined;
     const key = `${to} ${encodeJson(value)}`;
     const known = this.#known.get(key);
-    if (known === undefined) throw new ConversionNeeded(key, deepCopy<JsonObject>(value) as unknown as KubeObject, to);
+    if (known === undefined) throw new ConversionNeeded(key, value as DeepReadonly<KubeObject>, to);
     return { value: known, schema: target.schema.typed };
   }
 
@@ -68,7 +69,9 @@ export class ConvertedViews implements VersionedViews {
       } catch (error) {
         if (!(error instanceof ConversionNeeded)) throw error;
         const { conversion, conversions, versionOf, signal } = this.#modules;
-        const converted = await conversions.ofObject(conversion, error.object, error.desired, signal);
+        const sent = asJson(error.object as KubeObject);
+        const copy = await whileTimeLasts(deepCopyIncrementally<JsonObject>(sent), { signal });
+        const converted = await conversions.ofObject(conversion, copy as unknown as KubeObject, error.desired, signal);
         versionOf(error.desired)?.schema.prune(asJson(converted));
         this.#known.set(error.key, asJson(converted));
       }

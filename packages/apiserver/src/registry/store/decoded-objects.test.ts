@@ -52,16 +52,18 @@ describe('parsed objects', () => {
   test('are known without parsing while a write is in flight and while cached', async () => {
     const decoded = new DecodedObjects({ maxBytes: 1e6 });
     const entry = stored('a', 5);
-    expect(decoded.known(entry)).toBeUndefined();
+    expect(decoded.knownMetadata(entry)).toBeUndefined();
     const object = { apiVersion: 'v1', kind: 'K', metadata: { name: 'a' } };
     await decoded.announce('a', entry.value, object, async () => {
-      expect(decoded.known(entry)).toBe(object);
-      expect(decoded.known(stored('a', 5, '{"kind":"K","metadata":{"name":"a","uid":"other"}}'))).toBeUndefined();
-      expect(decoded.known(stored('b', 5))).toBeUndefined();
+      expect(decoded.knownMetadata(entry)).toBe(object.metadata);
+      expect(
+        decoded.knownMetadata(stored('a', 5, '{"kind":"K","metadata":{"name":"a","uid":"other"}}')),
+      ).toBeUndefined();
+      expect(decoded.knownMetadata(stored('b', 5))).toBeUndefined();
       return 5;
     });
-    expect(decoded.known(entry)?.metadata).toEqual({ name: 'a', resourceVersion: '5' });
-    expect(decoded.known(stored('a', 6))).toBeUndefined();
+    expect(decoded.knownMetadata(entry)).toEqual({ name: 'a', resourceVersion: '5' });
+    expect(decoded.knownMetadata(stored('a', 6))).toBeUndefined();
   });
 
   test('of a write can be read before the writer knows the revision', async () => {

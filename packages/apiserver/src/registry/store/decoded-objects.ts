@@ -34,6 +34,13 @@ class Slot {
     return this.#object as DeepReadonly<KubeObject>;
   }
 
+  /** Frozen, without freezing the rest of the object, which may be large. */
+  get metadata(): DeepReadonly<KubeObject['metadata']> {
+    return this.#unfrozen === undefined
+      ? (this.#object as DeepReadonly<KubeObject>).metadata
+      : deepFreeze(withRevision(this.#unfrozen, this.#revision).metadata);
+  }
+
   get isFrozen(): boolean {
     return this.#unfrozen === undefined;
   }
@@ -105,12 +112,12 @@ export class DecodedObjects {
     return slot?.key === key ? slot.object : undefined;
   }
 
-  /** The object of a stored value if it is cached or its write is in flight; in flight it has no resourceVersion. */
-  known({ key, revision, value }: StoredValue): DeepReadonly<KubeObject> | undefined {
-    const kept = this.peek(key, revision);
-    if (kept !== undefined) return kept;
+  /** The metadata of a stored value if its object is cached or its write is in flight; in flight it has no resourceVersion. */
+  knownMetadata({ key, revision, value }: StoredValue): DeepReadonly<KubeObject['metadata']> | undefined {
+    const slot = this.#slots.peek(revision);
+    if (slot?.key === key) return slot.metadata;
     const announced = this.#announced.get(key);
-    return announced?.bytes.equals(value) === true ? announced.object : undefined;
+    return announced?.bytes.equals(value) === true ? announced.object.metadata : undefined;
   }
 
   /**

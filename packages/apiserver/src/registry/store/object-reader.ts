@@ -153,6 +153,10 @@ export class ObjectReader implements ObjectSource {
     return yield* fromStorageIncrementally(definition, copy as unknown as KubeObject);
   }
 
+  sizeOf({ value }: CacheEntry): number {
+    return value.length;
+  }
+
   isChecked(definition: ResourceDefinition, entry: CacheEntry): boolean {
     return this.needsWebhook(definition, entry) || !this.#isUnknown(definition, entry);
   }

@@ -9,6 +9,8 @@ export interface ObjectSource {
   object(definition: ResourceDefinition, entry: CacheEntry): DeepReadonly<KubeObject>;
   /** The stored bytes (without revision) if a client of this definition receives exactly those. */
   servableBytes(definition: ResourceDefinition, entry: CacheEntry): Buffer | undefined;
+  /** About the length of the object that {@link object} returns. */
+  sizeOf(entry: CacheEntry): number;
   /** {@link object} of a large entry in passes, after {@link load}. */
   objectIncrementally(definition: ResourceDefinition, entry: CacheEntry): Generator<void, DeepReadonly<KubeObject>>;
   /** Whether {@link servableBytes} takes no long step. */

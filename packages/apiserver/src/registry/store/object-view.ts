@@ -2,6 +2,7 @@ import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
 import type { Abortable } from '../../time-slices.ts';
+import { grownSize } from '../grown-objects.ts';
 import type { ObjectReader } from './object-reader.ts';
 import type { ObjectSource } from './object-source.ts';
 
@@ -49,6 +50,10 @@ export class ObjectView implements ObjectSource {
 
   *objectIncrementally(definition: ResourceDefinition, entry: CacheEntry): Generator<void, DeepReadonly<KubeObject>> {
     return this.#held.get(entry) ?? (yield* this.#reader.objectIncrementally(definition, entry));
+  }
+
+  sizeOf(entry: CacheEntry): number {
+    return grownSize(this.#held.get(entry), entry.value.length);
   }
 
   isChecked(definition: ResourceDefinition, entry: CacheEntry): boolean {
