@@ -34,10 +34,12 @@ export async function runInTimeSlices<T>(
 ): Promise<T> {
   const slices = timeSlices(lane);
   for (;;) {
+    // Before the first pass, too: another computation may have used up the slice of this iteration with a long pass.
+    if (slices.isExceeded) {
+      await slices.yield();
+      signalOf?.()?.throwIfAborted();
+    }
     const { done, value } = steps.next();
     if (done === true) return value;
-    if (!slices.isExceeded) continue;
-    await slices.yield();
-    signalOf?.()?.throwIfAborted();
   }
 }
