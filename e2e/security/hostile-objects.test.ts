@@ -18,10 +18,10 @@ import type { Response } from '../harness/requests.ts';
  */
 
 /**
- * Twice what the server is built for. Processor time does not count other programs, but it depends on the processor, on cold code and on
- * caches that others fill: 54 ms at the most on two cores with a load of 8 (docs/adr/0124). Without pauses of the collector.
+ * The server is built for 50 ms. Processor time does not count other programs, but it depends on the processor, on cold code and on
+ * caches that others fill: 47 ms at the most on two cores with a load of 6 (docs/adr/0124). Without pauses of the collector.
  */
-const turnLimitMs = 100;
+const turnLimitMs = 75;
 /** A GET waits for several turns: 171 ms on a machine with a load of 12. */
 const limitMs = 500;
 const runs = Number(process.env['MULTIPLANE_FUZZ_RUNS'] ?? 6);
