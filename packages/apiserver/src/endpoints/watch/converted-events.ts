@@ -30,7 +30,7 @@ export class ConvertedEvents {
   readonly #modules: ConvertedEventsModules;
   #waiting: CacheEvent[] = [];
   #waitingBytes = 0;
-  #running = false;
+  #run: Promise<void> | undefined;
   #delivered = 0;
   #ended = false;
 
@@ -39,9 +39,14 @@ export class ConvertedEvents {
     this.#modules = modules;
   }
 
+  /** Resolves when no event waits for a conversion; undefined: none does. */
+  get settled(): Promise<void> | undefined {
+    return this.#run;
+  }
+
   /** The revision up to which all events were delivered; for bookmarks. */
   get revision(): number {
-    return this.#running ? this.#delivered : this.#modules.currentRevision();
+    return this.#run !== undefined ? this.#delivered : this.#modules.currentRevision();
   }
 
   end(): void {
@@ -51,7 +56,7 @@ export class ConvertedEvents {
 
   readonly onEvent = (event: CacheEvent): void => {
     if (this.#ended) return;
-    if (!this.#running && this.#entriesOf(event).every((entry) => this.#modules.view.isReady(entry))) {
+    if (this.#run === undefined && this.#entriesOf(event).every((entry) => this.#modules.view.isReady(entry))) {
       this.#modules.deliver(event);
       return;
     }
@@ -63,13 +68,12 @@ export class ConvertedEvents {
     }
     this.#waiting.push(event);
     this.#waitingBytes += bytes;
-    if (this.#running) return;
-    this.#running = true;
+    if (this.#run !== undefined) return;
     this.#delivered = event.revision - 1;
-    void this.#run();
+    this.#run = this.#convert();
   };
 
-  async #run(): Promise<void> {
+  async #convert(): Promise<void> {
     const { view, deliver, fail } = this.#modules;
     try {
       while (this.#waiting.length > 0) {
@@ -85,7 +89,7 @@ export class ConvertedEvents {
         }
         view.release(entries);
       }
-      this.#running = false;
+      this.#run = undefined;
     } catch (error) {
       if (this.#ended) return;
       this.end();

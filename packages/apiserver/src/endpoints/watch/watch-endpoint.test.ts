@@ -383,6 +383,19 @@ describe('end', () => {
     expect(on.hub.size).toBe(1);
   });
 
+  test('a client that reads gets more than its limit at once', async () => {
+    const on = await open();
+    const { revision } = on.cache;
+    const running = on.start('GET', `${maps}?watch=1&resourceVersion=${revision}`);
+    await settle();
+    const data = { big: 'x'.repeat(300_000) };
+    const created = ['a', 'b', 'c', 'd', 'e', 'f'];
+    await Promise.all(created.map((name) => on.must(201, 'POST', maps, { metadata: { name }, data })));
+    const resumed = on.start('GET', `${maps}?watch=1&resourceVersion=${revision}`);
+    for (const { exchange } of [running, resumed])
+      await eventually(() => expect(eventsOf(exchange).sort()).toEqual(created.map((name) => `ADDED ${name}`)));
+  });
+
   test('clients that do not read are disconnected above the limit of all watches, the longest blocked first', async () => {
     const on = await open({ maxUnreadBytes: 750_000 });
     const url = `${maps}?watch=1&resourceVersion=${on.cache.revision}`;

@@ -6,10 +6,12 @@ import {
   parseResourceVersion,
   statusErrors,
 } from '@multiplane/apimachinery';
+import { timeSlices } from '@multiplane/component-base';
 import { CompactedError, type WatchCache, isStorageError } from '@multiplane/storage';
 import { storageStatus } from '../../registry/store/storage-status.ts';
 import { requireLoadedCache } from '../../registry/store/cache-freshness.ts';
 import { ConvertedEvents } from './converted-events.ts';
+import { EventReplay } from './event-replay.ts';
 import { includeObjectOf } from '../response/table-writer.ts';
 import { sendInitialEvents } from './initial-events.ts';
 import { WatchFrames, errorFrame } from './watch-frames.ts';
@@ -18,6 +20,8 @@ import { WatchStream } from './watch-stream.ts';
 
 /** Bytes that may be queued for one client. */
 const maxQueuedBytes = 1024 * 1024;
+/** Bytes of events that may arrive while a watch receives those that it has missed. */
+const maxArrivedBytes = 8 * 1024 * 1024;
 /** Bytes of events that may wait for a conversion webhook. */
 const maxUnconvertedBytes = 8 * 1024 * 1024;
 const bookmarkEveryMs = 60_000;
@@ -31,7 +35,7 @@ const minTimeoutSeconds = 1800;
  *  2. With initial events: the objects of a snapshot as ADDED events, in key order, as fast as the client reads, then the
  *     bookmark that marks their end.
  *  3. A subscription to the cache, which starts after the snapshot's revision or the client's `resourceVersion`. No event
- *     in between is lost, because the cache keeps a window of past events.
+ *     in between is lost, because the cache keeps a window of past events; they are sent as fast as the client reads, too.
  *  4. The watch ends when the client disconnects, the timeout expires, the definition changes, the cache is reloaded or the
  *     server stops.
  */
@@ -90,25 +94,38 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
         frames,
         selection: request.scope.selectionInScope,
         hub: modules.hub,
-        currentRevision: () => converted?.revision ?? cache.revision,
+        currentRevision: () => (replay?.isLive ? (converted?.revision ?? cache.revision) : undefined),
       },
     );
     const running = stream;
-    converted = convertedEvents(request, running, cache);
+    const conversions = convertedEvents(request, running, cache);
+    converted = conversions;
+    const replay = new EventReplay(
+      { maxArrivedBytes },
+      {
+        clock,
+        slices: timeSlices(context.info.cluster),
+        deliver: conversions?.onEvent ?? running.onEvent,
+        settled: () => conversions?.settled?.then(() => running.settled()) ?? running.settled(),
+        isEnded: () => running.ended,
+        terminate: () => running.terminate(),
+      },
+    );
     unsubscribe = cache.subscribe({
       scope: request.scope.scope,
       after,
       where: indexed?.where,
-      onEvent: converted?.onEvent ?? running.onEvent,
+      onEvent: replay.onEvent,
       onEnd: () => running.end(),
     });
+    const replayed = replay.run();
     context.watchInitialized?.();
     onAbort(exchange.signal, () => running.abandon(), ends);
     onAbort(context.signal, () => running.end(), ends);
     if (definition.retired !== undefined) onAbort(definition.retired, () => running.end(), ends);
     const release = request.whenReplaced?.(() => running.end());
     if (release !== undefined) ends.push(release);
-    await running.done;
+    await Promise.all([replayed, running.done]);
   } catch (error) {
     const status = watchStatus(error, revision);
     if (status === undefined || exchange.signal.aborted) throw error;

@@ -165,11 +165,12 @@ export class WatchFrames {
     return this.#reader.servableBytes(this.#definition, entry) === undefined;
   }
 
-  /** Reads a converted object synchronously: the view releases it when the event is delivered. */
+  /** Takes a converted object from its view synchronously: the view releases it when the event is delivered. */
   async #longFrame(entry: CacheEntry, shown: Shown, caller: Abortable): Promise<Buffer> {
+    const reading = this.#reader.objectIncrementally(this.#definition, entry);
     const loading = this.#reader.load(entry, caller);
     if (loading !== undefined) await loading;
-    return whileTimeLasts(this.#frameIncrementally(entry, shown), caller);
+    return whileTimeLasts(this.#frameIncrementally(entry, reading, shown), caller);
   }
 
   #frame(entry: CacheEntry, shown: Shown): Buffer {
@@ -185,9 +186,13 @@ export class WatchFrames {
     return Buffer.from(`${beforeObject(type)}${this.#text(object, columns, source)}}\n`);
   }
 
-  /** {@link #frame} in passes, of an entry that is loaded. */
-  *#frameIncrementally(entry: CacheEntry, { type, revision, columns }: Shown): Generator<void, Buffer> {
-    const read = yield* this.#reader.objectIncrementally(this.#definition, entry);
+  /** {@link #frame} in passes, of an entry that is loaded. `reading` returns its object. */
+  *#frameIncrementally(
+    entry: CacheEntry,
+    reading: Generator<void, DeepReadonly<KubeObject>>,
+    { type, revision, columns }: Shown,
+  ): Generator<void, Buffer> {
+    const read = yield* reading;
     yield;
     // It may have been checked just now.
     const stored = this.copiesObjects ? this.#reader.servableBytes(this.#definition, entry) : undefined;

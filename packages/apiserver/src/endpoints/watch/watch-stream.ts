@@ -25,8 +25,8 @@ export interface WatchStreamModules {
   readonly frames: WatchFrames;
   readonly selection: Selection | undefined;
   readonly hub: WatchHub;
-  /** The revision up to which the cache has dispatched events. */
-  readonly currentRevision: () => number;
+  /** The revision up to which all events were delivered; undefined: older ones are on their way. */
+  readonly currentRevision: () => number | undefined;
 }
 
 /** Bytes of events that may wait for frames that are being encoded. */
@@ -58,6 +58,8 @@ export class WatchStream implements HubMember, PendingResponse {
   #cutOffAt: number | undefined;
   #nextBookmark: number;
   #bookmarkAtEnd: boolean;
+  /** Those who wait for {@link settled}. */
+  #settling: (() => void)[] = [];
   #finish: (() => void) | undefined;
   /** Resolves when the watch has ended, for any reason. */
   readonly done: Promise<void>;
@@ -104,11 +106,10 @@ export class WatchStream implements HubMember, PendingResponse {
   /** Queues a frame. */
   send(frame: Buffer): void {
     if (this.#finish === undefined || this.#ending) return;
-    // A single frame is always queued: otherwise an object near the limit could not be watched.
-    if (this.#queuedBytes > 0 && this.#queuedBytes + frame.length > this.#options.maxQueuedBytes) {
-      this.terminate();
-      return;
-    }
+    // Of a burst within one tick, before the client could read any of it.
+    if (this.#exceedsLimit(frame) && !this.#blocked) this.flush();
+    if (this.#exceedsLimit(frame)) this.terminate();
+    if (this.ended) return;
     this.#queue.push(frame);
     this.#queuedBytes += frame.length;
     if (this.#blocked) {
@@ -119,6 +120,29 @@ export class WatchStream implements HubMember, PendingResponse {
     }
   }
 
+  /** A single frame is always queued: otherwise an object near the limit could not be watched. */
+  #exceedsLimit(frame: Buffer): boolean {
+    return this.#queuedBytes > 0 && this.#queuedBytes + frame.length > this.#options.maxQueuedBytes;
+  }
+
+  /**
+   * Writes what is queued. Undefined if all delivered events are written and the client has read enough; else resolves when they are, or
+   * the watch has ended.
+   */
+  settled(): Promise<void> | undefined {
+    this.flush();
+    return this.#isSettled ? undefined : new Promise((resolve) => this.#settling.push(resolve));
+  }
+
+  get #isSettled(): boolean {
+    return this.ended || (!this.#sequence.isWaiting && !this.#blocked && this.#queue.length === 0);
+  }
+
+  #resolveSettled(): void {
+    if (this.#settling.length === 0 || !this.#isSettled) return;
+    for (const resolve of this.#settling.splice(0)) resolve();
+  }
+
   flush(): void {
     this.#marked = false;
     if (this.#finish === undefined || this.#blocked || this.#queue.length === 0) return;
@@ -126,12 +150,16 @@ export class WatchStream implements HubMember, PendingResponse {
     this.#queue = [];
     this.#queuedBytes = 0;
     const { exchange, hub } = this.#modules;
-    if (exchange.write(chunk)) return;
+    if (exchange.write(chunk)) {
+      this.#resolveSettled();
+      return;
+    }
     this.#blocked = true;
     void exchange.drained().then(() => {
       this.#blocked = false;
       hub.unread.release(this);
       if (!this.#marked) this.flush();
+      this.#resolveSettled();
       if (this.#ending) this.#endWhenDrained();
     });
     hub.unread.add(this, chunk.length);
@@ -150,8 +178,9 @@ export class WatchStream implements HubMember, PendingResponse {
     }
     const last = this.#bookmarkAtEnd && now >= deadline - lastBookmarkMs;
     if (now < this.#nextBookmark && !last) return;
+    const revision = this.#modules.currentRevision();
     // A bookmark must not overtake events.
-    if (this.#sequence.isWaiting) return;
+    if (this.#sequence.isWaiting || revision === undefined) return;
     if (last) this.#bookmarkAtEnd = false;
     this.#nextBookmark = now + (bookmarkEveryMs as number);
     if (!this.#modules.frames.canEncode) {
@@ -159,7 +188,7 @@ export class WatchStream implements HubMember, PendingResponse {
       return;
     }
     // No bookmark behind a full socket: it would only add to the queue.
-    if (!this.#blocked) this.send(this.#modules.frames.bookmark(this.#modules.currentRevision(), false));
+    if (!this.#blocked) this.send(this.#modules.frames.bookmark(revision, false));
   }
 
   /**
@@ -202,6 +231,7 @@ export class WatchStream implements HubMember, PendingResponse {
     this.#sequence.close();
     this.#modules.hub.unread.release(this);
     this.#modules.hub.remove(this);
+    this.#resolveSettled();
     finish();
   }
 }

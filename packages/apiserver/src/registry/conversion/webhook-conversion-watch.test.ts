@@ -63,6 +63,22 @@ describe('a watch of another version', () => {
       );
   });
 
+  test('sends a burst of large objects that were converted in one call', async () => {
+    await open();
+    const started = watch();
+    await settle();
+    let answer: () => void = () => undefined;
+    hook.gate = new Promise((resolve) => (answer = resolve));
+    const annotations = Object.fromEntries(Array.from({ length: 4_000 }, (_, n) => [`note-${n}`, 'x'.repeat(40)]));
+    const created = Array.from({ length: 30 }, (_, n) => `large-${n}`);
+    for (const name of created) {
+      const large = foo('v1', name, { size: 1 });
+      await pipeline.must(201, 'POST', fooPath('v1'), { ...large, metadata: { name, annotations } });
+    }
+    answer();
+    await eventually(() => expect(names(started)).toEqual(created.map((name) => ['ADDED', name, { metres: 1 }])));
+  });
+
   test('delays no other watch while the webhook is slow, and loses no event', async () => {
     await open();
     const converted = watch();

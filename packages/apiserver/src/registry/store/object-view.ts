@@ -48,8 +48,10 @@ export class ObjectView implements ObjectSource {
     return this.#held.get(entry) ?? this.#reader.object(definition, entry);
   }
 
-  *objectIncrementally(definition: ResourceDefinition, entry: CacheEntry): Generator<void, DeepReadonly<KubeObject>> {
-    return this.#held.get(entry) ?? (yield* this.#reader.objectIncrementally(definition, entry));
+  /** An object that is held is read now: it may be released before the first pass. */
+  objectIncrementally(definition: ResourceDefinition, entry: CacheEntry): Generator<void, DeepReadonly<KubeObject>> {
+    const held = this.#held.get(entry);
+    return held === undefined ? this.#reader.objectIncrementally(definition, entry) : completed(held);
   }
 
   sizeOf(entry: CacheEntry): number {
@@ -80,4 +82,9 @@ export function viewFor(
   reader: ObjectReader,
 ): ObjectView | undefined {
   return definition.conversion === undefined ? undefined : new ObjectView({ definition, signal }, { reader });
+}
+
+// eslint-disable-next-line require-yield -- It has no step of its own.
+function* completed<T>(value: T): Generator<void, T> {
+  return value;
 }
