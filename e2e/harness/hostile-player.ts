@@ -40,6 +40,8 @@ export class HostilePlayer {
 
   async #step(step: HostileStep, name: string): Promise<string> {
     if ('together' in step) return this.#sendAll(step, name);
+    if ('forwarded' in step)
+      return this.#sendAll({ together: [step.forwarded] }, name, await this.#server.virtualWorkspace());
     if ('watches' in step) {
       const { meanwhile } = step;
       const watching = step.watches.map((request) => this.#watch(request, meanwhile !== undefined));
@@ -62,6 +64,7 @@ export class HostilePlayer {
   async #sendAll(
     { together, owner }: Extract<HostileStep, { readonly together: unknown }>,
     name: string,
+    to = this.#server.workspace,
   ): Promise<string> {
     const references = owner === undefined ? {} : { ownerReferences: [await this.#referenceTo(owner)] };
     const statuses = new Set<number | undefined>();
@@ -72,7 +75,7 @@ export class HostilePlayer {
           ? request
           : { ...request, body: { ...body, metadata: { ...body?.metadata, ...references } } };
       // A body that is too large may be cut off.
-      const response = await this.#server.workspace.send(this.#withWebhook(sent)).catch(() => undefined);
+      const response = await to.send(this.#withWebhook(sent)).catch(() => undefined);
       if (response?.text.includes('caused apiserver to panic') === true)
         this.failures.push(`${name}: ${response.text.slice(0, 300)}`);
       statuses.add(response?.status);
@@ -133,7 +136,7 @@ export class HostilePlayer {
 function nameOf(step: HostileStep): string {
   if ('gone' in step) return `until ${step.gone} is empty`;
   if ('restore' in step) return 'restore';
-  const requests = 'together' in step ? step.together : step.watches;
+  const requests = 'together' in step ? step.together : 'watches' in step ? step.watches : [step.forwarded];
   const { method = 'GET', path = '', headers = {} } = requests[0] ?? {};
   const accept = headers['accept'] ?? '';
   return `${requests.length} × ${'watches' in step ? 'watch' : method} ${path.slice(0, 150)} ${String(accept)}`;

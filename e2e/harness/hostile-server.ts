@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import { eventually, TempDir } from '@multiplane/testing';
+import { apiExport, apiResourceSchema, eventually, TempDir } from '@multiplane/testing';
 import { gadgetDefinition } from '../fixtures/gadgets.ts';
 import { LocalCluster, testTokens, type LongTurn } from './local-cluster.ts';
 import { Requests } from './requests.ts';
@@ -38,6 +38,7 @@ export class HostileServer implements AsyncDisposable {
   readonly #folder: TempDir;
   /** Answers reviews of admission and conversion by {@link hostileAnswer}. */
   readonly webhook: WebhookServer;
+  #virtual: Promise<Requests> | undefined;
   /** The longest that a plain GET has waited so far, in milliseconds of the server's processor time. */
   longestWaitMs = 0;
 
@@ -92,6 +93,36 @@ export class HostileServer implements AsyncDisposable {
     return server;
   }
 
+  /** Requests in the workspace through the virtual workspace of an export, which claims its config maps. */
+  virtualWorkspace(): Promise<Requests> {
+    return (this.#virtual ??= this.#exportConfigMaps());
+  }
+
+  async #exportConfigMaps(): Promise<Requests> {
+    const apis = '/apis/apis.kcp.io';
+    const claim = { group: '', resource: 'configmaps', verbs: ['*'] };
+    const write = (path: string, body: unknown): Promise<unknown> =>
+      this.workspace.must({ method: 'POST', path: `${apis}/${path}`, body });
+    await write('v1alpha1/apiresourceschemas', apiResourceSchema({ plural: 'widgets' }));
+    await write('v1alpha2/apiexports', apiExport('hostile', ['v1.widgets.example.dev'], { permissionClaims: [claim] }));
+    const binding = {
+      apiVersion: 'apis.kcp.io/v1alpha2',
+      kind: 'APIBinding',
+      metadata: { name: 'hostile' },
+      spec: {
+        reference: { export: { path: this.path, name: 'hostile' } },
+        permissionClaims: [{ ...claim, selector: { matchLabels: { claimed: 'yes' } }, state: 'Accepted' }],
+      },
+    };
+    await eventually(() => write('v1alpha2/apibindings', binding));
+    const { json } = await this.workspace.must({ path: neighbourPath });
+    const { annotations } = json['metadata'] as { readonly annotations: Readonly<Record<string, string>> };
+    const name = annotations['kcp.io/cluster'] ?? '';
+    const requests = new Requests(this.cluster, `/services/apiexport/${name}/hostile/clusters/${name}`);
+    await eventually(() => requests.must({ path: `${neighbourPath}/configmaps` }), { timeout: 60_000 });
+    return requests;
+  }
+
   /** Throws unless the same process still answers, and at once, however slow the machine is. */
   async mustBeWell(limitMs = promptMs): Promise<void> {
     const before = this.#workMs();
@@ -138,6 +169,7 @@ export class HostileServer implements AsyncDisposable {
     await this.#neighbour.terminate();
     this.workspace[Symbol.dispose]();
     this.requests[Symbol.dispose]();
+    (await this.#virtual?.catch(() => undefined))?.[Symbol.dispose]();
     await this.cluster[Symbol.asyncDispose]();
     await this.webhook[Symbol.asyncDispose]();
     await this.#folder.remove();

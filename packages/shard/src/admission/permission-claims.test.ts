@@ -51,7 +51,7 @@ const map = (given?: Record<string, string>): KubeObject => ({
 function admitted(binding: IndexedBinding, object: KubeObject, group = '', resource = 'configmaps') {
   const { plugin } = pluginOf(binding);
   const attributes = attributesOf(object, resource, group);
-  plugin.admit(attributes);
+  void plugin.admit(attributes);
   plugin.validate(attributes);
   return object.metadata.labels;
 }
@@ -74,7 +74,7 @@ describe('labels of claims', () => {
       };
       const { plugin } = pluginOf();
       const attributes = { ...attributesOf(object, 'apibindings', 'apis.kcp.io'), ...more };
-      plugin.admit(attributes);
+      void plugin.admit(attributes);
       plugin.validate(attributes);
       return (object as KubeObject).metadata.labels;
     };
@@ -111,7 +111,7 @@ describe('labels of claims', () => {
   test('that change after the mutating stage are rejected', () => {
     const { plugin } = pluginOf(bindingOf());
     const object = map();
-    plugin.admit(attributesOf(object));
+    void plugin.admit(attributesOf(object));
     const [key] = Object.keys(labels) as [string];
     object.metadata.labels = { [key]: 'forged', [`${claimLabelPrefix}x`]: 'y' };
     expect(() => plugin.validate(attributesOf(object))).toThrow(
@@ -122,11 +122,11 @@ describe('labels of claims', () => {
   test('may be outdated if a claim changes between the stages', () => {
     const { plugin, become } = pluginOf(bindingOf());
     const object = map();
-    plugin.admit(attributesOf(object));
+    void plugin.admit(attributesOf(object));
     become();
     expect(plugin.validate(attributesOf(object))).toBeUndefined();
     const unclaimed = map();
-    plugin.admit(attributesOf(unclaimed));
+    void plugin.admit(attributesOf(unclaimed));
     become(bindingOf());
     expect(plugin.validate(attributesOf(unclaimed))).toBeUndefined();
   });
@@ -134,17 +134,30 @@ describe('labels of claims', () => {
   test('include those of all bindings of the logical cluster', () => {
     const { plugin } = pluginOf(bindingOf(), bindingOf({ name: 'more', exportName: 'more' }));
     const object = map();
-    plugin.admit(attributesOf(object));
+    void plugin.admit(attributesOf(object));
     expect(object.metadata.labels).toEqual({ ...labels, ...claimLabels('provider', 'more', claim) });
+  });
+
+  test('of an object with many labels are set and checked in passes', async () => {
+    const { plugin, become } = pluginOf(bindingOf());
+    const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`l${index}`, 'x']));
+    const object = map({ ...many, [`${claimLabelPrefix}forged`]: 'y' });
+    await plugin.admit(attributesOf(object));
+    expect(object.metadata.labels).toEqual({ ...many, ...labels });
+    // Claims that change between the stages are excused, labels are not.
+    become();
+    plugin.validate(attributesOf(object));
+    (object.metadata.labels as Record<string, string>)['l0'] = 'changed';
+    expect(() => plugin.validate(attributesOf(object))).toThrow('must not be set');
   });
 
   test('are protected in status updates, and ignored for other subresources', () => {
     const { plugin } = pluginOf();
     const status = map(labels);
-    plugin.admit(attributesOf(status, 'configmaps', '', 'status'));
+    void plugin.admit(attributesOf(status, 'configmaps', '', 'status'));
     expect(status.metadata.labels).toBeUndefined();
     const scale = { ...map(labels), kind: 'Scale' };
-    plugin.admit(attributesOf(scale, 'configmaps', '', 'scale'));
+    void plugin.admit(attributesOf(scale, 'configmaps', '', 'scale'));
     expect(scale.metadata.labels).toEqual(labels);
   });
 });

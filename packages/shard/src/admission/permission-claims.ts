@@ -1,9 +1,11 @@
 import {
+  deepCopyIncrementally,
   deepEqual,
   fieldErrors,
   FieldPath,
   quote,
   type FieldError,
+  type JsonObject,
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
@@ -17,7 +19,11 @@ import {
   type ClaimLabels,
   type Labels,
 } from '../api-sharing/claim-labels.ts';
+import { runInTimeSlices } from '@multiplane/component-base';
 import { refuseAny } from './field-error-list.ts';
+
+/** More labels are copied in passes. */
+const manyLabels = 2_000;
 
 /**
  * Sets the permission claim labels of written objects (kcp `pkg/admission/permissionclaims`): exactly those of the claims in
@@ -36,18 +42,36 @@ export class PermissionClaims implements AdmissionPlugin {
     return operation === 'CREATE' || operation === 'UPDATE';
   }
 
-  admit(attributes: AdmissionAttributes): undefined {
+  admit(attributes: AdmissionAttributes): Promise<void> | undefined {
     const object = objectOf(attributes);
-    if (object === undefined) return;
+    if (object === undefined) return undefined;
     const given = object.metadata.labels ?? noLabels;
     const expected = this.#expected(attributes, given);
-    if (!hasClaimLabels(given, expected)) {
-      const labels = Object.fromEntries(Object.entries(given).filter(([key]) => !isClaimLabel(key)));
-      Object.assign(labels, expected);
-      if (Object.keys(labels).length > 0) object.metadata.labels = labels;
-      else delete object.metadata.labels;
+    const keys = Object.keys(given);
+    const isWide = keys.length > manyLabels;
+    if (!hasClaimLabels(given, expected, keys)) {
+      if (isWide && !Object.isFrozen(given)) {
+        // In place: copies of so many labels are long steps.
+        const labels = given as Record<string, string>;
+        for (const key of keys) if (isClaimLabel(key)) delete labels[key];
+        Object.assign(labels, expected);
+      } else {
+        const labels = Object.fromEntries(keys.filter((key) => !isClaimLabel(key)).map((key) => [key, given[key]]));
+        Object.assign(labels, expected);
+        if (Object.keys(labels).length > 0) object.metadata.labels = labels as Record<string, string>;
+        else delete object.metadata.labels;
+      }
     }
-    if (expected !== noLabels) this.#admitted.set(object, { ...object.metadata.labels });
+    if (expected === noLabels) return undefined;
+    if (isWide) return this.#rememberWide(object, attributes);
+    this.#admitted.set(object, { ...object.metadata.labels });
+    return undefined;
+  }
+
+  async #rememberWide(object: KubeObject, { cluster, signal }: AdmissionAttributes): Promise<void> {
+    const steps = deepCopyIncrementally<JsonObject>(object.metadata.labels ?? {});
+    const labels = await runInTimeSlices(steps, cluster, () => signal);
+    this.#admitted.set(object, labels as Record<string, string>);
   }
 
   validate(attributes: AdmissionAttributes): undefined {

@@ -45,10 +45,10 @@ const noClaims: ReadonlyMap<string, readonly Claim[]> = new Map();
 export const isClaimLabel = (key: string): boolean =>
   key.startsWith(claimLabelPrefix) || key.startsWith(withheldLabelPrefix);
 
-/** Whether the claim labels among `given` equal `expected`. */
-export function hasClaimLabels(given: Labels, expected: Labels): boolean {
+/** Whether the claim labels among `given` equal `expected`. `keys`: those of `given`. */
+export function hasClaimLabels(given: Labels, expected: Labels, keys: readonly string[] = Object.keys(given)): boolean {
   // An object may have 60,000 labels, and `for … in` takes a microsecond for each of so many.
-  for (const key of Object.keys(given)) if (isClaimLabel(key) && expected[key] !== given[key]) return false;
+  for (const key of keys) if (isClaimLabel(key) && expected[key] !== given[key]) return false;
   for (const key in expected) if (given[key] !== expected[key]) return false;
   return true;
 }
