@@ -1,26 +1,18 @@
-import {
-  type DeepReadonly,
-  type IncludeObject,
-  type KubeObject,
-  apiVersionOf,
-  encodeYaml,
-  encodeYamlIncrementally,
-  indentedJsonParts,
-  parseJsonIncrementally,
-} from '@multiplane/apimachinery';
+import { type IncludeObject, type KubeObject, apiVersionOf } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { traced } from '@multiplane/component-base';
-import { encodeObject, type RequestContext, type Transform } from '@multiplane/generic-server';
+import type { Transform } from '@multiplane/generic-server';
 import type { CacheEntry } from '@multiplane/storage';
 import { encodeForWire, encodeForWireIncrementally } from '../../registry/codec/object-codec.ts';
 import { metadataEnd } from '../../registry/codec/metadata-scanner.ts';
 import { addedBytes, BufferSink, pushListItem } from '../../registry/codec/list-item.ts';
 import { itemOffset, revisionOffset, revisionText } from '../../registry/codec/stored-layout.ts';
-import { inTimeSlices, isLarge, whileTimeLasts } from '../../time-slices.ts';
+import { isLarge, whileTimeLasts } from '../../time-slices.ts';
 import { ChunkedBody } from '../response/chunked-body.ts';
+import type { LargeItem, ListForm } from './list-form.ts';
 import type { ListResponse } from './list-response.ts';
-import { inWireOrder } from '../response/object-response.ts';
 import { writeProtobufList } from './protobuf-list-writer.ts';
+import { readableForm } from './readable-list-form.ts';
 import {
   columnDefinitions,
   copiesMetadata,
@@ -33,26 +25,6 @@ import {
 import { hasVirtualView } from '../virtual-view.ts';
 
 const comma = 0x2c;
-
-/** Writes an item; it is loaded and converted before. */
-type LargeItem = (object: DeepReadonly<KubeObject>) => Promise<void>;
-
-/** The text around the items of a list, and how an item is written. */
-interface ListForm {
-  readonly head: string;
-  /** Between items. */
-  readonly separator: ',' | '';
-  readonly tail: string;
-  /** The whole response of an empty list, if that is not head and tail. */
-  readonly empty?: string | undefined;
-  item(body: ChunkedBody, entry: CacheEntry): void;
-  /** How a large item is written in passes; undefined: {@link item} copies what is stored. */
-  readonly large?: (body: ChunkedBody, entry: CacheEntry) => LargeItem | undefined;
-  /** Items are made of parsed objects, not of stored bytes. */
-  readonly parses?: boolean;
-  /** Encodes several items, each preceded by a comma; undefined if one of them must be converted. */
-  readonly run?: (entries: readonly CacheEntry[]) => Buffer | undefined;
-}
 
 /** Writes a list item by item, in time slices; the response is never in memory as a whole. */
 export function writeList(list: ListResponse): Promise<void> {
@@ -126,7 +98,10 @@ async function writeLarge(
 function formOf(list: ListResponse): ListForm {
   const { negotiated } = list;
   const { transform } = negotiated;
-  if (negotiated.encoding === 'yaml' || negotiated.pretty) return readableForm(list);
+  if (negotiated.encoding === 'yaml' || negotiated.pretty) {
+    const plain = formOf({ ...list, negotiated: { ...negotiated, encoding: 'json', pretty: false } });
+    return readableForm(list, plain);
+  }
   if (transform?.kind === 'Table') return tableForm(list, transform);
   if (transform?.kind === 'PartialObjectMetadataList') return partialForm(list, transform);
   return plainForm(list);
@@ -247,89 +222,4 @@ function tableForm(list: ListResponse, transform: Transform): ListForm {
 
 function hasDefaultTable(definition: ResourceDefinition): boolean {
   return definition.origin === 'built-in' && definition.tableConvertor.columns[1]?.name === 'Created At';
-}
-
-/** YAML and indented JSON, which people read: items are encoded one by one, without caching. */
-function readableForm(list: ListResponse): ListForm {
-  const { context, definition, negotiated, reader, now } = list;
-  const { transform } = negotiated;
-  const plain = formOf({ ...list, negotiated: { ...negotiated, encoding: 'json', pretty: false } });
-  const skeleton = JSON.parse(plain.head + plain.tail) as Record<string, unknown>;
-  const field = transform?.kind === 'Table' ? 'rows' : 'items';
-  const include = transform?.kind === 'Table' ? includeObjectOf(context.info.query) : 'None';
-  const itemOf = (entry: CacheEntry): unknown => {
-    const object = reader.object(definition, entry);
-    if (transform?.kind === 'Table') return JSON.parse(tableRow(definition, object, transform, include, now));
-    if (transform !== undefined) return JSON.parse(partialObject(object, transform));
-    const whole = inWireOrder(object) as Record<string, unknown>;
-    if (definition.origin === 'built-in') {
-      delete whole['kind'];
-      delete whole['apiVersion'];
-    }
-    return whole;
-  };
-  const empty = plain.empty === undefined ? undefined : encodeObject(JSON.parse(plain.empty), negotiated);
-  /** The JSON of a large item in the list. */
-  const jsonOf = async (object: DeepReadonly<KubeObject>, entry: CacheEntry): Promise<Buffer | string> => {
-    if (transform !== undefined) {
-      const steps =
-        transform.kind === 'Table'
-          ? tableRowIncrementally(definition, object, transform, include, now)
-          : partialObjectIncrementally(object, transform);
-      return whileTimeLasts(steps, context);
-    }
-    const stored = plain.run?.([entry]);
-    if (stored !== undefined) return stored.subarray(1);
-    const json = Buffer.from(await whileTimeLasts(encodeForWireIncrementally(object as KubeObject), context));
-    return definition.origin === 'built-in' ? Buffer.concat([Buffer.from('{'), json.subarray(itemOffset(json))]) : json;
-  };
-  if (negotiated.encoding === 'yaml')
-    return {
-      ...yamlForm(skeleton, field, itemOf),
-      ...(empty === undefined ? {} : { empty }),
-      large: (body, entry) => async (object) => writeLargeYaml(context, body, await jsonOf(object, entry)),
-    };
-  const text = encodeObject(skeleton, negotiated);
-  const end = text.lastIndexOf('[]');
-  return {
-    empty: empty ?? text,
-    head: `${text.slice(0, end)}[`,
-    separator: ',',
-    tail: `\n  ]${text.slice(end + 2)}`,
-    large: (body, entry) => async (object) => {
-      body.pushString('\n    ');
-      for (const part of indentedJsonParts((await jsonOf(object, entry)).toString())) {
-        body.pushString(part.replaceAll('\n', '\n    '));
-        if (body.shouldPause) await body.checkpoint();
-      }
-    },
-    item(body, entry) {
-      body.pushString(`\n    ${encodeObject(itemOf(entry), negotiated).replaceAll('\n', '\n    ')}`);
-    },
-  };
-}
-
-/** Writes a large item, of which these are the bytes in the list as JSON. */
-async function writeLargeYaml(context: RequestContext, body: ChunkedBody, json: Buffer | string): Promise<void> {
-  const { value } = await inTimeSlices(parseJsonIncrementally(json, false), json.length, context);
-  body.pushString(await whileTimeLasts(encodeYamlIncrementally([value]), context));
-}
-
-/** The YAML form: members sorted by name, with the list between those before and those after it. */
-function yamlForm(skeleton: Record<string, unknown>, field: string, itemOf: (entry: CacheEntry) => unknown): ListForm {
-  const before: Record<string, unknown> = {};
-  const after: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(skeleton)) {
-    if (key !== field) (key < field ? before : after)[key] = value;
-  }
-  const rest = Object.keys(after).length === 0 ? '' : encodeYaml(after);
-  return {
-    head: `${encodeYaml(before)}${field}:\n`,
-    separator: '',
-    tail: rest,
-    empty: `${encodeYaml(before)}${field}: []\n${rest}`,
-    item(body, entry) {
-      body.pushString(encodeYaml([itemOf(entry)] as never));
-    },
-  };
 }
