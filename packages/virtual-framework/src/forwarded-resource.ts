@@ -174,7 +174,7 @@ export class ForwardedResource implements ServedResource {
     const body = await exchange.readBody(maxBodyBytes);
     if (!type.startsWith('application/vnd.kubernetes.protobuf')) {
       if (isNamed) await this.#checkRequest(request, body);
-      return { object: await parseObject(body, type, request.context), bytes: body.length };
+      return { object: await parseObject(body, type, request.context, this.#decoder), bytes: body.length };
     }
     const query = new URLSearchParams(info.query);
     query.set('dryRun', 'All');
@@ -201,6 +201,7 @@ export class ForwardedResource implements ServedResource {
       return this.#forward(request, context.info.query);
     }
     await forwardWrite(request, {
+      decoder: this.#decoder,
       fetchVisible: (sent) => this.#fetchVisible(request, sent),
       send: (buffered, query) => this.#send(request, query, buffered),
       earlyUpdateRule: this.#options.earlyUpdateRule,
@@ -375,11 +376,16 @@ function prepend(query: URLSearchParams, name: string, text: string): void {
   query.set(name, own === '' ? text : `${text},${own}`);
 }
 
-async function parseObject(body: Buffer, type: string, context: ResourceRequest['context']): Promise<JsonObject> {
+async function parseObject(
+  body: Buffer,
+  type: string,
+  context: ResourceRequest['context'],
+  decoder: BodyDecoder | undefined,
+): Promise<JsonObject> {
   let object: unknown;
   try {
     object = type.startsWith('application/yaml')
-      ? await parseYamlBody(body, context)
+      ? await parseYamlBody(body, context, decoder)
       : await parseJsonBody(body, context);
   } catch (error) {
     if (isStatusError(error) || context.signal.aborted) throw error;

@@ -10,7 +10,7 @@ import {
   type StatusError,
 } from '@multiplane/apimachinery';
 import { statusErrorOfResponse } from '@multiplane/client';
-import type { ResourceRequest } from '@multiplane/apiserver';
+import type { BodyDecoder, ResourceRequest } from '@multiplane/apiserver';
 import { encodeJsonBody, inTimeSlices, parseJsonBody, parseYamlBody } from './large-bodies.ts';
 import type { BufferedRequest, BufferedResponse } from '@multiplane/generic-server';
 
@@ -25,6 +25,8 @@ export type UpdateRule = (change: {
 }) => JsonObject | void;
 
 interface ForwardWriteModules {
+  /** Parses apply configurations; absent: they are parsed here. */
+  readonly decoder: BodyDecoder | undefined;
   /** Fetches the object; throws NotFound unless it exists and is visible, or what its request, with this body, is refused for. */
   fetchVisible(sent: Buffer): Promise<JsonObject>;
   /** Sends a write of the requested resource to the shard. */
@@ -64,7 +66,7 @@ export async function forwardWrite(request: ResourceRequest, modules: ForwardWri
   let body: Buffer | string = received;
   let config: JsonObject | undefined;
   if (isApply) {
-    config = await parseConfiguration(received, context);
+    config = await parseConfiguration(received, context, modules.decoder);
     if (modules.mutateConfiguration !== undefined) config = modules.mutateConfiguration(config);
     body = await encodeJsonBody(config, received.length, context);
   }
@@ -159,10 +161,14 @@ async function refuseEarly(
 export const isApplyRequest = ({ context: { info, exchange } }: ResourceRequest): boolean =>
   info.verb === 'patch' && contentTypeOf(exchange.headers['content-type']).startsWith(applyType);
 
-async function parseConfiguration(body: Buffer, context: ResourceRequest['context']): Promise<JsonObject> {
+async function parseConfiguration(
+  body: Buffer,
+  context: ResourceRequest['context'],
+  decoder: BodyDecoder | undefined,
+): Promise<JsonObject> {
   let config: unknown;
   try {
-    config = await parseYamlBody(body, context);
+    config = await parseYamlBody(body, context, decoder);
   } catch (error) {
     if (isStatusError(error) || context.signal.aborted) throw error;
     throw statusErrors.badRequest(`error decoding YAML: ${errorText(error)}`, error);

@@ -4,21 +4,17 @@ import {
   maxJsonMembers,
   parseJson,
   parseJsonIncrementally,
-  parseYaml,
-  statusErrors,
   type Json,
   type JsonObject,
 } from '@multiplane/apimachinery';
-import type { ResourceRequest } from '@multiplane/apiserver';
+import { inlineYamlReader, type BodyDecoder, type ResourceRequest } from '@multiplane/apiserver';
 import { runInTimeSlices } from '@multiplane/component-base';
 
 type Context = Pick<ResourceRequest, 'context'>['context'];
+type YamlBodies = Pick<BodyDecoder, 'readYaml'>;
 
 /** Longer bodies are parsed and encoded in time slices: those of all tenants are, on this thread. */
 const largeBytes = 64 * 1024;
-/** YAML is parsed in one step. */
-const maxYamlBytes = 128 * 1024;
-const openingBrace = 0x7b;
 
 /** Runs passes for a request. */
 export const inTimeSlices = <T>(steps: Generator<void, T>, { info, signal }: Context): Promise<T> =>
@@ -31,20 +27,10 @@ export async function parseJsonBody(body: Buffer, context: Context): Promise<Jso
   return (await inTimeSlices(steps, context)).value;
 }
 
-/** Parses JSON or YAML. Throws 413 for YAML that is too long for the event loop. */
-export async function parseYamlBody(body: Buffer, context: Context): Promise<Json> {
-  if (body.length < largeBytes) return parseYaml(body);
-  if (body[0] === openingBrace) {
-    try {
-      return await parseJsonBody(body, context);
-    } catch (error) {
-      context.signal.throwIfAborted();
-      if (body.length <= maxYamlBytes) return parseYaml(body);
-      throw error;
-    }
-  }
-  if (body.length > maxYamlBytes) throw statusErrors.tooLarge(`limit is ${maxYamlBytes}`);
-  return parseYaml(body);
+/** Parses YAML, or JSON sent as YAML. `decoder` parses long YAML in a worker thread; absent: here. */
+export async function parseYamlBody(body: Buffer, context: Context, decoder: YamlBodies | undefined): Promise<Json> {
+  const document = decoder === undefined ? inlineYamlReader.read(body) : decoder.readYaml(body, context);
+  return (await inTimeSlices((await document)(), context)).value;
 }
 
 /** Encodes an object; `bytes`: about its length. */
