@@ -8,6 +8,8 @@ export class FieldNames {
   readonly #places: Int32Array;
   readonly #mask: number;
   readonly #names: readonly Buffer[];
+  /** By the index of a name plus one: the index of the name that followed it in the last object, or -1. */
+  readonly #followers: Int16Array;
 
   /** The index of a name is its place in `names`. */
   constructor(names: readonly string[]) {
@@ -15,6 +17,7 @@ export class FieldNames {
     this.#mask = size - 1;
     this.#places = new Int32Array(size * 2);
     this.#names = names.map((name) => Buffer.from(name));
+    this.#followers = new Int16Array(names.length + 1).fill(-1);
     for (const [index, name] of this.#names.entries()) {
       const hash = name.reduce(hashByte, emptyHash);
       let place = hash & this.#mask;
@@ -22,6 +25,29 @@ export class FieldNames {
       this.#places[place * 2] = hash;
       this.#places[place * 2 + 1] = index + 1;
     }
+  }
+
+  /**
+   * The index of the name that starts here if it is the one that followed `previous` (an index, -1 for the first member) in the last
+   * object; else -1. Objects of one list mostly have the same members in the same order, and comparing them with these takes half the time of
+   * hashing them.
+   */
+  follower(bytes: Buffer, start: number, previous: number): number {
+    const index = this.#followers[previous + 1] as number;
+    if (index < 0) return -1;
+    const name = this.#names[index] as Buffer;
+    const { length } = name;
+    for (let at = 0; at < length; at++) if (name[at] !== bytes[start + at]) return -1;
+    return bytes[start + length] === 0x22 ? index : -1;
+  }
+
+  /** Remembers that a name followed another one. */
+  setFollower(previous: number, index: number): void {
+    this.#followers[previous + 1] = index;
+  }
+
+  lengthOf(index: number): number {
+    return (this.#names[index] as Buffer).length;
   }
 
   /** The index of the name in `bytes` from `start` to `end`, which has this hash; -1 if there is none. */

@@ -122,19 +122,31 @@ export class JsonTape {
     const { bytes, nodes } = this;
     let type = message === undefined ? objectType : objectType | typedFlag;
     let at = start + 1;
+    let previous = -1;
     if (bytes[at] === closeBrace) return this.#finish(node, type, start, at + 1);
     for (;;) {
       if (bytes[at] !== quote) return failed;
       const nameStart = at + 1;
-      const nameEnd = this.#name(nameStart);
-      if (nameEnd === failed || bytes[nameEnd + 1] !== colon) return failed;
-      if (this.#isEscaped || this.#isWide) type |= wideNamesFlag;
+      let name = message === undefined ? -1 : message.names.follower(bytes, nameStart, previous);
+      let nameEnd: number;
+      if (message !== undefined && name >= 0) {
+        nameEnd = nameStart + message.names.lengthOf(name);
+      } else {
+        nameEnd = this.#name(nameStart);
+        if (nameEnd === failed) return failed;
+        if (this.#isEscaped || this.#isWide) type |= wideNamesFlag;
+        name = this.#hash;
+        if (message !== undefined) {
+          name = message.names.find(bytes, nameStart, nameEnd, name);
+          if (name >= 0) message.names.setFollower(previous, name);
+        }
+      }
+      if (bytes[nameEnd + 1] !== colon) return failed;
       const member = this.#used;
-      let name = this.#hash;
       if (message === undefined) {
         at = this.#value(nameEnd + 2, depth + 1, undefined, false);
       } else {
-        name = message.names.find(bytes, nameStart, nameEnd, name);
+        previous = name;
         const field = name < 0 ? undefined : message.reversed[name];
         at = this.#value(nameEnd + 2, depth + 1, contentOf(field), field === undefined || isOneNode(field));
       }

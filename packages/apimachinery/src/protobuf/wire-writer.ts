@@ -44,7 +44,15 @@ export class WireWriter {
 
   /** The head of something that was written since `before`: its length, then its tag. */
   delimit(field: number, before: number): void {
-    this.uint(this.length - before);
+    const length = this.length - before;
+    // Most are this short.
+    if (length < 0x80 && field < 0x10) {
+      this.#reserve(2);
+      this.#bytes[--this.#start] = length;
+      this.#bytes[--this.#start] = (field << 3) | 2;
+      return;
+    }
+    this.uint(length);
     this.tag(field, 2);
   }
 
