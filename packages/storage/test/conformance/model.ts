@@ -160,9 +160,20 @@ async function compareWatches(store: Storage, model: Model, without: Limits): Pr
       const seen = deliveredOf(watching.events, without).map((event) =>
         change(event.key, event.type === 'put' ? event.value?.toString() : undefined, event.created, event.revision),
       );
-      expect(seen).toEqual(expected);
+      expect(comparable(seen, without)).toEqual(comparable(expected, without));
       await watching.stop();
     }),
+  );
+}
+
+/**
+ * Where a later message replaces an earlier one, a cache may not have seen the creation of an object: then its update is the first change that
+ * the cache knows.
+ */
+function comparable(changes: readonly (string | undefined)[], without: Limits): readonly (string | undefined)[] {
+  if (without.history !== 'most') return changes;
+  return changes.map((text) =>
+    JSON.stringify((JSON.parse(text ?? '[]') as unknown[]).filter((part) => typeof part !== 'boolean')),
   );
 }
 
