@@ -61,3 +61,9 @@ async function onePerSlice<T>(steps: Generator<void, T>, request: Abortable | un
 /** {@link runInTimeSlices} for a request; throws the reason of its signal if it was aborted meanwhile. */
 export const whileTimeLasts = <T>(steps: Generator<void, T>, request?: Abortable): Promise<T> =>
   runInTimeSlices(steps, laneOf(request), () => request?.signal);
+
+/** A result that is known already, where a generator of passes is expected. */
+// eslint-disable-next-line require-yield -- There is no pass.
+export function* withoutPasses<T>(value: T): Generator<void, T> {
+  return value;
+}

@@ -1,6 +1,6 @@
 /**
- * Objects that a webhook made larger than what the request or the store held: whoever goes on with one decides by its size whether that
- * takes time slices.
+ * Sizes of objects that a webhook made larger than the body or the stored value: later steps decide by the size whether they run in time
+ * slices.
  */
 const sizes = new WeakMap<object, number>();
 

@@ -27,8 +27,8 @@ export class ConnectionNames {
    * if the request is from a proxy that sets the header itself, or was dispatched within this process.
    */
   assign({ headers, socket }: Pick<Exchange, 'headers' | 'socket'>, isTrusted: () => boolean): void {
-    const told = headers[connectionHeader];
-    if (typeof told === 'string' && told !== '' && isTrusted()) return;
+    const received = headers[connectionHeader];
+    if (typeof received === 'string' && received !== '' && isTrusted()) return;
     let name = this.#names.get(socket);
     if (name === undefined) {
       name = `${this.#process}-${this.#count++}`;

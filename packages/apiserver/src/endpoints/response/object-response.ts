@@ -12,7 +12,7 @@ import type { ResourceDefinition } from '@multiplane/apis';
 import { encodeObject, type Negotiated, type RequestContext, writeBytes } from '@multiplane/generic-server';
 import { encodeForWire, encodeForWireIncrementally } from '../../registry/codec/object-codec.ts';
 import { spliced } from '../../registry/codec/stored-layout.ts';
-import { inTimeSlices, isLarge, whileTimeLasts, yieldIfSliceExceeded } from '../../time-slices.ts';
+import { inTimeSlices, isLarge, whileTimeLasts, yieldIfSliceExceeded, withoutPasses } from '../../time-slices.ts';
 import { internalPackage } from '../../write-path/decoding/expected-kind.ts';
 import { ChunkedBody } from './chunked-body.ts';
 import { protobufIncrementally, protobufObject } from './protobuf-response.ts';
@@ -144,14 +144,9 @@ async function respondLarge(
           stored,
         )
       : stored !== undefined && copiesMetadata(definition, transform)
-        ? atOnce(storedPartialObject(stored, transform))
+        ? withoutPasses(storedPartialObject(stored, transform))
         : partialObjectIncrementally(outgoing.object(), transform);
   await writeLargeText(context, response.status, await whileTimeLasts(steps, context), negotiated);
-}
-
-// eslint-disable-next-line require-yield -- in place of one in passes
-function* atOnce<T>(value: T): Generator<void, T> {
-  return value;
 }
 
 /** Writes the JSON of a large object in the negotiated form. */

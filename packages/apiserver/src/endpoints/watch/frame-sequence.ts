@@ -36,7 +36,7 @@ export class FrameSequence {
       this.#modules.deliver(frame);
       return;
     }
-    // Also of one that is dropped, nobody may wait for.
+    // A frame that is dropped has no other handler for its rejection.
     if (!Buffer.isBuffer(frame)) frame.catch(() => undefined);
     if (this.isWaiting && this.#waitingBytes + bytes > this.#options.maxWaitingBytes) {
       this.#modules.fail();

@@ -2,6 +2,7 @@ import { timeSlices } from '@multiplane/component-base';
 import type { Exchange, PendingResponse } from '@multiplane/generic-server';
 import type { CacheEntry } from '@multiplane/storage';
 import { waitForRevision } from '../../registry/store/cache-freshness.ts';
+import type { Selection } from '../../registry/store/selection.ts';
 import type { WatchFrames } from './watch-frames.ts';
 import type { WatchModules, WatchRequest } from './watch-request.ts';
 import { maxUnreadMs } from './watch-stream.ts';
@@ -32,11 +33,19 @@ export async function sendInitialEvents(
   const selection =
     snapshot.isNarrowed === true && scope.indexed !== undefined ? scope.indexed.selection : scope.selectionInScope;
   const slices = timeSlices(context.info.cluster);
-  const output = new FrameOutput(modules, request.context.exchange);
+  const output = new FrameOutput(modules, context.exchange);
   const pause = async (): Promise<void> => {
     await output.flush();
     if (slices.isExceeded) await slices.yield();
     context.exchange.signal.throwIfAborted();
+  };
+  const select = async (batch: readonly CacheEntry[], isSelected: Selection): Promise<readonly CacheEntry[]> => {
+    const selected: CacheEntry[] = [];
+    for (const entry of batch) {
+      if (isSelected(entry)) selected.push(entry);
+      if (slices.isExceeded) await pause();
+    }
+    return selected;
   };
   const blocks = frames.copiesObjects && view === undefined ? reader.eventBlocks : undefined;
   const encodeRun = (run: readonly CacheEntry[]): Buffer | undefined => frames.initialRun(run);
@@ -45,13 +54,7 @@ export async function sendInitialEvents(
     const batch = snapshot.entries(from, batchEntries);
     await view?.prepare(batch);
     try {
-      const entries = selection === undefined ? batch : [];
-      if (selection !== undefined) {
-        for (const entry of batch) {
-          if (selection(entry)) (entries as CacheEntry[]).push(entry);
-          if (slices.isExceeded) await pause();
-        }
-      }
+      const entries = selection === undefined ? batch : await select(batch, selection);
       /** Up to here events are encoded one by one. */
       let single = 0;
       for (let at = 0; at < entries.length;) {

@@ -58,7 +58,7 @@ export class WatchStream implements HubMember, PendingResponse {
   #cutOffAt: number | undefined;
   #nextBookmark: number;
   #bookmarkAtEnd: boolean;
-  /** Those who wait for {@link settled}. */
+  /** Callers that wait for {@link settled}. */
   #settling: (() => void)[] = [];
   #finish: (() => void) | undefined;
   /** Resolves when the watch has ended, for any reason. */

@@ -1,7 +1,7 @@
 import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
-import type { Abortable } from '../../time-slices.ts';
+import { withoutPasses, type Abortable } from '../../time-slices.ts';
 import { grownSize } from '../grown-objects.ts';
 import type { ObjectReader } from './object-reader.ts';
 import type { ObjectSource } from './object-source.ts';
@@ -51,7 +51,7 @@ export class ObjectView implements ObjectSource {
   /** An object that is held is read now: it may be released before the first pass. */
   objectIncrementally(definition: ResourceDefinition, entry: CacheEntry): Generator<void, DeepReadonly<KubeObject>> {
     const held = this.#held.get(entry);
-    return held === undefined ? this.#reader.objectIncrementally(definition, entry) : completed(held);
+    return held === undefined ? this.#reader.objectIncrementally(definition, entry) : withoutPasses(held);
   }
 
   sizeOf(entry: CacheEntry): number {
@@ -82,9 +82,4 @@ export function viewFor(
   reader: ObjectReader,
 ): ObjectView | undefined {
   return definition.conversion === undefined ? undefined : new ObjectView({ definition, signal }, { reader });
-}
-
-// eslint-disable-next-line require-yield -- It has no step of its own.
-function* completed<T>(value: T): Generator<void, T> {
-  return value;
 }
