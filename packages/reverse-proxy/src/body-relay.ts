@@ -12,6 +12,8 @@ export class BodyRelay extends Readable {
   constructor(source: Readable) {
     super();
     this.#source = source;
+    // The upstream request may be over already when the client breaks off; an error without a listener would end the process.
+    this.on('error', () => undefined);
     source.pause();
     source.on('data', (chunk: Buffer) => {
       if (!this.destroyed && !this.push(chunk)) source.pause();
