@@ -24,3 +24,4 @@ export * from './trace-collector.ts';
 export { TempDir } from './temp-dir.ts';
 export { apiExport, apiResourceSchema, exportedResource, type WantedSchema } from './shared-apis.ts';
 export { certificateRequest, type SubjectAttribute } from './certificate-request.ts';
+export { generatedCases } from './options.ts';

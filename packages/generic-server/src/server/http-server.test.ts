@@ -1,5 +1,7 @@
 import { once } from 'node:events';
-import { Agent } from 'node:https';
+import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http2';
+import { Agent, request as httpsRequest } from 'node:https';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
 import { eventually } from '@multiplane/testing';
@@ -47,6 +49,30 @@ describe('both protocols on one port', () => {
     expect(answer.status).toBe(200);
     expect(answer.body.toString()).toBe('2.0 PUT /a?b=c hello');
     expect(answer.headers['content-type']).toBe('text/plain');
+  });
+
+  test('a client that waits for an interim response before it sends the body gets one', async () => {
+    const server = await tls.answer(echo);
+    const stream = tls.session2(server).request({ ':path': '/', ':method': 'POST', expect: '100-Continue' });
+    stream.on('continue', () => stream.end('hello'));
+    const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+    expect(headers[':status']).toBe(200);
+    const request = httpsRequest({
+      host: '127.0.0.1',
+      port: server.port,
+      ca: tls.ca,
+      method: 'POST',
+      agent: false,
+      headers: {
+        expect: '100-continue',
+        'content-length': '5',
+      },
+    });
+    request.flushHeaders();
+    request.on('continue', () => request.end('hello'));
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    expect(response.statusCode).toBe(200);
+    response.resume();
   });
 
   test('repeated headers are lists, and the host is set', async () => {

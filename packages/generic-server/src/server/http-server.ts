@@ -21,6 +21,7 @@ import { ResponseCoalescer } from './response-coalescer.ts';
 import type { BaseExchange, ExchangeLimits } from './base-exchange.ts';
 import type { ConnectionTable } from './connection-table.ts';
 import { ConnectionPacer } from './connection-pacer.ts';
+import { Http1Connection } from './http1-connection.ts';
 import { Http1Exchange } from './http1-exchange.ts';
 import { Http2Exchange } from './http2-exchange.ts';
 import { RequestBatcher } from './request-batcher.ts';
@@ -127,8 +128,7 @@ export class HttpServer implements Runnable {
   readonly #coalescer = new ResponseCoalescer();
   readonly #limits: ExchangeLimits;
   readonly #pacer: ConnectionPacer;
-  /** Requests that wait for an earlier response on their connection. */
-  readonly #pipelined = new WeakMap<Socket, number>();
+  readonly #http1Connections = new WeakMap<Socket, Http1Connection>();
   #stopping = false;
   #idleTimer: Timer | undefined;
   #port = 0;
@@ -168,6 +168,8 @@ export class HttpServer implements Runnable {
       connectionsCheckingInterval: Math.min(5_000, options.headersTimeoutMs / 2),
       keepAlive: true,
       keepAliveInitialDelay: 30_000,
+      // Checked here, where each request starts in its turn.
+      requireHostHeader: false,
       // Requests without a body need no body stream.
       optimizeEmptyRequests: true,
     };
@@ -192,8 +194,15 @@ export class HttpServer implements Runnable {
         enablePush: false,
       },
     });
+    const http1 = this.#server as unknown as Http1ServerProperties;
     // One more than allowed: the parser silently drops further headers, and a truncated request must be rejected.
-    (this.#server as unknown as { maxHeadersCount: number }).maxHeadersCount = options.maxHeaderCount + 1;
+    http1.maxHeadersCount = options.maxHeaderCount + 1;
+    http1.httpAllowHalfOpen = true;
+    // A server may ignore an upgrade (RFC 9110 §7.8): with a body, or while the connection still has to transfer a response.
+    http1.shouldUpgradeCallback = ({ socket, headers }) =>
+      headers['content-length'] === undefined &&
+      headers['transfer-encoding'] === undefined &&
+      this.#http1Connections.get(socket)?.canUpgrade === true;
     this.#listenForRequests();
   }
 
@@ -257,12 +266,30 @@ export class HttpServer implements Runnable {
   #listenForRequests(): void {
     const server = this.#server;
     server.on('request', (request: IncomingMessage, response: ServerResponse) => this.#onRequest(request, response));
+    // Node would queue the interim response of a pipelined request, and send it within the response.
+    server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+      this.#onRequest(request, response, () => response.writeContinue());
+    });
+    server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+      this.#onRequest(request, response, () => response.writeHead(417).end());
+    });
+    server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+      const connection = this.#http1Connections.get(socket);
+      if (connection === undefined) socket.destroy(error);
+      else connection.reject(error);
+    });
     server.on('upgrade', (request: IncomingMessage, _socket: Socket, head: Buffer) => this.#onUpgrade(request, head));
     server.removeAllListeners('stream');
     // Connections are rejected immediately; the handshakes and sessions of accepted ones are paced.
     const handshake = this.#pacer.deferEvent<Socket>(server, 'connection');
     server.on('connection', (socket: Socket) => {
       if (this.#modules.connections.accept(socket)) handshake(socket);
+    });
+    // Runs after Node has attached its HTTP server or created the session.
+    server.on('secureConnection', (socket: TLSSocket) => {
+      if (socket.alpnProtocol === 'h2') return;
+      const connection = new Http1Connection(this.#options, { socket, clock: this.#clock });
+      this.#http1Connections.set(socket, connection);
     });
     // Node creates the session within this event; `session.socket` is a proxy that hides the socket.
     const startSession = this.#pacer.deferEvent<TLSSocket>(server, 'secureConnection', (socket) => {
@@ -285,32 +312,20 @@ export class HttpServer implements Runnable {
     this.#idleTimer = this.#clock.after(idleTimeoutMs / 4, () => this.#closeIdleSessions());
   }
 
-  #onRequest(request: IncomingMessage, response: ServerResponse): void {
-    if (request.rawHeaders.length > this.#options.maxHeaderCount * 2) {
-      response.writeHead(431, { connection: 'close' }).end();
-      return;
-    }
-    if (response.socket === null) this.#startAfterPrevious(request, response);
-    else this.#start(request, response);
+  #onRequest(request: IncomingMessage, response: ServerResponse, beforeStart?: () => void): void {
+    const refusal = this.#refusalOf(request);
+    this.#http1Connections.get(request.socket)?.startInTurn(request, response, () => {
+      beforeStart?.();
+      if (response.writableEnded) return;
+      if (refusal === undefined) this.#start(request, response);
+      else response.writeHead(refusal, { connection: 'close' }).end();
+    });
   }
 
-  /**
-   * The response to an earlier request on this connection is not complete. Like Go's server, this one executes requests of a
-   * connection one after the other, so a client that does not read has one response in memory, not one per request.
-   */
-  #startAfterPrevious(request: IncomingMessage, response: ServerResponse): void {
-    const { socket } = request;
-    const waiting = (this.#pipelined.get(socket) ?? 0) + 1;
-    if (waiting > this.#options.maxPipelinedRequests) {
-      socket.destroy();
-      return;
-    }
-    this.#pipelined.set(socket, waiting);
-    // Node emits this event when it connects the response to the socket, after the previous response.
-    response.once('socket', () => {
-      this.#pipelined.set(socket, (this.#pipelined.get(socket) ?? 1) - 1);
-      this.#start(request, response);
-    });
+  /** The status of a request that no handler gets. */
+  #refusalOf({ rawHeaders, httpVersion, headers }: IncomingMessage): number | undefined {
+    if (rawHeaders.length > this.#options.maxHeaderCount * 2) return 431;
+    return httpVersion === '1.1' && headers.host === undefined ? 400 : undefined;
   }
 
   #start(request: IncomingMessage, response: ServerResponse): void {
@@ -321,14 +336,17 @@ export class HttpServer implements Runnable {
   }
 
   #onUpgrade(request: IncomingMessage, head: Buffer): void {
-    // Node detaches the connection from the HTTP server here, so an ordinary response ends it.
-    const response = new ServerResponse(request);
-    response.assignSocket(request.socket);
-    response.shouldKeepAlive = false;
-    response.on('finish', () => request.socket.end());
-    request.socket.on('error', () => undefined);
-    this.#modules.connections.requestStarted(request.socket as TLSSocket, request.socket);
-    void this.#modules.handle(new WebSocketExchange(request, response, head, this.#http1.add(response)));
+    const { socket } = request;
+    socket.on('error', () => undefined);
+    this.#http1Connections.get(socket)?.upgrade(() => {
+      // Node detaches the connection from the HTTP server, so an ordinary response ends it.
+      const response = new ServerResponse(request);
+      response.assignSocket(socket);
+      response.shouldKeepAlive = false;
+      response.on('finish', () => socket.end());
+      this.#modules.connections.requestStarted(socket as TLSSocket, socket);
+      void this.#modules.handle(new WebSocketExchange(request, response, head, this.#http1.add(response)));
+    });
   }
 
   #onSession(session: ServerHttp2Session, socket: TLSSocket): void {
@@ -346,6 +364,14 @@ export class HttpServer implements Runnable {
     });
     if (this.#stopping) session.close();
   }
+}
+
+/** Properties that Node's HTTP servers have, and its HTTP/2 servers too if they serve HTTP/1.1. */
+interface Http1ServerProperties {
+  maxHeadersCount: number;
+  /** False: Node ends a connection when the client ends its side, whether or not it waits for a response. */
+  httpAllowHalfOpen: boolean;
+  shouldUpgradeCallback: (request: IncomingMessage) => boolean;
 }
 
 /** What a request authenticates with, before this is verified: its token, the user that a proxy vouches for, or its connection. */

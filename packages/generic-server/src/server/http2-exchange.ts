@@ -12,7 +12,7 @@ import type { TLSSocket } from 'node:tls';
 import type { NodeMessages } from './exchange.ts';
 import { BaseExchange, type ExchangeLimits, headersFromRaw, unlessFailed } from './base-exchange.ts';
 
-const { NGHTTP2_NO_ERROR } = constants;
+const { HTTP2_HEADER_STATUS, NGHTTP2_NO_ERROR } = constants;
 const ignore = (): void => undefined;
 
 /** An exchange over one HTTP/2 stream, without Node's compatibility layer. */
@@ -49,6 +49,10 @@ export class Http2Exchange extends BaseExchange {
     this.#socket = socket;
     // Without a listener a reset by the client would raise an uncaught error.
     stream.on('error', ignore);
+    // A client that waits for it sends no body before; node:http does the same for HTTP/1.1.
+    const { expect } = this.headers;
+    if (typeof expect === 'string' && expect.toLowerCase() === '100-continue')
+      stream.additionalHeaders({ [HTTP2_HEADER_STATUS]: 100 });
     stream.on('close', () => {
       const response = this.#response;
       if (response !== undefined) this.status = response.statusCode;
