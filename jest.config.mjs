@@ -33,13 +33,21 @@ export default {
       ...common,
       displayName: 'sharded',
       // The suites that name a control plane and not a process, once more on the sharded shape.
-      roots: ['kubectl', 'conformance', 'security', 'sharing', 'scopes', 'virtual-resources', 'workspaces'].map(
-        (suite) => `<rootDir>/e2e/${suite}`,
-      ),
+      roots: [
+        'clients',
+        'kubectl',
+        'conformance',
+        'security',
+        'sharing',
+        'scopes',
+        'virtual-resources',
+        'workspaces',
+      ].map((suite) => `<rootDir>/e2e/${suite}`),
       testMatch: ['**/*.test.ts'],
       // About resources, commands and their output, not about servers: once is enough.
       testPathIgnorePatterns: [
         '/node_modules/',
+        '/e2e/clients/(?!large-responses)',
         '/e2e/conformance/(recorded|cli)\\.test\\.ts$',
         '/e2e/security/(bodies|budgets|connections|fairness|hostile-objects|identities|local-control-plane|wide-bodies)\\.test\\.ts$',
         '/e2e/kubectl/(get|native-kinds|server-side-apply|versions)\\.test\\.ts$',
