@@ -53,7 +53,7 @@ export async function runCacheServer(
   await mkdir(options.rootDirectory, { recursive: true, mode: 0o700 });
   // Imported lazily: a cache server inside a shard rarely needs NATS.
   const { LazyJetStreamStorage, openJetStreamStorage } = await import('@multiplane/storage/jetstream');
-  const files = await servingCertificateFiles(options);
+  const files = await servingCertificateFiles(options, { logger });
   const onWatchFailure = logFailures(logger, 'NATS operation failed');
   const storage = new LazyJetStreamStorage({ open: () => openJetStreamStorage(options.nats, { onWatchFailure }) });
   const health = new HealthChecks();

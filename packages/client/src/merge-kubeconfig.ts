@@ -17,6 +17,7 @@ export function mergeKubeconfig(before: string | undefined, generated: Kubeconfi
   const old = parsed(before);
   if (old === undefined) return text;
   const result: Kubeconfig = {
+    ...old,
     ...generated,
     clusters: merged(
       generated.clusters,

@@ -83,7 +83,10 @@ export async function runFrontProxy(
 ): Promise<void> {
   const clock = systemClock;
   if (options.generatesCertificate)
-    await ensureServingCertificate({ folder: options.rootDirectory, name: 'apiserver', hosts: servingHosts(options) });
+    await ensureServingCertificate(
+      { folder: options.rootDirectory, name: 'apiserver', hosts: servingHosts(options) },
+      { clock, warn: logger.warn.bind(logger) },
+    );
   const watcher = new CertificateWatcher({}, { clock, logger });
   const common: Infrastructure = {
     clock,

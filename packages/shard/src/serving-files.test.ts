@@ -47,7 +47,8 @@ describe('the pair that signs certificates of workspaces', () => {
     const logger = createLogger({ level: 'error', format: 'text' }, { write: () => undefined });
     const watcher = new CertificateWatcher({}, { clock: new FakeClock(), logger });
     const all = [`--root-directory=${folder.path}`, ...args];
-    return prepareServingFiles(completeShardOptions(parseOptions(shardOptionTable, { args: all }).values), { watcher });
+    const options = completeShardOptions(parseOptions(shardOptionTable, { args: all }).values);
+    return prepareServingFiles(options, { watcher, logger });
   };
   const write = ({ certificatePem, privateKeyPem }: Certificate, name = 'signing'): string[] => {
     writeFileSync(folder.join(`${name}.crt`), certificatePem);

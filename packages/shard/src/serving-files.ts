@@ -13,6 +13,7 @@ import {
   type Certificate,
   type CertificateFiles,
   type CertificateWatcher,
+  type Logger,
   type Watched,
 } from '@multiplane/component-base';
 import { type ServingCertificate, watchServingCertificate } from '@multiplane/generic-server';
@@ -44,7 +45,7 @@ export interface ServingFiles {
  */
 export async function prepareServingFiles(
   options: ShardOptions,
-  { watcher }: { readonly watcher: CertificateWatcher },
+  { watcher, logger }: { readonly watcher: CertificateWatcher; readonly logger: Pick<Logger, 'warn'> },
 ): Promise<ServingFiles> {
   const { rootDirectory: folder, tlsCertFile, tlsPrivateKeyFile, requestheaderClientCaFile } = options;
   const serviceAccountKey = await prepareServiceAccountKey(options, watcher);
@@ -55,11 +56,14 @@ export async function prepareServingFiles(
   const pair =
     tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined
       ? { certificateFile: tlsCertFile, privateKeyFile: tlsPrivateKeyFile, authorityFile: tlsCertFile }
-      : await ensureServingCertificate({
-          folder,
-          name: 'apiserver',
-          hosts: servingHosts({ ...options, urls: [options.shardBaseUrl, options.shardExternalUrl] }),
-        });
+      : await ensureServingCertificate(
+          {
+            folder,
+            name: 'apiserver',
+            hosts: servingHosts({ ...options, urls: [options.shardBaseUrl, options.shardExternalUrl] }),
+          },
+          { warn: logger.warn.bind(logger) },
+        );
   const rootCaFile = options.rootCaFile ?? pair.authorityFile;
   return {
     serving: watchServingCertificate(

@@ -23,6 +23,7 @@ export { checkFileStore, type StoreCheck } from './file/check-file-store.ts';
 export { FileStorage, type RecoveryReport } from './file/file-storage.ts';
 export { type FileStorageOptions, openFileStorage } from './file/open-file-storage.ts';
 export { createFileStoreAt } from './file/create-file-store-at.ts';
+export { removeUnfinishedStore } from './file/data-directory.ts';
 export { saveSnapshot, stateOf } from './snapshot/save-snapshot.ts';
 export { restoreSnapshot, type Restored } from './snapshot/restore-snapshot.ts';
 export {

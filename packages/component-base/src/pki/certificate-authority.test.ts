@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { chmod, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
@@ -8,7 +9,8 @@ import { type TLSSocket, connect, createServer } from 'node:tls';
 import { expect, test } from '@jest/globals';
 import type { Certificate } from './certificate.ts';
 import { CertificateAuthority } from './certificate-authority.ts';
-import { ensureAuthority, readCertificate } from './stored-authority.ts';
+import { ensureAuthority } from './stored-authority.ts';
+import { readPair } from './stored-pair.ts';
 import { certificateRequest, FakeClock } from '@multiplane/testing';
 
 const authority = await CertificateAuthority.create({ commonName: 'multiplane test' });
@@ -81,7 +83,7 @@ test('a CA is stored once and loaded again', async () => {
       certificateFile: join(folder, 'pki', 'ca.crt'),
       privateKeyFile: join(folder, 'pki', 'ca.key'),
     };
-    expect(await readCertificate(files)).toBeUndefined();
+    expect(readPair(files)).toBeUndefined();
     const first = await ensureAuthority(files);
     const second = await ensureAuthority(files);
     expect(second.pem).toEqual(first.pem);
@@ -91,6 +93,23 @@ test('a CA is stored once and loaded again', async () => {
 
     await rm(files.privateKeyFile);
     await expect(ensureAuthority(files)).rejects.toThrow('only one of');
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test.each([
+  ['RSA', ['rsa:2048']],
+  ['EC P-384', ['ec', '-pkeyopt', 'ec_paramgen_curve:secp384r1']],
+])("signs with an administrator's CA that has an %s key", async (_kind, newKey) => {
+  const folder = await mkdtemp(join(tmpdir(), 'multiplane-'));
+  try {
+    const [key, certificate] = [join(folder, 'ca.key'), join(folder, 'ca.crt')];
+    const request = ['req', '-x509', '-nodes', '-days', '30', '-subj', '/CN=corporate', '-newkey', ...newKey];
+    execFileSync('openssl', [...request, '-keyout', key, '-out', certificate], { stdio: 'ignore' });
+    const corporate = await ensureAuthority({ commonName: 'x', certificateFile: certificate, privateKeyFile: key });
+    const leaf = parse(await corporate.issueServer({ commonName: 'server', dnsNames: ['localhost'] }));
+    expect(leaf.verify(parse(corporate.pem).publicKey)).toBe(true);
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -112,7 +131,7 @@ test('names the file that cannot be read', async () => {
     await writeFile(join(folder, 'file'), '');
     await chmod(join(folder, 'file'), 0o600);
     const files = { certificateFile: join(folder, 'file', 'ca.crt'), privateKeyFile: join(folder, 'file', 'ca.key') };
-    await expect(readCertificate(files)).rejects.toThrow('cannot read');
+    expect(() => readPair(files)).toThrow('cannot read');
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -1,6 +1,6 @@
 // @peculiar/x509 finds its algorithms through tsyringe, which needs this polyfill to be loaded before it.
 import 'reflect-metadata';
-import { X509Certificate, createPrivateKey, randomBytes, webcrypto } from 'node:crypto';
+import { type KeyObject, X509Certificate, createPrivateKey, randomBytes, webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
 import * as x509 from '@peculiar/x509';
 import type { Clock } from '../clock/clock.ts';
@@ -12,6 +12,11 @@ const day = 24 * 60 * 60 * 1000;
 const clockSkew = 5 * 60 * 1000;
 const keyAlgorithm = { name: 'ECDSA', namedCurve: 'P-256' };
 const signingAlgorithm = { name: 'ECDSA', hash: 'SHA-256' };
+const curves = new Map([
+  ['prime256v1', 'P-256'],
+  ['secp384r1', 'P-384'],
+  ['secp521r1', 'P-521'],
+]);
 const serverAuth = '1.3.6.1.5.5.7.3.1';
 const clientAuth = '1.3.6.1.5.5.7.3.2';
 
@@ -92,10 +97,12 @@ export class CertificateAuthority {
     if (!new X509Certificate(pem.certificatePem).checkPrivateKey(createPrivateKey(pem.privateKeyPem))) {
       throw new Error(`the private key does not belong to the certificate of ${certificate.subject}`);
     }
+    // An administrator's CA may have another kind of key than those that are created here, in the form that OpenSSL writes.
+    const key = createPrivateKey(pem.privateKeyPem);
     const privateKey = await webcrypto.subtle.importKey(
       'pkcs8',
-      x509.PemConverter.decodeFirst(pem.privateKeyPem),
-      keyAlgorithm,
+      key.export({ type: 'pkcs8', format: 'der' }),
+      importAlgorithm(key),
       true,
       ['sign'],
     );
@@ -154,7 +161,7 @@ export class CertificateAuthority {
       notAfter: new Date(end),
       publicKey: request.publicKey,
       signingKey: this.#privateKey,
-      signingAlgorithm,
+      signingAlgorithm: { name: this.#privateKey.algorithm.name, hash: 'SHA-256' },
       extensions: [
         new x509.BasicConstraintsExtension(false, undefined, true),
         ...keyUsagesExtension(keyUsages),
@@ -177,7 +184,7 @@ export class CertificateAuthority {
       notAfter: new Date(end),
       publicKey: keys.publicKey,
       signingKey: this.#privateKey,
-      signingAlgorithm,
+      signingAlgorithm: { name: this.#privateKey.algorithm.name, hash: 'SHA-256' },
       extensions: [
         new x509.BasicConstraintsExtension(false, undefined, true),
         new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
@@ -188,6 +195,14 @@ export class CertificateAuthority {
     });
     return { certificatePem: pemOf(certificate), privateKeyPem: await exportKey(keys.privateKey) };
   }
+}
+
+/** Throws for a key that cannot sign certificates here. */
+function importAlgorithm({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject) {
+  if (asymmetricKeyType === 'rsa') return { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' };
+  const namedCurve = curves.get(asymmetricKeyDetails?.namedCurve ?? '');
+  if (namedCurve === undefined) throw new Error(`a CA needs an RSA or EC key, not ${asymmetricKeyType}`);
+  return { name: 'ECDSA', namedCurve };
 }
 
 function keyUsagesExtension(usages: readonly ClientKeyUsage[]): x509.Extension[] {

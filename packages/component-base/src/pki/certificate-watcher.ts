@@ -191,6 +191,18 @@ export function checkPair(pair: Certificate, { certificateFile, privateKeyFile }
   return pair;
 }
 
+/** Whether both parts exist and belong together. A crash between the writes of a pair leaves one that does not. */
+export function isPair(pair: Partial<Certificate>, files: CertificateFiles): pair is Certificate {
+  const { certificatePem, privateKeyPem } = pair;
+  if (certificatePem === undefined || privateKeyPem === undefined) return false;
+  try {
+    checkPair({ certificatePem, privateKeyPem }, files);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The certificates of a PEM bundle. Throws when it has none, or a truncated one. */
 export function parseCertificates(bundle: string, file: string): X509Certificate[] {
   const found = bundle.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];

@@ -1,11 +1,13 @@
 import { X509Certificate } from 'node:crypto';
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { initClusterPki, type PkiState } from './cluster-pki.ts';
+import { CertificateAuthority } from './certificate-authority.ts';
+import { initClusterPki, pairFiles, type PkiState } from './cluster-pki.ts';
 import { type ClusterPkiOptions, validateClusterPkiOptions } from './cluster-plan.ts';
+import { writeCertificate } from './stored-authority.ts';
 import { FakeClock } from '@multiplane/testing';
 
 const day = 24 * 60 * 60 * 1000;
@@ -31,11 +33,14 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 /** Runs it; what became of each file. */
-async function init(given: Partial<Parameters<typeof initClusterPki>[0]> = {}): Promise<Map<string, PkiState>> {
+async function init(
+  given: Partial<Parameters<typeof initClusterPki>[0]> = {},
+  warn?: (text: string) => void,
+): Promise<Map<string, PkiState>> {
   const states = new Map<string, PkiState>();
   await initClusterPki(
     { ...options, ...given },
-    { clock, report: (state, path) => void states.set(path.slice(options.directory.length + 1), state) },
+    { clock, warn, report: (state, path) => void states.set(path.slice(options.directory.length + 1), state) },
   );
   return states;
 }
@@ -150,6 +155,45 @@ describe('a second run', () => {
     await init();
     writeFileSync(join(options.directory, 'nats', 'tls.key'), text('cache-server/tls.key'));
     expect((await init()).get('nats/tls.crt')).toBe('renewed');
+  });
+});
+
+describe('a file that was not made here', () => {
+  const foreignPair = async (hosts: readonly string[]) => {
+    const corporate = await CertificateAuthority.create({ commonName: 'corporate' }, { clock });
+    return corporate.issueServer({ commonName: 'shard-root', dnsNames: hosts });
+  };
+
+  test('is used as it is: a certificate of another CA, with a warning when a host is missing', async () => {
+    const foreign = await foreignPair(['example.org']);
+    await writeCertificate(pairFiles(options.directory, 'shard-root'), foreign);
+    const warnings: string[] = [];
+    for (const renew of [false, true]) {
+      const states = await init({ renew }, (warning) => warnings.push(warning));
+      expect(states.get('shard-root/tls.crt')).toBe('kept');
+      expect(text('shard-root/tls.crt')).toBe(foreign.certificatePem);
+      expect(text('shard-root/tls.key')).toBe(foreign.privateKeyPem);
+    }
+    expect(warnings[0]).toMatch(
+      /shard-root\/tls\.crt was not issued here and is kept, but it does not cover the hosts /,
+    );
+  });
+
+  test('is an error when it is a key without its certificate', async () => {
+    mkdirSync(join(options.directory, 'shard-root'), { recursive: true });
+    writeFileSync(join(options.directory, 'shard-root', 'tls.key'), 'a key');
+    await expect(init()).rejects.toThrow(/only one of .*shard-root\/tls\.crt and .*tls\.key exists/);
+    expect(text('shard-root/tls.key')).toBe('a key');
+  });
+
+  test.each(['cache.kubeconfig', 'admin.kubeconfig'])('is kept with a warning: %s', async (file) => {
+    const foreign = 'apiVersion: v1\nkind: Config\nusers:\n- name: me\n  user: {}\n';
+    mkdirSync(options.directory, { recursive: true });
+    writeFileSync(join(options.directory, file), foreign);
+    const warnings: string[] = [];
+    await init({}, (warning) => warnings.push(warning));
+    expect(text(file)).toBe(foreign);
+    expect(warnings).toEqual([expect.stringContaining(`${file} is not a kubeconfig that was made here; it is kept`)]);
   });
 });
 

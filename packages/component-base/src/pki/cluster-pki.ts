@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { isIP } from 'node:net';
@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../clock/clock.ts';
 import { writeFileAtomic } from '../files/write-file-atomic.ts';
 import type { Certificate, CertificateFiles } from './certificate.ts';
 import type { CertificateAuthority } from './certificate-authority.ts';
-import { checkPair } from './certificate-watcher.ts';
+import { checkPair, isPair } from './certificate-watcher.ts';
 import {
   type AuthorityName,
   authorityNames,
@@ -17,13 +17,17 @@ import {
   type PlannedKubeconfig,
   plannedServers,
 } from './cluster-plan.ts';
-import { isUsable, type UsabilityCriteria } from './is-usable.ts';
-import { ensureAuthority, readCertificate, writeCertificate } from './stored-authority.ts';
+import { isUsable, servingProblems, type UsabilityCriteria } from './is-usable.ts';
+import { isIssuedHere } from './issued-here.ts';
+import { ensureAuthority, writeCertificate } from './stored-authority.ts';
+import { readPair, readStoredPair, wholePair } from './stored-pair.ts';
 
 export interface ClusterPkiModules {
   readonly clock?: Clock | undefined;
   /** Called once per file or pair with what was done. */
   readonly report?: ((state: PkiState, path: string) => void) | undefined;
+  /** Called with a text about each file that was not made here and is kept although it does not fit. */
+  readonly warn?: ((text: string) => void) | undefined;
   /** Merges a regenerated kubeconfig into the existing one, which users may have edited. */
   readonly renewKubeconfig?: ((before: string, made: string) => string) | undefined;
 }
@@ -50,41 +54,60 @@ export function authorityFiles(directory: string, name: AuthorityName): Certific
  * so that it can run again after a shard was added, or to renew certificates that expire within a month.
  *
  * A CA is never replaced, because all peers that trust it would break. A folder with only one file of a CA is an error.
+ * A certificate or kubeconfig that was not made here is kept, with a warning when it does not fit.
  */
 export async function initClusterPki(
   options: ClusterPkiOptions & { readonly renew?: boolean | undefined },
-  { clock = systemClock, report = () => undefined, renewKubeconfig = (_before, made) => made }: ClusterPkiModules = {},
+  {
+    clock = systemClock,
+    report = () => undefined,
+    warn = () => undefined,
+    renewKubeconfig = (_before, made) => made,
+  }: ClusterPkiModules = {},
 ): Promise<void> {
   const { directory } = options;
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const authorities = new Map<AuthorityName, CertificateAuthority>();
   for (const name of authorityNames) {
     const files = authorityFiles(directory, name);
-    const state = (await readCertificate(files)) === undefined ? 'made' : 'kept';
+    const state = readPair(files) === undefined ? 'made' : 'kept';
     authorities.set(name, await ensureAuthority({ ...files, days: options.authorityDays }, { clock }));
     report(state, files.certificateFile);
   }
-  const authority = (name: AuthorityName): CertificateAuthority => authorities.get(name) as CertificateAuthority;
-
   const ensure = async (
     name: string,
-    issuer: CertificateAuthority,
+    issuerName: AuthorityName,
     criteria: Omit<UsabilityCriteria, 'authorityPem' | 'now'>,
-    issue: () => Promise<Certificate>,
+    issue: (issuer: CertificateAuthority) => Promise<Certificate>,
   ): Promise<void> => {
     const files = pairFiles(directory, name);
-    const stored = await readCertificate(files);
+    const issuer = authorities.get(issuerName) as CertificateAuthority;
+    const authorityPem = issuer.pem.certificatePem;
+    const stored = readStoredPair(files);
+    const { certificatePem } = stored;
+    const { commonName: authorityName } = authorityFiles(directory, issuerName);
+    const ownership = { authorityName, localAuthority: new X509Certificate(authorityPem) };
+    if (certificatePem === undefined || !isIssuedHere(certificatePem, files, ownership)) {
+      const foreign = wholePair(stored, files);
+      if (foreign !== undefined) {
+        checkPair(foreign, files);
+        for (const problem of servingProblems(foreign.certificatePem, {
+          hosts: criteria.hosts ?? [],
+          now: clock.now(),
+        }))
+          warn(`${files.certificateFile} was not issued here and is kept, but ${problem}`);
+        return report('kept', files.certificateFile);
+      }
+    }
     const isValid =
-      stored !== undefined &&
-      isPair(stored, files.certificateFile) &&
-      isUsable(stored.certificatePem, { ...criteria, authorityPem: issuer.pem.certificatePem, now: clock.now() });
+      isPair(stored, files) && isUsable(stored.certificatePem, { ...criteria, authorityPem, now: clock.now() });
     if (isValid && options.renew !== true) return report('kept', files.certificateFile);
-    await writeCertificate(files, await issue());
-    report(stored === undefined ? 'made' : 'renewed', files.certificateFile);
+    await writeCertificate(files, await issue(issuer));
+    report(certificatePem === undefined ? 'made' : 'renewed', files.certificateFile);
   };
   for (const { name, authority: issuer, hosts } of plannedServers(options)) {
-    await ensure(name, authority(issuer), { hosts }, () =>
-      authority(issuer).issueServer(
+    await ensure(name, issuer, { hosts }, (authority) =>
+      authority.issueServer(
         {
           commonName: name,
           dnsNames: hosts.filter((host) => isIP(host) === 0),
@@ -95,8 +118,8 @@ export async function initClusterPki(
     );
   }
   for (const { name, authority: issuer, user, groups } of plannedClients) {
-    await ensure(name, authority(issuer), { subject: { user, groups } }, () =>
-      authority(issuer).issueClient({ user, groups }, options.days),
+    await ensure(name, issuer, { subject: { user, groups } }, (authority) =>
+      authority.issueClient({ user, groups }, options.days),
     );
   }
   await ensureServiceAccountKeys(directory, report);
@@ -104,6 +127,11 @@ export async function initClusterPki(
     const file = join(directory, planned.file);
     const made = kubeconfigText(directory, planned);
     const old = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+    if (old !== undefined && !isOwnKubeconfig(old, planned.client)) {
+      warn(`${file} is not a kubeconfig that was made here; it is kept`);
+      report('kept', file);
+      continue;
+    }
     const isEdited = planned.inline === true && old !== undefined && old !== made;
     const text = isEdited ? renewKubeconfig(old, made) : made;
     if (old !== text) await writeFileAtomic(file, text, 0o600);
@@ -157,12 +185,6 @@ function kubeconfigText(directory: string, { client, contexts, inline }: Planned
   return `${JSON.stringify(config, undefined, 2)}\n`;
 }
 
-function isPair(stored: Certificate, file: string): boolean {
-  try {
-    checkPair(stored, { certificateFile: file, privateKeyFile: file });
-    return true;
-  } catch {
-    // A crash between the two writes leaves such a pair; it is reissued.
-    return false;
-  }
-}
+/** Whether a kubeconfig, as JSON or as YAML after an edit, has the user that is written to it here. */
+const isOwnKubeconfig = (text: string, client: string): boolean =>
+  new RegExp(String.raw`\bname"?: *"?${client}"?\s*[,}\n]`).test(text);

@@ -28,16 +28,34 @@ export function isUsable(
   const isFresh = end > now + renewBeforeMs || (end > now && end >= authorityEnd);
   return (
     isFresh &&
-    certificate.checkIssued(authority) &&
-    certificate.verify(authority.publicKey) &&
+    isIssuedBy(certificate, authority) &&
     (subject === undefined || sameSubject(certificate, subject)) &&
-    hosts.every(
-      (host) =>
-        (isIP(host) === 0 ? certificate.checkHost(host, { subject: 'never' }) : certificate.checkIP(host)) !==
-        undefined,
-    )
+    hosts.every((host) => covers(certificate, host))
   );
 }
+
+/** Whether the CA signed the certificate. */
+export const isIssuedBy = (certificate: X509Certificate, authority: X509Certificate): boolean =>
+  certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
+
+/** Why clients may refuse a serving certificate: dates and hosts, in words. `now`: milliseconds since the epoch. */
+export function servingProblems(
+  certificatePem: string,
+  { hosts, now }: { readonly hosts: readonly string[]; readonly now: number },
+): string[] {
+  const certificate = new X509Certificate(certificatePem);
+  const { validFrom, validTo } = certificate;
+  const end = Date.parse(validTo);
+  const missing = hosts.filter((host) => !covers(certificate, host));
+  return [
+    ...(Date.parse(validFrom) > now ? [`it is not valid before ${validFrom}`] : []),
+    ...(end <= now ? [`it expired at ${validTo}`] : end <= now + renewBeforeMs ? [`it expires at ${validTo}`] : []),
+    ...(missing.length > 0 ? [`it does not cover the hosts ${missing.join(', ')}`] : []),
+  ];
+}
+
+const covers = (certificate: X509Certificate, host: string): boolean =>
+  (isIP(host) === 0 ? certificate.checkHost(host, { subject: 'never' }) : certificate.checkIP(host)) !== undefined;
 
 function sameSubject(
   certificate: X509Certificate,

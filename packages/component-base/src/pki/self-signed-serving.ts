@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { isIP } from 'node:net';
@@ -5,11 +6,22 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '../clock/clock.ts';
 import type { CertificateFiles } from './certificate.ts';
-import { parseCertificates } from './certificate-watcher.ts';
-import { isUsable } from './is-usable.ts';
+import { checkPair, isPair, parseCertificates } from './certificate-watcher.ts';
+import { isIssuedBy, isUsable, servingProblems } from './is-usable.ts';
+import { isIssuedHere } from './issued-here.ts';
+import { readIfPresent, readStoredPair, wholePair } from './stored-pair.ts';
 
 /** Loaded only when a certificate is issued: the library takes a tenth of a second to load. */
 const loadIssuing = () => import('./stored-authority.ts');
+
+const authorityName = 'multiplane serving CA';
+const leafName = 'multiplane';
+
+export interface ServingCertificateModules {
+  readonly clock?: Clock | undefined;
+  /** Called for a certificate of an administrator that clients may refuse. */
+  readonly warn?: ((message: string, fields: { readonly file: string; readonly problem: string }) => void) | undefined;
+}
 
 /** The files of a server's own CA, `<name>.crt` and `<name>.key` in a folder; created when they do not exist. */
 export async function ensureLocalAuthority(
@@ -17,7 +29,7 @@ export async function ensureLocalAuthority(
   name: string,
   commonName: string,
 ): Promise<CertificateFiles> {
-  const files = { certificateFile: join(folder, `${name}.crt`), privateKeyFile: join(folder, `${name}.key`) };
+  const files = filesOf(folder, name);
   if (!existsSync(files.certificateFile) || !existsSync(files.privateKeyFile)) {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await (await loadIssuing()).ensureAuthority({ ...files, commonName });
@@ -26,31 +38,51 @@ export async function ensureLocalAuthority(
 }
 
 /**
- * The serving certificate of a server that is configured without one: signed by `ca.crt` in the same folder, reissued when
- * it lacks a host or expires within a month. Returns its files and that of the CA.
+ * The serving certificate of a server that is configured without one, `<name>.crt` and `<name>.key` in a folder.
+ *
+ *   no files                  issued by the CA `ca.crt` of the folder, which is created when it does not exist
+ *   issued by this function   kept, or reissued when it lacks a host or expires within a month
+ *   any other pair            an administrator's: used as it is and never written (`MaybeDefaultWithSelfSignedCerts` of
+ *                             k8s.io/apiserver/pkg/server/options); `warn` is called when hosts or dates do not fit
+ *
+ * Returns the files and that of the CA by which clients verify the server: `ca.crt` when it issued the certificate, else the
+ * certificate file itself. Throws an Error that names the file when it cannot be read, when one file of the pair is missing, or when
+ * key and certificate do not match.
  */
 export async function ensureServingCertificate(
   options: { readonly folder: string; readonly name: string; readonly hosts: readonly string[] },
-  { clock = systemClock }: { readonly clock?: Clock } = {},
+  { clock = systemClock, warn = () => undefined }: ServingCertificateModules = {},
 ): Promise<CertificateFiles & { readonly authorityFile: string }> {
   const { folder, name, hosts } = options;
-  const authority = await ensureLocalAuthority(folder, 'ca', 'multiplane serving CA');
-  const files = { certificateFile: join(folder, `${name}.crt`), privateKeyFile: join(folder, `${name}.key`) };
+  const files = filesOf(folder, name);
+  const authorityFile = filesOf(folder, 'ca').certificateFile;
+  const authorityPem = readIfPresent(authorityFile);
+  const [localAuthority] = authorityPem === undefined ? [] : parseCertificates(authorityPem, authorityFile);
+  const stored = readStoredPair(files);
+  const { certificatePem } = stored;
+  const isOwn =
+    certificatePem !== undefined && isIssuedHere(certificatePem, files, { leafName, authorityName, localAuthority });
+  // A certificate of our own without its key is what a crash between the two writes leaves; it is reissued.
+  const foreign = isOwn ? undefined : wholePair(stored, files);
+  if (foreign !== undefined) {
+    checkPair(foreign, files);
+    for (const problem of servingProblems(foreign.certificatePem, { hosts, now: clock.now() }))
+      warn('clients may refuse the serving certificate, which this server did not issue and does not replace', {
+        file: files.certificateFile,
+        problem,
+      });
+    const isOfAuthority =
+      localAuthority !== undefined && isIssuedBy(new X509Certificate(foreign.certificatePem), localAuthority);
+    return { ...files, authorityFile: isOfAuthority ? authorityFile : files.certificateFile };
+  }
+  const authority = await ensureLocalAuthority(folder, 'ca', authorityName);
   const result = { ...files, authorityFile: authority.certificateFile };
-  if (
-    existsSync(files.certificateFile) &&
-    existsSync(files.privateKeyFile) &&
-    isUsable(readCertificate(files.certificateFile), {
-      authorityPem: readCertificate(authority.certificateFile),
-      hosts,
-      now: clock.now(),
-    })
-  )
-    return result;
+  const criteria = { authorityPem: readFileSync(authority.certificateFile, 'utf8'), hosts, now: clock.now() };
+  if (isPair(stored, files) && isUsable(stored.certificatePem, criteria)) return result;
   const { ensureAuthority, writeCertificate } = await loadIssuing();
-  const issuer = await ensureAuthority({ ...authority, commonName: 'multiplane serving CA' }, { clock });
+  const issuer = await ensureAuthority({ ...authority, commonName: authorityName }, { clock });
   const leaf = await issuer.issueServer({
-    commonName: 'multiplane',
+    commonName: leafName,
     dnsNames: hosts.filter((host) => isIP(host) === 0),
     ipAddresses: hosts.filter((host) => isIP(host) !== 0),
   });
@@ -58,12 +90,10 @@ export async function ensureServingCertificate(
   return result;
 }
 
-/** The text of a file with certificates. Throws an Error that names it when it has none. */
-function readCertificate(file: string): string {
-  const text = readFileSync(file, 'utf8');
-  parseCertificates(text, file);
-  return text;
-}
+const filesOf = (folder: string, name: string): CertificateFiles => ({
+  certificateFile: join(folder, `${name}.crt`),
+  privateKeyFile: join(folder, `${name}.key`),
+});
 
 /** The names by which clients may reach a server: those of this machine, its bind address, and the hosts of its URLs. */
 export function servingHosts(options: {

@@ -7,7 +7,7 @@ import {
   authorityNames,
   CertificateAuthority,
   pairFiles,
-  readCertificate,
+  readPair,
   writeCertificate,
 } from '@multiplane/component-base/pki';
 import type { Environment } from './server-command.ts';
@@ -45,10 +45,10 @@ export const pkiIssueCommand = (environment: Environment): Command => ({
     if (user === undefined && groups.length > 0) throw new OptionError('--groups requires --user');
     const directory = resolve(values.directory);
     const files = pairFiles(directory, name);
-    if (existsSync(files.certificateFile) && !values.force)
-      throw new OptionError(`${files.certificateFile} exists; --force replaces it`);
+    const existing = [files.certificateFile, files.privateKeyFile].find((file) => existsSync(file));
+    if (existing !== undefined && !values.force) throw new OptionError(`${existing} exists; --force replaces it`);
     const signer = authorityFiles(directory, values.authority ?? (user === undefined ? 'serving-ca' : 'client-ca'));
-    const stored = await readCertificate(signer);
+    const stored = readPair(signer);
     if (stored === undefined)
       throw new OptionError(`${signer.certificateFile} does not exist; run multiplane pki init`);
     const authority = await CertificateAuthority.load(stored);

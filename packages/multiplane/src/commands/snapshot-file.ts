@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { OptionError } from '@multiplane/component-base';
@@ -48,8 +49,8 @@ export async function writeSnapshotFile(
   chunks: AsyncIterable<Buffer>,
   onProgress: (bytes: number) => void,
 ): Promise<SnapshotStatus> {
-  const partial = `${path}.partial`;
-  const file = await open(partial, 'w', 0o600);
+  const partial = `${path}.${randomUUID()}.partial`;
+  const file = await open(partial, 'wx', 0o600);
   try {
     let written = 0;
     for await (const chunk of chunks) {

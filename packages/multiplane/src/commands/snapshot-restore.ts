@@ -2,7 +2,13 @@ import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { OptionError, parseOptions, type Command, type OptionTable } from '@multiplane/component-base';
-import { createFileStoreAt, openFileStorage, type Restored, restoreSnapshot } from '@multiplane/storage';
+import {
+  createFileStoreAt,
+  openFileStorage,
+  removeUnfinishedStore,
+  type Restored,
+  restoreSnapshot,
+} from '@multiplane/storage';
 import type { Environment } from './server-command.ts';
 import { assertSnapshotExists, countProgress, snapshotBytes, snapshotStatus } from './snapshot-file.ts';
 import { directStoreOptionTable, openEtcd } from './snapshot-store.ts';
@@ -171,7 +177,7 @@ async function intoDirectory(
     }
   }
   const unfinished = `${directory}.restoring`;
-  await rm(unfinished, { recursive: true, force: true });
+  await removeUnfinishedStore(unfinished);
   await createFileStoreAt(unfinished, revision);
   try {
     const storage = await openFileStorage({ directory: unfinished });

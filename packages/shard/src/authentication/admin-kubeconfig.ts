@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { mergeKubeconfig, type Kubeconfig } from '@multiplane/client';
-import { writeFileAtomic } from '@multiplane/component-base';
+import { mergeKubeconfig, readKubeconfig, type Kubeconfig } from '@multiplane/client';
+import { OptionError, writeFileAtomic } from '@multiplane/component-base';
 import type { ShardUrls } from '../sharding/shard-urls.ts';
-import { kcpAdminName, plainUserName, shardAdminName } from './admin-tokens.ts';
+import { kcpAdminName, plainUserName, shardAdminName } from './admin-users.ts';
 
 interface AdminKubeconfigOptions {
   readonly file: string;
@@ -65,6 +65,42 @@ export function adminKubeconfig(options: AdminKubeconfigOptions): Kubeconfig {
       ...(userToken === undefined ? [] : [{ name: plainUserName, user: { token: userToken } }]),
     ],
   };
+}
+
+/**
+ * Throws an OptionError when the file is not a kubeconfig, or is that of somebody else with an entry of a name that
+ * {@link writeAdminKubeconfig} would replace. A kubeconfig with the user `shard-admin` was written by a control plane, this or an earlier one.
+ */
+export function checkAdminKubeconfig(file: string): void {
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  // The text as it is written here; loading the YAML parser would delay every start.
+  if (text.trim() === '' || new RegExp(`^ *-? *name: "?${shardAdminName}"?$`, 'm').test(text)) return;
+  const remedy = 'choose another file with --kubeconfig-path, or move it away';
+  let existing: Kubeconfig;
+  try {
+    existing = readKubeconfig(file);
+  } catch (cause) {
+    throw new OptionError(`${file} is not a kubeconfig and is not overwritten: ${remedy}`, { cause });
+  }
+  if (existing.users.some(({ name }) => name === shardAdminName)) return;
+  const { clusters, contexts, users } = adminKubeconfig({
+    file,
+    server: '',
+    ca: '',
+    shardAdminToken: '',
+    kcpAdminToken: '',
+    userToken: '',
+  });
+  const namesOf = (entries: readonly { readonly name: string }[]): string[] => entries.map(({ name }) => name);
+  for (const [kind, mine, theirs] of [
+    ['cluster', clusters, existing.clusters],
+    ['context', contexts, existing.contexts],
+    ['user', users, existing.users],
+  ] as const) {
+    const taken = namesOf(theirs).find((name) => namesOf(mine).includes(name));
+    if (taken !== undefined)
+      throw new OptionError(`${file} has a ${kind} "${taken}" that this server did not write: ${remedy}`);
+  }
 }
 
 /**

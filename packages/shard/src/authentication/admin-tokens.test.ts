@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readKubeconfig } from '@multiplane/client';
 import { StaticTokenAuthenticator } from '@multiplane/generic-server';
 import { writeAdminKubeconfig } from './admin-kubeconfig.ts';
 import { adminTokens } from './admin-tokens.ts';
@@ -75,4 +76,48 @@ test('a missing or wrong token fails the start and names the file to remove', as
   await rm(kubeconfigFile);
   expect(start).toThrow(`the token was lost. Remove file "${hashFile}" and restart`);
   expect(await readFile(hashFile)).toHaveLength(32);
+});
+
+test.each([
+  [
+    'a text that is no kubeconfig',
+    'not: [a kubeconfig',
+    /is not a kubeconfig and is not overwritten: choose another file with --kubeconfig-path/,
+  ],
+  [
+    'a kubeconfig with a context of the same name',
+    'apiVersion: v1\nkind: Config\ncontexts:\n- name: root\n  context: {cluster: c, user: me}\nusers:\n- name: me\n  user: {}\n',
+    /has a context "root" that this server did not write/,
+  ],
+])(
+  'a file of somebody else in the place of the kubeconfig is an error before anything is written: %s',
+  async (_what, text, message) => {
+    await writeFile(files().kubeconfigFile, text);
+    expect(start).toThrow(message);
+    expect(await readFile(files().kubeconfigFile, 'utf8')).toBe(text);
+  },
+);
+
+test('the entries are added to a kubeconfig of somebody else that has no entries of these names', async () => {
+  const theirs = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'production',
+    clusters: [{ name: 'c', cluster: { server: 'https://example.org' } }],
+    contexts: [{ name: 'production', context: { cluster: 'c', user: 'me' } }],
+    users: [{ name: 'me', user: { token: 'mine' } }],
+    extensions: [{ name: 'x', extension: { a: 1 } }],
+  };
+  await writeFile(files().kubeconfigFile, JSON.stringify(theirs));
+  await writeKubeconfig(start());
+  const merged = readKubeconfig(files().kubeconfigFile);
+  expect(merged).toMatchObject({ 'current-context': 'production', extensions: theirs.extensions });
+  expect(merged.users).toContainEqual(theirs.users[0]);
+  expect(merged.contexts.map(({ name }) => name)).toEqual(expect.arrayContaining(['root', 'base', 'production']));
+});
+
+test('a hash file of somebody else is an error, and stays', async () => {
+  await writeFile(files().hashFile, 'mine');
+  expect(start).toThrow('Remove file');
+  expect(await readFile(files().hashFile, 'utf8')).toBe('mine');
 });

@@ -4,11 +4,8 @@ import { mastersGroup, type UserInfo } from '@multiplane/apimachinery';
 import { readKubeconfig } from '@multiplane/client';
 import { writeFileAtomic } from '@multiplane/component-base';
 import type { StaticTokenAuthenticator } from '@multiplane/generic-server';
-
-export const shardAdminName = 'shard-admin';
-export const kcpAdminName = 'kcp-admin';
-export const plainUserName = 'user';
-export const kcpAdminGroup = 'system:kcp:admin';
+import { checkAdminKubeconfig } from './admin-kubeconfig.ts';
+import { kcpAdminGroup, kcpAdminName, plainUserName, shardAdminName } from './admin-users.ts';
 
 interface AdminTokenOptions {
   /** `--authentication-admin-token-path`: holds the raw SHA-256 of the shard admin's token. */
@@ -34,7 +31,8 @@ export interface AdminTokens {
  * Creates the tokens of the built-in users (kcp `pkg/server/options/authentication.go`). The token of `shard-admin` survives
  * restarts in the kubeconfig, and its hash is stored separately. Those of `kcp-admin` and `user` are derived from it, so
  * that a copy of the kubeconfig stays valid (docs/compatibility.md, "Authentication and authorization"); they do not disclose it.
- * Throws an Error that names the file to remove if hash and kubeconfig do not match.
+ * Throws an Error that names the file to remove if hash and kubeconfig do not match, and an OptionError for a kubeconfig of somebody
+ * else, before anything is written.
  */
 export function adminTokens(
   options: AdminTokenOptions,
@@ -60,6 +58,7 @@ const derivedToken = (token: string, name: string): string =>
     .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');
 
 function persistentToken({ hashFile, kubeconfigFile }: AdminTokenOptions): string {
+  checkAdminKubeconfig(kubeconfigFile);
   if (!existsSync(hashFile)) return randomUUID();
   const hash = readFileSync(hashFile);
   const text = existsSync(kubeconfigFile) ? readFileSync(kubeconfigFile, 'utf8') : '';

@@ -18,7 +18,7 @@ import { admissionForbidden, type AdmissionAttributes, type AdmissionPlugin } fr
 import { logicalClusters, workspaces } from '@multiplane/controllers';
 import type { Authorizer } from '@multiplane/generic-server';
 import { isPrivileged } from '../admission/workspace-admission.ts';
-import { kcpAdminGroup } from '../authentication/admin-tokens.ts';
+import { kcpAdminGroup } from '../authentication/admin-users.ts';
 
 /** The verb on `workspaces` that setting a limit requires. */
 const limitVerb = 'limit';

@@ -57,7 +57,7 @@ export async function openInfrastructure(
   addProcessMetrics(registry);
   const health = new HealthChecks();
   const [files, rawStorage, tracer] = await Promise.all([
-    prepareServingFiles(options, { watcher: certificates }),
+    prepareServingFiles(options, { watcher: certificates, logger }),
     openStorageBackend(options, { certificates, logger, registry }),
     openTracer({ ...options, service: 'multiplane-shard', version: modules.version }, { decode: parseYaml }),
   ]);

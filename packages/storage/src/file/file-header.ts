@@ -33,6 +33,10 @@ export function encodeFileHeader({ kind, id, revision, oldest, size, salt }: Fil
   return bytes;
 }
 
+/** Whether bytes may be the beginning of a segment header. */
+export const isHeaderPart = (bytes: Buffer): boolean =>
+  magic.startsWith(bytes.toString('latin1', 4, Math.min(bytes.length, 4 + magic.length)));
+
 /** Undefined when it is not a segment header; `format` when it has another version. */
 export function decodeFileHeader(bytes: Buffer): FileHeader | { readonly format: number } | undefined {
   if (bytes.length < fileHeaderBytes || bytes.toString('latin1', 4, 4 + magic.length) !== magic) return undefined;

@@ -92,7 +92,7 @@ export async function fingerprintOf(segment: Segment, size: number): Promise<num
 /** Undefined when it does not exist, has another version, or is damaged. */
 export async function readKeyIndexSnapshot(path: string): Promise<KeyIndexSnapshot | undefined> {
   const bytes = await readWhole(path);
-  if (bytes === undefined || bytes.toString('latin1', 4, 4 + magic.length) !== magic) return undefined;
+  if (bytes === undefined || !isKeyIndexHeader(bytes)) return undefined;
   const oldest = bytes.readDoubleLE(24);
   const count = bytes.readUInt32LE(40);
   const blockBytes = bytes.readDoubleLE(48);
@@ -128,6 +128,9 @@ function numbersAt({ buffer, byteOffset }: Buffer, at: number, length: number): 
   const from = byteOffset + at;
   return new Uint32Array(buffer.slice(from, from + 4 * length));
 }
+
+/** Whether a file starts like a snapshot, of any version. */
+export const isKeyIndexHeader = (head: Buffer): boolean => head.toString('latin1', 4, 4 + magic.length) === magic;
 
 /** The file when its checksums match. The next piece is read while the checksum of the current one is computed. */
 async function readWhole(path: string): Promise<Buffer | undefined> {

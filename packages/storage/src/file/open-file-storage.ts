@@ -5,7 +5,7 @@ import { systemClock, type Clock } from '@multiplane/component-base';
 import { isStorageError, StorageUnusableError } from '../errors.ts';
 import { FileStorage } from './file-storage.ts';
 import { EndRecorder } from './acknowledged-end.ts';
-import { sync } from './data-directory.ts';
+import { checkDataDirectory, sync } from './data-directory.ts';
 import { DirectoryLock } from './directory-lock.ts';
 import { createLog } from './log-writer.ts';
 import { quarantinedCount } from './quarantine.ts';
@@ -38,7 +38,7 @@ export interface FileStorageOptions {
 
 /**
  * Opens the embedded store. Throws StorageUnusableError, with the action to take, when the directory is in use, not
- * writable, or contains a damaged store.
+ * writable, has files of something else, or contains a damaged store.
  */
 export async function openFileStorage(options: FileStorageOptions): Promise<FileStorage> {
   const { directory } = options;
@@ -47,6 +47,7 @@ export async function openFileStorage(options: FileStorageOptions): Promise<File
   } catch (error) {
     throw new StorageUnusableError(`failed to create directory ${directory}`, error);
   }
+  await checkDataDirectory(directory);
   const lock = DirectoryLock.take(directory);
   try {
     return await open(options, lock);

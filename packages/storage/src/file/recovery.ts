@@ -1,4 +1,5 @@
-import { stat, unlink } from 'node:fs/promises';
+import { crc32 } from 'node:zlib';
+import { open, rename, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StorageUnusableError } from '../errors.ts';
 import { readAcknowledgedEnd } from './acknowledged-end.ts';
@@ -11,7 +12,7 @@ import {
   readDataDirectory,
   sync,
 } from './data-directory.ts';
-import { readKeyIndexSnapshot } from './key-index-snapshot.ts';
+import { isKeyIndexHeader, readKeyIndexSnapshot, snapshotHeaderBytes } from './key-index-snapshot.ts';
 import { type Replayed, SegmentReplay, type SegmentReplayOptions } from './segment-replay.ts';
 
 export interface RecoveryOptions {
@@ -74,7 +75,7 @@ export async function recover(options: RecoveryOptions): Promise<Replayed> {
     for (const [i, id] of logs.entries()) await replay.readLog(id, i === logs.length - 1);
     const result = await replay.result();
     if (keys && !readOnly) {
-      await unlink(join(directory, keyIndexFileName));
+      await discardKeyIndex(directory);
       await sync(directory);
     }
     return result;
@@ -101,6 +102,24 @@ async function resume(options: SegmentReplayOptions, content: DirectoryContent):
   }
   await replay.close();
   return undefined;
+}
+
+/** Removes the snapshot. A file of that name that no store wrote is renamed instead. */
+async function discardKeyIndex(directory: string): Promise<void> {
+  const path = join(directory, keyIndexFileName);
+  const head = await headOf(path, snapshotHeaderBytes);
+  if (isKeyIndexHeader(head)) await unlink(path);
+  else await rename(path, `${path}.unknown-${crc32(head).toString(16)}`);
+}
+
+async function headOf(path: string, length: number): Promise<Buffer> {
+  const file = await open(path, 'r');
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
 }
 
 async function bytesOf(directory: string, { base, logs }: DirectoryContent): Promise<number> {

@@ -4,7 +4,7 @@ import { StorageUnusableError } from '../errors.ts';
 import type { AcknowledgedEnd } from './acknowledged-end.ts';
 import { type DamagedRange, findDamagedRange, nextIntactRecord } from './damaged-range.ts';
 import { baseName, type DirectoryContent, logName } from './data-directory.ts';
-import { decodeFileHeader, type FileHeader, fileHeaderBytes, format } from './file-header.ts';
+import { decodeFileHeader, type FileHeader, fileHeaderBytes, format, isHeaderPart } from './file-header.ts';
 import { FullReplay, type LostRecord, type RecordReplay } from './full-replay.ts';
 import { History } from './history.ts';
 import { IncrementalReplay } from './incremental-replay.ts';
@@ -178,7 +178,7 @@ export class SegmentReplay {
     const segment = restored ?? (await this.#open(id, path));
     const { size } = await segment.file.stat();
     const header = await readFileHeader(segment.file);
-    if (header === undefined && last && size <= fileHeaderBytes) {
+    if (header === undefined && last && size <= fileHeaderBytes && (await hasUnfinishedHeader(segment.file, size))) {
       // It was being created; nothing had been written to it.
       this.#opened.pop();
       await segment.retire(!this.#options.readOnly);
@@ -340,6 +340,12 @@ async function readFileHeader(file: FileHandle): Promise<FileHeader | undefined>
     );
   }
   return header;
+}
+
+/** Whether the file is what a crash leaves of a new one: a part of a header, or zeros. Anything else is not removed. */
+async function hasUnfinishedHeader(file: FileHandle, size: number): Promise<boolean> {
+  const { buffer } = await file.read(Buffer.alloc(size), 0, size, 0);
+  return isHeaderPart(buffer) || buffer.every((byte) => byte === 0);
 }
 
 export function damaged(path: string, what: string): StorageUnusableError {

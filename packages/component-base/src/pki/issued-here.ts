@@ -1,0 +1,33 @@
+import type { X509Certificate } from 'node:crypto';
+import type { CertificateFiles } from './certificate.ts';
+import { parseCertificates } from './certificate-watcher.ts';
+import { isIssuedBy } from './is-usable.ts';
+
+export interface IssuedHereCriteria {
+  /** Common name of the certificates that this product issues for the purpose; undefined: any. */
+  readonly leafName?: string | undefined;
+  /** Common name of the CA that this product creates for the purpose. */
+  readonly authorityName: string;
+  /** The CA in the folder, which may be an administrator's. */
+  readonly localAuthority: X509Certificate | undefined;
+}
+
+/**
+ * Whether this product issued a certificate, so that it may be reissued: by the name of the CA that it creates, also one that was
+ * replaced since, or by the signature of the CA that is in the folder. Every other certificate belongs to an administrator and
+ * its files are never written. Throws an Error that names the file when it is no certificate.
+ */
+export function isIssuedHere(
+  certificatePem: string,
+  { certificateFile }: Pick<CertificateFiles, 'certificateFile'>,
+  { leafName, authorityName, localAuthority }: IssuedHereCriteria,
+): boolean {
+  const [leaf] = parseCertificates(certificatePem, certificateFile) as [X509Certificate];
+  if (leafName !== undefined && !namesOf(leaf.subject).includes(`CN=${leafName}`)) return false;
+  return (
+    namesOf(leaf.issuer).includes(`CN=${authorityName}`) ||
+    (localAuthority !== undefined && isIssuedBy(leaf, localAuthority))
+  );
+}
+
+const namesOf = (distinguishedName: string): string[] => distinguishedName.split('\n');
