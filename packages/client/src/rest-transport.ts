@@ -171,7 +171,8 @@ function agentOf(config: ClientConfig, maxSockets = Number.POSITIVE_INFINITY): A
   return new Agent({
     keepAlive: true,
     maxSockets,
-    ...(config.ca === undefined ? {} : { ca: config.ca }),
+    // As in Go, the CA bundle may be the serving certificate itself.
+    ...(config.ca === undefined ? {} : { ca: config.ca, allowPartialTrustChain: true }),
     ...(config.certificate === undefined ? {} : { cert: config.certificate }),
     ...(config.key === undefined ? {} : { key: config.key }),
     ...(config.serverName === undefined ? {} : { servername: config.serverName }),

@@ -411,12 +411,14 @@ export class Upstream {
 /** Options for node:tls `connect`. */
 export function tlsOptions({ ca, cert, key, serverName }: UpstreamIdentity): {
   ca?: string[];
+  allowPartialTrustChain?: boolean;
   cert?: string;
   key?: string;
   servername?: string;
 } {
   return {
-    ...(ca === undefined ? {} : { ca: typeof ca === 'string' ? [ca] : [...ca] }),
+    // As in Go, the CA bundle may be the serving certificate itself.
+    ...(ca === undefined ? {} : { ca: typeof ca === 'string' ? [ca] : [...ca], allowPartialTrustChain: true }),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
     ...(serverName === undefined ? {} : { servername: serverName }),

@@ -164,7 +164,8 @@ export class WebhookClient {
           agent: this.#agent,
           signal,
           lookup: policyLookup(this.#modules),
-          ...(call.caBundle === undefined ? {} : { ca: call.caBundle }),
+          // As in Go, the CA bundle may be the serving certificate itself.
+          ...(call.caBundle === undefined ? {} : { ca: call.caBundle, allowPartialTrustChain: true }),
           headers: {
             accept: 'application/json, */*',
             ...(call.body === undefined
