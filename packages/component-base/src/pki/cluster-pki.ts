@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { isIP } from 'node:net';
@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../clock/clock.ts';
 import { writeFileAtomic } from '../files/write-file-atomic.ts';
 import type { Certificate, CertificateFiles } from './certificate.ts';
 import type { CertificateAuthority } from './certificate-authority.ts';
-import { checkPair, isPair } from './certificate-watcher.ts';
+import { checkPair, isPair, parseCertificates } from './certificate-watcher.ts';
 import {
   type AuthorityName,
   authorityNames,
@@ -86,7 +86,7 @@ export async function initClusterPki(
     const stored = readStoredPair(files);
     const { certificatePem } = stored;
     const { commonName: authorityName } = authorityFiles(directory, issuerName);
-    const ownership = { authorityName, localAuthority: new X509Certificate(authorityPem) };
+    const ownership = { authorityName, localAuthorities: parseCertificates(authorityPem, name) };
     if (certificatePem === undefined || !isIssuedHere(certificatePem, files, ownership)) {
       const foreign = wholePair(stored, files);
       if (foreign !== undefined) {

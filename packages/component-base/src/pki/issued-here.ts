@@ -8,25 +8,25 @@ export interface IssuedHereCriteria {
   readonly leafName?: string | undefined;
   /** Common name of the CA that this product creates for the purpose. */
   readonly authorityName: string;
-  /** The CA in the folder, which may be an administrator's. */
-  readonly localAuthority: X509Certificate | undefined;
+  /** The CAs in the folder, which may be an administrator's; several during a rotation. */
+  readonly localAuthorities: readonly X509Certificate[];
 }
 
 /**
  * Whether this product issued a certificate, so that it may be reissued: by the name of the CA that it creates, also one that was
- * replaced since, or by the signature of the CA that is in the folder. Every other certificate belongs to an administrator and
+ * replaced since, or by the signature of a CA that is in the folder. Every other certificate belongs to an administrator and
  * its files are never written. Throws an Error that names the file when it is no certificate.
  */
 export function isIssuedHere(
   certificatePem: string,
   { certificateFile }: Pick<CertificateFiles, 'certificateFile'>,
-  { leafName, authorityName, localAuthority }: IssuedHereCriteria,
+  { leafName, authorityName, localAuthorities }: IssuedHereCriteria,
 ): boolean {
   const [leaf] = parseCertificates(certificatePem, certificateFile) as [X509Certificate];
   if (leafName !== undefined && !namesOf(leaf.subject).includes(`CN=${leafName}`)) return false;
   return (
     namesOf(leaf.issuer).includes(`CN=${authorityName}`) ||
-    (localAuthority !== undefined && isIssuedBy(leaf, localAuthority))
+    localAuthorities.some((authority) => isIssuedBy(leaf, authority))
   );
 }
 

@@ -57,11 +57,11 @@ export async function ensureServingCertificate(
   const files = filesOf(folder, name);
   const authorityFile = filesOf(folder, 'ca').certificateFile;
   const authorityPem = readIfPresent(authorityFile);
-  const [localAuthority] = authorityPem === undefined ? [] : parseCertificates(authorityPem, authorityFile);
+  const localAuthorities = authorityPem === undefined ? [] : parseCertificates(authorityPem, authorityFile);
   const stored = readStoredPair(files);
   const { certificatePem } = stored;
   const isOwn =
-    certificatePem !== undefined && isIssuedHere(certificatePem, files, { leafName, authorityName, localAuthority });
+    certificatePem !== undefined && isIssuedHere(certificatePem, files, { leafName, authorityName, localAuthorities });
   // A certificate of our own without its key is what a crash between the two writes leaves; it is reissued.
   const foreign = isOwn ? undefined : wholePair(stored, files);
   if (foreign !== undefined) {
@@ -71,8 +71,8 @@ export async function ensureServingCertificate(
         file: files.certificateFile,
         problem,
       });
-    const isOfAuthority =
-      localAuthority !== undefined && isIssuedBy(new X509Certificate(foreign.certificatePem), localAuthority);
+    const leaf = new X509Certificate(foreign.certificatePem);
+    const isOfAuthority = localAuthorities.some((authority) => isIssuedBy(leaf, authority));
     return { ...files, authorityFile: isOfAuthority ? authorityFile : files.certificateFile };
   }
   const authority = await ensureLocalAuthority(folder, 'ca', authorityName);
@@ -81,12 +81,12 @@ export async function ensureServingCertificate(
   if (isPair(stored, files) && isUsable(stored.certificatePem, criteria)) return result;
   const { ensureAuthority, writeCertificate } = await loadIssuing();
   const issuer = await ensureAuthority({ ...authority, commonName: authorityName }, { clock });
-  const leaf = await issuer.issueServer({
+  const issued = await issuer.issueServer({
     commonName: leafName,
     dnsNames: hosts.filter((host) => isIP(host) === 0),
     ipAddresses: hosts.filter((host) => isIP(host) !== 0),
   });
-  await writeCertificate(files, leaf);
+  await writeCertificate(files, issued);
   return result;
 }
 

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { mastersGroup, type UserInfo } from '@multiplane/apimachinery';
 import { connectionHeader } from '@multiplane/component-base';
 import type { Exchange } from './exchange.ts';
@@ -15,12 +14,17 @@ export const isServer = ({ groups }: UserInfo): boolean => groups.some((group) =
 
 /**
  * Gives each connection of a client a name, so that the servers behind a proxy can tell the connections apart of which the
- * requests arrive through the few connections of the proxy. Names of different processes differ by a random number.
+ * requests arrive through the few connections of the proxy.
  */
 export class ConnectionNames {
-  readonly #process = randomBytes(9).toString('base64url');
+  readonly #process: string;
   readonly #names = new WeakMap<object, string>();
   #count = 0;
+
+  /** `process`: begins the names; unique among all processes. */
+  constructor({ process }: { readonly process: string }) {
+    this.#process = process;
+  }
 
   /**
    * Sets {@link connectionHeader} to the name of the connection. A name that the request already has remains if `isTrusted`:

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { EventEmitter } from 'node:events';
 import { isIPv6, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
@@ -57,6 +58,11 @@ interface User {
 
 const sizeOf = ({ silent, busy }: Source): number => silent.size + busy.size;
 
+export interface ConnectionTableModules {
+  /** A unique name of this process, for {@link ConnectionTable.names}. */
+  readonly newId?: (() => string) | undefined;
+}
+
 /**
  * Limits connections, so that unauthenticated clients cannot exhaust them (compare etcd CVE-2026-73500). A connection
  * counts as unauthenticated until {@link markAuthenticated} is called for it.
@@ -73,7 +79,7 @@ const sizeOf = ({ silent, busy }: Source): number => silent.size + busy.size;
  * Connections through which several users send requests are not closed.
  */
 export class ConnectionTable {
-  readonly names = new ConnectionNames();
+  readonly names: ConnectionNames;
   readonly #limits: ConnectionLimits;
   readonly #sockets = new LinkedList<Socket>();
   readonly #sources = new Map<string, Source>();
@@ -87,8 +93,9 @@ export class ConnectionTable {
   #rejected = 0;
   #evicted = 0;
 
-  constructor(limits: ConnectionLimits) {
+  constructor(limits: ConnectionLimits, { newId = randomUUID }: ConnectionTableModules = {}) {
     this.#limits = limits;
+    this.names = new ConnectionNames({ process: newId() });
   }
 
   get open(): number {
