@@ -133,7 +133,6 @@ test.each<[string, Refusal]>([
   ['.admin-token-store', { files: { '.admin-token-store': 'mine' }, says: /\.admin-token-store/ }],
   ['data', { files: { 'data/report.txt': 'mine' }, says: /data is not empty and has no store \(report\.txt\)/ }],
   ['data', { files: { data: 'mine' }, says: /failed to create directory \S*data/ }],
-  ['cache', { files: { 'cache/00000001.log': 'mine' }, says: /00000001\.log/ }],
 ])(
   'a server does not start, and names the file, when %s is something else; the file stays',
   async (_name, { files, says }) => {
