@@ -219,3 +219,22 @@ describe('a type with lifecycle mode Maintain', () => {
     });
   }, 120_000);
 });
+
+test('a claim on a resource that does not exist does not keep a workspace from becoming ready', async () => {
+  await createExport('lamps');
+  await shard.client.patch(apiExports, at('lamps'), 'application/merge-patch+json', {
+    spec: { permissionClaims: [{ group: 'apis.kcp.io', resource: 'gizmos', verbs: ['*'] }] },
+  });
+  await createType('lamps', { defaultAPIBindings: [{ path: 'root', export: 'lamps' }] });
+  const cluster = await create('lamps', 'lamps');
+  await ready('lamps');
+  const name = defaultBindingName(cluster, { path: 'root', name: 'lamps' });
+  await eventually(async () => {
+    const { spec, status } = (await shard.client.get(apiBindings, at(name, cluster))) as APIBinding;
+    expect(spec?.permissionClaims).toMatchObject([{ resource: 'gizmos', state: 'Accepted' }]);
+    expect(status?.conditions?.find(({ type }) => type === 'PermissionClaimsApplied')).toMatchObject({
+      status: 'False',
+      reason: 'ClaimedResourceNotFound',
+    });
+  });
+}, 120_000);

@@ -226,6 +226,55 @@ describe('an accepted claim', () => {
     );
   }, 120_000);
 
+  const claimsOf = async (cluster: LogicalClusterName, name: string): Promise<[string[], string | undefined]> => {
+    const condition = (await bindingOf(cluster, name)).status?.conditions?.find(
+      ({ type }) => type === 'PermissionClaimsApplied',
+    );
+    return [await appliedTo(cluster, name), condition?.reason ?? condition?.status];
+  };
+
+  test('of a resource that does not exist is not applied, and is as soon as an APIExport offers the resource', async () => {
+    const consumer = await workspace();
+    const claim = { group: 'example.dev', resource: 'wheels', verbs: ['*'] };
+    const identityHash = await exported('factory', {});
+    await exported('garage', {
+      permissionClaims: [
+        { resource: 'secrets', verbs: ['*'] },
+        { ...claim, identityHash },
+      ],
+    });
+    await bind(consumer, 'garage', [accepted({ resource: 'secrets' }), accepted({ ...claim, identityHash })]);
+    await eventually(async () =>
+      expect(await claimsOf(consumer, 'garage')).toEqual([['secrets'], 'ClaimedResourceNotFound']),
+    );
+    const { status } = await bindingOf(consumer, 'garage');
+    expect(status?.conditions?.find(({ type }) => type === 'PermissionClaimsApplied')).toMatchObject({
+      status: 'False',
+      severity: 'Warning',
+      message: `Permission claims have not been fully applied: resource wheels.example.dev does not exist: no APIExport with identity "${identityHash}" offers it`,
+    });
+    expect(status?.phase).toBe('Bound');
+
+    await shard.client.create(apiResourceSchemas, provider, apiResourceSchema({ plural: 'wheels' }));
+    await shard.client.patch(
+      apiExports,
+      { cluster: provider, namespace: '', name: 'factory' },
+      'application/merge-patch+json',
+      { spec: { resources: [{ name: 'wheels', group: 'example.dev', schema: 'v1.wheels.example.dev' }] } },
+    );
+    await eventually(async () => expect(await claimsOf(consumer, 'garage')).toEqual([['secrets', 'wheels'], 'True']));
+  }, 120_000);
+
+  test('of a kind that no API group has is not applied', async () => {
+    const consumer = await workspace();
+    const claim = { group: 'apis.kcp.io', resource: 'gizmos', verbs: ['*'] };
+    await exported('gizmos', { permissionClaims: [claim] });
+    await bind(consumer, 'gizmos', [accepted(claim)]);
+    await eventually(async () => expect(await claimsOf(consumer, 'gizmos')).toEqual([[], 'ClaimedResourceNotFound']));
+    await answer(consumer, 'gizmos', []);
+    await eventually(async () => expect(await claimsOf(consumer, 'gizmos')).toEqual([[], 'True']));
+  }, 120_000);
+
   test('can cover APIBindings; bindings to its own export are always visible', async () => {
     const consumer = await workspace();
     const claim = { group: 'apis.kcp.io', resource: 'apibindings', verbs: ['get'] };

@@ -1,5 +1,6 @@
 import { deepEqual, type DeepReadonly, type Json } from '@multiplane/apimachinery';
 import { claimKey, type PermissionClaim, type ScopedPermissionClaim, type KcpCondition } from '@multiplane/apis';
+import { maxErrors } from './permission-claim-labeler.ts';
 
 const maxInvalid = 10;
 const maxMismatches = 5;
@@ -47,6 +48,35 @@ export function claimsCondition({
     severity: 'Error',
     reason: 'InvalidPermissionClaims',
     message: `${unexpected.length} unexpected and/or invalid permission claims (showing first ${shown.length}): ${shown.length === 1 ? (shown[0] as string) : `[${shown.join(', ')}]`}`,
+  };
+}
+
+/** Reason of the condition PermissionClaimsApplied while claims name resources that do not exist. */
+export const claimedResourceNotFound = 'ClaimedResourceNotFound';
+
+/**
+ * The condition PermissionClaimsApplied. A resource that does not exist is a warning with a reason of its own, since the claims
+ * on other resources are in force; kcp reports it as `InternalError` and does not finish the initialization of workspaces.
+ */
+export function appliedCondition(failures: readonly string[], missing: readonly Accepted[]): KcpCondition {
+  const notFound = missing
+    .toSorted((a, b) => (claimKey(a) < claimKey(b) ? -1 : 1))
+    .map(({ resource, group = '', identityHash = '' }) =>
+      identityHash === ''
+        ? `resource ${resource}.${group} does not exist in this workspace`
+        : `resource ${resource}.${group} does not exist: no APIExport with identity "${identityHash}" offers it`,
+    );
+  const shown = [...new Set([...failures, ...notFound])].slice(0, maxErrors);
+  const applied = 'PermissionClaimsApplied';
+  if (shown.length === 0) return { type: applied, status: 'True' };
+  const text = shown.length === 1 ? (shown[0] as string) : `[${shown.join(', ')}]`;
+  return {
+    type: applied,
+    status: 'False',
+    ...(failures.length > 0
+      ? { severity: 'Error', reason: 'InternalError' }
+      : { severity: 'Warning', reason: claimedResourceNotFound }),
+    message: `Permission claims have not been fully applied: ${text}`,
   };
 }
 

@@ -1,8 +1,9 @@
 import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
 import { apiBindings, ExportLabelValues, type APIBinding } from '@multiplane/apis';
-import type { ObjectReference } from '@multiplane/client';
+import type { InformerSource, ObjectReference } from '@multiplane/client';
 import { Controller } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
+import { ClaimedResourceExistence } from './claimed-resource-existence.ts';
 import { ObjectLabeler, relabelDelayMs, type ObjectLabelerModules } from './permission-claim-labeler.ts';
 import {
   acceptedClaims,
@@ -12,7 +13,10 @@ import {
   PermissionClaimReconciler,
 } from './permission-claim-label-reconcile.ts';
 
-export type PermissionClaimModules = ObjectLabelerModules;
+export interface PermissionClaimModules extends ObjectLabelerModules {
+  /** Informers of the objects of all shards. */
+  readonly globalInformers: InformerSource;
+}
 
 /**
  * Applies accepted permission claims (kcp: pkg/reconciler/apis/permissionclaimlabel): the objects of a consumer get the
@@ -42,6 +46,7 @@ export function permissionClaimControllers(modules: PermissionClaimModules): Con
   const reconciler = new PermissionClaimReconciler({
     ...modules,
     labeler,
+    existence: new ClaimedResourceExistence({ ...modules, appeared: (key) => byBinding.queue.add(key) }),
     exportLabels,
     recheck: (cluster, claim) => enqueueResource(cluster, claim, relabelDelayMs),
   });
@@ -56,7 +61,9 @@ export function permissionClaimControllers(modules: PermissionClaimModules): Con
   modules.informers.informer<APIBinding>(apiBindings).addHandlers({
     added: enqueue,
     updated: (binding, _old, reference) => enqueue(binding, reference),
-    deleted: (old, { cluster }) => {
+    deleted: (old, reference) => {
+      const { cluster } = reference;
+      byBinding.queue.add(keyOf(reference));
       for (const claim of [...acceptedClaims(old).values(), ...appliedClaims(old).values()])
         enqueueResource(cluster, claim, 0);
     },

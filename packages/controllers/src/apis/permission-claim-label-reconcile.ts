@@ -12,7 +12,6 @@ import {
   isReleased,
   type APIBinding,
   type ExportLabelValues,
-  type KcpCondition,
   type ScopedPermissionClaim,
 } from '@multiplane/apis';
 import type { Lister } from '@multiplane/client';
@@ -20,8 +19,9 @@ import type { ControllerModules } from '../runtime/controller.ts';
 import { setKcpCondition } from '../runtime/kcp-conditions.ts';
 import { referenceOf } from '../runtime/object-key.ts';
 import { updateStatus } from '../runtime/object-writes.ts';
-import { claimsCondition } from './permission-claim-conditions.ts';
-import { maxErrors, type ObjectLabeler } from './permission-claim-labeler.ts';
+import type { ClaimedResourceExistence } from './claimed-resource-existence.ts';
+import { appliedCondition, claimsCondition } from './permission-claim-conditions.ts';
+import type { ObjectLabeler } from './permission-claim-labeler.ts';
 
 type Claim = DeepReadonly<ScopedPermissionClaim>;
 /** By {@link claimKey}. */
@@ -29,6 +29,7 @@ type Claims = ReadonlyMap<string, Claim>;
 
 interface PermissionClaimReconcilerModules extends ControllerModules {
   readonly labeler: ObjectLabeler;
+  readonly existence: ClaimedResourceExistence;
   readonly exportLabels: ExportLabelValues;
   /** Has the objects of a claim checked once more after a moment. */
   readonly recheck: (cluster: LogicalClusterName, claim: Claim) => void;
@@ -45,10 +46,11 @@ export class PermissionClaimReconciler {
   }
 
   async reconcile(key: string): Promise<number | void> {
-    const { labeler, exportLabels, recheck } = this.#modules;
+    const { labeler, existence, exportLabels, recheck } = this.#modules;
     const reference = referenceOf(key);
     const { cluster } = reference;
     const binding = this.#bindings.get(reference);
+    if (binding === undefined) existence.missing(key, cluster, []);
     // Before the export is found its claims are not known.
     if (binding?.status?.apiExportClusterName === undefined) return;
     if (lacksExportLabel(binding, exportLabels)) {
@@ -61,9 +63,11 @@ export class PermissionClaimReconciler {
     const exported = new Set((binding.status.exportPermissionClaims ?? []).map(claimKey));
     const expected: Claims = new Map(Array.from(accepted).filter(([claim]) => exported.has(claim)));
     const applied = appliedClaims(binding);
-    const failed = new Set<string>();
+    const missing = existence.missing(key, cluster, expected.values());
+    const failed = new Set(missing.map((claim) => claimKey(claim)));
     const failures: string[] = [];
     for (const claim of changedClaims(expected, applied)) {
+      if (missing.includes(claim)) continue;
       const { isIncomplete, errors } = await labeler.label(cluster, {
         group: claim.group ?? '',
         resource: claim.resource,
@@ -73,7 +77,7 @@ export class PermissionClaimReconciler {
       if (errors.length > 0) failed.add(claimKey(claim));
       failures.push(...errors);
     }
-    await this.#writeStatus(binding, cluster, { accepted, expected, applied, failed, failures });
+    await this.#writeStatus(binding, cluster, { accepted, expected, applied, missing, failed, failures });
     if (failures[0] !== undefined) throw new Error(failures[0]);
   }
 
@@ -84,13 +88,15 @@ export class PermissionClaimReconciler {
       accepted,
       expected,
       applied,
+      missing,
       failed,
       failures,
     }: {
       readonly accepted: Claims;
       readonly expected: Claims;
       readonly applied: Claims;
-      /** Keys of the claims whose objects could not all be labeled. */
+      readonly missing: readonly Claim[];
+      /** Keys of the missing claims, and of the claims whose objects could not all be labeled. */
       readonly failed: ReadonlySet<string>;
       readonly failures: readonly string[];
     },
@@ -103,7 +109,7 @@ export class PermissionClaimReconciler {
       claimsCondition({ accepted: [...accepted.values()], exported: current.exportPermissionClaims ?? [] }),
       now,
     );
-    conditions = setKcpCondition(conditions, appliedCondition(failures), now);
+    conditions = setKcpCondition(conditions, appliedCondition(failures, missing), now);
     // A claim whose labels could not all be removed stays applied, so that the next pass retries it.
     const kept = Array.from(applied).filter(([key]) => failed.has(key) && !expected.has(key));
     const claims = [...Array.from(expected).filter(([key]) => !failed.has(key)), ...kept].toSorted(byKey);
@@ -158,15 +164,3 @@ const withDefaults = (claim: Claim): Claim => ({
   group: claim.group ?? '',
   identityHash: claim.identityHash ?? '',
 });
-
-function appliedCondition(failures: readonly string[]): KcpCondition {
-  const shown = [...new Set(failures)].slice(0, maxErrors);
-  if (shown.length === 0) return { type: 'PermissionClaimsApplied', status: 'True' };
-  return {
-    type: 'PermissionClaimsApplied',
-    status: 'False',
-    severity: 'Error',
-    reason: 'InternalError',
-    message: `Permission claims have not been fully applied: ${shown.length === 1 ? (shown[0] as string) : `[${shown.join(', ')}]`}`,
-  };
-}

@@ -13,6 +13,7 @@ import {
 import { apiBindings, type APIBinding, type APIExport } from '@multiplane/apis';
 import { AmbiguousPathError, type ObjectClient } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
+import { claimedResourceNotFound } from '../apis/permission-claim-conditions.ts';
 import { withChanges } from '../runtime/object-writes.ts';
 import { precomputeBoundStatus, type PrecomputeModules } from './precompute-bound-status.ts';
 import {
@@ -230,9 +231,11 @@ const haveSameSpec = (a: DeepReadonly<APIBinding>, b: APIBinding): boolean =>
 function incompleteness({ spec, status }: DeepReadonly<APIBinding>): string | undefined {
   if (!isConditionTrue(status?.conditions, 'InitialBindingCompleted')) return '';
   const claims = (spec?.permissionClaims ?? []).some(({ state }) => state === 'Accepted');
-  return claims && !isConditionTrue(status?.conditions, 'PermissionClaimsApplied')
-    ? ' waiting for permission claims to be applied'
-    : undefined;
+  if (!claims) return undefined;
+  const applied = status?.conditions?.find(({ type }) => type === 'PermissionClaimsApplied');
+  // Such a claim may never be applied; the workspace is usable without.
+  const isSettled = applied?.status === 'True' || applied?.reason === claimedResourceNotFound;
+  return isSettled ? undefined : ' waiting for permission claims to be applied';
 }
 
 /** The creator of the workspace, with the groups recorded at creation; undefined if it was the system. */
