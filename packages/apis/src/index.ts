@@ -10,6 +10,7 @@ export {
   isEstablished,
   isLongCheck,
 } from './apiextensions/custom-resource-definition.ts';
+export { unreadablePaths, unreadablePathWarnings } from './apiextensions/unreadable-paths.ts';
 export { crdSpecErrors, storageVersionOf } from './apiextensions/crd-spec-rules.ts';
 export {
   apiApprovedAnnotation,

@@ -83,6 +83,13 @@ const recorded: readonly (readonly [string, readonly (readonly [string, readonly
         ],
       ],
       [
+        '{"metadata":{"name":"widgets."},"spec":{"group":"","scope":"Namespaced","names":{"plural":"widgets","singular":"widget","kind":"Widget","listKind":"WidgetList"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}',
+        [
+          'metadata.name | FieldValueInvalid | Invalid value: "widgets.": <subdomain>',
+          'spec.group | FieldValueRequired | Required value',
+        ],
+      ],
+      [
         '{"metadata":{"name":"widgets.Bad_Group.com"},"spec":{"group":"Bad_Group.com","scope":"Namespaced","names":{"plural":"widgets","singular":"widget","kind":"Widget","listKind":"WidgetList"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}',
         [
           'metadata.name | FieldValueInvalid | Invalid value: "widgets.Bad_Group.com": <subdomain>',

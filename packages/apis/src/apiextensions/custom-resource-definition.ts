@@ -23,6 +23,7 @@ import type { ResourceDefinition, Strategy, StrategyContext } from '../resource-
 import { boundDefinitionsCluster } from '../kcp/api-sharing.ts';
 import { approvalErrors } from './api-approval.ts';
 import { crdNamesErrors } from './crd-names.ts';
+import { unreadablePathWarnings } from './unreadable-paths.ts';
 import {
   crdImmutableErrors,
   crdSpecErrors,
@@ -73,7 +74,7 @@ export function customResourceDefinitions(): ResourceDefinition {
           ...crdImmutableErrors(object, old, isEstablished(old)),
           ...commonErrors(object, old),
         ]),
-      warnings: (_context, object, old) => formatWarnings(object, old),
+      warnings: (_context, object, old) => [...formatWarnings(object, old), ...unreadablePathWarnings(object, old)],
     },
     subresources: {
       status: statusSubresource(base, {
@@ -218,12 +219,16 @@ function rememberStorageVersion(object: KubeObject): void {
 
 /** Definitions made of bound schemas have the uid of the schema as their name, in a place of their own. */
 function nameErrors(object: KubeObject): FieldError[] {
+  const plural = textAt(object, 'spec', 'names', 'plural');
+  const group = textAt(object, 'spec', 'group');
   // The core group has no name of its own.
-  const required = `${textAt(object, 'spec', 'names', 'plural')}.${textAt(object, 'spec', 'group') || 'core'}`;
+  const required = `${plural}.${group || 'core'}`;
+  // With an empty group the rule of Kubernetes asks for this name, which is no valid one.
+  const emptyGroup = `${plural}.`;
   // A missing name has its own error.
   return (['generateName', 'name'] as const).flatMap((field) => {
     const name = object.metadata[field] ?? '';
-    return name === '' || name === required
+    return name === '' || name === required || (group === '' && name === emptyGroup)
       ? []
       : [fieldErrors.invalid(`metadata.${field}`, name, 'must be spec.names.plural+"."+spec.group')];
   });

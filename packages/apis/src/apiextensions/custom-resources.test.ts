@@ -9,7 +9,9 @@ import {
 } from '@multiplane/apimachinery';
 import { SchemaCache } from '@multiplane/schema';
 import type { ResourceDefinition, StrategyContext } from '../resource-definition.ts';
+import { customResourceDefinitions } from './custom-resource-definition.ts';
 import { CustomResources } from './custom-resources.ts';
+import { unreadablePaths } from './unreadable-paths.ts';
 import { foundErrors } from '../../test/found-errors.ts';
 
 const context: StrategyContext = {
@@ -225,6 +227,72 @@ describe('the table', () => {
     ['string', {}, null],
   ])('prints a %s of %j as %j', (type, spec, cell) => {
     expect(cells([{ name: 'A', type, jsonPath: '.spec.a' }], { spec })).toEqual([cell]);
+  });
+
+  test('leaves out the columns whose path cannot be parsed, and only them', () => {
+    const columns = [
+      '.spec.a',
+      '.spec.list[',
+      '.spec.b[].c',
+      '.spec.b[?(@.c=="x" && @.d)]',
+      '..',
+      '.spec.b[0:1:0]',
+    ].map((jsonPath, index): JsonObject => ({ name: `C${index}`, type: 'string', jsonPath }));
+    const { tableConvertor } = only(crdOf([version('v1', { storage: true, additionalPrinterColumns: columns })]));
+    expect(tableConvertor.columns.map(({ name }) => name)).toEqual(['Name', 'C0', 'C2', 'C4', 'C5']);
+    const spec = { a: 'A', b: [{ c: 'first' }, { c: 'second' }] };
+    const row = tableConvertor.cells({ ...widget, spec }, now);
+    expect(row).toEqual(['w', 'A', 'first', expect.stringContaining('"kind":"Widget"'), null]);
+    const broken = [{ name: 'C', type: 'string', jsonPath: '.a[' }];
+    const without = only(crdOf([version('v1', { storage: true, additionalPrinterColumns: broken })])).tableConvertor;
+    expect(without.columns.map(({ name }) => name)).toEqual(['Name']);
+  });
+
+  test('costs no more for thousands of recursive columns than for a few', () => {
+    const visits = 500_000;
+    const list = Array.from({ length: 1000 }, (_, index) => ({ a: { b: index } }));
+    const columns = Array.from({ length: 1000 }, (_, index): JsonObject => ({
+      name: `C${index}`,
+      type: 'string',
+      jsonPath: '..b',
+    }));
+    const row = cells(columns, { spec: { list } });
+    const found = row.filter((value) => value !== null);
+    expect(found.length).toBeGreaterThan(10);
+    expect(found.length).toBeLessThan(visits / 1000);
+  });
+});
+
+describe('paths that cannot be parsed', () => {
+  const columns = [
+    { name: 'Good', type: 'string', jsonPath: '.spec.a' },
+    { name: 'Bad', type: 'string', jsonPath: '.spec.list[' },
+  ];
+
+  test('are named to the author of a definition, once', () => {
+    const crd = crdOf([version('v1', { storage: true, additionalPrinterColumns: columns })]);
+    const { strategy } = customResourceDefinitions();
+    const text =
+      'version "v1": column "Bad" is left out: unrecognized column definition ".spec.list[": unterminated array';
+    expect(strategy.warnings(context, crd, undefined)).toEqual([text]);
+    expect(strategy.warnings(context, crd, crd)).toEqual([]);
+  });
+
+  test('of thousands of columns some are named', () => {
+    const many = Array.from({ length: 2000 }, (_, index) => ({ name: `C${index}`, type: 'string', jsonPath: '.[' }));
+    const problems = unreadablePaths(crdOf([version('v1', { storage: true, additionalPrinterColumns: many })]));
+    expect(problems).toHaveLength(9);
+    expect(problems.at(-1)).toBe('1992 more JSONPaths cannot be parsed');
+  });
+
+  test('make no selectable field', () => {
+    const selectableFields = [{ jsonPath: '.spec.size' }, { jsonPath: '.spec.a{b' }];
+    const crd = crdOf([version('v1', { storage: true, selectableFields })]);
+    expect(Object.keys(only(crd).fieldSelectors)).toEqual(expect.arrayContaining(['spec.size']));
+    expect(Object.keys(only(crd).fieldSelectors)).not.toContain('spec.a{b');
+    expect(unreadablePaths(crd)).toEqual([
+      'version "v1": selectable field ".spec.a{b" is left out: unrecognized character in action: "{"',
+    ]);
   });
 });
 

@@ -3,7 +3,6 @@ import {
   asJson,
   clusterAnnotation,
   compareVersionPriority,
-  JsonPath,
   jsonPathText,
   parseJson,
   statusErrors,
@@ -33,6 +32,7 @@ import { nativeTableOf } from '../native/native-tables.ts';
 import { pathSegmentName } from '../name-rules.ts';
 import { customResourceTable } from '../tables/custom-resource-table.ts';
 import { conditionsOf } from './custom-resource-definition.ts';
+import { readJsonPaths } from './read-json-paths.ts';
 import type { ScaleRules } from './scale-rules.ts';
 import { ConversionError, VersionConversions, type VersionConversionRules } from './version-conversions.ts';
 import { customResourceStatusStrategy, customResourceStrategy } from './custom-resource-strategy.ts';
@@ -290,10 +290,8 @@ function selectableFields(fields: readonly Json[], known: FieldSelectorLabels): 
     (object: DeepReadonly<KubeObject>) => string
   >;
   Object.assign(labels, known);
-  for (const field of fields) {
-    const text = textAt(field, 'jsonPath');
-    const path = new JsonPath(text);
-    labels[text.replace(/^\./, '')] = (object) => {
+  for (const { path } of readJsonPaths(fields).readable) {
+    labels[path.text.replace(/^\./, '')] = (object) => {
       const value = path.first(asJson(object as KubeObject));
       return value === undefined || value === null ? '' : jsonPathText(value);
     };

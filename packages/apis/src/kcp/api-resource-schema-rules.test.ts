@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { fieldErrorText, type JsonObject, type KubeObject } from '@multiplane/apimachinery';
+import { asJson, fieldErrorText, type JsonObject, type KubeObject } from '@multiplane/apimachinery';
 import { apiResourceSchemaErrors } from './api-resource-schema-rules.ts';
+import { kcpResources } from './kcp-resources.ts';
 
 const names = { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' };
 const version = (more: JsonObject = {}): JsonObject => ({
@@ -108,6 +109,15 @@ describe('an APIResourceSchema', () => {
     expect(of({ schema: { type: 'object', properties: { a: { type: 'string' } }, ...rule } })[0]).toMatch(
       /^spec\.versions\[0\]\.schema\.openAPIV3Schema\.x-kubernetes-validations\[0\]\.rule: Invalid value: .*compilation failed/s,
     );
+  });
+
+  test('may have two columns of one name, as a definition may', () => {
+    const column = { name: 'A', type: 'string', jsonPath: '.spec.a' };
+    const object = schema({
+      versions: [version({ additionalPrinterColumns: [column, { ...column, jsonPath: '.b' }] })],
+    });
+    const kind = kcpResources().find(({ resource }) => resource === 'apiresourceschemas');
+    expect(kind?.schema.validate(asJson(object))).toEqual([]);
   });
 
   test('stays what it is; labels may change', () => {

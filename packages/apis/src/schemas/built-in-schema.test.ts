@@ -84,6 +84,23 @@ describe('decoding', () => {
     expect((refusal as Error).message).toContain(why);
   });
 
+  test.each([
+    [
+      { items: { type: 'object', properties: { a: { type: 'string', nope: 1, properties: { b: { 'x-nope': 1 } } } } } },
+      '',
+    ],
+    [{ items: { type: 'array', items: { type: 'object', properties: { a: { nope: 1 } } } } }, ''],
+    [{ items: { allOf: [{ nope: 1 }], not: { nope: 1 } } }, ''],
+    [{ items: { 'x-kubernetes-validations': [{ rule: 'true', nope: 1 }], externalDocs: { url: 'u', nope: 1 } } }, ''],
+    [{ additionalProperties: { type: 'object', properties: { a: { type: 'string', nope: 1 } } } }, ''],
+    [{ items: { default: { nope: 1 }, enum: [{ nope: 1 }], example: { nope: 1 } } }, 'nope'],
+  ])('of the members of %j none stays that Kubernetes does not know', (inner, kept) => {
+    const schema = { type: 'object', properties: { list: { type: 'array', ...inner } } };
+    const version = { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } };
+    const object = shaped('CustomResourceDefinition', { spec: { versions: [version] } }, 'apiextensions.k8s.io');
+    expect(JSON.stringify(object).match(/nope/)?.[0] ?? '').toBe(kept);
+  });
+
   test('schemas inside of schemas lose fields that no schema has', () => {
     const schema = { type: 'array', items: { type: 'string', nope: 1 } };
     const version = { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } };

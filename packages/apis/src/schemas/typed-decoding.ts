@@ -72,6 +72,11 @@ function normalizeStruct(object: JsonObject, fields: ReadonlyMap<string, Field>)
       else normalizeMembers(value, names, shape.item());
       continue;
     }
+    // The decoder of `items` takes an empty list of schemas for none.
+    if (shape.type === 'schema-or-else' && Array.isArray(value) && value.length === 0) {
+      dropEmptyMember(object, key);
+      continue;
+    }
     const normalized = normalizeTyped(value, shape);
     // Such a list is empty until the object is stored: managed fields name it. So are bytes: validation quotes them.
     if (field.zero === null && (Array.isArray(normalized) || shape.type === 'bytes')) object[key] = normalized;
@@ -99,8 +104,24 @@ function normalizeSchemaOrElse(value: Json, schema: Shape): void {
   if (Array.isArray(value)) {
     for (const item of value) normalizeSchemaOrElse(item, schema);
   } else if (isJsonObject(value) && schema.type === 'struct') {
-    for (const key of Object.keys(value)) if (!schema.fields.has(key)) delete value[key];
+    dropUnknownMembers(value, schema);
     normalizeStruct(value, schema.fields);
+  }
+}
+
+/** Of all structs in the value; schemas that are decoded by their own rules are left to {@link normalizeSchemaOrElse}. */
+function dropUnknownMembers(value: Json | undefined, shape: Shape): void {
+  if (shape.type === 'struct') {
+    if (!isJsonObject(value)) return;
+    for (const key of Object.keys(value)) {
+      const field = shape.fields.get(key);
+      if (field === undefined) delete value[key];
+      else dropUnknownMembers(value[key], field.shape());
+    }
+  } else if (shape.type === 'list') {
+    if (Array.isArray(value)) for (const item of value) dropUnknownMembers(item, shape.item());
+  } else if (shape.type === 'map' && isJsonObject(value)) {
+    for (const key of Object.keys(value)) dropUnknownMembers(value[key], shape.item());
   }
 }
 

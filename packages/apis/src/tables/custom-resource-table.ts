@@ -7,8 +7,10 @@ import {
   type DeepReadonly,
   type Json,
   type JsonObject,
+  type JsonPathBudget,
   type KubeObject,
 } from '@multiplane/apimachinery';
+import { readJsonPaths, type ReadablePath } from '../apiextensions/read-json-paths.ts';
 import { textAt } from '../fields.ts';
 import type { TableColumn, TableConvertor } from '../table-convertor.ts';
 import { column, nameColumn } from './columns.ts';
@@ -23,38 +25,56 @@ const defaultAge: PrinterColumn = {
   path: new JsonPath('.metadata.creationTimestamp'),
 };
 
-/** The table of a custom resource: its name and its printer columns, or the age when it has none. */
+/** What all columns of one row may cost: thousands of recursive paths, or texts of whole objects, take longer than a turn may. */
+const visitsOfRow = 500_000;
+const charactersPerVisit = 8;
+
+/** The table of a custom resource: its name and its readable printer columns, or the age when it has none. */
 export function customResourceTable(printerColumns: readonly Json[]): TableConvertor {
-  const columns = printerColumns.length === 0 ? [defaultAge] : printerColumns.map(printerColumn);
+  const columns =
+    printerColumns.length === 0 ? [defaultAge] : readJsonPaths(printerColumns).readable.map(printerColumn);
   return {
     columns: [nameColumn, ...columns.map((entry) => entry.column)],
-    cells: (object, now) => [
-      object.metadata.name ?? '',
-      ...columns.map((entry) => cell(entry, asJson(object as KubeObject), now)),
-    ],
+    cells: (object, now) => {
+      const budget = { visits: visitsOfRow };
+      return [
+        object.metadata.name ?? '',
+        ...columns.map((entry) => cell(entry, asJson(object as KubeObject), now, budget)),
+      ];
+    },
   };
 }
 
-function printerColumn(source: Json): PrinterColumn {
-  const path = textAt(source, 'jsonPath');
+function printerColumn({ source, path }: ReadablePath): PrinterColumn {
   const description = textAt(source, 'description');
   const priority = (source as JsonObject)['priority'];
   return {
     column: column(textAt(source, 'name'), {
       type: textAt(source, 'type'),
       format: textAt(source, 'format'),
-      description: description === '' ? `Custom resource definition column (in JSONPath format): ${path}` : description,
+      description:
+        description === '' ? `Custom resource definition column (in JSONPath format): ${path.text}` : description,
       priority: typeof priority === 'number' ? priority : 0,
     }),
-    path: new JsonPath(path),
+    path,
   };
 }
 
 /** One cell: what the path finds first, in the column's type; null where nothing of that type is found. */
-function cell({ column: { type }, path }: PrinterColumn, object: DeepReadonly<JsonObject>, now: Date): Json {
-  const found = path.find(object);
-  const value = found[0];
-  if (value === undefined || value === null) return null;
+function cell(
+  { column: { type }, path }: PrinterColumn,
+  object: DeepReadonly<JsonObject>,
+  now: Date,
+  budget: JsonPathBudget,
+): Json {
+  const value = path.first(object, budget);
+  if (value === undefined) return null;
+  if (type === 'string') {
+    const text = jsonPathText(value);
+    budget.visits -= Math.floor(text.length / charactersPerVisit);
+    return text;
+  }
+  if (value === null) return null;
   switch (type) {
     case 'integer':
       return typeof value === 'bigint' || typeof value === 'number'
@@ -69,7 +89,7 @@ function cell({ column: { type }, path }: PrinterColumn, object: DeepReadonly<Js
     case 'date':
       return typeof value === 'string' ? ageText(value, now) : null;
     default:
-      return jsonPathText(value);
+      return null;
   }
 }
 

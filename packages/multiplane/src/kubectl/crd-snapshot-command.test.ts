@@ -48,6 +48,18 @@ test('the approval annotation of a Kubernetes API group is copied', () => {
   });
 });
 
+test('no annotation of a definition in another group is copied', () => {
+  const annotations = {
+    'api-approved.kubernetes.io': 'https://github.com/x',
+    'controller-gen.kubebuilder.io/version': 'v1',
+  };
+  for (const group of ['cluster.x-k8s.io', 'example.com', 'k8s.io.example.com']) {
+    const other = definition({ annotations });
+    (other['spec'] as JsonObject)['group'] = group;
+    expect(schemaOf(other, 'v1')['metadata']).toEqual({ name: `v1.gateways.${group}` });
+  }
+});
+
 test('other kinds are rejected', () => {
   expect(() => schemaOf({ apiVersion: 'v1', kind: 'Secret' }, 'v1')).toThrow(
     'error converting CRD: v1 Secret is not a CustomResourceDefinition of apiextensions.k8s.io/v1',

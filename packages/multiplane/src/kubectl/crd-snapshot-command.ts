@@ -24,7 +24,8 @@ const versionFields = [
   'subresources',
   'additionalPrinterColumns',
 ];
-/** Required for APIs in Kubernetes' groups. */
+/** Groups under which only the Kubernetes community may define kinds; servers require the annotation in them. */
+const protectedGroup = /(?:^|\.)(?:k8s|kubernetes)\.io$/;
 const approvedAnnotation = 'api-approved.kubernetes.io';
 const nameFields = ['plural', 'singular', 'shortNames', 'kind', 'listKind', 'categories'];
 
@@ -82,7 +83,10 @@ export function schemaOf(definition: JsonObject, prefix: string): JsonObject {
   const [problem] = validateDns1123Subdomain(name);
   if (problem !== undefined)
     throw new Error(`error converting CRD: ${fieldErrorText(fieldErrors.invalid('metadata.name', name, problem))}`);
-  const approval = objectOf(objectOf(definition['metadata'])['annotations'])[approvedAnnotation];
+  // No other annotation of a definition belongs to its API.
+  const approval = protectedGroup.test(group)
+    ? objectOf(objectOf(definition['metadata'])['annotations'])[approvedAnnotation]
+    : undefined;
   const versions = Array.isArray(spec['versions']) ? spec['versions'].filter(isJsonObject) : [];
   const conversion = objectOf(spec['conversion']);
   return {

@@ -86,6 +86,12 @@ const fields: readonly (readonly [name: string, keyword: string, form: Form])[] 
 
 const maps: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependencies', 'definitions']);
 
+/** Of a member that was empty in the request. */
+function emptyForm(keyword: string): Json {
+  if (keyword === 'items') return asOrList([]);
+  return maps.has(keyword) ? {} : [];
+}
+
 /**
  * A schema as messages show it: the JSON of Kubernetes' internal type, which has Go's field names and every field
  * (apiextensions `types_jsonschema.go`).
@@ -94,7 +100,7 @@ export const internalSchema = (schema: JsonObject): JsonObject =>
   Object.fromEntries(
     fields.map(([name, keyword, form]) => [
       name,
-      wasEmpty(schema, keyword) ? (maps.has(keyword) ? {} : []) : form(getOwn(schema, keyword)),
+      wasEmpty(schema, keyword) ? emptyForm(keyword) : form(getOwn(schema, keyword)),
     ]),
   );
 
@@ -112,7 +118,7 @@ export const shownSchema = (schema: JsonObject): JsonObject | typeof omittedValu
 
 /** The `items` of a schema for a message. */
 export const shownItems = (schema: JsonObject): Json | typeof omittedValue => {
-  const items = getOwn(schema, 'items');
+  const items = wasEmpty(schema, 'items') ? [] : getOwn(schema, 'items');
   return placesOf(items) > maxShownPlaces ? omittedValue : asOrList(items);
 };
 

@@ -7,6 +7,7 @@ import {
   type FieldPath,
   type JsonObject,
 } from '@multiplane/apimachinery';
+import { wasEmpty } from '../empty-members.ts';
 import { patternProblem } from '../regex.ts';
 import {
   defaultOf,
@@ -114,7 +115,20 @@ function validateMetaFields(schema: JsonObject, level: Level, path: FieldPath, e
   }
 }
 
+/** Keywords that are pointers in Kubernetes' structural schema, where a zero is something. */
+const pointers: readonly string[] = [
+  ...['maximum', 'minimum', 'multipleOf', 'additionalProperties', 'externalDocs', 'example'],
+  ...['Length', 'Items', 'Properties'].flatMap((name) => [`max${name}`, `min${name}`]),
+  ...['x-kubernetes-list-type', 'x-kubernetes-map-type'],
+];
+/** Lists that are kept as they are, where an empty one is something. */
+const keptLists: readonly string[] = ['required', 'x-kubernetes-validations', 'x-kubernetes-list-map-keys'];
+
+const isPresent = (schema: JsonObject, key: string): boolean => (getOwn(schema, key) ?? null) !== null;
+
 function restrictsNamesOnly(metadata: JsonObject): boolean {
+  if (pointers.some((key) => isPresent(metadata, key))) return false;
+  if (keptLists.some((key) => isPresent(metadata, key) || wasEmpty(metadata, key))) return false;
   for (const key of Object.keys(metadata)) {
     if (key === 'type' || key === 'default' || !isGiven(metadata, key)) continue;
     if (key !== 'properties') return false;

@@ -279,6 +279,34 @@ test('with the status subresource the root says nothing about the whole object',
   );
 });
 
+test('the schema of metadata has no zeros and no empty lists, which Kubernetes keeps as pointers', () => {
+  const accepts = (keywords: string): boolean =>
+    validateDefinitionSchema(json(`{"type":"object","properties":{"metadata":{"type":"object",${keywords}}}}`), {
+      path,
+      statusSubresource: false,
+    }).length === 0;
+  for (const limit of ['Length', 'Items', 'Properties'])
+    for (const keyword of [`max${limit}`, `min${limit}`])
+      expect([keyword, accepts(`"${keyword}":0`)]).toEqual([keyword, false]);
+  for (const keyword of ['maximum', 'minimum', 'multipleOf', 'example'])
+    expect([keyword, accepts(`"${keyword}":0`)]).toEqual([keyword, false]);
+  for (const keyword of ['required', 'x-kubernetes-validations', 'x-kubernetes-list-map-keys'])
+    expect([keyword, accepts(`"${keyword}":[]`)]).toEqual([keyword, false]);
+  expect(accepts('"additionalProperties":false')).toBe(false);
+  expect(accepts('"externalDocs":{}')).toBe(false);
+  // What the structural schema does not keep.
+  for (const keywords of [
+    '"nullable":false',
+    '"title":""',
+    '"enum":[]',
+    '"allOf":[]',
+    '"properties":{}',
+    '"maximum":null',
+  ])
+    expect([keywords, accepts(keywords)]).toEqual([keywords, true]);
+  expect(accepts('"properties":{"name":{"type":"string","maxLength":0}}')).toBe(true);
+});
+
 test('defaults are forbidden in the metadata', () => {
   expect(
     errorsOf(

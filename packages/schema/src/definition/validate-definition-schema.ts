@@ -285,7 +285,7 @@ class KeywordValidator {
       this.#errors.push(fieldErrors.required(where, 'must not be empty if x-kubernetes-list-type is map'));
     if (items === undefined) {
       // A decoder takes what is neither a schema nor a list for an empty list.
-      if ((getOwn(schema, 'items') ?? null) !== null) {
+      if ((getOwn(schema, 'items') ?? null) !== null || wasEmpty(schema, 'items')) {
         const detail = 'must only have a single schema if x-kubernetes-list-type is map';
         this.#errors.push(fieldErrors.invalid(path.child('items'), shownItems(schema), detail));
       } else {

@@ -5,6 +5,7 @@ import {
   apiResourceSchemas,
   isLongCheck,
   type SlowChecks,
+  unreadablePathWarnings,
 } from '@multiplane/apis';
 import { refuseAll } from './field-error-list.ts';
 import { isSystemSchema } from './system-schema-checks.ts';
@@ -40,5 +41,7 @@ export class ApiResourceSchemaAdmission implements AdmissionPlugin {
         ? await this.#slowly.definition(cluster, object, oldObject, attributes)
         : apiResourceSchemaErrors(object, oldObject);
     refuseAll(attributes, errors);
+    // A schema has no status: its author learns here what is left out for consumers.
+    for (const warning of unreadablePathWarnings(object, oldObject)) attributes.warn(warning);
   }
 }
