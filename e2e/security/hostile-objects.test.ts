@@ -4,8 +4,10 @@ import { eventually } from '@multiplane/testing';
 import { configMap } from '../fixtures/gadgets.ts';
 import { hostileBulk } from '../fixtures/hostile-bulk.ts';
 import { hostileCases, type HostileCase } from '../fixtures/hostile-objects.ts';
+import { hostileDefinitions } from '../fixtures/hostile-definitions.ts';
 import { hostileRequests } from '../fixtures/hostile-requests.ts';
 import { hostileWork } from '../fixtures/hostile-work.ts';
+import { DefinitionPlayer } from '../harness/definition-player.ts';
 import { HostilePlayer } from '../harness/hostile-player.ts';
 import { HostileServer } from '../harness/hostile-server.ts';
 import type { LongTurn } from '../harness/local-cluster.ts';
@@ -25,6 +27,8 @@ const turnLimitMs = 75;
 /** A GET waits for several turns: 171 ms on a machine with a load of 12. */
 const limitMs = 500;
 const runs = Number(process.env['MULTIPLANE_FUZZ_RUNS'] ?? 6);
+/** Definitions that are checked together. */
+const batchSize = 20;
 /** Objects of an attack with many of them; these attacks take minutes, so only `make fuzz` plays them. */
 const most = Number(process.env['MULTIPLANE_FUZZ_OBJECTS'] ?? 0);
 /** Kinds of attacks with many objects; default: all. */
@@ -150,6 +154,25 @@ test(
           failures.push(`${status} ${text.slice(0, 300)} to ${kind} ${JSON.stringify(request).slice(0, 1_000)}`);
       }
     expect({ seed, failures }).toEqual({ seed, failures: [] });
+  },
+  60_000 * Math.max(10, runs),
+);
+
+test(
+  'no definition harms discovery, OpenAPI or another kind of its workspace',
+  async () => {
+    const neighbour = {
+      path: '/apis/e2e.example.com/v1/namespaces/e2e/gadgets',
+      object: (of: string) => ({ apiVersion: 'e2e.example.com/v1', kind: 'Gadget', metadata: { name: of } }),
+    };
+    const player = new DefinitionPlayer({ workspace: server.workspace, neighbour });
+    const samples = fc.sample(hostileDefinitions, { numRuns: runs * 10, seed }).map((of, index) => of(index));
+    for (let start = 0; start < samples.length; start += batchSize)
+      await player.play(samples.slice(start, start + batchSize));
+    server.takeLongestTurn();
+    expect({ seed, failures: player.failures }).toEqual({ seed, failures: [] });
+    // A generator of definitions that are refused would test nothing.
+    expect(player.created).toBeGreaterThan(samples.length / 2);
   },
   60_000 * Math.max(10, runs),
 );

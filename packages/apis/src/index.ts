@@ -10,7 +10,7 @@ export {
   isEstablished,
   isLongCheck,
 } from './apiextensions/custom-resource-definition.ts';
-export { unreadablePaths, unreadablePathWarnings } from './apiextensions/unreadable-paths.ts';
+export { degradedCondition, unreadablePaths, unreadablePathWarnings } from './apiextensions/unreadable-paths.ts';
 export { crdSpecErrors, storageVersionOf } from './apiextensions/crd-spec-rules.ts';
 export {
   apiApprovedAnnotation,
@@ -33,7 +33,7 @@ export {
   protobufEnvelope,
   transcodeProtobufMessage,
 } from './schemas/protobuf-encoding.ts';
-export { CustomResources } from './apiextensions/custom-resources.ts';
+export { CustomResources, definingObject } from './apiextensions/custom-resources.ts';
 export {
   maxConversionRules,
   preservedFieldsPrefix,

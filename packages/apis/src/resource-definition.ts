@@ -229,6 +229,15 @@ export interface VirtualStorage {
   readonly reference: { readonly apiGroup: string; readonly kind: string; readonly name: string };
 }
 
+/** A state of a CustomResourceDefinition; those of bound schemas are in `system:bound-crds`. */
+export interface DefiningObject {
+  readonly kind: 'CustomResourceDefinition';
+  readonly cluster: string;
+  readonly name: string;
+  /** Changes with the spec. */
+  readonly version: string;
+}
+
 /**
  * One served resource of one version: all that the request pipeline needs to know of a kind. Built-in kinds, CRDs,
  * bound APIs and virtual resources are the same thing here; there is no second code path.
@@ -286,6 +295,8 @@ export interface ResourceDefinition extends GroupVersion {
   readonly bound?: { readonly identity: string } | undefined;
   /** Of a bound resource whose objects an endpoint outside of this shard serves (`storage.virtual` of its APIExport). */
   readonly virtual?: VirtualStorage | undefined;
+  /** Of a custom resource: the state of the object that defines it. */
+  readonly definedBy?: DefiningObject | undefined;
   /** Ends every watch that was started with the definition once it no longer holds. */
   readonly retired?: AbortSignal | undefined;
 }

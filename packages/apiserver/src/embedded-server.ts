@@ -1,6 +1,6 @@
 import type { UserInfo } from '@multiplane/apimachinery';
 import type { InformerFactory, InformerSource, ObjectClient, RestTransport } from '@multiplane/client';
-import type { Clock, HealthChecks, Logger, MetricsRegistry, Runnable, Tracer } from '@multiplane/component-base';
+import type { Clock, HealthChecks, Logger, MetricsRegistry, ObjectFaults, Runnable, Tracer } from '@multiplane/component-base';
 import type {
   AuditModules,
   Authorizer,
@@ -23,6 +23,7 @@ export interface EmbeddingHost {
   readonly logger: Logger;
   readonly health: HealthChecks;
   readonly metrics: MetricsRegistry;
+  readonly faults: ObjectFaults;
   /** The shard's own, so that both accept the same users. */
   readonly authenticator: RequestAuthenticator;
   /**

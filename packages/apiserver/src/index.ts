@@ -34,6 +34,7 @@ export type { Reserved, WriteCapacity, WriteSize } from './write-path/write-capa
 export type { WriteResult } from './write-path/write-result.ts';
 export { groupResourceOf } from './registry/definitions/group-resource.ts';
 export * from './registry/definitions/definition-resolver.ts';
+export { isolatedDefinitions, type IsolatedDefinitionsOf } from './registry/definitions/isolated-definitions.ts';
 export * from './write-path/decoding/body-decoder.ts';
 export type { ExpectedKind } from './write-path/decoding/expected-kind.ts';
 export { contentTypeOf } from './write-path/decoding/request-body.ts';

@@ -1,6 +1,7 @@
-import type { JsonObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
+import { clusterAnnotation, type JsonObject, type LogicalClusterName, type UserInfo } from '@multiplane/apimachinery';
 import { builtInResources } from '@multiplane/apis';
 import type { WebhookServer } from '@multiplane/testing/serving';
+import { builtInPrefix, objectKey } from '@multiplane/storage';
 import { AddressPolicy, type Authorizer, WebhookClient } from '@multiplane/generic-server';
 import { conformIncrementally } from '../src/write-path/decoding/shape-document.ts';
 import type { CreateHandlers } from '../src/endpoints/create-handler.ts';
@@ -21,6 +22,8 @@ export interface ConfiguredPipeline {
   readonly annotations: Annotations;
   /** Creates an object of admissionregistration.k8s.io, and waits until it is in effect. */
   readonly configure: (resource: string, name: string, content: JsonObject) => Promise<void>;
+  /** The same for an object that validation refuses. */
+  readonly configureStored: (resource: string, name: string, content: JsonObject) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -105,6 +108,19 @@ export async function configuredPipeline(
         metadata: { name },
         ...content,
       });
+      await settle();
+    },
+    configureStored: async (resource, name, content) => {
+      const group = 'admissionregistration.k8s.io';
+      const key = objectKey(builtInPrefix(group, resource), { cluster: on.cluster, namespace: '', name });
+      const kind = builtIn.find((definition) => definition.group === group && definition.resource === resource)?.kind;
+      const object = {
+        apiVersion: `${group}/v1`,
+        kind: kind as string,
+        metadata: { name, uid: `stored-${name}`, annotations: { [clusterAnnotation]: on.cluster } },
+        ...content,
+      };
+      await cache.create(key, Buffer.from(JSON.stringify(object)));
       await settle();
     },
     close: async () => {

@@ -37,6 +37,7 @@ import { resourceHandler } from '../src/endpoints/resource-handler.ts';
 import { WatchHub } from '../src/endpoints/watch/watch-hub.ts';
 import { LoopbackClient } from '../src/loopback/loopback-client.ts';
 import { DecodedObjects } from '../src/registry/store/decoded-objects.ts';
+import type { DefinitionsOf } from '../src/registry/definitions/stored-definitions.ts';
 import { DefinitionResolver } from '../src/registry/definitions/definition-resolver.ts';
 import { ObjectConversions } from '../src/registry/conversion/object-conversions.ts';
 import { ObjectReader } from '../src/registry/store/object-reader.ts';
@@ -162,6 +163,7 @@ export interface PipelineOptions {
   /** Bound APIs; none by default. */
   readonly bindings?: BoundApis | undefined;
   readonly exports?: ExportedApis | undefined;
+  readonly definitionsOf?: DefinitionsOf | undefined;
   /** Compiled-in kinds; those of a shard by default. */
   readonly builtIn?: readonly ResourceDefinition[] | undefined;
 }
@@ -199,7 +201,8 @@ export class Pipeline {
       cache,
       reader: this.reader,
       builtIn,
-      definitionsOf: (crd, retired, identity) => custom.definitionsOf(crd, retired, identity),
+      definitionsOf:
+        options.definitionsOf ?? ((crd, retired, identity) => custom.definitionsOf(crd, retired, identity)),
       bindings: options.bindings,
       exports: options.exports,
     });

@@ -13,6 +13,8 @@ export { ConfigurationError } from './configuration/configuration-error.ts';
 export { writeFileAtomic } from './files/write-file-atomic.ts';
 export type { CheckResult, HealthCheck, HealthCheckOptions, HealthEndpoint } from './health/health-checks.ts';
 export { HealthChecks, healthEndpoints } from './health/health-checks.ts';
+export type { FaultyObject, ObjectFaultsModules } from './health/object-faults.ts';
+export { faultKinds, ObjectFaults } from './health/object-faults.ts';
 export { StartupUnfinishedError } from './health/startup-unfinished-error.ts';
 export type { HealthRequest, HealthResponse } from './health/render-health.ts';
 export { parseHealthRequest, renderHealth } from './health/render-health.ts';

@@ -12,7 +12,7 @@ import {
   type ResourceDefinition,
 } from '@multiplane/apis';
 import { PathAndNameIndex, type InformerSource } from '@multiplane/client';
-import type { Runnable } from '@multiplane/component-base';
+import type { ObjectFaults, Runnable } from '@multiplane/component-base';
 import {
   apiExportController,
   apiSharingControllers,
@@ -80,6 +80,7 @@ interface ControllersModules extends ControllerModules {
   readonly globalInformers: InformerSource;
   readonly clients: ShardClients;
   readonly resolver: ResourceResolver;
+  readonly faults: ObjectFaults;
   readonly clusters: LogicalClusterIndex;
   readonly limitsOfParent: LimitsOfParent;
   readonly bindings: BindingIndex;

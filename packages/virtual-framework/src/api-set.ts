@@ -8,7 +8,7 @@ import {
   type ResourceRequest,
   type ServedApis,
 } from '@multiplane/apiserver';
-import type { Clock } from '@multiplane/component-base';
+import type { Clock, ObjectFaults } from '@multiplane/component-base';
 import { type Handler, writeNotFoundText } from '@multiplane/generic-server';
 import type { VirtualRequest } from './virtual-workspace.ts';
 
@@ -81,6 +81,7 @@ export function apiSetHandler(
   options: ApiSetHandlerOptions,
   modules: {
     readonly clock: Clock;
+    readonly faults?: ObjectFaults | undefined;
     /** Serves the documents of the server itself (`/version`). */
     readonly outer: Handler;
   },
@@ -90,7 +91,7 @@ export function apiSetHandler(
   const discovery: Handler = discoveryHandler({ isVirtual: true }, { servedApisOf });
   const openapi: Handler = openapiHandler(
     { version: options.version, isVirtual: true, ...openapiCacheLimits },
-    { servedApisOf, clock: modules.clock },
+    { servedApisOf, clock: modules.clock, faults: modules.faults },
   );
   return async ({ context, workspace }, set) => {
     sets.set(context, set);

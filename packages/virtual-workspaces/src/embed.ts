@@ -119,7 +119,8 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
             scopes: host.globalInformers.informer(apiExportScopes),
             schemas: host.globalInformers.informer(apiResourceSchemas),
             bindings: new ConsumerBindings({ informer: host.informers.informer(apiBindings) }),
-            serve: apiSetHandler({ version: info.gitVersion }, { clock, outer }),
+            faults: host.faults,
+            serve: apiSetHandler({ version: info.gitVersion }, { clock, outer, faults: host.faults }),
             findType: async (_parent, cluster, name) =>
               types.get({ cluster: cluster as LogicalClusterName, namespace: '', name }) as WorkspaceType | undefined,
           },

@@ -17,6 +17,7 @@ import {
   HealthChecks,
   Lifecycle,
   MetricsRegistry,
+  ObjectFaults,
   systemClock,
   type Clock,
   type Logger,
@@ -103,6 +104,7 @@ export async function runVirtualWorkspaces(
   const connections = new ConnectionTable(defaultConnectionLimits);
   const draining = new Draining();
   const yaml = new YamlWorker({ clock });
+  const faults = new ObjectFaults({ logger, registry });
   const root = new VirtualWorkspaceServer(
     {
       requestTimeoutMs: options.requestTimeout,
@@ -149,7 +151,8 @@ export async function runVirtualWorkspaces(
           scopes: cached.informer(apiExportScopes),
           schemas: cached.informer(apiResourceSchemas),
           bindings: new ConsumerBindings({ informer: own.informer(apiBindings), shard: shard.connection }),
-          serve: apiSetHandler({ version: info.gitVersion }, { clock, outer }),
+          faults,
+          serve: apiSetHandler({ version: info.gitVersion }, { clock, outer, faults }),
           findType: async (parent, cluster, name) =>
             (await fetchWorkspaceType(shard, parent, cluster, name)) ??
             (types.get({ cluster: cluster as LogicalClusterName, namespace: '', name }) as WorkspaceType | undefined),

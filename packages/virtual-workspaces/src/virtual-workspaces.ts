@@ -1,3 +1,4 @@
+import type { ObjectFaults } from '@multiplane/component-base';
 import type { VirtualWorkspace } from '@multiplane/virtual-framework';
 import { BodyDecoder, ExportsByIdentity, type YamlWorker } from '@multiplane/apiserver';
 import { apiExportWorkspace, type ApiExportModules } from './apiexport/apiexport.ts';
@@ -17,6 +18,7 @@ export function shardVirtualWorkspaces(
     ApiResourceSchemaModules &
     ContentModules &
     ReplicationModules & {
+      readonly faults: ObjectFaults;
       /** Stopped by the caller. */
       readonly yaml: YamlWorker;
     },

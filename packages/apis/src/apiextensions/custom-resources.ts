@@ -16,6 +16,7 @@ import { compileRules, SchemaCache, type CompiledSchema } from '@multiplane/sche
 import { conversionsAnnotation, nameValidationAnnotation, schemaClusterAnnotation } from '../kcp/api-sharing.ts';
 import { at, listAt, objectAt, textAt, textsAt } from '../fields.ts';
 import type {
+  DefiningObject,
   FieldSelectorLabels,
   ResourceDefinition,
   Subresource,
@@ -57,6 +58,7 @@ interface DefinitionParts {
   readonly rules: VersionConversions | undefined;
   readonly retired: AbortSignal;
   readonly identity: string | undefined;
+  readonly definedBy: DefiningObject;
 }
 
 /** Sets of conversion rules that are kept compiled. */
@@ -86,7 +88,32 @@ export class CustomResources {
     const rules = versions.length < 2 || conversion !== undefined ? undefined : this.#rulesOf(crd, versions);
     return versions
       .filter((version) => at(version, 'served') === true)
-      .map((version) => this.#definition(crd, version, versions, { conversion, rules, retired, identity }));
+      .map((version) =>
+        this.#definition(crd, version, versions, { conversion, rules, retired, identity, definedBy: definingObject(crd) }),
+      );
+  }
+
+  /**
+   * What remains of a definition when {@link definitionsOf} fails: its objects can be read and deleted as they are stored. Nothing
+   * can be written, because there is no schema to check it.
+   */
+  readOnlyDefinitionsOf(crd: DeepReadonly<KubeObject>, retired: AbortSignal, identity?: string): ResourceDefinition[] {
+    const bare = listAt(crd, 'spec', 'versions').map((version) => ({
+      name: textAt(version, 'name'),
+      served: at(version, 'served') === true,
+      storage: at(version, 'storage') === true,
+    }));
+    const { conversion: _conversion, ...spec } = objectAt(crd, 'spec') ?? {};
+    const { [conversionsAnnotation]: _rules, ...annotations } = crd.metadata.annotations ?? {};
+    const readOnly: DeepReadonly<KubeObject> = {
+      ...crd,
+      metadata: { ...crd.metadata, annotations },
+      spec: { ...spec, versions: bare },
+    };
+    return this.definitionsOf(readOnly, retired, identity).map((definition) => ({
+      ...definition,
+      verbs: terminatingVerbs,
+    }));
   }
 
   /** Compiled once for all definitions of the same rules and schemas. */
@@ -135,7 +162,7 @@ export class CustomResources {
     crd: DeepReadonly<KubeObject>,
     version: Json,
     versions: readonly Json[],
-    { conversion, rules, retired, identity }: DefinitionParts,
+    { conversion, rules, retired, identity, definedBy }: DefinitionParts,
   ): ResourceDefinition {
     const group = textAt(crd, 'spec', 'group');
     const accepted = objectAt(crd, 'status', 'acceptedNames');
@@ -213,18 +240,28 @@ export class CustomResources {
       deprecationWarning: deprecationWarning(group, kind, version, versions),
       terminating,
       bound: identity === undefined ? undefined : { identity },
+      definedBy,
       retired,
     };
   }
 }
+
+/** Of a definition. */
+export const definingObject = (crd: DeepReadonly<KubeObject>): DefiningObject => ({
+  kind: 'CustomResourceDefinition',
+  cluster: crd.metadata.annotations?.[clusterAnnotation] ?? '',
+  name: crd.metadata.name ?? '',
+  // Generations rise with the spec.
+  version: `${crd.metadata.uid ?? ''}/${crd.metadata.generation ?? 0}`,
+});
 
 /** The webhook between the versions; undefined where nothing but the version changes. */
 function conversionOf(crd: DeepReadonly<KubeObject>): WebhookConversion | undefined {
   if (textAt(crd, 'spec', 'conversion', 'strategy') !== 'Webhook') return undefined;
   const webhook = objectAt(crd, 'spec', 'conversion', 'webhook') ?? {};
   return {
-    // Of whose definition, and which state of it: generations rise with the spec.
-    key: `${crd.metadata.uid ?? ''}/${crd.metadata.generation ?? 0}`,
+    // Of whose definition, and which state of it.
+    key: definingObject(crd).version,
     tenant: crd.metadata.annotations?.[schemaClusterAnnotation] ?? crd.metadata.annotations?.[clusterAnnotation] ?? '',
     client: webhookClientConfig(webhook['clientConfig']),
     reviewVersions: textsAt(webhook, 'conversionReviewVersions'),

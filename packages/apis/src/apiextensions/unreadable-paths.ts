@@ -2,6 +2,9 @@ import { quote, type DeepReadonly, type KubeObject } from '@multiplane/apimachin
 import { listAt, textAt } from '../fields.ts';
 import { readJsonPaths } from './read-json-paths.ts';
 
+/** Condition of a CustomResourceDefinition of which something is not served; its message says what and why. */
+export const degradedCondition = 'Degraded';
+
 /** Longer names and paths are cut in messages. */
 const maxShownLength = 128;
 /** Paths that are named; a definition may have thousands. */

@@ -1,7 +1,7 @@
 import type { GroupVersionResource, JsonObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { InformerSource } from '@multiplane/client';
 import type { CelCosts } from '@multiplane/apis';
-import type { Clock } from '@multiplane/component-base';
+import { ObjectFaults, type Clock } from '@multiplane/component-base';
 import type { Authorizer, WebhookClient } from '@multiplane/generic-server';
 import type { WatchCache } from '@multiplane/storage';
 import type { ObjectReader } from '../registry/store/object-reader.ts';
@@ -12,7 +12,7 @@ import { RequestMatcher } from './matching/request-matcher.ts';
 import type { AdmissionPlugin } from './plugin.ts';
 import type { RequestKind } from './request-objects.ts';
 import { MutatingPolicies } from './policies/mutating-policies.ts';
-import { bindingHook, ExpressionCache, policyHook } from './policies/policy-hook.ts';
+import { bindingHook, brokenBindingHook, brokenPolicyHook, ExpressionCache, policyHook } from './policies/policy-hook.ts';
 import { defaultRemoteParamsOptions, RemoteParams, type RemoteParamsModules } from './policies/remote-params.ts';
 import { PolicyParams } from './policies/policy-params.ts';
 import { PolicyPermissions } from './policies/policy-permissions.ts';
@@ -22,7 +22,7 @@ import { InternalCallLimiter } from './webhooks/internal-call-limiter.ts';
 import { MutatingWebhooks } from './webhooks/mutating-webhooks.ts';
 import { ValidatingWebhooks } from './webhooks/validating-webhooks.ts';
 import type { ConfigurationCluster } from './webhooks/webhook-dispatcher.ts';
-import { type WebhookAccessor, webhookAccessors } from './webhooks/webhook-accessor.ts';
+import { brokenWebhookAccessors, type WebhookAccessor, webhookAccessors } from './webhooks/webhook-accessor.ts';
 
 export interface ConfiguredAdmissionModules {
   readonly cache: WatchCache;
@@ -39,6 +39,8 @@ export interface ConfiguredAdmissionModules {
   readonly offloader?: ExpressionOffloader | undefined;
   /** Absent: the cost of expressions is only limited per request. */
   readonly costs?: CelCosts | undefined;
+  /** Reports configurations that cannot be compiled. */
+  readonly faults?: ObjectFaults | undefined;
   readonly newUid: () => string;
   readonly clock: Clock;
   /** Conforms a document to the schema of its kind, in place; returns the paths of unknown fields. */
@@ -75,6 +77,16 @@ const resource = (name: string): GroupVersionResource => ({
   resource: name,
 });
 
+const resourceOfKind = {
+  MutatingWebhookConfiguration: 'mutatingwebhookconfigurations',
+  ValidatingWebhookConfiguration: 'validatingwebhookconfigurations',
+  MutatingAdmissionPolicy: 'mutatingadmissionpolicies',
+  MutatingAdmissionPolicyBinding: 'mutatingadmissionpolicybindings',
+  ValidatingAdmissionPolicy: 'validatingadmissionpolicies',
+  ValidatingAdmissionPolicyBinding: 'validatingadmissionpolicybindings',
+} as const;
+type ConfigurationKind = keyof typeof resourceOfKind;
+
 /** The plugins that are configured by objects of admissionregistration.k8s.io: webhooks and CEL policies. */
 export function configuredAdmission(
   options: ConfiguredAdmissionOptions,
@@ -90,27 +102,35 @@ export function configuredAdmission(
         .list(cluster)
         .filter((other) => other !== definition && other.storage?.prefix === definition.storage?.prefix),
   });
-  const webhooks = (name: string) =>
+  const { faults = new ObjectFaults({}) } = modules;
+  const source = (kind: ConfigurationKind) => ({
+    kind,
+    informer: configurations.informer(resource(resourceOfKind[kind])),
+    faults,
+  });
+  const webhooks = (kind: ConfigurationKind) =>
     new ClusterConfigurations<readonly WebhookAccessor[]>({
-      informer: configurations.informer(resource(name)),
+      ...source(kind),
       compile: (object) => webhookAccessors(object, compiled),
+      compileBroken: brokenWebhookAccessors,
     });
-  const policies = (name: string) =>
+  const policies = (kind: ConfigurationKind) =>
     new ClusterConfigurations({
-      informer: configurations.informer(resource(name)),
+      ...source(kind),
       compile: (object) => policyHook(object, compiled),
+      compileBroken: brokenPolicyHook,
     });
-  const bindings = (name: string) =>
-    new ClusterConfigurations({ informer: configurations.informer(resource(name)), compile: bindingHook });
-  const mutatingHooks = webhooks('mutatingwebhookconfigurations');
-  const validatingHooks = webhooks('validatingwebhookconfigurations');
+  const bindings = (kind: ConfigurationKind) =>
+    new ClusterConfigurations({ ...source(kind), compile: bindingHook, compileBroken: brokenBindingHook });
+  const mutatingHooks = webhooks('MutatingWebhookConfiguration');
+  const validatingHooks = webhooks('ValidatingWebhookConfiguration');
   const mutating = {
-    policies: policies('mutatingadmissionpolicies'),
-    bindings: bindings('mutatingadmissionpolicybindings'),
+    policies: policies('MutatingAdmissionPolicy'),
+    bindings: bindings('MutatingAdmissionPolicyBinding'),
   };
   const validating = {
-    policies: policies('validatingadmissionpolicies'),
-    bindings: bindings('validatingadmissionpolicybindings'),
+    policies: policies('ValidatingAdmissionPolicy'),
+    bindings: bindings('ValidatingAdmissionPolicyBinding'),
   };
   const shared = { configurationCluster, matcher, reader, authorizer, offloader, costs, conform };
   const reviewer = new AdmissionReviewer(modules);

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { timeSlices, type TimeSlices } from '@multiplane/component-base';
+import { timeSlices, type ObjectFaults, type TimeSlices } from '@multiplane/component-base';
 import { buildOpenAPIv2, buildOpenAPIv3, componentsOf, PathTexts, type OpenAPIDefinitions } from '@multiplane/schema';
 import { WeightedCache } from '../weighted-cache.ts';
 import { definitionHash, openApiResourceOf } from './openapi-group-versions.ts';
@@ -9,6 +9,8 @@ import { encodeDocumentV3, encodePathV3, encodeSchemaV3 } from './protobuf-docum
 
 export interface DocumentBuilderModules {
   readonly definitions: OpenAPIDefinitions;
+  /** Reports definitions of tenants whose part cannot be built; absent: the document fails. */
+  readonly faults?: ObjectFaults | undefined;
 }
 
 export interface DocumentBuilderOptions {
@@ -156,7 +158,7 @@ export class DocumentBuilder {
   #part(format: Format, definition: ResourceDefinition, slices: TimeSlices): Promise<Part> {
     const key = `${format.name} ${definitionHash(definition)}`;
     return this.#parts.get(key, () => {
-      const entry: PartEntry = { promise: this.#build(format, definition, slices), bytes: 0 };
+      const entry: PartEntry = { promise: this.#isolated(format, definition, slices), bytes: 0 };
       void entry.promise.then(
         ({ bytes }) => {
           entry.bytes = bytes;
@@ -166,6 +168,18 @@ export class DocumentBuilder {
       );
       return entry;
     }).promise;
+  }
+
+  /** A definition whose part cannot be built is left out, so that the document has all others. */
+  async #isolated(format: Format, definition: ResourceDefinition, slices: TimeSlices): Promise<Part> {
+    try {
+      return await this.#build(format, definition, slices);
+    } catch (error) {
+      const { faults } = this.#modules;
+      if (faults === undefined || definition.definedBy === undefined) throw error;
+      faults.report(definition.definedBy, new Error(`failed to build OpenAPI: ${messageOf(error)}`, { cause: error }));
+      return { paths: [], schemas: [], shared: [], bytes: memberOverhead };
+    }
   }
 
   async #build(format: Format, definition: ResourceDefinition, slices: TimeSlices): Promise<Part> {
@@ -234,6 +248,8 @@ export class DocumentBuilder {
     return frame;
   }
 }
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const kindsOf = 'x-kubernetes-group-version-kind';
 

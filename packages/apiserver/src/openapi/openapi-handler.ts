@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
 import { accepts, parseAccept, type JsonObject } from '@multiplane/apimachinery';
 import { resolveComponent, type ResourceDefinition } from '@multiplane/apis';
-import { systemClock, type Clock } from '@multiplane/component-base';
+import { systemClock, type Clock, type ObjectFaults } from '@multiplane/component-base';
 import {
   acceptHeader,
   type Exchange,
@@ -36,7 +36,7 @@ export interface OpenAPIOptions {
   /** Limit of cached indexes, in definitions. */
   readonly cachedDefinitions?: number | undefined;
 }
-export type OpenAPIModules = { readonly clock?: Clock | undefined } & (
+export type OpenAPIModules = { readonly clock?: Clock | undefined; readonly faults?: ObjectFaults | undefined } & (
   | { readonly resolver: ResourceResolver }
   /** For servers whose served APIs do not depend on the logical cluster alone. */
   | { readonly servedApisOf: ServedApisOf }
@@ -89,7 +89,7 @@ class OpenAPIServer {
     this.#statics = staticDocuments(this.#definitions, !this.#isVirtual);
     this.#groupVersions = new WeightedCache(options.cachedDefinitions ?? 16_384, (groupVersions) => groupVersions.size);
     this.#documents = new WeightedCache(options.cachedBytes ?? 24 * 1024 * 1024, (entry) => entry.bytes);
-    this.#builder = new DocumentBuilder({}, { definitions: this.#definitions });
+    this.#builder = new DocumentBuilder({}, { definitions: this.#definitions, faults: modules.faults });
   }
 
   async handle(context: RequestContext): Promise<void> {

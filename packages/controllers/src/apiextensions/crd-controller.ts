@@ -1,6 +1,7 @@
 import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
 import { boundDefinitionsCluster } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
+import type { ObjectFaults } from '@multiplane/component-base';
 import { BoundNames } from '../apis/bound-names.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf } from '../runtime/object-key.ts';
@@ -22,7 +23,10 @@ interface CrdControllerOptions {
  * definitions that wait for them. Names are accepted only after the informer has synced, because another definition may
  * hold them.
  */
-export function crdController(options: CrdControllerOptions, modules: ControllerModules): Controller {
+export function crdController(
+  options: CrdControllerOptions,
+  modules: ControllerModules & { readonly faults?: Pick<ObjectFaults, 'of' | 'subscribe'> | undefined },
+): Controller {
   const { informers } = modules;
   const lister = informers.informer<CustomResourceDefinition>(crds);
   const names = new CrdNameIndex();
@@ -68,6 +72,11 @@ export function crdController(options: CrdControllerOptions, modules: Controller
       for (const key of deferred) queue.add(key);
       deferred.clear();
     },
+  });
+  // A fault is found when the definition is first served, which may be after its status was written.
+  modules.faults?.subscribe(({ kind, cluster, name }) => {
+    if (kind === 'CustomResourceDefinition')
+      queue.add(keyOf({ cluster: cluster as LogicalClusterName, namespace: '', name }));
   });
   informers.metadata.addHandlers({
     changed: () => {},

@@ -6,6 +6,8 @@ import {
   type JsonObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
+import { definingObject } from '@multiplane/apis';
+import type { ObjectFaults } from '@multiplane/component-base';
 import type { Lister, ObjectReference } from '@multiplane/client';
 import type { BoundNames } from '../apis/bound-names.ts';
 import { deleteContent } from '../core/delete-content.ts';
@@ -21,6 +23,7 @@ const recheckMs = 5_000;
 interface CrdReconcilerModules extends ControllerModules {
   readonly bound: BoundNames;
   readonly takenNames: (crd: DeepReadonly<CustomResourceDefinition>, reference: ObjectReference) => TakenNames;
+  readonly faults?: Pick<ObjectFaults, 'of'> | undefined;
 }
 
 /** Writes the status of a definition, or deletes its objects if it is being deleted. */
@@ -34,12 +37,13 @@ export class CrdReconciler {
   }
 
   async reconcile(key: string): Promise<number | void> {
-    const { client, clock, takenNames } = this.#modules;
+    const { client, clock, takenNames, faults } = this.#modules;
     const reference = referenceOf(key);
     const crd = this.#crds.get(reference);
     if (crd === undefined) return;
     if (crd.metadata.deletionTimestamp !== undefined) return this.#terminate(crd, reference.cluster);
-    const status = definitionStatus(crd, takenNames(crd, reference), new Date(clock.now()));
+    const found = faults?.of(definingObject(crd)) ?? [];
+    const status = definitionStatus(crd, takenNames(crd, reference), new Date(clock.now()), found);
     await updateStatus(client, crds, reference.cluster, crd, status as unknown as JsonObject);
   }
 

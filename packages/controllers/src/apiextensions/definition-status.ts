@@ -1,5 +1,5 @@
 import { isConditionTrue, setCondition, type Condition, type DeepReadonly } from '@multiplane/apimachinery';
-import { apiApprovedAnnotation, hasUnusableAuthorities } from '@multiplane/apis';
+import { apiApprovedAnnotation, degradedCondition, hasUnusableAuthorities, unreadablePaths } from '@multiplane/apis';
 import { decideNames, type CustomResourceDefinition, type TakenNames } from './crd-names.ts';
 
 type Status = NonNullable<CustomResourceDefinition['status']>;
@@ -17,11 +17,15 @@ const invalidCABundle = {
   message: 'The conversion webhook CABundle is invalid',
 } as const;
 
-/** The status of a definition that is not being deleted: accepted names, Established, API approval. */
+/**
+ * The status of a definition that is not being deleted: accepted names, Established, API approval, and what is not served of it.
+ * `faults`: why parts of it could not be evaluated.
+ */
 export function definitionStatus(
   crd: DeepReadonly<CustomResourceDefinition>,
   taken: TakenNames,
   now: Date,
+  faults: readonly string[] = [],
 ): DeepReadonly<Status> {
   const { acceptedNames, conflict } = decideNames(crd, taken);
   let conditions = setCondition(
@@ -42,7 +46,21 @@ export function definitionStatus(
       now,
     );
   }
-  return { ...crd.status, conditions: approvalPolicy(crd, conditions, now), acceptedNames };
+  conditions = degraded(crd, approvalPolicy(crd, conditions, now), now, faults);
+  return { ...crd.status, conditions, acceptedNames };
+}
+
+function degraded(
+  crd: DeepReadonly<CustomResourceDefinition>,
+  conditions: readonly Condition[],
+  now: Date,
+  faults: readonly string[] = [],
+): readonly Condition[] {
+  const paths = unreadablePaths(crd);
+  if (paths.length + faults.length === 0) return conditions.filter(({ type }) => type !== degradedCondition);
+  const reason = faults.length > 0 ? 'EvaluationFailed' : 'InvalidJSONPath';
+  const message = [...faults, ...paths].join('; ');
+  return setCondition(conditions, { type: degradedCondition, status: 'True', reason, message }, now);
 }
 
 /** Groups under k8s.io and kubernetes.io need an approval annotation, which the condition reports. */

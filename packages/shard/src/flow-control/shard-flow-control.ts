@@ -2,7 +2,7 @@ import type { DeepReadonly, GroupVersionResource, KubeObject } from '@multiplane
 import { bootstrapFlowSchemas, bootstrapPriorityLevels } from '@multiplane/apis';
 import type { DefinitionResolver } from '@multiplane/apiserver';
 import type { InformerFactory } from '@multiplane/client';
-import { eventLoopScheduler, type Clock, type MetricsRegistry } from '@multiplane/component-base';
+import { eventLoopScheduler, type Clock, type FaultyObject, type MetricsRegistry, type ObjectFaults } from '@multiplane/component-base';
 import {
   FlowController,
   flowSchemaOf,
@@ -26,6 +26,7 @@ interface Modules {
   readonly cache: Pick<WatchCache, 'snapshot'>;
   readonly clock: Clock;
   readonly registry?: MetricsRegistry | undefined;
+  readonly faults: ObjectFaults;
 }
 
 /**
@@ -47,12 +48,31 @@ export function shardFlowControl(options: Omit<FlowControllerOptions, 'cluster'>
     { schemas: bootstrapFlowSchemas().map(flowSchemaOf), levels: bootstrapPriorityLevels().map(priorityLevelOf) },
   );
   const [schemas, levels] = [informers.informer(flowSchemas), informers.informer(priorityLevels)];
+  const isolated = <T>(
+    kind: FaultyObject['kind'],
+    objects: readonly DeepReadonly<KubeObject>[],
+    read: (object: DeepReadonly<KubeObject>) => T,
+  ): T[] =>
+    objects.flatMap((object) => {
+      const { name = '', resourceVersion = '' } = object.metadata;
+      return modules.faults.isolate<T[]>(
+        { kind, cluster: systemAdminCluster, name, version: resourceVersion },
+        () => [read(object)],
+        () => [],
+      );
+    });
   let isScheduled = false;
   const configure = (): void => {
     isScheduled = false;
     controller.configure({
-      schemas: withMandatory(schemas.list({ cluster: systemAdminCluster }), bootstrapFlowSchemas()).map(flowSchemaOf),
-      levels: withMandatory(levels.list({ cluster: systemAdminCluster }), bootstrapPriorityLevels()).map(
+      schemas: isolated(
+        'FlowSchema',
+        withMandatory(schemas.list({ cluster: systemAdminCluster }), bootstrapFlowSchemas()),
+        flowSchemaOf,
+      ),
+      levels: isolated(
+        'PriorityLevelConfiguration',
+        withMandatory(levels.list({ cluster: systemAdminCluster }), bootstrapPriorityLevels()),
         priorityLevelOf,
       ),
     });

@@ -175,6 +175,7 @@ function webhooksAndPolicies(modules: AdmissionModules): ReturnType<typeof confi
       authorizer: modules.authorization.reviews,
       offloader: modules.schemaWorker,
       costs: modules.schemaChecks.costs,
+      faults: modules.faults,
       clock: modules.clock,
       newUid: () => randomUUID(),
       conform: conformIncrementally,

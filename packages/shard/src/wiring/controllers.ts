@@ -51,6 +51,7 @@ export function electedControllers(options: ShardOptions, modules: Modules): Ele
           clock,
           logger,
           queueMetrics,
+          faults: modules.faults,
           resolver,
           clusters,
           limitsOfParent: (cluster) => {

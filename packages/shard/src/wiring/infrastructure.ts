@@ -6,6 +6,7 @@ import {
   CertificateWatcher,
   HealthChecks,
   MetricsRegistry,
+  ObjectFaults,
   systemClock,
   type Clock,
   type Logger,
@@ -38,6 +39,8 @@ export interface Infrastructure {
   readonly health: HealthChecks;
   readonly registry: MetricsRegistry;
   readonly metrics: RequestMetrics;
+  /** Objects that could not be evaluated. */
+  readonly faults: ObjectFaults;
   /** Of requests to other servers. */
   readonly restMetrics: RestClientMetrics;
   /** Absent without `--tracing-config-file`. */
@@ -76,6 +79,7 @@ export async function openInfrastructure(
     health,
     registry,
     metrics: new RequestMetrics(registry, { readsFromCache: true }),
+    faults: new ObjectFaults({ logger, registry }),
     restMetrics: new RestClientMetrics(registry),
     tracer,
   };

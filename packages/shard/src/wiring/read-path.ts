@@ -3,6 +3,7 @@ import {
   DecodedObjects,
   DefinitionResolver,
   ExportedSchemas,
+  isolatedDefinitions,
   ObjectReader,
 } from '@multiplane/apiserver';
 import {
@@ -89,12 +90,11 @@ export function readPath(options: ShardOptions, modules: Infrastructure): ReadPa
   const { globalInformers, remoteInformers } = replication;
   informers.informer(logicalClusters).addHandlers({ deleted: (_old, { cluster }) => activity.forget(cluster) });
   usageMetrics(options, { registry, informers, clock });
-  const customResources = new CustomResources();
   const resolver = new DefinitionResolver({
     cache,
     reader,
     builtIn,
-    definitionsOf: (crd, retired, identity) => customResources.definitionsOf(crd, retired, identity),
+    definitionsOf: isolatedDefinitions({ custom: new CustomResources(), faults: modules.faults }),
     bindings,
     exports: new ExportedSchemas({ informers: globalInformers }),
   });

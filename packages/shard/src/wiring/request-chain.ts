@@ -120,7 +120,7 @@ export function requestChain(options: ShardOptions, modules: Modules): RequestCh
     resolver,
     resources: withRequestLimits(modules, resourceEndpoints(options, modules)),
     discovery: discoveryHandler({}, modules.virtualResources),
-    openapi: openapiHandler({ version: version.gitVersion }, { resolver, clock }),
+    openapi: openapiHandler({ version: version.gitVersion }, { resolver, clock, faults: modules.faults }),
     outer: snapshotEndpoint(
       { shard: options.shardName, backend: options.storageBackend },
       {

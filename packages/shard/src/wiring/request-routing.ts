@@ -67,6 +67,7 @@ function embeddingHost(options: ShardOptions, modules: Modules): EmbeddingHost {
     logger,
     health,
     metrics: registry,
+    faults: modules.faults,
     authenticator: modules.authentication.authenticator,
     resolver,
     informers,

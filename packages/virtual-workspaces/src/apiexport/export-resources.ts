@@ -17,9 +17,14 @@ import {
   type PermissionClaim,
   type ResourceDefinition,
 } from '@multiplane/apis';
-import { identityOf, type ExportsByIdentity } from '@multiplane/apiserver';
+import {
+  identityOf,
+  isolatedDefinitions,
+  type ExportsByIdentity,
+  type IsolatedDefinitionsOf,
+} from '@multiplane/apiserver';
 import type { Lister, ObjectReference } from '@multiplane/client';
-import { timeSlices } from '@multiplane/component-base';
+import { timeSlices, type ObjectFaults } from '@multiplane/component-base';
 import { SchemaCache } from '@multiplane/schema';
 
 /** One resource of the APIExport virtual workspace, in one version. */
@@ -63,6 +68,7 @@ export interface ExportResourcesModules {
   readonly exports: Lister<APIExport>;
   readonly schemas: Lister<APIResourceSchema>;
   readonly byIdentity: ExportsByIdentity;
+  readonly faults: ObjectFaults;
 }
 
 /**
@@ -76,13 +82,15 @@ export interface ExportResourcesModules {
  */
 export class ExportResourceFactory {
   readonly #modules: ExportResourcesModules;
-  // The shard validates objects, so the validation rules are not compiled here.
-  readonly #custom = new CustomResources({ schemas: new SchemaCache({ origin: 'custom' }) });
+  readonly #served: IsolatedDefinitionsOf;
   /** By uid: APIResourceSchemas are immutable. */
   readonly #definitions = new Map<string, readonly ResourceDefinition[]>();
 
   constructor(modules: ExportResourcesModules) {
     this.#modules = modules;
+    // The shard validates objects, so the validation rules are not compiled here.
+    const custom = new CustomResources({ schemas: new SchemaCache({ origin: 'custom' }) });
+    this.#served = isolatedDefinitions({ custom, faults: modules.faults });
   }
 
   /**
@@ -204,21 +212,25 @@ export class ExportResourceFactory {
       const withoutColumns = found.spec.versions.filter((one) => (one.additionalPrinterColumns ?? []).length === 0);
       yield {
         schema: found.metadata.uid ?? '',
-        definitions: this.#definitionsOf(found),
+        definitions: this.#definitionsOf(found, cluster),
         withoutColumns: new Set(withoutColumns.map((one) => one.name)),
       };
     }
   }
 
-  #definitionsOf(schema: DeepReadonly<APIResourceSchema>): readonly ResourceDefinition[] {
-    const { uid = '' } = schema.metadata;
+  #definitionsOf(schema: DeepReadonly<APIResourceSchema>, cluster: string): readonly ResourceDefinition[] {
+    const { uid = '', name = '' } = schema.metadata;
     let definitions = this.#definitions.get(uid);
     if (definitions === undefined) {
       const crd = definitionOfSchema(schema);
       const { names } = crd['spec'] as { names: object };
-      definitions = this.#custom
-        .definitionsOf({ ...crd, status: { acceptedNames: names } }, neverRetired)
-        .map(servedDefinition);
+      const object = { kind: 'APIResourceSchema', cluster, name, version: uid } as const;
+      definitions = this.#served(
+        { ...crd, status: { acceptedNames: names } },
+        neverRetired,
+        undefined,
+        object,
+      ).map(servedDefinition);
     } else this.#definitions.delete(uid);
     if (uid === '') return definitions;
     this.#definitions.set(uid, definitions);

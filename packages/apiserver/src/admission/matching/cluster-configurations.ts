@@ -6,6 +6,7 @@ import {
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import type { Informer, ObjectReference } from '@multiplane/client';
+import type { FaultyObject, ObjectFaults } from '@multiplane/component-base';
 import { LRUCache } from 'lru-cache';
 
 /** Limit of compiled configurations, by the size of their JSON. */
@@ -16,6 +17,15 @@ interface CompiledConfigurations<T> {
   readonly bytes: number;
 }
 
+export interface ClusterConfigurationsModules<T> {
+  readonly kind: FaultyObject['kind'];
+  readonly informer: Informer;
+  readonly compile: (object: DeepReadonly<KubeObject>) => T;
+  /** What stands for a configuration that {@link compile} fails for; undefined: it is left out. */
+  readonly compileBroken: (object: DeepReadonly<KubeObject>, cause: unknown) => T | undefined;
+  readonly faults: ObjectFaults;
+}
+
 /**
  * Configurations of one kind by logical cluster. The names per cluster are always in memory, so clusters without
  * configurations cost one map lookup. Configurations are compiled on first use and after a change; compiled ones are
@@ -23,7 +33,7 @@ interface CompiledConfigurations<T> {
  */
 export class ClusterConfigurations<T> {
   readonly #informer: Informer;
-  readonly #compileOne: (object: DeepReadonly<KubeObject>) => T;
+  readonly #modules: ClusterConfigurationsModules<T>;
   /** Names by cluster; no entry: none. */
   readonly #names = new Map<LogicalClusterName, Set<string>>();
   readonly #compiled = new LRUCache<LogicalClusterName, CompiledConfigurations<T>>({
@@ -32,9 +42,9 @@ export class ClusterConfigurations<T> {
   });
   readonly #stop: () => void;
 
-  constructor(modules: { readonly informer: Informer; readonly compile: (object: DeepReadonly<KubeObject>) => T }) {
+  constructor(modules: ClusterConfigurationsModules<T>) {
     this.#informer = modules.informer;
-    this.#compileOne = modules.compile;
+    this.#modules = modules;
     this.#stop = this.#informer.addHandlers({
       added: (_object, reference) => this.#add(reference),
       updated: (_object, _old, { cluster }) => this.#compiled.delete(cluster),
@@ -67,7 +77,28 @@ export class ClusterConfigurations<T> {
       .sort()
       .flatMap((name) => this.#informer.get({ cluster, namespace: '', name }) ?? []);
     const bytes = objects.reduce((sum, object) => sum + encodeJson(asJson(object as KubeObject)).length, 0);
-    return { configurations: objects.map((object) => this.#compileOne(object)), bytes };
+    return { configurations: objects.flatMap((object) => this.#isolated(cluster, object)), bytes };
+  }
+
+  /** One configuration that cannot be compiled must not fail the writes that the others are for. */
+  #isolated(cluster: LogicalClusterName, object: DeepReadonly<KubeObject>): readonly T[] {
+    const { kind, faults, compile, compileBroken } = this.#modules;
+    const { name = '', resourceVersion = '' } = object.metadata;
+    const faulty = { kind, cluster, name, version: resourceVersion };
+    const broken = (cause: unknown): readonly T[] => {
+      const compiled = compileBroken(object, cause);
+      return compiled === undefined ? [] : [compiled];
+    };
+    return faults.isolate(
+      faulty,
+      () => [compile(object)],
+      (cause) =>
+        faults.isolate(
+          faulty,
+          () => broken(cause),
+          () => [],
+        ),
+    );
   }
 
   #add({ cluster, name }: ObjectReference): void {

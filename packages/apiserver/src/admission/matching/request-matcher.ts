@@ -4,6 +4,7 @@ import {
   type KubeObject,
   type LabelSelector,
   type LogicalClusterName,
+  isJsonObject,
   labelSelectorFromObject,
   statusErrors,
 } from '@multiplane/apimachinery';
@@ -33,6 +34,12 @@ export function matchCriteria(source: Json | undefined): MatchCriteria {
     objects: labelSelectorFromObject(objectOf(source, 'objectSelector') ?? {}),
   };
 }
+
+/** {@link matchCriteria} with the rules alone: matches at least what the whole matches, and reads no selector. */
+export const matchCriteriaOfRules = (source: Json | undefined): MatchCriteria => {
+  const { namespaceSelector: _namespaces, objectSelector: _objects, ...rules } = isJsonObject(source) ? source : {};
+  return matchCriteria(rules);
+};
 
 export interface RequestMatcherModules {
   /** Namespaces of this shard. */

@@ -1,6 +1,7 @@
 import {
   encodeJson,
   labelSelectorFromObject,
+  statusErrors,
   type DeepReadonly,
   type Json,
   type KubeObject,
@@ -9,7 +10,7 @@ import {
 import { compileMatchConditions, compilePolicy, type NamedExpression, type PolicyExpressions } from '@multiplane/apis';
 import { LRUCache } from 'lru-cache';
 import { listOf, objectOf, textOf, textsOf } from '../matching/read-fields.ts';
-import { matchCriteria, type MatchCriteria } from '../matching/request-matcher.ts';
+import { matchCriteria, matchCriteriaOfRules, type MatchCriteria } from '../matching/request-matcher.ts';
 
 /** The kind of the parameters of a policy. */
 export interface ParamKind {
@@ -105,6 +106,46 @@ export function policyHook(policy: DeepReadonly<KubeObject>, compiled: Expressio
     isReinvocable: textOf(spec, 'reinvocationPolicy') === 'IfNeeded',
   };
 }
+
+/**
+ * What stands for a policy that cannot be compiled: it fails the requests that its rules match, unless its failure policy is to
+ * ignore failures.
+ */
+export function brokenPolicyHook(policy: DeepReadonly<KubeObject>, cause: unknown): PolicyHook | undefined {
+  const spec = objectOf(policy, 'spec');
+  if (textOf(spec, 'failurePolicy') === 'Ignore') return undefined;
+  const name = policy.metadata.name ?? '';
+  return {
+    name,
+    criteria: matchCriteriaOfRules(objectOf(spec, 'matchConstraints')),
+    get expressions(): never {
+      throw brokenConfiguration(`policy ${name}`, cause);
+    },
+    ignoresFailure: false,
+    paramKind: undefined,
+    isReinvocable: false,
+  };
+}
+
+/** The same for a binding, whose failure is one of its policy. */
+export function brokenBindingHook(binding: DeepReadonly<KubeObject>, cause: unknown): BindingHook {
+  const name = binding.metadata.name ?? '';
+  const match = objectOf(objectOf(binding, 'spec'), 'matchResources');
+  return {
+    name,
+    policy: textOf(objectOf(binding, 'spec'), 'policyName'),
+    criteria: match === undefined ? undefined : matchCriteriaOfRules(match),
+    get paramRef(): never {
+      throw brokenConfiguration(`policy binding ${name}`, cause);
+    },
+    actions: [],
+  };
+}
+
+export const brokenConfiguration = (what: string, cause: unknown): Error =>
+  statusErrors.internal(
+    new Error(`failed to compile ${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause }),
+  );
 
 export function bindingHook(binding: DeepReadonly<KubeObject>): BindingHook {
   const spec = objectOf(binding, 'spec');

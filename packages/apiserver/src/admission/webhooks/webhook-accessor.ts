@@ -1,8 +1,8 @@
 import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import { webhookClientConfig, type NamedExpression, type WebhookClientConfig } from '@multiplane/apis';
 import { fieldOf, listOf, objectOf, textOf, textsOf } from '../matching/read-fields.ts';
-import { matchCriteria, type MatchCriteria } from '../matching/request-matcher.ts';
-import type { ExpressionCache } from '../policies/policy-hook.ts';
+import { matchCriteria, matchCriteriaOfRules, type MatchCriteria } from '../matching/request-matcher.ts';
+import { brokenConfiguration, type ExpressionCache } from '../policies/policy-hook.ts';
 
 /** One compiled webhook of a configuration (webhook.WebhookAccessor in k8s.io/apiserver). */
 export interface WebhookAccessor {
@@ -19,6 +19,31 @@ export interface WebhookAccessor {
   readonly reviewVersions: readonly string[];
   readonly dryRun: boolean;
   readonly isReinvocable: boolean;
+}
+
+/**
+ * What stands for a configuration that cannot be compiled: each webhook fails the requests that its rules match, unless its failure
+ * policy is to ignore failures.
+ */
+export function brokenWebhookAccessors(configuration: DeepReadonly<KubeObject>, cause: unknown): WebhookAccessor[] {
+  const { name = '' } = configuration.metadata;
+  return listOf(configuration, 'webhooks')
+    .filter((webhook) => textOf(webhook, 'failurePolicy') !== 'Ignore')
+    .map((webhook, index) => ({
+      configuration: name,
+      name: textOf(webhook, 'name'),
+      key: `${name}/${index}/${textOf(webhook, 'name')}`,
+      client: webhookClientConfig(undefined),
+      criteria: matchCriteriaOfRules(webhook),
+      get conditions(): never {
+        throw brokenConfiguration(`webhook configuration ${name}`, cause);
+      },
+      ignoresFailure: false,
+      timeoutSeconds: 10,
+      reviewVersions: [],
+      dryRun: true,
+      isReinvocable: false,
+    }));
 }
 
 export function webhookAccessors(

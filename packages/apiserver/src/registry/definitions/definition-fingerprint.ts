@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isConditionTrue, type DeepReadonly, type KubeObject } from '@multiplane/apimachinery';
-import { boundDefinitionAnnotation, conversionsAnnotation } from '@multiplane/apis';
+import { boundDefinitionAnnotation, conversionsAnnotation, degradedCondition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
 import { entryMetadataOf, scannedMetadata } from '../store/entry-metadata.ts';
 import { parseMetadata, topLevelMembers } from '../codec/metadata-scanner.ts';
@@ -14,7 +14,7 @@ const boundMark = Buffer.from(`"${boundDefinitionAnnotation}"`);
 
 /**
  * A hash of all that determines the APIs that a CustomResourceDefinition serves: spec, accepted names, conditions, deletion
- * and conversions between versions, but no bookkeeping such as managedFields. Computed from the stored bytes, and kept on
+ * and conversions between versions, but no bookkeeping such as managedFields, and no report of what is not served. Computed from the stored bytes, and kept on
  * the cache entry.
  */
 export function definitionFingerprint(entry: CacheEntry): string {
@@ -25,7 +25,9 @@ export function definitionFingerprint(entry: CacheEntry): string {
     const spec = members.get('spec');
     const statusBytes = members.get('status');
     const status = statusBytes === undefined ? {} : (JSON.parse(statusBytes.toString('utf8')) as DefinitionStatus);
-    const conditions = (status.conditions ?? []).map((condition) => `${condition.type}=${condition.status}`).sort();
+    const conditions = (status.conditions ?? [])
+      .filter(({ type }) => type !== degradedCondition)
+      .map((condition) => `${condition.type}=${condition.status}`).sort();
     const deleting = scannedMetadata(entry).deletionTimestamp !== undefined;
     const conversions = value.includes(boundMark)
       ? parseMetadata(value).annotations?.[conversionsAnnotation]
