@@ -29,9 +29,10 @@ export class DefinitionPlayer {
   }
 
   async play(batch: readonly HostileDefinition[]): Promise<void> {
-    const accepted = (
-      await mapConcurrently(batch, concurrency, async (one) => ((await this.#create(one)) ? one : undefined))
-    ).filter((one) => one !== undefined);
+    const accepted: HostileDefinition[] = [];
+    await mapConcurrently(batch, concurrency, async (one) => {
+      if (await this.#create(one)) accepted.push(one);
+    });
     this.created += accepted.length;
     await mapConcurrently(accepted, concurrency, (one) => this.#use(one));
     await this.#checkNeighbours(accepted);
@@ -56,28 +57,33 @@ export class DefinitionPlayer {
       if (!served) continue;
       const groupVersion = `${group}/${name}`;
       const path = `/apis/${groupVersion}/${scope === 'Cluster' ? '' : 'namespaces/e2e/'}${names.plural}`;
-      try {
-        await eventually(async () => {
-          const { status } = await this.#workspace.send({ path });
-          if (status === 404) throw new Error(`${path} is not served`);
-        });
-      } catch (error) {
-        this.#fail(one, (error as Error).message);
-        return;
-      }
-      await this.#expect({ path, headers: { accept: table } }, [200], one);
+      if (!(await this.#isServed(one, path))) return;
+      // A conversion webhook that does not answer fails requests of its own kind.
+      const isConverted = one.definition.spec.conversion?.strategy === 'Webhook';
+      await this.#expect({ path, headers: { accept: table } }, isConverted ? undefined : [200], one);
       for (const [index, spec] of one.specs.entries()) {
         const metadata = { name: `o${index}` };
         const body = { apiVersion: groupVersion, kind: names.kind, metadata, spec };
-        // A conversion webhook that does not answer is an error of the definition.
-        const isConverted = 'conversion' in one.definition.spec;
-        const answers = [200, 201, 400, 409, 422, ...(isConverted ? [500] : [])];
-        await this.#expect({ method: 'POST', path, body }, answers, one);
+        await this.#expect({ method: 'POST', path, body }, undefined, one);
         const headers = { 'content-type': 'application/apply-patch+yaml' };
         const applied = `${path}/o${index}?fieldManager=e2e&force=true`;
-        await this.#expect({ method: 'PATCH', path: applied, headers, body }, [...answers, 404], one);
+        await this.#expect({ method: 'PATCH', path: applied, headers, body }, undefined, one);
       }
-      await this.#expect({ path, headers: { accept: table } }, [200, 500], one);
+      await this.#expect({ path, headers: { accept: table } }, undefined, one);
+    }
+  }
+
+  async #isServed(one: HostileDefinition, path: string): Promise<boolean> {
+    try {
+      await eventually(async () => {
+        const { status } = await this.#workspace.send({ path });
+        if (status === 404) throw new Error(`${path} is not served`);
+      });
+      return true;
+    } catch (error) {
+      const { json } = await this.#workspace.send({ path: `${definitions}/${one.definition.metadata.name}` });
+      this.#fail(one, `${(error as Error).message}: ${JSON.stringify(json['status'])}`);
+      return false;
     }
   }
 
@@ -110,13 +116,18 @@ export class DefinitionPlayer {
     await this.#expect({ method: 'DELETE', path: `${path}/${name}` }, [200], batch);
   }
 
+  /**
+   * Undefined `statuses`: objects of the definition may be refused, and some errors of apply are a Status with code 500, as in
+   * Kubernetes. A bug of the server has a text of its own.
+   */
   async #expect(
     request: SentRequest,
-    statuses: readonly number[],
+    statuses: readonly number[] | undefined,
     of: HostileDefinition | readonly HostileDefinition[],
   ): Promise<Response | undefined> {
     const response = await this.#workspace.send(request);
-    if (statuses.includes(response.status) && !response.text.includes('caused apiserver to panic')) return response;
+    if (statuses?.includes(response.status) !== false && !response.text.includes('caused apiserver to panic'))
+      return response;
     this.#fail(of, `${request.method ?? 'GET'} ${request.path}: ${response.status} ${response.text.slice(0, 400)}`);
     return undefined;
   }

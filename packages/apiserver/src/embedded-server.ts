@@ -1,6 +1,14 @@
 import type { UserInfo } from '@multiplane/apimachinery';
 import type { InformerFactory, InformerSource, ObjectClient, RestTransport } from '@multiplane/client';
-import type { Clock, HealthChecks, Logger, MetricsRegistry, ObjectFaults, Runnable, Tracer } from '@multiplane/component-base';
+import type {
+  Clock,
+  HealthChecks,
+  Logger,
+  MetricsRegistry,
+  ObjectFaults,
+  Runnable,
+  Tracer,
+} from '@multiplane/component-base';
 import type {
   AuditModules,
   Authorizer,

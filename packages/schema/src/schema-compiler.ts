@@ -266,12 +266,16 @@ function freeOfForm(node: SchemaNode): void {
   if (!structured && (node.types === OBJECT || node.types === 0)) node.preserve = true;
 }
 
+/** An empty one is none, as in Kubernetes' structural schemas: definitions are refused for it after their defaults are checked. */
+const isReference = (reference: Json | undefined): reference is string =>
+  typeof reference === 'string' && reference !== '';
+
 /** The `$ref` of a schema, direct or as the only member of `allOf`. */
 function referenceOf(source: JsonObject): string | undefined {
-  if (typeof source['$ref'] === 'string') return source['$ref'];
+  if (isReference(source['$ref'])) return source['$ref'];
   const all = source['allOf'];
   if (!Array.isArray(all) || all.length !== 1 || !isJsonObject(all[0])) return undefined;
-  return typeof all[0]['$ref'] === 'string' ? all[0]['$ref'] : undefined;
+  return isReference(all[0]['$ref']) ? all[0]['$ref'] : undefined;
 }
 
 /** A key for schemas that say nothing but their type (and a format); undefined for all others. */

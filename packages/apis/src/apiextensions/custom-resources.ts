@@ -89,7 +89,13 @@ export class CustomResources {
     return versions
       .filter((version) => at(version, 'served') === true)
       .map((version) =>
-        this.#definition(crd, version, versions, { conversion, rules, retired, identity, definedBy: definingObject(crd) }),
+        this.#definition(crd, version, versions, {
+          conversion,
+          rules,
+          retired,
+          identity,
+          definedBy: definingObject(crd),
+        }),
       );
   }
 

@@ -12,7 +12,13 @@ import { RequestMatcher } from './matching/request-matcher.ts';
 import type { AdmissionPlugin } from './plugin.ts';
 import type { RequestKind } from './request-objects.ts';
 import { MutatingPolicies } from './policies/mutating-policies.ts';
-import { bindingHook, brokenBindingHook, brokenPolicyHook, ExpressionCache, policyHook } from './policies/policy-hook.ts';
+import {
+  bindingHook,
+  brokenBindingHook,
+  brokenPolicyHook,
+  ExpressionCache,
+  policyHook,
+} from './policies/policy-hook.ts';
 import { defaultRemoteParamsOptions, RemoteParams, type RemoteParamsModules } from './policies/remote-params.ts';
 import { PolicyParams } from './policies/policy-params.ts';
 import { PolicyPermissions } from './policies/policy-permissions.ts';

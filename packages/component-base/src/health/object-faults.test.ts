@@ -21,7 +21,13 @@ test('a failure is answered with the alternative, logged once for each state of 
   const { lines, registry, faults } = recorded();
   const heard: FaultyObject[] = [];
   faults.subscribe((object) => heard.push(object));
-  expect(faults.isolate(broken, () => 'derived', () => 'other')).toBe('derived');
+  expect(
+    faults.isolate(
+      broken,
+      () => 'derived',
+      () => 'other',
+    ),
+  ).toBe('derived');
   for (let attempt = 0; attempt < 3; attempt++)
     expect(faults.isolate(broken, failing('no'), (cause) => (cause as Error).message)).toBe('no');
   expect(lines).toHaveLength(1);

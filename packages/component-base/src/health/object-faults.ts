@@ -74,7 +74,12 @@ export class ObjectFaults {
     if (this.#known.size > maxFaults) this.#known.delete(this.#known.keys().next().value as string);
     this.#count?.add(1, { kind: object.kind });
     const { kind, cluster, name } = object;
-    this.#logger?.error('failed to evaluate an API object, other objects are not affected', { kind, cluster, name, error });
+    this.#logger?.error('failed to evaluate an API object, other objects are not affected', {
+      kind,
+      cluster,
+      name,
+      error,
+    });
     for (const listener of this.#listeners) listener(object);
   }
 

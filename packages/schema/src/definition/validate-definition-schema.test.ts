@@ -279,6 +279,23 @@ test('with the status subresource the root says nothing about the whole object',
   );
 });
 
+test.each([
+  ['"b":{"type":"string","$ref":"","default":"x"}', ['schema.properties[spec].properties[b].$ref']],
+  [
+    '"b":{"type":"string","allOf":[{"$ref":""}],"default":"x"}',
+    ['schema.properties[spec].properties[b].allOf[0].$ref'],
+  ],
+  [
+    '"b":{"type":"array","items":{"type":"string","$ref":""},"default":["x"]}',
+    ['schema.properties[spec].properties[b].items.$ref'],
+  ],
+])('an empty reference is refused and does not fail the check of defaults: %s', (properties, fields) => {
+  const schema = json(`{"type":"object","properties":{"spec":{"type":"object","properties":{${properties}}}}}`);
+  const errors = validateDefinitionSchema(schema, { path, statusSubresource: false });
+  expect(errors.map(({ field }) => field)).toEqual(fields);
+  expect(errors.map(fieldErrorText).join()).toContain('$ref is not supported');
+});
+
 test('the schema of metadata has no zeros and no empty lists, which Kubernetes keeps as pointers', () => {
   const accepts = (keywords: string): boolean =>
     validateDefinitionSchema(json(`{"type":"object","properties":{"metadata":{"type":"object",${keywords}}}}`), {

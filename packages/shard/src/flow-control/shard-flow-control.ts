@@ -2,7 +2,13 @@ import type { DeepReadonly, GroupVersionResource, KubeObject } from '@multiplane
 import { bootstrapFlowSchemas, bootstrapPriorityLevels } from '@multiplane/apis';
 import type { DefinitionResolver } from '@multiplane/apiserver';
 import type { InformerFactory } from '@multiplane/client';
-import { eventLoopScheduler, type Clock, type FaultyObject, type MetricsRegistry, type ObjectFaults } from '@multiplane/component-base';
+import {
+  eventLoopScheduler,
+  type Clock,
+  type FaultyObject,
+  type MetricsRegistry,
+  type ObjectFaults,
+} from '@multiplane/component-base';
 import {
   FlowController,
   flowSchemaOf,

@@ -225,12 +225,9 @@ export class ExportResourceFactory {
       const crd = definitionOfSchema(schema);
       const { names } = crd['spec'] as { names: object };
       const object = { kind: 'APIResourceSchema', cluster, name, version: uid } as const;
-      definitions = this.#served(
-        { ...crd, status: { acceptedNames: names } },
-        neverRetired,
-        undefined,
-        object,
-      ).map(servedDefinition);
+      definitions = this.#served({ ...crd, status: { acceptedNames: names } }, neverRetired, undefined, object).map(
+        servedDefinition,
+      );
     } else this.#definitions.delete(uid);
     if (uid === '') return definitions;
     this.#definitions.set(uid, definitions);

@@ -60,20 +60,23 @@ test.each([
   ['mutatingwebhookconfigurations', 'Ignore', 201],
   ['validatingwebhookconfigurations', 'Fail', 500],
   ['validatingwebhookconfigurations', 'Ignore', 201],
-])('%s that cannot be compiled, with the failure policy %s, answer %d to what their rules match', async (resource, failurePolicy, status) => {
-  await admission.configureStored(resource, 'broken', {
-    webhooks: [
-      {
-        name: 'w.example.com',
-        rules: [rule('secrets')],
-        objectSelector: brokenSelector,
-        failurePolicy,
-        sideEffects: 'None',
-        admissionReviewVersions: ['v1'],
-        clientConfig: { url: 'https://127.0.0.1:1' },
-      },
-    ],
-  });
-  expect((await create('configmaps')).status).toBe(201);
-  expect((await create('secrets')).status).toBe(status);
-});
+])(
+  '%s that cannot be compiled, with the failure policy %s, answer %d to what their rules match',
+  async (resource, failurePolicy, status) => {
+    await admission.configureStored(resource, 'broken', {
+      webhooks: [
+        {
+          name: 'w.example.com',
+          rules: [rule('secrets')],
+          objectSelector: brokenSelector,
+          failurePolicy,
+          sideEffects: 'None',
+          admissionReviewVersions: ['v1'],
+          clientConfig: { url: 'https://127.0.0.1:1' },
+        },
+      ],
+    });
+    expect((await create('configmaps')).status).toBe(201);
+    expect((await create('secrets')).status).toBe(status);
+  },
+);

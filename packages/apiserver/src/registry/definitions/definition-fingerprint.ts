@@ -27,7 +27,8 @@ export function definitionFingerprint(entry: CacheEntry): string {
     const status = statusBytes === undefined ? {} : (JSON.parse(statusBytes.toString('utf8')) as DefinitionStatus);
     const conditions = (status.conditions ?? [])
       .filter(({ type }) => type !== degradedCondition)
-      .map((condition) => `${condition.type}=${condition.status}`).sort();
+      .map((condition) => `${condition.type}=${condition.status}`)
+      .sort();
     const deleting = scannedMetadata(entry).deletionTimestamp !== undefined;
     const conversions = value.includes(boundMark)
       ? parseMetadata(value).annotations?.[conversionsAnnotation]

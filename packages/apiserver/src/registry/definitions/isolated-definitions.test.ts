@@ -45,9 +45,12 @@ test('a definition that cannot be served only affects its own kind, whose object
   await on.serve(definitionOf('example.com', 'v1', 'hats', 'Hat'));
 
   await on.must(201, 'POST', pathOf('hats'), object('Hat'));
-  expect(on.resolver.list(on.cluster).filter(({ group }) => group === 'example.com').map(({ resource }) => resource)).toEqual(
-    ['broken', 'hats'],
-  );
+  expect(
+    on.resolver
+      .list(on.cluster)
+      .filter(({ group }) => group === 'example.com')
+      .map(({ resource }) => resource),
+  ).toEqual(['broken', 'hats']);
   expect(on.resolver.discoveryHash(on.cluster)).not.toBe('');
   const list = await on.must(200, 'GET', pathOf('broken'));
   expect(list['items']).toEqual([expect.objectContaining({ kind: 'Broken' })]);
