@@ -91,6 +91,91 @@ describeWithKubectl('what a provider may do wrong', () => {
     );
   }, 120_000);
 
+  test('columns that cannot be parsed are left out, here and for consumers; everything else is served', async () => {
+    const group = 'columns.example.com';
+    const columnsOf = (...paths: string[]): object[] =>
+      paths.map((jsonPath, index) => ({ name: `C${index}`, type: 'string', jsonPath }));
+    const crdOf = (plural: string, kind: string, columns: readonly object[]): object => ({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: `${plural}.${group}` },
+      spec: {
+        group,
+        scope: 'Namespaced',
+        names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` },
+        versions: [
+          {
+            name: 'v1',
+            served: true,
+            storage: true,
+            schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+            additionalPrinterColumns: columns,
+          },
+        ],
+      },
+    });
+    const paths = [
+      '.spec.a',
+      '.spec.list[',
+      '.spec.list[].b',
+      '.spec.list[?(@.b=="x" && @.c)]',
+      '. b',
+      '..',
+      '.spec.list[0:1:0]',
+    ];
+    const object = (kind: string): object => ({
+      apiVersion: `${group}/v1`,
+      kind,
+      metadata: { name: 'x' },
+      spec: { a: 'A', list: [{ b: 'first' }, { b: 'second' }] },
+    });
+    const everythingElseWorks = async (kubectl: Kubectl): Promise<void> => {
+      for (const document of ['/apis', '/api/v1', '/openapi/v2', '/openapi/v3', `/apis/${group}/v1`])
+        await kubectl.ok([
+          'get',
+          '--raw',
+          `/clusters/${kubectl === offering ? provider.cluster : consumer.cluster}${document}`,
+        ]);
+      await kubectl.ok(['get', 'configmaps']);
+    };
+    const header = /^NAME +C0 +C2 +C4 +C5 +C6 *$/m;
+
+    await offering.apply(crdOf('locals', 'Local', columnsOf(...paths)));
+    await says(
+      offering,
+      `crd/locals.${group}`,
+      'Degraded',
+      'True InvalidJSONPath version "v1": column "C1" is left out',
+    );
+    await eventually(() => offering.apply(object('Local')), patient);
+    await everythingElseWorks(offering);
+    const local = await offering.ok(['get', 'locals', 'x']);
+    expect(local).toMatch(header);
+    expect(local).toMatch(/^x +A +first +/m);
+
+    const snapshot = await offering.ok(['kcp', 'crd', 'snapshot', '-f', '-', '--prefix', 'v1'], {
+      stdin: JSON.stringify(crdOf('shareds', 'Shared', [...columnsOf(...paths), ...columnsOf('.spec.a')])),
+    });
+    await offering.ok(['create', '-f', '-'], { stdin: snapshot });
+    await offer('columns', { resources: [{ group, name: 'shareds', schema: `v1.shareds.${group}` }] });
+    await whileBound('columns', [], async () => {
+      await eventually(() => using.apply(object('Shared')), patient);
+      await everythingElseWorks(using);
+      expect(await using.ok(['get', 'shareds', 'x'])).toMatch(/^x +A +first +/m);
+      const endpoints = await endpointsOf(offering, 'columns', 1);
+      await eventually(
+        async () =>
+          expect((await foundBehind(offering, endpoints, 'shareds')).map(({ metadata }) => metadata.name)).toEqual([
+            'x',
+          ]),
+        patient,
+      );
+    });
+    await offering.ok(['delete', 'crd', `locals.${group}`, '--timeout=60s']);
+    await offering.ok(['delete', 'apiexport', 'columns']);
+    await offering.ok(['delete', 'apiresourceschema', `v1.shareds.${group}`]);
+  }, 120_000);
+
   test('a claim with an unknown identity grants nothing and does not affect other claims', async () => {
     const stranger = 'f'.repeat(64);
     await offer('greedy', {

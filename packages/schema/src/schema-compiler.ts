@@ -143,7 +143,8 @@ export class SchemaCompiler {
         const property = properties[name];
         if (isJsonObject(property)) map.set(name, this.#node(property));
       }
-      if (map.size > 0) node.properties = map;
+      // Of a built-in kind it is a struct without fields.
+      if (map.size > 0 || this.#options.origin === 'built-in') node.properties = map;
     }
     const additional = source['additionalProperties'];
     if (isJsonObject(additional)) node.additional = this.#node(additional);

@@ -101,6 +101,17 @@ describe('decoding', () => {
     expect(JSON.stringify(object).match(/nope/)?.[0] ?? '').toBe(kept);
   });
 
+  test('the status of subresources has no members', () => {
+    const subresources = { status: { nope: 1 }, scale: { specReplicasPath: '.a', statusReplicasPath: '.b', nope: 1 } };
+    const version = { name: 'v1', served: true, storage: true, subresources };
+    const crd = shaped('CustomResourceDefinition', { spec: { versions: [version] } }, 'apiextensions.k8s.io');
+    const [stored] = (crd['spec'] as JsonObject)['versions'] as JsonObject[];
+    expect(stored?.['subresources']).toEqual({
+      status: {},
+      scale: { specReplicasPath: '.a', statusReplicasPath: '.b' },
+    });
+  });
+
   test('schemas inside of schemas lose fields that no schema has', () => {
     const schema = { type: 'array', items: { type: 'string', nope: 1 } };
     const version = { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } };

@@ -2,6 +2,9 @@ import { isJsonObject, type JsonObject } from '@multiplane/apimachinery';
 import { resolveComponent, componentPrefix } from './components.ts';
 import { fieldFactsOf } from './protobuf-messages.ts';
 
+/** A struct without fields: published schemas have no properties, as for objects of any form. */
+const emptyStruct = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceSubresourceStatus';
+
 const ordered = new WeakMap<JsonObject, JsonObject>();
 
 /**
@@ -13,7 +16,7 @@ export function inFieldOrder(component: string, schema: JsonObject): JsonObject 
   if (known !== undefined) return known;
   const { properties } = schema;
   const names = fieldNames(component.split('.').slice(-3).join('.'));
-  let result = schema;
+  let result: JsonObject = component === emptyStruct ? { ...schema, properties: {} } : schema;
   if (isJsonObject(properties) && names.length > 0) {
     // Type and version are in no message, and the first fields of their structs.
     const order = new Map(['kind', 'apiVersion', ...names].reverse().map((name, index) => [name, -index]));

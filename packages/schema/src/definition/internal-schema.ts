@@ -128,7 +128,8 @@ export function givenFields(schema: JsonObject): readonly string[] {
     .filter(([, keyword, form]) => {
       if (wasEmpty(schema, keyword)) return true;
       const value = form(getOwn(schema, keyword));
-      return value !== null && value !== false && value !== '';
+      // A pointer to a zero is something.
+      return form === asIs ? value !== null : value !== null && value !== false && value !== '';
     })
     .map(([name]) => name);
 }

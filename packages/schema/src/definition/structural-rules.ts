@@ -117,9 +117,15 @@ function validateMetaFields(schema: JsonObject, level: Level, path: FieldPath, e
 
 /** Keywords that are pointers in Kubernetes' structural schema, where a zero is something. */
 const pointers: readonly string[] = [
-  ...['maximum', 'minimum', 'multipleOf', 'additionalProperties', 'externalDocs', 'example'],
+  'maximum',
+  'minimum',
+  'multipleOf',
+  'additionalProperties',
+  'externalDocs',
+  'example',
+  'x-kubernetes-list-type',
+  'x-kubernetes-map-type',
   ...['Length', 'Items', 'Properties'].flatMap((name) => [`max${name}`, `min${name}`]),
-  ...['x-kubernetes-list-type', 'x-kubernetes-map-type'],
 ];
 /** Lists that are kept as they are, where an empty one is something. */
 const keptLists: readonly string[] = ['required', 'x-kubernetes-validations', 'x-kubernetes-list-map-keys'];
