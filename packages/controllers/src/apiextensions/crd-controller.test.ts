@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import { apiBindings, boundDefinitionsCluster, resourceBindingsAnnotation } from '@multiplane/apis';
-import { silentLogger } from '@multiplane/component-base';
+import { apiBindings, boundDefinitionsCluster, definingObject, resourceBindingsAnnotation } from '@multiplane/apis';
+import { ObjectFaults, silentLogger } from '@multiplane/component-base';
 import { FakeClock, advanceUntilIdle } from '@multiplane/testing';
 import type { Controller } from '../runtime/controller.ts';
 import { FakeApi } from '../../test/fake-api.ts';
@@ -35,16 +35,18 @@ const locked = '{"widgets.example.dev":{"n":"things"}}';
 let api: FakeApi;
 let clock: FakeClock;
 let controller: Controller;
+let faults: ObjectFaults;
 function start(informers = api.informers): void {
   controller = crdController(
     { builtInNames: () => ({ resources: new Set(), kinds: new Set() }) },
-    { informers, client: api.client, clock, logger: silentLogger },
+    { informers, client: api.client, clock, logger: silentLogger, faults },
   );
   void controller.start();
 }
 beforeEach(() => {
   api = new FakeApi();
   clock = new FakeClock();
+  faults = new ObjectFaults({});
   start();
   // A binding with widgets.
   api.put(crds, boundDefinitionsCluster as LogicalClusterName, {
@@ -68,6 +70,43 @@ const conditionsOf = (name: string): Record<string, string> =>
       ({ type, status, reason, message }) => [type, `${status} ${reason ?? ''}: ${message ?? ''}`],
     ),
   );
+
+describe('a CRD of which something is not served', () => {
+  const hats = (columns: readonly string[]): KubeObject => {
+    const additionalPrinterColumns = columns.map((jsonPath) => ({ name: 'C', type: 'string', jsonPath }));
+    const crd = definition('hats', 'Hat', { annotations: { 'kcp.io/cluster': cluster } });
+    return { ...crd, spec: { ...(crd['spec'] as object), versions: [{ name: 'v1', additionalPrinterColumns }] } };
+  };
+  const degraded = (): string | undefined => conditionsOf('hats.example.dev')['Degraded'];
+
+  test('names columns that cannot be parsed, as long as it has them', async () => {
+    api.put(crds, cluster, hats(['.spec.a[]', '.spec.a[']));
+    await settled();
+    expect(degraded()).toBe(
+      'True InvalidJSONPath: version "v1": column "C" is left out: unrecognized column definition ".spec.a[": unterminated array',
+    );
+    expect(conditionsOf('hats.example.dev')['Established']).toMatch(/^True/);
+    const stored = api.get<CustomResourceDefinition>(crds, cluster, 'hats.example.dev') as unknown as KubeObject;
+    api.put(crds, cluster, { ...stored, spec: hats(['.spec.a'])['spec'] });
+    await settled();
+    expect(degraded()).toBeUndefined();
+  });
+
+  test('names a failure that is found after its status was written, for the state that failed', async () => {
+    api.put(crds, cluster, hats([]));
+    await settled();
+    expect(degraded()).toBeUndefined();
+    const stored = api.get<CustomResourceDefinition>(crds, cluster, 'hats.example.dev') as unknown as KubeObject;
+    faults.report(definingObject(stored), new Error('cannot be served'));
+    await settled();
+    expect(degraded()).toBe('True EvaluationFailed: cannot be served');
+    const failed = api.get<CustomResourceDefinition>(crds, cluster, 'hats.example.dev') as unknown as KubeObject;
+    const generation = (failed.metadata.generation ?? 0) + 1;
+    api.put(crds, cluster, { ...failed, metadata: { ...failed.metadata, generation } });
+    await settled();
+    expect(degraded()).toBeUndefined();
+  });
+});
 
 describe('a CRD beside a binding', () => {
   test('gets no name of a bound resource until the binding is deleted', async () => {
