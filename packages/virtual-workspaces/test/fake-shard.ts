@@ -1,7 +1,7 @@
 import type { GroupVersionResource, JsonObject, KubeObject, UserInfo } from '@multiplane/apimachinery';
 import type { EmbeddedServer, EmbeddingHost } from '@multiplane/apiserver';
 import type { RestTransport } from '@multiplane/client';
-import { createLogger, HealthChecks, systemClock } from '@multiplane/component-base';
+import { createLogger, HealthChecks, ObjectFaults, systemClock } from '@multiplane/component-base';
 import {
   type AuditEvent,
   AuditPolicy,
@@ -127,6 +127,7 @@ export class FakeShard {
       clock: systemClock,
       logger,
       health: this.health,
+      faults: new ObjectFaults({}),
       authenticator: {
         authenticate: () =>
           this.caller === undefined
