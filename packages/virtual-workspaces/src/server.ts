@@ -81,7 +81,7 @@ export async function runVirtualWorkspaces(
 ): Promise<void> {
   const clock = systemClock;
   const health = new HealthChecks();
-  const { registry, metrics } = serverMetrics();
+  const { registry, metrics, faults } = serverMetrics(logger);
   const tracer = await tracerOf(options, version);
   const watcher = new CertificateWatcher({}, { clock, logger });
 
@@ -104,7 +104,6 @@ export async function runVirtualWorkspaces(
   const connections = new ConnectionTable(defaultConnectionLimits);
   const draining = new Draining();
   const yaml = new YamlWorker({ clock });
-  const faults = new ObjectFaults({ logger, registry });
   const root = new VirtualWorkspaceServer(
     {
       requestTimeoutMs: options.requestTimeout,
@@ -286,8 +285,12 @@ const listener = (server: HttpServer, draining: Draining): Runnable => ({
 const tracerOf = (options: VirtualWorkspacesOptions, version: string): Promise<Tracer | undefined> =>
   openTracer({ ...options, service: 'multiplane-virtual-workspaces', version }, { decode: parseYaml });
 
-function serverMetrics(): { readonly registry: MetricsRegistry; readonly metrics: RequestMetrics } {
+function serverMetrics(logger: Logger): {
+  readonly registry: MetricsRegistry;
+  readonly metrics: RequestMetrics;
+  readonly faults: ObjectFaults;
+} {
   const registry = new MetricsRegistry();
   addProcessMetrics(registry);
-  return { registry, metrics: new RequestMetrics(registry) };
+  return { registry, metrics: new RequestMetrics(registry), faults: new ObjectFaults({ logger, registry }) };
 }
