@@ -10,7 +10,11 @@ interface SuiteResult {
   readonly status: string;
   readonly message: string;
   /** Nothing where the suite could not run. */
-  readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
+  readonly assertionResults: readonly {
+    readonly status: string;
+    readonly fullName: string;
+    readonly failureMessages?: readonly string[];
+  }[];
 }
 
 /** So many suites may fail by chance. Where more do something is broken, and a second run would only take time. */
