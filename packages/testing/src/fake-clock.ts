@@ -1,4 +1,6 @@
-import { sleepOn, type Clock, type Timer } from '@multiplane/component-base';
+import { EventLoopScheduler, sleepOn, type Clock, type Timer } from '@multiplane/component-base';
+import { eventLoopIdle } from './event-loop-idle.ts';
+import { eventually } from './eventually.ts';
 
 interface Pending {
   readonly at: number;
@@ -6,12 +8,16 @@ interface Pending {
 }
 
 /**
- * A clock that only moves when a test advances it.
+ * Time that only passes when a test advances it, for the two modules that depend on it: timers, and the time slices of the
+ * event loop ({@link FakeClock.scheduler}).
  *
- * `advance` runs due callbacks in order of time and lets promise chains settle in between, so that a loop which sleeps,
- * works and sleeps again runs as many rounds as it would in real time.
+ * `advance` runs due callbacks in order of time. After each it waits until the event loop is idle, so that a loop which
+ * sleeps, works and sleeps again runs as many rounds as it would in real time, however slow the machine is and however
+ * often the work yields.
  */
 export class FakeClock implements Clock {
+  /** Its slices are exceeded only by time that the test advances. */
+  readonly scheduler = new EventLoopScheduler({ now: () => this.monotonic(), schedule: setImmediate });
   #time: number;
   readonly #start: number;
   readonly #pending = new Set<Pending>();
@@ -44,15 +50,18 @@ export class FakeClock implements Clock {
     return this.#pending.size;
   }
 
-  /** Advances time and runs the timers that become due. */
-  async advance(ms: number): Promise<void> {
+  /**
+   * Advances time and runs the timers that become due; waits before, between and after them until the event loop is idle and
+   * `isIdle` holds. `isIdle` is for work that takes real time: requests over sockets, jobs of other threads.
+   */
+  async advance(ms: number, isIdle: () => boolean = () => true): Promise<void> {
     const end = this.#time + ms;
-    await settle();
+    await settled(isIdle);
     for (let next = this.#due(end); next !== undefined; next = this.#due(end)) {
       this.#pending.delete(next);
       this.#time = next.at;
       next.callback();
-      await settle();
+      await settled(isIdle);
     }
     this.#time = end;
   }
@@ -67,9 +76,12 @@ export class FakeClock implements Clock {
   }
 }
 
-/** One iteration of the event loop: all promise reactions that were queued before it have run. */
-function settle(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
+async function settled(isIdle: () => boolean): Promise<void> {
+  await eventLoopIdle();
+  while (!isIdle()) {
+    await eventually(() => {
+      if (!isIdle()) throw new Error('work that was started before the clock advances has not ended');
+    });
+    await eventLoopIdle();
+  }
 }

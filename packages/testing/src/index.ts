@@ -8,6 +8,7 @@ export type { EtcdOptions } from './etcd-server.ts';
 export { EtcdServer } from './etcd-server.ts';
 export type { EventuallyOptions } from './eventually.ts';
 export { advanceUntilIdle } from './advance-until-idle.ts';
+export { eventLoopIdle } from './event-loop-idle.ts';
 export { eventually } from './eventually.ts';
 export { FakeClock } from './fake-clock.ts';
 export { findBinary } from './find-binary.ts';
