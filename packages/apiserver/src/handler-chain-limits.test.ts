@@ -4,7 +4,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/
 import { TlsFixture } from '@multiplane/testing/serving';
 import { ServerStoppingError } from '@multiplane/generic-server';
 import { admin, alice, ChainSetup, statusOf } from '../test/chain-setup.ts';
-import { FakeClock } from '@multiplane/testing';
+import { FakeClock, eventually } from '@multiplane/testing';
 
 let tls: TlsFixture;
 let setup: ChainSetup;
@@ -94,6 +94,10 @@ describe('deadlines', () => {
 });
 
 describe('requests in flight', () => {
+  /** Waits until so many requests have reached the handler. */
+  const handled = (count: number): Promise<void> =>
+    // oxlint-disable-next-line tests/no-real-time-with-fake-clock -- requests come over sockets
+    eventually(() => expect(setup.handled).toHaveLength(count));
   const path = '/clusters/root/api/v1/namespaces/d/configmaps';
 
   test('are limited, except system:masters and watches; the others wait for a seat, then get 429', async () => {
@@ -110,7 +114,7 @@ describe('requests in flight', () => {
     };
     const server = await setup.serve({ maxReadOnly: 1, maxMutating: 1, requestTimeoutMs: 60_000 }, clock);
     const running = [1, 2].map(() => tls.ask1(server, path, { headers: alice }));
-    while (setup.handled.length < 2) await new Promise(setImmediate);
+    await handled(2);
     for (const [headers, target] of [
       [admin, path],
       [alice, '/livez'],
@@ -119,10 +123,7 @@ describe('requests in flight', () => {
     const waiting = tls.ask1(server, path, { headers: alice });
     const settled = { done: false };
     void waiting.finally(() => (settled.done = true));
-    while (!settled.done) {
-      await clock.advance(1_000);
-      await new Promise(setImmediate);
-    }
+    while (!settled.done) await clock.advance(1_000);
     const answer = await waiting;
     expect([answer.status, answer.headers['retry-after'], answer.body.toString()]).toEqual([
       429,
@@ -145,7 +146,7 @@ describe('requests in flight', () => {
         this.write(`POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer alice\r\ncontent-length: 5\r\n\r\n`);
       }),
     );
-    while (setup.handled.length < 20) await new Promise(setImmediate);
+    await handled(20);
     const answer = await tls.ask1(server, path, { headers: alice, method: 'POST' }, 'hello');
     expect([answer.status, answer.body.toString()]).toEqual([200, 'hello']);
     for (const socket of stalled) socket.destroy();

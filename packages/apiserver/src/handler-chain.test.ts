@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { yieldToEventLoop } from '@multiplane/component-base';
 import { statusErrors } from '@multiplane/apimachinery';
 import { type Answer, TlsFixture } from '@multiplane/testing/serving';
 import { admin, alice, ChainSetup, statusOf } from '../test/chain-setup.ts';
@@ -402,7 +403,7 @@ describe('responses', () => {
 test('identities of two users on one connection do not mix (kcp#4009)', async () => {
   setup.allowed = () => true;
   setup.resources = async (context) => {
-    await new Promise(setImmediate);
+    await yieldToEventLoop();
     context.exchange.respond(200, context.user.name);
   };
   const server = await setup.serve();

@@ -1,3 +1,4 @@
+import { eventLoopIdle } from '@multiplane/testing';
 import { clusterAnnotation, type JsonObject, type LogicalClusterName, type UserInfo } from '@multiplane/apimachinery';
 import { builtInResources } from '@multiplane/apis';
 import type { WebhookServer } from '@multiplane/testing/serving';
@@ -6,7 +7,7 @@ import { AddressPolicy, type Authorizer, WebhookClient } from '@multiplane/gener
 import { conformIncrementally } from '../src/write-path/decoding/shape-document.ts';
 import type { CreateHandlers } from '../src/endpoints/create-handler.ts';
 import { CacheInformerFactory } from '../src/informers/cache-informer-factory.ts';
-import { Pipeline, settle } from './pipeline.ts';
+import { Pipeline } from './pipeline.ts';
 import type { ExpressionOffloader } from '../src/admission/admission-evaluation.ts';
 import { configuredAdmission, type ConfiguredAdmission } from '../src/admission/configured-admission.ts';
 import type { AdmissionPlugin } from '../src/admission/plugin.ts';
@@ -99,7 +100,7 @@ export async function configuredPipeline(
       remoteTransport: () => options.remote?.transport(),
     },
   );
-  await settle();
+  await eventLoopIdle();
   return {
     on,
     annotations,
@@ -108,7 +109,7 @@ export async function configuredPipeline(
         metadata: { name },
         ...content,
       });
-      await settle();
+      await eventLoopIdle();
     },
     configureStored: async (resource, name, content) => {
       const group = 'admissionregistration.k8s.io';

@@ -353,8 +353,3 @@ export function framesOf(exchange: TestExchange): { type: string; object: KubeOb
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as { type: string; object: KubeObject });
 }
-
-/** Waits for some event-loop ticks, in which queued frames are written. */
-export async function settle(): Promise<void> {
-  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
-}

@@ -3,6 +3,7 @@ import type { ClientHttp2Stream } from 'node:http2';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { yieldToEventLoop } from '@multiplane/component-base';
 import type { BaseExchange } from '@multiplane/generic-server';
 import { eventually } from '@multiplane/testing';
 import { FakeShard } from '../test/fake-shard.ts';
@@ -154,7 +155,7 @@ describe('a body', () => {
     while (sent < 200 * 1024 * 1024 && shard.buffered < 4 * 1024 * 1024) {
       shard.write(chunk);
       sent += chunk.length;
-      await new Promise((resolve) => setImmediate(resolve));
+      await yieldToEventLoop();
     }
     expect(sent).toBeLessThan(60 * 1024 * 1024);
     shard.end();

@@ -25,6 +25,7 @@ test('a frozen process answers no request until it continues', async () => {
     await freezeProcess(child.pid as number);
     child.stdin.write(`${round}`);
     // A process that runs has answered before so many turns are over.
+    // oxlint-disable-next-line tests/no-real-timers -- that another process does nothing can only be seen in time
     for (let turn = 0; turn < 5000; turn++) await new Promise((resolve) => setImmediate(resolve));
     expect(said).toBe('');
     child.kill('SIGCONT');

@@ -22,6 +22,8 @@ export type { NatsOptions } from './nats-server.ts';
 export { NatsServer } from './nats-server.ts';
 export { TcpProxy } from './tcp-proxy.ts';
 export * from './trace-collector.ts';
+export { MissingPrerequisiteError, missingRoot, skippedTitle, unlessMissing } from './unless-missing.ts';
+export { turnsDuring } from './turns-during.ts';
 export { TempDir } from './temp-dir.ts';
 export { apiExport, apiResourceSchema, exportedResource, type WantedSchema } from './shared-apis.ts';
 export { certificateRequest, type SubjectAttribute } from './certificate-request.ts';

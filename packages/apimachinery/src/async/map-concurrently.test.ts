@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { mapConcurrently } from './map-concurrently.ts';
 
+// oxlint-disable-next-line tests/no-real-timers -- the calls need not end at once
 const nextIteration = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('starts a call per item in order, with at most the given concurrency', async () => {

@@ -29,10 +29,10 @@ describe('parseAccept', () => {
   });
 
   test('does not take long over hostile headers', () => {
-    const begin = performance.now();
+    const begin = process.cpuUsage();
     for (const header of [','.repeat(1_000_000), ';'.repeat(1_000_000), '"'.repeat(1_000_001), 'a/b,'.repeat(200_000)])
       parseAccept(header);
-    expect(performance.now() - begin).toBeLessThan(20_000);
+    expect(process.cpuUsage(begin).user).toBeLessThan(20_000_000);
   });
 });
 

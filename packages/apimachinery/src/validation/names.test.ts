@@ -83,7 +83,7 @@ describe('keys and values of labels', () => {
     expect(validateLabelValue('ä')).toEqual([value]);
   });
   test('are checked in linear time', () => {
-    const begin = performance.now();
+    const begin = process.cpuUsage();
     for (const hostile of [
       '-'.repeat(1_000_000),
       `${'a-'.repeat(500_000)}_`,
@@ -99,6 +99,6 @@ describe('keys and values of labels', () => {
       ])
         check(hostile);
     }
-    expect(performance.now() - begin).toBeLessThan(20_000);
+    expect(process.cpuUsage(begin).user).toBeLessThan(20_000_000);
   });
 });

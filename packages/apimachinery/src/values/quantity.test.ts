@@ -122,13 +122,13 @@ describe('quantities', () => {
   });
 
   test('of absurd size cost nothing', () => {
-    const begin = performance.now();
+    const begin = process.cpuUsage();
     expect(canonicalQuantity('1e999999999')).toBe('9223372036854775807e0'.replace('e0', ''));
     expect(canonicalQuantity('1e-999999999')).toBe('1e-9');
     expect(canonicalQuantity('0e999999999999999999999')).toBe('0');
     expect(canonicalQuantity('9'.repeat(1_000_000))).toBe('9223372036854775807');
     expect(canonicalQuantity(`0.${'0'.repeat(1_000_000)}1`)).toBe('1n');
     expect(canonicalQuantity(`1.${'0'.repeat(1_000_000)}1`)).toBe('1000000001n');
-    expect(performance.now() - begin).toBeLessThan(20_000);
+    expect(process.cpuUsage(begin).user).toBeLessThan(20_000_000);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { yieldToEventLoop } from '@multiplane/component-base';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { builtInResources } from '@multiplane/apis';
@@ -48,7 +49,7 @@ describe('AdmissionChain', () => {
       recorded('secrets', calls, { concerns: ({ resource }) => resource === 'secrets' }),
       recorded('slow', calls, {
         admit: async () => {
-          await new Promise(setImmediate);
+          await yieldToEventLoop();
           calls.push('slow admits');
         },
       }),

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { eventLoopIdle } from '@multiplane/testing';
 import type { JsonObject } from '@multiplane/apimachinery';
-import { Pipeline, settle } from '../../test/pipeline.ts';
+import { Pipeline } from '../../test/pipeline.ts';
 import type { AdmissionPlugin } from './plugin.ts';
 import { ResourceQuotaAdmission } from './resource-quota.ts';
 
@@ -35,7 +36,7 @@ async function withQuota(
     { status: { hard, used } },
     { 'content-type': 'application/merge-patch+json' },
   );
-  await settle();
+  await eventLoopIdle();
   // Starts with an existing quota, as after a restart: it counts from the first create on.
   made.quota = new ResourceQuotaAdmission({
     cache: on.cache,

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { Pipeline, framesOf, settle, type TestExchange } from '../../test/pipeline.ts';
+import { eventLoopIdle } from '@multiplane/testing';
+import { Pipeline, framesOf, type TestExchange } from '../../test/pipeline.ts';
 import { labelOf } from '../registry/store/entry-metadata.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
@@ -98,7 +99,7 @@ describe('requests with a label selector that an index of the cache serves', () 
       const initial = on.start('GET', `${query}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`);
       const combined = on.start('GET', `${maps}?watch=1&labelSelector=owner%3Da,late&resourceVersion=${since}`);
       const named = on.start('GET', `${ofA}&watch=1&fieldSelector=metadata.name%3Dm1&resourceVersion=${since}`);
-      await settle();
+      await eventLoopIdle();
       await setOwner(on, 'm3', 'b');
       await setOwner(on, 'm1', 'a');
       await on.must(200, 'PATCH', `${maps}/m1`, { data: { n: '1' } }, mergePatch);
@@ -107,7 +108,7 @@ describe('requests with a label selector that an index of the cache serves', () 
       await on.must(200, 'DELETE', `${maps}/m0`);
       const resumed = on.start('GET', `${ofA}&watch=1&resourceVersion=${since}`);
       const later = on.start('GET', `${ofA}&watch=1&resourceVersion=${since + 2}`);
-      await settle();
+      await eventLoopIdle();
       return [initial, combined, named, resumed, later].map(({ exchange }) => eventsOf(exchange));
     };
     const indexed = await run(true);

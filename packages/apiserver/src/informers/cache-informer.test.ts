@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { eventLoopIdle } from '@multiplane/testing';
 import { type KubeObject, asLogicalClusterName } from '@multiplane/apimachinery';
 import { builtInResources } from '@multiplane/apis';
 import { CompactedError, type Storage, type WatchBatch } from '@multiplane/storage';
-import { Pipeline, type PipelineOptions, settle } from '../../test/pipeline.ts';
+import { Pipeline, type PipelineOptions } from '../../test/pipeline.ts';
 import { CacheInformerFactory } from './cache-informer-factory.ts';
 
 const configMaps = { group: '', version: 'v1', resource: 'configmaps' };
@@ -61,10 +62,10 @@ describe('handlers', () => {
     const { on, informers } = await open();
     await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
     const events = record(informers);
-    await settle();
+    await eventLoopIdle();
     await on.must(200, 'PATCH', `${maps}/a`, { data: { k: 'v' } }, mergePatch);
     await on.must(200, 'DELETE', `${maps}/a`);
-    await settle();
+    await eventLoopIdle();
     expect(events).toEqual([
       expect.stringMatching(/^added root\|default\/a \d+$/),
       expect.stringMatching(/^updated a \d+→\d+$/),
@@ -80,9 +81,9 @@ describe('handlers', () => {
       added: (object, _reference, isInInitialList = false) =>
         void events.push([object.metadata.name as string, isInInitialList]),
     });
-    await settle();
+    await eventLoopIdle();
     await on.must(201, 'POST', maps, { metadata: { name: 'new' } });
-    await settle();
+    await eventLoopIdle();
     stop();
     expect(events).toEqual([
       ['old', true],
@@ -96,10 +97,10 @@ describe('handlers', () => {
     const stop = informers
       .informer(configMaps)
       .addHandlers({ added: (object) => void events.push(object.metadata.name as string) });
-    await settle();
+    await eventLoopIdle();
     stop();
     await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
-    await settle();
+    await eventLoopIdle();
     expect(events).toEqual([]);
   });
 
@@ -131,11 +132,11 @@ describe('handlers', () => {
     const { on, informers } = await open({ storage: forgetful });
     for (const name of ['goes', 'stays', 'changes']) await on.must(201, 'POST', maps, { metadata: { name } });
     const events = record(informers);
-    await settle();
+    await eventLoopIdle();
     events.length = 0;
     const before = on.cache.revision;
     fail?.(new CompactedError(1, 2));
-    await settle();
+    await eventLoopIdle();
     // The cache has no watch now: these writes are only in the store.
     const key = (name: string): string => `/registry/core/configmaps/root/default/${name}`;
     const goes = on.cache.peek(key('goes'));
@@ -143,7 +144,7 @@ describe('handlers', () => {
     await store?.delete(key('goes'), goes?.revision ?? 0);
     await store?.update(key('changes'), Buffer.from(changes?.value ?? []), changes?.revision ?? 0);
     await on.clock.advance(10_000);
-    await settle();
+    await eventLoopIdle();
     expect(on.cache.revision).toBeGreaterThan(before);
     expect(events.map((text) => text.split(' ').slice(0, 2).join(' ')).sort()).toEqual([
       'deleted goes',
@@ -163,12 +164,12 @@ describe('the metadata informer', () => {
         ),
       deleted: ({ kind, name }) => events.push(`deleted ${kind} ${name}`),
     });
-    await settle();
+    await eventLoopIdle();
     await on.must(201, 'POST', '/apis/coordination.k8s.io/v1/namespaces/default/leases', {
       metadata: { name: 'l', labels: { x: 'y' } },
     });
     await on.must(200, 'DELETE', '/apis/coordination.k8s.io/v1/namespaces/default/leases/l');
-    await settle();
+    await eventLoopIdle();
     expect(events).toEqual([
       'new Namespace /v1/namespaces /default true ',
       'new Lease coordination.k8s.io/v1/leases default/l true y',
@@ -187,10 +188,10 @@ describe('the metadata informer', () => {
       },
       deleted: () => undefined,
     });
-    await settle();
+    await eventLoopIdle();
     const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'o', uid: 'u' }];
     await on.must(201, 'POST', maps, { metadata: { name: 'owned', ownerReferences } });
-    await settle();
+    await eventLoopIdle();
     const object = informers.informer(configMaps).get({ cluster: on.cluster, namespace: 'default', name: 'owned' });
     expect(owners).toEqual([ownerReferences]);
     // Parsed again, it would be another list.

@@ -1,5 +1,4 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { systemClock } from '@multiplane/component-base';
 import {
   CompactedError,
   MemoryStorage,
@@ -13,7 +12,7 @@ import {
   type SubscribeOptions,
   type WatchCache,
 } from '@multiplane/storage';
-import { FakeClock, eventually, TempDir } from '@multiplane/testing';
+import { FakeClock, eventLoopIdle, TempDir } from '@multiplane/testing';
 import fc from 'fast-check';
 import { Pipeline } from '../../test/pipeline.ts';
 import { DecodedObjects } from '../registry/store/decoded-objects.ts';
@@ -107,7 +106,10 @@ test('a long initial list waits until all values are in memory; if the cache clo
   }> => {
     const storage = await openFileStorage(options);
     const gate = Promise.withResolvers<void>();
-    const cache = openWatchCache({}, { storage, clock: systemClock, onError: () => {}, loadValuesAfter: gate.promise });
+    const cache = openWatchCache(
+      {},
+      { storage, clock: new FakeClock(), onError: () => {}, loadValuesAfter: gate.promise },
+    );
     const delivered: string[] = [];
     const handler = {
       changed: ({ key }: { readonly key: string }) => void delivered.push(key),
@@ -271,7 +273,8 @@ test("each key's events are complete and in order, also when the cache is reload
       });
       await subscription.synced;
       const present = (): object => Object.fromEntries(cache.present.map((entry) => [entry.key, entry.revision]));
-      await eventually(() => expect(Object.fromEntries(delivered)).toEqual(present()));
+      await eventLoopIdle();
+      expect(Object.fromEntries(delivered)).toEqual(present());
     },
   );
   await fc.assert(property, { numRuns: 500 });

@@ -1,5 +1,5 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { eventLoopIdle } from '@multiplane/testing';
 import type { KubeObject } from '@multiplane/apimachinery';
 import { OutcomeUnknownError, StorageFullError, type Storage } from '@multiplane/storage';
 import type { AdmissionPlugin } from '../admission/plugin.ts';
@@ -68,7 +68,7 @@ describe('a stale cache', () => {
     const written = await write(on);
     const answer = then(on);
     // As far as it gets without the cache.
-    for (let ticks = 0; ticks < 10; ticks++) await yieldToEventLoop();
+    await eventLoopIdle();
     hold.until = undefined;
     resolve();
     return { on, written, answer: await answer };

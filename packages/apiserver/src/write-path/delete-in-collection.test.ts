@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { Pipeline, settle } from '../../test/pipeline.ts';
+import { eventLoopIdle } from '@multiplane/testing';
+import { Pipeline } from '../../test/pipeline.ts';
 import { admissionForbidden } from '../admission/forbidden.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
@@ -21,7 +22,7 @@ test('admission sees the objects of a deleted collection, but no names in the re
   });
   await pipeline.must(201, 'POST', maps, { metadata: { name: 'a' } });
   await pipeline.must(201, 'POST', maps, { metadata: { name: 'b', labels: { keep: '1' } } });
-  await settle();
+  await eventLoopIdle();
   const refused = await pipeline.must(403, 'DELETE', maps);
   expect(refused['message']).toBe('configmaps "Unknown" is forbidden: kept');
   await pipeline.must(403, 'DELETE', `${maps}/b`);

@@ -1,3 +1,4 @@
+// oxlint-disable tests/no-real-time-with-fake-clock -- lists and watches come over sockets
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import { systemClock, type Clock } from '@multiplane/component-base';

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { eventually } from '@multiplane/testing';
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { Informer, ObjectReference } from '../../src/lister.ts';
 export { ScriptedServer } from './scripted-server.ts';
@@ -55,7 +56,7 @@ export function informerConformance(name: string, open: () => Promise<InformerSu
       await informer.synced;
       for (const reference of [at(two, 'n', 'a'), at(one, 'n', 'b'), at(one, 'm', 'c'), at(one, 'n', 'a')])
         await subject.put(reference, show(reference));
-      await until(() => expect(informer.list().length).toBe(4));
+      await eventually(() => expect(informer.list().length).toBe(4));
       expect(informer.list().map(textOf)).toEqual(['one|m/c', 'one|n/a', 'one|n/b', 'two|n/a']);
       expect(informer.list({ cluster: one }).map(textOf)).toEqual(['one|m/c', 'one|n/a', 'one|n/b']);
       expect(informer.list({ cluster: one, namespace: 'n' }).map(textOf)).toEqual(['one|n/a', 'one|n/b']);
@@ -69,7 +70,7 @@ export function informerConformance(name: string, open: () => Promise<InformerSu
 
     test('returns frozen objects, the same one to all callers', async () => {
       await subject.put(at(one, 'n', 'a'), 'x');
-      await until(() => expect(subject.informer.get(at(one, 'n', 'a'))).toBeDefined());
+      await eventually(() => expect(subject.informer.get(at(one, 'n', 'a'))).toBeDefined());
       const object = subject.informer.get(at(one, 'n', 'a')) as KubeObject;
       expect(subject.informer.list()[0]).toBe(object);
       expect(() => {
@@ -79,14 +80,14 @@ export function informerConformance(name: string, open: () => Promise<InformerSu
 
     test('calls a handler for the initial list, synced, and then every change in order', async () => {
       await subject.put(at(one, 'n', 'a'), '1');
-      await until(() => expect(subject.informer.list().length).toBe(1));
+      await eventually(() => expect(subject.informer.list().length).toBe(1));
       const { events } = listen();
-      await until(() => expect(events).toContain('synced'));
+      await eventually(() => expect(events).toContain('synced'));
       await subject.put(at(one, 'n', 'a'), '2');
       await subject.put(at(two, 'n', 'b'), '1');
       await subject.remove(at(one, 'n', 'a'));
       await subject.put(at(one, 'n', 'a'), '3');
-      await until(() => expect(events.at(-1)).toBe('added one|n/a 3'));
+      await eventually(() => expect(events.at(-1)).toBe('added one|n/a 3'));
       expect(events).toEqual([
         'added one|n/a 1',
         'synced',
@@ -101,37 +102,37 @@ export function informerConformance(name: string, open: () => Promise<InformerSu
       await subject.informer.synced;
       const stopped = listen();
       const listening = listen();
-      await until(() => expect([...stopped.events, ...listening.events]).toEqual(['synced', 'synced']));
+      await eventually(() => expect([...stopped.events, ...listening.events]).toEqual(['synced', 'synced']));
       stopped.stop();
       await subject.put(at(one, 'n', 'a'), '1');
-      await until(() => expect(listening.events).toContain('added one|n/a 1'));
+      await eventually(() => expect(listening.events).toContain('added one|n/a 1'));
       expect(stopped.events).toEqual(['synced']);
     });
 
     test('does not call a handler that is removed immediately', async () => {
       await subject.put(at(one, 'n', 'a'), '1');
-      await until(() => expect(subject.informer.list().length).toBe(1));
+      await eventually(() => expect(subject.informer.list().length).toBe(1));
       const stopped = listen();
       stopped.stop();
       const listening = listen();
-      await until(() => expect(listening.events).toContain('synced'));
+      await eventually(() => expect(listening.events).toContain('synced'));
       expect(stopped.events).toEqual([]);
     });
 
     test('notifies of each difference once after a reconnect, and of nothing that is unchanged', async () => {
       for (const name_ of ['changes', 'goes', 'stays']) await subject.put(at(one, 'n', name_), '1');
-      await until(() => expect(subject.informer.list().length).toBe(3));
+      await eventually(() => expect(subject.informer.list().length).toBe(3));
       const { events } = listen();
-      await until(() => expect(events).toContain('synced'));
+      await eventually(() => expect(events).toContain('synced'));
       events.length = 0;
       await subject.whileDisconnected(async () => {
         await subject.remove(at(one, 'n', 'goes'));
         await subject.put(at(one, 'n', 'changes'), '2');
         await subject.put(at(two, 'n', 'comes'), '1');
       });
-      await until(() => expect(events.length).toBeGreaterThanOrEqual(3));
+      await eventually(() => expect(events.length).toBeGreaterThanOrEqual(3));
       await subject.put(at(one, 'n', 'stays'), '2');
-      await until(() => expect(events.at(-1)).toBe('updated one|n/stays 1→2'));
+      await eventually(() => expect(events.at(-1)).toBe('updated one|n/stays 1→2'));
       expect(events.slice(0, -1).sort()).toEqual([
         'added two|n/comes 1',
         'deleted one|n/goes 1',
@@ -140,20 +141,4 @@ export function informerConformance(name: string, open: () => Promise<InformerSu
       expect(subject.informer.list().map(textOf)).toEqual(['2', '2', '1']);
     });
   });
-}
-
-/** Retries every millisecond, for as long as a loaded machine may need. */
-async function until(expectation: () => void): Promise<void> {
-  const deadline = performance.now() + 10_000;
-  for (;;) {
-    try {
-      expectation();
-      return;
-    } catch (error) {
-      if (performance.now() > deadline) throw error;
-    }
-    await new Promise((resolve) => {
-      setTimeout(resolve, 1);
-    });
-  }
 }

@@ -1,3 +1,4 @@
+// oxlint-disable tests/no-real-time-with-fake-clock -- it tests the clock of the machine, too
 import { expect, jest, test } from '@jest/globals';
 import { systemClock } from './clock.ts';
 import { FakeClock } from '@multiplane/testing';

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { eventLoopIdle } from '@multiplane/testing';
 import { EventLoopScheduler } from './event-loop-scheduler.ts';
 import { TimeSlicedQueue } from './time-sliced-queue.ts';
 import type { TimeSlices } from './time-slices.ts';
@@ -25,7 +26,7 @@ function fakeLoop(sliceMs = 10): {
     iterateWithMicrotasks: async () => {
       for (const run of immediates.splice(0)) {
         run();
-        await microtasks();
+        await eventLoopIdle();
       }
     },
     work: (ms) => {
@@ -33,8 +34,6 @@ function fakeLoop(sliceMs = 10): {
     },
   };
 }
-
-const microtasks = (): Promise<unknown> => new Promise((resolve) => void setImmediate(resolve));
 
 describe('a time-sliced queue', () => {
   test('runs few callbacks in the next iteration', () => {

@@ -3,7 +3,7 @@ import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { apiBindings, apiExports, apiResourceSchemas, type APIBinding, type APIExport } from '@multiplane/apis';
 import type { Informer, InformerHandlers, InformerSource } from '@multiplane/client';
 import { silentLogger } from '@multiplane/component-base';
-import { FakeClock, eventually } from '@multiplane/testing';
+import { eventLoopIdle, FakeClock } from '@multiplane/testing';
 import { keyOf } from '../runtime/object-key.ts';
 import { logicalClusters } from '../tenancy/kinds.ts';
 import { FakeApi } from '../../test/fake-api.ts';
@@ -32,12 +32,14 @@ test('an export that is not found is not-synced before the exports are synced, a
   expect(['a', 'b', 'c'].map((name) => finder.isAwaitingSync(keyOf(at(name))))).toEqual([false, true, false]);
   known.clear();
   synced.resolve();
-  await eventually(() => expect(requeued).toEqual([keyOf(at('b'))]));
+  await eventLoopIdle();
+  expect(requeued).toEqual([keyOf(at('b'))]);
   expect(find('c')).toBe('absent');
   expect(['a', 'b', 'c'].some((name) => finder.isAwaitingSync(keyOf(at(name))))).toBe(false);
 });
 
 test('a binding created right after a start is queued with normal priority when the initial list contains its export', async () => {
+  const clock = new FakeClock();
   const api = new FakeApi();
   api.put(logicalClusters, consumer, {
     apiVersion: 'core.kcp.io/v1alpha1',
@@ -90,7 +92,7 @@ test('a binding created right after a start is queued with normal priority when 
     informers,
     globalInformers,
     client,
-    clock: new FakeClock(),
+    clock,
     logger: silentLogger,
     exports: {
       synced: new Promise(() => undefined),
@@ -107,15 +109,18 @@ test('a binding created right after a start is queued with normal priority when 
       metadata: { name: 'things' },
       spec: { reference: { export: { path: 'provider', name: 'things' } } },
     });
-    await eventually(() => expect(queue.idle).toBe(true));
+    await clock.advance(0);
+    expect(queue.idle).toBe(true);
     expect(api.get<APIBinding>(apiBindings, consumer, 'things')?.status?.phase).toBe('Binding');
     add.mockClear();
     areExportsKnown = true;
     handlers?.added?.(exports.get(reference) as APIExport, reference, true);
     // Not with low priority.
-    await eventually(() => expect(add.mock.calls[0]?.[1] ?? false).toBe(false));
+    await clock.advance(0);
+    expect(add.mock.calls[0]?.[1] ?? false).toBe(false);
     expect(add.mock.calls[0]?.[0]).toBe(keyOf(at('things')));
-    await eventually(() => expect(api.get<APIBinding>(apiBindings, consumer, 'things')?.status?.phase).toBe('Bound'));
+    await clock.advance(0);
+    expect(api.get<APIBinding>(apiBindings, consumer, 'things')?.status?.phase).toBe('Bound');
   } finally {
     await controller.stop();
   }

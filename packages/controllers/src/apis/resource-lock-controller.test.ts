@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { apiBindings, resourceBindingsAnnotation } from '@multiplane/apis';
 import { silentLogger } from '@multiplane/component-base';
-import { FakeClock, advanceUntilIdle, eventually } from '@multiplane/testing';
+import { FakeClock, advanceUntilIdle } from '@multiplane/testing';
 import { crds } from '../apiextensions/crd-names.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { FakeApi } from '../../test/fake-api.ts';
@@ -150,12 +150,10 @@ describe('the locks of a logical cluster', () => {
 
   test('of very many CRDs created one after the other are written together', async () => {
     const names = (): string[] => Object.keys(JSON.parse(locks() ?? '{}') as object);
-    // Real time passes between the definitions.
-    const come = (count: number): Promise<void> =>
-      eventually(async () => {
-        await clock.advance(100);
-        expect(names()).toHaveLength(count);
-      });
+    const come = async (count: number): Promise<void> => {
+      await settled();
+      expect(names()).toHaveLength(count);
+    };
     for (let n = 0; n < 60; n++) api.put(crds, cluster, definition(`many${n}`, true));
     api.put(logicalClusters, cluster, logicalCluster());
     await come(60);

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import { silentLogger } from '@multiplane/component-base';
-import { FakeClock, eventually } from '@multiplane/testing';
+import { FakeClock } from '@multiplane/testing';
 import { FakeApi } from '../../test/fake-api.ts';
 import { serviceAccountController } from './service-account-controller.ts';
 
@@ -16,10 +16,12 @@ test('reconciles a new namespace before those of the initial list', async () => 
   const count = 100;
   for (let n = 0; n < count; n++) put(`old-${n}`);
   const { informers, client } = api;
-  const controller = serviceAccountController({ informers, client, clock: new FakeClock(), logger: silentLogger });
+  const clock = new FakeClock();
+  const controller = serviceAccountController({ informers, client, clock, logger: silentLogger });
   await controller.start();
   put('new');
-  await eventually(() => expect(api.all(serviceAccounts)).toHaveLength(count + 1));
+  await clock.advance(0);
+  expect(api.all(serviceAccounts)).toHaveLength(count + 1);
   await controller.stop();
   const order = api.all(serviceAccounts).map(({ metadata }) => metadata.namespace);
   expect(order[0]).toBe('new');

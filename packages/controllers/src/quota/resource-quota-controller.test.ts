@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { JsonObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { silentLogger } from '@multiplane/component-base';
-import { FakeClock, eventually } from '@multiplane/testing';
+import { FakeClock } from '@multiplane/testing';
 import { FakeApi } from '../../test/fake-api.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { resourceQuotaController } from './resource-quota-controller.ts';
@@ -34,14 +34,16 @@ const status = (name = 'q'): JsonObject | undefined =>
 /** A quota of secrets whose limits the controller has published. */
 async function publishedQuota(): Promise<void> {
   quota('q', { hard: { secrets: '9' } });
-  await eventually(() => expect(status()).toEqual({ hard: { secrets: '9' }, used: { secrets: '0' } }));
+  await clock.advance(0);
+  expect(status()).toEqual({ hard: { secrets: '9' }, used: { secrets: '0' } });
 }
 
 describe('a create that admission saw before the limits were published', () => {
   test('is counted when it is stored after the count', async () => {
     await publishedQuota();
     secret('late');
-    await eventually(() => expect(status()?.['used']).toEqual({ secrets: '1' }));
+    await clock.advance(0);
+    expect(status()?.['used']).toEqual({ secrets: '1' });
   });
 
   test('does not return the charges of creates under way', async () => {
@@ -51,7 +53,8 @@ describe('a create that admission saw before the limits were published', () => {
       status: { hard: { secrets: '9' }, used: { secrets: '3' } },
     });
     for (const name of ['a', 'b', 'c', 'd']) secret(name);
-    await eventually(() => expect(status()?.['used']).toEqual({ secrets: '4' }));
+    await clock.advance(0);
+    expect(status()?.['used']).toEqual({ secrets: '4' });
   });
 
   test('is not expected longer than a request takes', async () => {
@@ -59,7 +62,8 @@ describe('a create that admission saw before the limits were published', () => {
     await clock.advance(61_000);
     secret('charged');
     quota('other', { hard: { secrets: '9' } });
-    await eventually(() => expect(status('other')?.['used']).toEqual({ secrets: '1' }));
+    await clock.advance(0);
+    expect(status('other')?.['used']).toEqual({ secrets: '1' });
     expect(status()?.['used']).toEqual({ secrets: '0' });
   });
 });
@@ -83,12 +87,12 @@ test('pods count by the scopes of a quota, claims by their classes, and other ki
   quota('gold', { hard: { persistentvolumeclaims: '9', 'requests.storage': '9Gi' }, scopeSelector });
   quota('all', { hard: { pods: '9', 'count/pods': '9', secrets: '9' } });
   const used = (name: string): unknown => status(name)?.['used'];
-  await eventually(() => {
-    expect(used('best')).toEqual({ pods: '1', 'count/secrets': '0' });
-    expect(used('short')).toEqual({ pods: '1', 'requests.cpu': '250m' });
-    expect(used('gold')).toEqual({ persistentvolumeclaims: '1', 'requests.storage': '3Gi' });
-    expect(used('all')).toEqual({ pods: '2', 'count/pods': '3', secrets: '1' });
-  });
+  await clock.advance(0);
+  expect(used('best')).toEqual({ pods: '1', 'count/secrets': '0' });
+  expect(used('short')).toEqual({ pods: '1', 'requests.cpu': '250m' });
+  expect(used('gold')).toEqual({ persistentvolumeclaims: '1', 'requests.storage': '3Gi' });
+  expect(used('all')).toEqual({ pods: '2', 'count/pods': '3', secrets: '1' });
   pod('plain', { status: { phase: 'Failed' } });
-  await eventually(() => expect(used('best')).toEqual({ pods: '0', 'count/secrets': '0' }));
+  await clock.advance(0);
+  expect(used('best')).toEqual({ pods: '0', 'count/secrets': '0' });
 });

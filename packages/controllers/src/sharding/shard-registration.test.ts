@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { statusErrors, type GroupVersionResource, type JsonObject, type KubeObject } from '@multiplane/apimachinery';
 import type { ObjectClient, ObjectReference } from '@multiplane/client';
 import { silentLogger } from '@multiplane/component-base';
-import { FakeClock, eventually } from '@multiplane/testing';
+import { FakeClock } from '@multiplane/testing';
 import { leases, loadAnnotation, shards, type Lease } from './kinds.ts';
 import { ShardRegistration } from './shard-registration.ts';
 
@@ -144,10 +144,8 @@ describe('shard registration', () => {
     expect(root.objects.size).toBe(0);
     root.away = false;
     await clock.advance(5_000);
-    await eventually(() => {
-      expect(root.shard('east')).toBeDefined();
-      expect(root.lease('east')).toBeDefined();
-    });
+    expect(root.shard('east')).toBeDefined();
+    expect(root.lease('east')).toBeDefined();
   });
 
   test('renews the Lease only while the shard can store objects', async () => {

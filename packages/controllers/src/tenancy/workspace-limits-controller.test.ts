@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { JsonObject, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { effectiveLimits, limitNames, type DefaultLimits } from '@multiplane/apis';
 import { silentLogger } from '@multiplane/component-base';
-import { FakeClock, eventually } from '@multiplane/testing';
+import { FakeClock } from '@multiplane/testing';
 import { FakeApi } from '../../test/fake-api.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { logicalClusters, workspaces } from './kinds.ts';
@@ -81,16 +81,14 @@ test('limits of the parent reach every child, on its shard, and are taken back',
   expect(writes).toEqual([]);
   putParent({ [objects]: '40' });
   const text = '{"objects":{"max":40}}';
-  await eventually(() => {
-    expect(writes).toContainEqual(['here', 'c-near', { [inherited]: text }]);
-    expect(writes).toContainEqual(['there', 'c-far', { [inherited]: text }]);
-    for (const name of ['near', 'far']) expect(annotationsOf(child(name))[applied]).toBe(text);
-  });
+  await clock.advance(0);
+  expect(writes).toContainEqual(['here', 'c-near', { [inherited]: text }]);
+  expect(writes).toContainEqual(['there', 'c-far', { [inherited]: text }]);
+  for (const name of ['near', 'far']) expect(annotationsOf(child(name))[applied]).toBe(text);
   putParent({});
-  await eventually(() => {
-    expect(writes).toHaveLength(4);
-    for (const name of ['near', 'far']) expect(annotationsOf(child(name))).not.toHaveProperty([applied]);
-  });
+  await clock.advance(0);
+  expect(writes).toHaveLength(4);
+  for (const name of ['near', 'far']) expect(annotationsOf(child(name))).not.toHaveProperty([applied]);
 });
 
 test('the own setting of a child is written once, and again only when it changes', async () => {
@@ -98,11 +96,13 @@ test('the own setting of a child is written once, and again only when it changes
   putChild('one', { [objects]: '7' });
   await start();
   const text = '{"objects":{"max":7,"by":"root:parent"}}';
-  await eventually(() => expect(annotationsOf(child('one'))[applied]).toBe(text));
+  await clock.advance(0);
+  expect(annotationsOf(child('one'))[applied]).toBe(text);
   expect(writes).toEqual([['here', 'c-one', { [inherited]: text }]]);
   putChild('one', { [objects]: '7', [applied]: text, other: 'x' });
   putChild('one', { [objects]: '8', [applied]: text });
-  await eventually(() => expect(writes).toHaveLength(2));
+  await clock.advance(0);
+  expect(writes).toHaveLength(2);
   expect(writes[1]?.[2]).toEqual({ [inherited]: '{"objects":{"max":8,"by":"root:parent"}}' });
 });
 
@@ -115,7 +115,8 @@ test('a LogicalCluster that was restored with other limits gets those of its par
   });
   putChild('one');
   await start();
-  await eventually(() => expect(writes).toEqual([['here', 'c-one', { [inherited]: null }]]));
+  await clock.advance(0);
+  expect(writes).toEqual([['here', 'c-one', { [inherited]: null }]]);
 });
 
 test('a shard that is not alive gets its limits later', async () => {
@@ -126,8 +127,6 @@ test('a shard that is not alive gets its limits later', async () => {
   await clock.advance(1_000);
   expect(writes).toEqual([]);
   isAlive = true;
-  await eventually(async () => {
-    await clock.advance(5_000);
-    expect(writes).toHaveLength(1);
-  });
+  await clock.advance(5_000);
+  expect(writes).toHaveLength(1);
 });

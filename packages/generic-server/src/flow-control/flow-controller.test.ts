@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { UserInfo } from '@multiplane/apimachinery';
-import { EventLoopScheduler, MetricsRegistry } from '@multiplane/component-base';
-import { FakeClock } from '@multiplane/testing';
+import { MetricsRegistry } from '@multiplane/component-base';
+import { FakeClock, eventLoopIdle } from '@multiplane/testing';
 import { clusterNameExtra } from '../authentication/service-account-claims.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 import { resolveRequestInfo } from '../request/request-info-resolver.ts';
@@ -30,7 +30,7 @@ class Setup {
   readonly controller: FlowController;
   busy = false;
   constructor(seats: number, configuration: FlowControlConfiguration = minimalFlowControl, objects = 0) {
-    const scheduler = new EventLoopScheduler({ now: () => this.clock.monotonic(), schedule: setImmediate });
+    const { scheduler } = this.clock;
     Object.defineProperty(scheduler, 'sharedSliceEndsAt', { get: () => (this.busy ? 0 : undefined) });
     this.controller = new FlowController(
       { seats, waitLimitMs: 15_000, cluster: 'system:admin' },
@@ -47,10 +47,6 @@ class Setup {
     return this.controller.acquire(ticket, request);
   }
 }
-const settle = async (): Promise<void> => {
-  for (let i = 0; i < 5; i++) await new Promise(setImmediate);
-};
-
 const anyone: FlowSchema['rules'][number]['subjects'] = [{ kind: 'Group', name: '*' }];
 const everything = [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'], clusterScope: true, namespaces: ['*'] }];
 const schema = (name: string, matchingPrecedence: number, rest: Partial<FlowSchema> = {}): FlowSchema => ({
@@ -158,7 +154,7 @@ describe('seats', () => {
     on.controller.pause(first);
     await waiting;
     const resumed = on.controller.resume(first, running);
-    await settle();
+    await eventLoopIdle();
     expect(first.state).toBe('queued');
     on.controller.release(second);
     await resumed;
@@ -194,7 +190,7 @@ describe('seats', () => {
     const start = (name: string): unknown => on.acquire(on.ticket(name))?.then(() => order.push(name));
     for (let i = 0; i < 40; i++) start('flood');
     start('neighbour');
-    await settle();
+    await eventLoopIdle();
     expect(order.length).toBe(41);
     expect(order.indexOf('neighbour')).toBeLessThan(8);
   });
@@ -248,7 +244,7 @@ describe('configuration', () => {
     for (const ticket of tickets) void on.acquire(ticket)?.catch(() => undefined);
     await on.clock.advance(10_000);
     void on.acquire(on.ticket('late'))?.catch(() => undefined);
-    await settle();
+    await eventLoopIdle();
     expect(await on.registry.render()).toMatch(/current_limit_seats\{priority_level="catch-all"\} 15/);
   });
 

@@ -22,8 +22,10 @@ describe('both protocols on one port', () => {
       exchange.respond(200, long);
       const turn = (): void => {
         turns++;
+        // oxlint-disable-next-line tests/no-real-timers -- it counts iterations until the response is sent
         if (exchange.buffered > 0) setImmediate(turn);
       };
+      // oxlint-disable-next-line tests/no-real-timers -- it counts iterations until the response is sent
       setImmediate(turn);
     });
     const first = await tls.ask1(server, '/long');

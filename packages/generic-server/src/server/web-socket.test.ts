@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually } from '@multiplane/testing';
 import { TlsFixture } from '@multiplane/testing/serving';
 import { type ClientOptions, WebSocket } from 'ws';
 import { BearerTokenAuthenticator } from '../authentication/bearer-token.ts';
@@ -37,7 +38,7 @@ const serve = (handle: (exchange: BaseExchange) => Promise<void> | void): Promis
 
 /** Waits until no request is in flight. */
 async function idle(server: HttpServer): Promise<void> {
-  while (server.inFlight > 0) await new Promise((resolve) => setImmediate(resolve));
+  await eventually(() => expect(server.inFlight).toBe(0));
 }
 
 /** The ordinary response to a WebSocket request. */

@@ -1,3 +1,4 @@
+// oxlint-disable tests/no-real-time-with-fake-clock -- calls come over sockets
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { runAndEnd, type Span } from '@multiplane/component-base';
 import { FakeClock, eventually } from '@multiplane/testing';

@@ -127,6 +127,7 @@ export class Publisher {
 
 export function nextMacrotask(): Promise<void> {
   return new Promise((resolve) => {
+    // oxlint-disable-next-line tests/no-real-timers -- models count iterations, not time
     setImmediate(resolve);
   });
 }

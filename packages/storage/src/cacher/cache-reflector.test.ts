@@ -1,5 +1,6 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
+import { yieldToEventLoop } from '@multiplane/component-base';
+import { eventLoopIdle } from '@multiplane/testing';
 import { codeOf } from '../../test/conformance/subject.ts';
 import { CompactedError, StorageUnavailableError } from '../errors.ts';
 import { ScriptedBackend } from '../../test/cacher/scripted-backend.ts';
@@ -174,8 +175,7 @@ describe('when the watch of the store ends', () => {
       if (down) throw new StorageUnavailableError('down');
     };
     backend.breakWatches(new StorageUnavailableError('connection lost'));
-    await yieldToEventLoop();
-    await yieldToEventLoop();
+    await eventLoopIdle();
     expect(cache.isReady()).toBe(false);
     const missed = await backend.store.create(`${maps}a/2`, bytes('b'));
     await clock.advance(20_000);
@@ -211,7 +211,7 @@ describe('when the watch of the store ends', () => {
       if (after === before) throw new CompactedError(after, before + 3);
     };
     backend.breakWatches(new StorageUnavailableError('connection lost'));
-    await yieldToEventLoop();
+    await eventLoopIdle();
     await backend.update(`${maps}a/changed`, bytes('new'), changed?.revision ?? 0);
     await backend.delete(`${maps}a/removed`, (await backend.get(`${maps}a/removed`))?.revision ?? 0);
     await backend.delete(`${maps}a/reborn`, (await backend.get(`${maps}a/reborn`))?.revision ?? 0);

@@ -1,10 +1,9 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { codeOf } from '../../test/conformance/subject.ts';
 import { openWatchCache } from './open-watch-cache.ts';
 import { ScriptedBackend } from '../../test/cacher/scripted-backend.ts';
 import type { BackedWatchCache } from './watch-cache.ts';
-import { FakeClock } from '@multiplane/testing';
+import { FakeClock, eventLoopIdle } from '@multiplane/testing';
 
 const maps = '/registry/core/configmaps/';
 const value = Buffer.from('1');
@@ -71,15 +70,15 @@ describe('fresh revision', () => {
       return answer;
     };
     const first = cache.freshRevision();
-    await yieldToEventLoop();
+    await eventLoopIdle();
     expect(revisionRequests).toHaveLength(1);
     const written = await backend.create(`${maps}a/1`, value);
     const late = Promise.all([cache.freshRevision(), cache.freshRevision()]);
-    await yieldToEventLoop();
+    await eventLoopIdle();
     expect(revisionRequests).toHaveLength(1);
     revisionRequests[0]?.open();
     expect(await first).toBeLessThan(written);
-    await yieldToEventLoop();
+    await eventLoopIdle();
     expect(revisionRequests).toHaveLength(2);
     revisionRequests[1]?.open();
     expect(await late).toEqual([written, written]);
@@ -98,7 +97,7 @@ describe('fresh revision', () => {
       done = true;
       return answer;
     });
-    await yieldToEventLoop();
+    await eventLoopIdle();
     expect([done, cache.peek(`${maps}a/1`)]).toEqual([false, undefined]);
     open();
     expect(await fresh).toBe(revision);

@@ -153,6 +153,7 @@ describe('subscriptions', () => {
     backend.onBatch = async (batch) => {
       held.push(batch);
       if (held.flatMap((batch) => batch.events).length < 50) return [];
+      // oxlint-disable-next-line tests/no-real-timers -- it reads the count in the next iteration
       setImmediate(() => during.push(handed));
       return [{ events: held.flatMap((batch) => batch.events), revision: batch.revision }];
     };

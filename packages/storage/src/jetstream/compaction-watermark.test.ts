@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { yieldToEventLoop } from '@multiplane/component-base';
 import type { StreamClient } from './stream-client.ts';
 import { CompactionWatermark } from './compaction-watermark.ts';
 import { StreamSubjects } from './stream-subjects.ts';

@@ -113,6 +113,7 @@ export class Watching {
 export async function within<T>(ms: number, promise: Promise<T>, what: () => string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
+    // oxlint-disable-next-line tests/no-real-timers -- the limit of a wait for a server
     timer = setTimeout(() => reject(new Error(`timed out: ${what()}`)), ms);
   });
   try {

@@ -10,7 +10,7 @@ import {
   type AcceptablePermissionClaim,
   type PermissionClaim,
 } from '@multiplane/apis';
-import { eventually } from '@multiplane/testing';
+import { eventually, turnsDuring } from '@multiplane/testing';
 import { answerConfigMap } from '../../test/answer-config-map.ts';
 import { FakeShard } from '../../test/fake-shard.ts';
 import { bindingOf, exportOf, schemaOf } from '../../test/shared-apis.ts';
@@ -120,15 +120,8 @@ describe('the API set of an export', () => {
       shard.informer(apiResourceSchemas).put(schemaOf({ plural, kind: plural.slice(0, -1) }));
     const resources = plurals.map((name) => ({ name, group: 'example.dev', schema: `v1.${name}.example.dev` }));
     shard.informer(apiExports).put(exportOf({ resources }));
-    let turns = 0;
-    let requests = true;
-    const count = (): void => {
-      turns++;
-      if (requests) setImmediate(count);
-    };
-    setImmediate(count);
-    expect(await statusOf('*/apis/example.dev/v1/kind499s')).toBe(200);
-    requests = false;
+    const { turns, result } = await turnsDuring(() => statusOf('*/apis/example.dev/v1/kind499s'));
+    expect(result).toBe(200);
     expect(turns).toBeGreaterThan(2);
   });
 

@@ -3,7 +3,7 @@ import { clusterAnnotation, type JsonObject, type KubeObject, type LogicalCluste
 import { encodeForStorage } from '@multiplane/apiserver';
 import { systemClock } from '@multiplane/component-base';
 import { cacheKey, MemoryStorage, openWatchCache, type WatchCache } from '@multiplane/storage';
-import { eventually } from '@multiplane/testing';
+import { eventually, eventLoopIdle } from '@multiplane/testing';
 import { FakeCacheServer } from '../../test/fake-cache-server.ts';
 import { FakeShard, type OpenStream } from '../../test/fake-shard.ts';
 import { bindingOf, exportOf, schemaOf } from '../../test/shared-apis.ts';
@@ -152,7 +152,7 @@ describe('virtual resources', () => {
     namespaces.synced = known.promise;
     let listed: Awaited<ReturnType<typeof list>> | undefined;
     void list().then((result) => (listed = result));
-    await new Promise((resolve) => setImmediate(resolve));
+    await eventLoopIdle();
     expect(listed).toBeUndefined();
     namespaces.put(namespace('default'));
     known.resolve();

@@ -1,10 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
+import { eventually } from '@multiplane/testing';
 import type { JsonObject } from '@multiplane/apimachinery';
 import type { ReceivedCall } from '@multiplane/testing/serving';
 import { webhookOf } from '../../../test/configured-admission-fixture.ts';
 import { allowed, answer, maps, mergePatch, patching, requestOf, webhookSuite } from '../../../test/webhook-suite.ts';
 
 const suite = webhookSuite();
+/** Waits until the webhook server has received so many calls. */
+const called = (count: number): Promise<void> =>
+  // oxlint-disable-next-line tests/no-real-time-with-fake-clock -- calls come over sockets
+  eventually(() => expect(suite.server.calls).toHaveLength(count));
 
 describe('an AdmissionReview', () => {
   test('contains the request, the objects and their logical cluster', async () => {
@@ -228,7 +233,7 @@ describe('a failing webhook', () => {
     };
     await suite.validating(webhookOf(suite.server, { timeoutSeconds: 2 }));
     const waiting = suite.create();
-    while (suite.server.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await called(1);
     await suite.admission.on.clock.advance(2000);
     expect((await waiting).body['message']).toBe(
       `${failure}failed to call webhook: Post "${suite.server.url}/review?timeout=2s": context deadline exceeded`,
@@ -274,12 +279,12 @@ test('slow webhooks of a tenant do not block writes of the control plane', async
         (error: Error) => error.message,
       );
   const first = [write('a'), write('b')];
-  while (suite.server.calls.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  await called(2);
   await clock.advance(3000);
   for (const one of first) expect(await one).toContain('context deadline exceeded');
   // The tenant is now marked as slow: one worker may wait for it.
   const second = write('c');
-  while (suite.server.calls.length < 3) await new Promise((resolve) => setImmediate(resolve));
+  await called(3);
   expect(await write('d')).toContain('the webhooks of this workspace are slow, try again later');
   await clock.advance(3000);
   expect(await second).toContain('context deadline exceeded');

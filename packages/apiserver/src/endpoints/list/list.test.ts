@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { eventLoopIdle } from '@multiplane/testing';
 import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
-import { Pipeline, type PipelineOptions, settle } from '../../../test/pipeline.ts';
+import { Pipeline, type PipelineOptions } from '../../../test/pipeline.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
 const names = (list: JsonObject): string[] =>
@@ -169,7 +170,7 @@ describe('an exact resourceVersion', () => {
   test('in the future is awaited, with a timeout', async () => {
     const on = await withMaps(1);
     const asked = on.start('GET', `${maps}?resourceVersion=${on.cache.revision + 1}`);
-    await settle();
+    await eventLoopIdle();
     expect(asked.exchange.status).toBe(0);
     await on.must(201, 'POST', maps, { metadata: { name: 'm9' } });
     await asked.done;
@@ -232,10 +233,10 @@ describe('a long list', () => {
       await on.must(201, 'POST', maps, { metadata: { name: `big${index}` }, data: { big } });
     const list = on.start('GET', maps);
     list.exchange.stall = true;
-    await settle();
+    await eventLoopIdle();
     const before = list.exchange.chunks.length;
     expect(list.exchange.ended).toBe(false);
-    await settle();
+    await eventLoopIdle();
     expect(list.exchange.chunks.length).toBe(before);
     list.exchange.resume();
     await list.done;
@@ -243,7 +244,7 @@ describe('a long list', () => {
 
     const left = on.start('GET', maps);
     left.exchange.stall = true;
-    await settle();
+    await eventLoopIdle();
     left.exchange.leave();
     await left.done;
     expect(left.exchange.ended).toBe(false);

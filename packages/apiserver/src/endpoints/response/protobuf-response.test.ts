@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { eventLoopIdle } from '@multiplane/testing';
 import { type JsonObject, WireReader, readProtobufEnvelope } from '@multiplane/apimachinery';
 import { decodeProtobufMessage, decodeProtobufObject } from '@multiplane/apis';
-import { Pipeline, type TestExchange, settle } from '../../../test/pipeline.ts';
+import { Pipeline, type TestExchange } from '../../../test/pipeline.ts';
 import { definitionOf } from '../../../test/definitions.ts';
 
 const protobuf = 'application/vnd.kubernetes.protobuf';
@@ -166,10 +167,10 @@ describe('watches', () => {
     await pipeline.must(201, 'POST', maps, { metadata: { name: 'a' } });
     const path = `${maps}?watch=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`;
     const watches = [1, 2].map(() => pipeline.start('GET', path, undefined, { accept: `${protobuf};stream=watch` }));
-    await settle();
+    await eventLoopIdle();
     await pipeline.must(200, 'PUT', `${maps}/a`, { metadata: { name: 'a' }, data: { k: 'v' } });
     await pipeline.must(200, 'DELETE', `${maps}/a`);
-    await settle();
+    await eventLoopIdle();
     for (const { exchange } of watches) {
       expect(exchange.answer['content-type']).toBe(`${protobuf};stream=watch`);
       const frames = readFrames(exchange);
@@ -199,13 +200,13 @@ describe('watches', () => {
   test('of PartialObjectMetadata, also of custom resources', async () => {
     await pipeline.serve(definitionOf('example.com', 'v1', 'gadgets', 'Gadget'));
     const { exchange } = pipeline.start('GET', `${gadgets}?watch=1`, undefined, { accept: partial });
-    await settle();
+    await eventLoopIdle();
     await pipeline.must(201, 'POST', gadgets, {
       apiVersion: 'example.com/v1',
       kind: 'Gadget',
       metadata: { name: 'g' },
     });
-    await settle();
+    await eventLoopIdle();
     expect(readFrames(exchange)).toMatchObject([['ADDED', { kind: 'PartialObjectMetadata', metadata: { name: 'g' } }]]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
+import { eventLoopIdle } from '@multiplane/testing';
 import type { CacheEntry, CacheEvent } from '@multiplane/storage';
-import { settle } from '../../../test/pipeline.ts';
 import type { ObjectView } from '../../registry/store/object-view.ts';
 import { ConvertedEvents } from './converted-events.ts';
 
@@ -36,11 +36,11 @@ class FakeView {
   }
   async answer(): Promise<void> {
     this.#answers.shift()?.resolve();
-    await settle();
+    await eventLoopIdle();
   }
   async fail(error: Error): Promise<void> {
     this.#answers.shift()?.reject(error);
-    await settle();
+    await eventLoopIdle();
   }
 }
 

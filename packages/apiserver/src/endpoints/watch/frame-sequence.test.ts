@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { settle } from '../../../test/pipeline.ts';
+import { eventLoopIdle } from '@multiplane/testing';
 import { FrameSequence } from './frame-sequence.ts';
 
 function sequence(maxWaitingBytes = 100): {
@@ -26,10 +26,10 @@ test('frames are delivered in order, at once if none is being encoded', async ()
   frames.push(second.promise, 1);
   frames.push(Buffer.from('e'), 1);
   second.resolve(Buffer.from('d'));
-  await settle();
+  await eventLoopIdle();
   expect(delivered).toEqual(['a']);
   first.resolve(Buffer.from('b'));
-  await settle();
+  await eventLoopIdle();
   expect(delivered).toEqual(['a', 'b', 'c', 'd', 'e']);
   expect(frames.isWaiting).toBe(false);
 });
@@ -43,7 +43,7 @@ test('too many bytes that wait, and a frame that cannot be encoded, fail', async
   frames.push(Buffer.from('b'), 1);
   expect(failures()).toBe(1);
   reject(new Error('unreadable'));
-  await settle();
+  await eventLoopIdle();
   expect(failures()).toBe(2);
   expect(delivered).toEqual([]);
 });
@@ -55,6 +55,6 @@ test('nothing is delivered after the end', async () => {
   frames.push(Buffer.from('b'), 1);
   frames.close();
   resolve(Buffer.from('a'));
-  await settle();
+  await eventLoopIdle();
   expect(delivered).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { eventLoopIdle } from '@multiplane/testing';
 import type { KubeObject } from '@multiplane/apimachinery';
-import { eventually } from '@multiplane/testing';
-import { Pipeline, type PipelineOptions, type TestExchange, framesOf, settle } from '../../../test/pipeline.ts';
+import { Pipeline, type PipelineOptions, type TestExchange, framesOf } from '../../../test/pipeline.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
 const mergePatch = { 'content-type': 'application/merge-patch+json' };
@@ -32,11 +32,11 @@ describe('start', () => {
     await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
     const { exchange } = on.start('GET', `${maps}?watch=1`);
     exchange.stall = true;
-    await settle();
+    await eventLoopIdle();
     expect(exchange.status).toBe(200);
     await on.must(201, 'POST', maps, { metadata: { name: 'c' } });
     exchange.resume();
-    await settle();
+    await eventLoopIdle();
     expect(eventsOf(exchange)).toEqual(['ADDED a', 'ADDED b', 'ADDED c']);
   });
 
@@ -47,7 +47,7 @@ describe('start', () => {
       'GET',
       `${maps}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
     );
-    await settle();
+    await eventLoopIdle();
     const last = framesOf(exchange).at(-1);
     expect(last).toEqual({
       type: 'BOOKMARK',
@@ -71,10 +71,8 @@ describe('start', () => {
         'GET',
         `${maps}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan${query}`,
       );
-      await eventually(async () => {
-        await settle();
-        expect(framesOf(exchange)).toHaveLength(count);
-      });
+      await eventLoopIdle();
+      expect(framesOf(exchange)).toHaveLength(count);
       return framesOf(exchange).map(({ type, object }) => [type, object]);
     };
     const stored = async (selected: (n: number) => boolean): Promise<unknown[]> => {
@@ -106,9 +104,9 @@ describe('start', () => {
       undefined,
       { accept: `application/json;as=${kind};v=v1;g=meta.k8s.io` },
     );
-    await settle();
+    await eventLoopIdle();
     await on.must(200, 'DELETE', `${maps}/a`);
-    await settle();
+    await eventLoopIdle();
     const shown = framesOf(exchange)
       .filter(({ type }) => type !== 'BOOKMARK')
       .map(({ type, object }) => [type, kind === 'Table' ? (object as unknown as ShownRows).rows[0]?.object : object]);
@@ -142,14 +140,14 @@ describe('start', () => {
     });
     const { exchange } = on.start('GET', `${maps}?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan`);
     await asked;
-    await settle();
+    await eventLoopIdle();
     expect(exchange.status).toBe(0);
     proceed();
-    await settle();
+    await eventLoopIdle();
     expect(exchange.status).toBe(200);
     on.cache.freshRevision = freshRevision;
     await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
-    await settle();
+    await eventLoopIdle();
     expect(eventsOf(exchange)).toEqual(['ADDED a']);
   });
 
@@ -179,10 +177,10 @@ describe('start', () => {
     const on = await open();
     const ahead = on.cache.revision + 1;
     const { exchange } = on.start('GET', `${maps}?watch=1&resourceVersion=${ahead}`);
-    await settle();
+    await eventLoopIdle();
     await on.must(201, 'POST', maps, { metadata: { name: 'at' } });
     await on.must(201, 'POST', maps, { metadata: { name: 'after' } });
-    await settle();
+    await eventLoopIdle();
     expect(eventsOf(exchange)).toEqual(['ADDED after']);
   });
 
@@ -198,13 +196,13 @@ describe('events', () => {
   test('of a selection: ADDED when an object starts to match, DELETED with its last matching state', async () => {
     const on = await open();
     const { exchange } = on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}&labelSelector=on%3Dyes`);
-    await settle();
+    await eventLoopIdle();
     await on.must(201, 'POST', maps, { metadata: { name: 'a' }, data: { n: '1' } });
     await label(on, 'a', 'yes');
     await on.must(200, 'PATCH', `${maps}/a`, { data: { n: '2' } }, mergePatch);
     await label(on, 'a', 'no');
     await on.must(200, 'DELETE', `${maps}/a`);
-    await settle();
+    await eventLoopIdle();
     const frames = framesOf(exchange);
     expect(eventsOf(exchange)).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a']);
     expect(frames[2]?.object).toMatchObject({ metadata: { labels: { on: 'yes' } }, data: { n: '2' } });
@@ -220,9 +218,9 @@ describe('events', () => {
       'GET',
       '/api/v1/configmaps?watch=1&fieldSelector=metadata.namespace%3Ddefault%2Cmetadata.name%3Db',
     );
-    await settle();
+    await eventLoopIdle();
     for (const name of ['a', 'b', 'ab']) await on.must(201, 'POST', maps, { metadata: { name } });
-    await settle();
+    await eventLoopIdle();
     expect(eventsOf(a.exchange)).toEqual(['ADDED a']);
     expect(eventsOf(b.exchange)).toEqual(['ADDED b']);
   });
@@ -234,11 +232,11 @@ describe('events', () => {
     const otherNamespace = watch('fieldSelector=metadata.name%3Da%2Cmetadata.namespace%3Dkube-system');
     const never = watch('fieldSelector=metadata.name%3Da%2Cmetadata.name%21%3Da');
     const contradictory = watch('fieldSelector=metadata.name%3Da%2Cmetadata.name%3Db');
-    await settle();
+    await eventLoopIdle();
     await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
     await label(on, 'a', 'yes');
     await label(on, 'a', 'no');
-    await settle();
+    await eventLoopIdle();
     expect(eventsOf(labelled)).toEqual(['ADDED a', 'DELETED a']);
     for (const silent of [otherNamespace, never, contradictory]) expect(eventsOf(silent)).toEqual([]);
   });
@@ -246,9 +244,9 @@ describe('events', () => {
   test('are sent for the deprecated path of a single object', async () => {
     const on = await open();
     const { exchange } = on.start('GET', '/api/v1/watch/namespaces/default/configmaps/a');
-    await settle();
+    await eventLoopIdle();
     for (const name of ['a', 'b']) await on.must(201, 'POST', maps, { metadata: { name } });
-    await settle();
+    await eventLoopIdle();
     expect(eventsOf(exchange)).toEqual(['ADDED a']);
   });
 
@@ -257,9 +255,9 @@ describe('events', () => {
     const watches = [0, 1, 2].map(
       () => on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}`).exchange,
     );
-    await settle();
+    await eventLoopIdle();
     await Promise.all(['a', 'b', 'c'].map((name) => on.must(201, 'POST', maps, { metadata: { name } })));
-    await settle();
+    await eventLoopIdle();
     for (const { text, chunks } of watches) {
       expect(text).toBe(watches[0]?.text);
       expect(chunks.length).toBeLessThan(3);
@@ -275,9 +273,9 @@ describe('events', () => {
     const partial = on.start('GET', `${maps}?watch=1`, undefined, {
       accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io',
     });
-    await settle();
+    await eventLoopIdle();
     await on.must(201, 'POST', maps, { metadata: { name: 'b' }, data: { k: 'v' } });
-    await settle();
+    await eventLoopIdle();
     const tables = framesOf(table.exchange).map(
       ({ object }) => object as unknown as { columnDefinitions: unknown[] | null; rows: { cells: unknown[] }[] },
     );
@@ -305,10 +303,10 @@ describe('events', () => {
       'GET',
       '/apis/events.k8s.io/v1/namespaces/default/events?watch=1&fieldSelector=regarding.kind%3DPod',
     );
-    await settle();
+    await eventLoopIdle();
     await on.must(201, 'POST', '/api/v1/namespaces/default/events', event);
     await on.must(200, 'DELETE', '/api/v1/namespaces/default/events/e');
-    await settle();
+    await eventLoopIdle();
     const objects = framesOf(exchange).map(
       ({ type, object }) => [type, object.apiVersion, object['note'], object.metadata.resourceVersion] as const,
     );
@@ -328,10 +326,10 @@ describe('time', () => {
       `${maps}?watch=1&resourceVersion=${on.cache.revision}&allowWatchBookmarks=true`,
     );
     const silent = on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}`);
-    await settle();
+    await eventLoopIdle();
     await on.must(201, 'POST', '/api/v1/namespaces', { metadata: { name: 'elsewhere' } });
     await on.clock.advance(61_000);
-    await settle();
+    await eventLoopIdle();
     expect(framesOf(exchange)).toEqual([
       {
         type: 'BOOKMARK',
@@ -344,7 +342,7 @@ describe('time', () => {
   test('ends the response after timeoutSeconds', async () => {
     const on = await open();
     const { exchange, done } = on.start('GET', `${maps}?watch=1&timeoutSeconds=5`);
-    await settle();
+    await eventLoopIdle();
     await on.clock.advance(4_000);
     expect(exchange.ended).toBe(false);
     await on.clock.advance(1_500);
@@ -357,7 +355,7 @@ describe('time', () => {
     const on = await open();
     const idle = on.clock.timers;
     const { exchange, done } = on.start('GET', `${maps}?watch=1`);
-    await settle();
+    await eventLoopIdle();
     expect(on.clock.timers).toBe(idle + 1);
     exchange.leave();
     await done;
@@ -370,12 +368,12 @@ describe('end', () => {
     const on = await open();
     const slow = on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}`);
     const quick = on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}`);
-    await settle();
+    await eventLoopIdle();
     slow.exchange.stall = true;
     const data = { big: 'x'.repeat(300_000) };
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
       await on.must(201, 'POST', maps, { metadata: { name }, data });
-      await settle();
+      await eventLoopIdle();
     }
     await slow.done;
     expect(slow.exchange.destroyed).toBe(true);
@@ -387,24 +385,25 @@ describe('end', () => {
     const on = await open();
     const { revision } = on.cache;
     const running = on.start('GET', `${maps}?watch=1&resourceVersion=${revision}`);
-    await settle();
+    await eventLoopIdle();
     const data = { big: 'x'.repeat(300_000) };
     const created = ['a', 'b', 'c', 'd', 'e', 'f'];
     await Promise.all(created.map((name) => on.must(201, 'POST', maps, { metadata: { name }, data })));
     const resumed = on.start('GET', `${maps}?watch=1&resourceVersion=${revision}`);
+    await eventLoopIdle();
     for (const { exchange } of [running, resumed])
-      await eventually(() => expect(eventsOf(exchange).sort()).toEqual(created.map((name) => `ADDED ${name}`)));
+      expect(eventsOf(exchange).sort()).toEqual(created.map((name) => `ADDED ${name}`));
   });
 
   test('clients that do not read are disconnected above the limit of all watches, the longest blocked first', async () => {
     const on = await open({ maxUnreadBytes: 750_000 });
     const url = `${maps}?watch=1&resourceVersion=${on.cache.revision}`;
     const [never, slowly, late, quick] = [0, 1, 2, 3].map(() => on.start('GET', url));
-    await settle();
+    await eventLoopIdle();
     let made = 0;
     const change = async (): Promise<void> => {
       await on.must(201, 'POST', maps, { metadata: { name: `m${made++}` }, data: { big: 'x'.repeat(100_000) } });
-      await settle();
+      await eventLoopIdle();
     };
     const gone = () => [never, slowly, late, quick].map((one) => one?.exchange.destroyed);
     if (never === undefined || slowly === undefined || late === undefined || quick === undefined) throw new Error();
@@ -428,7 +427,7 @@ describe('end', () => {
     expect(gone()).toEqual([true, true, false, false]);
     expect(eventsOf(quick.exchange)).toHaveLength(made);
     late.exchange.resume();
-    await settle();
+    await eventLoopIdle();
     expect(eventsOf(late.exchange)).toHaveLength(made);
     expect([on.hub.unread.total, on.hub.size]).toEqual([0, 2]);
   });
@@ -443,11 +442,12 @@ describe('end', () => {
         `${maps}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
       );
       started.exchange.stall = true;
-      await settle();
+      await eventLoopIdle();
       return started;
     };
     const first = await begin();
-    await eventually(() => expect(on.hub.unread.total).toBeGreaterThan(0));
+    await eventLoopIdle();
+    expect(on.hub.unread.total).toBeGreaterThan(0);
     const second = await begin();
     await first.done;
     expect([first.exchange.destroyed, second.exchange.destroyed]).toEqual([true, false]);
@@ -461,15 +461,15 @@ describe('end', () => {
     const on = await open();
     const url = `${maps}?watch=1&timeoutSeconds=5&resourceVersion=${on.cache.revision}`;
     const [never, late] = [on.start('GET', url), on.start('GET', url)];
-    await settle();
+    await eventLoopIdle();
     for (const { exchange } of [never, late]) exchange.stall = true;
     for (const name of ['a', 'b']) {
       await on.must(201, 'POST', maps, { metadata: { name } });
-      await settle();
+      await eventLoopIdle();
     }
     await on.clock.advance(5_000);
     await on.must(201, 'POST', maps, { metadata: { name: 'too-late' } });
-    await settle();
+    await eventLoopIdle();
     expect(on.hub.unread.total).toBeGreaterThan(0);
     expect([never, late].map(({ exchange }) => exchange.ended)).toEqual([false, false]);
     late.exchange.resume();
@@ -485,7 +485,7 @@ describe('end', () => {
   test('when the server stops, queued events are sent before the response ends', async () => {
     const on = await open();
     const { exchange, done } = on.start('GET', `${maps}?watch=1`);
-    await settle();
+    await eventLoopIdle();
     await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
     on.stop();
     await done;
@@ -518,10 +518,10 @@ describe('end', () => {
     await on.serve(definition('caps'));
     const hats = on.start('GET', '/apis/example.com/v1/namespaces/default/hats?watch=1');
     const caps = on.start('GET', '/apis/example.com/v1/namespaces/default/caps?watch=1');
-    await settle();
+    await eventLoopIdle();
     const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/hats.example.com';
     await on.must(200, 'PATCH', path, { metadata: { labels: { only: 'bookkeeping' } } }, mergePatch);
-    await settle();
+    await eventLoopIdle();
     expect(hats.exchange.ended).toBe(false);
     await on.must(200, 'PATCH', path, { spec: { names: { shortNames: ['ht'] } } }, mergePatch);
     await hats.done;
@@ -537,13 +537,14 @@ describe('events of large objects that are encoded', () => {
   test.each([table, { accept: 'application/vnd.kubernetes.protobuf' }])('keep their order, as %j', async (headers) => {
     const on = await open();
     const { exchange } = on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}`, undefined, headers);
-    await settle();
+    await eventLoopIdle();
     await on.must(201, 'POST', maps, { metadata: { name: 'first' } });
     await on.must(201, 'POST', maps, { metadata: { name: 'large' }, data });
     await on.must(201, 'POST', maps, { metadata: { name: 'between' } });
     await on.must(200, 'DELETE', `${maps}/large`);
     await on.must(201, 'POST', maps, { metadata: { name: 'last' } });
-    await eventually(() => expect(exchange.text).toContain('last'));
+    await eventLoopIdle();
+    expect(exchange.text).toContain('last');
     let at = -1;
     for (const name of ['first', 'large', 'between', 'large', 'last']) {
       const next = exchange.text.indexOf(name, at + 1);
@@ -556,10 +557,10 @@ describe('events of large objects that are encoded', () => {
     const on = await open();
     const path = `${maps}?watch=1&allowWatchBookmarks=true&resourceVersion=${on.cache.revision}`;
     const { exchange } = on.start('GET', path, undefined, table);
-    await settle();
+    await eventLoopIdle();
     await on.must(201, 'POST', maps, { metadata: { name: 'large' }, data });
     await on.clock.advance(61_000);
-    await eventually(() => expect(exchange.text).toContain('BOOKMARK'));
+    expect(exchange.text).toContain('BOOKMARK');
     expect(framesOf(exchange).map(({ type }) => type)).toEqual(['ADDED', 'BOOKMARK']);
   });
 });

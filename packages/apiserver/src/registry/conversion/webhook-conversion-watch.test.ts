@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
-import { eventually } from '@multiplane/testing';
-import { Pipeline, framesOf, settle } from '../../../test/pipeline.ts';
+import { eventually, eventLoopIdle } from '@multiplane/testing';
+import { Pipeline, framesOf } from '../../../test/pipeline.ts';
 import type { ConversionRequest } from '../../webhooks/conversion-review.ts';
 import { ConversionHook, foo, fooDefinition, fooPath, specOf } from '../../../test/converted-foos.ts';
 
@@ -27,7 +27,7 @@ describe('a watch of another version', () => {
   test('sends converted events in order, each converted once for all watches', async () => {
     await open();
     const watches = [watch(), watch()];
-    await settle();
+    await eventLoopIdle();
     await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
     await pipeline.must(200, 'PATCH', fooPath('v1', '/a'), { spec: { size: 2 } }, mergePatch);
     await pipeline.must(200, 'DELETE', fooPath('v1', '/a'));
@@ -45,7 +45,7 @@ describe('a watch of another version', () => {
   test('sends events of large objects, which are encoded in time slices, in order with the others', async () => {
     await open();
     const watches = [watch(), watch(), watch('&fieldSelector=spec.metres%3D1')];
-    await settle();
+    await eventLoopIdle();
     const annotations = Object.fromEntries(Array.from({ length: 2_000 }, (_, n) => [`note-${n}`, 'x'.repeat(50)]));
     const large = foo('v1', 'large', { size: 1 });
     await pipeline.must(201, 'POST', fooPath('v1'), { ...large, metadata: { name: 'large', annotations } });
@@ -66,7 +66,7 @@ describe('a watch of another version', () => {
   test('sends a burst of large objects that were converted in one call', async () => {
     await open();
     const started = watch();
-    await settle();
+    await eventLoopIdle();
     let answer: () => void = () => undefined;
     hook.gate = new Promise((resolve) => (answer = resolve));
     const annotations = Object.fromEntries(Array.from({ length: 4_000 }, (_, n) => [`note-${n}`, 'x'.repeat(40)]));
@@ -83,11 +83,11 @@ describe('a watch of another version', () => {
     await open();
     const converted = watch();
     const plain = pipeline.start('GET', fooPath('v1', '?watch=1'));
-    await settle();
+    await eventLoopIdle();
     let answer: () => void = () => undefined;
     hook.gate = new Promise((resolve) => (answer = resolve));
     for (const name of ['a', 'b', 'c']) await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', name, { size: 1 }));
-    await settle();
+    await eventLoopIdle();
     expect(framesOf(plain.exchange)).toHaveLength(3);
     expect(framesOf(converted.exchange)).toHaveLength(0);
     answer();
@@ -99,14 +99,14 @@ describe('a watch of another version', () => {
   test('converts a revision once for several events of a burst', async () => {
     await open();
     const started = watch();
-    await settle();
+    await eventLoopIdle();
     let answer: () => void = () => undefined;
     hook.gate = new Promise((resolve) => (answer = resolve));
     await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
     await eventually(() => expect(hook.asked).toHaveLength(1));
     await pipeline.must(200, 'PATCH', fooPath('v1', '/a'), { spec: { size: 2 } }, mergePatch);
     await pipeline.must(200, 'DELETE', fooPath('v1', '/a'));
-    await settle();
+    await eventLoopIdle();
     answer();
     await eventually(() =>
       expect(names(started)).toEqual([
@@ -121,7 +121,7 @@ describe('a watch of another version', () => {
   test('encodes an event by the current definition, even if it was encoded by a previous one', async () => {
     await open();
     const before = watch();
-    await settle();
+    await eventLoopIdle();
     const created = await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
     await eventually(() => expect(framesOf(before.exchange)).toHaveLength(1));
     const versions = (specOf(fooDefinition()) as { versions: { schema: { openAPIV3Schema: JsonObject } }[] }).versions;
@@ -138,7 +138,7 @@ describe('a watch of another version', () => {
   test('selects by fields of the converted object', async () => {
     await open();
     const started = watch('&fieldSelector=spec.metres%3D1');
-    await settle();
+    await eventLoopIdle();
     await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
     await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'b', { size: 2 }));
     await pipeline.must(200, 'PATCH', fooPath('v1', '/a'), { spec: { size: 2 } }, mergePatch);
@@ -165,7 +165,7 @@ describe('a watch of another version', () => {
   test('ends with an ERROR event if the webhook fails', async () => {
     await open();
     const started = watch();
-    await settle();
+    await eventLoopIdle();
     hook.failure = 'conversion webhook for example.com/v1, Kind=Foo failed: no';
     await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
     await started.done;

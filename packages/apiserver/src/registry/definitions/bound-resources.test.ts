@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { eventLoopIdle } from '@multiplane/testing';
 import type { JsonObject, LogicalClusterName } from '@multiplane/apimachinery';
 import {
   type APIResourceSchema,
@@ -7,7 +8,7 @@ import {
   definitionOfSchema,
 } from '@multiplane/apis';
 import { CacheInformerFactory } from '../../informers/cache-informer-factory.ts';
-import { Pipeline, type PipelineOptions, framesOf, settle } from '../../../test/pipeline.ts';
+import { Pipeline, type PipelineOptions, framesOf } from '../../../test/pipeline.ts';
 import { FakeBindings, FakeExports } from '../../../test/fake-bindings.ts';
 
 const definitionsCluster = boundDefinitionsCluster as LogicalClusterName;
@@ -163,7 +164,7 @@ describe('a bound resource', () => {
     await on.serve({ ...local, metadata: { name: 'hats.example.dev' } }, one);
     await on.must(201, 'POST', hatsOf(one), hat('local'));
     const watch = on.start('GET', `${hatsOf(one)}?watch=true&resourceVersion=0`);
-    await settle();
+    await eventLoopIdle();
     await serveSchema(on, schemaOf('s1'));
     bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
     await watch.done;
@@ -191,7 +192,7 @@ describe('a bound resource', () => {
     bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
     await on.must(201, 'POST', hatsOf(one), hat('a'));
     const watch = on.start('GET', `${hatsOf(one)}?watch=true&resourceVersion=0`);
-    await settle();
+    await eventLoopIdle();
     const before = on.resolver.discoveryHash(one);
     bindings.bind(one, { ...hats, uid: 's1', identity: 'abc', deleting: true });
     expect(on.resolver.discoveryHash(one)).not.toBe(before);
@@ -203,7 +204,7 @@ describe('a bound resource', () => {
     ).toEqual(['delete', 'deletecollection', 'get', 'list', 'watch']);
     expect((await on.ask('POST', hatsOf(one), hat('b'))).status).toBe(403);
     await on.must(200, 'DELETE', hatsOf(one, '/a'));
-    await settle();
+    await eventLoopIdle();
     bindings.unbind(one, 'example.dev', 'hats');
     await watch.done;
     expect(framesOf(watch.exchange).map(({ type }) => type)).toEqual(['ADDED', 'DELETED']);
@@ -224,7 +225,7 @@ describe('a bound resource', () => {
     bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
     await on.must(201, 'POST', hatsOf(one), hat('a', { size: 1 }));
     const watch = on.start('GET', `${hatsOf(one)}?watch=true`);
-    await settle();
+    await eventLoopIdle();
     const before = on.resolver.discoveryHash(one);
     bindings.bind(one, { ...hats, uid: 's2', identity: 'abc' });
     await watch.done;
@@ -325,11 +326,11 @@ describe('an identity in the URL', () => {
     const everywhere = '/clusters/*/apis/example.dev/v1/hats:abc';
     expect(await on.must(200, 'GET', everywhere)).toMatchObject({ kind: 'HatList', items: [] });
     const watch = on.start('GET', `${everywhere}?watch=true`);
-    await settle();
+    await eventLoopIdle();
     await serveSchema(on, schemaOf('s1'));
     bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
     await on.must(201, 'POST', hatsOf(one), hat('first'));
-    await settle();
+    await eventLoopIdle();
     expect(framesOf(watch.exchange).map(({ object }) => object.metadata.name)).toEqual(['first']);
     expect(watch.exchange.ended).toBe(false);
     // A resource that the export no longer offers is still served where it is bound.
@@ -346,7 +347,7 @@ test('a watch over all logical clusters ends when a schema with several versions
   ];
   exported.schemas.set('abc/example.dev/hats', schemaOf('s1', { versions }));
   const watch = on.start('GET', '/clusters/*/apis/example.dev/v1/hats:abc?watch=true');
-  await settle();
+  await eventLoopIdle();
   await serveSchema(on, schemaOf('s1', { versions }));
   await watch.done;
   expect((await on.ask('GET', '/clusters/*/apis/example.dev/v1/hats:abc')).status).toBe(200);
@@ -590,10 +591,10 @@ describe('informers', () => {
     expect(informer.get({ cluster: two, namespace: 'default', name: 'a' })).toBeUndefined();
     const seen: string[] = [];
     informer.addHandlers({ added: (_object: unknown, { cluster, name }) => void seen.push(`${cluster} ${name}`) });
-    await settle();
+    await eventLoopIdle();
     expect(seen.toSorted()).toEqual(['one a', 'two b']);
     await on.must(200, 'DELETE', hatsOf(two, '/b'));
-    await settle();
+    await eventLoopIdle();
     expect(events).toEqual(['two hats.example.dev b']);
   });
 });

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { turnsDuring } from '@multiplane/testing';
 import type { Json } from '@multiplane/apimachinery';
 import { Pipeline } from '../../../test/pipeline.ts';
 
@@ -22,18 +23,6 @@ async function withMaps(): Promise<Pipeline> {
   return pipeline;
 }
 
-/** The number of event-loop ticks while `work` runs. */
-async function turnsDuring(run: () => Promise<unknown>): Promise<number> {
-  let turns = 0;
-  let next = setImmediate(function turn() {
-    turns++;
-    next = setImmediate(turn);
-  });
-  await run();
-  clearImmediate(next);
-  return turns;
-}
-
 describe('large writes yield to other requests', () => {
   const map = (name: string): Json => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: wide });
   test.each<[string, string, string, Json, Record<string, string>?]>([
@@ -53,7 +42,7 @@ describe('large writes yield to other requests', () => {
     ],
   ])('%s', async (_, method, path, body, headers = {}) => {
     const on = await withMaps();
-    const turns = await turnsDuring(async () => {
+    const { turns } = await turnsDuring(async () => {
       const { status } = await on.ask(method, path, body, headers);
       expect([200, 201]).toContain(status);
     });

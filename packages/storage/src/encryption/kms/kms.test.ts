@@ -1,3 +1,4 @@
+// oxlint-disable tests/no-real-time-with-fake-clock -- the KMS plugin answers over a socket
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { eventually, FakeClock, KmsPlugin, TempDir } from '@multiplane/testing';
 import { MemoryStorage } from '../../memory/memory-storage.ts';

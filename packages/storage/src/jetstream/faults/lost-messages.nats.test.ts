@@ -1,3 +1,4 @@
+// oxlint-disable tests/no-real-time-with-fake-clock -- messages come from a NATS server
 import { systemClock } from '@multiplane/component-base';
 import { eventually, FakeClock, NatsServer, TcpProxy } from '@multiplane/testing';
 import { describe, expect, test } from '@jest/globals';
