@@ -1,5 +1,5 @@
-import { expect, test } from '@jest/globals';
-import { flakesOf, type JestResult, suitesToRepeat, totalsOf } from './test-results.ts';
+import { describe, expect, test } from '@jest/globals';
+import { flakesOf, type JestResult, skippedOf, suitesToRepeat, totalsOf } from './test-results.ts';
 
 const died = 'A jest worker process (pid=1) was terminated by another process: signal=SIGSEGV, exitCode=null.';
 const broken = 'Test suite failed to run: SyntaxError';
@@ -61,4 +61,41 @@ test('where much fails nothing is run again', () => {
 
 test('a run that failed without a failed test failed', () => {
   expect(totalsOf([{ ...run(suite('/a', 'abc')), success: false }])).toEqual({ passed: 3, failed: 1 });
+});
+
+describe('what is missing on the machine', () => {
+  const missing = 'Error: missing prerequisite: etcd is not on the PATH; install it\n    at findBinary';
+  const tests = (name: string, ...assertionResults: JestResult['testResults'][number]['assertionResults']) => ({
+    ...suite(name, ''),
+    status: assertionResults.some(({ status }) => status === 'failed') ? 'failed' : 'passed',
+    assertionResults,
+  });
+  const passes = { status: 'passed', fullName: 'passes' };
+  const lacks = { status: 'failed', fullName: 'lacks', failureMessages: [missing] };
+  const breaks = { status: 'failed', fullName: 'breaks', failureMessages: ['Error: expected 1'] };
+
+  test('is listed once per reason, with the suites that need it', () => {
+    const skipped = (name: string) => ({
+      status: 'pending',
+      fullName: `group ${name} (skipped: no helm; install Helm)`,
+    });
+    const result = run(tests('/a', skipped('a'), skipped('b'), passes), tests('/b', skipped('c')), tests('/c', lacks));
+    expect(skippedOf([result])).toEqual([
+      { reason: 'no helm; install Helm', tests: 3, suites: ['/a', '/b'] },
+      { reason: 'etcd is not on the PATH; install it', tests: 1, suites: ['/c'] },
+    ]);
+    expect(totalsOf([result])).toEqual({ passed: 1, failed: 0 });
+  });
+
+  test('is no failure, is not run again and is not flaky; a failure beside it is', () => {
+    expect(suitesToRepeat(run(tests('/a', lacks, passes)))).toEqual([]);
+    const result = run(tests('/a', lacks, passes), tests('/b', lacks, breaks));
+    expect(suitesToRepeat(result)).toEqual(['/b']);
+    expect(totalsOf([result])).toEqual({ passed: 1, failed: 1 });
+    expect(flakesOf([result, run(tests('/b', lacks, { ...breaks, status: 'passed' }))])).toEqual(['/b: breaks']);
+  });
+
+  test('tests that a name pattern leaves out are not listed', () => {
+    expect(skippedOf([run(tests('/a', { status: 'pending', fullName: 'other' }))])).toEqual([]);
+  });
 });

@@ -10,11 +10,13 @@ interface SuiteResult {
   readonly status: string;
   readonly message: string;
   /** Nothing where the suite could not run. */
-  readonly assertionResults: readonly {
-    readonly status: string;
-    readonly fullName: string;
-    readonly failureMessages?: readonly string[];
-  }[];
+  readonly assertionResults: readonly TestResult[];
+}
+
+interface TestResult {
+  readonly status: string;
+  readonly fullName: string;
+  readonly failureMessages?: readonly string[];
 }
 
 /** So many suites may fail by chance. Where more do something is broken, and a second run would only take time. */
@@ -27,7 +29,7 @@ const mostByChance = 3;
  */
 export function suitesToRepeat({ testResults }: JestResult): string[] {
   const crashed = testResults.filter(died);
-  const failed = testResults.filter((suite) => suite.status === 'failed' && !died(suite));
+  const failed = testResults.filter((suite) => isFailed(suite) && !died(suite));
   return [...crashed, ...(failed.length <= mostByChance ? failed : [])].map(({ name }) => name);
 }
 
@@ -40,14 +42,9 @@ const died = ({ message, assertionResults }: SuiteResult): boolean =>
  * failed for no reason that can be seen.
  */
 export function totalsOf(results: readonly JestResult[]): { readonly passed: number; readonly failed: number } {
-  // A suite has two results in a run that plays it on two topologies.
-  const last = new Map<string, SuiteResult[]>();
-  for (const { testResults } of results) {
-    for (const [name, suites] of Map.groupBy(testResults, (suite) => suite.name)) last.set(name, suites);
-  }
   let passed = 0;
-  let failed = results.filter((result) => !result.success && !result.testResults.some(isFailed)).length;
-  for (const suite of [...last.values()].flat()) {
+  let failed = results.filter(({ success, testResults }) => !success && !testResults.some(hasFailedStatus)).length;
+  for (const suite of lastOf(results)) {
     passed += suite.assertionResults.filter(({ status }) => status === 'passed').length;
     failed += Math.max(isFailed(suite) ? 1 : 0, failures(suite).length);
   }
@@ -75,6 +72,53 @@ function whatFailed(suite: SuiteResult): readonly string[] {
   return failed.map(({ fullName }) => fullName);
 }
 
-const isFailed = ({ status }: SuiteResult): boolean => status === 'failed';
+/** Tests that were skipped because something is missing on this machine. */
+export interface SkippedTests {
+  /** What is missing, and how to get it. */
+  readonly reason: string;
+  readonly tests: number;
+  readonly suites: readonly string[];
+}
+
+/** What was skipped by {@link JestResult}s, by reason. Tests that are skipped without one, by a name pattern, are left out. */
+export function skippedOf(results: readonly JestResult[]): SkippedTests[] {
+  const skipped = new Map<string, { tests: number; suites: Set<string> }>();
+  for (const suite of lastOf(results)) {
+    for (const test of suite.assertionResults) {
+      const reason = missingOf(test);
+      if (reason === undefined) continue;
+      const known = skipped.get(reason) ?? { tests: 0, suites: new Set() };
+      skipped.set(reason, known);
+      known.tests++;
+      known.suites.add(suite.name);
+    }
+  }
+  return Array.from(skipped, ([reason, { tests, suites }]) => ({ reason, tests, suites: [...suites] }));
+}
+
+/** Of a suite that ran again only the last run counts; it has two results where it is played on two topologies. */
+function lastOf(results: readonly JestResult[]): SuiteResult[] {
+  const last = new Map<string, SuiteResult[]>();
+  for (const { testResults } of results) {
+    for (const [name, suites] of Map.groupBy(testResults, (suite) => suite.name)) last.set(name, suites);
+  }
+  return [...last.values()].flat();
+}
+
+/** What is missing where a test was skipped (`unlessMissing`) or could not run (`MissingPrerequisiteError`). */
+export function missingOf({ status, fullName, failureMessages = [] }: TestResult): string | undefined {
+  if (status === 'pending') return /\(skipped: (.*)\)/.exec(fullName)?.[1];
+  const messages = failureMessages.map((message) => /missing prerequisite: (.*)/.exec(message)?.[1]);
+  return messages.every((reason) => reason !== undefined) ? messages[0] : undefined;
+}
+
+const hasFailedStatus = ({ status }: SuiteResult): boolean => status === 'failed';
+/** A suite whose tests failed only because something is missing on this machine has not failed. */
+const isFailed = ({ status, assertionResults }: SuiteResult): boolean =>
+  status === 'failed' &&
+  !(
+    assertionResults.some(({ status }) => status === 'failed') &&
+    assertionResults.every((test) => test.status !== 'failed' || missingOf(test) !== undefined)
+  );
 const failures = ({ assertionResults }: SuiteResult): SuiteResult['assertionResults'] =>
-  assertionResults.filter(({ status }) => status === 'failed');
+  assertionResults.filter((test) => test.status === 'failed' && missingOf(test) === undefined);

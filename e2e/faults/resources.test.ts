@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { eventually } from '@multiplane/testing';
+import { eventually, missingRoot, unlessMissing } from '@multiplane/testing';
 import { configMap } from '../fixtures/gadgets.ts';
 import { LocalCluster } from '../harness/local-cluster.ts';
 import { Requests } from '../harness/requests.ts';
@@ -16,7 +16,6 @@ import type { RecordedLoad } from './history/load.ts';
  */
 
 const configMaps = '/clusters/root/api/v1/namespaces/default/configmaps';
-const isRoot = process.getuid?.() === 0;
 
 /** Resolves after so many more acknowledged writes of the load. */
 async function some(load: RecordedLoad, writes: number): Promise<void> {
@@ -24,7 +23,7 @@ async function some(load: RecordedLoad, writes: number): Promise<void> {
   await eventually(() => expect(load.acknowledged).toBeGreaterThanOrEqual(wanted), { timeout: 60_000 });
 }
 
-(isRoot ? describe : describe.skip)('a full disk', () => {
+unlessMissing(missingRoot(), describe)('a full disk', () => {
   let disk: string | undefined;
   const unmount = (): void => {
     if (disk !== undefined) execFileSync('umount', ['--lazy', disk]);

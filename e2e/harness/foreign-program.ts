@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, test } from '@jest/globals';
+import { skippedTitle } from '@multiplane/testing';
 
 export const repository = join(import.meta.dirname, '..', '..');
 
@@ -38,7 +39,9 @@ function goBuilt(folder: string, name: string, build: readonly string[], what: s
     });
     return { command };
   } catch (error) {
-    return { problem: problemOf('Go or its modules are missing', error) };
+    return {
+      problem: problemOf('Go or its modules are missing; install Go, and allow it to reach its module proxy', error),
+    };
   }
 }
 
@@ -50,7 +53,7 @@ export function pythonWith(module: string): Found {
       execFileSync(command, ['-c', `import ${module}`], { timeout: 30_000, stdio: ['ignore', 'ignore', 'pipe'] });
       return { command };
     } catch (error) {
-      problem = problemOf(`no Python with the package ${module}`, error);
+      problem = problemOf(`no Python has the package ${module}; install it in .cache/python (python3 -m venv)`, error);
     }
   }
   return { problem };
@@ -62,7 +65,7 @@ export function programOnPath(command: string, ...parameters: string[]): Found {
     execFileSync(command, parameters, { timeout: 30_000, stdio: ['ignore', 'ignore', 'pipe'] });
     return { command };
   } catch (error) {
-    return { problem: problemOf(`${command} is not there`, error) };
+    return { problem: problemOf(`${command} is not on the PATH; install it`, error) };
   }
 }
 
@@ -75,7 +78,6 @@ export function describeWith(found: Found, name: string, tests: (command: string
 
 /** A skipped test that tells the reason. */
 export function skipLoudly(name: string, problem: string): void {
-  process.stderr.write(`SKIPPED: ${name} (${problem})\n`);
   // oxlint-disable-next-line jest/no-disabled-tests, jest/expect-expect -- the title is the message
-  test.skip(`${name} (${problem})`, () => undefined);
+  test.skip(skippedTitle(name, problem), () => undefined);
 }

@@ -2,7 +2,8 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { describe, test } from '@jest/globals';
-import { eventually, findBinary, TempDir } from '@multiplane/testing';
+import { errorText } from '@multiplane/apimachinery';
+import { eventually, findBinary, TempDir, skippedTitle } from '@multiplane/testing';
 
 /** The folder of kubectl's plugins. */
 export const plugins = join(import.meta.dirname, '..', '..', 'bin');
@@ -215,9 +216,9 @@ function findProblem(): string | undefined {
     ) as { clientVersion: { minor: string; gitVersion: string } };
     return Number.parseInt(version.clientVersion.minor, 10) >= oldestMinor
       ? undefined
-      : `kubectl ${version.clientVersion.gitVersion} is older than 1.${oldestMinor}`;
+      : `kubectl ${version.clientVersion.gitVersion} is older than 1.${oldestMinor}; put a newer one on the PATH`;
   } catch (error) {
-    return error instanceof Error ? error.message.split('\n')[0] : String(error);
+    return errorText(error).replace('missing prerequisite: ', '');
   }
 }
 
@@ -228,5 +229,5 @@ export function describeWithKubectl(name: string, tests: () => void): void {
   // oxlint-disable-next-line jest/valid-title, jest/valid-describe-callback -- passed on
   if (problem === undefined) return describe(name, tests);
   // oxlint-disable-next-line jest/no-disabled-tests, jest/expect-expect -- the title is the message
-  test.skip(`${name} (${problem})`, () => undefined);
+  test.skip(skippedTitle(name, problem), () => undefined);
 }

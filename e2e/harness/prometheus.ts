@@ -7,12 +7,13 @@ import type { ShardedCluster } from './sharded-cluster.ts';
 
 const deploy = join(import.meta.dirname, '..', '..', 'deploy');
 
-/** Whether `hack/servers` could get a Prometheus. */
-export function hasPrometheus(): boolean {
+/** Why there is no Prometheus; undefined where there is one. */
+export function missingPrometheus(): string | undefined {
   try {
-    return findBinary('prometheus') !== '';
+    findBinary('prometheus');
+    return undefined;
   } catch {
-    return false;
+    return 'prometheus is not on the PATH; hack/servers fetches it, or install it';
   }
 }
 

@@ -4,11 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { mapConcurrently } from '@multiplane/apimachinery';
 import { RestTransport } from '@multiplane/client';
 import { runAndEnd, type Span } from '@multiplane/component-base';
-import { eventually, TempDir, TraceCollector, type CollectedSpan } from '@multiplane/testing';
+import { eventually, TempDir, TraceCollector, type CollectedSpan, unlessMissing } from '@multiplane/testing';
 import { configMap } from '../fixtures/gadgets.ts';
 import { monitoredMetrics, monitoringDashboards, monitoringRules } from '../../hack/monitoring/monitored-metrics.ts';
 import { LocalCluster } from '../harness/local-cluster.ts';
-import { hasPrometheus, Prometheus } from '../harness/prometheus.ts';
+import { missingPrometheus, Prometheus } from '../harness/prometheus.ts';
 import { Requests } from '../harness/requests.ts';
 import { ShardedCluster } from '../harness/sharded-cluster.ts';
 import { createWorkspace } from '../harness/workspaces.ts';
@@ -242,7 +242,7 @@ const transportTo = (port: number | string): RestTransport => {
   });
 };
 
-const withPrometheus = hasPrometheus() ? test : test.skip;
+const withPrometheus = unlessMissing(missingPrometheus(), test);
 
 describe('metrics', () => {
   test(`no server has more than ${maxSeries} series, whatever tenants do`, async () => {

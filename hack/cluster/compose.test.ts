@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import { unlessMissing } from '@multiplane/testing';
 import { parseYaml } from '../../packages/apimachinery/src/yaml/yaml-codec.ts';
 import { composeFiles } from './compose.ts';
 import { localPlace } from './local-place.ts';
@@ -160,8 +161,11 @@ test('every variable has a default or a message, and stands in .env.example', ()
 });
 
 const hasCompose = spawnSync('docker', ['compose', 'version'], { stdio: 'ignore' }).status === 0;
-const withCompose = hasCompose ? test : test.skip;
-withCompose('docker compose accepts it (skipped where the plugin is missing)', () => {
+const withCompose = unlessMissing(
+  hasCompose ? undefined : 'docker has no plugin compose; install Docker with its plugin compose',
+  test,
+);
+withCompose('docker compose accepts it', () => {
   const args = [
     'compose',
     '--profile',

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import { unlessMissing } from '@multiplane/testing';
 import { cacheServerOptionTable } from '../../packages/cache-server/src/options.ts';
 import { parseOptions } from '../../packages/component-base/src/options/parse-options.ts';
 import { frontProxyOptionTable } from '../../packages/front-proxy/src/options.ts';
@@ -13,7 +14,7 @@ import { matrix, releases, renderedFolder, sourceLine, templateArguments } from 
 import { manifestsOf, type Manifest, type Probe } from './manifests.ts';
 
 const helm = spawnSync('helm', ['version', '--short'], { encoding: 'utf8' });
-const withHelm = helm.status === 0 ? test : test.skip;
+const withHelm = unlessMissing(helm.status === 0 ? undefined : 'helm is not on the PATH; install Helm 3', test);
 const read = (release: string): string => readFileSync(join(renderedFolder, `${release}.yaml`), 'utf8');
 const template = (release: string): string => {
   const { status, stdout, stderr } = spawnSync('helm', templateArguments(release), { encoding: 'utf8' });
@@ -46,7 +47,7 @@ describe.each(Object.keys(releases))('committed release %s', (release) => {
     expect(read(release).startsWith(sourceLine(release))).toBe(true);
   });
 
-  withHelm('helm renders the same (skipped where there is no helm)', () => {
+  withHelm('helm renders the same', () => {
     // oxlint-disable-next-line jest/no-standalone-expect -- a test calls it
     expect(manifestsOf(template(release))).toEqual(rendered(release));
   });

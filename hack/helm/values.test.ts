@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import { unlessMissing, skippedTitle } from '@multiplane/testing';
 import { parseYaml } from '../../packages/apimachinery/src/yaml/yaml-codec.ts';
 import { chartFolder, matrix } from './chart.ts';
 
@@ -19,7 +20,8 @@ const values = parseYaml(readFileSync(join(chartFolder, 'values.yaml'), 'utf8'))
 const schema = JSON.parse(readFileSync(join(chartFolder, 'values.schema.json'), 'utf8')) as Schema;
 const readme = readFileSync(join(chartFolder, '..', '..', 'README.md'), 'utf8');
 const helm = spawnSync('helm', ['version', '--short'], { encoding: 'utf8' });
-const withHelm = helm.status === 0 ? test : test.skip;
+const missingHelm = helm.status === 0 ? undefined : 'helm is not on the PATH; install Helm 3';
+const withHelm = unlessMissing(missingHelm, test);
 
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -162,14 +164,14 @@ describe('values and their schema', () => {
   });
 });
 
-withHelm('helm lint finds nothing wrong (skipped where there is no helm)', () => {
+withHelm('helm lint finds nothing wrong', () => {
   const { status, stdout } = spawnSync('helm', ['lint', chartFolder, '--set', 'externalHostname=a.example.org'], {
     encoding: 'utf8',
   });
   // oxlint-disable-next-line jest/no-standalone-expect -- a test calls it
   expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringContaining('0 chart(s) failed') });
 });
-const refused = helm.status === 0 ? test.each : test.skip.each;
+const refused = missingHelm === undefined ? test.each : test.skip.each;
 const host = 'externalHostname=a';
 const twoShards = ['shards[0].name=root', 'shards[1].name=eu'];
 const oneEtcd = [host, 'kcp.etcd.serverAddress=https://etcd:2379'];
@@ -207,7 +209,7 @@ refused([
   [['externalHostname=a', 'oidc.enabled=true'], 'oidc.enabled needs oidc.issuerUrl and oidc.clientId'],
   [['externalHostname=a', 'letsEncrypt.enabled=true'], 'letsEncrypt is not supported'],
   [['externalHostname=a', 'kcp.replica=1'], 'additional properties'],
-])('helm refuses %j (skipped where there is no helm)', (values, message) => {
+])(missingHelm === undefined ? 'helm refuses %j' : skippedTitle('helm refuses %j', missingHelm), (values, message) => {
   const args = ['template', 'mp', chartFolder, '--kube-version=1.32.0', ...values.flatMap((value) => ['--set', value])];
   const { status, stderr } = spawnSync('helm', args, { encoding: 'utf8' });
   // oxlint-disable-next-line jest/no-standalone-expect -- a test calls it

@@ -1,4 +1,4 @@
-import type { JestResult } from '../test-results.ts';
+import { type JestResult, missingOf } from '../test-results.ts';
 
 /** One run of the shaker. */
 export interface ShakenRun {
@@ -39,7 +39,9 @@ function failedTests({ testResults }: JestResult): { path: string; test: string;
   return testResults
     .filter(({ status }) => status === 'failed')
     .flatMap((suite) => {
-      const failed = suite.assertionResults.filter(({ status }) => status === 'failed');
+      const { assertionResults } = suite;
+      const failed = assertionResults.filter((test) => test.status === 'failed' && missingOf(test) === undefined);
+      if (failed.length === 0 && assertionResults.some((test) => test.status === 'failed')) return [];
       if (failed.length === 0) return [{ path: suite.name, test: '(did not run)', message: suite.message }];
       return failed.map(({ fullName, failureMessages = [] }) => ({
         path: suite.name,

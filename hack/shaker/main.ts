@@ -48,7 +48,8 @@ function jestArguments({ isEndToEnd, patterns }: ShakerOptions, seed: number, re
     'node_modules/jest/bin/jest.js',
     '--json',
     `--outputFile=${resultFile}`,
-    '--randomize',
+    // The tests of an end-to-end suite are the steps of a scenario.
+    ...(isEndToEnd ? [] : ['--randomize']),
     `--seed=${seed}`,
     `--testSequencer=${join(root, 'hack/shaker/shuffling-sequencer.ts')}`,
     `--maxWorkers=${isEndToEnd ? 2 : '100%'}`,

@@ -182,8 +182,15 @@ describe('replication of a shard', () => {
     expect(response.statusCode).toBe(201);
     const distant = { cluster: 'far' as LogicalClusterName, namespace: '', name: 'distant' };
     await eventually(() => expect(types.get(distant)).toBeDefined());
+    await shard.client.create(workspaceTypes, root, {
+      apiVersion: 'tenancy.kcp.io/v1alpha1',
+      kind: 'WorkspaceType',
+      metadata: { name: 'stays' },
+      spec: {},
+    });
+    await eventually(() => expect(types.get(inRoot('stays'))).toBeDefined());
     await shard.client.delete(shards, inRoot('west'));
     await eventually(() => expect(types.get(distant)).toBeUndefined());
-    expect(types.get(inRoot('seminar'))).toBeDefined();
+    expect(types.get(inRoot('stays'))).toBeDefined();
   });
 });

@@ -279,7 +279,8 @@ describe('workspaces on two shards', () => {
     await second.stop();
     await first.client.delete(workspaces, at('orphan'));
     // The parent's shard must not treat the unreachable logical cluster as deleted.
-    await inPhase('patient', 'Ready');
+    await create('meanwhile', 'root');
+    await inPhase('meanwhile', 'Ready');
     expect((await first.client.get(workspaces, at('orphan'))).metadata.deletionTimestamp).toBeDefined();
     second = await startSecond();
     await gone(() => first.client.get(workspaces, at('orphan')));
@@ -299,5 +300,9 @@ describe('workspaces on two shards', () => {
     });
     await first.client.delete(workspaces, at('lost'));
     await gone(() => first.client.get(workspaces, at('lost')));
+    // It registers again when it starts.
+    second = await startSecond();
+    await create('found', 'east');
+    await inPhase('found', 'Ready');
   }, 120_000);
 });

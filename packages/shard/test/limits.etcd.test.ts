@@ -1,10 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { isJsonObject, parseJson, type Json, type JsonObject } from '@multiplane/apimachinery';
 import { clientConfigOf, readKubeconfig, RestTransport } from '@multiplane/client';
 import { EtcdServer, eventually, TempDir } from '@multiplane/testing';
 import { InProcessShard } from '@multiplane/testing/shard';
 
 const workspace = '/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces';
+const settableLimits = [
+  'core.kcp.io/max-total-objects',
+  ...['bytes', 'definitions', 'schema-bytes', 'cel-cost-per-second'].map((name) => `limits.multiplane.dev/max-${name}`),
+];
 const inside = '/clusters/root:full';
 const maps = `${inside}/api/v1/namespaces/default/configmaps`;
 
@@ -77,7 +81,13 @@ class Restartable {
     return ((json as JsonObject)['status'] as JsonObject)['used'] as Record<string, number>;
   }
 
-  /** Sets limits on the Workspace, or takes its only ones back, and waits until that is in force. */
+  /** Takes all limits of the Workspace back, after what was owed for CEL is paid. */
+  async unlimit(): Promise<void> {
+    await this.limit({ 'limits.multiplane.dev/max-cel-cost-per-second': '10000000' });
+    await this.limit(Object.fromEntries(settableLimits.map((name) => [name, null])));
+  }
+
+  /** Sets limits on the Workspace, or takes all back, and waits until that is in force. */
   async limit(limits: Record<string, string | null>): Promise<void> {
     const merge = 'application/merge-patch+json';
     const { status } = await this.send('PATCH', `${workspace}/full`, { metadata: { annotations: limits } }, merge);
@@ -135,6 +145,8 @@ describe.each(['file', 'etcd'])('limits of a workspace on a shard with storage i
     await etcd?.[Symbol.asyncDispose]();
   });
 
+  afterEach(() => on.unlimit());
+
   test('many creates at once store exactly what fits, and a restart does not forget it', async () => {
     const room = 50;
     const before = await on.used();
@@ -159,7 +171,6 @@ describe.each(['file', 'etcd'])('limits of a workspace on a shard with storage i
     expect((await on.send('DELETE', `${maps}/${name}`)).status).toBe(200);
     expect((await on.send('POST', maps, { metadata: { name: 'late' } })).status).toBe(201);
     expect((await on.send('POST', maps, { metadata: { name: 'later' } })).status).toBe(403);
-    await on.limit({ 'core.kcp.io/max-total-objects': null });
   }, 120_000);
 
   test('bytes: what makes the workspace larger is refused, what makes it smaller is not', async () => {
@@ -183,7 +194,6 @@ describe.each(['file', 'etcd'])('limits of a workspace on a shard with storage i
         (await on.send('POST', maps, { metadata: { name: 'bigger' }, data: { a: 'x'.repeat(20_000) } })).status,
       ).toBe(201),
     );
-    await on.limit({ 'limits.multiplane.dev/max-bytes': null });
   }, 60_000);
 
   test('definitions: their number and their bytes', async () => {
@@ -326,8 +336,6 @@ describe.each(['file', 'etcd'])('limits of a workspace on a shard with storage i
     'CEL: %s count',
     async (_what, configurations) => {
       const group = `${inside}/apis/admissionregistration.k8s.io/v1`;
-      // Pays what earlier tests owe.
-      await on.limit({ 'limits.multiplane.dev/max-cel-cost-per-second': '10000000' });
       for (const [kind, resource, content] of configurations) {
         const body = { apiVersion: 'admissionregistration.k8s.io/v1', kind, metadata: { name: 'costly' }, ...content };
         const { status, json } = await on.send('POST', `${group}/${resource}`, body);

@@ -117,6 +117,7 @@ describe('a workspace', () => {
       expect(traces.map(({ key }) => key)).toEqual([]);
     } finally {
       await storage.close();
+      shard = await InProcessShard.start([], shard.directory);
     }
   });
 });

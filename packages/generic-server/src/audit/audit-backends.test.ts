@@ -18,7 +18,7 @@ import type { AuditEvent } from './audit-event.ts';
 import { AuditLogBackend } from './audit-log-backend.ts';
 import { auditWebhook } from './audit-webhook.ts';
 import { BatchingBackend } from './batching-backend.ts';
-import { FakeClock } from '@multiplane/testing';
+import { FakeClock, missingRoot, unlessMissing } from '@multiplane/testing';
 
 const event = (auditID: string, more: Partial<AuditEvent> = {}): AuditEvent => ({
   kind: 'Event',
@@ -144,7 +144,7 @@ describe('the log', () => {
     expect(whole.map((line) => (JSON.parse(line) as AuditEvent).auditID)).toEqual(['1', '2']);
   });
 
-  (process.getuid?.() === 0 ? describe : describe.skip)('on a full disk', () => {
+  unlessMissing(missingRoot(), describe)('on a full disk', () => {
     test('starts a new line after the truncated one', async () => {
       const disk = join(folder, 'disk');
       mkdirSync(disk);

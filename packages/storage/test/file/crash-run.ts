@@ -16,19 +16,20 @@ export class CrashRun {
   readonly #said: Promise<string>;
   #acknowledged = 0;
   #refused = 0;
+  #hasEnded = false;
   #wake: () => void = () => undefined;
 
   constructor(options: CrashWriterOptions) {
     const program = fileURLToPath(new URL('./crash-writer.ts', import.meta.url));
-    const flags = ['--experimental-strip-types', '--disable-warning=ExperimentalWarning'];
-    this.#child = spawn(process.execPath, [...flags, program, JSON.stringify(options)], {
+    // Packages resolve to their sources: the test needs no build.
+    this.#child = spawn(process.execPath, ['--conditions=multiplane-source', program, JSON.stringify(options)], {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: {},
     });
     this.#said = this.#listen();
   }
 
-  /** Resolves when this many writes were refused because the store is full. */
+  /** Resolves when this many writes were refused because the store is full; rejects when the program ends before. */
   async refused(count: number): Promise<void> {
     while (this.#refused < count) await this.#news();
   }
@@ -50,12 +51,11 @@ export class CrashRun {
   /** Sends SIGKILL; returns the output of the program. */
   async kill(): Promise<string> {
     this.#child.kill('SIGKILL');
-    if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, 'exit');
     return await this.#said;
   }
 
   async #news(): Promise<void> {
-    if (this.#child.exitCode !== null) throw new Error(`the writer has ended with ${this.#child.exitCode}`);
+    if (this.#hasEnded) throw new Error(`the writer has ended with ${this.#child.exitCode}`);
     await new Promise<void>((resolve) => (this.#wake = resolve));
   }
 
@@ -72,6 +72,8 @@ export class CrashRun {
       }
       this.#wake();
     }
+    if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, 'exit');
+    this.#hasEnded = true;
     this.#wake();
     return said;
   }

@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+// oxlint-disable-next-line tests/no-real-timers -- a process that is killed, not a test
 import { setTimeout as delay } from 'node:timers/promises';
 import { isStorageError } from '../../src/errors.ts';
 import type { Storage } from '../../src/interface.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { freezeProcess, TempDir } from '@multiplane/testing';
+import { freezeProcess, TempDir, missingRoot, unlessMissing } from '@multiplane/testing';
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { openFileStorage } from '../open-file-storage.ts';
@@ -53,16 +53,16 @@ describe('kill -9', () => {
 });
 
 /** A file system on a loop device, whose image can be copied at any moment: the state after a power loss. */
-const canMount = ((): boolean => {
+const missingLoopDevices = ((): string | undefined => {
   try {
     execFileSync('losetup', ['--find'], { stdio: 'ignore' });
-    return process.getuid?.() === 0;
+    return missingRoot();
   } catch {
-    return false;
+    return 'there are no loop devices; install util-linux, and run the tests in a container that is privileged';
   }
 })();
 
-(canMount ? describe : describe.skip)('power loss', () => {
+unlessMissing(missingLoopDevices, describe)('power loss', () => {
   const mounted = async (image: string, at: string, use: () => Promise<void>): Promise<void> => {
     mkdirSync(at);
     execFileSync('mount', ['-o', 'loop', image, at]);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { eventually, TempDir } from '@multiplane/testing';
+import { eventually, TempDir, missingRoot, unlessMissing } from '@multiplane/testing';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { codeOf } from '../../../test/conformance/subject.ts';
@@ -42,8 +42,7 @@ async function expectContent(store: FileStorage, expected: readonly number[]): P
   expect((await store.get(key(0)))?.value.equals(value)).toBe(true);
 }
 
-const isRoot = process.getuid?.() === 0;
-(isRoot ? describe : describe.skip)('a full disk', () => {
+unlessMissing(missingRoot(), describe)('a full disk', () => {
   let disk: string;
   beforeEach(() => {
     disk = tempDir.join('disk');
