@@ -40,6 +40,15 @@ function start(
 /** Burns a core until this process has ended, whichever way. */
 const burn = `while kill -0 ${process.pid} 2>/dev/null; do for ((n = 0; n < 1000000; n++)); do :; done; done`;
 
+function parsedOptions(): ShakerOptions {
+  try {
+    return parseShakerOptions(process.argv.slice(2));
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}; see hack/shake --help`);
+    process.exit(2);
+  }
+}
+
 function jestArguments({ isEndToEnd, patterns }: ShakerOptions, seed: number, resultFile: string): string[] {
   const directory = `^${root}/${isEndToEnd ? 'e2e' : 'packages'}/`;
   return [
@@ -88,7 +97,7 @@ async function play(options: ShakerOptions, seed: number, isStretched: boolean):
   return { seed, isStretched, result: { success: false, testResults: [broken] } };
 }
 
-const options = parseShakerOptions(process.argv.slice(2));
+const options = parsedOptions();
 mkdirSync(outputs, { recursive: true });
 const isOneRun = options.runs === 1 && options.stretch === 0;
 for (let n = 0; n < options.burners; n++) start('bash', ['-c', burn], process.env, 'ignore');
