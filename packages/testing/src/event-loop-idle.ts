@@ -1,3 +1,6 @@
+/** So many iterations in which immediates run: nothing that ends needs them. */
+const maxIterations = 200_000;
+
 /**
  * Resolves when the event loop has nothing left to do but to wait: promise reactions have run, time slices and immediates have
  * ended, file operations are complete. Sockets, child processes, worker threads and timers are not waited for.
@@ -6,10 +9,15 @@
  * afterwards does not.
  */
 export async function eventLoopIdle(): Promise<void> {
-  do await new Promise((resolve) => void setImmediate(resolve));
-  while (process.getActiveResourcesInfo().some(isWork));
+  for (let iterations = 0; iterations < maxIterations;) {
+    await new Promise((resolve) => void setImmediate(resolve));
+    const resources = process.getActiveResourcesInfo();
+    if (resources.includes(immediate)) iterations++;
+    else if (!resources.some((resource) => fileOperations.has(resource))) return;
+  }
+  throw new Error('the event loop does not become idle: something schedules itself again without end');
 }
 
-const isWork = (resource: string): boolean => work.has(resource);
-/** Names of `process.getActiveResourcesInfo`: immediates, file operations with callback and promise, closing of file handles. */
-const work: ReadonlySet<string> = new Set(['Immediate', 'FSReqCallback', 'FSReqPromise', 'CloseReq']);
+/** Names of `process.getActiveResourcesInfo`. */
+const immediate = 'Immediate';
+const fileOperations: ReadonlySet<string> = new Set(['FSReqCallback', 'FSReqPromise', 'CloseReq']);

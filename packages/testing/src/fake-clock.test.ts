@@ -83,3 +83,13 @@ test('advanceUntilIdle waits for controllers whose work takes real time, between
   await advanceUntilIdle(clock, 30, [{ queue }]);
   expect(ends).toEqual([10, 20]);
 });
+
+test('a loop without end is reported, not waited for', async () => {
+  const clock = new FakeClock();
+  let isEnded = false;
+  void (async () => {
+    while (!isEnded) await yieldToEventLoop();
+  })();
+  await expect(clock.advance(1)).rejects.toThrow('the event loop does not become idle');
+  isEnded = true;
+});

@@ -48,7 +48,15 @@ async function start(): Promise<void> {
       logicalClusters: {
         cached: (shard, cluster) => (shard === 'here' ? api.all(logicalClusters, cluster)[0] : undefined),
         annotate: async (shard, cluster, patch) => {
-          writes.push([shard, cluster, (patch['metadata'] as JsonObject)['annotations'] as JsonObject]);
+          const annotations = (patch['metadata'] as JsonObject)['annotations'] as JsonObject;
+          writes.push([shard, cluster, annotations]);
+          const object = api.all(logicalClusters, cluster)[0];
+          if (shard !== 'here' || object === undefined) return;
+          const all = Object.entries({ ...annotationsOf(object), ...annotations }).filter(
+            ([, value]) => value !== null,
+          );
+          const metadata = { ...object.metadata, annotations: Object.fromEntries(all) as Record<string, string> };
+          api.put(logicalClusters, cluster, { ...object, metadata });
         },
       },
     },
