@@ -78,6 +78,6 @@ export function describeWith(found: Found, name: string, tests: (command: string
 
 /** A skipped test that tells the reason. */
 export function skipLoudly(name: string, problem: string): void {
-  // oxlint-disable-next-line jest/no-disabled-tests, jest/expect-expect -- the title is the message
+  // oxlint-disable-next-line jest/no-disabled-tests, jest/expect-expect, jest/valid-title -- the title is the message
   test.skip(skippedTitle(name, problem), () => undefined);
 }

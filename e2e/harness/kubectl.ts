@@ -228,6 +228,6 @@ const problem = findProblem();
 export function describeWithKubectl(name: string, tests: () => void): void {
   // oxlint-disable-next-line jest/valid-title, jest/valid-describe-callback -- passed on
   if (problem === undefined) return describe(name, tests);
-  // oxlint-disable-next-line jest/no-disabled-tests, jest/expect-expect -- the title is the message
+  // oxlint-disable-next-line jest/no-disabled-tests, jest/expect-expect, jest/valid-title -- the title is the message
   test.skip(skippedTitle(name, problem), () => undefined);
 }

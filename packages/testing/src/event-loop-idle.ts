@@ -15,7 +15,9 @@ export async function eventLoopIdle(): Promise<void> {
     if (resources.includes(immediate)) iterations++;
     else if (!resources.some((resource) => fileOperations.has(resource))) return;
   }
-  throw new Error('the event loop does not become idle: something schedules itself again without end');
+  throw new Error(
+    'the event loop does not become idle: work of this suite, or of an earlier one in this process, has no end',
+  );
 }
 
 /** Names of `process.getActiveResourcesInfo`. */

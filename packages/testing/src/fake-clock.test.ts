@@ -86,10 +86,10 @@ test('advanceUntilIdle waits for controllers whose work takes real time, between
 
 test('a loop without end is reported, not waited for', async () => {
   const clock = new FakeClock();
-  let isEnded = false;
+  const end = new AbortController();
   void (async () => {
-    while (!isEnded) await yieldToEventLoop();
+    while (!end.signal.aborted) await yieldToEventLoop();
   })();
   await expect(clock.advance(1)).rejects.toThrow('the event loop does not become idle');
-  isEnded = true;
+  end.abort();
 });
