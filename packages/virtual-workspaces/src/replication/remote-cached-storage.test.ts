@@ -85,7 +85,7 @@ describe('cached objects of a cache server in another process', () => {
     expect(server.streams).toHaveLength(2);
     server.pages = [{ metadata: { resourceVersion: '20' }, items: [flavor('large', 19, 16)] }];
     server.send({ type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' } });
-    await clock.advance(0);
+    await clock.advance(1);
     expect(followed.revision).toBe(20);
     expect(followed.listCurrent(prefix).map(({ key }) => key.slice(prefix.length))).toEqual(['root/provider/large']);
   });
