@@ -2,7 +2,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { errorText } from '@multiplane/apimachinery';
 
 export interface EventuallyOptions {
-  /** Milliseconds until the last failure is thrown; 20 s by default, for loaded machines. */
+  /**
+   * Milliseconds until the last failure is thrown. By default ten seconds less than a test may take: a machine that is slow
+   * does not fail, and what never happens is reported with the last failure instead of with the time of the test.
+   */
   readonly timeout?: number | undefined;
   /** Longest pause between two attempts in milliseconds; the first ones are shorter. */
   readonly interval?: number | undefined;
@@ -16,7 +19,7 @@ export interface EventuallyOptions {
  */
 export async function eventually<T>(
   attempt: () => T | Promise<T>,
-  { timeout = 20_000, interval = 100, signal }: EventuallyOptions = {},
+  { timeout = 50_000, interval = 100, signal }: EventuallyOptions = {},
 ): Promise<T> {
   const deadline = performance.now() + timeout;
   let pause = 1;
