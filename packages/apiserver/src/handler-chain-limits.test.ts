@@ -97,7 +97,7 @@ describe('requests in flight', () => {
   /** Waits until so many requests have reached the handler. */
   const handled = (count: number): Promise<void> =>
     // oxlint-disable-next-line tests/no-real-time-with-fake-clock -- requests come over sockets
-    eventually(() => expect(setup.handled).toHaveLength(count));
+    eventually(() => expect(setup.handled.length).toBe(count));
   const path = '/clusters/root/api/v1/namespaces/d/configmaps';
 
   test('are limited, except system:masters and watches; the others wait for a seat, then get 429', async () => {

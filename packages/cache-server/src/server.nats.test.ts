@@ -95,13 +95,10 @@ class RunningServer implements AsyncDisposable {
 
   /** Waits until a health path returns 200. */
   async waitFor(page: string): Promise<void> {
-    const ready = eventually(
-      async () => {
-        const { status, text } = await this.get(`${page}?verbose`, {});
-        if (status !== 200) throw new Error(`${page} answered ${status}: ${text}`);
-      },
-      { timeout: 20_000 },
-    );
+    const ready = eventually(async () => {
+      const { status, text } = await this.get(`${page}?verbose`, {});
+      if (status !== 200) throw new Error(`${page} answered ${status}: ${text}`);
+    });
     await Promise.race([ready, this.#running]);
   }
 
@@ -252,10 +249,8 @@ describe('a cache server over NATS', () => {
     await eventually(() => expect(watch.events).toEqual(['ADDED before']));
     await nats.process.kill();
     await nats.process.start();
-    await createWithRetry(() => publisher.create(keyOf('s', 'c', 'after'), publishedObject('s', 'c', 'after')), {
-      timeout: 20_000,
-    });
-    await eventually(() => expect(watch.events).toEqual(['ADDED before', 'ADDED after']), { timeout: 20_000 });
+    await createWithRetry(() => publisher.create(keyOf('s', 'c', 'after'), publishedObject('s', 'c', 'after')));
+    await eventually(() => expect(watch.events).toEqual(['ADDED before', 'ADDED after']));
     watch.close();
     await publisher.close();
   });
@@ -269,12 +264,10 @@ describe('a cache server over NATS', () => {
     const watch = await Watch.open(server, `${at('*', '*')}?watch=true&resourceVersion=${metadata.resourceVersion}`);
 
     await nats.loseStream(stream);
-    await createWithRetry(() => publisher.create(keyOf('s', 'c', 'back'), publishedObject('s', 'c', 'back')), {
-      timeout: 20_000,
-    });
+    await createWithRetry(() => publisher.create(keyOf('s', 'c', 'back'), publishedObject('s', 'c', 'back')));
 
-    await eventually(() => expect(watch.ended).toBe(true), { timeout: 20_000 });
-    await eventually(async () => expect(await server.names()).toEqual(['back']), { timeout: 20_000 });
+    await eventually(() => expect(watch.ended).toBe(true));
+    await eventually(async () => expect(await server.names()).toEqual(['back']));
     const late = await Watch.open(server, `${at('*', '*')}?watch=true&resourceVersion=${metadata.resourceVersion}`);
     await eventually(() => expect(late.events).toEqual(['ERROR 410']));
     const exact = await server.get(

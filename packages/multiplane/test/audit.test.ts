@@ -50,7 +50,7 @@ const stages = (part: string): string[] =>
 
 test('a request that virtual workspaces pass on to the shard has one event, with the URI of the client', async () => {
   const path = '/services/apiexport/root/tenancy.kcp.io/clusters/*/apis/tenancy.kcp.io/v1alpha1/workspaces?limit=7';
-  await eventually(() => shard.transport.json({ method: 'GET', path }), { timeout: 30_000 });
+  await eventually(() => shard.transport.json({ method: 'GET', path }));
   const complete = `ResponseComplete list shard-admin ${path}`;
   await eventually(() => expect(stages('limit=7').filter((stage) => stage.endsWith(path))).toContain(complete));
   expect(stages('limit=7').filter((event) => event !== complete)).toEqual([]);
@@ -63,7 +63,7 @@ test('a request for a virtual resource has one event', async () => {
     const apiVersion = path.split('/').slice(2, 4).join('/');
     const body = JSON.stringify({ apiVersion, kind, ...object });
     const send = () => shard.transport.json({ method: 'POST', path: `/clusters/${path}`, body });
-    return eventually(send, { timeout: 30_000 });
+    return eventually(send);
   };
   const get = async (path: string): Promise<Record<string, Record<string, unknown> | undefined>> =>
     (await shard.transport.json({ method: 'GET', path: `/clusters/${path}` })) as never;
@@ -85,14 +85,11 @@ test('a request for a virtual resource has one event', async () => {
     metadata: { name: 'flavors' },
     spec: { cachedResource: { name: 'flavors' }, export: { name: 'flavors' } },
   });
-  const identityHash = await eventually(
-    async () => {
-      const { status } = await get('root:provider/apis/cache.kcp.io/v1alpha1/cachedresources/flavors');
-      expect(status?.['phase']).toBe('Ready');
-      return status?.['identityHash'];
-    },
-    { timeout: 30_000 },
-  );
+  const identityHash = await eventually(async () => {
+    const { status } = await get('root:provider/apis/cache.kcp.io/v1alpha1/cachedresources/flavors');
+    expect(status?.['phase']).toBe('Ready');
+    return status?.['identityHash'];
+  });
   const reference = { apiGroup: 'cache.kcp.io', kind: 'CachedResourceEndpointSlice', name: 'flavors' };
   const virtual = { reference, identityHash };
   await post('APIExport', 'root:provider/apis/apis.kcp.io/v1alpha2/apiexports', {
@@ -104,7 +101,7 @@ test('a request for a virtual resource has one event', async () => {
     spec: { reference: { export: { path: 'root:provider', name: 'flavors' } } },
   });
   const path = `/clusters/root:consumer/apis/${group}/v1/flavors?limit=9`;
-  await eventually(() => shard.transport.json({ method: 'GET', path }), { timeout: 30_000 });
+  await eventually(() => shard.transport.json({ method: 'GET', path }));
   const complete = `ResponseComplete list shard-admin ${path}`;
   await eventually(() => expect(stages('flavors?limit=9')).toContain(complete));
   expect(stages('limit=9').filter((event) => event !== complete)).toEqual([]);

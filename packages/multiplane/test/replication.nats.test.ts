@@ -113,14 +113,11 @@ describe('two shards over NATS', () => {
       spec: { type: { name: type, path }, location: { selector: { matchLabels: { name: 'east' } } } },
     });
   const ready = (name: string): Promise<LogicalClusterName> =>
-    eventually(
-      async () => {
-        const workspace = await first.client.get(workspaces, { cluster: root, namespace: '', name });
-        expect(workspace['status']).toMatchObject({ phase: 'Ready' });
-        return (workspace['spec'] as { cluster: LogicalClusterName }).cluster;
-      },
-      { timeout: 20_000 },
-    );
+    eventually(async () => {
+      const workspace = await first.client.get(workspaces, { cluster: root, namespace: '', name });
+      expect(workspace['status']).toMatchObject({ phase: 'Ready' });
+      return (workspace['spec'] as { cluster: LogicalClusterName }).cluster;
+    });
   const createType = (on: InProcessShard, cluster: LogicalClusterName, name: string): Promise<KubeObject> =>
     on.client.create(workspaceTypes, cluster, {
       apiVersion: 'tenancy.kcp.io/v1alpha1',
@@ -130,11 +127,11 @@ describe('two shards over NATS', () => {
     });
 
   test('a workspace type of each shard is used on the other', async () => {
-    await eventually(async () => createOnEast('far', 'universal', 'root'), { timeout: 20_000 });
+    await eventually(async () => createOnEast('far', 'universal', 'root'));
     const far = await ready('far');
     // The type is made on the second shard; the first one learns of it by the cache server alone.
     await createType(second, far, 'distant');
-    await eventually(() => createOnEast('child', 'distant', 'root:far'), { timeout: 20_000 });
+    await eventually(() => createOnEast('child', 'distant', 'root:far'));
     expect(await ready('child')).not.toBe('');
   }, 120_000);
 

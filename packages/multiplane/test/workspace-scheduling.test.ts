@@ -100,27 +100,21 @@ describe('workspaces on two shards', () => {
       spec: { type: { name: 'universal', path: 'root' }, location: { selector: { matchLabels: { name: shard } } } },
     });
   const inPhase = (name: string, phase: string, on = first, parent = root): Promise<Workspace> =>
-    eventually(
-      async () => {
-        const workspace: Workspace = await on.client.get(workspaces, at(name, parent));
-        expect(workspace.status?.phase).toBe(phase);
-        return workspace;
-      },
-      { timeout: 20_000 },
-    );
+    eventually(async () => {
+      const workspace: Workspace = await on.client.get(workspaces, at(name, parent));
+      expect(workspace.status?.phase).toBe(phase);
+      return workspace;
+    });
   const cluster = (on: InProcessShard, name: LogicalClusterName | undefined): Promise<KubeObject> =>
     on.client.get(logicalClusters, at('cluster', name));
   const gone = (read: () => Promise<unknown>): Promise<void> =>
-    eventually(
-      async () => {
-        const found = await read().catch((error: unknown) => {
-          if (isStatusError(error, 'NotFound')) return undefined;
-          throw error;
-        });
-        expect(found).toBeUndefined();
-      },
-      { timeout: 20_000 },
-    );
+    eventually(async () => {
+      const found = await read().catch((error: unknown) => {
+        if (isStatusError(error, 'NotFound')) return undefined;
+        throw error;
+      });
+      expect(found).toBeUndefined();
+    });
 
   test('both register and renew their leases', async () => {
     const list = await first.client.list(shards, { cluster: root });
@@ -262,7 +256,7 @@ describe('workspaces on two shards', () => {
       (await first.client.get(leases, { cluster: root, namespace: 'kube-system', name: 'shard-east' }))['spec'];
     const before = await renewed();
     home.accept();
-    await eventually(async () => expect(await renewed()).not.toEqual(before), { timeout: 30_000 });
+    await eventually(async () => expect(await renewed()).not.toEqual(before));
     // It sees the other shards again, and can schedule workspaces itself.
     await create('below', 'root', second, steady.spec?.cluster);
     await inPhase('below', 'Ready', second, steady.spec?.cluster);

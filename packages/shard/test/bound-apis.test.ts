@@ -29,12 +29,10 @@ async function bound(): Promise<{ provider: LogicalClusterName; consumer: Logica
 const everywhere = (identity: string): string => `/clusters/*/apis/example.dev/v1/hats:${identity}`;
 const at = (cluster: LogicalClusterName, name: string, namespace = 'default') => ({ cluster, namespace, name });
 const gone = (resource: GroupVersionResource, reference: ReturnType<typeof at>): Promise<void> =>
-  eventually(
-    () =>
-      expect(on.client.get(resource, reference)).rejects.toMatchObject({
-        code: 404,
-      }),
-    { timeout: 20_000 },
+  eventually(() =>
+    expect(on.client.get(resource, reference)).rejects.toMatchObject({
+      code: 404,
+    }),
   );
 
 describe('a bound resource', () => {

@@ -49,13 +49,10 @@ async function create(name: string, type: string, metadata: KubeObject['metadata
   });
 }
 const ready = (name: string): Promise<void> =>
-  eventually(
-    async () => {
-      const { status } = (await shard.client.get(workspaces, at(name))) as Workspace;
-      expect(status?.phase).toBe('Ready');
-    },
-    { timeout: 20_000 },
-  );
+  eventually(async () => {
+    const { status } = (await shard.client.get(workspaces, at(name))) as Workspace;
+    expect(status?.phase).toBe('Ready');
+  });
 const createType = (name: string, spec: Record<string, unknown>): Promise<KubeObject> =>
   shard.client.create(workspaceTypes, root, {
     apiVersion: 'tenancy.kcp.io/v1alpha1',
@@ -68,14 +65,11 @@ async function createExport(name: string): Promise<void> {
   await shard.client.create(apiExports, root, apiExport(name, [`v1.${name}.example.dev`]));
 }
 const conditionIn = (cluster: LogicalClusterName, type: string, message: string | undefined): Promise<void> =>
-  eventually(
-    async () => {
-      const { status } = (await shard.client.get(logicalClusters, at('cluster', cluster))) as LogicalCluster;
-      const found = status?.conditions?.find((condition) => condition.type === type);
-      expect(found).toMatchObject(message === undefined ? { status: 'True' } : { status: 'False', message });
-    },
-    { timeout: 20_000 },
-  );
+  eventually(async () => {
+    const { status } = (await shard.client.get(logicalClusters, at('cluster', cluster))) as LogicalCluster;
+    const found = status?.conditions?.find((condition) => condition.type === type);
+    expect(found).toMatchObject(message === undefined ? { status: 'True' } : { status: 'False', message });
+  });
 const bindingsIn = async (cluster: LogicalClusterName): Promise<string[]> =>
   (await shard.client.list(apiBindings, { cluster })).items.map(({ metadata }) => metadata.name ?? '');
 const status = async (path: string): Promise<number | undefined> => {
@@ -200,14 +194,11 @@ describe('a type with lifecycle mode Maintain', () => {
 
     const { metadata } = await shard.client.get(apiBindings, at(name, cluster));
     await shard.client.delete(apiBindings, at(name, cluster));
-    await eventually(
-      async () => {
-        const binding = (await shard.client.get(apiBindings, at(name, cluster))) as APIBinding;
-        expect(binding.metadata.uid).not.toBe(metadata.uid);
-        expect(binding.status?.phase).toBe('Bound');
-      },
-      { timeout: 20_000 },
-    );
+    await eventually(async () => {
+      const binding = (await shard.client.get(apiBindings, at(name, cluster))) as APIBinding;
+      expect(binding.metadata.uid).not.toBe(metadata.uid);
+      expect(binding.status?.phase).toBe('Bound');
+    });
 
     const claims = [{ group: '', resource: 'configmaps', verbs: ['get'] }];
     await shard.client.patch(apiExports, at('caps'), 'application/merge-patch+json', {

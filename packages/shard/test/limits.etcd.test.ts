@@ -240,7 +240,7 @@ describe.each(['file', 'etcd'])('limits of a workspace on a shard with storage i
         metadata: { name },
         spec: { items: values },
       });
-    await eventually(async () => expect((await create('first', [])).status).toBe(201), { timeout: 20_000 });
+    await eventually(async () => expect((await create('first', [])).status).toBe(201));
     await on.limit({ 'limits.multiplane.dev/max-cel-cost-per-second': '100' });
     expect((await create('second')).status).toBe(201);
     const refused = await create('third');

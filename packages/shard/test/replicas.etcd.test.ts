@@ -57,13 +57,10 @@ const create = (shard: InProcessShard, name: string): Promise<KubeObject> =>
   });
 
 async function ready(shard: InProcessShard, name: string): Promise<void> {
-  await eventually(
-    async () => {
-      const workspace = await shard.client.get(workspaces, { cluster: root, namespace: '', name });
-      expect((workspace['status'] as { phase?: string }).phase).toBe('Ready');
-    },
-    { timeout: 30_000 },
-  );
+  await eventually(async () => {
+    const workspace = await shard.client.get(workspaces, { cluster: root, namespace: '', name });
+    expect((workspace['status'] as { phase?: string }).phase).toBe('Ready');
+  });
 }
 
 /** Workspaces and logical clusters that do not match one to one. */

@@ -65,14 +65,11 @@ describe('token issuers of a workspace type', () => {
       metadata: { name },
       spec: { type: { name: type, path: 'root' } },
     });
-    return eventually(
-      async () => {
-        const { spec, status } = await shard.client.get(workspaces, { cluster: root, namespace: '', name });
-        expect((status as JsonObject)['phase']).toBe('Ready');
-        return (spec as JsonObject)['cluster'] as LogicalClusterName;
-      },
-      { timeout: 20_000 },
-    );
+    return eventually(async () => {
+      const { spec, status } = await shard.client.get(workspaces, { cluster: root, namespace: '', name });
+      expect((status as JsonObject)['phase']).toBe('Ready');
+      return (spec as JsonObject)['cluster'] as LogicalClusterName;
+    });
   }
   async function ask(token: string, cluster: string, method = 'GET', path = '/version'): Promise<[number, string]> {
     const transport = new RestTransport({ config: { ...config, token } });

@@ -60,14 +60,11 @@ const createWorkspace = (): KubeObject =>
 
 /** Resolves to the logical cluster of the workspace when it is Ready. */
 const untilReady = (): Promise<LogicalClusterName> =>
-  eventually(
-    () => {
-      const { spec, status } = api.get<Workspace>(workspaces, root, 'w') as Workspace;
-      expect(status?.phase).toBe('Ready');
-      return spec?.cluster as LogicalClusterName;
-    },
-    { timeout: 20_000 },
-  );
+  eventually(() => {
+    const { spec, status } = api.get<Workspace>(workspaces, root, 'w') as Workspace;
+    expect(status?.phase).toBe('Ready');
+    return spec?.cluster as LogicalClusterName;
+  });
 
 test('a new workspace becomes Ready with its default bindings after a crash before any write', async () => {
   setUp();
@@ -131,7 +128,7 @@ test('a workspace deleted after a crash during its creation leaves no objects', 
     await stop();
     api.remove(workspaces, { cluster: root, namespace: '', name: 'w' });
     server = await WorkspaceServer.start(api);
-    await eventually(() => expect(api.get(workspaces, root, 'w')).toBeUndefined(), { timeout: 20_000 });
+    await eventually(() => expect(api.get(workspaces, root, 'w')).toBeUndefined());
     await stop();
     const remaining = [logicalClusters, namespaces, apiBindings, clusterRoleBindings].flatMap((kind) => api.all(kind));
     expect(remaining).toEqual([]);

@@ -80,13 +80,10 @@ function setUp(terminators: readonly string[] = []): void {
 }
 const deleteWorkspace = (): void => api.remove(workspaces, { cluster: parent, namespace: '', name: 'w' });
 const untilDeleted = (): Promise<void> =>
-  eventually(
-    () => {
-      expect(api.get(workspaces, parent, 'w')).toBeUndefined();
-      expect(inTenant.flatMap((resource) => api.all(resource, tenant))).toEqual([]);
-    },
-    { timeout: 20_000 },
-  );
+  eventually(() => {
+    expect(api.get(workspaces, parent, 'w')).toBeUndefined();
+    expect(inTenant.flatMap((resource) => api.all(resource, tenant))).toEqual([]);
+  });
 
 afterEach(stop);
 

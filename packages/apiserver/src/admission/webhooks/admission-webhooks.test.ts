@@ -9,7 +9,7 @@ const suite = webhookSuite();
 /** Waits until the webhook server has received so many calls. */
 const called = (count: number): Promise<void> =>
   // oxlint-disable-next-line tests/no-real-time-with-fake-clock -- calls come over sockets
-  eventually(() => expect(suite.server.calls).toHaveLength(count));
+  eventually(() => expect(suite.server.calls.length).toBe(count));
 
 describe('an AdmissionReview', () => {
   test('contains the request, the objects and their logical cluster', async () => {
