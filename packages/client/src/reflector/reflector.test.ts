@@ -195,7 +195,8 @@ describe('reflector', () => {
     for (let tries = 1; tries <= 4; tries++) {
       await eventually(() => expect(failures.length).toBe(tries));
       if (tries === 4) server.failWith = undefined;
-      await clock.advance(400);
+      // Not longer: the response comes in real time, and the next pause must not begin before it is awaited.
+      await clock.advance(failures.at(-1)?.pauseMs ?? 0);
     }
     expect(failures.map(({ pauseMs }) => pauseMs)).toEqual([100, 200, 400, 400]);
     await watching();
