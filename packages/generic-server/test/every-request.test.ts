@@ -1,3 +1,4 @@
+// oxlint-disable tests/no-real-timers -- clients and handlers are slow on purpose; the outcome does not depend on how slow
 import { connect, constants, type IncomingHttpHeaders } from 'node:http2';
 import { setImmediate as immediate, setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';

@@ -1,3 +1,4 @@
+// oxlint-disable tests/no-real-timers -- clients and handlers are slow on purpose; the outcome does not depend on how slow
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { setImmediate as immediate, setTimeout as delay } from 'node:timers/promises';

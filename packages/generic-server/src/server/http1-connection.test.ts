@@ -46,6 +46,7 @@ describe('requests of one connection', () => {
       const rounds = size > 100_000 ? 3 : 20;
       const server = await tls.answer(async (exchange) => {
         const body = await exchange.readBody(1_000);
+        // oxlint-disable-next-line tests/no-real-timers -- the response starts in a later iteration
         await new Promise((resolve) => setImmediate(resolve));
         exchange.respond(200, exchange.method === 'GET' ? Buffer.alloc(size) : body);
       });
