@@ -122,7 +122,7 @@ export async function configuredPipeline(
         ...content,
       };
       await cache.create(key, Buffer.from(JSON.stringify(object)));
-      await settle();
+      await eventLoopIdle();
     },
     close: async () => {
       made.plugins?.stop();
