@@ -20,6 +20,7 @@ export { jetStreamApi, type JetStreamApiTarget } from './jetstream-api.ts';
 export { KmsPlugin } from './kms-plugin.ts';
 export type { NatsOptions } from './nats-server.ts';
 export { NatsServer } from './nats-server.ts';
+export { repetitions } from './options.ts';
 export { TcpProxy } from './tcp-proxy.ts';
 export * from './trace-collector.ts';
 export { MissingPrerequisiteError, missingRoot, skippedTitle, unlessMissing } from './unless-missing.ts';

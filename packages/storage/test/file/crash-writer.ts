@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 // oxlint-disable-next-line tests/no-real-timers -- a process that is killed, not a test
 import { setTimeout as delay } from 'node:timers/promises';
 import { isStorageError } from '../../src/errors.ts';
@@ -92,5 +93,7 @@ function write(store: Storage, kind: string, key: string, value: Buffer, expecte
 
 const [, program, options] = process.argv;
 if (program?.endsWith('crash-writer.ts') === true && options !== undefined) {
+  // Node writes the cache at exit, which no run of this program reaches.
+  flushCompileCache();
   await run(JSON.parse(options) as CrashWriterOptions);
 }

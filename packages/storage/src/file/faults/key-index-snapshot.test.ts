@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { TempDir } from '@multiplane/testing';
+import { repetitions, TempDir } from '@multiplane/testing';
 import {
   copyFileSync,
   cpSync,
@@ -307,7 +307,7 @@ test('kill -9 while snapshots are written and segments are compacted: acknowledg
   const seed = Date.now() % 1000;
   const model = new CrashModel();
   const behind: (number | undefined)[] = [];
-  for (let round = 0; round < 12; round++) {
+  for (let round = 0; round < repetitions(6); round++) {
     // The limit is so small that history is trimmed and segments are compacted all the time.
     const historyBytes = round % 2 === 0 ? 100_000 : 1 << 30;
     const options = { directory: tempDir.path, historyBytes, minIndexSnapshotBytes: 0 };
@@ -320,4 +320,4 @@ test('kill -9 while snapshots are written and segments are compacted: acknowledg
     await store.close();
   }
   expect(behind.filter((bytes) => bytes !== undefined).length).toBeGreaterThan(0);
-}, 240_000);
+}, repetitions(240_000));
