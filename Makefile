@@ -1,6 +1,6 @@
 # Every target is one script in hack/; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help build up down test verify bench conformance fuzz clean
+.PHONY: help build up down test verify bench conformance fuzz soak clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -28,6 +28,9 @@ conformance: ## Play generated scenarios here and on a reference server (ARGS; A
 
 fuzz: ## Play generated hostile input on a server, longer than the tests do (RUNS=200, SEED=n)
 	@hack/fuzz/run
+
+soak: ## Repeat what tests do by chance (kills, random operations) ten times as often (EFFORT=10)
+	@hack/soak
 
 clean: ## Remove everything built or installed (not .multiplane/)
 	@rm -rf node_modules packages/*/node_modules e2e/node_modules hack/bench/node_modules packages/*/dist .cache

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { KubeObject } from '@multiplane/apimachinery';
 import { eventually } from '@multiplane/testing';
@@ -14,6 +15,7 @@ import { createWorkspace } from '../harness/workspaces.ts';
 
 const path = '/clusters/root:busy/api/v1/namespaces/default/configmaps';
 const writers = 8;
+const pauseMs = 10;
 
 let cluster: ShardedCluster;
 let requests: Requests;
@@ -38,7 +40,7 @@ interface Attempt {
   readonly retryAfter: string | undefined;
 }
 
-/** Writes without a pause until stopped. */
+/** Writes until stopped. What a writer waits between two writes leaves the processors to the servers that stop and start. */
 function writing(prefix: string): { readonly attempts: Attempt[]; stop(): Promise<void> } {
   const attempts: Attempt[] = [];
   const over = new AbortController();
@@ -51,6 +53,7 @@ function writing(prefix: string): { readonly attempts: Attempt[]; stop(): Promis
         body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } },
       });
       attempts.push({ name, status, retryAfter: headers['retry-after'] });
+      await pause(pauseMs);
     }
   };
   const running = Promise.all(Array.from({ length: writers }, (_, writer) => one(writer)));

@@ -30,11 +30,17 @@ interface Kept {
 
 const usual = [...webhooksHere, ...optionalApis];
 
-/** Options by which suites with different flags share a control plane: shards always get those that no suite minds. */
-const normalised = ({ flags = [], ...others }: ShardedClusterOptions): ShardedClusterOptions => ({
+/** Options by which suites with different flags share a control plane: servers always get those that no suite minds. */
+const normalised = ({ flags = [], frontProxyFlags = [], ...others }: ShardedClusterOptions): ShardedClusterOptions => ({
   ...others,
-  flags: [...usual, ...flags.filter((flag) => !usual.includes(flag))],
+  flags: withUsual(usual, flags),
+  frontProxyFlags: withUsual(optionalApis, frontProxyFlags),
 });
+
+const withUsual = (first: readonly string[], flags: readonly string[]): readonly string[] => [
+  ...first,
+  ...flags.filter((flag) => !first.includes(flag)),
+];
 
 /** With other options than these the control planes of a worker are rarely asked for twice. */
 const mostKept = 2;

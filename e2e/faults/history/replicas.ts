@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { cp, readFile, rename, rm } from 'node:fs/promises';
 import type { GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
@@ -11,6 +12,8 @@ const root = 'root' as LogicalClusterName;
 const everywhere = '/clusters/*/apis/apis.kcp.io/v1alpha2/apiexports';
 export const apiExportSubjects = 'multiplane.cache.*.apis=2Ekcp=2Eio.apiexports.>';
 const patience = { timeout: 90_000, interval: 200 };
+/** Between two writes of a writer: without it waiting for a server to start takes as much processor time as there is. */
+const pauseMs = 10;
 
 /**
  * Two shards that publish APIExports under writes, and what their cache has of them. Whatever happens on the way: once writes
@@ -259,12 +262,11 @@ class ReplicatedLoad {
           await client.update(apiExports, cluster, { ...known, metadata: { ...known.metadata, labels } });
         }
         this.#writes++;
+        await pause(pauseMs);
       } catch (error) {
         if (error instanceof TypeError) throw error;
         // A shard that is away, or a controller's change: the next one.
-        await new Promise((resolve) => {
-          setTimeout(resolve, 50);
-        });
+        await pause(5 * pauseMs);
       }
     }
   }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
+import { repetitions } from '@multiplane/testing';
 import type { ListResult, Storage, StorageEvent, StoredValue } from '../../src/interface.ts';
 import { type BulkReadStorage, supportsBulkRead } from '../../src/capabilities/bulk-read.ts';
 import { compareKeys } from '../../src/key-order.ts';
@@ -202,8 +203,8 @@ export function modelConformance(makeStore: MakeStore, numRuns: number, without:
             await within(10_000, store.close(), () => 'close');
           }
         }),
-        { numRuns },
+        { numRuns: repetitions(numRuns) },
       );
-    }, 60_000);
+    }, repetitions(60_000));
   });
 }
