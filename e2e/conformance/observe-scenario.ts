@@ -17,7 +17,9 @@ const comparedHeaders = [
   'vary',
   'x-content-type-options',
 ];
+/** Between two requests of an `until`: as often as it was recorded at first, then rarer, since ten scenarios wait at a time. */
 const pollMs = 30;
+const longestPollMs = 120;
 const longestWaitForDifferentMs = 8000;
 
 export interface ObserveOptions {
@@ -157,7 +159,7 @@ async function untilHolds(
 ): Promise<Answer> {
   const longest = (step.until?.within ?? options.timeoutSeconds) * 1000;
   const deadline = Date.now() + (isDifferent ? Math.min(longest, longestWaitForDifferentMs) : longest);
-  for (;;) {
+  for (let tries = 0; ; tries++) {
     try {
       const answer = await transport.send(step);
       if (step.until === undefined || holds(step.until, answer) || Date.now() > deadline) return answer;
@@ -165,7 +167,7 @@ async function untilHolds(
       // A server may cut connections while it changes what is waited for.
       if (step.until === undefined || Date.now() > deadline) throw error;
     }
-    await delay(pollMs);
+    await delay(Math.min(longestPollMs, pollMs * Math.max(1, tries / 5)));
   }
 }
 

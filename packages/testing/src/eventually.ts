@@ -7,11 +7,14 @@ export interface EventuallyOptions {
    * does not fail, and what never happens is reported with the last failure instead of with the time of the test.
    */
   readonly timeout?: number | undefined;
-  /** Longest pause between two attempts in milliseconds; the first ones are shorter. */
+  /** Longest pause between two attempts in milliseconds; the first ones are shorter, and none is shorter than the attempt before it. */
   readonly interval?: number | undefined;
   /** Ends the wait early. */
   readonly signal?: AbortSignal | undefined;
 }
+
+/** Longer attempts have waited themselves. */
+const longestAttemptMs = 300;
 
 /**
  * Retries `attempt`, which contains the expectations of a test, until it does not throw, and returns its result. Throws the
@@ -24,6 +27,7 @@ export async function eventually<T>(
   const deadline = performance.now() + timeout;
   let pause = 1;
   for (let tries = 1; ; tries++) {
+    const begun = performance.now();
     try {
       return await attempt();
     } catch (error) {
@@ -32,7 +36,8 @@ export async function eventually<T>(
         throw new Error(`timed out after ${timeout} ms (${tries} attempts): ${message}`, { cause: error });
       }
     }
-    await wait(pause, undefined, { signal });
+    // Attempts may be programs: what waits must not take the processors from what it waits for.
+    await wait(Math.max(pause, Math.min(performance.now() - begun, longestAttemptMs)), undefined, { signal });
     pause = Math.min(pause * 2, interval);
   }
 }
