@@ -190,21 +190,25 @@ function lastOfEachKey(states: readonly ModelState[]): ModelState[] {
 export function modelConformance(makeStore: MakeStore, numRuns: number, without: Limits): void {
   describe('model', () => {
     // oxlint-disable-next-line jest/expect-expect -- play and compareWatches expect
-    test('random sequences of operations and watches behave like the model', async () => {
-      await fc.assert(
-        fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
-          const store = await makeStore();
-          try {
-            const model = new Model(await store.currentRevision());
-            model.oldest = model.now.revision;
-            await play(store, model, steps, without);
-            await compareWatches(store, model, without);
-          } finally {
-            await within(10_000, store.close(), () => 'close');
-          }
-        }),
-        { numRuns: repetitions(numRuns) },
-      );
-    }, repetitions(60_000));
+    test(
+      'random sequences of operations and watches behave like the model',
+      async () => {
+        await fc.assert(
+          fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+            const store = await makeStore();
+            try {
+              const model = new Model(await store.currentRevision());
+              model.oldest = model.now.revision;
+              await play(store, model, steps, without);
+              await compareWatches(store, model, without);
+            } finally {
+              await within(10_000, store.close(), () => 'close');
+            }
+          }),
+          { numRuns: repetitions(numRuns) },
+        );
+      },
+      repetitions(60_000),
+    );
   });
 }

@@ -12,45 +12,53 @@ const random = (i: number): number => ((i * 7919 + seed * 104_729) % 1009) / 100
 
 describe('kill -9', () => {
   // Two at a time, because starting processes takes most of the time.
-  test('again and again during writes: all acknowledged writes are present, no partial ones', async () => {
-    const kills = repetitions(15);
-    const lane = async (first: number): Promise<number> => {
-      await using tempDir = await TempDir.create('crash');
-      const model = new CrashModel();
-      let acknowledged = 0;
-      for (let round = first; round < first + kills; round++) {
-        const options = { directory: tempDir.path, historyBytes: 1 << 30 };
-        const run = new CrashRun({ ...options, firstNumber: round * 1_000_000, workers: 8, valueBytes: 700 });
-        await run.acknowledged(Math.floor(1 + random(round) * 60));
-        const said = await run.kill();
-        const store = await openFileStorage(options);
-        acknowledged += await model.check(store, said, true);
-        await store.close();
-      }
-      return acknowledged;
-    };
-    const acknowledged = await Promise.all([lane(0), lane(kills)]);
-    expect(Math.min(...acknowledged)).toBeGreaterThan(10 * kills);
-  }, repetitions(240_000));
+  test(
+    'again and again during writes: all acknowledged writes are present, no partial ones',
+    async () => {
+      const kills = repetitions(15);
+      const lane = async (first: number): Promise<number> => {
+        await using tempDir = await TempDir.create('crash');
+        const model = new CrashModel();
+        let acknowledged = 0;
+        for (let round = first; round < first + kills; round++) {
+          const options = { directory: tempDir.path, historyBytes: 1 << 30 };
+          const run = new CrashRun({ ...options, firstNumber: round * 1_000_000, workers: 8, valueBytes: 700 });
+          await run.acknowledged(Math.floor(1 + random(round) * 60));
+          const said = await run.kill();
+          const store = await openFileStorage(options);
+          acknowledged += await model.check(store, said, true);
+          await store.close();
+        }
+        return acknowledged;
+      };
+      const acknowledged = await Promise.all([lane(0), lane(kills)]);
+      expect(Math.min(...acknowledged)).toBeGreaterThan(10 * kills);
+    },
+    repetitions(240_000),
+  );
 
-  test('during history trimming and segment compaction: content and revision are right', async () => {
-    await using tempDir = await TempDir.create('crash-compaction');
-    const model = new CrashModel();
-    const bases = new Set<string>();
-    for (let round = 0; round < repetitions(8); round++) {
-      // The limit is so small that history is trimmed and segments are compacted all the time.
-      const options = { directory: tempDir.path, historyBytes: 100_000 };
-      const run = new CrashRun({ ...options, firstNumber: round * 1_000_000, workers: 8, valueBytes: 20_000 });
-      await run.acknowledged(Math.floor(150 + random(round) * 300));
-      const said = await run.kill();
-      for (const name of dataFiles(tempDir.path).names) if (name.endsWith('.base')) bases.add(name);
-      const store = await openFileStorage(options);
-      await model.check(store, said, false);
-      await store.close();
-      expect(dataFiles(tempDir.path).names.join(' ')).toMatch(/^(\d+\.base )?(\d+\.log ?)+$/);
-    }
-    expect(bases.size).toBeGreaterThan(3);
-  }, repetitions(240_000));
+  test(
+    'during history trimming and segment compaction: content and revision are right',
+    async () => {
+      await using tempDir = await TempDir.create('crash-compaction');
+      const model = new CrashModel();
+      const bases = new Set<string>();
+      for (let round = 0; round < repetitions(8); round++) {
+        // The limit is so small that history is trimmed and segments are compacted all the time.
+        const options = { directory: tempDir.path, historyBytes: 100_000 };
+        const run = new CrashRun({ ...options, firstNumber: round * 1_000_000, workers: 8, valueBytes: 20_000 });
+        await run.acknowledged(Math.floor(150 + random(round) * 300));
+        const said = await run.kill();
+        for (const name of dataFiles(tempDir.path).names) if (name.endsWith('.base')) bases.add(name);
+        const store = await openFileStorage(options);
+        await model.check(store, said, false);
+        await store.close();
+        expect(dataFiles(tempDir.path).names.join(' ')).toMatch(/^(\d+\.base )?(\d+\.log ?)+$/);
+      }
+      expect(bases.size).toBeGreaterThan(3);
+    },
+    repetitions(240_000),
+  );
 });
 
 /** A file system on a loop device, whose image can be copied at any moment: the state after a power loss. */

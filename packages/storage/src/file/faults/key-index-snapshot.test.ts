@@ -303,21 +303,25 @@ async function sizeAt(revision: number): Promise<number> {
   return next;
 }
 
-test('kill -9 while snapshots are written and segments are compacted: acknowledged writes are present', async () => {
-  const seed = Date.now() % 1000;
-  const model = new CrashModel();
-  const behind: (number | undefined)[] = [];
-  for (let round = 0; round < repetitions(6); round++) {
-    // The limit is so small that history is trimmed and segments are compacted all the time.
-    const historyBytes = round % 2 === 0 ? 100_000 : 1 << 30;
-    const options = { directory: tempDir.path, historyBytes, minIndexSnapshotBytes: 0 };
-    const run = new CrashRun({ ...options, firstNumber: round * 1_000_000, workers: 8, valueBytes: 20_000 });
-    await run.acknowledged(100 + ((round * 7919 + seed * 104_729) % 200));
-    const said = await run.kill();
-    behind.push(await replayedBytesOf());
-    const store = await openFileStorage(options);
-    await model.check(store, said, round % 2 === 1);
-    await store.close();
-  }
-  expect(behind.filter((bytes) => bytes !== undefined).length).toBeGreaterThan(0);
-}, repetitions(240_000));
+test(
+  'kill -9 while snapshots are written and segments are compacted: acknowledged writes are present',
+  async () => {
+    const seed = Date.now() % 1000;
+    const model = new CrashModel();
+    const behind: (number | undefined)[] = [];
+    for (let round = 0; round < repetitions(6); round++) {
+      // The limit is so small that history is trimmed and segments are compacted all the time.
+      const historyBytes = round % 2 === 0 ? 100_000 : 1 << 30;
+      const options = { directory: tempDir.path, historyBytes, minIndexSnapshotBytes: 0 };
+      const run = new CrashRun({ ...options, firstNumber: round * 1_000_000, workers: 8, valueBytes: 20_000 });
+      await run.acknowledged(100 + ((round * 7919 + seed * 104_729) % 200));
+      const said = await run.kill();
+      behind.push(await replayedBytesOf());
+      const store = await openFileStorage(options);
+      await model.check(store, said, round % 2 === 1);
+      await store.close();
+    }
+    expect(behind.filter((bytes) => bytes !== undefined).length).toBeGreaterThan(0);
+  },
+  repetitions(240_000),
+);
