@@ -164,6 +164,7 @@ interface Variable {
 /** The variables of a policy, each evaluated on first use. */
 class VariableFields implements CelFields {
   readonly type: CelType = celTypes.structType('kubernetes.variables', new Map());
+  readonly isMap = false;
   readonly #expressions: ReadonlyMap<string, NamedExpression>;
   readonly #evaluate: (program: CelProgram) => CelValue;
   readonly #outcomes = new Map<string, Variable>();
@@ -182,6 +183,10 @@ class VariableFields implements CelFields {
     const cached = this.#outcomes.get(name) ?? this.#find(name);
     if (cached?.error !== undefined) throw cached.error;
     return cached?.value;
+  }
+
+  keys(): readonly string[] {
+    return [...this.#expressions.keys()];
   }
 
   equals(other: CelFields): boolean {

@@ -113,7 +113,7 @@ function compileTo(kind: CelKind, source: string, environment: CelEnvironment, t
 }
 
 /** The largest size of the value at a path such as `self.a.@items`. */
-function sizeAt(root: SchemaType, path: readonly string[]): number | undefined {
+export function sizeAt(root: SchemaType, path: readonly string[]): number | undefined {
   let place: SchemaType | undefined = root;
   let isKey = false;
   for (const name of path.slice(1)) {

@@ -31,8 +31,14 @@ export function equal(left: CelValue, right: CelValue): boolean {
   }
   if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false;
   if (isList(left)) return isList(right) && equalLists(left, right);
-  if (left instanceof CelMap) return right instanceof CelMap && equalMaps(left, right);
-  if (left instanceof CelObject) return right instanceof CelObject && left.fields.equals(right.fields);
+  if (left instanceof CelMap) {
+    if (right instanceof CelMap) return equalMaps(left, right);
+    return right instanceof CelObject && right.fields.isMap && equalFields(right, left);
+  }
+  if (left instanceof CelObject) {
+    if (right instanceof CelObject) return left.fields.equals(right.fields);
+    return right instanceof CelMap && left.fields.isMap && equalFields(left, right);
+  }
   if (left instanceof Uint8Array) return right instanceof Uint8Array && Buffer.compare(left, right) === 0;
   if (left instanceof CelTimestamp) return right instanceof CelTimestamp && left.nanos === right.nanos;
   if (left instanceof CelDuration) return right instanceof CelDuration && left.nanos === right.nanos;
@@ -77,6 +83,17 @@ function equalMaps(left: CelMap, right: CelMap): boolean {
     if (other === undefined || !equal(value, other)) return false;
   }
   return true;
+}
+
+/** An object and a map, which the type checker lets nobody compare unless one of them is of type dyn. */
+function equalFields({ fields }: CelObject, map: CelMap): boolean {
+  return (
+    fields.size === map.size &&
+    fields.keys().every((name) => {
+      const [value, other] = [fields.get(name), map.get(name)];
+      return value === undefined || other === undefined ? value === other : equal(value, other);
+    })
+  );
 }
 
 /** A text that equal items of a keyed list share. */

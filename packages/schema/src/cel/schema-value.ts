@@ -1,11 +1,11 @@
 import { deepEqual, getOwn, isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
 import { CelError } from './cel-error.ts';
 import { equal } from './equality.ts';
-import type { SchemaType } from './schema-type.ts';
+import type { SchemaField, SchemaType } from './schema-type.ts';
 import { parseLooseDuration, parseTimestamp } from './time-text.ts';
 import type { CelType } from './types.ts';
 import { CelKeyedList, CelMap, CelObject, type CelFields, type CelValue } from './values.ts';
-import { escapeFieldName } from './reserved-names.ts';
+import { escapeFieldName, unescapeFieldName } from './reserved-names.ts';
 
 /**
  * A part of an object as rules see it. Objects are read when a field is asked for, and keep what was read: a rule
@@ -139,8 +139,10 @@ function mapOf(json: JsonObject, item: SchemaType): CelMap {
   return CelMap.of(Object.keys(json).map((key) => [key, valueOf(json[key] as Json, item)]));
 }
 
+/** Null stands for a property that is absent; a null in a map or a list is a value. */
 class ObjectFields implements CelFields {
   readonly type: CelType;
+  readonly isMap = true;
   readonly #json: JsonObject;
   readonly #schema: SchemaType;
   readonly #read = new Map<string, CelValue | undefined>();
@@ -158,24 +160,43 @@ class ObjectFields implements CelFields {
   get(name: string): CelValue | undefined {
     const known = this.#read.get(name);
     if (known !== undefined) return known;
-    const field = this.#schema.fields?.get(name);
-    if (field === undefined) return undefined;
-    const json = getOwn(this.#json, field.name);
-    if (json === undefined) return undefined;
+    const field = this.#field(name);
+    const json = field === undefined ? undefined : (getOwn(this.#json, field.name) ?? undefined);
+    if (field === undefined || json === undefined) return undefined;
     const value = valueOf(json, field.type);
     this.#read.set(name, value);
     return value;
   }
 
-  /** Known fields compare as values, others as they stand in the objects. */
+  /** A name may also be that of the property: of a reserved word, or when it is no constant. */
+  #field(name: string): SchemaField | undefined {
+    const { fields } = this.#schema;
+    const field = fields?.get(name);
+    if (field !== undefined) return field;
+    const property = unescapeFieldName(name);
+    const escaped = property === undefined ? undefined : escapeFieldName(property);
+    return escaped === undefined ? undefined : fields?.get(escaped);
+  }
+
+  keys(): readonly string[] {
+    return Object.keys(this.#json).flatMap((key) => {
+      const escaped = escapeFieldName(key);
+      return escaped !== undefined && this.#schema.fields?.has(escaped) === true ? [escaped] : [];
+    });
+  }
+
+  /** Known fields compare as values, others as they stand in the objects, if both have them. */
   equals(other: CelFields): boolean {
     if (!(other instanceof ObjectFields) || this.size !== other.size) return false;
     const names = new Map([...(this.#schema.fields ?? [])].map(([escaped, field]) => [field.name, escaped]));
     return Object.keys(this.#json).every((key) => {
       const escaped = names.get(key);
-      if (escaped === undefined) return deepEqual(this.#json[key], getOwn(other.#json, key) ?? null);
+      if (escaped === undefined) {
+        const theirs = getOwn(other.#json, key);
+        return theirs === undefined || deepEqual(this.#json[key], theirs);
+      }
       const [mine, theirs] = [this.get(escaped), other.get(escaped)];
-      return mine !== undefined && theirs !== undefined && equal(mine, theirs);
+      return mine === undefined || theirs === undefined ? mine === theirs : equal(mine, theirs);
     });
   }
 }

@@ -68,7 +68,7 @@ export function typeOfValue(value: CelValue): CelType {
   if (value === null) return nullType;
   if (isList(value)) return list;
   if (value instanceof CelMap) return map;
-  if (value instanceof CelObject) return value.fields.type;
+  if (value instanceof CelObject) return value.fields.isMap ? map : value.fields.type;
   if (value instanceof Uint8Array) return bytesType;
   if (value instanceof CelUint) return uintType;
   if (value instanceof CelTimestamp) return timestampType;

@@ -5,6 +5,7 @@ import type { CelFields, CelValue } from './values.ts';
 /** The fields of a value that an expression made: `Name{field: value}`. */
 export class StructFields implements CelFields {
   readonly type: CelType;
+  readonly isMap = false;
   readonly #values: ReadonlyMap<string, CelValue>;
 
   constructor(type: CelType, values: ReadonlyMap<string, CelValue>) {
@@ -18,6 +19,10 @@ export class StructFields implements CelFields {
 
   get(name: string): CelValue | undefined {
     return this.#values.get(name);
+  }
+
+  keys(): readonly string[] {
+    return [...this.#values.keys()];
   }
 
   /** What was set, in the order in which it was. */

@@ -1,3 +1,5 @@
+import { reservedFieldName } from './reserved-names.ts';
+
 /** Kinds of types as the checker tells them apart. */
 export type CelKind =
   | 'bool'
@@ -57,8 +59,10 @@ export const structType = (name: string, fields: ReadonlyMap<string, CelType>): 
 
 export const openStructType = (name: string): CelType => ({ kind: 'struct', name, params: [], open: true });
 /** The type of a field; undefined: there is none of this name. */
-export const fieldTypeOf = (struct: CelType, field: string): CelType | undefined =>
-  struct.open === true ? dynType : struct.fields?.get(field);
+export function fieldTypeOf(struct: CelType, field: string): CelType | undefined {
+  if (struct.open === true) return dynType;
+  return struct.fields?.get(field) ?? struct.fields?.get(reservedFieldName(field) ?? '');
+}
 
 /** Whether two types are one; `loosely`: parameters do not count (types as values). */
 export function sameType(left: CelType, right: CelType, loosely = false): boolean {

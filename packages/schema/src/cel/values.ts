@@ -73,8 +73,12 @@ export abstract class CelOpaque {
 /** A value with named fields, known to the type checker. Fields are looked up by their CEL names. */
 export interface CelFields {
   readonly type: CelType;
+  /** Whether the value is a map but for the type checker: one may ask for its size, its keys and its type. */
+  readonly isMap: boolean;
   /** The value of a field; undefined: not set. */
   get(name: string): CelValue | undefined;
+  /** The names of the fields of a map. */
+  keys(): readonly string[];
   readonly size: number;
   equals(other: CelFields): boolean;
 }
