@@ -103,17 +103,14 @@ const making = (size: Range, factor: number): CallEstimate => ({
 });
 const literalCount = (operand: Operand | undefined, otherwise: number): number => {
   const value = operand?.literal;
-  return typeof value === 'bigint' && value >= 0n ? Number(value) : otherwise;
+  return typeof value === 'bigint' ? Math.max(Number(value), 0) : otherwise;
 };
 const sliced: Estimator = (target, args) =>
   making(fixed(Math.max(literalCount(args[1], sizeOf(target).max) - literalCount(args[0], 0), 0)), 1);
 const flattened: Estimator = (target, args) =>
   making(sizeOf(target), args.length === 0 ? 1 : literalCount(args[0], ceiling));
-const compared = (list: Operand | undefined, withTexts: boolean): CallEstimate => {
-  const kind = list?.type.params[0]?.kind;
-  const texts = withTexts && (kind === 'string' || kind === 'bytes');
-  return making(multiply(sizeOf(list), sizeOf(list)), texts ? 2.1 : 2);
-};
+const compared = (list: Operand | undefined, overload = ''): CallEstimate =>
+  making(multiply(sizeOf(list), sizeOf(list)), /^list_(?:string|bytes)_/.test(overload) ? 2 + traversal : 2);
 const setRelation =
   (factor: number): Estimator =>
   (_target, args) => ({ cost: addRanges(scale(multiply(sizeOf(args[0]), sizeOf(args[1])), factor), fixed(1)) });
@@ -123,7 +120,7 @@ const estimators = new Map<string, Estimator>([
   ['contains', (target, args) => ({ cost: multiply(scan(target), scan(args[0])) })],
   ['startsWith', scanArg],
   ['endsWith', scanArg],
-  ['matches', pattern],
+  ['matches', (target, args, overload) => (target === undefined ? one : pattern(target, args, overload))],
   ['format', (target) => ({ cost: scan(target) })],
   [
     'strings.quote',
@@ -164,9 +161,9 @@ const estimators = new Map<string, Estimator>([
   ['slice', sliced],
   ['flatten', flattened],
   ['reverse', (target) => making(sizeOf(target), 1)],
-  ['distinct', (target) => compared(target, false)],
-  ['sort', (target) => compared(target, true)],
-  ['@sortByAssociatedKeys', (_target, args) => compared(args[0], true)],
+  ['distinct', (target) => compared(target)],
+  ['sort', (target, _args, overload) => compared(target, overload)],
+  ['@sortByAssociatedKeys', (_target, args, overload) => compared(args[0], overload)],
   ['lists.range', (_target, args) => making(fixed(literalCount(args[0], ceiling)), 1)],
   ['sets.contains', setRelation(1)],
   ['sets.intersects', setRelation(1)],

@@ -8,81 +8,34 @@ import {
   type MapExpr,
   type StructExpr,
 } from './ast.ts';
-import { CelCostError, CelError, noSuchOverload, OutOfPatience } from './cel-error.ts';
+import {
+  ConditionalAttribute,
+  PathAttribute,
+  PresenceAttribute,
+  computedQualifier,
+  constantQualifier,
+  evaluated,
+  keyProblem,
+  type Attribute,
+} from './attribute.ts';
+import { binary, searching, unary, variadic } from './call-steps.ts';
+import { CelError, noSuchOverload } from './cel-error.ts';
 import type { CelEnvironment } from './environment.ts';
+import { charge, Frame, type Step } from './frame.ts';
 import type { CelFunction, Overload } from './function-declaration.ts';
 import { patternProblem } from '../regex.ts';
-import { regexCalls, type RegexCall } from './regex-library.ts';
-import { maxInlineSteps, WorkBudget, WorkBudgetExceeded } from '../work-budget.ts';
-import { callCost, type CallCost, listCost, mapCost, paidAfterwards, structCost } from './runtime-cost.ts';
-import { indexValue, lookup } from './standard-library.ts';
+import { regexCalls } from './regex-library.ts';
+import { callCost, listCost, mapCost, structCost } from './runtime-cost.ts';
+import { membershipTest } from './set-membership.ts';
 import { goTypeOf, typeOfValue, valueFits } from './standard-types.ts';
 import { StructFields } from './struct-fields.ts';
-import { CelMap, CelObject, CelOptional, isList, optionalNone, type CelValue } from './values.ts';
-
-/** What an evaluation works on: the values of variables, and what it has cost so far. */
-export class Frame {
-  /** By the slots that the compiler gave out. An accumulator may hold an error. */
-  readonly slots: (CelValue | CelError | undefined)[];
-  readonly limit: number;
-  cost = 0;
-  /** Of the cost, what stands for answers that others give: no work is done for it here. */
-  answers = 0;
-  /** Where the evaluation ends: at the limit, or when the patience for work is over. */
-  stop: number;
-  readonly #patience: number;
-  /** For work that is not in proportion to its cost. */
-  readonly budget: WorkBudget;
-  constructor(
-    slots: (CelValue | CelError | undefined)[],
-    limit: number,
-    patience = Number.POSITIVE_INFINITY,
-    budget = new WorkBudget({ steps: maxInlineSteps }),
-  ) {
-    this.slots = slots;
-    this.budget = budget;
-    this.limit = limit;
-    this.#patience = patience;
-    this.stop = Math.min(limit, patience);
-  }
-
-  /** Adds the cost of an answer. */
-  chargeAnswer(cost: number): void {
-    this.answers += cost;
-    this.stop = Math.min(this.limit, this.#patience + this.answers);
-    charge(this, cost);
-  }
-}
-export type Step = (frame: Frame) => CelValue;
-
-/** Adds to the cost; ends the evaluation when it is too much. */
-function charge(frame: Frame, cost: number): void {
-  frame.cost += cost;
-  if (frame.cost > frame.stop) throw frame.cost > frame.limit ? new CelCostError() : new OutOfPatience();
-}
-
-/** A call of a function of regular expressions: paid by its cost, and within the budget for work. */
-function searching(call: RegexCall, steps: readonly Step[], cost: CallCost): Step {
-  return (frame) => {
-    const values = steps.map((step) => step(frame));
-    const [text, pattern, limit] = values;
-    if (typeof text !== 'string' || typeof pattern !== 'string' || !(limit === undefined || typeof limit === 'bigint'))
-      throw noSuchOverload();
-    charge(frame, cost(values, null));
-    try {
-      return call(frame.budget, text, pattern, limit);
-    } catch (error) {
-      if (error instanceof WorkBudgetExceeded) throw new CelCostError();
-      throw error;
-    }
-  };
-}
+import { CelMap, CelObject, CelOptional, isList, type CelValue } from './values.ts';
 
 /**
  * Turns an expression into closures, one per part, that evaluate it against a {@link Frame}. Variables have slots,
- * given out here. Costs are charged as cel-go's tracker does it: 1 for a variable and for every selection, 10 and 30
- * for making a list and a map, calls by {@link callCost}. A comprehension over lists appends to the accumulator that it
- * alone holds.
+ * given out here. Costs are charged as cel-go's tracker does it: 1 for an attribute and for each of its qualifiers, 10
+ * and 30 for making a list and a map, calls by {@link callCost}, whether they succeed or not. A comprehension over lists
+ * appends to the accumulator that it alone holds.
  */
 export class Compiler {
   /** Slots of the variables that the expression reads. */
@@ -90,7 +43,9 @@ export class Compiler {
   readonly #environment: CelEnvironment;
   /** Macros may use a part twice. */
   readonly #steps = new Map<Expr, Step>();
-  readonly #locals: Map<string, number>[] = [];
+  readonly #attributes = new Map<Expr, Attribute | undefined>();
+  readonly #constants = new Map<Expr, { readonly value: CelValue } | undefined>();
+  readonly #locals: Map<string, Step>[] = [];
   #slots = 0;
   #problem: string | undefined;
 
@@ -106,62 +61,20 @@ export class Compiler {
   }
 
   compile(expr: Expr): Step {
-    const known = this.#steps.get(expr);
-    if (known !== undefined) return known;
-    const step = this.#compile(expr);
-    const best = this.#isConstant(expr) ? this.#precomputed(step) : step;
-    this.#steps.set(expr, best);
-    return best;
-  }
-
-  /** A constant that cannot be made fails where it is needed, and is a {@link problem}. */
-  #precomputed(step: Step): Step {
-    try {
-      const value = step(new Frame([], Infinity));
-      return () => value;
-    } catch (error) {
-      if (!(error instanceof CelError)) throw error;
-      this.#problem ??= error.message;
-      return step;
+    let step = this.#steps.get(expr);
+    if (step === undefined) {
+      step = this.#compile(expr);
+      this.#steps.set(expr, step);
     }
-  }
-
-  /**
-   * Whether the value is known beforehand, and costs nothing: literals, lists and maps of them, and their conversions
-   * (what cel-go's optimizer folds).
-   */
-  #isConstant(expr: Expr): boolean {
-    switch (expr.kind) {
-      case 'const':
-        return true;
-      case 'list':
-        return expr.items.every((item) => !item.optional && this.#isConstant(item.value));
-      case 'map':
-        return expr.entries.every(
-          (entry) => !entry.optional && this.#isConstant(entry.key) && this.#isConstant(entry.value),
-        );
-      case 'call': {
-        const [arg, more] = expr.args;
-        if (expr.target !== undefined || arg === undefined || more !== undefined) return false;
-        return conversions.has(expr.fn) && this.#isConstant(arg);
-      }
-      default:
-        return false;
-    }
+    return step;
   }
 
   #compile(expr: Expr): Step {
+    const known = this.#constant(expr);
+    if (known !== undefined) return constant(known.value);
+    const attribute = this.#attribute(expr);
+    if (attribute !== undefined) return evaluated(attribute);
     switch (expr.kind) {
-      case 'const': {
-        const { value } = expr;
-        return () => value;
-      }
-      case 'ident':
-        return expr.constant === undefined ? this.#variable(expr.name) : constant(expr.constant);
-      case 'select':
-        return expr.resolved === undefined
-          ? this.#select(expr.operand, expr.field, expr.testOnly)
-          : this.compile(expr.resolved);
       case 'call':
         return this.#call(expr);
       case 'list':
@@ -172,65 +85,151 @@ export class Compiler {
         return this.#fold(expr);
       case 'struct':
         return this.#struct(expr);
+      default:
+        throw new Error(`a part of an expression is neither a constant nor an attribute: ${expr.kind}`);
     }
   }
 
-  #slot(scope: Map<string, number>, name: string): number {
-    const slot = this.#slots++;
-    scope.set(name, slot);
-    return slot;
+  /**
+   * The value that is known beforehand, and costs nothing: literals, names of types, lists and maps of them, their
+   * conversions (what cel-go's optimizer folds), and whether something is in an empty list.
+   */
+  #constant(expr: Expr): { readonly value: CelValue } | undefined {
+    if (this.#constants.has(expr)) return this.#constants.get(expr);
+    const found = this.#findConstant(expr);
+    this.#constants.set(expr, found);
+    return found;
   }
 
-  #localSlot(name: string): number | undefined {
-    for (let index = this.#locals.length - 1; index >= 0; index--) {
-      const slot = (this.#locals[index] as Map<string, number>).get(name);
-      if (slot !== undefined) return slot;
+  #findConstant(expr: Expr): { readonly value: CelValue } | undefined {
+    switch (expr.kind) {
+      case 'const':
+        return { value: expr.value };
+      case 'ident':
+        return expr.constant === undefined ? undefined : { value: expr.constant };
+      case 'select':
+        return expr.resolved === undefined ? undefined : this.#constant(expr.resolved);
+      case 'list':
+        if (!expr.items.every((item) => !item.optional && this.#constant(item.value) !== undefined)) return undefined;
+        return this.#precomputed(this.#list(expr));
+      case 'map': {
+        const isConstant = expr.entries.every(
+          ({ key, value, optional }) =>
+            !optional && this.#constant(key) !== undefined && this.#constant(value) !== undefined,
+        );
+        return isConstant ? this.#precomputed(this.#map(expr)) : undefined;
+      }
+      case 'call': {
+        const [arg, more] = expr.args;
+        if (expr.target !== undefined || arg === undefined) return undefined;
+        if (more !== undefined) return this.#listOfMembership(expr)?.length === 0 ? { value: false } : undefined;
+        if (!conversions.has(expr.fn) || this.#constant(arg) === undefined) return undefined;
+        return this.#precomputed(this.#apply(expr, expr.args));
+      }
+      default:
+        return undefined;
     }
-    return undefined;
   }
 
+  /** A constant that cannot be made fails where it is needed, and is a {@link problem}. */
+  #precomputed(step: Step): { readonly value: CelValue } | undefined {
+    try {
+      return { value: step(new Frame([], Infinity)) };
+    } catch (error) {
+      if (!(error instanceof CelError)) throw error;
+      this.#problem ??= error.message;
+      return undefined;
+    }
+  }
+
+  /** The constant list on the right of an `in`. */
+  #listOfMembership(expr: CallExpr): readonly CelValue[] | undefined {
+    const list = expr.args[1];
+    if (expr.fn !== operators.in || list === undefined || overloadIdOf(expr) !== 'in_list') return undefined;
+    const known = this.#constant(list)?.value;
+    return known !== undefined && isList(known) ? known : undefined;
+  }
+
+  #attribute(expr: Expr): Attribute | undefined {
+    if (this.#attributes.has(expr)) return this.#attributes.get(expr);
+    const attribute = this.#plan(expr);
+    this.#attributes.set(expr, attribute);
+    return attribute;
+  }
+
+  /** What is evaluated as an attribute. */
+  #plan(expr: Expr): Attribute | undefined {
+    switch (expr.kind) {
+      case 'ident':
+        return new PathAttribute(this.#variable(expr.name));
+      case 'select': {
+        if (expr.resolved !== undefined) return this.#attribute(expr.resolved);
+        const operand = this.#asAttribute(expr.operand);
+        if (expr.testOnly) return new PresenceAttribute(operand, expr.field);
+        return operand.with(constantQualifier(expr.field, false));
+      }
+      case 'call': {
+        const [first, second, third] = expr.args as [Expr, Expr, Expr];
+        if (expr.fn === operators.conditional)
+          return new ConditionalAttribute(this.compile(first), this.#asAttribute(second), this.#asAttribute(third));
+        if (expr.fn === operators.index) return this.#indexed(first, second, false);
+        if (expr.fn === operators.optIndex || expr.fn === operators.optSelect) return this.#indexed(first, second, true);
+        return undefined;
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  #asAttribute(expr: Expr): Attribute {
+    const attribute = this.#constant(expr) === undefined ? this.#attribute(expr) : undefined;
+    return attribute ?? new PathAttribute(this.compile(expr));
+  }
+
+  #indexed(operand: Expr, key: Expr, optional: boolean): Attribute {
+    const attribute = this.#asAttribute(operand);
+    const known = this.#constant(key);
+    if (known === undefined) return attribute.with(computedQualifier(this.#asAttribute(key).resolve, optional));
+    this.#problem ??= keyProblem(known.value);
+    return attribute.with(constantQualifier(known.value, optional));
+  }
+
+  /** The value of a variable, without its cost. */
   #variable(name: string): Step {
-    const slot = this.#localSlot(name) ?? this.globals.get(name) ?? this.#slot(this.globals, name);
-    return (frame) => {
-      charge(frame, 1);
-      const value = frame.slots[slot];
-      if (value === undefined) throw new CelError(`no such attribute(s): ${name}`);
-      if (value instanceof CelError) throw value;
-      return value;
-    };
-  }
-
-  #select(operand: Expr, field: string, testOnly: boolean): Step {
-    const of = this.compile(operand);
-    if (testOnly) return (frame) => hasField(of(frame), field);
-    return (frame) => {
-      const value = of(frame);
-      charge(frame, 1);
-      return selectField(value, field);
-    };
+    for (let index = this.#locals.length - 1; index >= 0; index--) {
+      const local = this.#locals[index]?.get(name);
+      if (local !== undefined) return local;
+    }
+    let slot = this.globals.get(name);
+    if (slot === undefined) {
+      slot = this.#slots++;
+      this.globals.set(name, slot);
+    }
+    return readSlot(slot, name);
   }
 
   #call(expr: CallExpr): Step {
-    const args = (expr.target === undefined ? expr.args : [expr.target, ...expr.args]) as [Expr, Expr, Expr, ...Expr[]];
+    const args = (expr.target === undefined ? expr.args : [expr.target, ...expr.args]) as [Expr, Expr, ...Expr[]];
     switch (expr.fn) {
       case operators.and:
         return logical(this.compile(args[0]), this.compile(args[1]), false);
       case operators.or:
         return logical(this.compile(args[0]), this.compile(args[1]), true);
-      case operators.conditional:
-        return conditional(this.compile(args[0]), this.compile(args[1]), this.compile(args[2]));
       case operators.notStrictlyFalse:
         return notStrictlyFalse(this.compile(args[0]));
-      case operators.index:
-        return this.#index(args[0], args[1], (value, key) => throughOptional(value, key) ?? indexValue(value, key));
-      case operators.optIndex:
-      case operators.optSelect:
-        return this.#index(args[0], args[1], optionalLookup);
       case operators.add:
-        if (args[0].kind === 'ident' && args[0].name === accumulator && args[1].kind === 'list') {
-          return this.#append(args[1]);
+        if (args[0].kind === 'ident' && args[0].name === accumulator && args[1].kind === 'list')
+          return binary(this.compile(args[0]), this.compile(args[1]), callCost(expr.fn, 'add_list'), appendAll);
+        break;
+      case operators.in: {
+        const list = this.#listOfMembership(expr);
+        const test = list === undefined ? undefined : membershipTest(list);
+        if (test !== undefined) {
+          const item = this.compile(args[0]);
+          return (frame) => test(item(frame));
         }
         break;
+      }
       case 'or':
       case 'orValue':
         if (expr.target !== undefined && expr.args.length === 1) return this.#optionalOr(expr, args[0], args[1]);
@@ -240,38 +239,14 @@ export class Compiler {
     return this.#apply(expr, args);
   }
 
-  #index(operand: Expr, key: Expr, read: (operand: CelValue, key: CelValue) => CelValue): Step {
-    const of = this.compile(operand);
-    const by = this.compile(key);
-    return (frame) => {
-      const value = of(frame);
-      const at = by(frame);
-      charge(frame, 1);
-      return read(value, at);
-    };
-  }
-
   #optionalOr(expr: CallExpr, left: Expr, right: Expr): Step {
     const first = this.compile(left);
     const second = this.compile(right);
     return (frame) => {
       const value = first(frame);
-      charge(frame, 1);
-      if (!(value instanceof CelOptional)) throw noSuchOverload();
+      if (!(value instanceof CelOptional)) return value;
       if (value.value === undefined) return second(frame);
       return expr.fn === 'or' ? value : value.value;
-    };
-  }
-
-  /** `accumulator + [item]` within a comprehension. */
-  #append(list: ListExpr): Step {
-    const accu = this.#variable(accumulator);
-    const items = this.compile(list);
-    return (frame) => {
-      const into = accu(frame) as CelValue[];
-      into.push(...(items(frame) as CelValue[]));
-      charge(frame, 1);
-      return into;
     };
   }
 
@@ -283,46 +258,28 @@ export class Compiler {
         (overload) => overload.member === member && overload.args.length === args.length,
       );
     const steps = args.map((arg) => this.compile(arg));
-    const cost = callCost(expr.fn);
-    // Work in the square of a list must not be done before it is paid.
-    const afterwards = paidAfterwards.has(expr.fn);
+    const cost = callCost(expr.fn, overloadIdOf(expr));
     const regexCall = overloads.length === 0 ? undefined : regexCalls.get(expr.fn);
     if (regexCall !== undefined) {
-      const pattern = args[1];
-      if (pattern?.kind === 'const' && typeof pattern.value === 'string')
-        this.#problem ??= patternProblem(pattern.value);
+      const pattern = args[1] === undefined ? undefined : this.#constant(args[1])?.value;
+      if (typeof pattern === 'string') this.#problem ??= patternProblem(pattern);
       return searching(regexCall, steps, cost);
     }
-    const apply = dispatch(expr.fn, overloads, args);
-    if (steps.length === 2) {
-      const [left, right] = steps as [Step, Step];
-      if (member && expr.fn === authorizerCheck) {
-        return (frame) => {
-          const [a, b] = [left(frame), right(frame)];
-          frame.chargeAnswer(cost([a, b], null));
-          return apply(a, b);
-        };
-      }
-      return (frame) => {
-        const [a, b] = [left(frame), right(frame)];
-        if (!afterwards) charge(frame, cost([a, b], null));
-        const result = apply(a, b);
-        if (afterwards) charge(frame, cost([a, b], result));
-        return result;
-      };
+    const apply = dispatch(expr.fn, overloads);
+    const [first, second] = steps;
+    if (steps.length === 1) return unary(first as Step, cost, apply);
+    // Where several overloads could be meant, cel-go passes all arguments to one dispatcher.
+    if (steps.length === 2 && (overloads.length === 1 || isOperator(expr.fn))) {
+      const isCheck = member && expr.fn === authorizerCheck;
+      return binary(first as Step, second as Step, cost, apply, isCheck);
     }
-    return (frame) => {
-      const values = steps.map((step) => step(frame));
-      if (!afterwards) charge(frame, cost(values, null));
-      const result = apply(...values);
-      if (afterwards) charge(frame, cost(values, result));
-      return result;
-    };
+    return variadic(steps, cost, apply);
   }
 
   #list(expr: ListExpr): Step {
     const items = expr.items.map((item) => ({ step: this.compile(item.value), optional: item.optional }));
     return (frame) => {
+      charge(frame, listCost);
       const list: CelValue[] = [];
       for (const { step, optional } of items) {
         const value = step(frame);
@@ -330,7 +287,6 @@ export class Compiler {
         else if (!(value instanceof CelOptional)) throw noSuchOverload();
         else if (value.value !== undefined) list.push(value.value);
       }
-      charge(frame, listCost);
       return list;
     };
   }
@@ -342,6 +298,7 @@ export class Compiler {
       optional: entry.optional,
     }));
     return (frame) => {
+      charge(frame, mapCost);
       const map = new CelMap();
       for (const entry of entries) {
         const key = entry.key(frame);
@@ -349,12 +306,13 @@ export class Compiler {
         if (entry.optional) {
           if (!(value instanceof CelOptional)) throw noSuchOverload();
           value = value.value;
-          if (value === undefined) continue;
+          if (value === undefined) {
+            map.delete(key);
+            continue;
+          }
         }
-        if (typeof key === 'number' || key === null || isList(key)) throw new CelError('unsupported key type');
-        if (!map.insert(key, value)) throw new CelError(`Failed with repeated key`);
+        map.set(key, value);
       }
-      charge(frame, mapCost);
       return map;
     };
   }
@@ -368,6 +326,7 @@ export class Compiler {
     }
     const fields = expr.fields.map(({ name, value, optional }) => ({ name, step: this.compile(value), optional }));
     return (frame) => {
+      charge(frame, structCost);
       const values = new Map<string, CelValue>();
       for (const { name, step, optional } of fields) {
         let value: CelValue | undefined = step(frame);
@@ -377,64 +336,122 @@ export class Compiler {
         }
         if (value !== undefined) values.set(name, value);
       }
-      charge(frame, structCost);
       return new CelObject(new StructFields(type, values));
     };
   }
 
   #fold(expr: FoldExpr): Step {
     const range = this.compile(expr.range);
-    // The accumulator grows: it must not be a shared constant.
-    const init = this.#compile(expr.init);
-    const scope = new Map<string, number>();
-    const accu = this.#slot(scope, expr.accumulator);
-    this.#locals.push(scope);
-    const loop = new Map<string, number>();
-    const first = this.#slot(loop, expr.variable);
-    const second = expr.variable2 === undefined ? undefined : this.#slot(loop, expr.variable2);
+    const init = this.#initial(expr.init);
+    const accu = this.#slots++;
+    // The accumulator is made when it is asked for first.
+    const value: Step = (frame) => {
+      const { slots } = frame;
+      let held = slots[accu];
+      if (held === undefined) {
+        try {
+          held = init(frame);
+        } catch (error) {
+          if (!(error instanceof CelError)) throw error;
+          held = error;
+        }
+        slots[accu] = held;
+      }
+      if (held instanceof CelError) throw held;
+      return held;
+    };
+    this.#locals.push(new Map([[expr.accumulator, value]]));
+    const loop = new Map<string, Step>();
+    const first = this.#slots++;
+    loop.set(expr.variable, readSlot(first, expr.variable));
+    const second = expr.variable2 === undefined ? undefined : this.#slots++;
+    if (second !== undefined) loop.set(expr.variable2 as string, readSlot(second, expr.variable2 as string));
     this.#locals.push(loop);
     const condition = this.compile(expr.condition);
     const step = this.compile(expr.step);
     this.#locals.pop();
     const result = this.compile(expr.result);
     this.#locals.pop();
-    /** Only `all` and `exists` go on after an error: a later element may decide. */
-    const absorbs = expr.condition.kind === 'call';
     return (frame) => {
       const { slots } = frame;
       const over = range(frame);
-      slots[accu] = init(frame);
-      for (const [key, value] of elementsOf(over, second !== undefined)) {
+      slots[accu] = undefined;
+      for (const [key, item] of elementsOf(over, second !== undefined)) {
         slots[first] = key;
-        if (second !== undefined) slots[second] = value;
+        if (second !== undefined) slots[second] = item;
         if (condition(frame) !== true) break;
         try {
           slots[accu] = step(frame);
         } catch (error) {
-          if (!absorbs || !(error instanceof CelError)) throw error;
+          // An error is what is accumulated: a later element may still decide, and costs what it costs.
+          if (!(error instanceof CelError)) throw error;
           slots[accu] = error;
         }
       }
       return result(frame);
     };
   }
+
+  /** An accumulator grows: it must not be a shared constant. */
+  #initial(init: Expr): Step {
+    if (init.kind === 'list' && init.items.length === 0) return () => [];
+    if (init.kind === 'map' && init.entries.length === 0) return () => new CelMap();
+    return this.compile(init);
+  }
 }
+
+const types = (names: string): ReadonlySet<string> =>
+  new Set(names.replace('times', 'google.protobuf.Duration google.protobuf.Timestamp').split(' '));
+/** The types of the first operand that know an operator at all; the others lack it by name (cel-go `traits`). */
+const operandTypes: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  [operators.add, types('int uint double string bytes list times')],
+  [operators.subtract, types('int uint double times string')],
+  [operators.multiply, types('int uint double string times')],
+  [operators.divide, types('int uint double string times')],
+  [operators.modulo, types('int uint string times')],
+  [operators.negate, types('bool int double string times')],
+  ...[operators.less, operators.lessEquals, operators.greater, operators.greaterEquals].map(
+    (name) => [name, types('bool int uint double string bytes times')] as const,
+  ),
+  ['size', types('string bytes list map times')],
+]);
 
 /** Its cost stands for a question to the authorizer. */
 const authorizerCheck = 'check';
 const conversions = new Set('bool bytes double duration dyn int string timestamp type uint'.split(' '));
+const isOperator = (name: string): boolean => /^(?:_.*_|@in|!_|-_)$/.test(name);
+/** The overload that the checker found; empty: several are possible. */
+const overloadIdOf = ({ overloads }: CallExpr): string => (overloads?.length === 1 ? (overloads[0] as Overload).id : '');
 
 const constant =
   (value: CelValue): Step =>
   () =>
     value;
 
+const readSlot =
+  (slot: number, name: string): Step =>
+  (frame) => {
+    const value = frame.slots[slot];
+    if (value === undefined) throw new CelError(`no such attribute(s): ${name}`);
+    if (value instanceof CelError) throw value;
+    return value;
+  };
+
+const appendAll: CelFunction = (into, items) => {
+  (into as CelValue[]).push(...(items as CelValue[]));
+  return into;
+};
+
 /** Keys and values; with one variable the element of a list, the key of a map. */
-function* elementsOf(over: CelValue, pairs: boolean): Iterable<readonly [CelValue, CelValue]> {
+function* elementsOf(over: CelValue, pairs: boolean): Iterable<readonly [CelValue, CelValue | CelError]> {
   if (isList(over)) {
     let index = 0n;
     for (const item of over) yield pairs ? [index++, item] : [item, item];
   } else if (over instanceof CelMap) yield* over.entries();
+  else if (over instanceof CelObject && over.fields.isMap) {
+    for (const key of over.fields.keys())
+      yield [key, over.fields.get(key) ?? new CelError(`no such key: ${key}`)];
+  } else if (pairs) throw new CelError(`unsupported comprehension range type: ${goTypeOf(over)}`);
   else throw new CelError(`got '${goTypeOf(over)}', expected iterable type`);
 }
 
@@ -464,14 +481,6 @@ function logical(left: Step, right: Step, decides: boolean): Step {
   };
 }
 
-function conditional(test: Step, yes: Step, no: Step): Step {
-  return (frame) => {
-    const value = test(frame);
-    if (typeof value !== 'boolean') throw noSuchOverload();
-    return value ? yes(frame) : no(frame);
-  };
-}
-
 function notStrictlyFalse(operand: Step): Step {
   return (frame) => {
     charge(frame, 1);
@@ -484,20 +493,22 @@ function notStrictlyFalse(operand: Step): Step {
   };
 }
 
-/** The function to call. Arguments whose types are not known before are looked at when they are there. */
-function dispatch(name: string, overloads: readonly Overload[], args: readonly Expr[]): CelFunction {
-  const first = overloads[0];
-  if (first === undefined) {
+/** The function to call, by the types of the arguments: a value may be of another type than its schema promises. */
+function dispatch(name: string, overloads: readonly Overload[]): CelFunction {
+  if (overloads.length === 0) {
     return () => {
       throw new CelError(`no such overload: ${name}`);
     };
   }
-  const certain = first.args.every((type, index) => {
-    const actual = args[index]?.type;
-    return type.kind === 'param' || type.kind === 'dyn' || (actual?.kind === type.kind && actual.name === type.name);
-  });
-  const selfChecking = name.startsWith('_') || name === operators.in || name === '!_' || name === '-_';
-  if (selfChecking || (overloads.length === 1 && certain)) return first.apply;
+  const { apply } = overloads[0] as Overload;
+  const operand = operandTypes.get(name);
+  if (operand !== undefined) {
+    return (...values) => {
+      if (!operand.has(typeOfValue(values[0] as CelValue).name)) throw new CelError(`no such overload: ${name}`);
+      return apply(...values);
+    };
+  }
+  if (isOperator(name)) return apply;
   return (...values) => {
     for (const overload of overloads) {
       if (overload.args.every((type, index) => valueFits(values[index] as CelValue, type))) {
@@ -506,33 +517,4 @@ function dispatch(name: string, overloads: readonly Overload[], args: readonly E
     }
     throw new CelError(`no such overload: ${name}(${values.map((value) => typeOfValue(value).name).join(', ')})`);
   };
-}
-
-/** A value that has no fields lacks all of them, as in cel-go (interpreter: refQualify). */
-function selectField(value: CelValue, field: string): CelValue {
-  if (value instanceof CelObject || value instanceof CelMap) {
-    const found = value instanceof CelMap ? value.get(field) : value.fields.get(field);
-    if (found === undefined) throw new CelError(`no such key: ${field}`);
-    return found;
-  }
-  if (value instanceof CelOptional) return optionalLookup(value, field);
-  return indexValue(value, field);
-}
-
-function hasField(value: CelValue, field: string): boolean {
-  if (value instanceof CelObject) return value.fields.get(field) !== undefined;
-  if (value instanceof CelMap) return value.has(field);
-  if (value instanceof CelOptional) return value.value !== undefined && hasField(value.value, field);
-  return lookup(value, field) !== undefined;
-}
-
-const throughOptional = (value: CelValue, key: CelValue): CelValue | undefined =>
-  value instanceof CelOptional ? optionalLookup(value, key) : undefined;
-
-/** `a[?k]`, `a.?k`: what is there, as an optional. */
-function optionalLookup(value: CelValue, key: CelValue): CelOptional {
-  const inner = value instanceof CelOptional ? value.value : value;
-  if (inner === undefined) return optionalNone;
-  const found = lookup(inner, key);
-  return found === undefined ? optionalNone : new CelOptional(found);
 }

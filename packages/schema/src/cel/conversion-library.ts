@@ -48,8 +48,22 @@ function toDouble(value: CelValue): number {
   const text = value as string;
   if (/^[+-]?inf(?:inity)?$/i.test(text)) return text.startsWith('-') ? -Infinity : Infinity;
   if (/^nan$/i.test(text)) return Number.NaN;
-  if (!/^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/.test(text)) throw conversionError('double');
-  return Number(text);
+  const number = parseNumber(text);
+  if (number === undefined || !Number.isFinite(number)) throw conversionError('double');
+  return number;
+}
+
+/** Go's `strconv.ParseFloat`: digits may be grouped by underscores, and a hexadecimal number has a binary exponent. */
+function parseNumber(text: string): number | undefined {
+  if (/__|_$|^[+-]?_|_[.eEpP+-]|[.eEpP+-]_/.test(text)) return undefined;
+  const plain = text.replaceAll('_', '');
+  if (/^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/.test(plain)) return Number(plain);
+  const hex = /^([+-]?)0[xX]([0-9a-fA-F]*)\.?([0-9a-fA-F]*)[pP]([+-]?[0-9]{1,6})$/.exec(plain);
+  if (hex === null || plain.length > 40) return undefined;
+  const [, sign, whole = '', fraction = '', exponent] = hex;
+  if (whole + fraction === '') return undefined;
+  const size = Number(BigInt(`0x${whole}${fraction}`)) * 2 ** (Number(exponent) - 4 * fraction.length);
+  return sign === '-' ? -size : size;
 }
 
 /** A double as Go's `strconv.FormatFloat(v, 'g', -1, 64)` prints it. */
@@ -58,13 +72,9 @@ export function doubleText(value: number): string {
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
   if (Object.is(value, -0)) return '-0';
   const exponent = value === 0 ? 0 : Number(value.toExponential().split('e')[1]);
-  if (exponent >= -4 && exponent < 21) return plainNumber(value);
+  if (exponent >= -4 && exponent < 6) return String(value);
   return value.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
 }
-const plainNumber = (value: number): string => {
-  const text = String(value);
-  return text.includes('e') ? value.toFixed(20).replace(/\.?0+$/, '') : text;
-};
 
 function toText(value: CelValue): string {
   switch (typeof value) {

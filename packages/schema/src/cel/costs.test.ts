@@ -65,7 +65,7 @@ describe('estimated costs', () => {
 describe('costs of evaluations', () => {
   const value: Json = { s: 'Rook takes 👑', n: 5, strings: ['a', 'b', 'c'], texts: { k1: 'a', k2: 'b' } };
   test.each([
-    ["self.s.startsWith('Rook')", 3],
+    ["self.s.startsWith('Rook')", 4],
     ["self.s.matches('^[^0-9]*$')", 8],
     ["self.s.replace(' ', 'x') == 'Rookxtakesx👑'", 7],
     ["self.s.split(' ') == ['Rook', 'takes', '👑']", 6],

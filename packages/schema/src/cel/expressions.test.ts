@@ -72,7 +72,7 @@ describe('expressions', () => {
     ['9223372036854775807 + 1', 'integer overflow'],
     ['0u - 1u', 'unsigned integer overflow'],
     ['optional.none().value()', 'optional.none() dereference'],
-    ['d.x + 1', 'no such overload'],
+    ['d.x + 1', 'no such overload: _+_'],
     ['[].min() == 1', 'min called on empty list'],
     ['dyn(null).a == 1', 'no such key: a'],
     ["dyn('x').a == 1", 'no such key: a'],

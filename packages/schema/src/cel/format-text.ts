@@ -118,17 +118,19 @@ function exactFixed(number: number, precision: number): string {
 }
 
 const raised = '⁰¹²³⁴⁵⁶⁷⁸⁹';
-/** `2.718 × 10⁰³`, with narrow spaces. */
+/** `2.718000×10⁰³`; cel-go takes the precision as the width of the text. */
 function scientific(value: CelValue, precision: number): string {
   const number = real(value, 'e');
+  checkTextLength(precision);
   const text = unusual(number);
   if (text !== undefined) return text;
-  const [mantissa, exponent] = number.toExponential(Math.min(precision, 100)).split('e') as [string, string];
+  const [mantissa, exponent] = number.toExponential(6).split('e') as [string, string];
   const digits = exponent
     .slice(1)
     .padStart(2, '0')
     .replaceAll(/\d/g, (digit) => raised.charAt(Number(digit)));
-  return `${mantissa}\u202f×\u202f10${exponent.startsWith('-') ? '⁻' : ''}${digits}`;
+  const shown = `${mantissa}×10${exponent.startsWith('-') ? '⁻' : ''}${digits}`;
+  return ' '.repeat(Math.max(precision - Array.from(shown).length, 0)) + shown;
 }
 
 function hex(value: CelValue): string {

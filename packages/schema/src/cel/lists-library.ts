@@ -37,9 +37,11 @@ const kubernetesLists: readonly Overload[] = [
     declare('isSorted', `list_${type}_is_sorted_bool`, `list(${type}).() bool`, isSorted),
   ),
   ...forEach(Object.keys(zeros), (type) =>
-    declare('sum', `list_${type}_sum_${type}`, `list(${type}).() ${type}`, (list) =>
-      (list as List).reduce((sum, item) => add(sum, item), zeros[type] as CelValue),
-    ),
+    declare('sum', `list_${type}_sum_${type}`, `list(${type}).() ${type}`, (list) => {
+      // The type of the items is that of the first one: nothing else may be known of a list.
+      const [first = zeros[type] as CelValue, ...rest] = list as List;
+      return rest.reduce((sum, item) => add(sum, item), first);
+    }),
   ),
   ...forEach(comparable, (type) => declare('max', `list_${type}_max_${type}`, `list(${type}).() ${type}`, max)),
   ...forEach(comparable, (type) => declare('min', `list_${type}_min_${type}`, `list(${type}).() ${type}`, min)),
@@ -92,6 +94,10 @@ function distinct(list: List): List {
 
 /** More elements cost more than any expression may. */
 const rangeLimit = 1_000_000n;
+/** How cel-go names a type in the ids of these overloads. */
+const idOf = (type: string): string =>
+  type === 'duration' || type === 'timestamp' ? `google.protobuf.${type === 'duration' ? 'Duration' : 'Timestamp'}` : type;
+
 /** cel-go `ext/lists.go`, version 3. */
 const extensionLists: readonly Overload[] = [
   declare('slice', 'list_slice', 'list(T).(int, int) list(T)', (list, start, end) =>
@@ -102,14 +108,14 @@ const extensionLists: readonly Overload[] = [
     flatten(list as List, Math.min(Number(depth), 250)),
   ),
   ...forEach(comparable, (type) =>
-    declare('sort', `list_${type}_sort`, `list(${type}).() list(${type})`, (list) =>
+    declare('sort', `list_${idOf(type)}_sort`, `list(${type}).() list(${type})`, (list) =>
       sortBy(list as List, list as List),
     ),
   ),
   ...forEach(comparable, (type) =>
     declare(
       '@sortByAssociatedKeys',
-      `list_${type}_sortByAssociatedKeys`,
+      `list_${idOf(type)}_sortByAssociatedKeys`,
       `list(T).(list(${type})) list(T)`,
       (list, keys) => sortBy(list as List, keys as List),
     ),

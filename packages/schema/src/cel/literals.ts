@@ -10,8 +10,8 @@ const escapes: Readonly<Record<string, string>> = {
   v: '\v',
 };
 
-/** The value of a string or bytes token; undefined: it contains what stands for no character. */
-export function parseText(token: string, bytes: boolean): string | Uint8Array | undefined {
+/** The value of a string or bytes token, and why it has none: it contains what stands for no character. */
+export function parseText(token: string, bytes: boolean): { value: string | Uint8Array; problem?: string } {
   const open = token.search(/["']/);
   const raw = /r/i.test(token.slice(0, open));
   const quote = token.charAt(open);
@@ -20,9 +20,9 @@ export function parseText(token: string, bytes: boolean): string | Uint8Array | 
     .slice(open + width, -width)
     .replaceAll('\r\n', '\n')
     .replaceAll('\r', '\n');
-  if (raw || !body.includes('\\')) return bytes ? Buffer.from(body, 'utf8') : body;
+  if (raw || !body.includes('\\')) return { value: bytes ? Buffer.from(body, 'utf8') : body };
   const parts: (string | number)[] = [];
-  let valid = true;
+  let problem: string | undefined;
   const rest = body.replaceAll(
     /\\(?:[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7][0-7])|(.))|[^\\]+/gsu,
     (match: string, hex?: string, unicode?: string, long?: string, octal?: string, char?: string) => {
@@ -31,7 +31,8 @@ export function parseText(token: string, bytes: boolean): string | Uint8Array | 
       if (char !== undefined) parts.push(escapes[char] ?? char);
       else if (code !== undefined) {
         const point = Number.parseInt(code, 16);
-        if (point > 0x10ffff || (point >= 0xd800 && point < 0xe000) || bytes) valid = false;
+        if (bytes) problem ??= 'unable to unescape string';
+        else if (point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) problem ??= 'invalid unicode code point';
         else parts.push(String.fromCodePoint(point));
       } else if (byte !== undefined) {
         const value = Number.parseInt(byte, hex === undefined ? 8 : 16);
@@ -40,9 +41,12 @@ export function parseText(token: string, bytes: boolean): string | Uint8Array | 
       return '';
     },
   );
-  if (!valid || rest !== '') return undefined;
-  if (!bytes) return parts.join('');
-  return Buffer.concat(parts.map((part) => (typeof part === 'number' ? Buffer.of(part) : Buffer.from(part, 'utf8'))));
+  if (rest !== '') problem ??= 'unable to unescape string';
+  if (problem !== undefined) return { value: '', problem };
+  if (!bytes) return { value: parts.join('') };
+  return {
+    value: Buffer.concat(parts.map((part) => (typeof part === 'number' ? Buffer.of(part) : Buffer.from(part, 'utf8')))),
+  };
 }
 
 /** The value of an int token; undefined: out of range. */

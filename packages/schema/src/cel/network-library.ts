@@ -109,7 +109,11 @@ function parseCidr(text: string): CelCidr {
   const bits = text.slice(slash + 1);
   if (!/^(?:0|[1-9]\d{0,2})$/.test(bits)) throw fail(`bad bits after slash: ${JSON.stringify(bits)}`);
   if (Number(bits) > bytes.length * 8) throw fail('prefix length out of range');
-  if (isMapped(bytes)) throw new CelError(`IPv4-mapped IPv6 address ${JSON.stringify(text)} is not allowed`);
+  if (isMapped(bytes)) {
+    throw new CelError(
+      `network address parse error during conversion from string: IPv4-mapped IPv6 address ${JSON.stringify(text)} is not allowed`,
+    );
+  }
   return new CelCidr(new CelIp(bytes), Number(bits));
 }
 

@@ -26,7 +26,6 @@ function isZero(value: CelValue): boolean {
   if (isList(value) || value instanceof Uint8Array) return value.length === 0;
   if (value instanceof CelMap) return value.size === 0;
   if (value instanceof CelDuration) return value.nanos === 0n;
-  if (value instanceof CelOptional) return value.value === undefined;
   return value instanceof CelTimestamp && equal(value, new CelTimestamp(-62_135_596_800_000_000_000n));
 }
 
@@ -79,5 +78,5 @@ export const comprehensionLibrary: readonly Overload[] = [
 
 /** Only macros call this, with the accumulator that they alone hold. */
 function insert(map: CelMap, key: CelValue, value: CelValue): void {
-  if (!map.insert(key, value)) throw new CelError(`insert failed: key '${keyText(key)}' already exists`);
+  if (!map.insert(key, value)) throw new CelError(`insert failed: key ${keyText(key)} already exists`);
 }

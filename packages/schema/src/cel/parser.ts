@@ -180,7 +180,7 @@ class Parser implements MacroHost {
     }
     if (this.#is('-') && !this.#negativeNumber()) {
       let count = 0;
-      while (this.#is('-') && !(count > 0 && this.#negativeNumber())) {
+      while (this.#is('-')) {
         this.#take();
         count++;
       }
@@ -222,6 +222,7 @@ class Parser implements MacroHost {
       return this.#fail(optional ? '{IDENTIFIER, ESC_IDENTIFIER}' : "{'?', IDENTIFIER, ESC_IDENTIFIER}");
     }
     this.#take();
+    if (name.kind === 'escaped') this.report(name.at, "unsupported syntax: '`'");
     const field = name.kind === 'escaped' ? name.text.slice(1, -1) : name.text;
     if (optional) return call(at, operators.optSelect, [operand, { kind: 'const', at: name.at, value: field }]);
     const open = name.kind === 'identifier' ? this.#accept('(') : undefined;
@@ -256,9 +257,9 @@ class Parser implements MacroHost {
       case 'string':
       case 'bytes': {
         this.#take();
-        const value = parseText(token.text, token.kind === 'bytes');
-        if (value === undefined) this.report(token.at, `invalid ${token.kind} literal`);
-        return { kind: 'const', at: token.at, value: value ?? '' };
+        const { value, problem } = parseText(token.text, token.kind === 'bytes');
+        if (problem !== undefined) this.report(token.at, problem);
+        return { kind: 'const', at: token.at, value };
       }
       case 'identifier':
         return this.#named('');
@@ -345,6 +346,7 @@ class Parser implements MacroHost {
       if (field.kind !== 'identifier' && field.kind !== 'escaped')
         this.#fail("{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}");
       this.#take();
+      if (field.kind === 'escaped') this.report(field.at, "unsupported syntax: '`'");
       const colon = this.#expect(':');
       const text = field.kind === 'escaped' ? field.text.slice(1, -1) : field.text;
       fields.push({ name: text, value: this.#expr(), optional, at: colon.at });

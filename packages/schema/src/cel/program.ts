@@ -1,7 +1,8 @@
 import { checkExpression } from './checker.ts';
 import { CelCostError, CelError } from './cel-error.ts';
 import type { Expr } from './ast.ts';
-import { Compiler, Frame, type Step } from './compiler.ts';
+import { Compiler } from './compiler.ts';
+import { Frame, type Step } from './frame.ts';
 import type { CelEnvironment } from './environment.ts';
 import { parseExpression, type ParserOptions } from './parser.ts';
 import type { WorkBudget } from '../work-budget.ts';

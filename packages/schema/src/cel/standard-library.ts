@@ -1,7 +1,7 @@
 import { runeCount } from '../go-text.ts';
 import { operators } from './ast.ts';
 import { CelError, noSuchOverload } from './cel-error.ts';
-import { conversions } from './conversion-library.ts';
+import { conversions, doubleText } from './conversion-library.ts';
 import { compareValues, equal, int64, mergeKeyed, uint64 } from './equality.ts';
 import { declare, type CelFunction, type Overload } from './function-declaration.ts';
 import { standardRegexFunctions } from './regex-library.ts';
@@ -33,8 +33,10 @@ const add: Arithmetic = (left, right) => {
       return [...left, ...right];
     }
     if (left instanceof Uint8Array && right instanceof Uint8Array) return Buffer.concat([left, right]);
-    if (left instanceof CelTimestamp && right instanceof CelDuration) return timestampOf(left.nanos + right.nanos);
-    if (left instanceof CelDuration && right instanceof CelTimestamp) return timestampOf(left.nanos + right.nanos);
+    if (left instanceof CelTimestamp && right instanceof CelDuration)
+      return timestampOf(left.nanos + right.nanos, left.zone);
+    if (left instanceof CelDuration && right instanceof CelTimestamp)
+      return timestampOf(left.nanos + right.nanos, right.zone);
     if (left instanceof CelDuration && right instanceof CelDuration) return durationOf(left.nanos + right.nanos);
   }
   throw noSuchOverload();
@@ -45,7 +47,8 @@ const subtract: Arithmetic = (left, right) => {
   if (typeof left === 'number' && typeof right === 'number') return left - right;
   if (left instanceof CelUint && right instanceof CelUint) return uint64(left.value - right.value);
   if (left instanceof CelTimestamp && right instanceof CelTimestamp) return durationOf(left.nanos - right.nanos);
-  if (left instanceof CelTimestamp && right instanceof CelDuration) return timestampOf(left.nanos - right.nanos);
+  if (left instanceof CelTimestamp && right instanceof CelDuration)
+    return timestampOf(left.nanos - right.nanos, left.zone);
   if (left instanceof CelDuration && right instanceof CelDuration) return durationOf(left.nanos - right.nanos);
   throw noSuchOverload();
 };
@@ -85,6 +88,7 @@ const compare =
   (left, right) => {
     const order = compareValues(left, right);
     if (order === undefined) throw noSuchOverload();
+    if (Number.isNaN(order)) throw new CelError('NaN values cannot be ordered');
     return test(order);
   };
 const less = compare((order) => order < 0);
@@ -105,21 +109,23 @@ export function lookup(operand: CelValue, key: CelValue): CelValue | undefined {
   if (isList(operand)) {
     const index = key instanceof CelUint ? key.value : key;
     if (typeof index !== 'bigint' && !(typeof index === 'number' && Number.isInteger(index))) {
-      throw new CelError(`unsupported index type '${typeof key === 'number' ? 'double' : keyKind(key)}' in list`);
+      throw new CelError(
+        typeof key === 'number'
+          ? `unsupported index value ${doubleText(key)} in list`
+          : `unsupported index type '${keyKind(key)}' in list`,
+      );
     }
     return operand[Number(index)];
   }
-  if (operand instanceof CelMap) {
-    if (typeof key === 'object' && !(key instanceof CelUint)) throw new CelError('unsupported key type');
-    return operand.get(key);
-  }
+  if (operand instanceof CelMap) return operand.get(key);
   if (operand instanceof CelObject && typeof key === 'string') return operand.fields.get(key);
   return undefined;
 }
-const keyKind = (key: CelValue): string => (typeof key === 'bigint' ? 'int' : key === null ? 'null_type' : typeof key);
+const keyKind = (key: CelValue): string => typeOfValue(key).name;
 /** A key as messages print it. */
 export function keyText(key: CelValue): string {
   if (key instanceof CelUint) return String(key.value);
+  if (typeof key === 'number') return doubleText(key);
   return typeof key === 'object' ? typeOfValue(key).name : String(key);
 }
 
@@ -141,18 +147,26 @@ function size(value: CelValue): bigint {
 const ordered: readonly string[] = ['bool', 'int', 'uint', 'double', 'string', 'bytes', 'timestamp', 'duration'];
 /** Overloads of an order relation: within a type, and among the types of numbers. */
 function orderOverloads(name: string, id: string, apply: Arithmetic): Overload[] {
-  const overloads = ordered.map((type) => declare(name, `${id}_${type}`, `(${type}, ${type}) bool`, apply));
+  const overloads = ordered.map((type) => declare(name, `${id}_${idOf(type)}`, `(${type}, ${type}) bool`, apply));
   const numbers = ['int', 'uint', 'double'];
   for (const left of numbers) {
     for (const right of numbers) {
-      if (left !== right) overloads.push(declare(name, `${id}_${left}_${right}`, `(${left}, ${right}) bool`, apply));
+      if (left !== right)
+        overloads.push(declare(name, `${id}_${idOf(left)}_${idOf(right)}`, `(${left}, ${right}) bool`, apply));
     }
   }
   return overloads;
 }
 
+/** How cel-go names a type in the ids of overloads. */
+const idOf = (type: string): string => (type === 'int' || type === 'uint' ? `${type}64` : type);
+/** Ids name both operands only if one of them is a time. */
 const arithmetic = (name: string, id: string, apply: Arithmetic, signatures: readonly string[]): Overload[] =>
-  signatures.map((signature) => declare(name, `${id}_${signature.replaceAll(/[^a-z]+/g, '_')}`, signature, apply));
+  signatures.map((signature) => {
+    const [left = '', right = ''] = signature.replaceAll(/\(A\)|[()]/g, '').split(/[, ]+/);
+    const ofTimes = left === 'duration' || left === 'timestamp';
+    return declare(name, `${id}_${ofTimes ? `${left}_${right}` : idOf(left)}`, signature, apply);
+  });
 const same = (...types: string[]): string[] => types.map((type) => `(${type}, ${type}) ${type}`);
 /** Never called: the compiler does these itself. */
 const special: CelFunction = () => {
@@ -191,7 +205,7 @@ export const standardLibrary: readonly Overload[] = [
     ...same('uint'),
   ]),
   ...['double', 'int'].map((type) =>
-    declare(operators.negate, `negate_${type}`, `(${type}) ${type}`, (value) => {
+    declare(operators.negate, `negate_${idOf(type)}`, `(${type}) ${type}`, (value) => {
       if (typeof value === 'bigint') return int64(-value);
       if (typeof value === 'number') return -value;
       throw noSuchOverload();

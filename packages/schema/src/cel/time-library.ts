@@ -40,5 +40,5 @@ export const timeLibrary: readonly Overload[] = [
   ofDuration('getHours', (nanos) => nanos / (3600n * second)),
   ofDuration('getMinutes', (nanos) => nanos / (60n * second)),
   ofDuration('getSeconds', (nanos) => nanos / second),
-  ofDuration('getMilliseconds', (nanos) => (nanos % second) / 1_000_000n),
+  ofDuration('getMilliseconds', (nanos) => nanos / 1_000_000n),
 ];

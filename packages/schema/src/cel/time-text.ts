@@ -16,10 +16,10 @@ const units: Readonly<Record<string, bigint>> = {
 const minSeconds = -62_135_596_800n;
 const maxSeconds = 253_402_300_799n;
 
-export function timestampOf(nanos: bigint): CelTimestamp {
+export function timestampOf(nanos: bigint, zone = 0): CelTimestamp {
   const seconds = nanos >= 0n ? nanos / second : -((-nanos + second - 1n) / second);
   if (seconds < minSeconds || seconds > maxSeconds) throw new CelError('timestamp overflow');
-  return new CelTimestamp(nanos);
+  return new CelTimestamp(nanos, zone);
 }
 
 export function durationOf(nanos: bigint): CelDuration {
@@ -100,19 +100,27 @@ export function parseTimestamp(text: string): CelTimestamp {
     throw invalid();
   const zone = match[8] as string;
   let seconds = BigInt(date.getTime()) / 1000n;
+  let offset = 0;
   if (zone !== 'Z') {
     const [hours, minutes] = [Number(zone.slice(1, 3)), Number(zone.slice(4))];
     if (hours > 23 || minutes > 59) throw invalid();
-    seconds -= BigInt((zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes) * 60);
+    offset = (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes);
+    seconds -= BigInt(offset * 60);
   }
-  return timestampOf(seconds * second + BigInt((match[7] ?? '').padEnd(9, '0').slice(0, 9)));
+  return timestampOf(seconds * second + BigInt((match[7] ?? '').padEnd(9, '0').slice(0, 9)), offset);
 }
 
-/** A timestamp as `string` and RFC 3339 print it. */
+/** A timestamp as `string` and RFC 3339 print it, in the zone that it was written with. */
 export function timestampText(time: CelTimestamp): string {
   const { seconds, nanos } = split(time.nanos);
-  const base = new Date(Number(seconds) * 1000).toISOString().slice(0, 19);
-  return `${base}${fractionText(nanos)}Z`;
+  const base = new Date((Number(seconds) + time.zone * 60) * 1000).toISOString().slice(0, 19);
+  return `${base}${fractionText(nanos)}${zoneText(time.zone)}`;
+}
+function zoneText(zone: number): string {
+  if (zone === 0) return 'Z';
+  const size = Math.abs(zone);
+  const [hours, minutes] = [Math.floor(size / 60), size % 60].map((part) => String(part).padStart(2, '0'));
+  return `${zone < 0 ? '-' : '+'}${hours}:${minutes}`;
 }
 
 /** A duration as `string` prints it: seconds with a fraction. */

@@ -32,8 +32,11 @@ export class CelUint {
 /** A point in time, in nanoseconds since 1970. */
 export class CelTimestamp {
   readonly nanos: bigint;
-  constructor(nanos: bigint) {
+  /** The minutes east of UTC that it was written with: it is printed so, but they do not tell it from another. */
+  readonly zone: number;
+  constructor(nanos: bigint, zone = 0) {
     this.nanos = nanos;
+    this.zone = zone;
   }
 }
 
@@ -89,50 +92,60 @@ export class CelObject {
   }
 }
 
-type Key = string | bigint | boolean;
+/** The key under which a value is kept. An uint is moved beyond the range of ints. */
+const keyOf = (value: CelValue): unknown => (value instanceof CelUint ? value.value + uintKeys : value);
+const uintKeys = 2n ** 64n;
 
-/** The key under which a value is kept: `1`, `1u` and `1.0` are one key. Undefined: not usable as a key. */
-function keyOf(value: CelValue): Key | undefined {
-  switch (typeof value) {
-    case 'string':
-    case 'bigint':
-    case 'boolean':
-      return value;
-    case 'number':
-      return Number.isInteger(value) ? BigInt(value) : undefined;
-    default:
-      return value instanceof CelUint ? value.value : undefined;
-  }
+/** Numbers of other types that find the entry of a key: of ints and uints each other, of doubles both. */
+function otherKeys(key: CelValue): readonly unknown[] {
+  if (key instanceof CelUint) return [key.value];
+  if (typeof key === 'bigint') return key >= 0n ? [key + uintKeys] : [];
+  if (typeof key !== 'number' || !Number.isInteger(key)) return [];
+  return [BigInt(key), BigInt(key) + uintKeys];
 }
 
-/** A map; keeps the order in which keys were added. */
+/** A map; keeps the order in which keys were added. Keys may be of any type; lists and maps are only equal to themselves. */
 export class CelMap {
-  readonly #entries = new Map<Key, readonly [CelValue, CelValue]>();
+  readonly #entries = new Map<unknown, readonly [CelValue, CelValue]>();
 
   static of(entries: Iterable<readonly [CelValue, CelValue]>): CelMap {
     const map = new CelMap();
-    for (const [key, value] of entries) map.insert(key, value);
+    for (const [key, value] of entries) map.set(key, value);
     return map;
   }
   get size(): number {
     return this.#entries.size;
   }
   get(key: CelValue): CelValue | undefined {
-    const plain = keyOf(key);
-    return plain === undefined ? undefined : this.#entries.get(plain)?.[1];
+    return this.#find(key)?.[1];
   }
   has(key: CelValue): boolean {
-    const plain = keyOf(key);
-    return plain !== undefined && this.#entries.has(plain);
+    return this.#find(key) !== undefined;
   }
   entries(): Iterable<readonly [CelValue, CelValue]> {
     return this.#entries.values();
   }
-  /** Only for the builder of the map. False: the key is there already, or is none. */
+  #find(key: CelValue): readonly [CelValue, CelValue] | undefined {
+    const entry = this.#entries.get(keyOf(key));
+    if (entry !== undefined || typeof key === 'string') return entry;
+    for (const other of otherKeys(key)) {
+      const found = this.#entries.get(other);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** Only for the builder of the map, as the other methods that change it. The last value of a key is kept. */
+  set(key: CelValue, value: CelValue): void {
+    this.#entries.set(keyOf(key), [key, value]);
+  }
+  delete(key: CelValue): void {
+    this.#entries.delete(keyOf(key));
+  }
+  /** False: the key is there already. */
   insert(key: CelValue, value: CelValue): boolean {
-    const plain = keyOf(key);
-    if (plain === undefined || this.#entries.has(plain)) return false;
-    this.#entries.set(plain, [key, value]);
+    if (this.has(key)) return false;
+    this.set(key, value);
     return true;
   }
   copy(): CelMap {

@@ -1,0 +1,108 @@
+import { CelCostError, CelError, noSuchOverload } from './cel-error.ts';
+import { charge, type Frame, type Step } from './frame.ts';
+import type { CelFunction } from './function-declaration.ts';
+import type { RegexCall } from './regex-library.ts';
+import type { CallCost } from './runtime-cost.ts';
+import type { CelValue } from './values.ts';
+import { WorkBudgetExceeded } from '../work-budget.ts';
+
+/** Stands for an argument that is an error where a cost is computed: both have no size. */
+const failed = null;
+
+/** Charges for a call that an error of its arguments keeps from being made. Returns the error, for the caller to throw. */
+function charged(frame: Frame, error: unknown, cost: () => number): unknown {
+  if (error instanceof CelError) charge(frame, cost());
+  return error;
+}
+
+/** Calls a function; work in the square of a list must not be done before it is paid. */
+function call(frame: Frame, cost: CallCost, apply: CelFunction, values: readonly CelValue[]): CelValue {
+  if (!cost.ofResult) charge(frame, cost(values, failed));
+  let result: CelValue;
+  try {
+    result = apply(...values);
+  } catch (error) {
+    throw cost.ofResult ? charged(frame, error, () => cost(values, failed)) : error;
+  }
+  if (cost.ofResult) charge(frame, cost(values, result));
+  return result;
+}
+
+export const unary =
+  (arg: Step, cost: CallCost, apply: CelFunction): Step =>
+  (frame) => {
+    let value: CelValue;
+    try {
+      value = arg(frame);
+    } catch (error) {
+      throw charged(frame, error, () => cost([failed], failed));
+    }
+    return call(frame, cost, apply, [value]);
+  };
+
+/** Both arguments are evaluated, even if the first one is an error. */
+export const binary =
+  (left: Step, right: Step, cost: CallCost, apply: CelFunction, isAnswer = false): Step =>
+  (frame) => {
+    let first: CelValue;
+    let second: CelValue;
+    try {
+      first = left(frame);
+    } catch (error) {
+      if (!(error instanceof CelError)) throw error;
+      const other = settled(right, frame);
+      throw charged(frame, error, () => cost([failed, other], failed));
+    }
+    try {
+      second = right(frame);
+    } catch (error) {
+      throw charged(frame, error, () => cost([first, failed], failed));
+    }
+    if (!isAnswer) return call(frame, cost, apply, [first, second]);
+    frame.chargeAnswer(cost([first, second], failed));
+    return apply(first, second);
+  };
+
+function settled(step: Step, frame: Frame): CelValue {
+  try {
+    return step(frame);
+  } catch (error) {
+    if (!(error instanceof CelError)) throw error;
+    return failed;
+  }
+}
+
+/** An error of an argument ends the call, which costs nothing unless that was the last argument. */
+export const variadic =
+  (steps: readonly Step[], cost: CallCost, apply: CelFunction): Step =>
+  (frame) => {
+    const values: CelValue[] = [];
+    for (const step of steps) {
+      try {
+        values.push(step(frame));
+      } catch (error) {
+        if (values.length < steps.length - 1) throw error;
+        throw charged(frame, error, () => cost([...values, failed], failed));
+      }
+    }
+    return call(frame, cost, apply, values);
+  };
+
+/** A call of a function of regular expressions: paid by its cost, and within the budget for work. */
+export function searching(search: RegexCall, steps: readonly Step[], cost: CallCost): Step {
+  return (frame) => {
+    const values = steps.map((step) => step(frame));
+    const [text, pattern, limit] = values;
+    if (typeof text !== 'string' || typeof pattern !== 'string' || !(limit === undefined || typeof limit === 'bigint')) {
+      charge(frame, cost(values, failed));
+      throw noSuchOverload();
+    }
+    charge(frame, cost(values, failed));
+    try {
+      return search(frame.budget, text, pattern, limit);
+    } catch (error) {
+      if (error instanceof WorkBudgetExceeded) throw new CelCostError();
+      throw error;
+    }
+  };
+}
