@@ -92,7 +92,8 @@ export class ExpressionGenerator {
   #argument(name: string, index: number, type: string, depth: number): string {
     const random = this.#random;
     const speaking = type === 'string' && /^get[A-Z]/.test(name) ? timeZones : speakingTexts[`${name}/${index}`];
-    if (speaking !== undefined && random.chance(0.75)) return random.pick(speaking);
+    // A reference may make the whole list before it counts the cost.
+    if (speaking !== undefined && (name === 'lists.range' || random.chance(0.75))) return random.pick(speaking);
     const chance = random.fraction();
     if (chance < 0.06) return this.#value(random.pick(elementTypes), depth);
     const value = this.#value(type, depth);

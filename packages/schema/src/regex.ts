@@ -56,7 +56,8 @@ export class Regex {
       // On the event loop each search is charged as if it read the rest of the text; elsewhere the clock limits them.
       budget.charge((budget.isInline || from === 0 ? text.length - from + 1 : 1) * this.size);
       if (!matcher.find()) break;
-      found.push(matcher.group() ?? '');
+      // As in Go, nothing is found right behind a match.
+      if (found.length === 0 || matcher.end() > from || matcher.start() > from) found.push(matcher.group() ?? '');
       from = matcher.end();
       if (performance.now() > endsAt) throw new WorkBudgetExceeded();
     }

@@ -46,12 +46,20 @@ const everyItem: Estimator = (target) => {
   return { cost: multiply(sizeOf(target), addRanges(fixed(1), each)) };
 };
 
+/** What is compared of two values of a library: the texts of URLs and formats, and nothing of the others that has a size. */
+function comparedSize(operand: Operand): number {
+  if (operand.type.name === 'kubernetes.NamedFormat') return maxFormatSize;
+  return operand.type.name === 'kubernetes.URL' ? (operand.size?.max ?? 1) : 1;
+}
+const maxFormatSize = 64;
+
 const relation: Estimator = (_target, args, overload) => {
   const scalar = /^(?:less|greater)/.test(overload) && !/_(?:string|bytes)$/.test(overload);
   if (scalar) return one;
   const [left, right] = args as readonly [Operand, Operand];
-  const opaque = left.type.kind === 'opaque' && left.type.name.includes('.') && sameType(left.type, right.type);
-  if (opaque) return one;
+  const isOfLibrary = left.type.kind === 'opaque' && left.type.name.includes('.');
+  if (overload === 'equals' && isOfLibrary && sameType(left.type, right.type))
+    return { cost: scale({ min: 1, max: comparedSize(right) }, traversal) };
   const max = Math.min(sizeOf(left).max, sizeOf(right).max);
   return { cost: scale({ min: max > 0 ? 1 : 0, max }, traversal) };
 };
@@ -83,7 +91,8 @@ const split: Estimator = (target, args) => {
 
 const join: Estimator = (target, args) => {
   const list = sizeOf(target);
-  const items = target === undefined ? unknownSize : target.itemSize();
+  // Of a list that is dyn nothing is counted but the separators.
+  const items = target === undefined || target.type.params.length === 0 ? fixed(0) : target.itemSize();
   const gaps = { min: Math.max(list.min - 1, 0), max: Math.max(list.max - 1, 0) };
   const separators = args[0] === undefined ? fixed(0) : multiply(sizeOf(args[0]), gaps);
   const size = addRanges(multiply(list, items), separators);
@@ -105,8 +114,10 @@ const literalCount = (operand: Operand | undefined, otherwise: number): number =
   const value = operand?.literal;
   return typeof value === 'bigint' ? Math.max(Number(value), 0) : otherwise;
 };
+/** Below zero an amount is an overflow. */
+const wrapped = (amount: number): number => (amount < 0 ? ceiling + amount : amount);
 const sliced: Estimator = (target, args) =>
-  making(fixed(Math.max(literalCount(args[1], sizeOf(target).max) - literalCount(args[0], 0), 0)), 1);
+  making(fixed(wrapped(literalCount(args[1], sizeOf(target).max) - literalCount(args[0], 0))), 1);
 const flattened: Estimator = (target, args) =>
   making(sizeOf(target), args.length === 0 ? 1 : literalCount(args[0], ceiling));
 const compared = (list: Operand | undefined, overload = ''): CallEstimate =>
@@ -126,7 +137,8 @@ const estimators = new Map<string, Estimator>([
     'strings.quote',
     (_target, args) => ({
       cost: scan(args[0]),
-      size: { min: sizeOf(args[0]).min + 2, max: sizeOf(args[0]).max * 2 + 2 },
+      // cel-go's sum overflows for what has no limit.
+      size: { min: sizeOf(args[0]).min + 2, max: sizeOf(args[0]).max < ceiling ? sizeOf(args[0]).max * 2 + 2 : 0 },
     }),
   ],
   ['@in', (_target, args, overload) => (overload === 'in_list' ? { cost: scale(sizeOf(args[1]), 1) } : one)],

@@ -40,9 +40,16 @@ export const unary =
     return call(frame, cost, apply, [value]);
   };
 
+export const binary = (left: Step, right: Step, cost: CallCost, apply: CelFunction, isAnswer = false): Step =>
+  evaluateBoth(left, right, cost, (frame, first, second) => {
+    if (!isAnswer) return call(frame, cost, apply, [first, second]);
+    frame.chargeAnswer(cost([first, second], failed));
+    return apply(first, second);
+  });
+
 /** Both arguments are evaluated, even if the first one is an error. */
-export const binary =
-  (left: Step, right: Step, cost: CallCost, apply: CelFunction, isAnswer = false): Step =>
+const evaluateBoth =
+  (left: Step, right: Step, cost: CallCost, apply: (frame: Frame, first: CelValue, second: CelValue) => CelValue): Step =>
   (frame) => {
     let first: CelValue;
     let second: CelValue;
@@ -58,9 +65,7 @@ export const binary =
     } catch (error) {
       throw charged(frame, error, () => cost([first, failed], failed));
     }
-    if (!isAnswer) return call(frame, cost, apply, [first, second]);
-    frame.chargeAnswer(cost([first, second], failed));
-    return apply(first, second);
+    return apply(frame, first, second);
   };
 
 function settled(step: Step, frame: Frame): CelValue {
@@ -72,9 +77,12 @@ function settled(step: Step, frame: Frame): CelValue {
   }
 }
 
+export const variadic = (steps: readonly Step[], cost: CallCost, apply: CelFunction): Step =>
+  evaluateAll(steps, cost, (frame, values) => call(frame, cost, apply, values));
+
 /** An error of an argument ends the call, which costs nothing unless that was the last argument. */
-export const variadic =
-  (steps: readonly Step[], cost: CallCost, apply: CelFunction): Step =>
+const evaluateAll =
+  (steps: readonly Step[], cost: CallCost, apply: (frame: Frame, values: readonly CelValue[]) => CelValue): Step =>
   (frame) => {
     const values: CelValue[] = [];
     for (const step of steps) {
@@ -85,19 +93,16 @@ export const variadic =
         throw charged(frame, error, () => cost([...values, failed], failed));
       }
     }
-    return call(frame, cost, apply, values);
+    return apply(frame, values);
   };
 
 /** A call of a function of regular expressions: paid by its cost, and within the budget for work. */
-export function searching(search: RegexCall, steps: readonly Step[], cost: CallCost): Step {
-  return (frame) => {
-    const values = steps.map((step) => step(frame));
-    const [text, pattern, limit] = values;
-    if (typeof text !== 'string' || typeof pattern !== 'string' || !(limit === undefined || typeof limit === 'bigint')) {
-      charge(frame, cost(values, failed));
-      throw noSuchOverload();
-    }
+export function searching(search: RegexCall, steps: readonly Step[], cost: CallCost, isConstant: boolean): Step {
+  const searchIn = (frame: Frame, values: readonly CelValue[]): CelValue => {
     charge(frame, cost(values, failed));
+    const [text, pattern, limit] = values;
+    if (typeof text !== 'string' || typeof pattern !== 'string' || !(limit === undefined || typeof limit === 'bigint'))
+      throw noSuchOverload();
     try {
       return search(frame.budget, text, pattern, limit);
     } catch (error) {
@@ -105,4 +110,7 @@ export function searching(search: RegexCall, steps: readonly Step[], cost: CallC
       throw error;
     }
   };
+  const [text, pattern] = steps;
+  if (isConstant || steps.length !== 2) return evaluateAll(steps, cost, searchIn);
+  return evaluateBoth(text as Step, pattern as Step, cost, (frame, first, second) => searchIn(frame, [first, second]));
 }

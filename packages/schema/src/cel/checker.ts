@@ -114,7 +114,10 @@ class Checker {
   #struct(expr: StructExpr): CelType {
     const type = this.#environment.lookupStruct(expr.name);
     if (type === undefined) {
-      this.#report(expr.at, this.#undeclared(expr.name));
+      const other = this.#environment.lookup(expr.name)?.type;
+      if (other === undefined) this.#report(expr.at, this.#undeclared(expr.name));
+      else if (other.kind !== 'type') this.#report(expr.at, `'${typeText(other)}' is not a type`);
+      else this.#report(expr.at, `'${typeText(unwrapType(other))}' is not a message type`);
       return errorType;
     }
     expr.name = type.name;
@@ -344,6 +347,8 @@ class Checker {
     if (!this.#types.assignable([type], [actual])) this.#mismatch(expr, type, actual);
   }
 }
+
+const unwrapType = (type: CelType): CelType => type.params[0] ?? type;
 
 function literalType(value: CelValue): CelType {
   if (value === null) return nullType;

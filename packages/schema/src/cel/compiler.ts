@@ -263,13 +263,13 @@ export class Compiler {
     if (regexCall !== undefined) {
       const pattern = args[1] === undefined ? undefined : this.#constant(args[1])?.value;
       if (typeof pattern === 'string') this.#problem ??= patternProblem(pattern);
-      return searching(regexCall, steps, cost);
+      return searching(regexCall, steps, cost, typeof pattern === 'string');
     }
     const apply = dispatch(expr.fn, overloads);
     const [first, second] = steps;
     if (steps.length === 1) return unary(first as Step, cost, apply);
-    // Where several overloads could be meant, cel-go passes all arguments to one dispatcher.
-    if (steps.length === 2 && (overloads.length === 1 || isOperator(expr.fn))) {
+    // Where several overloads could be meant, cel-go passes all arguments to one dispatcher, as it does to format.
+    if (steps.length === 2 && (isOperator(expr.fn) || (overloads.length === 1 && expr.fn !== 'format'))) {
       const isCheck = member && expr.fn === authorizerCheck;
       return binary(first as Step, second as Step, cost, apply, isCheck);
     }
@@ -414,6 +414,7 @@ const operandTypes: ReadonlyMap<string, ReadonlySet<string>> = new Map([
     (name) => [name, types('bool int uint double string bytes times')] as const,
   ),
   ['size', types('string bytes list map times')],
+  ['sort', types('list times')],
 ]);
 
 /** Its cost stands for a question to the authorizer. */

@@ -54,8 +54,8 @@ export function equal(left: CelValue, right: CelValue): boolean {
 
 function equalLists(left: readonly CelValue[], right: readonly CelValue[]): boolean {
   if (left.length !== right.length) return false;
-  const keyed = left instanceof CelKeyedList ? left : right instanceof CelKeyedList ? right : undefined;
-  if (keyed !== undefined) {
+  if (left instanceof CelKeyedList) {
+    const keyed = left;
     const rest = new Map<string, CelValue[]>();
     for (const item of right) {
       const key = itemKey(item, keyed.itemKeys);

@@ -41,12 +41,18 @@ interface Loop {
   readonly step: Expr;
   readonly result?: Expr;
 }
+const noIdentifier = 'argument is not an identifier';
 /** Names of the variables of a loop; undefined (and a report): they are none. */
-function variables(args: readonly Expr[], count: number, host: MacroHost): readonly string[] | undefined {
+function variables(
+  args: readonly Expr[],
+  count: number,
+  host: MacroHost,
+  problem = 'argument must be a simple name',
+): readonly string[] | undefined {
   const names: string[] = [];
   for (const arg of args.slice(0, count)) {
     if (arg.kind !== 'ident' || arg.name.startsWith('.')) {
-      host.report(arg.at, 'argument must be a simple name');
+      host.report(arg.at, problem);
       return undefined;
     }
     if (arg.name === accumulator || arg.name === '__result__') {
@@ -77,9 +83,9 @@ const fold = (at: number, range: Expr, names: readonly string[], loop: Loop): Fo
 
 /** A macro with `count` variables; `make` sees the arguments after them. */
 const looping =
-  (count: number, make: (args: readonly Expr[], at: number) => Loop): Expander =>
+  (count: number, make: (args: readonly Expr[], at: number) => Loop, problem?: string): Expander =>
   (call, target, at, host) => {
-    const names = variables(call.args, count, host);
+    const names = variables(call.args, count, host, problem);
     return names === undefined ? undefined : fold(at, target, names, make(call.args.slice(count), at));
   };
 
@@ -114,7 +120,7 @@ const append = (args: readonly Expr[], at: number): Loop => ({
   step: filtered(args, at, (item) => apply(at, operators.add, accu(at), listOf(at, item))),
 });
 const filter: Expander = (call, target, at, host) => {
-  const names = variables(call.args, 1, host);
+  const names = variables(call.args, 1, host, noIdentifier);
   const variable = call.args[0] as Expr;
   if (names === undefined) return undefined;
   const item = ident(variable.at, names[0] as string);
@@ -151,9 +157,8 @@ const members = new Map<string, Expander>([
   ['all/2', looping(1, all)],
   ['exists/2', looping(1, exists)],
   ['exists_one/2', looping(1, existsOne)],
-  ['existsOne/2', looping(1, existsOne)],
-  ['map/2', looping(1, append)],
-  ['map/3', looping(1, append)],
+  ['map/2', looping(1, append, noIdentifier)],
+  ['map/3', looping(1, append, noIdentifier)],
   ['filter/2', filter],
   ['all/3', looping(2, all)],
   ['exists/3', looping(2, exists)],
@@ -176,7 +181,7 @@ for (const count of [1, 2]) {
   });
 }
 members.set('sortBy/2', (call, target, at, host) => {
-  const names = variables(call.args, 1, host);
+  const names = variables(call.args, 1, host, noIdentifier);
   if (names === undefined) return undefined;
   const input = '@__sortBy_input__';
   const keys = fold(at, ident(at, input), names, append(call.args.slice(1), at));

@@ -14,17 +14,15 @@ import { urlProblem } from './url-library.ts';
 
 const formatType = opaqueType('kubernetes.NamedFormat');
 
-class CelFormat extends CelOpaque {
+export class CelFormat extends CelOpaque {
   override readonly type = formatType;
   readonly check: (text: string) => readonly string[];
-  readonly #patternSize: number;
+  /** Characters of the pattern that its check costs as much as. */
+  readonly patternSize: number;
   constructor(check: (text: string) => readonly string[], patternSize: number) {
     super();
     this.check = check;
-    this.#patternSize = patternSize;
-  }
-  override get weight(): number {
-    return this.#patternSize;
+    this.patternSize = patternSize;
   }
   override equals(other: CelOpaque): boolean {
     return other === this;

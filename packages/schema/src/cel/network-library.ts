@@ -1,5 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
-import { CelError } from './cel-error.ts';
+import { quote } from '@multiplane/apimachinery';
+import { addressProblem } from './address-problem.ts';
+import { CelError, noSuchOverload } from './cel-error.ts';
 import { declare, type CelFunction, type Overload } from './function-declaration.ts';
 import { opaqueType } from './types.ts';
 import { CelOpaque, type CelValue } from './values.ts';
@@ -85,13 +87,11 @@ const isMapped = (bytes: Uint8Array): boolean =>
   bytes.length === 16 && bytes.subarray(0, 10).every((byte) => byte === 0) && bytes[10] === 255 && bytes[11] === 255;
 
 function parseIp(text: string): CelIp {
-  const quoted = JSON.stringify(text);
+  const quoted = quote(text);
   if (text.includes('%') && isIPv6(text)) throw new CelError(`IP address ${quoted} with zone value is not allowed`);
   const bytes = parseBytes(text);
   if (bytes === undefined) {
-    throw new CelError(
-      `IP Address ${quoted} parse error during conversion from string: ParseAddr(${quoted}): unable to parse IP`,
-    );
+    throw new CelError(`IP Address ${quoted} parse error during conversion from string: ${addressProblem(text)}`);
   }
   if (isMapped(bytes)) throw new CelError(`IPv4-mapped IPv6 address ${quoted} is not allowed`);
   return new CelIp(bytes);
@@ -100,18 +100,20 @@ function parseIp(text: string): CelIp {
 function parseCidr(text: string): CelCidr {
   const fail = (reason: string): CelError =>
     new CelError(
-      `network address parse error during conversion from string: network address parse error during conversion from string: netip.ParsePrefix(${JSON.stringify(text)}): ${reason}`,
+      `network address parse error during conversion from string: network address parse error during conversion from string: netip.ParsePrefix(${quote(text)}): ${reason}`,
     );
   const slash = text.lastIndexOf('/');
   if (slash < 0) throw fail("no '/'");
-  const bytes = parseBytes(text.slice(0, slash));
-  if (bytes === undefined) throw fail(`ParseAddr(${JSON.stringify(text.slice(0, slash))}): unable to parse IP`);
+  const address = text.slice(0, slash);
+  const bytes = parseBytes(address);
+  if (address.includes('%') && isIPv6(address)) throw fail('IPv6 zones cannot be present in a prefix');
+  if (bytes === undefined) throw fail(addressProblem(address));
   const bits = text.slice(slash + 1);
-  if (!/^(?:0|[1-9]\d{0,2})$/.test(bits)) throw fail(`bad bits after slash: ${JSON.stringify(bits)}`);
+  if (!/^(?:0|[1-9]\d{0,2})$/.test(bits)) throw fail(`bad bits after slash: ${quote(bits)}`);
   if (Number(bits) > bytes.length * 8) throw fail('prefix length out of range');
   if (isMapped(bytes)) {
     throw new CelError(
-      `network address parse error during conversion from string: IPv4-mapped IPv6 address ${JSON.stringify(text)} is not allowed`,
+      `network address parse error during conversion from string: IPv4-mapped IPv6 address ${quote(text)} is not allowed`,
     );
   }
   return new CelCidr(new CelIp(bytes), Number(bits));
@@ -167,9 +169,11 @@ export const networkLibrary: readonly Overload[] = [
   declare('string', 'ip_to_string', '(net.IP) string', String as CelFunction),
   declare('cidr', 'string_to_cidr', '(string) net.CIDR', (text) => parseCidr(text as string)),
   declare('isCIDR', 'is_cidr', '(string) bool', parses(parseCidr)),
-  declare('containsIP', 'cidr_contains_ip_string', 'net.CIDR.(string) bool', (cidr, ip) =>
-    (cidr as CelCidr).contains(parseIp(ip as string)),
-  ),
+  declare('containsIP', 'cidr_contains_ip_string', 'net.CIDR.(string) bool', (cidr, ip) => {
+    // Kubernetes does not tell why a text is no address here.
+    if (parses(parseIp)(ip as string) === false) throw noSuchOverload();
+    return (cidr as CelCidr).contains(parseIp(ip as string));
+  }),
   declare('containsIP', 'cidr_contains_ip_ip', 'net.CIDR.(net.IP) bool', (cidr, ip) =>
     (cidr as CelCidr).contains(ip as CelIp),
   ),

@@ -1,3 +1,4 @@
+import { CelFormat } from './name-format-library.ts';
 import type { CelValue } from './values.ts';
 import { CelMap, CelObject, CelOpaque, isList, weightOf } from './values.ts';
 
@@ -58,7 +59,10 @@ named(
   'join',
   ofResult((result) => scan(weightOf(result), 2)),
 );
-named('validate', (args) => scan(1 + weight(args, 1)) * Math.ceil(weight(args, 0) * patternLength));
+named('validate', ([format, text]) => {
+  const size = format instanceof CelFormat ? format.patternSize : 0;
+  return scan(1 + weightOf(text as CelValue)) * Math.ceil(size * patternLength);
+});
 named(
   'fieldSelector labelSelector',
   (args) => listCost + scan(weight(args, 1)) + Math.ceil(weight(args, 1) / 2) * (listCost + structCost),

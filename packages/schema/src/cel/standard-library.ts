@@ -13,6 +13,7 @@ import {
   CelKeyedList,
   CelMap,
   CelObject,
+  CelOpaque,
   CelTimestamp,
   CelUint,
   isList,
@@ -47,8 +48,11 @@ const subtract: Arithmetic = (left, right) => {
   if (typeof left === 'number' && typeof right === 'number') return left - right;
   if (left instanceof CelUint && right instanceof CelUint) return uint64(left.value - right.value);
   if (left instanceof CelTimestamp && right instanceof CelTimestamp) return durationOf(left.nanos - right.nanos);
-  if (left instanceof CelTimestamp && right instanceof CelDuration)
+  if (left instanceof CelTimestamp && right instanceof CelDuration) {
+    // cel-go negates the duration.
+    durationOf(-right.nanos);
     return timestampOf(left.nanos - right.nanos, left.zone);
+  }
   if (left instanceof CelDuration && right instanceof CelDuration) return durationOf(left.nanos - right.nanos);
   throw noSuchOverload();
 };
@@ -144,6 +148,13 @@ function size(value: CelValue): bigint {
   throw noSuchOverload();
 }
 
+/** Values of libraries and of schemas are only compared with their like (their `Equal` in Kubernetes). */
+const equals: CelFunction = (left, right) => {
+  const particular = left instanceof CelOpaque || (left instanceof CelObject && left.fields.isMap);
+  if (particular && right !== null && typeOfValue(left).name !== typeOfValue(right).name) throw noSuchOverload();
+  return equal(left, right);
+};
+
 const ordered: readonly string[] = ['bool', 'int', 'uint', 'double', 'string', 'bytes', 'timestamp', 'duration'];
 /** Overloads of an order relation: within a type, and among the types of numbers. */
 function orderOverloads(name: string, id: string, apply: Arithmetic): Overload[] {
@@ -187,7 +198,7 @@ export const standardLibrary: readonly Overload[] = [
     return !value;
   }),
   declare(operators.notStrictlyFalse, 'not_strictly_false', '(bool) bool', special),
-  declare(operators.equals, 'equals', '(A, A) bool', (left, right) => equal(left, right)),
+  declare(operators.equals, 'equals', '(A, A) bool', equals),
   declare(operators.notEquals, 'not_equals', '(A, A) bool', (left, right) => !equal(left, right)),
   ...arithmetic(operators.add, 'add', add, [
     ...same('bytes', 'double', 'duration'),

@@ -31,7 +31,7 @@ import {
 
 const list = listType(dynType);
 const map = mapType(dynType, dynType);
-const optional = opaqueType('optional_type', dynType);
+const optional = opaqueType('optional_type');
 
 /** The names of CEL's own types, which are values: `type(1) == int`. */
 export const standardTypes: ReadonlyMap<string, Constant> = new Map(
@@ -85,7 +85,22 @@ export function valueFits(value: CelValue, type: CelType): boolean {
   return actual.kind === type.kind && (actual.name === type.name || type.kind === 'type');
 }
 
-/** The Go type that cel-go names where it asserts one. */
+const goNames: ReadonlyMap<string, string> = new Map([
+  ['list', '*types.baseList'],
+  ['map', '*types.baseMap'],
+  ['type', '*types.Type'],
+  ['optional_type', '*types.Optional'],
+  ['google.protobuf.Timestamp', 'types.Timestamp'],
+  ['google.protobuf.Duration', 'types.Duration'],
+  ['kubernetes.Quantity', 'cel.Quantity'],
+  ['kubernetes.Semver', 'cel.Semver'],
+  ['kubernetes.URL', 'cel.URL'],
+  ['kubernetes.NamedFormat', 'cel.Format'],
+  ['net.IP', 'cel.IP'],
+  ['net.CIDR', 'cel.CIDR'],
+]);
+
+/** The Go type that cel-go names where it asserts one; of lists and maps that of literals. */
 export function goTypeOf(value: CelValue): string {
   if (value instanceof Uint8Array) return 'types.Bytes';
   if (value instanceof CelUint) return 'types.Uint';
@@ -95,5 +110,7 @@ export function goTypeOf(value: CelValue): string {
     number: 'Double',
     boolean: 'Bool',
   };
-  return `types.${names[typeof value] ?? (value === null ? 'Null' : typeOfValue(value).name)}`;
+  const name = names[typeof value] ?? (value === null ? 'Null' : undefined);
+  if (name !== undefined) return `types.${name}`;
+  return goNames.get(typeOfValue(value).name) ?? typeOfValue(value).name;
 }

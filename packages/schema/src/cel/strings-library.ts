@@ -13,11 +13,13 @@ const method = (name: string, id: string, signature: string, apply: (args: Args)
 /** Characters are code points. */
 const chars = (value: string): string[] => Array.from(value);
 
+const outOfRange = (args: Args, index: number): CelError => new CelError(`index out of range: ${String(args[index])}`);
+
 function indexOf(args: Args): bigint {
   const [target, part] = [chars(text(args, 0)), chars(text(args, 1))];
   const offset = args.length > 2 ? int(args, 2) : 0;
   if (part.length === 0) return BigInt(offset);
-  if (offset < 0) throw new CelError(`index out of range: ${offset}`);
+  if (offset < 0) throw outOfRange(args, 2);
   if (offset >= target.length) return -1n;
   // Offsets of code units are found first; only their place is counted in characters.
   const units = target.slice(0, offset).join('').length;
@@ -29,7 +31,7 @@ function lastIndexOf(args: Args): bigint {
   const target = chars(text(args, 0));
   const offset = args.length > 2 ? int(args, 2) : undefined;
   if (text(args, 1) === '') return BigInt(offset ?? target.length);
-  if (offset !== undefined && offset < 0) throw new CelError(`index out of range: ${offset}`);
+  if (offset !== undefined && offset < 0) throw outOfRange(args, 2);
   if (offset !== undefined && offset >= target.length) return -1n;
   const units = offset === undefined ? Infinity : target.slice(0, offset).join('').length;
   const found = text(args, 0).lastIndexOf(text(args, 1), units);
@@ -40,16 +42,16 @@ function substring(args: Args): string {
   const target = chars(text(args, 0));
   const start = int(args, 1);
   const end = args.length > 2 ? int(args, 2) : target.length;
-  if (args.length > 2 && start > end) throw new CelError(`invalid substring range. start: ${start}, end: ${end}`);
-  if (start < 0 || start > target.length) throw new CelError(`index out of range: ${start}`);
-  if (end < 0 || end > target.length) throw new CelError(`index out of range: ${end}`);
+  if (args.length > 2 && start > end) throw new CelError(`invalid substring range. start: ${String(args[1])}, end: ${String(args[2])}`);
+  if (start < 0 || start > target.length) throw outOfRange(args, 1);
+  if (end < 0 || end > target.length) throw outOfRange(args, 2);
   return target.slice(start, end).join('');
 }
 
 function charAt(args: Args): string {
   const target = chars(text(args, 0));
   const index = int(args, 1);
-  if (index < 0 || index > target.length) throw new CelError(`index out of range: ${index}`);
+  if (index < 0 || index > target.length) throw outOfRange(args, 1);
   return target[index] ?? '';
 }
 

@@ -1,3 +1,4 @@
+import { quote } from '@multiplane/apimachinery';
 import { CelError } from './cel-error.ts';
 import { declare, type Overload } from './function-declaration.ts';
 import { opaqueType } from './types.ts';
@@ -23,8 +24,10 @@ export class CelUrl extends CelOpaque {
     const main = body.slice(scheme.length, question < 0 ? undefined : question);
     this.query = question < 0 ? '' : body.slice(question + 1);
     const authority = main.startsWith('//') ? (/^\/\/[^/]*/.exec(main)?.[0] ?? '//') : '';
-    this.host = authority.slice(2).replace(/^.*@/, '');
-    this.path = main.slice(authority.length);
+    // A zone of an address is written with %25.
+    this.host = decoded(authority.slice(2).replace(/^.*@/, ''));
+    // After a scheme, what does not begin with a slash is opaque.
+    this.path = scheme === '' || main.startsWith('/') ? main.slice(authority.length) : '';
     this.#text = text;
   }
   override get weight(): number {
@@ -42,9 +45,22 @@ export class CelUrl extends CelOpaque {
   }
 }
 
+/** Without its escapes; undefined or as it stands if they are no UTF-8 or no escapes at all. */
+function decoded(text: string): string {
+  return tryDecode(text) ?? text;
+}
+function tryDecode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch (error) {
+    if (error instanceof URIError) return undefined;
+    throw error;
+  }
+}
+
 /** Why Go's `url.ParseRequestURI` refuses a text; undefined: it does not. */
 export function urlProblem(text: string): string | undefined {
-  const problem = (reason: string): string => `parse ${JSON.stringify(text)}: ${reason}`;
+  const problem = (reason: string): string => `parse ${quote(text)}: ${reason}`;
   if (text === '') return problem('empty url');
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
   if (/[\u0000-\u001f\u007f]/.test(text)) return problem('net/url: invalid control character in URL');
@@ -59,6 +75,9 @@ export function urlProblem(text: string): string | undefined {
   const escape = /%(?![0-9A-Fa-f]{2}).{0,2}/.exec(main);
   if (escape !== null) return problem(`invalid URL escape ${JSON.stringify(escape[0])}`);
   const host = authority.replace(/^.*@/, '');
+  // Only what is not ASCII may be escaped in a name.
+  const ascii = /%[0-7][0-9A-Fa-f]/.exec(host.replaceAll('%25', ''));
+  if (ascii !== null) return problem(`invalid URL escape ${quote(ascii[0])}`);
   if (/[ <>"]/.test(host)) return problem(`invalid character ${JSON.stringify(/[ <>"]/.exec(host)?.[0])} in host name`);
   const port = host.startsWith('[') ? host.replace(/^\[[^\]]*\]/, '') : (/:.*$/.exec(host)?.[0] ?? '');
   if (host.startsWith('[') && !host.includes(']')) return problem("missing ']' in host");
@@ -74,17 +93,25 @@ function parse(text: string): CelUrl {
 
 function query(url: CelUrl): CelMap {
   const values = new Map<string, string[]>();
-  for (const [name, value] of new URLSearchParams(url.query)) {
+  for (const pair of url.query.split('&')) {
+    // Go drops what has a semicolon or cannot be decoded.
+    const [name, value] = pair.replaceAll('+', ' ').split(/=(.*)/s, 2).map(tryDecode);
+    if (pair === '' || pair.includes(';') || name === undefined) continue;
+    if (pair.includes('=') && value === undefined) continue;
     const known = values.get(name);
-    if (known === undefined) values.set(name, [value]);
-    else known.push(value);
+    if (known === undefined) values.set(name, [value ?? '']);
+    else known.push(value ?? '');
   }
   return CelMap.of(values);
 }
 
 /** The path as Go's `EscapedPath` writes it: what is escaped stays, what must be escaped is. */
-const escapedPath = (url: CelUrl): string =>
-  url.path.replaceAll(/[^A-Za-z0-9\-_.~!$&'()*+,;=:@/%[\]]+/g, (part) => encodeURIComponent(part));
+function escapedPath(url: CelUrl): string {
+  if (/^[A-Za-z0-9\-_.~!$&'()*+,;=:@/%[\]]*$/.test(url.path)) return url.path;
+  return encodeURIComponent(decoded(url.path))
+    .replaceAll(/%(?:24|26|2B|2C|2F|3A|3B|3D|40)/g, (escape) => decodeURIComponent(escape))
+    .replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+}
 
 const read = (name: string, id: string, get: (url: CelUrl) => CelValue, result = 'string'): Overload =>
   declare(name, id, `kubernetes.URL.() ${result}`, (url) => get(url as CelUrl));
