@@ -59,7 +59,7 @@ export class ServerAnswers {
       ({ status, text }) => status === 422 && text.includes('#'),
     );
     const message = messageOf(evaluated);
-    for (const index of accepted) answers[index] = between(message, index);
+    for (const index of accepted) answers[index] = between(message, /, (?=spec: )/, index);
     await this.#send('DELETE', `${extensions}/values.${group}`);
     return answers;
   }
@@ -79,8 +79,7 @@ export class ServerAnswers {
             { apiGroups: ['cel.example.com'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['objects'] },
           ],
         },
-        variables: [{ name: 'object', expression: 'object.spec' }],
-        validations: indices.map((index) => validationOf(expressions[index] as string, index)),
+        validations: indices.map((index) => validationOf(inSpec(expressions[index] as string), index)),
       },
     });
     const refused = await this.#send('POST', `${admission}/validatingadmissionpolicies?dryRun=All`, policy([...answers.keys()]));
@@ -108,8 +107,8 @@ export class ServerAnswers {
       () => this.#send('POST', `/apis/cel.example.com/v1/namespaces/${namespace}/objects?dryRun=All`, object),
       ({ headers }) => headers['warning'] !== undefined,
     );
-    const warnings = String(evaluated.headers['warning'] ?? '');
-    for (const index of accepted) answers[index] = between(warnings.replaceAll(/\\(["\\])/g, '$1'), index);
+    const warnings = String(evaluated.headers['warning'] ?? '').replaceAll(/\\(["\\])/g, '$1');
+    for (const index of accepted) answers[index] = between(warnings, /, (?=299 - )/, index);
     for (const kind of ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'])
       await this.#send('DELETE', `${admission}/${kind}/cel-${run}`);
     return answers;
@@ -139,10 +138,15 @@ export class ServerAnswers {
   }
 }
 
+/** The fixture is a part of an object. */
+const inSpec = (expression: string): string => expression.replaceAll(/(?<![\w.'"])object\b/g, 'object.spec');
+/** A comment must not swallow what follows; a line break is no part of a warning. */
+const closed = (expression: string): string => (expression.includes('//') ? `${expression}\n` : expression);
 /** Concatenation of texts of unknown length costs more than a message may. */
 const messageFor = (expression: string, index: number): string =>
-  `'${mark(index)}value %s %s${mark(index)}'.format([type(${expression}\n), ${expression}\n])`;
-const testFor = (expression: string, index: number): string => `[dyn(${expression}\n)].size() == 0 // ${mark(index)}`;
+  `'${mark(index)}value %s %s${mark(index)}'.format([type(${closed(expression)}), ${closed(expression)}])`;
+const testFor = (expression: string, index: number): string =>
+  `[dyn(${closed(expression)})].size() == 0 // ${mark(index)}`;
 
 const ruleOf = (expression: string, index: number): JsonObject => ({
   rule: testFor(expression, index),
@@ -190,12 +194,11 @@ const messageOf = ({ text }: Response): string => (JSON.parse(text) as { message
 /** Messages about rules begin with the whole rule. */
 const withoutValue = (message: string): string => message.replace(/^Invalid value: .*?: (?=compilation failed|estimated|messageExpression|program|cel expression)/s, '');
 
-/** What a text that names several expressions says about one. */
-function between(text: string, index: number): string {
+/** What a text that names several expressions says about one, in one of its parts. */
+function between(text: string, separator: RegExp, index: number): string {
   const own = mark(index);
   const value = text.split(own);
   if (value.length >= 3 && value[1]?.startsWith('value ') === true) return value[1];
-  const line = text.split(', spec: ').find((part) => part.includes(own)) ?? text.split(/, (?=299 )/).find((part) => part.includes(own));
-  if (line === undefined) return 'nothing';
-  return `error: ${line.replace(/^.*?Invalid value: (?:"[^"]*": )?/s, '').slice(0, 400)}`;
+  const part = text.split(separator).find((each) => each.includes(own)) ?? 'nothing';
+  return `error: ${part.replace(/^.*?Invalid value: (?:"[^"]*": )?|^.*? resulted in error: /s, '').replace(/"$/, '')}`;
 }

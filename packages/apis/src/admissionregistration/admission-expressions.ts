@@ -120,8 +120,8 @@ export function admissionEnvironment(names: AdmissionNames): CelEnvironment {
 export type WantedTypes = readonly string[] | undefined;
 
 type Compiled =
-  | { readonly program: CelProgram; readonly problem?: undefined }
-  | { readonly program?: undefined; readonly problem: string };
+  | { readonly program: CelProgram; readonly problem?: undefined; readonly isInternal?: undefined }
+  | { readonly program?: undefined; readonly problem: string; readonly isInternal?: true };
 
 /**
  * An expression of a policy or webhook. It is compiled lazily, on first use: a policy may have
@@ -149,6 +149,11 @@ export class AdmissionExpression {
     return this.#get().problem;
   }
 
+  /** The expression compiles, but a constant of it cannot be made: for Kubernetes that is an internal error. */
+  get isInternalProblem(): boolean {
+    return this.#get().isInternal === true;
+  }
+
   #get(): Compiled {
     return (this.#compiled ??= compile(this.source, this.#environment(), this.#wanted));
   }
@@ -163,7 +168,10 @@ function compile(source: string, environment: CelEnvironment, wanted: WantedType
     return { problem: `compilation failed: ${error.message}` };
   }
   const type = typeText(program.type ?? celTypes.dynType);
-  if (wanted === undefined || wanted.includes(type)) return { program };
+  if (wanted === undefined || wanted.includes(type)) {
+    if (program.problem === undefined) return { program };
+    return { problem: `program instantiation failed: ${program.problem}`, isInternal: true };
+  }
   // The null type is the one that is printed in two ways.
   const names = wanted.map((name) => (name === 'null' ? 'null_type' : name));
   const expected = names.length === 1 ? names[0] : `one of [${names.join(' ')}]`;

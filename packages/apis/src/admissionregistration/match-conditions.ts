@@ -48,5 +48,7 @@ export function choiceErrors(value: string, path: FieldPath, choices: readonly s
 
 /** Why an expression cannot be used, if so. */
 export function expressionErrors(expression: AdmissionExpression | undefined, path: FieldPath): FieldError[] {
-  return expression?.problem === undefined ? [] : [fieldErrors.invalid(path, expression.source, expression.problem)];
+  if (expression?.problem === undefined) return [];
+  if (expression.isInternalProblem) return [fieldErrors.internal(path, new Error(expression.problem))];
+  return [fieldErrors.invalid(path, expression.source, expression.problem)];
 }

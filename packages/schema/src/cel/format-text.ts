@@ -54,11 +54,18 @@ function plain(value: CelValue): string {
   if (value instanceof CelDuration) return durationText(value);
   if (value instanceof CelTypeValue) return value.type.name;
   if (value instanceof CelMap) {
-    const entries = Array.from(value.entries(), ([key, item]) => [nested(key), nested(item)] as const);
+    const entries = Array.from(value.entries(), ([key, item]) => [keyText(key), nested(item)] as const);
     const sorted = entries.toSorted(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0));
     return `{${sorted.map(([key, item]) => `${key}:${item}`).join(', ')}}`;
   }
   throw wrongType('s', value);
+}
+
+function keyText(key: CelValue): string {
+  const type = typeOfValue(key).name;
+  if (!['bool', 'int', 'string', 'uint'].includes(type))
+    throw new CelError(`error during formatting: no formatting function for map key of type ${type}`);
+  return nested(key);
 }
 
 /** Within a list or map values are printed as they would be written. */
