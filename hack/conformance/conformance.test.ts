@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Scenario } from '../../e2e/conformance/scenario.ts';
+import { ExpressionGenerator } from './cel/generator.ts';
 import { DeliberateDifferences } from './deliberate-differences.ts';
 import { classOf } from './difference-class.ts';
 import { differencesOf, type Difference } from './differences.ts';
@@ -18,6 +19,13 @@ describe('generators', () => {
     const texts = names.map((name) => JSON.stringify(generated(topic, name).steps));
     expect(names.map((name) => JSON.stringify(generated(topic, name).steps))).toEqual(texts);
     expect(new Set(texts).size).toBeGreaterThan(25);
+  });
+
+  test('expressions of CEL are repeated from their seed, and others are made from another', () => {
+    const texts = (seed: string): string[] => [...new ExpressionGenerator(new Random(seed)).expressions(2)];
+    expect(texts('a')).toEqual(texts('a'));
+    const own = new Set(texts('a'));
+    expect(texts('b').filter((text) => !own.has(text)).length).toBeGreaterThan(300);
   });
 
   test('numbers beyond those of JavaScript keep their digits', () => {

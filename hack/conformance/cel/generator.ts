@@ -41,7 +41,8 @@ function signatureOf(text: string): Signature {
 }
 const namespaces = new Set(['lists', 'optional', 'sets', 'strings']);
 /** Functions of a name, although their names look like a call on a value of that type. */
-const isGlobal = (text: string): boolean => /^(?:format\.[a-z]\w*\((?:string)?\) -> (?:format|optional)|ip\.isCanonical)/.test(text);
+const isGlobal = (text: string): boolean =>
+  /^(?:format\.[a-z]\w*\((?:string)?\) -> (?:format|optional)|ip\.isCanonical)/.test(text);
 const known: readonly Signature[] = signatures.map((text) => {
   if (!isGlobal(text)) return signatureOf(text);
   const open = text.indexOf('(');
@@ -50,8 +51,33 @@ const known: readonly Signature[] = signatures.map((text) => {
 });
 
 const scalarTypes = ['int', 'uint', 'double', 'string', 'bytes', 'bool', 'duration', 'timestamp'] as const;
-const elementTypes = [...scalarTypes, 'quantity', 'list(int)', 'list(string)', 'dyn', 'struct', 'map(string, int)', 'null', 'type'];
-const infix = new Set(['@in', '_!=_', '_%_', '_&&_', '_*_', '_+_', '_-_', '_/_', '_<_', '_<=_', '_==_', '_>_', '_>=_', '_||_']);
+const elementTypes = [
+  ...scalarTypes,
+  'quantity',
+  'list(int)',
+  'list(string)',
+  'dyn',
+  'struct',
+  'map(string, int)',
+  'null',
+  'type',
+];
+const infix = new Set([
+  '@in',
+  '_!=_',
+  '_%_',
+  '_&&_',
+  '_*_',
+  '_+_',
+  '_-_',
+  '_/_',
+  '_<_',
+  '_<=_',
+  '_==_',
+  '_>_',
+  '_>=_',
+  '_||_',
+]);
 
 /** Makes expressions by the types that functions declare; one in five arguments has another type, or one known only at run time. */
 export class ExpressionGenerator {
@@ -132,10 +158,26 @@ export class ExpressionGenerator {
 
   #macro(template: string): string {
     const random = this.#random;
-    const lists = ['list(int)', 'list(string)', 'list(double)', 'list(dyn)', 'list(struct)', 'list(list(int))', 'list(bool)'];
-    const maps = ['map(string, int)', 'map(string, string)', 'map(int, string)', 'map(dyn, dyn)', 'map(string, list(string))'];
+    const lists = [
+      'list(int)',
+      'list(string)',
+      'list(double)',
+      'list(dyn)',
+      'list(struct)',
+      'list(list(int))',
+      'list(bool)',
+    ];
+    const maps = [
+      'map(string, int)',
+      'map(string, string)',
+      'map(int, string)',
+      'map(dyn, dyn)',
+      'map(string, list(string))',
+    ];
     const optionals = ['optional(int)', 'optional(string)', 'optional(list(int))'];
-    const range = template.startsWith('M') ? random.pick(maps) : random.pick(template.startsWith('O') ? optionals : lists);
+    const range = template.startsWith('M')
+      ? random.pick(maps)
+      : random.pick(template.startsWith('O') ? optionals : lists);
     const text = this.#value(range, random.chance(0.2) ? 1 : 0);
     const params = split(/\((.*)\)$/.exec(range)?.[1] ?? '');
     const twoVariables = /\(y, x/.test(template);

@@ -82,7 +82,11 @@ export class ServerAnswers {
         validations: indices.map((index) => validationOf(inSpec(expressions[index] as string), index)),
       },
     });
-    const refused = await this.#send('POST', `${admission}/validatingadmissionpolicies?dryRun=All`, policy([...answers.keys()]));
+    const refused = await this.#send(
+      'POST',
+      `${admission}/validatingadmissionpolicies?dryRun=All`,
+      policy([...answers.keys()]),
+    );
     for (const { field, message } of causesOf(refused)) {
       const at = /validations\[(\d+)\]/.exec(field)?.[1];
       if (at !== undefined) answers[Number(at)] ||= `refused: ${withoutValue(message)}`;
@@ -107,7 +111,7 @@ export class ServerAnswers {
       () => this.#send('POST', `/apis/cel.example.com/v1/namespaces/${namespace}/objects?dryRun=All`, object),
       ({ headers }) => headers['warning'] !== undefined,
     );
-    const warnings = String(evaluated.headers['warning'] ?? '').replaceAll(/\\(["\\])/g, '$1');
+    const warnings = (evaluated.headers['warning'] ?? '').replaceAll(/\\(["\\])/g, '$1');
     for (const index of accepted) answers[index] = between(warnings, /, (?=299 - )/, index);
     for (const kind of ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'])
       await this.#send('DELETE', `${admission}/${kind}/cel-${run}`);
@@ -125,7 +129,7 @@ export class ServerAnswers {
   }
 
   #send(method: string, path: string, body?: JsonObject): Promise<Response> {
-    return this.#transport.send({ method, path, ...(body === undefined ? {} : { body }) } as never);
+    return this.#transport.send({ method, path, ...(body === undefined ? {} : { body }) });
   }
 
   async #until(act: () => Promise<Response>, done: (response: Response) => boolean): Promise<Response> {
@@ -192,7 +196,11 @@ function causesOf({ text }: Response): readonly Cause[] {
 }
 const messageOf = ({ text }: Response): string => (JSON.parse(text) as { message?: string }).message ?? text;
 /** Messages about rules begin with the whole rule. */
-const withoutValue = (message: string): string => message.replace(/^Invalid value: .*?: (?=compilation failed|estimated|messageExpression|program|cel expression)/s, '');
+const withoutValue = (message: string): string =>
+  message.replace(
+    /^Invalid value: .*?: (?=compilation failed|estimated|messageExpression|program|cel expression)/s,
+    '',
+  );
 
 /** What a text that names several expressions says about one, in one of its parts. */
 function between(text: string, separator: RegExp, index: number): string {

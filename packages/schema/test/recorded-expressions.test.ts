@@ -15,7 +15,8 @@ const recorded = read('expressions.jsonl')
 const answers = new ExpressionAnswers(JSON.parse(read('fixture.json')) as Fixture);
 
 /** Syntax errors have the words of the parser. */
-const issuesOf = ({ issues }: Answer): string | undefined => (issues?.includes('Syntax error') === true ? 'Syntax error' : issues);
+const issuesOf = ({ issues }: Answer): string | undefined =>
+  issues?.includes('Syntax error') === true ? 'Syntax error' : issues;
 
 /** Estimates beyond 2^53 are not exact. */
 function sameEstimate(left: string | undefined, right: string | undefined): boolean {
@@ -30,7 +31,9 @@ function differences(wanted: Recorded): string[] {
   return [
     ...different.map((part) => `${part}: ${answer[part]} instead of ${wanted[part]}`),
     ...(issuesOf(answer) === issuesOf(wanted) ? [] : [`issues: ${answer.issues} instead of ${wanted.issues}`]),
-    ...(sameEstimate(answer.estimate, wanted.estimate) ? [] : [`estimate: ${answer.estimate} instead of ${wanted.estimate}`]),
+    ...(sameEstimate(answer.estimate, wanted.estimate)
+      ? []
+      : [`estimate: ${answer.estimate} instead of ${wanted.estimate}`]),
   ].map((difference) => `${wanted.expression}: ${difference}`);
 }
 

@@ -15,11 +15,9 @@ test.each([
   // Kubernetes makes the program with the policy: a constant that cannot be made is its internal error.
   [
     "int('x') == 1",
-    [
-      "spec.expression: Internal error: program instantiation failed: type conversion error from 'string' to 'int'",
-    ],
+    ["spec.expression: Internal error: program instantiation failed: type conversion error from 'string' to 'int'"],
   ],
-  ["uint(-1) == 1u", ['spec.expression: Internal error: program instantiation failed: unsigned integer overflow']],
+  ['uint(-1) == 1u', ['spec.expression: Internal error: program instantiation failed: unsigned integer overflow']],
 ])('%s', (source, texts) => {
   expect(textsOf(source)).toEqual(texts);
 });

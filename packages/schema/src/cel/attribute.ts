@@ -107,8 +107,10 @@ export function evaluated(attribute: Attribute): Step {
   const { charge: own, resolve } = attribute;
   if (attribute instanceof PresenceAttribute) {
     return (frame) => {
-      if (own !== 0) charge(frame, own);
+      const before = frame.cost;
       const value = resolve(frame);
+      // Of a conditional cel-go takes off more than it adds. The sum must not fall: it limits the work.
+      if (own < 0 && frame.cost > before) charge(frame, own);
       return value instanceof CelOptional ? value.value !== undefined : value;
     };
   }

@@ -49,7 +49,12 @@ export const binary = (left: Step, right: Step, cost: CallCost, apply: CelFuncti
 
 /** Both arguments are evaluated, even if the first one is an error. */
 const evaluateBoth =
-  (left: Step, right: Step, cost: CallCost, apply: (frame: Frame, first: CelValue, second: CelValue) => CelValue): Step =>
+  (
+    left: Step,
+    right: Step,
+    cost: CallCost,
+    apply: (frame: Frame, first: CelValue, second: CelValue) => CelValue,
+  ): Step =>
   (frame) => {
     let first: CelValue;
     let second: CelValue;

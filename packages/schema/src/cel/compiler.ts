@@ -173,7 +173,8 @@ export class Compiler {
         if (expr.fn === operators.conditional)
           return new ConditionalAttribute(this.compile(first), this.#asAttribute(second), this.#asAttribute(third));
         if (expr.fn === operators.index) return this.#indexed(first, second, false);
-        if (expr.fn === operators.optIndex || expr.fn === operators.optSelect) return this.#indexed(first, second, true);
+        if (expr.fn === operators.optIndex || expr.fn === operators.optSelect)
+          return this.#indexed(first, second, true);
         return undefined;
       }
       default:
@@ -422,7 +423,8 @@ const authorizerCheck = 'check';
 const conversions = new Set('bool bytes double duration dyn int string timestamp type uint'.split(' '));
 const isOperator = (name: string): boolean => /^(?:_.*_|@in|!_|-_)$/.test(name);
 /** The overload that the checker found; empty: several are possible. */
-const overloadIdOf = ({ overloads }: CallExpr): string => (overloads?.length === 1 ? (overloads[0] as Overload).id : '');
+const overloadIdOf = ({ overloads }: CallExpr): string =>
+  overloads?.length === 1 ? (overloads[0] as Overload).id : '';
 
 const constant =
   (value: CelValue): Step =>
@@ -450,8 +452,7 @@ function* elementsOf(over: CelValue, pairs: boolean): Iterable<readonly [CelValu
     for (const item of over) yield pairs ? [index++, item] : [item, item];
   } else if (over instanceof CelMap) yield* over.entries();
   else if (over instanceof CelObject && over.fields.isMap) {
-    for (const key of over.fields.keys())
-      yield [key, over.fields.get(key) ?? new CelError(`no such key: ${key}`)];
+    for (const key of over.fields.keys()) yield [key, over.fields.get(key) ?? new CelError(`no such key: ${key}`)];
   } else if (pairs) throw new CelError(`unsupported comprehension range type: ${goTypeOf(over)}`);
   else throw new CelError(`got '${goTypeOf(over)}', expected iterable type`);
 }

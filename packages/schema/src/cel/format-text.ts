@@ -49,7 +49,7 @@ function plain(value: CelValue): string {
   if (value === null) return 'null';
   if (isList(value)) return `[${value.map(nested).join(', ')}]`;
   if (value instanceof CelUint) return String(value.value);
-  if (value instanceof Uint8Array) return new TextDecoder().decode(value);
+  if (value instanceof Uint8Array) return decoded(value);
   if (value instanceof CelTimestamp) return timestampText(value);
   if (value instanceof CelDuration) return durationText(value);
   if (value instanceof CelTypeValue) return value.type.name;
@@ -59,6 +59,15 @@ function plain(value: CelValue): string {
     return `{${sorted.map(([key, item]) => `${key}:${item}`).join(', ')}}`;
   }
   throw wrongType('s', value);
+}
+
+function decoded(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (error) {
+    const reason = 'could not convert argument "invalid UTF-8 in bytes, cannot convert to string" to string';
+    throw new CelError(`error during formatting: ${reason}`, { cause: error });
+  }
 }
 
 function keyText(key: CelValue): string {
@@ -72,7 +81,7 @@ function keyText(key: CelValue): string {
 function nested(value: CelValue): string {
   if (typeof value === 'string') return quote(value);
   if (typeof value === 'number') return Number.isFinite(value) ? exactFixed(value, 6) : quote(doubleText(value));
-  if (value instanceof Uint8Array) return `b${quote(new TextDecoder().decode(value))}`;
+  if (value instanceof Uint8Array) return `b${quote(decoded(value))}`;
   if (value instanceof CelTimestamp) return `timestamp(${quote(timestampText(value))})`;
   if (value instanceof CelDuration) return `duration(${quote(durationText(value))})`;
   return plain(value);

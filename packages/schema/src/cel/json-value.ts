@@ -2,7 +2,7 @@ import { setOwn, type Json, type JsonObject } from '@multiplane/apimachinery';
 import { CelError } from './cel-error.ts';
 import { typeOfValue } from './standard-types.ts';
 import { StructFields } from './struct-fields.ts';
-import { durationText, timestampText } from './time-text.ts';
+import { exactDurationText, timestampText } from './time-text.ts';
 import { typeText } from './types.ts';
 import {
   CelDuration,
@@ -42,7 +42,7 @@ export function jsonOfValue(
   if (value instanceof CelUint) return integer(value.value);
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
   if (value instanceof CelTimestamp) return timestampText(value);
-  if (value instanceof CelDuration) return durationText(value);
+  if (value instanceof CelDuration) return exactDurationText(value);
   const object: JsonObject = {};
   if (value instanceof CelMap) {
     for (const [key, item] of value.entries()) {

@@ -18,14 +18,26 @@ const add = standardLibrary.find((overload) => overload.name === operators.add)?
 const forEach = (names: readonly string[], make: (type: string) => Overload): Overload[] => names.map(make);
 const before = (left: CelValue, right: CelValue): boolean => (compareValues(left, right) ?? 0) < 0;
 
+const times = ['google.protobuf.Duration', 'google.protobuf.Timestamp'];
+const ordered = new Set(['bool', 'int', 'uint', 'double', 'string', 'bytes', ...times]);
+const summable = new Set(['int', 'uint', 'double', 'string', 'bytes', 'list', ...times]);
+/** Nothing is known beforehand of the items of a dyn list. */
+function checkItem(name: string, item: CelValue, types: ReadonlySet<string>): void {
+  if (!types.has(typeOfValue(item).name)) throw new CelError(`no such overload: ${name}(list)`);
+}
+
 const isSorted: CelFunction = (list) =>
-  (list as List).every((item, index, items) => index === 0 || !before(item, items[index - 1] as CelValue));
+  (list as List).every((item, index, items) => {
+    checkItem('isSorted', item, ordered);
+    return index === 0 || !before(item, items[index - 1] as CelValue);
+  });
 
 const extreme =
   (name: string, better: (left: CelValue, right: CelValue) => boolean): CelFunction =>
   (list) => {
     const items = list as List;
     if (items.length === 0) throw new CelError(`${name} called on empty list`);
+    for (const item of items) checkItem(name, item, ordered);
     return items.reduce((best, item) => (better(item, best) ? item : best));
   };
 const min = extreme('min', before);
@@ -40,6 +52,7 @@ const kubernetesLists: readonly Overload[] = [
     declare('sum', `list_${type}_sum_${type}`, `list(${type}).() ${type}`, (list) => {
       // The type of the items is that of the first one: nothing else may be known of a list.
       const [first = zeros[type] as CelValue, ...rest] = list as List;
+      checkItem('sum', first, summable);
       return rest.reduce((sum, item) => add(sum, item), first);
     }),
   ),
@@ -96,7 +109,9 @@ function distinct(list: List): List {
 const rangeLimit = 1_000_000n;
 /** How cel-go names a type in the ids of these overloads. */
 const idOf = (type: string): string =>
-  type === 'duration' || type === 'timestamp' ? `google.protobuf.${type === 'duration' ? 'Duration' : 'Timestamp'}` : type;
+  type === 'duration' || type === 'timestamp'
+    ? `google.protobuf.${type === 'duration' ? 'Duration' : 'Timestamp'}`
+    : type;
 
 /** cel-go `ext/lists.go`, version 3. */
 const extensionLists: readonly Overload[] = [

@@ -171,7 +171,7 @@ export const networkLibrary: readonly Overload[] = [
   declare('isCIDR', 'is_cidr', '(string) bool', parses(parseCidr)),
   declare('containsIP', 'cidr_contains_ip_string', 'net.CIDR.(string) bool', (cidr, ip) => {
     // Kubernetes does not tell why a text is no address here.
-    if (parses(parseIp)(ip as string) === false) throw noSuchOverload();
+    if (parses(parseIp)(ip) === false) throw noSuchOverload();
     return (cidr as CelCidr).contains(parseIp(ip as string));
   }),
   declare('containsIP', 'cidr_contains_ip_ip', 'net.CIDR.(net.IP) bool', (cidr, ip) =>

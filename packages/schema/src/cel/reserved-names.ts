@@ -16,8 +16,7 @@ export function escapeFieldName(name: string): string | undefined {
 }
 
 /** The name that a field with the name of a reserved word has in an expression, where it may also be written as it is. */
-export const reservedFieldName = (name: string): string | undefined =>
-  reserved.has(name) ? `__${name}__` : undefined;
+export const reservedFieldName = (name: string): string | undefined => (reserved.has(name) ? `__${name}__` : undefined);
 
 const spelledOut: Readonly<Record<string, string>> = { underscores: '__', dot: '.', dash: '-', slash: '/' };
 

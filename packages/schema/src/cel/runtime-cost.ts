@@ -85,6 +85,8 @@ overload('string_to_ip', scanFirst);
 
 /** Functions that make lists: the call and the list, and a walk over what they read or make. */
 const making = (work: number): number => 1 + listCost + Math.floor(work);
+/** A negative depth is refused; in cel-go its cost would lower the sum. */
+const depthOf = (depth: CelValue | undefined): number => Math.max(Number(depth ?? 1n), 0);
 const comparisons = (list: CelValue | undefined): number => {
   const items = list !== undefined && list !== null && isList(list) ? list : [];
   const [first] = items;
@@ -95,9 +97,18 @@ overload(
   'list_slice lists_range list_reverse',
   ofResult((result) => making(weightOf(result))),
 );
-overload('list_flatten list_flatten_int', (args) => making(weight(args, 0) * Number(args[1] ?? 1n)));
+overload('list_flatten list_flatten_int', (args) => making(weight(args, 0) * depthOf(args[1])));
 overload('list_distinct', (args) => comparisons(args[0]));
-for (const type of ['bool', 'bytes', 'double', 'int', 'string', 'uint', 'google.protobuf.Duration', 'google.protobuf.Timestamp']) {
+for (const type of [
+  'bool',
+  'bytes',
+  'double',
+  'int',
+  'string',
+  'uint',
+  'google.protobuf.Duration',
+  'google.protobuf.Timestamp',
+]) {
   overload(`list_${type}_sort`, (args) => comparisons(args[0]));
   overload(`list_${type}_sortByAssociatedKeys`, (args) => comparisons(args[1]));
 }

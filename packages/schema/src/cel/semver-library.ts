@@ -98,7 +98,9 @@ const isSemver = (text: string, normalized: boolean): boolean =>
   typeof parseSemver(normalized ? normalize(text) : text) !== 'string';
 
 const read = (name: string, index: 0 | 1 | 2): Overload =>
-  declare(name, `semver_${name}`, 'kubernetes.Semver.() int', (value) => (value as CelSemver).numbers[index]);
+  declare(name, `semver_${name}`, 'kubernetes.Semver.() int', (value) => 
+    BigInt.asIntN(64, (value as CelSemver).numbers[index]),
+  );
 const pair = (name: string, id: string, result: string, apply: (order: number) => CelValue): Overload =>
   declare(name, id, `kubernetes.Semver.(kubernetes.Semver) ${result}`, (a, b) =>
     apply((a as CelSemver).compare(b as CelSemver)),

@@ -90,7 +90,7 @@ const modulo: Arithmetic = (left, right) => {
 const compare =
   (test: (order: number) => boolean): Arithmetic =>
   (left, right) => {
-    const order = compareValues(left, right);
+    const order = Number.isNaN(left) ? Number.NaN : compareValues(left, right);
     if (order === undefined) throw noSuchOverload();
     if (Number.isNaN(order)) throw new CelError('NaN values cannot be ordered');
     return test(order);

@@ -13,7 +13,8 @@ const method = (name: string, id: string, signature: string, apply: (args: Args)
 /** Characters are code points. */
 const chars = (value: string): string[] => Array.from(value);
 
-const outOfRange = (args: Args, index: number): CelError => new CelError(`index out of range: ${String(args[index])}`);
+const exact = (args: Args, index: number): bigint => args[index] as bigint;
+const outOfRange = (args: Args, index: number): CelError => new CelError(`index out of range: ${exact(args, index)}`);
 
 function indexOf(args: Args): bigint {
   const [target, part] = [chars(text(args, 0)), chars(text(args, 1))];
@@ -42,7 +43,8 @@ function substring(args: Args): string {
   const target = chars(text(args, 0));
   const start = int(args, 1);
   const end = args.length > 2 ? int(args, 2) : target.length;
-  if (args.length > 2 && start > end) throw new CelError(`invalid substring range. start: ${String(args[1])}, end: ${String(args[2])}`);
+  if (args.length > 2 && start > end)
+    throw new CelError(`invalid substring range. start: ${exact(args, 1)}, end: ${exact(args, 2)}`);
   if (start < 0 || start > target.length) throw outOfRange(args, 1);
   if (end < 0 || end > target.length) throw outOfRange(args, 2);
   return target.slice(start, end).join('');

@@ -123,8 +123,15 @@ function zoneText(zone: number): string {
   return `${zone < 0 ? '-' : '+'}${hours}:${minutes}`;
 }
 
-/** A duration as `string` prints it: seconds with a fraction. */
-export function durationText(duration: CelDuration): string {
+/** A duration as `string` prints it: the double that is nearest to its seconds, without an exponent. */
+export function durationText({ nanos }: CelDuration): string {
+  const seconds = Number(nanos / second) + Number(nanos % second) / 1e9;
+  const text = String(seconds);
+  return `${text.includes('e') ? seconds.toFixed(20).replace(/\.?0+$/, '') : text}s`;
+}
+
+/** A duration as protobuf writes it to JSON: seconds with an exact fraction. */
+export function exactDurationText(duration: CelDuration): string {
   const negative = duration.nanos < 0n;
   const nanos = negative ? -duration.nanos : duration.nanos;
   return `${negative ? '-' : ''}${nanos / second}${fractionText(nanos % second)}s`;
