@@ -418,6 +418,9 @@ const operandTypes: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['sort', types('list times')],
 ]);
 
+/** These leave it to the value to refuse an argument, which does not name the types. */
+const unguarded = new Set(['contains', 'endsWith', 'startsWith']);
+
 /** Its cost stands for a question to the authorizer. */
 const authorizerCheck = 'check';
 const conversions = new Set('bool bytes double duration dyn int string timestamp type uint'.split(' '));
@@ -517,6 +520,7 @@ function dispatch(name: string, overloads: readonly Overload[]): CelFunction {
         return overload.apply(...values);
       }
     }
+    if (unguarded.has(name)) throw noSuchOverload();
     throw new CelError(`no such overload: ${name}(${values.map((value) => typeOfValue(value).name).join(', ')})`);
   };
 }
