@@ -4,7 +4,7 @@ import { doubleText } from './conversion-library.ts';
 import { formatTypeError, interpolateFormat, type FormatVerb } from './format-clauses.ts';
 import { typeOfValue } from './standard-types.ts';
 import { durationText, timestampText } from './time-text.ts';
-import { CelDuration, CelMap, CelTimestamp, CelTypeValue, CelUint, isList, type CelValue } from './values.ts';
+import { CelDuration, CelMap, CelObject, CelTimestamp, CelTypeValue, CelUint, isList, type CelValue } from './values.ts';
 
 /** `'%s-%d'.format([a, b])`. */
 export function formatText(format: string, args: readonly CelValue[]): string {
@@ -53,12 +53,24 @@ function plain(value: CelValue): string {
   if (value instanceof CelTimestamp) return timestampText(value);
   if (value instanceof CelDuration) return durationText(value);
   if (value instanceof CelTypeValue) return value.type.name;
-  if (value instanceof CelMap) {
-    const entries = Array.from(value.entries(), ([key, item]) => [keyText(key), nested(item)] as const);
+  if (value instanceof CelMap || (value instanceof CelObject && value.fields.isMap)) {
+    const entries = Array.from(entriesOf(value), ([key, item]) => [keyText(key), nested(item)] as const);
     const sorted = entries.toSorted(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0));
     return `{${sorted.map(([key, item]) => `${key}:${item}`).join(', ')}}`;
   }
   throw wrongType('s', value);
+}
+
+/** Of a null, which is absent, only the key is there. */
+function* entriesOf(value: CelMap | CelObject): Iterable<readonly [CelValue, CelValue]> {
+  if (value instanceof CelMap) yield* value.entries();
+  else {
+    for (const key of value.fields.keys()) {
+      const item = value.fields.get(key);
+      if (item === undefined) throw new CelError(`error during formatting: could not find key: ${quote(key)}`);
+      yield [key, item];
+    }
+  }
 }
 
 function decoded(bytes: Uint8Array): string {

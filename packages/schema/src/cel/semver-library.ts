@@ -98,7 +98,7 @@ const isSemver = (text: string, normalized: boolean): boolean =>
   typeof parseSemver(normalized ? normalize(text) : text) !== 'string';
 
 const read = (name: string, index: 0 | 1 | 2): Overload =>
-  declare(name, `semver_${name}`, 'kubernetes.Semver.() int', (value) => 
+  declare(name, `semver_${name}`, 'kubernetes.Semver.() int', (value) =>
     BigInt.asIntN(64, (value as CelSemver).numbers[index]),
   );
 const pair = (name: string, id: string, result: string, apply: (order: number) => CelValue): Overload =>

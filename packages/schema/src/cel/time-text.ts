@@ -161,6 +161,7 @@ function zoneOffset(utc: number, zone: string): number {
   if (zone === 'UTC' || zone === '' || zone === 'Local') return 0;
   const fixed = /^([+-]?)(\d{1,2}):(\d{2})$/.exec(zone);
   if (fixed !== null) return (fixed[1] === '-' ? -1 : 1) * (Number(fixed[2]) * 60 + Number(fixed[3])) * 60_000;
+  if (zone.includes('\0')) throw new CelError('invalid argument');
   if (/^[+-]/.test(zone)) throw new CelError(`unknown time zone ${zone}`);
   try {
     const format = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
