@@ -15,7 +15,7 @@ const extensions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const admission = '/apis/admissionregistration.k8s.io/v1';
 const namespace = 'default';
 /** Marks the place of an expression in a text that names several. */
-const mark = (index: number): string => `#${index}#`;
+const mark = (index: number): string => `#${String(index).padStart(2, '0')}#`;
 
 /**
  * Evaluates expressions on a server. A rule of a definition compares the value with what it never is, so that the server

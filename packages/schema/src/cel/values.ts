@@ -92,9 +92,18 @@ export class CelObject {
   }
 }
 
-/** The key under which a value is kept. An uint is moved beyond the range of ints. */
-const keyOf = (value: CelValue): unknown => (value instanceof CelUint ? value.value + uintKeys : value);
+/** The key under which a value is kept. Whole numbers of other types are moved beyond the range of ints. */
+function keyOf(value: CelValue): unknown {
+  if (typeof value !== 'object') return value;
+  if (value instanceof CelUint) return value.value + uintKeys;
+  if (value instanceof CelDuration) return value.nanos + durationKeys;
+  // Go tells times apart by their zones.
+  return value instanceof CelTimestamp ? value.nanos * minutes + BigInt(value.zone) + timestampKeys : value;
+}
 const uintKeys = 2n ** 64n;
+const durationKeys = 2n ** 66n;
+const timestampKeys = 2n ** 90n;
+const minutes = 4096n;
 
 /** Numbers of other types that find the entry of a key: of ints and uints each other, of doubles both. */
 function otherKeys(key: CelValue): readonly unknown[] {
