@@ -3,7 +3,7 @@ import { charge, type Frame, type Step } from './frame.ts';
 import type { CelFunction } from './function-declaration.ts';
 import type { RegexCall } from './regex-library.ts';
 import type { CallCost } from './runtime-cost.ts';
-import type { CelValue } from './values.ts';
+import { isList, type CelValue } from './values.ts';
 import { WorkBudgetExceeded } from '../work-budget.ts';
 
 /** Stands for an argument that is an error where a cost is computed: both have no size. */
@@ -17,7 +17,12 @@ function charged(frame: Frame, error: unknown, cost: () => number): unknown {
 
 /** Calls a function; work in the square of a list must not be done before it is paid. */
 function call(frame: Frame, cost: CallCost, apply: CelFunction, values: readonly CelValue[]): CelValue {
-  if (!cost.ofResult) charge(frame, cost(values, failed));
+  if (!cost.ofResult) {
+    const price = cost(values, failed);
+    charge(frame, price);
+    const unpaid = stepsOf(values, cost.itemsPerStep) - price;
+    if (unpaid > 0) frame.spend(unpaid);
+  }
   let result: CelValue;
   try {
     result = apply(...values);
@@ -26,6 +31,25 @@ function call(frame: Frame, cost: CallCost, apply: CelFunction, values: readonly
   }
   if (cost.ofResult) charge(frame, cost(values, result));
   return result;
+}
+
+/** Items or characters that a call may walk over per step. */
+const itemsPerStep = 4;
+const charactersPerStep = 128;
+/** Smaller arguments are not worth counting. */
+const smallArguments = 64;
+/**
+ * Steps of a walk over the arguments. Calls whose overload is not known beforehand cost 1 in cel-go, however much they
+ * read, and so does joining lists.
+ */
+function stepsOf(values: readonly CelValue[], items = itemsPerStep): number {
+  let steps = 0;
+  for (const value of values) {
+    if (typeof value === 'string') steps += value.length / charactersPerStep;
+    else if (typeof value === 'object' && value !== null && (isList(value) || value instanceof Uint8Array))
+      steps += value.length / (value instanceof Uint8Array ? charactersPerStep : items);
+  }
+  return steps < smallArguments ? 0 : Math.ceil(steps);
 }
 
 export const unary =

@@ -378,6 +378,7 @@ export class Compiler {
       const over = range(frame);
       slots[accu] = undefined;
       for (const [key, item] of elementsOf(over, second !== undefined)) {
+        const before = frame.cost;
         slots[first] = key;
         if (second !== undefined) slots[second] = item;
         if (condition(frame) !== true) break;
@@ -388,6 +389,8 @@ export class Compiler {
           if (!(error instanceof CelError)) throw error;
           slots[accu] = error;
         }
+        // A turn may cost nothing, but it takes time.
+        if (frame.cost === before) frame.spend(1);
       }
       return result(frame);
     };

@@ -113,6 +113,15 @@ describe('expressions', () => {
     expect((run(source) as Error).message).toBe('operation cancelled: actual cost limit exceeded');
   });
 
+  test.each([
+    // What costs nothing for cel-go takes time all the same.
+    'lists.range(1000).filter(x, lists.range(1000).filter(y, false).size() > 0).size() >= 0',
+    '[dyn(lists.range(100000))].map(r, lists.range(100).map(x, r.sort().size()).size()).size() > 0',
+    '[lists.range(100000)].map(r, lists.range(100).map(x, (r + r).size()).size()).size() > 0',
+  ])('work that costs little has a limit: %s', (source) => {
+    expect((run(source) as Error).message).toBe('operation cancelled: actual cost limit exceeded');
+  });
+
   test('an expression that costs too much is stopped', () => {
     const range = 'lists.range(1000)';
     const result = run(`${range}.all(a, ${range}.all(b, a + b >= 0))`);

@@ -4,7 +4,16 @@ import { doubleText } from './conversion-library.ts';
 import { formatTypeError, interpolateFormat, type FormatVerb } from './format-clauses.ts';
 import { typeOfValue } from './standard-types.ts';
 import { durationText, timestampText } from './time-text.ts';
-import { CelDuration, CelMap, CelObject, CelTimestamp, CelTypeValue, CelUint, isList, type CelValue } from './values.ts';
+import {
+  CelDuration,
+  CelMap,
+  CelObject,
+  CelTimestamp,
+  CelTypeValue,
+  CelUint,
+  isList,
+  type CelValue,
+} from './values.ts';
 
 /** `'%s-%d'.format([a, b])`. */
 export function formatText(format: string, args: readonly CelValue[]): string {

@@ -1,5 +1,5 @@
 import { CelCostError, OutOfPatience, type CelError } from './cel-error.ts';
-import { maxInlineSteps, WorkBudget } from '../work-budget.ts';
+import { maxInlineSteps, WorkBudget, WorkBudgetExceeded } from '../work-budget.ts';
 import type { CelValue } from './values.ts';
 
 /** What an evaluation works on: the values of variables, and what it has cost so far. */
@@ -26,6 +26,16 @@ export class Frame {
     this.limit = limit;
     this.#patience = patience;
     this.stop = Math.min(limit, patience);
+  }
+
+  /** For work that costs nothing or less than it takes: it is limited in steps, see {@link WorkBudget}. */
+  spend(steps: number): void {
+    try {
+      this.budget.charge(steps);
+    } catch (error) {
+      if (error instanceof WorkBudgetExceeded) throw new CelCostError();
+      throw error;
+    }
   }
 
   /** Adds the cost of an answer. */

@@ -14,6 +14,8 @@ export interface CallCost {
   (args: readonly CelValue[], result: CelValue): number;
   /** It is known only when the work is done; all others are paid before. */
   readonly ofResult?: true;
+  /** Items that the call handles in one step of work, if not the usual number. */
+  readonly itemsPerStep?: number;
 }
 type Cost = (args: readonly CelValue[]) => number;
 const ofResult = (cost: (result: CelValue) => number): CallCost =>
@@ -115,10 +117,13 @@ for (const type of [
 overload('list_sets_contains_list list_sets_intersects_list', (args) => 1 + weight(args, 0) * weight(args, 1));
 overload('list_sets_equivalent_list', (args) => 1 + weight(args, 0) * weight(args, 1) * 2);
 const one: CallCost = () => 1;
+/** A sort whose overload is not known. */
+const sorting: CallCost = Object.assign(() => 1, { itemsPerStep: 1 });
 
 /** `overload` is empty where the checker left several possible. */
 export function callCost(name: string, overloadId: string): CallCost {
   if (name === 'containsIP') return (args) => network(args, overloadId);
   if (name === 'containsCIDR') return (args) => network(args, overloadId) + scan(weight(args, 0)) + 1;
+  if (name === 'sort' && overloadId === '') return sorting;
   return byName.get(name) ?? byOverload.get(overloadId) ?? one;
 }
