@@ -128,8 +128,13 @@ export class ServerAnswers {
     );
   }
 
-  #send(method: string, path: string, body?: JsonObject): Promise<Response> {
-    return this.#transport.send({ method, path, ...(body === undefined ? {} : { body }) });
+  /** A server may limit what expressions of one workspace cost in a second. */
+  async #send(method: string, path: string, body?: JsonObject): Promise<Response> {
+    for (let attempt = 0; ; attempt++) {
+      const response = await this.#transport.send({ method, path, ...(body === undefined ? {} : { body }) });
+      if (response.status !== 429 || attempt === 20) return response;
+      await sleep(Number(response.headers['retry-after'] ?? 1) * 1000);
+    }
   }
 
   async #until(act: () => Promise<Response>, done: (response: Response) => boolean): Promise<Response> {
