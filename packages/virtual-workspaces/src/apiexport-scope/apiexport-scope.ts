@@ -43,17 +43,20 @@ interface ServedScope extends ScopeInForce {
  */
 export function apiExportScopeWorkspace(modules: ApiExportScopeModules): VirtualWorkspace {
   const { serve, exports, schemas, bindings, scopes, reviewer } = modules;
-  const apis = new ExportApiSets({
-    ...modules,
-    exportOf: (key) => exportKeyOfScope(find(key)),
-    resourceOf: (key, resource) => scopedResource(find(key), resource),
-    serve: (key, resource, retired) =>
-      exportedResource(exportKeyOfScope(find(key)) ?? key, resource, retired, {
-        ...modules,
-        mayCreate: (_exportKey, request) => mayCreate(key, request),
-        warrantGroups: [scopeProviderGroup(key.cluster, key.name)],
-      }),
-  });
+  const apis = new ExportApiSets(
+    {},
+    {
+      ...modules,
+      exportOf: (key) => exportKeyOfScope(find(key)),
+      resourceOf: (key, resource) => scopedResource(find(key), resource),
+      serve: (key, resource, retired) =>
+        exportedResource(exportKeyOfScope(find(key)) ?? key, resource, retired, {
+          ...modules,
+          mayCreate: (_exportKey, request) => mayCreate(key, request),
+          warrantGroups: [scopeProviderGroup(key.cluster, key.name)],
+        }),
+    },
+  );
   const access = new ExportAuthorizer(modules);
   const synced = trackSync([exports, schemas, bindings.informer, scopes]);
   const invalidate = ({ cluster, name }: ObjectReference): void => apis.invalidate({ cluster, name });

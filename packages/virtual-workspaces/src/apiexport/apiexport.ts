@@ -45,10 +45,13 @@ export interface ApiExportModules {
  */
 export function apiExportWorkspace(modules: ApiExportModules): VirtualWorkspace {
   const { serve, exports, schemas, bindings } = modules;
-  const apis = new ExportApiSets({
-    ...modules,
-    serve: (key, resource, retired) => exportedResource(key, resource, retired, { ...modules, mayCreate }),
-  });
+  const apis = new ExportApiSets(
+    {},
+    {
+      ...modules,
+      serve: (key, resource, retired) => exportedResource(key, resource, retired, { ...modules, mayCreate }),
+    },
+  );
   const access = new ExportAuthorizer(modules);
   const synced = trackSync([exports, schemas, bindings.informer]);
 

@@ -38,24 +38,32 @@ interface CachedSet {
   requests: number;
 }
 
-/** Cached API sets per server. */
-const maxCachedSets = 1_000;
+/** Resources of all cached API sets of a server; an empty set counts as one. Most exports have a few. */
+const maxCachedResources = 32_768;
 
 /**
  * The API sets of APIExports, or of the keys that {@link ExportApiSetsModules.exportOf} maps to them: built on the first request, and cached until an object that they depend on changes.
  *
- * A change marks the dependent sets as stale; they are rebuilt in the next microtask. Resources with an unchanged
- * fingerprint are kept; the watches of all others end, so that clients reconnect to the new definition. Beyond the
- * limit the least recently used set without requests in flight is evicted.
+ * A change marks the dependent sets as stale. Those with requests in flight are rebuilt in the next microtask, others by their next request.
+ * Resources with an unchanged fingerprint are kept; the watches of all others end, so that clients reconnect to the new
+ * definition. Beyond the limit the least recently used sets without requests in flight are evicted.
  */
 export class ExportApiSets {
   readonly #modules: ExportApiSetsModules;
   readonly #factory: ExportResourceFactory;
   readonly #cache = new Map<string, CachedSet>();
   readonly #dependents = new Map<string, Set<CachedSet>>();
+  /** Stale sets with requests in flight. */
   readonly #stale = new Set<CachedSet>();
+  readonly #maxResources: number;
+  /** Of all cached sets, by {@link weightOf}. */
+  #weight = 0;
 
-  constructor(modules: ExportApiSetsModules) {
+  constructor(
+    { maxResources = maxCachedResources }: { readonly maxResources?: number | undefined },
+    modules: ExportApiSetsModules,
+  ) {
+    this.#maxResources = maxResources;
     this.#modules = modules;
     const { exports, schemas } = modules;
     this.#factory = modules.factory;
@@ -107,10 +115,11 @@ export class ExportApiSets {
     let cached = this.#cache.get(text);
     if (cached === undefined) {
       cached = { key, set: emptySet, dependencies: new Set(), served: new Map(), stale: true, requests: 0 };
-      this.#evictLeastRecentlyUsed();
+      this.#weight += weightOf(cached);
     } else this.#cache.delete(text);
     this.#cache.set(text, cached);
     if (cached.stale) this.#rebuild(cached);
+    this.#evictLeastRecentlyUsed(cached);
     return cached;
   }
 
@@ -130,7 +139,9 @@ export class ExportApiSets {
       served.set(name, known?.fingerprint === resource.fingerprint ? known : this.#serve(key, resource));
     }
     this.#trackDependencies(cached, new Set([...dependencies, keyDependency(key)]));
+    this.#weight -= weightOf(cached);
     cached.served = served;
+    this.#weight += weightOf(cached);
     cached.set = new ApiSet(
       served
         .values()
@@ -170,6 +181,7 @@ export class ExportApiSets {
     for (const dependency of dependencies)
       for (const cached of this.#dependents.get(dependency) ?? []) {
         cached.stale = true;
+        if (cached.requests === 0) continue;
         if (this.#stale.size === 0) queueMicrotask(() => void this.#refresh());
         this.#stale.add(cached);
       }
@@ -183,18 +195,19 @@ export class ExportApiSets {
     }
   }
 
-  #evictLeastRecentlyUsed(): void {
-    if (this.#cache.size < maxCachedSets) return;
+  #evictLeastRecentlyUsed(used: CachedSet): void {
+    if (this.#weight <= this.#maxResources) return;
     for (const [text, cached] of this.#cache) {
-      if (cached.requests > 0) continue;
+      if (cached === used || cached.requests > 0) continue;
       this.#cache.delete(text);
-      this.#stale.delete(cached);
+      this.#weight -= weightOf(cached);
       for (const dependency of cached.dependencies) this.#untrackDependency(cached, dependency);
-      return;
+      if (this.#weight <= this.#maxResources) return;
     }
   }
 }
 
+const weightOf = ({ served }: CachedSet): number => Math.max(1, served.size);
 const cacheKeyOf = ({ cluster, name }: ExportKey): string => `${cluster}/${name}`;
 const keyDependency = (key: ExportKey): string => `key ${cacheKeyOf(key)}`;
 const emptySet = new ApiSet([]);
