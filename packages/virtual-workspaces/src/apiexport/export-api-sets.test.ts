@@ -3,7 +3,6 @@ import type { APIExport, APIResourceSchema, ResourceDefinition } from '@multipla
 import type { Informer, InformerHandlers } from '@multiplane/client';
 import type { ServedResource } from '@multiplane/virtual-framework';
 import { eventLoopIdle } from '@multiplane/testing';
-import type { ExportKey } from './export-bindings.ts';
 import { ExportApiSets } from './export-api-sets.ts';
 import { dependenciesOfExport, type ExportResourceFactory } from './export-resources.ts';
 
