@@ -48,6 +48,12 @@ export { contentEvaluators, quotaEvaluatorOf } from './quota/quota-evaluators.ts
 export { scopeRequirements } from './quota/scope-requirements.ts';
 export * from './kcp/api-sharing.ts';
 export * from './kcp/cached-resources.ts';
+export {
+  defaultSliceAnnotation,
+  defaultSliceOf,
+  isDefaultSlice,
+  skipCachedResourceSliceAnnotation,
+} from './kcp/default-slice.ts';
 export * from './kcp/virtual-storage.ts';
 export * from './scopes/api-export-scope.ts';
 export * from './limits/workspace-limits.ts';

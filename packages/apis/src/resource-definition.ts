@@ -115,6 +115,8 @@ export interface Strategy {
   readonly ignoresFinalizers?: boolean | undefined;
   /** A new object that brings its uid, generation and creation time along, as a copy does; absent: none does. */
   keepsIdentity?(object: KubeObject): boolean;
+  /** A create of the same name replaces this object, in its place, instead of failing with AlreadyExists; absent: none. */
+  givesWay?(existing: DeepReadonly<KubeObject>): boolean;
   /** Seconds until the object expires after its last write; undefined: never. */
   readonly ttlSeconds?: number | undefined;
 

@@ -2,6 +2,8 @@ import type { Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
 import { CustomResources } from '../apiextensions/custom-resources.ts';
 import type { ResourceDefinition, VersionConverter } from '../resource-definition.ts';
 import { bindingTable } from './binding-table.ts';
+import { cachedResourceEndpointSliceKind } from './cached-resources.ts';
+import { withDefaultSlices } from './default-slice.ts';
 import { scopeKinds } from '../scopes/scope-kinds.data.ts';
 import { kindSpecs, type KindSpec } from './kind-specs.data.ts';
 import { rootExportOf } from './root-export-kinds.ts';
@@ -106,6 +108,7 @@ export function kcpResources(): readonly ResourceDefinition[] {
         ...(exportedBy === undefined ? {} : { exportedBy }),
         ...(converter === undefined ? {} : { converter }),
         ...(kind.kind === 'APIBinding' ? { tableConvertor: bindingTable(definition.tableConvertor) } : {}),
+        ...(kind.kind === cachedResourceEndpointSliceKind ? { strategy: withDefaultSlices(definition.strategy) } : {}),
       };
     }),
   );

@@ -1,7 +1,8 @@
 import { statusErrors, type KubeObject } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry, ObjectLocation } from '@multiplane/storage';
-import { type ObjectSize, createObject } from '../write-path/create-object.ts';
+import type { ObjectSize } from '../write-path/create-object.ts';
+import { createOrReplace } from '../write-path/create-or-replace.ts';
 import type { DecodeStep } from '../write-path/decode-step.ts';
 import { type DeleteObjectOptions, type DeleteOutcome, deleteObject } from '../write-path/delete-object.ts';
 import { type UpdateOptions, updateObject } from '../write-path/update-object.ts';
@@ -68,7 +69,7 @@ export class ObjectStore {
   }
 
   create(request: WriteRequest, object: KubeObject, size?: ObjectSize): Promise<WriteResult> {
-    return createObject(this.modules, request, object, size);
+    return createOrReplace(this.modules, request, object, size);
   }
 
   /** Updates, patches and applies; `decode` returns the proposed object. */

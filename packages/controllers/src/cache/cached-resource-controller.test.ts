@@ -5,8 +5,10 @@ import {
   cachedResourceEndpointSlices,
   cachedResourceFinalizer,
   cachedResources,
+  defaultSliceAnnotation,
   resourceKindAnnotation,
   resourceScopeAnnotation,
+  skipCachedResourceSliceAnnotation,
   type CachedResource,
 } from '@multiplane/apis';
 import { silentLogger } from '@multiplane/component-base';
@@ -301,10 +303,48 @@ describe('IdentityValid', () => {
   });
 });
 
-test('the CachedResourceEndpointSlice is left to the provider', async () => {
-  api.put(secrets, cluster, secret('secret key'));
-  api.put(cachedResources, cluster, cached());
-  await settled();
-  expect(conditionOf('ReplicationStarted')).toBe('True');
-  expect(api.all(cachedResourceEndpointSlices, cluster)).toEqual([]);
+describe('the CachedResourceEndpointSlice of a CachedResource', () => {
+  const slice = () => api.get(cachedResourceEndpointSlices, cluster, 'flavors');
+
+  test('is made with it at once, also if nothing can be replicated, and again after its deletion', async () => {
+    served = undefined;
+    api.put(cachedResources, cluster, cached());
+    await settled();
+    expect(slice()).toMatchObject({
+      metadata: {
+        annotations: { [defaultSliceAnnotation]: '' },
+        ownerReferences: [{ kind: 'CachedResource', name: 'flavors', uid: current()?.metadata.uid }],
+      },
+      spec: { cachedResource: { name: 'flavors' } },
+    });
+    api.remove(cachedResourceEndpointSlices, reference);
+    expect(slice()).toBeUndefined();
+    await settled();
+    expect(slice()).toBeDefined();
+  });
+
+  test('is not made if the annotation says so', async () => {
+    api.put(secrets, cluster, secret('secret key'));
+    api.put(cachedResources, cluster, cached({}, { annotations: { [skipCachedResourceSliceAnnotation]: '' } }));
+    await settled();
+    expect(conditionOf('ReplicationStarted')).toBe('True');
+    expect(api.all(cachedResourceEndpointSlices, cluster)).toEqual([]);
+  });
+
+  test('is left alone if the provider has made one, and is not made while the CachedResource is deleted', async () => {
+    const own = {
+      apiVersion: 'cache.kcp.io/v1alpha1',
+      kind: 'CachedResourceEndpointSlice',
+      metadata: { name: 'flavors' },
+    };
+    api.put(cachedResourceEndpointSlices, cluster, { ...own, spec: { cachedResource: { name: 'others' } } });
+    api.put(secrets, cluster, secret('secret key'));
+    api.put(cachedResources, cluster, cached());
+    await settled();
+    expect(slice()?.['spec']).toEqual({ cachedResource: { name: 'others' } });
+    api.remove(cachedResources, reference);
+    api.remove(cachedResourceEndpointSlices, reference);
+    await settled();
+    expect(slice()).toBeUndefined();
+  });
 });

@@ -1,5 +1,5 @@
 import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
-import { apiBindings, cachedResources, type CachedResource } from '@multiplane/apis';
+import { apiBindings, cachedResourceEndpointSlices, cachedResources, type CachedResource } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
 import type { Runnable } from '@multiplane/component-base';
 import { crds } from '../apiextensions/crd-names.ts';
@@ -27,14 +27,14 @@ const progressMs = 200;
  * Reconciles CachedResources, as kcp's `kcp-cached-resources-controller`:
  *
  * ```
- * finalizer, annotations (kind, scope) → identity secret → replication started
+ * CachedResourceEndpointSlice → finalizer, annotations (kind, scope) → identity secret → replication started
  * deleted: phase Deleting → published objects removed → phase Deleted → finalizer removed
  * ```
  *
- * The provider creates the CachedResourceEndpointSlice. A CachedResource is queued when it changes, when its identity secret
- * changes, when CRDs or APIBindings of its logical cluster change, which decide whether the resource is served, and when the cache
- * becomes unreachable or reachable, which the condition CacheReachable reports. Returns two
- * controllers: the one of CachedResources, and the replicator's, which publishes the objects.
+ * A CachedResource is queued when it changes, when its identity secret changes, when its endpoint slice is deleted, when CRDs
+ * or APIBindings of its logical cluster change, which decide whether the resource is served, and when the cache becomes
+ * unreachable or reachable, which the condition CacheReachable reports. Returns two controllers: the one of CachedResources,
+ * and the replicator's, which publishes the objects.
  */
 export function cachedResourceController(
   options: { readonly shardName: string; readonly randomBytes: (size: number) => Buffer },
@@ -90,5 +90,8 @@ export function cachedResourceController(
       updated: (_object, _old, { cluster }) => enqueueWhere(cluster),
       deleted: (_old, { cluster }) => enqueueWhere(cluster),
     });
+  informers.informer(cachedResourceEndpointSlices).addHandlers({
+    deleted: (_old, { cluster, name }) => enqueueWhere(cluster, ({ metadata }) => metadata.name === name),
+  });
   return [controller, replicator.controller];
 }

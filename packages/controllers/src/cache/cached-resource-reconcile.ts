@@ -8,10 +8,13 @@ import {
 } from '@multiplane/apimachinery';
 import {
   cachedGroupVersionResource,
+  cachedResourceEndpointSlices,
   cachedResourceFinalizer,
   cachedResources,
+  defaultSliceOf,
   resourceKindAnnotation,
   resourceScopeAnnotation,
+  skipCachedResourceSliceAnnotation,
   type CachedResource,
 } from '@multiplane/apis';
 import type { Lister, ObjectReference } from '@multiplane/client';
@@ -25,7 +28,7 @@ import {
 import type { ControllerModules } from '../runtime/controller.ts';
 import { setKcpCondition, type KcpCondition, type NewKcpCondition } from '../runtime/kcp-conditions.ts';
 import { referenceOf } from '../runtime/object-key.ts';
-import { updateStatus, withChanges } from '../runtime/object-writes.ts';
+import { ignoreReasons, updateStatus, withChanges } from '../runtime/object-writes.ts';
 import type { CacheOutage } from './cache-monitor.ts';
 import type { CachedResourceReplicator } from './cached-resource-replicator.ts';
 import { createIdentitySecret, identityNamespace } from './identity-secret.ts';
@@ -67,12 +70,14 @@ export class CachedResourceReconciler {
   readonly #modules: Modules;
   readonly #objects: Lister<CachedResource>;
   readonly #secrets: Lister;
+  readonly #slices: Lister;
 
   constructor(options: { readonly randomBytes: (size: number) => Buffer }, modules: Modules) {
     this.#options = options;
     this.#modules = modules;
     this.#objects = modules.informers.informer<CachedResource>(cachedResources);
     this.#secrets = modules.informers.informer(secrets);
+    this.#slices = modules.informers.informer(cachedResourceEndpointSlices);
   }
 
   async reconcile(key: string): Promise<number | void> {
@@ -84,6 +89,7 @@ export class CachedResourceReconciler {
       return;
     }
     if (object.metadata.deletionTimestamp !== undefined) return this.#finalize(key, object, reference);
+    await this.#ensureSlice(object, reference);
     const resource = cachedGroupVersionResource(object);
     const served = this.#modules.servedResource(reference.cluster, resource);
     if (served === undefined || served.isVirtual) {
@@ -110,6 +116,18 @@ export class CachedResourceReconciler {
       identity.condition,
       { type: 'ResourceValid', status: 'True' },
       ...(counts === undefined ? [] : [{ type: 'ReplicationStarted', status: 'True' } as const]),
+    );
+  }
+
+  /**
+   * Before everything else: the slice depends on nothing. The garbage collector deletes it with its owner, if it is still the
+   * one that was made.
+   */
+  async #ensureSlice(object: DeepReadonly<CachedResource>, { cluster, name }: ObjectReference): Promise<void> {
+    if (Object.hasOwn(object.metadata.annotations ?? {}, skipCachedResourceSliceAnnotation)) return;
+    if (this.#slices.get({ cluster, namespace: '', name }) !== undefined) return;
+    await ignoreReasons(['AlreadyExists'], () =>
+      this.#modules.client.create(cachedResourceEndpointSlices, cluster, defaultSliceOf(object)),
     );
   }
 

@@ -1,7 +1,7 @@
-import { expect, test } from '@jest/globals';
-import type { LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
-import type { AdmissionAttributes } from '@multiplane/apiserver';
-import type { CachedResource } from '@multiplane/apis';
+import { describe, expect, test } from '@jest/globals';
+import type { KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
+import { loopbackUser, type AdmissionAttributes } from '@multiplane/apiserver';
+import { defaultSliceAnnotation, type CachedResource } from '@multiplane/apis';
 import { CachedResourceSliceAdmission } from './cached-resource-slice-admission.ts';
 
 const ann: UserInfo = { name: 'ann', uid: '', groups: [], extra: {} };
@@ -68,4 +68,52 @@ test('a slice needs the permission to bind, and a path that means one logical cl
     ['root:unknown', 'later'],
   ] as const)
     expect(await refusal(path, name)).toBe(no(path, name));
+});
+
+describe('the slice that was made with a CachedResource', () => {
+  const owner = { apiVersion: 'cache.kcp.io/v1alpha1', kind: 'CachedResource', name: 'flavors', uid: 'u' };
+  const other = { ...owner, kind: 'ConfigMap', name: 'x' };
+  const made = (metadata: object = {}, spec: object = {}): KubeObject => ({
+    apiVersion: 'cache.kcp.io/v1alpha1',
+    kind: 'CachedResourceEndpointSlice',
+    metadata: { name: 'flavors', annotations: { [defaultSliceAnnotation]: '' }, ownerReferences: [owner], ...metadata },
+    spec: { cachedResource: { name: 'flavors' }, ...spec },
+  });
+  /** Annotations and names of the owners after mutating admission. */
+  async function written(user: UserInfo, object: KubeObject, oldObject?: KubeObject, subresource = '') {
+    await plugin.admit({
+      operation: oldObject === undefined ? 'CREATE' : 'UPDATE',
+      definition: { group: 'cache.kcp.io', resource: 'cachedresourceendpointslices' },
+      cluster: 'here' as LogicalClusterName,
+      name: 'flavors',
+      subresource,
+      user,
+      object,
+      oldObject,
+    } as unknown as AdmissionAttributes);
+    const { annotations, ownerReferences } = object.metadata;
+    return [Object.keys(annotations ?? {}), (ownerReferences ?? []).map(({ name }) => name)];
+  }
+  const isMade = [[defaultSliceAnnotation], ['flavors']];
+
+  test('stays that of the CachedResource while only the system writes it', async () => {
+    expect(await written(loopbackUser, made())).toEqual(isMade);
+    expect(await written(loopbackUser, made({ labels: { a: 'b' } }), made())).toEqual(isMade);
+    expect(await written(ann, made(), made())).toEqual(isMade);
+    expect(await written(ann, made({ labels: { a: 'b' } }), made(), 'status')).toEqual(isMade);
+  });
+
+  test('is the slice of whoever changes it, and keeps other owners', async () => {
+    const before = made({ ownerReferences: [owner, other] });
+    const changed = made({ ownerReferences: [owner, other] }, { export: { name: 'compute' } });
+    expect(await written(ann, changed, before)).toEqual([[], ['x']]);
+    const applied = { annotations: { [defaultSliceAnnotation]: '', 'kubectl.kubernetes.io/last-applied': '{}' } };
+    expect(await written(ann, made(applied), made())).toEqual([['kubectl.kubernetes.io/last-applied'], []]);
+    expect(await written(ann, made({ annotations: undefined }), made())).toEqual([[], ['flavors']]);
+  });
+
+  test('cannot be imitated', async () => {
+    expect(await written(ann, made())).toEqual([[], ['flavors']]);
+    expect(await written(ann, made(), made({ annotations: {} }))).toEqual([[], ['flavors']]);
+  });
 });

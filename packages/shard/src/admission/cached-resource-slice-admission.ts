@@ -1,9 +1,23 @@
-import { clusterAnnotation, deepEqual, pathAnnotation, type DeepReadonly, type Json } from '@multiplane/apimachinery';
-import { admissionForbidden, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
+import {
+  clusterAnnotation,
+  deepEqual,
+  pathAnnotation,
+  type DeepReadonly,
+  type Json,
+  type KubeObject,
+} from '@multiplane/apimachinery';
+import {
+  admissionForbidden,
+  loopbackUser,
+  type AdmissionAttributes,
+  type AdmissionPlugin,
+} from '@multiplane/apiserver';
 import type { Authorizer } from '@multiplane/generic-server';
 import {
   cachedResourceEndpointSlices,
   cachedResources,
+  defaultSliceAnnotation,
+  isDefaultSlice,
   type CachedResource,
   type CachedResourceEndpointSlice,
   type ResourceDefinition,
@@ -22,9 +36,11 @@ export interface CachedResourceSliceAdmissionModules {
 }
 
 /**
- * CachedResourceEndpointSlices. Endpoints are written by the shards. A slice that refers to a CachedResource of another
- * logical cluster gives its objects to the consumers of its own exports, so it needs the permission to `bind` it; kcp has
- * no such check. It may be created later, as in kcp, if the shard has its logical cluster, or if another CachedResource tells
+ * CachedResourceEndpointSlices. Endpoints are written by the shards. The slice that was made with a CachedResource becomes its
+ * author's with the first change by anybody but the system: it is not deleted with the CachedResource then.
+ *
+ * A slice that refers to a CachedResource of another logical cluster gives its objects to the consumers of its own exports, so it
+ * needs the permission to `bind` it; kcp has no such check. It may be created later, as in kcp, if the shard has its logical cluster, or if another CachedResource tells
  * which logical cluster of another shard the path means. The same text is answered whether or not the CachedResource exists.
  */
 export class CachedResourceSliceAdmission implements AdmissionPlugin {
@@ -43,12 +59,27 @@ export class CachedResourceSliceAdmission implements AdmissionPlugin {
     return group === cachedResourceEndpointSlices.group && resource === cachedResourceEndpointSlices.resource;
   }
 
+  async admit({ definition, user, subresource, object, oldObject }: AdmissionAttributes): Promise<void> {
+    if (!this.concerns(definition) || subresource !== '' || user === loopbackUser || object === undefined) return;
+    const old = oldObject as DeepReadonly<KubeObject> | undefined;
+    const isDefault = old !== undefined && isDefaultSlice(old);
+    if (isDefault && !isChanged(object, old)) return;
+    // An object that comes without the mark is a whole slice of its author: its owners are, too.
+    if (!isDefaultSlice(object)) return;
+    const { metadata } = object;
+    const { [defaultSliceAnnotation]: _mark, ...annotations } = metadata.annotations ?? {};
+    metadata.annotations = annotations;
+    if (!isDefault || metadata.ownerReferences === undefined) return;
+    metadata.ownerReferences = metadata.ownerReferences.filter(
+      ({ kind, name }) => kind !== 'CachedResource' || name !== old.metadata.name,
+    );
+  }
+
   async validate(attributes: AdmissionAttributes): Promise<void> {
     if (!this.concerns(attributes.definition)) return;
     const { user, cluster, operation } = attributes;
     const slice = attributes.object as DeepReadonly<CachedResourceEndpointSlice>;
     const before = attributes.oldObject as CachedResourceEndpointSlice | undefined;
-    const isSame = (a: unknown, b: unknown): boolean => deepEqual((a ?? null) as Json, (b ?? null) as Json);
     if (!isPrivileged(user) && !isSame(slice.status?.endpoints, before?.status?.endpoints))
       throw admissionForbidden(attributes, 'status.endpoints can only be changed by system privileged users');
     const { path = '', name = '' } = slice.spec?.cachedResource ?? {};
@@ -99,4 +130,14 @@ export class CachedResourceSliceAdmission implements AdmissionPlugin {
     });
     return decision === 'allow';
   }
+}
+
+const isSame = (a: unknown, b: unknown): boolean => deepEqual((a ?? null) as Json, (b ?? null) as Json);
+
+/** Whether a write changes more than the server's own record of it. */
+function isChanged(object: DeepReadonly<KubeObject>, old: DeepReadonly<KubeObject>): boolean {
+  const fields = ['labels', 'annotations', 'ownerReferences', 'finalizers'] as const;
+  return (
+    !isSame(object['spec'], old['spec']) || fields.some((field) => !isSame(object.metadata[field], old.metadata[field]))
+  );
 }
