@@ -10,6 +10,8 @@ export function bindCommand(): Command {
   const command = addWorkspaceFlag(addCommonFlags(new Command('apiexport')))
     .description('bind the APIs of an APIExport')
     .argument('[reference]', 'the APIExport, as <workspace path>:<name>')
+    // kcp's plugin ignores further arguments; its examples give the name of the export again.
+    .argument('[ignored...]', 'ignored, as by the plugin of kcp')
     .option('--name <name>', 'name of the APIBinding; default: the name of the export')
     .option('--timeout <duration>', 'how long to wait for the binding', '30s')
     .option(
@@ -27,7 +29,8 @@ Examples:
   kubectl kcp bind apiexport root:my-service:my-export
   kubectl kcp bind apiexport root:my-service:my-export --name mine --accept-permission-claim secrets.core,configmaps.core`,
     );
-  command.action(async (reference: string | undefined, flags: Omit<BindFlags, 'timeoutMs'> & { timeout: string }) => {
+  type Flags = Omit<BindFlags, 'timeoutMs'> & { readonly timeout: string };
+  command.action(async (reference: string | undefined, _ignored: readonly string[], flags: Flags) => {
     const request = parseBindRequest(reference, { ...flags, timeoutMs: parseDuration(flags.timeout) });
     await withServer(command, (modules) => bindApiExport(request, modules));
   });
