@@ -3,6 +3,7 @@ export * from './admission/plugin.ts';
 export { isBoundAsVirtual, type BoundApi, type BoundApis, type ExportedApis } from './api-sharing/bound-apis.ts';
 export * from './api-sharing/exported-schemas.ts';
 export * from './api-sharing/exports-by-identity.ts';
+export { VirtualDefinitions } from './api-sharing/virtual-definitions.ts';
 export * from './registry/definitions/resource-resolver.ts';
 export * from './registry/definitions/served-apis.ts';
 export * from './admission/rbac-escalation.ts';

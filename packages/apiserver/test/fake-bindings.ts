@@ -84,6 +84,7 @@ export class FakeBindings implements BoundApis {
 
 /** Exports that the test sets, by identity. */
 export class FakeExports implements ExportedApis {
+  isSynced = true;
   readonly exports = new Map<string, { readonly cluster: LogicalClusterName; readonly name: string }[]>();
   readonly schemas = new Map<string, DeepReadonly<APIResourceSchema>>();
   /** Uid of the schema that every export offers for a resource. */

@@ -1,4 +1,4 @@
-import type { DeepReadonly } from '@multiplane/apimachinery';
+import { groupResourceText, StatusError, type DeepReadonly, type GroupResource } from '@multiplane/apimachinery';
 import type { APIExport, APIResourceSchema, ExportedResource } from './api-sharing.ts';
 import {
   cachedGroupVersionResource,
@@ -8,6 +8,7 @@ import {
   resourceScopeAnnotation,
   type CachedResource,
 } from './cached-resources.ts';
+import type { ResourceDefinition, Subresource, Verb } from '../resource-definition.ts';
 
 /** `storage.virtual` of a resource of an APIExport. */
 export type VirtualStorageSpec = NonNullable<NonNullable<ExportedResource['storage']>['virtual']>;
@@ -21,6 +22,16 @@ export function isCachedResourceStorage({ reference }: DeepReadonly<VirtualStora
   return reference.apiGroup === cachedResources.group && reference.kind === cachedResourceEndpointSliceKind;
 }
 
+const readVerbs: readonly Verb[] = ['get', 'list', 'watch'];
+
+/** A resource, and its subresources, of which clients only read the objects. */
+export function readOnlyDefinition(definition: ResourceDefinition): ResourceDefinition {
+  const subresources = Object.fromEntries<Subresource>(
+    Object.entries(definition.subresources).map(([name, part]) => [name, { ...part, verbs: ['get'] }]),
+  );
+  return { ...definition, verbs: readVerbs, subresources };
+}
+
 /** The resource that an export serves through a CachedResourceEndpointSlice of its logical cluster. */
 export function resourceOfSlice(
   { spec }: DeepReadonly<APIExport>,
@@ -32,6 +43,11 @@ export function resourceOfSlice(
   });
 }
 
+export interface VirtualStorageProblem {
+  readonly reason: 'IdentityMismatch' | 'APIResourceSchemaInvalid';
+  readonly message: string;
+}
+
 /**
  * Why an exported resource cannot be served from a CachedResource: its identity or its APIResourceSchema does not fit.
  * Undefined: it can. A CachedResource whose kind is not known yet fits every kind.
@@ -40,7 +56,7 @@ export function virtualStorageProblem(
   exported: DeepReadonly<ExportedResource>,
   schema: DeepReadonly<APIResourceSchema> | undefined,
   cached: DeepReadonly<CachedResource>,
-): { readonly reason: string; readonly message: string } | undefined {
+): VirtualStorageProblem | undefined {
   const { group, version, resource } = cachedGroupVersionResource(cached);
   const { name = '', annotations = {} } = cached.metadata;
   const identity = cached.status?.identityHash;
@@ -50,7 +66,7 @@ export function virtualStorageProblem(
       reason: 'IdentityMismatch',
       message: `identityHash "${given}" of resource ${nameOf(exported)} must match status.identityHash "${identity}" of CachedResource ${name}`,
     };
-  const invalid = (message: string): { reason: string; message: string } => ({
+  const invalid = (message: string): VirtualStorageProblem => ({
     reason: 'APIResourceSchemaInvalid',
     message: `APIResourceSchema ${exported.schema} ${message}`,
   });
@@ -74,3 +90,26 @@ export function virtualStorageProblem(
 
 const nameOf = ({ group = '', name }: { readonly group?: string | undefined; readonly name: string }): string =>
   group === '' ? name : `${name}.${group}`;
+
+/**
+ * 503 for consumers of a virtual resource that cannot be served: it names nothing of the provider but the APIExport that they have
+ * bound. `mayRecover`: the fault may pass by itself, so clients should retry. kcp answers 500 with the names of the provider's objects.
+ */
+export function virtualResourceUnavailable(
+  resource: GroupResource,
+  exported: { readonly path: string; readonly name: string },
+  { mayRecover, cause }: { readonly mayRecover: boolean; readonly cause?: unknown },
+): StatusError {
+  const subject = `the virtual resource ${groupResourceText(resource)} of APIExport ${exported.path}:${exported.name}`;
+  const why = mayRecover
+    ? 'is not available yet'
+    : 'is not available: its provider has not set it up correctly; please contact the owner of the APIExport, ' +
+      'whose condition VirtualStorageValid says what to do';
+  return new StatusError({
+    code: 503,
+    reason: 'ServiceUnavailable',
+    message: `${subject} ${why}`,
+    ...(mayRecover ? { details: { retryAfterSeconds: 1 } } : {}),
+    cause,
+  });
+}

@@ -40,6 +40,8 @@ export interface ExportedApis {
   virtualStorage(api: BoundApi): VirtualStorage | undefined;
   /** The same for a resource of an identity, in any binding. */
   virtualStorageOf(identity: string, group: string, resource: string): VirtualStorage | undefined;
+  /** Every export that exists is known: one that is missing will not appear by itself. */
+  readonly isSynced: boolean;
   /** Changes with every change of an export or schema. */
   readonly state: number;
   /** The schema by which a resource is currently offered. */
@@ -65,6 +67,7 @@ export const noExportedApis: ExportedApis = {
   offeredSchema: () => undefined,
   virtualStorage: () => undefined,
   virtualStorageOf: () => undefined,
+  isSynced: true,
   state: 0,
   schemaOf: () => undefined,
 };

@@ -30,11 +30,15 @@ export class ExportedSchemas implements ExportedApis {
   readonly #schemas: Lister<APIResourceSchema>;
   readonly #offers = new Map<string, Offer>();
   state = 0;
+  isSynced = false;
 
   constructor(modules: { /** Informers over all shards. */ readonly informers: InformerSource }) {
     const exports = modules.informers.informer<APIExport>(apiExports);
     const schemas = modules.informers.informer<APIResourceSchema>(apiResourceSchemas);
     this.#exports = exports;
+    const synced = (): void => void (this.isSynced = true);
+    // An informer that ends before knows nothing more.
+    exports.synced.then(synced, () => undefined);
     this.#schemas = schemas;
     this.#byIdentity = new ExportsByIdentity({ exports });
     const changed = (): void => {
@@ -108,7 +112,7 @@ export class ExportedSchemas implements ExportedApis {
       const key = keyOf(group, resource);
       const uid = this.#schemas.get({ cluster, namespace: '', name: schema })?.metadata.uid;
       if (uid !== undefined) schemas.set(key, uid);
-      const storage = object === undefined ? undefined : virtualOf(object, cluster, exported);
+      const storage = object === undefined ? undefined : virtualStorageIn(object, cluster, exported);
       if (storage !== undefined) virtual.set(key, storage);
     }
     return { identity: object === undefined ? '' : identityOf(object), schemas, virtual };
@@ -117,7 +121,8 @@ export class ExportedSchemas implements ExportedApis {
 
 const keyOf = (group: string, resource: string): string => `${group}/${resource}`;
 
-function virtualOf(
+/** Undefined: the objects of the exported resource are stored with its consumers. */
+export function virtualStorageIn(
   object: DeepReadonly<APIExport>,
   cluster: LogicalClusterName,
   exported: DeepReadonly<ExportedResource>,

@@ -1,12 +1,10 @@
 import {
   isCachedResourceStorage,
+  readOnlyDefinition,
   type ResourceDefinition,
-  type Subresource,
-  type Verb,
   type VirtualStorage,
 } from '@multiplane/apis';
 
-const readVerbs: readonly Verb[] = ['get', 'list', 'watch'];
 /** Virtual resources of one schema: one per export that shares it. */
 const maxKept = 64;
 
@@ -24,17 +22,10 @@ export class VirtualDefinitions {
     const key = JSON.stringify(virtual);
     let result = made.get(key);
     if (result === undefined) {
-      result = isCachedResourceStorage(virtual) ? readOnly(definition, virtual) : { ...definition, virtual };
+      result = { ...(isCachedResourceStorage(virtual) ? readOnlyDefinition(definition) : definition), virtual };
       made.set(key, result);
       if (made.size > maxKept) made.delete(made.keys().next().value as string);
     }
     return result;
   }
-}
-
-function readOnly(definition: ResourceDefinition, virtual: VirtualStorage): ResourceDefinition {
-  const subresources = Object.fromEntries<Subresource>(
-    Object.entries(definition.subresources).map(([name, part]) => [name, { ...part, verbs: [] }]),
-  );
-  return { ...definition, verbs: readVerbs, subresources, virtual };
 }

@@ -190,7 +190,7 @@ export class SchemaWorker implements SlowChecks, ExpressionOffloader, Runnable {
             1,
           );
         case 'stopped':
-          throw statusErrors.serviceUnavailable('the server is shutting down');
+          throw statusErrors.serviceUnavailable('the server is shutting down', 1);
         case 'slow':
         case 'memory':
           throw statusErrors.tooLarge('validation of the object takes too much time or memory');

@@ -1,14 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import { endpointUrls } from './endpoint-urls.ts';
+import { EndpointError, endpointUrls } from './endpoint-urls.ts';
 
-const cowboys = { group: 'wildwest.dev', resource: 'cowboys' };
 const own = 'https://shard-1.example:7443';
 const other = 'https://shard-2.example:7443';
-const contact = 'error resolving resource cowboys.wildwest.dev; please contact APIExport owner to resolve';
 
 const at = (...urls: string[]): object => ({ endpoints: urls.map((url) => ({ url })) });
 const found = (status: unknown, { base = own, allowsExternal = false } = {}): string[] => {
-  const { urls, isExternal } = endpointUrls(status, { own: base, others: [other], allowsExternal }, cowboys);
+  const { urls, isExternal } = endpointUrls(status, { own: base, others: [other], allowsExternal });
   return [...urls.map(({ href }) => href), ...(isExternal ? ['external'] : [])];
 };
 
@@ -37,15 +35,15 @@ describe('the endpoints of a virtual resource', () => {
   });
 
   test.each([
-    ['nothing yet', undefined, contact],
-    ['no endpoints', { endpoints: [] }, contact],
-    ['a text', 'ready', 'error resolving resource: status field is of a wrong type'],
-    ['no list', { endpoints: 'x' }, 'error resolving resource: endpoints field is of a wrong type'],
-    ['no object', { endpoints: ['x'] }, 'error resolving resource: endpoint at index 0 is not an object'],
-    ['no url', { endpoints: [{ url: own }, {}] }, 'error resolving resource: missing url in endpoint at index 1'],
-    ['no URL', { endpoints: [{ url: 'x' }] }, 'error resolving resource: "x" is no URL'],
-    ['another shard', at(`${other}/x`), `error resolving resource: no URLs match prefix "${own}"`],
+    ['nothing yet', undefined, 'there are no endpoints'],
+    ['no endpoints', { endpoints: [] }, 'there are no endpoints'],
+    ['a text', 'ready', 'status field is of a wrong type'],
+    ['no list', { endpoints: 'x' }, 'endpoints field is of a wrong type'],
+    ['no object', { endpoints: ['x'] }, 'endpoint at index 0 is not an object'],
+    ['no url', { endpoints: [{ url: own }, {}] }, 'missing url in endpoint at index 1'],
+    ['no URL', { endpoints: [{ url: 'x' }] }, '"x" is no URL'],
+    ['another shard', at(`${other}/x`), `no URLs match prefix "${own}"`],
   ])('are reported missing with the reason: %s', (_what, status, message) => {
-    expect(() => found(status, { allowsExternal: true })).toThrow(`Internal error occurred: ${message}`);
+    expect(() => found(status, { allowsExternal: true })).toThrow(new EndpointError(message));
   });
 });

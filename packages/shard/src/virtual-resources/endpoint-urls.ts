@@ -1,9 +1,15 @@
-import { isJsonObject, statusErrors, type DeepReadonly, type StatusError } from '@multiplane/apimachinery';
+import { isJsonObject, type DeepReadonly } from '@multiplane/apimachinery';
 
-/** A resource as error messages name it. */
-interface Resource {
-  readonly group: string;
-  readonly resource: string;
+/** The status has no URL for this shard. Its text is for operators and providers. */
+export class EndpointError extends Error {
+  override readonly name = 'EndpointError';
+  /** It has no URL at all yet. */
+  readonly isMissing: boolean;
+
+  constructor(why: string, { isMissing = false } = {}) {
+    super(why);
+    this.isMissing = isMissing;
+  }
 }
 
 export interface EndpointUrlsOptions {
@@ -29,10 +35,10 @@ export interface EndpointUrls {
  *  1. those below the virtual workspace URL of this shard (the rule of kcp pkg/endpointslice, which requires exactly one),
  *  2. if there are none, those that are below the virtual workspace URL of no other shard either, which serve all shards.
  *
- * URLs are compared after normalization, by origin and whole path segments. Throws StatusError 500 with kcp's texts.
+ * URLs are compared after normalization, by origin and whole path segments. Throws EndpointError.
  */
-export function endpointUrls(status: unknown, options: EndpointUrlsOptions, resource: Resource): EndpointUrls {
-  const all = urlsOf(status, resource);
+export function endpointUrls(status: unknown, options: EndpointUrlsOptions): EndpointUrls {
+  const all = urlsOf(status);
   const isBelow = (base: string) => {
     const parsed = new URL(base);
     const path = parsed.pathname.replace(/\/+$/, '');
@@ -48,28 +54,23 @@ export function endpointUrls(status: unknown, options: EndpointUrlsOptions, reso
     external.length > 0
       ? ', and this shard has no --virtual-resource-ca-file for servers outside of the control plane'
       : '';
-  throw unresolved(`no URLs match prefix "${options.own}"${hint}`);
+  throw new EndpointError(`no URLs match prefix "${options.own}"${hint}`);
 }
 
-function urlsOf(status: unknown, resource: Resource): URL[] {
-  if (status !== undefined && !isJsonObject(status)) throw unresolved('status field is of a wrong type');
+function urlsOf(status: unknown): URL[] {
+  if (status !== undefined && !isJsonObject(status)) throw new EndpointError('status field is of a wrong type');
   const endpoints = status?.['endpoints'];
   if (endpoints === undefined || (Array.isArray(endpoints) && endpoints.length === 0))
-    throw internal(
-      `error resolving resource ${resource.resource}.${resource.group}; please contact APIExport owner to resolve`,
-    );
-  if (!Array.isArray(endpoints)) throw unresolved('endpoints field is of a wrong type');
+    throw new EndpointError('there are no endpoints', { isMissing: true });
+  if (!Array.isArray(endpoints)) throw new EndpointError('endpoints field is of a wrong type');
   const urls = new Map<string, URL>();
   for (const [index, endpoint] of (endpoints as DeepReadonly<unknown[]>).entries()) {
-    if (!isJsonObject(endpoint)) throw unresolved(`endpoint at index ${index} is not an object`);
+    if (!isJsonObject(endpoint)) throw new EndpointError(`endpoint at index ${index} is not an object`);
     const { url } = endpoint;
-    if (typeof url !== 'string' || url === '') throw unresolved(`missing url in endpoint at index ${index}`);
-    if (!URL.canParse(url)) throw unresolved(`"${url}" is no URL`);
+    if (typeof url !== 'string' || url === '') throw new EndpointError(`missing url in endpoint at index ${index}`);
+    if (!URL.canParse(url)) throw new EndpointError(`"${url}" is no URL`);
     const parsed = new URL(url);
     urls.set(parsed.href, parsed);
   }
   return [...urls.values()];
 }
-
-const internal = (message: string): StatusError => statusErrors.internal(new Error(message));
-const unresolved = (why: string): StatusError => internal(`error resolving resource: ${why}`);

@@ -18,7 +18,7 @@ import {
   type Exchange,
 } from '@multiplane/generic-server';
 import { HeaderFilter, ReverseProxy, UpstreamError, type UpstreamIdentitySource } from '@multiplane/reverse-proxy';
-import type { EndpointUrls } from './endpoint-urls.ts';
+import { EndpointError, type EndpointUrls } from './endpoint-urls.ts';
 
 /** How servers outside of the control plane are called. */
 export interface ExternalServers {
@@ -97,7 +97,7 @@ export class VirtualResourceBackends implements Runnable {
     await Promise.all([this.#own?.close(), this.#external?.close()]);
   }
 
-  /** Rejects with an UpstreamError, or a StatusError for a user or an address that cannot be used, before a response starts. */
+  /** Rejects with an UpstreamError, an EndpointError for an address or a StatusError for a user that cannot be used, before a response starts. */
   async forward(exchange: Exchange, { urls, isExternal }: EndpointUrls, request: BackendRequest): Promise<void> {
     const { path, user, longRunning } = request;
     if (isExternal) return this.#forwardOutside(exchange, urls, request);
@@ -154,6 +154,4 @@ function headersOf(user: UserInfo): string[] {
 }
 
 const denied = (hostname: string): Error =>
-  statusErrors.internal(
-    new Error(`error resolving resource: the addresses of ${hostname} are not open to virtual resources`),
-  );
+  new EndpointError(`the addresses of ${hostname} are not open to virtual resources`);

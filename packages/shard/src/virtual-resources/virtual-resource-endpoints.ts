@@ -1,7 +1,5 @@
 import {
   isConditionTrue,
-  statusErrors,
-  StatusError,
   type Condition,
   type DeepReadonly,
   type GroupResource,
@@ -11,13 +9,14 @@ import {
   apiExports,
   cachedResourceEndpointSlices,
   isCachedResourceStorage,
+  virtualResourceUnavailable,
   type APIExport,
   type CachedResourceEndpointSlice,
   type VirtualStorage,
 } from '@multiplane/apis';
 import type { Informer, InformerSource } from '@multiplane/client';
 import { shards, type Shard } from '@multiplane/controllers';
-import { endpointUrls, type EndpointUrls } from './endpoint-urls.ts';
+import { EndpointError, endpointUrls, type EndpointUrls } from './endpoint-urls.ts';
 
 export interface VirtualResourceEndpointsOptions {
   /** URL below which this shard's virtual workspaces are served. */
@@ -59,46 +58,64 @@ export class VirtualResourceEndpoints {
     this.#shards.addHandlers({ added: changed, updated: changed, deleted: changed, onlyInvalidates: true });
   }
 
-  /** Throws StatusError 500, which names what is missing, if the resource has no endpoint for this shard. */
+  /**
+   * Throws StatusError 503 if the resource has no endpoint for this shard. Clients retry only while what is missing may still
+   * appear: as long as no condition of the slice or the export says what is wrong.
+   */
   of(resource: GroupResource, virtual: VirtualStorage): EndpointUrls {
     return isCachedResourceStorage(virtual) ? this.#ofCached(resource, virtual) : this.#ofExport(resource, virtual);
+  }
+
+  #exportOf({ export: { cluster, name } }: VirtualStorage): DeepReadonly<APIExport> | undefined {
+    return this.#exports.get({ cluster, namespace: '', name });
   }
 
   #ofCached(resource: GroupResource, virtual: VirtualStorage): EndpointUrls {
     const { cluster } = virtual.export;
     const { name } = virtual.reference;
     const slice = this.#slices.get({ cluster, namespace: '', name });
-    if (slice === undefined) throw notFound(virtual);
+    if (slice === undefined) {
+      // The slice of an export on another shard may arrive later than the export; a condition tells that there is none.
+      const mayRecover = !isInvalid(this.#exportOf(virtual));
+      throw virtualResourceUnavailable(resource, virtual.export, { mayRecover });
+    }
     // The replication virtual workspace tells the APIExports of one slice apart by their identities.
     const suffix = `:${virtual.exportIdentity}`;
     try {
-      return this.#resolve(slice, slice.status, resource, suffix, false);
+      return this.#resolve(slice, slice.status, suffix, false);
     } catch (error) {
       // The first consumer of this shard may be faster than the publication of this shard's URL.
-      if (!(error instanceof StatusError) || !isServedEverywhere(slice)) throw error;
+      if (!(error instanceof EndpointError)) throw error;
+      if (!isServedEverywhere(slice)) {
+        // The slice may have been looked at before its export was there, so APIExportValid tells nothing new.
+        const found = slice.status?.conditions?.filter(({ type }) => type !== 'APIExportValid');
+        const mayRecover = error.isMissing && !hasFailed(found) && !isInvalid(this.#exportOf(virtual));
+        throw virtualResourceUnavailable(resource, virtual.export, { mayRecover, cause: error });
+      }
       const base = this.#options.virtualWorkspaceUrl().replace(/\/+$/, '');
       const url = `${base}/services/replication/${cluster}/${name}`;
-      return this.#resolve(slice, { endpoints: [{ url }] }, resource, suffix, false);
+      return this.#resolve(slice, { endpoints: [{ url }] }, suffix, false);
     }
   }
 
   #ofExport(resource: GroupResource, virtual: VirtualStorage): EndpointUrls {
-    const { cluster, name } = virtual.export;
-    const object = this.#exports.get({ cluster, namespace: '', name });
+    const object = this.#exportOf(virtual);
     const entry = object?.status?.virtualResources?.find(
       (one) => one.group === resource.group && one.name === resource.resource,
     );
-    if (object !== undefined && entry !== undefined)
-      return this.#resolve(entry, entry, resource, '', this.#options.allowsExternal);
-    const condition = object?.status?.conditions?.find(({ type }) => type === 'VirtualStorageValid');
-    if (condition?.status !== 'False') throw notFound(virtual);
-    throw statusErrors.internal(new Error(`error resolving resource: ${condition.message ?? condition.reason ?? ''}`));
+    if (entry === undefined)
+      throw virtualResourceUnavailable(resource, virtual.export, { mayRecover: !isInvalid(object) });
+    try {
+      return this.#resolve(entry, entry, '', this.#options.allowsExternal);
+    } catch (error) {
+      if (!(error instanceof EndpointError)) throw error;
+      throw virtualResourceUnavailable(resource, virtual.export, { mayRecover: false, cause: error });
+    }
   }
 
   #resolve(
     source: DeepReadonly<KubeObject> | object,
     status: unknown,
-    resource: GroupResource,
     suffix: string,
     allowsExternal: boolean,
   ): EndpointUrls {
@@ -108,7 +125,7 @@ export class VirtualResourceEndpoints {
     if (known?.key === key) return known.endpoints;
     this.#allUrls ??= this.#shards.list().map(({ spec }) => spec.virtualWorkspaceURL ?? '');
     const others = this.#allUrls.filter((url) => url !== own);
-    const { urls, isExternal } = endpointUrls(status, { own, others, allowsExternal }, resource);
+    const { urls, isExternal } = endpointUrls(status, { own, others, allowsExternal });
     const endpoints =
       suffix === '' ? { urls, isExternal } : { urls: urls.map((url) => withSuffix(url, suffix)), isExternal };
     this.#resolved.set(source, { key, endpoints });
@@ -126,9 +143,8 @@ function isServedEverywhere({ status }: DeepReadonly<CachedResourceEndpointSlice
   );
 }
 
-/** kcp's text for an endpoint slice that cannot be read. */
-function notFound({ reference }: VirtualStorage): StatusError {
-  const { apiGroup, kind, name } = reference;
-  const resource = `${kind.toLowerCase()}s${apiGroup === '' ? '' : `.${apiGroup}`}`;
-  return statusErrors.internal(new Error(`error resolving resource: ${resource} "${name}" not found`));
-}
+const hasFailed = (conditions: readonly { readonly type: string; readonly status: string }[] = []): boolean =>
+  conditions.some(({ status }) => status === 'False');
+
+const isInvalid = (object: DeepReadonly<APIExport> | undefined): boolean =>
+  hasFailed(object?.status?.conditions?.filter(({ type }) => type === 'VirtualStorageValid'));

@@ -1,5 +1,5 @@
 import { groupResourceText, parseJson, statusErrors, type StatusError } from '@multiplane/apimachinery';
-import type { VirtualStorage } from '@multiplane/apis';
+import { virtualResourceUnavailable, type VirtualStorage } from '@multiplane/apis';
 import {
   checkRequiredLabels,
   requiredLabelsParameter,
@@ -16,7 +16,7 @@ import {
   type RequestContext,
 } from '@multiplane/generic-server';
 import { UpstreamError } from '@multiplane/reverse-proxy';
-import type { EndpointUrls } from './endpoint-urls.ts';
+import { EndpointError, type EndpointUrls } from './endpoint-urls.ts';
 import type { VirtualResourceBackends } from './virtual-resource-backends.ts';
 import type { VirtualResourceEndpoints } from './virtual-resource-endpoints.ts';
 
@@ -95,6 +95,8 @@ export class VirtualResourceProxy {
         longRunning: isLongRunning(info),
       });
     } catch (error) {
+      if (error instanceof EndpointError)
+        throw virtualResourceUnavailable(info, virtual.export, { mayRecover: false, cause: error });
       if (!(error instanceof UpstreamError)) throw error;
       throw error.status === 503
         ? unavailable(context, virtual)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import type { GroupVersionResource, JsonObject, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceRequest, ResourceResolver } from '@multiplane/apiserver';
-import type { Informer } from '@multiplane/client';
+import type { InformerSource } from '@multiplane/client';
 import { parseRequestPath, resolveRequestInfo, type Exchange, type RequestContext } from '@multiplane/generic-server';
 import { VirtualResourceBackends } from './virtual-resource-backends.ts';
 import { VirtualResourceEndpoints } from './virtual-resource-endpoints.ts';
@@ -25,12 +25,20 @@ describe('a request for a virtual resource', () => {
     reference: { apiGroup: 'cache.kcp.io', kind: 'CachedResourceEndpointSlice', name: 'cowboys' },
   };
 
-  function proxied(found: KubeObject | undefined, resolver: Pick<ResourceResolver, 'whenReplaced'> = {}) {
+  function proxied(
+    found: KubeObject | undefined,
+    resolver: Pick<ResourceResolver, 'whenReplaced'> = {},
+    exported?: KubeObject,
+  ) {
     const requests: { readonly user: string; readonly url: string }[] = [];
-    const lister = { get: () => found, list: () => [], addHandlers: () => () => {} } as unknown as Informer;
+    const informer = ({ resource }: GroupVersionResource) => ({
+      get: () => (resource === 'apiexports' ? exported : found),
+      list: () => [],
+      addHandlers: () => () => {},
+    });
     const endpoints = new VirtualResourceEndpoints(
       { virtualWorkspaceUrl: () => own, allowsExternal: false },
-      { globalInformers: { informer: <T extends KubeObject>() => lister as unknown as Informer<T> } },
+      { globalInformers: { informer } as unknown as InformerSource },
     );
     const backends = new VirtualResourceBackends({});
     const proxy = new VirtualResourceProxy({ endpoints, backends, resolver });
@@ -65,7 +73,7 @@ describe('a request for a virtual resource', () => {
       destroy: () => sent.push('reset'),
     } as unknown as Exchange;
     const context = { exchange, info, user, signal: exchange.signal } as unknown as RequestContext;
-    const definition = { resource: 'cowboys' } as unknown as ResourceRequest['definition'];
+    const definition = { group: 'wildwest.dev', resource: 'cowboys' } as unknown as ResourceRequest['definition'];
     const cluster = 'consumer' as LogicalClusterName;
     return { context, definition, cluster, namespace: '', name: '', subresource: '', sent };
   }
@@ -83,9 +91,9 @@ describe('a request for a virtual resource', () => {
     await proxy.handle(requestFor('/apis/wildwest.dev/v1/cowboys/a'), virtual);
     expect(requests[0]?.url).toContain('/services/replication/provider/cowboys:');
     const { proxy: partitioned } = proxied(slice({ conditions, shardSelector: 'region=north' }));
-    await expect(partitioned.handle(requestFor('/apis/wildwest.dev/v1/cowboys/a'), virtual)).rejects.toThrow(
-      'error resolving resource',
-    );
+    await expect(partitioned.handle(requestFor('/apis/wildwest.dev/v1/cowboys/a'), virtual)).rejects.toMatchObject({
+      code: 503,
+    });
   });
 
   test('is refused if the object does not have the labels that it requires, which a foreign endpoint ignores', async () => {
@@ -114,10 +122,39 @@ describe('a request for a virtual resource', () => {
     expect(request.sent).toEqual(['start', 'event', 'end']);
   });
 
-  test('is refused with the name of an endpoint slice that is gone', async () => {
-    const { proxy } = proxied(undefined);
-    await expect(proxy.handle(requestFor('/apis/wildwest.dev/v1/cowboys'), virtual)).rejects.toThrow(
-      'error resolving resource: cachedresourceendpointslices.cache.kcp.io "cowboys" not found',
-    );
+  const condition = (type: string, status: string): JsonObject => ({ type, status });
+  const invalid: KubeObject = {
+    apiVersion: 'apis.kcp.io/v1alpha2',
+    kind: 'APIExport',
+    metadata: { name: 'cowboys' },
+    status: { conditions: [condition('VirtualStorageValid', 'False')] },
+  };
+  const subject = 'the virtual resource cowboys.wildwest.dev of APIExport root:provider:cowboys';
+  test.each<[string, KubeObject | undefined, KubeObject | undefined]>([
+    ['the slice is missing', undefined, invalid],
+    ['the slice is not valid', slice({ conditions: [condition('ResourceValid', 'False')] }), undefined],
+    ['the slice has endpoints of another shard only', at('https://other/x'), undefined],
+    ['the slice has no URL', slice({ endpoints: [{}] }), undefined],
+  ])('is refused with a text for consumers, who need not retry: %s', async (_what, found, exported) => {
+    const { proxy } = proxied(found, {}, exported);
+    await expect(proxy.handle(requestFor('/apis/wildwest.dev/v1/cowboys'), virtual)).rejects.toMatchObject({
+      code: 503,
+      details: undefined,
+      message: expect.stringMatching(
+        `^${subject} is not available: its provider has not set it up correctly; please contact the owner`,
+      ),
+    });
+  });
+
+  test.each<[string, KubeObject | undefined]>([
+    ['the slice has not arrived', undefined],
+    ['nobody has looked at the slice', slice(undefined)],
+  ])('is refused for a moment: %s', async (_what, found) => {
+    const { proxy } = proxied(found);
+    await expect(proxy.handle(requestFor('/apis/wildwest.dev/v1/cowboys'), virtual)).rejects.toMatchObject({
+      code: 503,
+      details: { retryAfterSeconds: 1 },
+      message: `${subject} is not available yet`,
+    });
   });
 });

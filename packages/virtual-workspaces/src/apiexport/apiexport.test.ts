@@ -70,6 +70,32 @@ describe('the API set of an export', () => {
     expect(await statusOf('*/api/v1')).toBe(404);
   });
 
+  test('contains virtual resources with the verbs that consumers have', async () => {
+    const reference = { apiGroup: 'cache.kcp.io', kind: 'CachedResourceEndpointSlice', name: 'widgets' };
+    const exported = { name: 'widgets', group: 'example.dev', schema: 'v1.widgets.example.dev' };
+    const storedIn = { virtual: { reference, identityHash: 'cafe' } };
+    shard.informer(apiExports).put(exportOf({ resources: [{ ...exported, storage: storedIn }] }));
+    expect(await bodyOf('*/apis/example.dev/v1')).toMatchObject({
+      resources: [
+        { name: 'widgets', verbs: ['get', 'list', 'watch'] },
+        { name: 'widgets/status', verbs: ['get'] },
+      ],
+    });
+    const refused = await shard.send(`${view}/consumer/apis/example.dev/v1/namespaces/default/widgets`, {
+      method: 'POST',
+      body: '{}',
+    });
+    expect([refused.status, refused.body.toString()]).toEqual([
+      405,
+      expect.stringContaining('the resource is read-only and comes from APIExport provider:things'),
+    ]);
+    const ofProvider = { ...reference, apiGroup: 'example.io', kind: 'WidgetSlice' };
+    const other = { virtual: { reference: ofProvider, identityHash: '' } };
+    shard.informer(apiExports).put(exportOf({ resources: [{ ...exported, storage: other }] }));
+    const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+    expect(await bodyOf('*/apis/example.dev/v1')).toMatchObject({ resources: [{ verbs }, {}] });
+  });
+
   test('is served as aggregated discovery', async () => {
     const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
     const { body } = await shard.send(`${view}/*/apis`, { headers: { accept } });

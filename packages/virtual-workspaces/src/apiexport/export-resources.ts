@@ -20,6 +20,8 @@ import {
 import {
   identityOf,
   isolatedDefinitions,
+  VirtualDefinitions,
+  virtualStorageIn,
   type ExportsByIdentity,
   type IsolatedDefinitionsOf,
 } from '@multiplane/apiserver';
@@ -85,6 +87,7 @@ export class ExportResourceFactory {
   readonly #served: IsolatedDefinitionsOf;
   /** By uid: APIResourceSchemas are immutable. */
   readonly #definitions = new Map<string, readonly ResourceDefinition[]>();
+  readonly #virtual = new VirtualDefinitions();
 
   constructor(modules: ExportResourcesModules) {
     this.#modules = modules;
@@ -204,15 +207,18 @@ export class ExportResourceFactory {
     dependencies: Set<string>,
     only?: { readonly group?: string | undefined; readonly resource: string },
   ): Generator<ExportedSchema> {
-    for (const { name, group = '', schema } of object.spec?.resources ?? []) {
+    for (const exported of object.spec?.resources ?? []) {
+      const { name, group = '', schema } = exported;
       if (only !== undefined && (only.resource !== name || (only.group ?? '') !== group)) continue;
       dependencies.add(schemaDependency(cluster, schema));
       const found = this.#modules.schemas.get({ cluster: cluster as LogicalClusterName, namespace: '', name: schema });
       if (found?.spec === undefined || found.spec.names.plural !== name || (found.spec.group ?? '') !== group) continue;
       const withoutColumns = found.spec.versions.filter((one) => (one.additionalPrinterColumns ?? []).length === 0);
+      const definitions = this.#definitionsOf(found, cluster);
+      const virtual = virtualStorageIn(object, cluster as LogicalClusterName, exported);
       yield {
-        schema: found.metadata.uid ?? '',
-        definitions: this.#definitionsOf(found, cluster),
+        schema: virtual === undefined ? (found.metadata.uid ?? '') : JSON.stringify([found.metadata.uid, virtual]),
+        definitions: virtual === undefined ? definitions : definitions.map((one) => this.#virtual.of(one, virtual)),
         withoutColumns: new Set(withoutColumns.map((one) => one.name)),
       };
     }
@@ -238,6 +244,7 @@ export class ExportResourceFactory {
 }
 
 interface ExportedSchema {
+  /** Changes whenever the definitions do. */
   readonly schema: string;
   readonly definitions: readonly ResourceDefinition[];
   /** Versions that declare no columns. */

@@ -6,7 +6,7 @@ import type { OpenSource } from './cached-sources.ts';
 export function embeddedSources(host: Pick<EmbeddingHost, 'cachedObjects'>): OpenSource {
   return () => {
     const cache = host.cachedObjects?.();
-    if (cache === undefined) throw statusErrors.serviceUnavailable('there is no cache server in this process', 5);
+    if (cache === undefined) throw statusErrors.serviceUnavailable('there is no cache server in this process');
     return { cache, release: () => {} };
   };
 }

@@ -3,6 +3,7 @@ import { apiVersionOf, type DeepReadonly, type GroupVersionResource } from '@mul
 import {
   CustomResources,
   definitionOfSchema,
+  readOnlyDefinition,
   tokenRequestKind,
   type APIResourceSchema,
   type ResourceDefinition,
@@ -25,7 +26,6 @@ import type { ConsumerCache } from './consumer-cache.ts';
 import type { ConsumerObjects } from './consumer-entry.ts';
 
 const custom = new CustomResources({ schemas: new SchemaCache({ origin: 'custom' }) });
-const readVerbs = ['get', 'list', 'watch'] as const;
 
 /** Prefix of the keys under which consumers read a source (see {@link ConsumerCache}). */
 export const consumerPrefix = ({ group, resource }: GroupVersionResource, identity: string): string =>
@@ -33,7 +33,7 @@ export const consumerPrefix = ({ group, resource }: GroupVersionResource, identi
 
 /**
  * The versions of an APIResourceSchema as read-only resources over a {@link ConsumerCache}. All versions show the objects
- * of the version that the CachedResource replicates; subresources of the schema exist and have no verb.
+ * of the version that the CachedResource replicates, subresources of the schema as well.
  */
 export function replicatedDefinitions(
   schema: DeepReadonly<APIResourceSchema>,
@@ -46,11 +46,7 @@ export function replicatedDefinitions(
   return custom.definitionsOf({ ...crd, status: { acceptedNames: names } }, retired).map((definition) => {
     const { conversion: _conversion, ...rest } = definition;
     return {
-      ...rest,
-      verbs: readVerbs,
-      subresources: Object.fromEntries(
-        Object.entries(definition.subresources).map(([name, part]) => [name, { ...part, verbs: [] }]),
-      ),
+      ...readOnlyDefinition(rest),
       storage: { group: cached.group, version: cached.version, kind: definition.kind, prefix },
       retired,
     };

@@ -1,4 +1,5 @@
 import {
+  clusterAnnotation,
   shardNameAnnotation,
   pathAnnotation,
   statusErrors,
@@ -9,11 +10,13 @@ import {
 import {
   cachedGroupVersionResource,
   resourceOfSlice,
+  virtualResourceUnavailable,
   virtualStorageProblem,
   type APIExport,
   type APIResourceSchema,
   type CachedResource,
   type CachedResourceEndpointSlice,
+  type ExportedResource,
 } from '@multiplane/apis';
 import { WatchHub } from '@multiplane/apiserver';
 import { AmbiguousPathError, PathAndNameIndex, type Informer, type ObjectReference } from '@multiplane/client';
@@ -259,10 +262,15 @@ export class ReplicationApiSets {
     const cached = this.#cachedResource(path === '' ? key.cluster : path, name);
     const identity = cached?.status?.identityHash;
     if (cached === undefined || identity === undefined)
-      throw unserved(entry, `CachedResource "${name}" is not found or has no identity`);
+      // A slice arrives before the CachedResource of another shard, and a CachedResource before its identity.
+      throw unserved(
+        entry,
+        exported,
+        !hasFailed(cached ?? slice, cached === undefined ? 'ResourceValid' : 'IdentityValid'),
+      );
     const schema = this.#modules.schemas.get({ cluster: key.cluster, namespace: '', name: entry.schema });
-    const problem = virtualStorageProblem(entry, schema, cached);
-    if (problem !== undefined || schema?.spec === undefined) throw unserved(entry, problem?.message ?? 'no schema');
+    if (virtualStorageProblem(entry, schema, cached) !== undefined || schema?.spec === undefined)
+      throw unserved(entry, exported, false);
     const { annotations = {} } = cached.metadata;
     const resource = cachedGroupVersionResource(cached);
     const shard = annotations[shardNameAnnotation] ?? this.#options.ownShard;
@@ -292,11 +300,15 @@ export class ReplicationApiSets {
 
 const nothing = new ApiSet([]);
 
-const unserved = (
-  { group = '', name }: { readonly group?: string | undefined; readonly name: string },
-  why: string,
-): Error =>
-  statusErrors.serviceUnavailable(
-    `the virtual resource ${group === '' ? name : `${name}.${group}`} cannot be served: ${why}; please contact the owner of its APIExport`,
-    5,
-  );
+const hasFailed = ({ status }: DeepReadonly<CachedResource | CachedResourceEndpointSlice>, wanted: string): boolean =>
+  status?.conditions?.some((condition) => condition.type === wanted && condition.status === 'False') ?? false;
+
+function unserved(
+  { group = '', name }: DeepReadonly<ExportedResource>,
+  { metadata }: DeepReadonly<APIExport>,
+  mayRecover: boolean,
+): Error {
+  const { [pathAnnotation]: path, [clusterAnnotation]: cluster = '' } = metadata.annotations ?? {};
+  const exported = { path: path ?? cluster, name: metadata.name ?? '' };
+  return virtualResourceUnavailable({ group, resource: name }, exported, { mayRecover });
+}

@@ -127,6 +127,31 @@ describe('virtual resources', () => {
     expect(watch.ended).toBe(true);
   });
 
+  test('are refused with a text for consumers while their provider has not set them up', async () => {
+    shard.cachedObjects = cache;
+    await put('a');
+    const refusal = async (): Promise<unknown> => {
+      const { status, body, headers } = await shard.send(base);
+      return [status, headers.get('retry-after'), (JSON.parse(body.toString()) as JsonObject)['message']];
+    };
+    const subject = 'the virtual resource widgets.example.dev of APIExport provider:things is not available';
+    const resources = shard.informer({ resource: 'cachedresources' });
+    const spec = { group: 'example.dev', version: 'v1', resource: 'widgets' };
+    const asks = expect.stringContaining(
+      `${subject}: its provider has not set it up correctly; please contact the owner`,
+    );
+    resources.put(ofProvider('CachedResource', spec, { identityHash: 'other' }));
+    expect(await refusal()).toEqual([503, undefined, asks]);
+    resources.put(ofProvider('CachedResource', spec));
+    expect(await refusal()).toEqual([503, '1', `${subject} yet`]);
+    const conditions = [{ type: 'IdentityValid', status: 'False' }];
+    resources.put(ofProvider('CachedResource', spec, { conditions }));
+    expect(await refusal()).toEqual([503, undefined, asks]);
+    resources.put(ofProvider('CachedResource', spec, { identityHash: identity }));
+    shard.informer({ resource: 'apiresourceschemas' }).remove(schemaOf());
+    expect(await refusal()).toEqual([503, undefined, asks]);
+  });
+
   test('are refused without a reason, which the audit log has', async () => {
     const refusal = async (path: string, method = 'GET'): Promise<unknown> => {
       const { status, body } = await shard.send(`/services/replication/${path}`, { method });

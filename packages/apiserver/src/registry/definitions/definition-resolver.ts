@@ -123,7 +123,7 @@ export class DefinitionResolver implements ResourceResolver {
       if (definition === undefined) {
         throw statusErrors.serviceUnavailable(`${definitionName(group, resource)} is currently unavailable`);
       }
-      if (this.#isWithoutExport(api)) throw withoutExport(api);
+      if (this.#isWithoutExport(api)) throw withoutExport(api, this.#exports.isSynced ? 0 : retryAfterSeconds);
       return this.#servedVersions(api, definition).find((one) => one.version === version);
     }
     if (identity !== undefined) return undefined;
@@ -197,7 +197,7 @@ export class DefinitionResolver implements ResourceResolver {
       if (virtual === undefined && this.#bindings.isVirtual(identity, group, resource))
         throw statusErrors.serviceUnavailable(
           `the virtual resource ${definitionName(group, resource)} is unavailable: no APIExport with its identity offers it`,
-          retryAfterSeconds,
+          this.#exports.isSynced ? 0 : retryAfterSeconds,
         );
       return virtual === undefined ? found : this.#virtual.of(found, virtual);
     }
@@ -363,14 +363,14 @@ export class DefinitionResolver implements ResourceResolver {
 
 const boundDefinitionsCluster = boundDefinitionsName as LogicalClusterName;
 
-/** Interval after which clients of an unavailable virtual resource try again. */
+/** Interval after which clients of a virtual resource try again whose export is not known yet. An export that is gone stays gone. */
 const retryAfterSeconds = 5;
 
-function withoutExport({ binding, bound }: BoundApi): Error {
+function withoutExport({ binding, bound }: BoundApi, retryAfter: number): Error {
   const { exportPath, exportCluster = '', exportName, name } = binding;
   return statusErrors.serviceUnavailable(
     `the virtual resource ${definitionName(bound.group, bound.resource)} is unavailable: APIExport ${exportPath ?? exportCluster}:${exportName} ` +
       `does not exist or no longer offers it; please contact its owner, or delete APIBinding ${name}`,
-    retryAfterSeconds,
+    retryAfter,
   );
 }

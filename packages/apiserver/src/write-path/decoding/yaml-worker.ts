@@ -79,7 +79,7 @@ export class YamlWorker implements YamlReader, Runnable {
             1,
           );
         case 'stopped':
-          throw statusErrors.serviceUnavailable('the server is shutting down');
+          throw statusErrors.serviceUnavailable('the server is shutting down', 1);
         case 'slow':
           return faulty('yaml: document takes too long to read');
         case 'memory':
