@@ -53,7 +53,7 @@ export type { Completed } from './options/completed.ts';
 export { markCompleted } from './options/completed.ts';
 export { parseDuration } from './options/duration.ts';
 export type { FeatureSpec } from './options/feature-gates.ts';
-export { FeatureGates } from './options/feature-gates.ts';
+export { cacheApisGate, FeatureGates } from './options/feature-gates.ts';
 export type { HelpInput } from './options/help.ts';
 export { renderHelp } from './options/help.ts';
 export { readOptionFile, withOption } from './options/option-file.ts';

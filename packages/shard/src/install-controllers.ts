@@ -72,6 +72,8 @@ interface ControllersOptions {
   readonly mounts: boolean;
   /** Feature gate EnableDeprecatedAPIExportVirtualWorkspacesUrls. */
   readonly virtualWorkspaceUrls: boolean;
+  /** Feature gate CacheAPIs. */
+  readonly cacheApis: boolean;
   readonly rootCa: () => string;
 }
 
@@ -207,6 +209,7 @@ function apiControllers(options: ControllersOptions, modules: IndexedModules): R
     apiExportController({ ...options, randomBytes }, modules),
     ...apiSharingControllers(options, {
       ...modules,
+      cacheApis: options.cacheApis,
       cachedResources: new PathAndNameIndex({ informer: globalInformers.informer<CachedResource>(cachedResources) }),
       findEndpointSlice: endpointSliceFinder({ resolver, client }),
       updateWithStatus: (cluster, binding) => modules.updateWithStatus(apiBindings, cluster, binding),

@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import {
   tracingOptionTable,
+  cacheApisGate,
   FeatureGates,
   loggingOptionTable,
   markCompleted,
@@ -215,7 +216,7 @@ export type ShardOptionValues = OptionValues<typeof shardOptionTable>;
 
 const knownGates = {
   WorkspaceMounts: { default: false, stage: 'alpha' },
-  CacheAPIs: { default: true, stage: 'beta' },
+  CacheAPIs: cacheApisGate,
   WorkspaceAuthentication: { default: false, stage: 'alpha' },
   LogicalClusterMigration: { default: false, stage: 'alpha' },
   EnableDeprecatedAPIExportVirtualWorkspacesUrls: { default: false, stage: 'deprecated' },

@@ -40,6 +40,8 @@ export interface EmbeddedVirtualWorkspacesOptions {
   readonly version: string;
   /** Kubeconfig for logical clusters of all shards; absent: there is no other shard. */
   readonly externalLogicalClusterAdminKubeconfig?: string | undefined;
+  /** Feature gate CacheAPIs; on by default. */
+  readonly cacheApis?: boolean | undefined;
 }
 
 /** How long review decisions of other shards are cached. */
@@ -102,7 +104,7 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
         onAuthenticationFailure: (error) => logger.debug('credentials refused', { error }),
         delegatedAuthorizer: (exchange) => reviewer.authorizer(exchange),
         workspaces: shardVirtualWorkspaces(
-          { ownShard: host.shardName },
+          { ownShard: host.shardName, cacheApis: options.cacheApis ?? true },
           {
             slices: host.globalInformers.informer<CachedResourceEndpointSlice>(cachedResourceEndpointSlices),
             cachedResources: host.globalInformers.informer<CachedResource>(cachedResources),

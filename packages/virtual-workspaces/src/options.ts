@@ -1,4 +1,6 @@
 import {
+  cacheApisGate,
+  FeatureGates,
   tracingOptionTable,
   loggingOptionTable,
   markCompleted,
@@ -33,6 +35,10 @@ const general = {
   'cache-kubeconfig': {
     type: 'text',
     description: 'Kubeconfig of a cache server; default: the one embedded in the shard.',
+  },
+  'feature-gates': {
+    type: 'map',
+    description: 'Enables and disables features, as in A=true,B=false; unknown features are ignored with a warning.',
   },
 } as const satisfies OptionTable;
 
@@ -77,6 +83,8 @@ export const virtualWorkspacesOptionTable = {
   ...tracingOptionTable,
 } as const;
 
+const knownGates = { CacheAPIs: cacheApisGate } as const;
+
 export type VirtualWorkspacesOptionValues = OptionValues<typeof virtualWorkspacesOptionTable>;
 
 export interface VirtualWorkspacesOptions extends Omit<
@@ -86,6 +94,7 @@ export interface VirtualWorkspacesOptions extends Omit<
   readonly kubeconfig: string;
   readonly tlsCertFile: string;
   readonly tlsPrivateKeyFile: string;
+  readonly features: FeatureGates<keyof typeof knownGates>;
 }
 
 /** Rejects missing flags and invalid combinations. Throws OptionError. */
@@ -107,5 +116,11 @@ export function completeVirtualWorkspacesOptions(
     ['client-ca-file', values.clientCaFile],
     ['requestheader-client-ca-file', values.requestheaderClientCaFile],
   ]);
-  return markCompleted({ ...values, kubeconfig, tlsCertFile, tlsPrivateKeyFile });
+  return markCompleted({
+    ...values,
+    kubeconfig,
+    tlsCertFile,
+    tlsPrivateKeyFile,
+    features: new FeatureGates(knownGates, values.featureGates),
+  });
 }

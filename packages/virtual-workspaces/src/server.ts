@@ -133,7 +133,7 @@ export async function runVirtualWorkspaces(
       // As on a shard, RBAC of the root workspace authorizes access to the metrics.
       metricsAccess: (exchange, user) => reviewer.review(exchange, user, 'root', { verb: 'get', path: '/metrics' }),
       workspaces: shardVirtualWorkspaces(
-        { ownShard: '' },
+        { ownShard: '', cacheApis: options.features.enabled('CacheAPIs') },
         {
           slices: cached.informer<CachedResourceEndpointSlice>(cachedResourceEndpointSlices),
           cachedResources: cached.informer<CachedResource>(cachedResources),

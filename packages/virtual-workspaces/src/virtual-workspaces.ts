@@ -13,7 +13,7 @@ import type { ReplicationApiSetsOptions } from './replication/replication-api-se
 
 /** All virtual workspaces of a shard, in the order of path resolution. */
 export function shardVirtualWorkspaces(
-  options: ReplicationApiSetsOptions,
+  options: ReplicationApiSetsOptions & { /** Feature gate CacheAPIs. */ readonly cacheApis: boolean },
   modules: Omit<ApiExportModules & ApiExportScopeModules, 'byIdentity' | 'factory'> &
     ApiResourceSchemaModules &
     ContentModules &
@@ -31,7 +31,7 @@ export function shardVirtualWorkspaces(
     apiExportWorkspace({ ...modules, byIdentity, factory, decoder }),
     apiExportScopeWorkspace({ ...modules, byIdentity, factory, decoder }),
     apiResourceSchemaWorkspace(modules),
-    replicationWorkspace(options, modules),
+    ...(options.cacheApis ? [replicationWorkspace(options, modules)] : []),
     ...[initializing, terminating].flatMap((lifecycle) => [
       ...logicalClusterWorkspaces(lifecycle, { ...modules, decoder }),
       contentWorkspace(lifecycle, modules),

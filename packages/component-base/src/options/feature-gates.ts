@@ -3,6 +3,8 @@ import { OptionError } from './parse-value.ts';
 export interface FeatureSpec {
   readonly default: boolean;
   readonly stage: 'alpha' | 'beta' | 'ga' | 'deprecated';
+  /** Other names of the gate, which count unless its own name is given. */
+  readonly aliases?: readonly string[];
 }
 
 /** The enabled features of a server, from `--feature-gates`. */
@@ -22,6 +24,12 @@ export class FeatureGates<Name extends string> {
       }
       set.set(name, text.toLowerCase() === 'true');
     }
+    for (const [name, { aliases = [] }] of Object.entries<FeatureSpec>(known))
+      for (const alias of aliases) {
+        const value = set.get(alias);
+        if (value !== undefined && !set.has(name)) set.set(name, value);
+        set.delete(alias);
+      }
     this.#set = set;
     this.unknown = [...set.keys()].filter((name) => !Object.hasOwn(known, name) && !stageGates.has(name));
   }
@@ -41,6 +49,12 @@ export class FeatureGates<Name extends string> {
     }));
   }
 }
+
+/**
+ * CachedResources and virtual storage; of shards and of virtual workspaces. kcp's documentation of CachedResources calls the gate
+ * CachedAPIs.
+ */
+export const cacheApisGate = { default: true, stage: 'beta', aliases: ['CachedAPIs'] } as const satisfies FeatureSpec;
 
 /** Kubernetes' gates for all features of a stage. */
 const stageGates = new Map<string, FeatureSpec['stage']>([

@@ -137,6 +137,18 @@ test('feature gates: explicit, by stage, by default; unknown ones are reported',
   expect(() => new FeatureGates({}, { X: 'yes' })).toThrow('must be true or false');
 });
 
+test('a feature gate is also known by its other names', () => {
+  const known = { CacheAPIs: { default: true, stage: 'beta', aliases: ['CachedAPIs'] } } as const;
+  const stateOf = (given: Record<string, string>) => {
+    const gates = new FeatureGates(known, given);
+    return [gates.enabled('CacheAPIs'), gates.unknown.length];
+  };
+  expect(stateOf({})).toEqual([true, 0]);
+  expect(stateOf({ CachedAPIs: 'false' })).toEqual([false, 0]);
+  expect(stateOf({ CachedAPIs: 'false', CacheAPIs: 'true' })).toEqual([true, 0]);
+  expect(() => new FeatureGates(known, { CachedAPIs: 'on' })).toThrow('must be true or false');
+});
+
 function run(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   let [stdout, stderr] = ['', ''];
   const program: Program = {

@@ -39,8 +39,9 @@ export function apiSharingControllers(
     resourceLockController(modules),
     endpointSliceController(modules),
     endpointSliceUrlController(options, { ...modules, byExport }),
-    cachedResourceSliceController(modules),
-    cachedResourceSliceUrlController(options, { ...modules, byExport }),
+    ...(modules.cacheApis
+      ? [cachedResourceSliceController(modules), cachedResourceSliceUrlController(options, { ...modules, byExport })]
+      : []),
     virtualStorageController(modules),
     ...scopeControllers(options, { ...modules, byExport }),
   ];

@@ -41,6 +41,7 @@ beforeEach(() => {
       logger: silentLogger,
       exports: new PathAndNameIndex({ informer: informers.informer<APIExport>(apiExports) }),
       cachedResources: new PathAndNameIndex({ informer: informers.informer<CachedResource>(cachedResources) }),
+      cacheApis: true,
       findEndpointSlice: async () => ({ resource: { group: '', version: '', resource: '' }, object: undefined }),
       clientFor: () => client,
       createWithStatus: (resource, cluster, object) => client.create(resource, cluster, object),

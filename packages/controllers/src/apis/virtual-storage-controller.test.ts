@@ -88,6 +88,7 @@ beforeEach(() => {
   controllers = [
     virtualStorageController({
       ...modules,
+      cacheApis: true,
       findEndpointSlice: async (_cluster, { apiGroup, name }) => {
         const resource = apiGroup === cacheGroup ? cachedResourceEndpointSlices : flavorSlices;
         if (resource === flavorSlices && !isKindKnown) return 'unknown kind';
@@ -114,6 +115,27 @@ const sliceStatus = () =>
 const sliceCondition = (type: string): string | undefined => summaryOf(sliceStatus()?.conditions, type);
 
 describe('VirtualStorageValid of an APIExport', () => {
+  const messageOf = (): string | undefined =>
+    api
+      .get<APIExport>(apiExports, cluster, 'cloud')
+      ?.status?.conditions?.find(({ type }) => type === 'VirtualStorageValid')?.message;
+
+  test('says what to do about a missing slice', async () => {
+    api.put(apiExports, cluster, exportOf('hash'));
+    await settled();
+    expect(messageOf()).toMatch(
+      /"flavors" not found .*; create the CachedResource of this name, with which it is made/,
+    );
+    api.put(cachedResources, cluster, cached('hash'));
+    await settled();
+    expect(messageOf()).toMatch(
+      /; create it, or remove the annotation \S+skip-endpointslice of CachedResource flavors$/,
+    );
+    api.put(cachedResourceEndpointSlices, cluster, slice());
+    await settled();
+    expect(messageOf()).toMatch(/not found; create an APIResourceSchema that fits, and refer to it in the APIExport$/);
+  });
+
   test('names the first missing object until all exist and match', async () => {
     api.put(apiExports, cluster, exportOf('hash'));
     await settled();

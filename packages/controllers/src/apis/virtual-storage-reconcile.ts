@@ -9,6 +9,7 @@ import {
   apiExports,
   apiResourceSchemas,
   isCachedResourceStorage,
+  skipCachedResourceSliceAnnotation,
   virtualStorageOf,
   virtualStorageProblem,
   type APIExport,
@@ -17,6 +18,7 @@ import {
   type CachedResourceEndpointSlice,
   type ExportedResource,
   type KcpCondition,
+  type VirtualStorageProblem,
   type VirtualStorageSpec,
 } from '@multiplane/apis';
 import type { InformerSource, Lister, ObjectReference, PathAndNameLookup } from '@multiplane/client';
@@ -44,6 +46,8 @@ export interface VirtualStorageModules extends ControllerModules {
   /** CachedResources of all shards. */
   readonly cachedResources: PathAndNameLookup<CachedResource>;
   readonly findEndpointSlice: FindEndpointSlice;
+  /** Feature gate CacheAPIs: without it nothing is virtual. */
+  readonly cacheApis: boolean;
 }
 
 type Problem = { readonly reason: string; readonly message: string };
@@ -61,6 +65,11 @@ interface Evaluation {
 }
 
 const conditionType = 'VirtualStorageValid';
+/** What the provider does about a problem, by its reason. */
+const advices: Readonly<Record<VirtualStorageProblem['reason'], string>> = {
+  IdentityMismatch: 'correct identityHash in the APIExport',
+  APIResourceSchemaInvalid: 'create an APIResourceSchema that fits, and refer to it in the APIExport',
+};
 /** Interval of checks whether a kind that the workspace did not serve is served now. */
 const unknownKindRecheckMs = 10_000;
 
@@ -126,17 +135,22 @@ export class VirtualStorageReconciler {
       if (virtual === undefined) continue;
       const { apiGroup = '', kind, name } = virtual.reference;
       const subject = `storage.virtual of resource ${resource.name}`;
+      if (!this.#modules.cacheApis) {
+        first ??= { reason: 'FeatureDisabled', message: `${subject}: the feature gate CacheAPIs is off` };
+        continue;
+      }
       const found = await this.#modules.findEndpointSlice(cluster, virtual.reference);
       let problem: Problem | undefined;
       if (found === 'unknown kind') {
         hasUnknownKind = true;
-        const message = `${subject}: no matches for kind "${kind}" in group "${apiGroup}" in this workspace`;
+        const message = `${subject}: no matches for kind "${kind}" in group "${apiGroup}" in this workspace; define or bind its API here`;
         problem = { reason: 'UnknownEndpointSliceKind', message };
       } else {
         const isCached = isCachedResourceStorage(virtual);
         if (!isCached) kinds.push(found.resource);
         if (found.object === undefined) {
-          const message = `${subject}: ${kind} "${name}" not found in this workspace`;
+          const advice = isCached ? this.#sliceAdvice(cluster, name) : 'create it';
+          const message = `${subject}: ${kind} "${name}" not found in this workspace; ${advice}`;
           problem = { reason: 'EndpointSliceNotFound', message };
         } else if (isCached) {
           problem = this.#cachedProblem(resource, found.object, cluster, subject);
@@ -156,6 +170,12 @@ export class VirtualStorageReconciler {
     return { problem: first, virtualResources, kinds, hasUnknownKind };
   }
 
+  #sliceAdvice(cluster: LogicalClusterName, name: string): string {
+    return this.#lookUp(cluster, name) === undefined
+      ? 'create the CachedResource of this name, with which it is made, or the slice itself'
+      : `create it, or remove the annotation ${skipCachedResourceSliceAnnotation} of CachedResource ${name}`;
+  }
+
   #cachedProblem(
     resource: DeepReadonly<ExportedResource>,
     slice: DeepReadonly<CachedResourceEndpointSlice>,
@@ -165,14 +185,13 @@ export class VirtualStorageReconciler {
     const { path = '', name: cachedName = '' } = slice.spec?.cachedResource ?? {};
     const cached = this.#lookUp(path === '' ? cluster : path, cachedName);
     if (cached === undefined) {
-      const message = `${subject}: CachedResource "${cachedName}" of CachedResourceEndpointSlice "${slice.metadata.name ?? ''}" not found`;
+      const message = `${subject}: CachedResource "${cachedName}" of CachedResourceEndpointSlice "${slice.metadata.name ?? ''}" not found; create it`;
       return { reason: 'CachedResourceNotFound', message };
     }
-    return virtualStorageProblem(
-      resource,
-      this.#schemas.get({ cluster, namespace: '', name: resource.schema }),
-      cached,
-    );
+    const schema = this.#schemas.get({ cluster, namespace: '', name: resource.schema });
+    const problem = virtualStorageProblem(resource, schema, cached);
+    if (problem === undefined) return undefined;
+    return { reason: problem.reason, message: `${problem.message}; ${advices[problem.reason]}` };
   }
 
   /** Undefined if it does not exist or several workspaces have the path. */

@@ -35,6 +35,7 @@ function embeddedServers(options: ShardOptions, version: string): EmbeddedServer
           embedVirtualWorkspaces({
             version,
             externalLogicalClusterAdminKubeconfig: options.externalLogicalClusterAdminKubeconfig,
+            cacheApis: options.features.enabled('CacheAPIs'),
           }),
         ]
       : []),

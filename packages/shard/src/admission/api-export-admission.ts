@@ -28,6 +28,8 @@ import { virtualStorageErrors } from './virtual-storage-rules.ts';
 export interface ApiExportAdmissionModules {
   /** Whether an APIBinding of this shard has the resource of the export. */
   readonly isBound: (object: DeepReadonly<APIExport>, resource: DeepReadonly<ExportedResource>) => boolean;
+  /** Feature gate CacheAPIs. */
+  readonly cacheApis: boolean;
 }
 
 /**
@@ -39,7 +41,7 @@ export class ApiExportAdmission implements AdmissionPlugin {
   readonly name = 'apis.kcp.io/APIExport';
   readonly #modules: ApiExportAdmissionModules;
 
-  constructor(modules: ApiExportAdmissionModules = { isBound: () => false }) {
+  constructor(modules: ApiExportAdmissionModules = { isBound: () => false, cacheApis: true }) {
     this.#modules = modules;
   }
 
@@ -63,7 +65,12 @@ export class ApiExportAdmission implements AdmissionPlugin {
         : storedForm(attributes, deepCopy(asJson(old as KubeObject)) as unknown as KubeObject);
     const [first] = [...problems(object, definition.version === 'v1alpha1')].concat(
       specProblems(stored),
-      virtualStorageErrors(stored, before, (resource) => this.#modules.isBound(stored, resource)),
+      virtualStorageErrors(
+        stored,
+        before,
+        (resource) => this.#modules.isBound(stored, resource),
+        this.#modules.cacheApis,
+      ),
     );
     if (first !== undefined) throw admissionForbidden(attributes, fieldErrorText(first));
   }

@@ -9,12 +9,13 @@ const isSystemGroup = (group: string): boolean =>
  * Validates `storage` of the resources of an APIExport beyond the schema. An identity hash that differs from that of the
  * CachedResource is accepted, as in kcp, and reported by the condition `VirtualStorageValid`. `isBound` reports whether this
  * shard has a binding with a resource of the export: its storage must not be switched, since the stored objects of consumers
- * would become invisible, or virtual ones be shadowed.
+ * would become invisible, or virtual ones be shadowed. `isEnabled`: the feature gate CacheAPIs; what is there already may stay.
  */
 export function virtualStorageErrors(
   { spec }: DeepReadonly<APIExport>,
   old: DeepReadonly<APIExport> | undefined,
   isBound: (resource: DeepReadonly<ExportedResource>) => boolean,
+  isEnabled = true,
 ): FieldError[] {
   const path = FieldPath.of('spec', 'resources');
   return (spec?.resources ?? []).flatMap((resource, index) => {
@@ -22,6 +23,9 @@ export function virtualStorageErrors(
     const before = old?.spec?.resources?.find(
       ({ name, group = '' }) => name === resource.name && group === (resource.group ?? ''),
     );
+    const isNew =
+      virtualStorageOf(resource) !== undefined && virtualStorageOf(before ?? { name: '', schema: '' }) === undefined;
+    if (isNew && !isEnabled) return [fieldErrors.forbidden(at.child('virtual'), 'the feature gate CacheAPIs is off')];
     return [...referenceErrors(resource, at), ...switchErrors(resource, before, at, isBound)];
   });
 }

@@ -131,6 +131,7 @@ export class ShardReplication {
   controllers(
     informers: InformerFactory,
     modules: Pick<CachedResourceModules, 'client' | 'servedResource' | 'queueMetrics'>,
+    { cacheApis }: { /** Feature gate CacheAPIs. */ readonly cacheApis: boolean },
   ): Runnable[] {
     const open = this.#open();
     if (open === undefined) return [];
@@ -149,7 +150,9 @@ export class ShardReplication {
       store,
       cacheMonitor.runnable,
       replicationController({ shardName }, common),
-      ...cachedResourceController({ shardName, randomBytes }, { ...modules, ...common, cacheMonitor }),
+      ...(cacheApis
+        ? cachedResourceController({ shardName, randomBytes }, { ...modules, ...common, cacheMonitor })
+        : []),
     ];
     if (shardName !== rootShardName) return publishing;
     return [...publishing, removedShardController({ shardName }, { informers, cachedObjects: store, clock, logger })];

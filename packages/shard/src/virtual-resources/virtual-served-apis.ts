@@ -65,4 +65,18 @@ export function virtualServedApis(modules: {
   };
 }
 
+/** The APIs that discovery describes where virtual resources are not served. */
+export function storedServedApis(servedApisOf: ServedApisOf): ServedApisOf {
+  const stored = (apis: ServedApis): ServedApis => ({
+    hash: `${apis.hash} stored`,
+    definitions: () => apis.definitions().filter(({ virtual }) => virtual === undefined),
+    isBuiltInGroup: (group) => apis.isBuiltInGroup(group),
+  });
+  return (context) => {
+    const served = servedApisOf(context);
+    if (served === undefined) return undefined;
+    return served instanceof Promise ? served.then(stored) : stored(served);
+  };
+}
+
 const keyOf = ({ group, version, resource }: ResourceDefinition): string => `${group}/${version}/${resource}`;

@@ -58,6 +58,7 @@ import { ObjectCountLimit, type StorageLimits } from '../limits/storage-limits.t
 import { ScopeIndex } from '../scopes/scope-index.ts';
 import { ScopeSetIndex } from '../scopes/scope-set-index.ts';
 import { rootCluster } from '../logical-cluster-index.ts';
+import type { ShardOptions } from '../options.ts';
 import type { AccessControl } from './access-control.ts';
 import type { Infrastructure } from './infrastructure.ts';
 import type { ReadPath } from './read-path.ts';
@@ -78,7 +79,10 @@ export interface AdmissionModules extends Infrastructure, ReadPath, AccessContro
 }
 
 /** All admission plugins of a shard in their order; `--enable-admission-plugins` and its counterpart select from them. */
-export function admissionPlugins(modules: AdmissionModules): readonly AdmissionPlugin[] {
+export function admissionPlugins(
+  options: { readonly features: Pick<ShardOptions['features'], 'enabled'> },
+  modules: AdmissionModules,
+): readonly AdmissionPlugin[] {
   const { cache, reader, resolver, clusters, exports, types, authorization, localInformers, schemaChecks } = modules;
   const { clock, claimLabels } = modules;
   const configured = webhooksAndPolicies(modules);
@@ -117,7 +121,10 @@ export function admissionPlugins(modules: AdmissionModules): readonly AdmissionP
     }),
     new AuthenticationConfigurationAdmission(),
     new LogicalClusterAdmission(),
-    new ApiExportAdmission({ isBound: (object, resource) => isBound(modules, object, resource) }),
+    new ApiExportAdmission({
+      isBound: (object, resource) => isBound(modules, object, resource),
+      cacheApis: options.features.enabled('CacheAPIs'),
+    }),
     new CachedResourceAdmission({
       informers: localInformers,
       isBuiltIn: (group, resource) => modules.builtIn.some((one) => one.group === group && one.resource === resource),

@@ -40,6 +40,7 @@ export function electedControllers(options: ShardOptions, modules: Modules): Ele
           shardName: options.shardName,
           mounts: options.features.enabled('WorkspaceMounts'),
           virtualWorkspaceUrls: options.features.enabled('EnableDeprecatedAPIExportVirtualWorkspacesUrls'),
+          cacheApis: options.features.enabled('CacheAPIs'),
           externalUrl: () => urls().externalURL,
           rootCa,
         },
@@ -77,11 +78,11 @@ export function electedControllers(options: ShardOptions, modules: Modules): Ele
           fresh: () => cache.freshRevision(),
         },
       ),
-      ...replication.controllers(informers, {
-        client,
-        queueMetrics,
-        servedResource: (cluster, resource) => servedResource(resolver, cluster, resource),
-      }),
+      ...replication.controllers(
+        informers,
+        { client, queueMetrics, servedResource: (cluster, resource) => servedResource(resolver, cluster, resource) },
+        { cacheApis: options.features.enabled('CacheAPIs') },
+      ),
     ],
   });
 }

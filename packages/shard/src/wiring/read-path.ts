@@ -9,6 +9,7 @@ import {
 import {
   apiExports,
   builtInResources,
+  cachedResources,
   CustomResources,
   workspaceUsages,
   type APIExport,
@@ -93,7 +94,10 @@ export function readPath(options: ShardOptions, modules: Infrastructure): ReadPa
   const resolver = new DefinitionResolver({
     cache,
     reader,
-    builtIn,
+    // Only what requests see: informers and deletions know the kinds in any case, since their objects may be stored.
+    builtIn: options.features.enabled('CacheAPIs')
+      ? builtIn
+      : builtIn.filter(({ group }) => group !== cachedResources.group),
     definitionsOf: isolatedDefinitions({ custom: new CustomResources(), faults: modules.faults }),
     bindings,
     exports: new ExportedSchemas({ informers: globalInformers }),

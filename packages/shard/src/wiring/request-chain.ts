@@ -154,7 +154,9 @@ function resourceEndpoints(options: ShardOptions, modules: Modules): Handler {
     store,
     decoder,
     authorizer: authorization.requests,
-    virtualResources: (request, virtual) => modules.virtualResources.proxy.handle(request, virtual),
+    virtualResources: options.features.enabled('CacheAPIs')
+      ? (request, virtual) => modules.virtualResources.proxy.handle(request, virtual)
+      : undefined,
     createHandlers: reviewHandlers(
       {
         audiences: options.apiAudiences,

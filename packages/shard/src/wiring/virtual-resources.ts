@@ -9,7 +9,7 @@ import { VirtualResourceBackends, type ExternalServers } from '../virtual-resour
 import { VirtualResourceDiscovery } from '../virtual-resources/virtual-resource-discovery.ts';
 import { VirtualResourceEndpoints } from '../virtual-resources/virtual-resource-endpoints.ts';
 import { VirtualResourceProxy } from '../virtual-resources/virtual-resource-proxy.ts';
-import { virtualServedApis } from '../virtual-resources/virtual-served-apis.ts';
+import { storedServedApis, virtualServedApis } from '../virtual-resources/virtual-served-apis.ts';
 import type { Infrastructure } from './infrastructure.ts';
 import type { ReadPath } from './read-path.ts';
 
@@ -59,7 +59,9 @@ export function virtualResources(options: ShardOptions, modules: Modules): Virtu
   return {
     proxy: new VirtualResourceProxy({ endpoints, backends, resolver }),
     backends,
-    servedApisOf: virtualServedApis({ servedApisOf: clusterServedApis(resolver), discovery }),
+    servedApisOf: options.features.enabled('CacheAPIs')
+      ? virtualServedApis({ servedApisOf: clusterServedApis(resolver), discovery })
+      : storedServedApis(clusterServedApis(resolver)),
   };
 }
 

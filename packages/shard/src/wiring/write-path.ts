@@ -13,6 +13,7 @@ import { SystemSchemaChecks } from '../admission/system-schema-checks.ts';
 import { ClaimLabels } from '../api-sharing/claim-labels.ts';
 import { CelCostLimits } from '../limits/cel-cost-limits.ts';
 import { StorageLimits } from '../limits/storage-limits.ts';
+import type { ShardOptions } from '../options.ts';
 import type { AccessControl } from './access-control.ts';
 import { enabledPlugins } from './enabled-plugins.ts';
 import { admissionPlugins } from './admission-plugins.ts';
@@ -20,6 +21,7 @@ import type { Infrastructure } from './infrastructure.ts';
 import type { ReadPath } from './read-path.ts';
 
 interface Options {
+  readonly features: Pick<ShardOptions['features'], 'enabled'>;
   readonly enableAdmissionPlugins: readonly string[];
   readonly disableAdmissionPlugins: readonly string[];
 }
@@ -49,7 +51,7 @@ export function writePath(options: Options, modules: Modules): WritePath {
   const claimLabels = new ClaimLabels({ bindings });
   const { limits } = modules;
   const storageLimits = new StorageLimits({ usage: modules.cached.usage, limits, cache });
-  const plugins = admissionPlugins({
+  const plugins = admissionPlugins(options, {
     ...modules,
     claimLabels,
     schemaWorker,
