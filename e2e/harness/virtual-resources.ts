@@ -72,7 +72,7 @@ export class VirtualResources {
     await eventually(() => this.#shared.get(this.path('provider', kind.plural)), patient);
   }
 
-  /** Creates a CachedResource and an endpoint slice of the plural's name; resolves once the former is Ready. */
+  /** Creates a CachedResource of the plural's name, with which its endpoint slice is made; resolves once it is Ready. */
   async replicate(plural: string, labelSelector?: JsonObject): Promise<void> {
     const { group } = this.#kind(plural);
     await eventually(
@@ -85,13 +85,6 @@ export class VirtualResources {
         }),
       patient,
     );
-    // Without an export: it serves every export of the provider that refers to it.
-    await this.#shared.post(cachedResourceSlicePath(), {
-      apiVersion: 'cache.kcp.io/v1alpha1',
-      kind: 'CachedResourceEndpointSlice',
-      metadata: { name: plural },
-      spec: { cachedResource: { name: plural } },
-    });
     const identity = await eventually(async () => {
       const cached = await this.#shared.get(cachedResourcePath(plural));
       if (field(cached, 'status', 'phase') !== 'Ready') throw new Error(JSON.stringify(cached));
@@ -156,9 +149,6 @@ export class VirtualResources {
 
 export const cachedResourcePath = (name = ''): string =>
   `/clusters/root:provider/apis/cache.kcp.io/v1alpha1/cachedresources${name === '' ? '' : `/${name}`}`;
-
-const cachedResourceSlicePath = (): string =>
-  '/clusters/root:provider/apis/cache.kcp.io/v1alpha1/cachedresourceendpointslices';
 
 /** Names of the items of a list. */
 export const namesOf = (list: unknown): string[] =>

@@ -359,13 +359,16 @@ describe('a virtual workspace of the provider', () => {
     await eventually(async () => expect(names(await shared.get(quotesOf('far')))).toContain('small'), patient);
   }, 60_000);
 
-  test('without its endpoint slice is an error that names it', async () => {
+  test('without its endpoint slice is refused in terms of consumers, at once', async () => {
     await shared.remove(`${slices}/quotes`);
     await eventually(async () => {
       const refused = await shared.requests.send({ path: quotesOf('far') });
-      expect([refused.status, refused.json['message']]).toEqual([
-        500,
-        'Internal error occurred: error resolving resource: storage.virtual of resource quotes: QuoteSlice "quotes" not found in this workspace',
+      expect([refused.status, refused.headers['retry-after'], refused.json['message']]).toEqual([
+        503,
+        undefined,
+        expect.stringMatching(
+          /^the virtual resource quotes\.\S+ of APIExport root:provider:quotes is not available: its provider has not set it up/,
+        ),
       ]);
     }, patient);
   }, 60_000);
