@@ -60,6 +60,10 @@ beforeEach(() => {
   cacheFailure = undefined;
   const check = (): Promise<void> => (cacheFailure === undefined ? Promise.resolve() : Promise.reject(cacheFailure));
   cacheMonitor = new CacheMonitor({ check, clock });
+  start();
+});
+/** Begins with the objects that exist. */
+function start(): void {
   const { informers, client } = api;
   controllers = cachedResourceController(
     { shardName: 'east', randomBytes: (size) => Buffer.alloc(size, 1) },
@@ -75,7 +79,7 @@ beforeEach(() => {
     },
   ) as Controller[];
   for (const controller of controllers) void controller.start();
-});
+}
 afterEach(() => Promise.all(controllers.map((controller) => controller.stop())));
 const settled = (ms = 1_000): Promise<void> => advanceUntilIdle(clock, ms, controllers);
 const current = () => api.get<CachedResource>(cachedResources, cluster, 'flavors');
@@ -319,6 +323,15 @@ describe('the CachedResourceEndpointSlice of a CachedResource', () => {
     });
     api.remove(cachedResourceEndpointSlices, reference);
     expect(slice()).toBeUndefined();
+    await settled();
+    expect(slice()).toBeDefined();
+  });
+
+  test('is made for CachedResources of earlier versions', async () => {
+    await Promise.all(controllers.map((controller) => controller.stop()));
+    api.put(cachedResources, cluster, cached());
+    expect(slice()).toBeUndefined();
+    start();
     await settled();
     expect(slice()).toBeDefined();
   });
