@@ -59,9 +59,8 @@ export class CachedResourceSliceAdmission implements AdmissionPlugin {
     return group === cachedResourceEndpointSlices.group && resource === cachedResourceEndpointSlices.resource;
   }
 
-  async admit({ definition, user, subresource, object, oldObject }: AdmissionAttributes): Promise<void> {
+  async admit({ definition, user, subresource, object, oldObject: old }: AdmissionAttributes): Promise<void> {
     if (!this.concerns(definition) || subresource !== '' || user === loopbackUser || object === undefined) return;
-    const old = oldObject as DeepReadonly<KubeObject> | undefined;
     const isDefault = old !== undefined && isDefaultSlice(old);
     if (isDefault && !isChanged(object, old)) return;
     // An object that comes without the mark is a whole slice of its author: its owners are, too.
