@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
 import { cachedResourceEndpointSlices, defaultSliceAnnotation, defaultSliceOf } from '@multiplane/apis';
-import { framesOf, Pipeline, settle } from '../../test/pipeline.ts';
+import { eventLoopIdle } from '@multiplane/testing';
+import { framesOf, Pipeline } from '../../test/pipeline.ts';
 import { loopbackUser } from '../loopback/loopback-user.ts';
 
 const slices = '/apis/cache.kcp.io/v1alpha1/cachedresourceendpointslices';
@@ -42,7 +43,7 @@ const current = (): Promise<JsonObject> => pipeline.must(200, 'GET', flavors);
 test('a create takes the place of an object that gives way: same uid, one MODIFIED', async () => {
   const { uid, creationTimestamp } = (await current())['metadata'] as JsonObject;
   const { exchange } = pipeline.start('GET', `${slices}?watch=true`);
-  await settle();
+  await eventLoopIdle();
   const created = await pipeline.must(201, 'POST', slices, sent());
   expect(created).toMatchObject({
     metadata: { uid, creationTimestamp, generation: 2, labels: { mine: 'yes' } },
@@ -50,7 +51,7 @@ test('a create takes the place of an object that gives way: same uid, one MODIFI
   });
   expect((created['metadata'] as JsonObject)['ownerReferences']).toBeUndefined();
   expect(await current()).toEqual(created);
-  await settle();
+  await eventLoopIdle();
   expect(framesOf(exchange).map(({ type }) => type)).toEqual(['ADDED', 'MODIFIED']);
   expect(admitted).toEqual(['UPDATE flavors']);
 });

@@ -16,7 +16,6 @@ const one = 'one' as LogicalClusterName;
 const two = 'two' as LogicalClusterName;
 const mergePatch = { 'content-type': 'application/merge-patch+json' };
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-
 const numbers: JsonObject = { type: 'object', properties: { size: { type: 'integer' } } };
 
 interface Wanted {
