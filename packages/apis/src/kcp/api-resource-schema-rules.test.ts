@@ -105,6 +105,17 @@ describe('an APIResourceSchema', () => {
     expect(of({ additionalPrinterColumns: [{ name: 'A', type: 'bogus', jsonPath: '.spec.a' }] })).toEqual([
       'spec.versions[0].additionalPrinterColumns[0].type: Invalid value: "bogus": must be one of boolean,date,integer,number,string',
     ]);
+    const selectable = (...paths: string[]): string[] =>
+      of({
+        schema: { type: 'object', properties: { spec: { type: 'object', properties: { a: { type: 'string' } } } } },
+        selectableFields: paths.map((jsonPath) => ({ jsonPath })),
+      });
+    expect(selectable('.spec.a')).toEqual([]);
+    expect(selectable('.spec.a', '.spec.a', '.spec', '.spec.none')).toEqual([
+      'spec.versions[0].selectableFields[1].jsonPath: Duplicate value: ".spec.a"',
+      'spec.versions[0].selectableFields[2].jsonPath: Invalid value: ".spec": must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.',
+      'spec.versions[0].selectableFields[3].jsonPath: Invalid value: ".spec.none": is an invalid path: does not refer to a valid field',
+    ]);
     const rule = { 'x-kubernetes-validations': [{ rule: 'self.a.b == 1' }] };
     expect(of({ schema: { type: 'object', properties: { a: { type: 'string' } }, ...rule } })[0]).toMatch(
       /^spec\.versions\[0\]\.schema\.openAPIV3Schema\.x-kubernetes-validations\[0\]\.rule: Invalid value: .*compilation failed/s,

@@ -13,7 +13,12 @@ import {
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
-import { validateDefinitionRules, validateDefinitionSchema } from '@multiplane/schema';
+import {
+  structuralProblem,
+  validateDefinitionRules,
+  validateDefinitionSchema,
+  validateSelectableFields,
+} from '@multiplane/schema';
 import { approvalErrors } from '../apiextensions/api-approval.ts';
 import { crdNamesErrors } from '../apiextensions/crd-names.ts';
 import { nativeGroups, requiredNameErrors } from '../apiextensions/crd-spec-rules.ts';
@@ -102,6 +107,20 @@ function versionErrors(version: Json, path: FieldPath): FieldError[] {
           })),
     ...subresourceErrors(at(version, 'subresources'), path.child('subresources')),
     ...printerColumnsErrors(version, path.child('additionalPrinterColumns')),
+    ...selectableFieldErrors(version, unreadable === undefined ? schema : undefined, path),
+  ];
+}
+
+function selectableFieldErrors(version: Json, schema: JsonObject | undefined, path: FieldPath): FieldError[] {
+  const fields = listAt(version, 'selectableFields').filter((field) => isJsonObject(field));
+  if (fields.length === 0) return [];
+  const where = path.child('selectableFields');
+  if (schema === undefined)
+    return [fieldErrors.invalid(where, '', 'may only be set when `version.schema.openAPIV3Schema` is not included')];
+  const problem = structuralProblem(schema);
+  return [
+    ...(problem === undefined ? [] : [fieldErrors.invalid(path.child('schema', 'openAPIV3Schema'), '', problem)]),
+    ...validateSelectableFields(fields, schema, where),
   ];
 }
 
@@ -264,6 +283,7 @@ function versionForm(version: Json): JsonObject {
     schema = {},
     subresources = {},
     additionalPrinterColumns,
+    selectableFields,
     ...first
   } = inOrder(version, [
     'name',
@@ -274,12 +294,14 @@ function versionForm(version: Json): JsonObject {
     'schema',
     'subresources',
     'additionalPrinterColumns',
+    'selectableFields',
   ]);
   return {
     ...first,
     schema: sorted(schema),
     subresources,
     ...(additionalPrinterColumns === undefined ? {} : { additionalPrinterColumns }),
+    ...(selectableFields === undefined ? {} : { selectableFields }),
   };
 }
 

@@ -153,6 +153,8 @@ export interface SchemaVersion {
   schema: JsonObject;
   subresources?: JsonObject;
   additionalPrinterColumns?: Json[];
+  /** Paths that clients may use in field selectors (KEP-4358). */
+  selectableFields?: { jsonPath: string }[];
 }
 
 export type APIResourceSchema = KubeObject & {

@@ -54,6 +54,15 @@ test('what it means is served like any definition', () => {
   ]);
 });
 
+test('fields that a schema declares as selectable are field selectors of the bound resource', () => {
+  const properties = { spec: { type: 'object', properties: { size: { type: 'string' } } } };
+  const selectable = { ...version, name: 'v1', schema: { type: 'object', properties } };
+  const spec = { ...schema.spec!, versions: [{ ...selectable, selectableFields: [{ jsonPath: '.spec.size' }] }] };
+  const definition = definitionOfSchema({ ...schema, spec });
+  const [served] = new CustomResources().definitionsOf(definition, new AbortController().signal, 'id');
+  expect(Object.keys(served?.fieldSelectors ?? {})).toEqual(['spec.size']);
+});
+
 test('names of objects are subdomains unless the schema takes any segment of a path', () => {
   const problems = (nameValidation: 'DNS1123Subdomain' | 'PathSegmentName', name: string): string[] => {
     const definition = definitionOfSchema({ ...schema, spec: { ...schema.spec!, nameValidation } });

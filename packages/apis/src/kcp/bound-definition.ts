@@ -50,8 +50,8 @@ export function definitionOfSchema(schema: DeepReadonly<APIResourceSchema>): Kub
 }
 
 function versionOf(version: SchemaVersion): JsonObject {
-  const { name, served, storage, deprecated, deprecationWarning, schema, subresources, additionalPrinterColumns } =
-    version;
+  const { name, served, storage, deprecated, deprecationWarning, schema, subresources } = version;
+  const { additionalPrinterColumns, selectableFields } = version;
   const given: Record<string, Json | undefined> = {
     name,
     served,
@@ -61,6 +61,7 @@ function versionOf(version: SchemaVersion): JsonObject {
     schema: { openAPIV3Schema: schema },
     subresources,
     additionalPrinterColumns,
+    selectableFields: selectableFields as Json | undefined,
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as JsonObject;
 }

@@ -322,6 +322,11 @@ export const kindSpecs: readonly KindSpec[] = [
                         'x-kubernetes-preserve-unknown-fields': true,
                         'x-kubernetes-map-type': 'atomic',
                       },
+                      selectableFields: {
+                        type: 'array',
+                        items: { type: 'object', properties: { jsonPath: text }, required: ['jsonPath'] },
+                        'x-kubernetes-list-type': 'atomic',
+                      },
                       served: { type: 'boolean', default: true },
                       storage: { type: 'boolean' },
                       subresources: {

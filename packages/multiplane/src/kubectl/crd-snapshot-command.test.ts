@@ -40,6 +40,16 @@ test('a schema has the API of a definition, without its object metadata', () => 
   });
 });
 
+test('selectable fields are copied', () => {
+  const { spec, ...rest } = definition({});
+  const [version] = (spec as { versions: JsonObject[] }).versions;
+  const selectableFields = [{ jsonPath: '.spec.gatewayClassName' }];
+  const versions = [{ ...version, selectableFields }];
+  expect(schemaOf({ ...rest, spec: { ...(spec as JsonObject), versions } }, 'v2')['spec']).toMatchObject({
+    versions: [{ selectableFields }],
+  });
+});
+
 test('the approval annotation of a Kubernetes API group is copied', () => {
   const annotations = { 'api-approved.kubernetes.io': 'https://github.com/x', other: 'y' };
   expect(schemaOf(definition({ annotations }), 'v1')['metadata']).toEqual({

@@ -23,6 +23,7 @@ const versionFields = [
   'schema',
   'subresources',
   'additionalPrinterColumns',
+  'selectableFields',
 ];
 /** Groups under which only the Kubernetes community may define kinds; servers require the annotation in them. */
 const protectedGroup = /(?:^|\.)(?:k8s|kubernetes)\.io$/;
