@@ -272,7 +272,27 @@ describe('scopes', () => {
   });
 });
 
-test('a deleted scope serves nothing, and its open watches end', async () => {
+test.each(['near', '*'])('a scope that does not exist is not found by who may read it, in %s', async (consumer) => {
+  const { requests } = market.shared;
+  for (const path of [
+    market.in('typo', consumer),
+    market.in('typo', consumer, 'one'),
+    `${market.in('typo', consumer)}?watch=true`,
+    `${market.base('typo')}/clusters/*/apis/x.y/v1/z`,
+    `${market.base('typo')}/clusters/*/apis`,
+    `/services/apiexport-scope/nowhere/typo/clusters/*/apis/x.y/v1/z`,
+  ]) {
+    const { status, json } = await requests.send({ path });
+    expect({ path, status, message: json['message'] }).toEqual({
+      path,
+      status: 404,
+      message: 'apiexportscopes.scopes.multiplane.dev "typo" not found',
+    });
+    expect([path, (await requests.send({ as: 'user-2', path })).status]).toEqual([path, 403]);
+  }
+});
+
+test('a deleted scope is not found, and its open watches end with 410', async () => {
   await market.createScope('passing');
   await market.inForce('passing');
   await market.grant('provider', 'user-1', 'use-passing', [
@@ -283,9 +303,14 @@ test('a deleted scope serves nothing, and its open watches end', async () => {
   expect(watch.status).toBe(200);
   await market.shared.remove(`${scopesPath}/passing`);
   await eventually(() => expect(watch.ended).toBe(true), { timeout: 30_000 });
-  await eventually(async () => expect((await market.list('passing', 'far', 'user-1')).status).not.toBe(200), {
-    timeout: 30_000,
+  expect(watch.events.at(-1)).toMatchObject({
+    type: 'ERROR',
+    object: { kind: 'Status', code: 410, message: 'APIExportScope "passing" was deleted or is not in force any more' },
   });
+  for (const consumer of ['near', 'far'])
+    await eventually(async () => expect((await market.list('passing', consumer, 'user-1')).status).toBe(404), {
+      timeout: 30_000,
+    });
 });
 
 test('a definition of a tenant cannot take the place of the kinds of scopes', async () => {

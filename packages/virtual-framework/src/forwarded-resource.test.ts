@@ -255,13 +255,23 @@ describe('a write under rules that require labels', () => {
   });
 });
 
-test('ends watches when the served definition changes', async () => {
+const gone = statusErrors.expired('scope "a" was deleted');
+const goneEvent = `${JSON.stringify({ type: 'ERROR', object: gone.toStatus() })}\n`;
+
+test.each([
+  { why: 'its client reconnects', reason: undefined, type: 'application/json', sent: '{"type":"ADDED"}\n', last: '' },
+  { why: 'with an error', reason: gone, type: 'application/json', sent: '{"type":"ADDED"}\n', last: goneEvent },
+  { why: 'before its first event', reason: gone, type: 'application/json', sent: '', last: goneEvent },
+  { why: 'within an event', reason: gone, type: 'application/json', sent: '{"type":"ADD', last: '' },
+  { why: 'of frames', reason: gone, type: 'application/vnd.kubernetes.protobuf', sent: '\n', last: '' },
+])('a watch ends when the served definition changes: $why', async ({ reason, type, sent, last }) => {
   const retired = new AbortController();
   const stream: ShardConnection = {
     forward: (exchange) => {
+      exchange.setHeader('content-type', type);
       exchange.start(200);
-      exchange.write(Buffer.from('{"type":"ADDED"}'));
-      retired.abort();
+      exchange.write(Buffer.from(sent));
+      retired.abort(reason);
       return Promise.resolve();
     },
   };
@@ -269,7 +279,7 @@ test('ends watches when the served definition changes', async () => {
   const resource = new ForwardedResource({ definition, retired: retired.signal }, { connection: stream });
   const context = testContext(exchange, ann);
   await resource.handle(locateResource({ resolve: () => definition, isBuiltInGroup: () => false }, context)!);
-  expect([exchange.body, exchange.ended]).toEqual(['{"type":"ADDED"}', true]);
+  expect([exchange.body, exchange.ended]).toEqual([`${sent}${last}`, true]);
 });
 
 describe('a write with an update rule', () => {

@@ -27,6 +27,7 @@ import type { ServedResource } from './api-set.ts';
 import { checkRequest } from './request-checks.ts';
 import { isApplyRequest, forwardWrite, type UpdateRule } from './forwarded-write.ts';
 import { encodeJsonBody, parseJsonBody, parseYamlBody } from './large-bodies.ts';
+import { WatchErrorExchange } from './watch-error-exchange.ts';
 import {
   writtenObjectOf,
   sendRequest as send,
@@ -70,7 +71,10 @@ export interface ForwardedResourceOptions {
   readonly hasSchema?: boolean | undefined;
   /** Tables have the name only: the APIResourceSchema declares no columns. */
   readonly hasNameColumnOnly?: boolean | undefined;
-  /** Aborts when the resource is no longer served, or its definition changed; this ends its watches. */
+  /**
+   * Aborts when the resource is no longer served, or its definition changed; this ends its watches, with the reason as the last
+   * event if it is a StatusError.
+   */
   readonly retired?: AbortSignal | undefined;
 }
 
@@ -250,7 +254,10 @@ export class ForwardedResource implements ServedResource {
     const upstream = this.#upstreamRequest(request, query, request.subresource);
     const target = responseFilter?.(request) ?? context.exchange;
     if (context.info.verb !== 'watch') return this.#connection.forward(target, upstream);
-    const exchange = new CancellableExchange(target, context.signal, ...(retired === undefined ? [] : [retired]));
+    const exchange =
+      retired === undefined
+        ? new CancellableExchange(target, context.signal)
+        : new CancellableExchange(new WatchErrorExchange(target, retired), context.signal, retired);
     try {
       await this.#connection.forward(exchange, { ...upstream, longRunning: true });
     } finally {

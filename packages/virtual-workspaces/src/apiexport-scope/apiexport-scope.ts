@@ -1,4 +1,4 @@
-import { deepEqual, type DeepReadonly, type Json, type LogicalClusterName } from '@multiplane/apimachinery';
+import { deepEqual, quote, statusErrors, type DeepReadonly, type Json, type LogicalClusterName } from '@multiplane/apimachinery';
 import {
   apiBindings,
   apiExportScopes,
@@ -39,7 +39,8 @@ interface ServedScope extends ScopeInForce {
  * - Reads select by the label. Writes carry the scope in the warrant: admission of the shard, within the write, treats other
  *   objects as missing, puts new ones into the scope, and keeps the label (`shard/src/admission/scope-labels.ts`).
  * - APIBindings are not served: they name every consumer of the export. Claimed resources are served if the scope says so.
- * - A scope that is not in force has no resources. When it leaves force, its watches end.
+ * - A scope that does not exist is not found. One that is not in force, or whose export is gone, has no resources. When a scope
+ *   is deleted or leaves force, its watches end with 410.
  */
 export function apiExportScopeWorkspace(modules: ApiExportScopeModules): VirtualWorkspace {
   const { serve, exports, schemas, bindings, scopes, reviewer } = modules;
@@ -49,6 +50,7 @@ export function apiExportScopeWorkspace(modules: ApiExportScopeModules): Virtual
       ...modules,
       exportOf: (key) => exportKeyOfScope(find(key)),
       resourceOf: (key, resource) => scopedResource(find(key), resource),
+      endOf: (key) => (find(key) === undefined ? statusErrors.expired(goneText(key)) : undefined),
       serve: (key, resource, retired) =>
         exportedResource(exportKeyOfScope(find(key)) ?? key, resource, retired, {
           ...modules,
@@ -70,15 +72,22 @@ export function apiExportScopeWorkspace(modules: ApiExportScopeModules): Virtual
     deleted: (_old, reference) => invalidate(reference),
   });
 
-  function find({ cluster, name }: ExportKey): ServedScope | undefined {
-    const object = scopes.get({ cluster: cluster as LogicalClusterName, namespace: '', name });
-    if (object === undefined || object.metadata.deletionTimestamp !== undefined) return undefined;
+  function existing(key: ExportKey): DeepReadonly<APIExportScope> | undefined {
+    const object = scopes.get(referenceOfKey(key));
+    return object?.metadata.deletionTimestamp === undefined ? object : undefined;
+  }
+
+  function find(key: ExportKey): ServedScope | undefined {
+    const object = existing(key);
+    if (object === undefined) return undefined;
     const inForce = scopeInForce(object);
     return inForce === undefined ? undefined : { ...inForce, object };
   }
 
   function authorizerOf(key: ExportKey, exchange: Exchange): Authorizer {
-    return access.authorizerOfPart(exportKeyOfScope(find(key)) ?? missing, exchange, async (attributes, next) => {
+    const exportKey = exportKeyOfScope(find(key));
+    const isServed = exportKey !== undefined && exports.get(referenceOfKey(exportKey)) !== undefined;
+    return access.authorizerOfPart(exportKey ?? missing, exchange, async (attributes, next) => {
       const { user, verb } = attributes;
       const result = await reviewer.review(exchange, user, key.cluster, {
         ...apiExportScopes,
@@ -87,7 +96,8 @@ export function apiExportScopeWorkspace(modules: ApiExportScopeModules): Virtual
         namespace: '',
         name: key.name,
       });
-      if (result.decision === 'allow') return next.authorize(attributes);
+      // Without an export there is nothing to authorize further: the caller may learn that.
+      if (result.decision === 'allow') return isServed ? next.authorize(attributes) : result;
       const reason = `APIExportScope: "${key.name}", workspace: "${key.cluster}" RBAC decision: ${result.reason}`;
       return { ...result, decision: 'noOpinion', reason };
     });
@@ -107,7 +117,9 @@ export function apiExportScopeWorkspace(modules: ApiExportScopeModules): Virtual
     },
     handle: async (request) => {
       await synced.promise;
-      await apis.serve(exportKeyOf(request.key), (set) => serve(request, set));
+      const key = exportKeyOf(request.key);
+      if (existing(key) === undefined) throw statusErrors.notFound(apiExportScopes, key.name);
+      await apis.serve(key, (set) => serve(request, set));
     },
     check: () => {
       if (!synced.done) throw new Error('apiexport-scope virtual workspace controllers are not started');
@@ -123,6 +135,14 @@ const definitionOf = ({ metadata, spec, status }: DeepReadonly<APIExportScope>):
   status?.exportCluster ?? '',
   status?.identityHash ?? '',
 ];
+
+const referenceOfKey = ({ cluster, name }: ExportKey): ObjectReference => ({
+  cluster: cluster as LogicalClusterName,
+  namespace: '',
+  name,
+});
+
+const goneText = ({ name }: ExportKey): string => `APIExportScope ${quote(name)} was deleted or is not in force any more`;
 
 /** Names no export. */
 const missing: ExportKey = { cluster: '', name: '' };

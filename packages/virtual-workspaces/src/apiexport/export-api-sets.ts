@@ -1,3 +1,4 @@
+import type { StatusError } from '@multiplane/apimachinery';
 import type { APIExport, APIResourceSchema } from '@multiplane/apis';
 import type { Informer } from '@multiplane/client';
 import { ApiSet, type ServedResource } from '@multiplane/virtual-framework';
@@ -21,6 +22,8 @@ export interface ExportApiSetsModules {
   readonly serve: (key: ExportKey, resource: ExportResource, retired: AbortSignal) => ServedResource;
   /** The resource as the set of a key has it; undefined: the set does not have it. Absent: every set has all. */
   readonly resourceOf?: (key: ExportKey, resource: ExportResource) => ExportResource | undefined;
+  /** Why the watches of a key end; undefined: their clients reconnect. */
+  readonly endOf?: (key: ExportKey) => StatusError | undefined;
 }
 
 interface ServedEntry {
@@ -150,7 +153,8 @@ export class ExportApiSets {
     );
     cached.stale = false;
     this.#stale.delete(cached);
-    for (const [name, { retirement }] of before) if (served.get(name)?.retirement !== retirement) retirement.abort();
+    const end = this.#modules.endOf?.(key);
+    for (const [name, { retirement }] of before) if (served.get(name)?.retirement !== retirement) retirement.abort(end);
   }
 
   #serve(key: ExportKey, resource: ExportResource): ServedEntry {
