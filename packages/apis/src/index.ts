@@ -56,6 +56,7 @@ export {
 } from './kcp/default-slice.ts';
 export * from './kcp/virtual-storage.ts';
 export * from './scopes/api-export-scope.ts';
+export { selectableFieldsOf } from './scopes/selectable-fields.ts';
 export * from './limits/workspace-limits.ts';
 export { workspaceUsages, type WorkspaceUsageStatus } from './limits/workspace-usage.ts';
 export { apiResourceSchemaErrors } from './kcp/api-resource-schema-rules.ts';

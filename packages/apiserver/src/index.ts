@@ -57,6 +57,7 @@ export {
 } from './endpoints/response/table-writer.ts';
 export { errorFrame } from './endpoints/watch/watch-frames.ts';
 export { locateResource } from './endpoints/locate-resource.ts';
+export { requiredFieldsParameter } from './endpoints/required-fields.ts';
 export { checkRequiredLabels, requiredLabelsParameter } from './endpoints/required-labels.ts';
 export type { ResourceRequest } from './endpoints/resource-request.ts';
 export * from './openapi/openapi-handler.ts';
@@ -67,6 +68,10 @@ export { identitySegments } from './informers/identity-segments.ts';
 export * from './loopback/loopback-client.ts';
 export { loopbackUser } from './loopback/loopback-user.ts';
 export { labelOf, labelsOf } from './registry/store/entry-metadata.ts';
+export { scaleOfRequest } from './admission/request-objects.ts';
+export { storedValueOf } from './registry/store/stored-value.ts';
+export { fieldAt, fieldNames, scalarText } from './registry/codec/field-scanner.ts';
+export { withField, type ProtectedFields, type StoredFields } from './write-path/stored-fields.ts';
 export * from './admission/resource-quota.ts';
 export * from './admission/certificate-plugins.ts';
 export * from './admission/terminating-definition.ts';

@@ -11,6 +11,7 @@ import {
 import type { ResourceDefinition } from '@multiplane/apis';
 import {
   type BodyDecoder,
+  requiredFieldsParameter,
   requiredLabelsParameter,
   type ResourceRequest,
   type VirtualView,
@@ -50,6 +51,8 @@ export interface ForwardedResourceOptions {
   readonly upstreamResource?: string | undefined;
   /** Only objects that match this label selector are visible, or the selector for a request. */
   readonly labelSelector?: string | ((request: ResourceRequest) => string | undefined) | undefined;
+  /** Only objects whose stored fields match this field selector are visible; the shard decides (`requiredFields`). */
+  readonly requiredFields?: string | undefined;
   /** Restricts reads and writes by name further: objects for which it returns false do not exist. */
   readonly isVisible?: ((object: JsonObject) => boolean) | undefined;
   /** Validates an update of an object or a subresource. */
@@ -272,7 +275,9 @@ export class ForwardedResource implements ServedResource {
 
   /** Fetches the object itself, also for subresources: visibility depends on the object. */
   #fetch(request: ResourceRequest): Promise<BufferedResponse> {
-    const upstream = this.#upstreamRequest(request, new URLSearchParams(), '');
+    const query = new URLSearchParams();
+    this.#requireFields(query);
+    const upstream = this.#upstreamRequest(request, query, '');
     return send(this.#connection, request.context.exchange, upstream, {
       method: 'GET',
       headers: { accept: 'application/json' },
@@ -294,7 +299,8 @@ export class ForwardedResource implements ServedResource {
   }
 
   #isUnrestricted(request: ResourceRequest): boolean {
-    return this.#selectorOf(request) === undefined && this.#options.isVisible === undefined;
+    const { isVisible, requiredFields } = this.#options;
+    return this.#selectorOf(request) === undefined && isVisible === undefined && requiredFields === undefined;
   }
 
   #selectorOf(request: ResourceRequest): string | undefined {
@@ -336,6 +342,7 @@ export class ForwardedResource implements ServedResource {
     if (labelSelector !== undefined) prepend(query, 'labelSelector', labelSelector);
     if (request.name !== '') prepend(query, 'fieldSelector', `metadata.name=${request.name}`);
     if (info.verb === 'watch') query.set('watch', 'true');
+    this.#requireFields(query);
     this.#addView(request, query);
     return query;
   }
@@ -345,8 +352,15 @@ export class ForwardedResource implements ServedResource {
     const query = new URLSearchParams(request.context.info.query);
     const labelSelector = this.#selectorOf(request);
     if (labelSelector !== undefined) query.set(requiredLabelsParameter, labelSelector);
+    this.#requireFields(query);
     this.#addView(request, query);
     return query;
+  }
+
+  /** Replaces what the client sent: the parameter is this server's. */
+  #requireFields(query: URLSearchParams): void {
+    const { requiredFields } = this.#options;
+    if (requiredFields !== undefined) query.set(requiredFieldsParameter, requiredFields);
   }
 
   /** Asks the shard for what a virtual workspace shows; other responses are the same for both. */

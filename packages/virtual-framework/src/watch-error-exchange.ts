@@ -45,5 +45,4 @@ export class WatchErrorExchange extends ExchangeDecorator {
   }
 }
 
-const errorEvent = (error: StatusError): string =>
-  `${JSON.stringify({ type: 'ERROR', object: error.toStatus() })}\n`;
+const errorEvent = (error: StatusError): string => `${JSON.stringify({ type: 'ERROR', object: error.toStatus() })}\n`;

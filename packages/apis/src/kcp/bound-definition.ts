@@ -61,7 +61,7 @@ function versionOf(version: SchemaVersion): JsonObject {
     schema: { openAPIV3Schema: schema },
     subresources,
     additionalPrinterColumns,
-    selectableFields: selectableFields as Json | undefined,
+    selectableFields: selectableFields,
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as JsonObject;
 }

@@ -12,11 +12,11 @@ export const scopesApiVersion = `${scopesGroup}/v1alpha1`;
 export const skipScopeSliceAnnotation = 'apiexportscopes.scopes.multiplane.dev/skip-endpointslice';
 /** On an object: a transfer to another scope that waits for finalizers, as JSON. Written by the server only. */
 export const transferAnnotation = 'scopes.multiplane.dev/transfer';
-/** On an object: the finalizers that were added through its scope, by label key, as JSON. Written by the server only. */
+/** On an object: the finalizers that were added through its scope, by {@link ScopeSelector} key, as JSON. Written by the server only. */
 export const scopeFinalizersAnnotation = 'scopes.multiplane.dev/finalizers';
 /** On an object: conditions about its scope, as JSON: `TransferPending`, for people and tools. Written by the server only. */
 export const scopeConditionsAnnotation = 'scopes.multiplane.dev/conditions';
-/** In an update that changes the label after the deadline: move the object now. Never stored. */
+/** In an update that changes the label or field after the deadline: move the object now. Never stored. */
 export const forceTransferAnnotation = 'scopes.multiplane.dev/force-transfer';
 /** In an update while a transfer is pending: the object stays in its scope. Never stored. */
 export const cancelTransferAnnotation = 'scopes.multiplane.dev/cancel-transfer';
@@ -37,8 +37,16 @@ interface ExportPath {
 }
 
 export type APIExportScope = KubeObject & {
-  spec?: ScopePolicy & { export: ExportPath; selector: { matchLabels?: Record<string, string> } };
+  spec?: ScopePolicy & {
+    export: ExportPath;
+    /** One label, or one field by its path without the leading dot. */
+    selector: { matchLabels?: Record<string, string>; matchFields?: Record<string, string> };
+  };
   status?: {
+    /** The label key or the field path. */
+    key?: string;
+    value?: string;
+    /** Of a scope by a label. */
     labelKey?: string;
     labelValue?: string;
     /** Fixed when the export is found for the first time. */
@@ -54,7 +62,9 @@ export type APIExportScope = KubeObject & {
 export type APIExportScopeSet = KubeObject & {
   spec?: {
     export: ExportPath;
-    labelKey: string;
+    /** Either the key of a label or the path of a field. */
+    labelKey?: string;
+    fieldPath?: string;
     /** The values that get a scope; else those that occur. */
     values?: string[];
     occurring?: { limit: number };
@@ -64,6 +74,8 @@ export type APIExportScopeSet = KubeObject & {
     /** As of a scope. */
     exportCluster?: string;
     identityHash?: string;
+    /** The label key or the field path. */
+    key?: string;
     count?: number;
     /** The values that occur on each shard with consumers; each shard applies its own entry. */
     shards?: { name: string; values: string[] }[];
@@ -76,31 +88,49 @@ export type APIExportScopeEndpointSlice = KubeObject & {
   status?: { endpoints?: { url: string }[]; shardSelector?: string; conditions?: KcpCondition[] };
 };
 
-export interface ScopeLabel {
+/**
+ * What the objects of a scope have in common. `key` is the key of a label, or the path of a field with a leading dot: no label
+ * key begins with one, so a key says which of both it is.
+ */
+export interface ScopeSelector {
   readonly key: string;
   readonly value: string;
 }
 
-/** The label that a scope selects by; undefined if the selector is not one key and value. */
-export function scopeLabel({ spec }: DeepReadonly<APIExportScope>): ScopeLabel | undefined {
-  const entries = Object.entries(spec?.selector.matchLabels ?? {});
+export const isFieldKey = (key: string): boolean => key.startsWith('.');
+export const fieldKeyOf = (path: string): string => `.${path}`;
+/** The key as users write it: fields without the leading dot. */
+export const shownKey = (key: string): string => (isFieldKey(key) ? key.slice(1) : key);
+
+/** Undefined if the selector is not one key and value. */
+export function scopeSelector({ spec }: DeepReadonly<APIExportScope>): ScopeSelector | undefined {
+  const { matchLabels = {}, matchFields = {} } = spec?.selector ?? {};
+  const entries = [
+    ...Object.entries(matchLabels),
+    ...Object.entries(matchFields).map(([path, value]) => [fieldKeyOf(path), value] as const),
+  ];
   const [entry] = entries;
   return entry === undefined || entries.length > 1 ? undefined : { key: entry[0], value: entry[1] };
 }
 
-/** A scope in force: its export was found, and no older scope has its label. */
-export interface ScopeInForce extends ScopeLabel {
+/** The key that the scopes of a set have; undefined if the set names none. */
+export function scopeSetKey({ spec }: DeepReadonly<APIExportScopeSet>): string | undefined {
+  return spec?.fieldPath === undefined ? spec?.labelKey : fieldKeyOf(spec.fieldPath);
+}
+
+/** A scope in force: its export was found, and no older scope has its key and value. */
+export interface ScopeInForce extends ScopeSelector {
   readonly exportCluster: string;
   readonly exportName: string;
   readonly identityHash: string;
 }
 
-/** Undefined for a scope that is not in force: it has no endpoint and protects no label. */
+/** Undefined for a scope that is not in force: it has no endpoint and protects nothing. */
 export function scopeInForce(scope: DeepReadonly<APIExportScope>): ScopeInForce | undefined {
-  const label = scopeLabel(scope);
+  const selector = scopeSelector(scope);
   const { exportCluster = '', identityHash = '' } = scope.status ?? {};
-  if (label === undefined || exportCluster === '' || identityHash === '') return undefined;
-  return { ...label, exportCluster, exportName: scope.spec?.export.name ?? '', identityHash };
+  if (selector === undefined || exportCluster === '' || identityHash === '') return undefined;
+  return { ...selector, exportCluster, exportName: scope.spec?.export.name ?? '', identityHash };
 }
 
 /** A set that makes scopes of the values that occur, and whose export was found. */
@@ -114,10 +144,13 @@ export interface OccurringSet {
 }
 
 /** Undefined for a set with a list of values, or one whose export was not found yet. */
-export function occurringSet({ spec, status }: DeepReadonly<APIExportScopeSet>): OccurringSet | undefined {
+export function occurringSet(set: DeepReadonly<APIExportScopeSet>): OccurringSet | undefined {
+  const { spec, status } = set;
   const { exportCluster = '', identityHash = '' } = status ?? {};
-  if (spec?.occurring === undefined || exportCluster === '' || identityHash === '') return undefined;
-  const { labelKey: key, occurring, export: exported } = spec;
+  const key = scopeSetKey(set);
+  if (spec?.occurring === undefined || key === undefined || exportCluster === '' || identityHash === '')
+    return undefined;
+  const { occurring, export: exported } = spec;
   return { key, limit: occurring.limit, exportCluster, exportName: exported.name, identityHash };
 }
 
@@ -134,10 +167,10 @@ export function policyHasResource(
   return resources.length === 0 || resources.some((one) => (one.group ?? '') === group && one.resource === resource);
 }
 
-/** Whether two scopes of one export select by the same label in at least one resource. */
+/** Whether two scopes of one export select by the same key and value in at least one resource. */
 export function scopesOverlap(one: DeepReadonly<APIExportScope>, other: DeepReadonly<APIExportScope>): boolean {
-  const a = scopeLabel(one);
-  const b = scopeLabel(other);
+  const a = scopeSelector(one);
+  const b = scopeSelector(other);
   if (a === undefined || b === undefined || a.key !== b.key || a.value !== b.value) return false;
   const resources = one.spec?.resources ?? [];
   if (resources.length === 0 || (other.spec?.resources ?? []).length === 0) return true;

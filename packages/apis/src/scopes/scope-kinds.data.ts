@@ -9,6 +9,8 @@ const text = (description: string, rest: JsonObject = {}): JsonObject => ({ ...r
 
 const pathPattern = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$';
 const valuePattern = '^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$';
+const fieldPathPattern = '^spec(\\.[A-Za-z_][A-Za-z0-9_-]*)+$';
+const maxFieldValue = 253;
 const immutable = (what: string): JsonObject[] => [{ rule: 'self == oldSelf', message: `${what} must not be changed` }];
 
 const typeMeta: JsonObject = {
@@ -65,7 +67,7 @@ const policyFields: JsonObject = {
     },
   },
   permissionClaims: text(
-    'Excluded: the scope has no claimed resources. Labelled: it has the claimed objects that carry its label.',
+    'Excluded: the scope has no claimed resources. Labelled: it has the claimed objects that carry its label; a scope by a field cannot have them.',
     { enum: ['Excluded', 'Labelled'], default: 'Excluded' },
   ),
   assignment: text(
@@ -113,7 +115,7 @@ const perShard = (description: string, fields: JsonObject): JsonObject => ({
 const scopeSchema: JsonObject = {
   type: 'object',
   description:
-    'APIExportScope divides the objects of an APIExport by a label. It has a virtual workspace in which only the objects with this label exist.',
+    'APIExportScope divides the objects of an APIExport by a label or by a field. It has a virtual workspace in which only the objects with this value exist.',
   required: ['spec'],
   properties: {
     ...typeMeta,
@@ -121,14 +123,34 @@ const scopeSchema: JsonObject = {
       type: 'object',
       description: 'What belongs to the scope, and who may change that.',
       required: ['export', 'selector'],
+      'x-kubernetes-validations': [
+        {
+          rule: "!has(self.selector.matchFields) || self.permissionClaims == 'Excluded'",
+          message: 'permissionClaims must be Excluded for a scope by a field: claimed objects do not have the field',
+        },
+      ],
       properties: {
         export: exportReference,
         selector: {
           type: 'object',
-          description: 'The label of the objects of the scope: exactly one key with one value.',
-          required: ['matchLabels'],
-          'x-kubernetes-validations': immutable('selector'),
+          description:
+            'The label or the field of the objects of the scope: exactly one key with one value. Objects without a value are in no scope.',
+          'x-kubernetes-validations': [
+            ...immutable('selector'),
+            {
+              rule: 'has(self.matchLabels) != has(self.matchFields)',
+              message: 'exactly one of matchLabels and matchFields must be set',
+            },
+          ],
           properties: {
+            matchFields: {
+              type: 'object',
+              description:
+                'The path of the field below spec, such as spec.className, and its value as text. The storage version of the resource must declare it in selectableFields.',
+              minProperties: 1,
+              maxProperties: 1,
+              additionalProperties: { type: 'string', minLength: 1, maxLength: maxFieldValue },
+            },
             matchLabels: {
               type: 'object',
               description: 'The label key and value.',
@@ -145,8 +167,10 @@ const scopeSchema: JsonObject = {
       type: 'object',
       description: 'What the control plane found.',
       properties: {
-        labelKey: text('Key of the label that the scope selects by.'),
-        labelValue: text('Value of the label that the scope selects by.'),
+        key: text('Key of the label, or path of the field, that the scope selects by.'),
+        value: text('Value that the scope selects by.'),
+        labelKey: text('Key of the label that the scope selects by. Absent for a scope by a field.'),
+        labelValue: text('Value of the label that the scope selects by. Absent for a scope by a field.'),
         exportCluster: text(
           'Logical cluster of the APIExport. It never changes, even if its path names another later.',
         ),
@@ -166,15 +190,28 @@ const scopeSchema: JsonObject = {
 
 const scopeSetSchema: JsonObject = {
   type: 'object',
-  description: 'APIExportScopeSet creates an APIExportScope for each value of one label.',
+  description: 'APIExportScopeSet creates an APIExportScope for each value of one label or one field.',
   required: ['spec'],
   properties: {
     ...typeMeta,
     spec: {
       type: 'object',
-      description: 'The label and its values: either a list, or those that occur.',
-      required: ['export', 'labelKey'],
+      description: 'The label or field and its values: either a list, or those that occur.',
+      required: ['export'],
       'x-kubernetes-validations': [
+        {
+          rule: 'has(self.labelKey) != has(self.fieldPath)',
+          message: 'exactly one of labelKey and fieldPath must be set',
+        },
+        {
+          rule: 'has(self.labelKey) == has(oldSelf.labelKey)',
+          message: 'a set by a label must not be changed to one by a field, nor the reverse',
+        },
+        {
+          rule: "!has(self.fieldPath) || !has(self.template.permissionClaims) || self.template.permissionClaims == 'Excluded'",
+          message:
+            'template.permissionClaims must be Excluded for a set by a field: claimed objects do not have the field',
+        },
         { rule: 'has(self.values) != has(self.occurring)', message: 'exactly one of values and occurring must be set' },
       ],
       properties: {
@@ -184,17 +221,21 @@ const scopeSetSchema: JsonObject = {
           maxLength: 317,
           'x-kubernetes-validations': immutable('labelKey'),
         }),
+        fieldPath: text(
+          'Path of the field below spec, such as spec.className. The storage version of the resource must declare it in selectableFields.',
+          { maxLength: 317, pattern: fieldPathPattern, 'x-kubernetes-validations': immutable('fieldPath') },
+        ),
         values: {
           type: 'array',
-          description: 'Values of the label, each of which gets a scope.',
+          description: 'Values, each of which gets a scope.',
           maxItems: 1000,
           'x-kubernetes-list-type': 'set',
-          items: { type: 'string', minLength: 1, maxLength: 63, pattern: valuePattern },
+          items: { type: 'string', minLength: 1, maxLength: maxFieldValue },
         },
         occurring: {
           type: 'object',
           description:
-            'Every value that objects carry gets a scope, which stays when no object carries the value any more. The label is protected: who writes a value without a scope needs the verb `create` on apiexportscopes in this workspace.',
+            'Every value that objects carry gets a scope, which stays when no object carries the value any more. The label or field is protected: who writes a value without a scope needs the verb `create` on apiexportscopes in this workspace.',
           properties: {
             limit: described('Most scopes of the set. A new value beyond it is refused.', {
               type: 'integer',
@@ -221,11 +262,12 @@ const scopeSetSchema: JsonObject = {
           'Logical cluster of the APIExport. It never changes, even if its path names another later.',
         ),
         identityHash: text('Identity of the APIExport, once it was found.'),
+        key: text('Key of the label, or path of the field, of the scopes.'),
         count: { type: 'integer', description: 'Number of scopes of the set.' },
         shards: perShard('The values that occur, per shard with consumers. Each shard updates its entry.', {
           values: {
             type: 'array',
-            description: 'Label values, at most one more than the limit.',
+            description: 'Values, at most one more than the limit.',
             maxItems: 1001,
             'x-kubernetes-list-type': 'atomic',
             items: { type: 'string' },
@@ -283,8 +325,8 @@ export const scopeKinds: readonly KindSpec[] = [
         status: true,
         columns: [
           ['Export', '.spec.export.name'],
-          ['Key', '.status.labelKey'],
-          ['Value', '.status.labelValue'],
+          ['Key', '.status.key'],
+          ['Value', '.status.value'],
           ['Assignment', '.spec.assignment'],
           ['Transfer', '.spec.transfer'],
           ['Ready', conditionPath('EndpointsReady')],
@@ -304,7 +346,7 @@ export const scopeKinds: readonly KindSpec[] = [
         status: true,
         columns: [
           ['Export', '.spec.export.name'],
-          ['Key', '.spec.labelKey'],
+          ['Key', '.status.key'],
           ['Count', '.status.count'],
           ['Age', '.metadata.creationTimestamp'],
         ],

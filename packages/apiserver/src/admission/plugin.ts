@@ -1,5 +1,6 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import type { StoredFields } from '../write-path/stored-fields.ts';
 import type { ReinvocationContext } from './reinvocation-context.ts';
 
 /** A write request for admission plugins (admission.Attributes in k8s.io/apiserver). */
@@ -16,6 +17,8 @@ export interface AdmissionAttributes {
   readonly object: KubeObject | undefined;
   /** Undefined for CREATE. */
   readonly oldObject: DeepReadonly<KubeObject> | undefined;
+  /** The protected fields of the object, as they are stored; absent: it has none. */
+  readonly storedFields?: StoredFields | undefined;
   /** The options object of the request (`CreateOptions`, …) as JSON. */
   readonly options: DeepReadonly<Record<string, unknown>>;
   readonly dryRun: boolean;

@@ -15,6 +15,7 @@ import { cutPage, startList } from './list/list-page.ts';
 import { writeList } from './list/list-writer.ts';
 import { nameOfKey, namespaceOfKey } from '../registry/store/selection.ts';
 import { checkListTransform, respondObject } from './response/object-response.ts';
+import { withRequiredFields } from './required-fields.ts';
 import { HttpWriteRequest, type ResourceRequest } from './resource-request.ts';
 import { scanScope } from '../registry/store/scan-scope.ts';
 import { readDeleteOptions } from '../write-path/decoding/read-delete-options.ts';
@@ -85,7 +86,7 @@ export async function deleteCollectionEndpoint(
   negotiated: Negotiated,
 ): Promise<void> {
   const { context, definition, cluster, namespace } = request;
-  const options = decodeListOptions(context.info.query);
+  const options = withRequiredFields(decodeListOptions(context.info.query), context.info.query);
   const deleteOptions = await readDeleteOptions(modules.decoder, context);
   const { cache, reader } = modules.store.modules;
   const view = viewFor(definition, context.signal, reader);

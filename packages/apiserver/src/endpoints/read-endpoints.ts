@@ -17,6 +17,7 @@ import { cutPage, preparedPage, startList } from './list/list-page.ts';
 import { writeList } from './list/list-writer.ts';
 import { completed } from './response/completed.ts';
 import { checkListTransform, respondObject } from './response/object-response.ts';
+import { requiredFieldsParameter, requireFields, withRequiredFields } from './required-fields.ts';
 import { requiredLabelsParameter, withRequiredLabels } from './required-labels.ts';
 import type { ResourceRequest } from './resource-request.ts';
 import { scanScope } from '../registry/store/scan-scope.ts';
@@ -29,7 +30,7 @@ export interface ReadModules {
   readonly now: () => Date;
 }
 
-/** The object of a request, at least as new as its `resourceVersion`, with the labels that the request requires. */
+/** The object of a request, at least as new as its `resourceVersion`, with the labels and stored fields that the request requires. */
 export function readEntry({ store }: ReadModules, request: ResourceRequest): CacheEntry | Promise<CacheEntry> {
   const { context, definition, namespace, name } = request;
   const text = context.info.query.get('resourceVersion') ?? '';
@@ -41,10 +42,10 @@ export function readEntry({ store }: ReadModules, request: ResourceRequest): Cac
     throw error;
   }
   const entry = store.get(definition, { cluster: request.cluster as LogicalClusterName, namespace, name }, minRevision);
-  if (!context.info.query.has(requiredLabelsParameter)) return entry;
-  return entry instanceof Promise
-    ? entry.then((present) => withRequiredLabels(request, present))
-    : withRequiredLabels(request, entry);
+  const { query } = context.info;
+  if (!query.has(requiredLabelsParameter) && !query.has(requiredFieldsParameter)) return entry;
+  const checked = (present: CacheEntry): CacheEntry => requireFields(request, withRequiredLabels(request, present));
+  return entry instanceof Promise ? entry.then(checked) : checked(entry);
 }
 
 /** Kubernetes reads events from etcd, which reports an invalid version by another error than its watch cache. */
@@ -136,7 +137,7 @@ export async function listEndpoint(
   negotiated: Negotiated,
 ): Promise<void> {
   const { context, definition } = request;
-  const options = decodeListOptions(context.info.query);
+  const options = withRequiredFields(decodeListOptions(context.info.query), context.info.query);
   const { cache, reader } = modules.store.modules;
   const view = viewFor(definition, context.signal, reader);
   const scope = scanScope(definition, request.cluster, request.namespace, options, view ?? reader, cache.indexes);

@@ -24,6 +24,7 @@ import type { CreateOutcomes } from './create-outcome.ts';
 import { deleteCollectionEndpoint, deleteEndpoint } from './delete-endpoints.ts';
 import { patchEndpoint } from './patch-endpoint.ts';
 import { getEndpoint, listEndpoint } from './read-endpoints.ts';
+import { withRequiredFields } from './required-fields.ts';
 import type { ResourceRequest } from './resource-request.ts';
 import { reviewEndpoint } from './review-endpoint.ts';
 import { getScaleEndpoint, patchScaleEndpoint, updateScaleEndpoint } from './scale/scale-endpoints.ts';
@@ -186,7 +187,7 @@ async function watchEndpoint(
   negotiated: Negotiated,
 ): Promise<void> {
   const { context, definition, cluster, namespace } = request;
-  const decoded = decodeListOptions(context.info.query, true);
+  const decoded = withRequiredFields(decodeListOptions(context.info.query, true), context.info.query);
   const options =
     request.name === '' ? decoded : { ...decoded, fieldSelector: named(decoded.fieldSelector, request.name) };
   if (negotiated.transform?.kind !== 'PartialObjectMetadataList') checkObjectTransform(definition, negotiated, context);

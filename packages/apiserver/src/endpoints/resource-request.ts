@@ -7,6 +7,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { RequestContext } from '@multiplane/generic-server';
+import type { StoredFields } from '../write-path/stored-fields.ts';
 import type { WriteRequest } from '../write-path/write-request.ts';
 
 /** A request for a resource that is served in the requested scope. */
@@ -31,6 +32,7 @@ export class HttpWriteRequest implements WriteRequest {
   readonly user: UserInfo;
   readonly dryRun: boolean;
   readonly options: DeepReadonly<Record<string, unknown>>;
+  storedFields: StoredFields | undefined = undefined;
   readonly #context: RequestContext;
 
   constructor(request: ResourceRequest, dryRun: boolean, options: DeepReadonly<Record<string, unknown>>) {

@@ -1,6 +1,7 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { AdmissionAttributes } from '../admission/plugin.ts';
+import type { StoredFields } from './stored-fields.ts';
 import type { WriteRequest } from './write-request.ts';
 
 /** What admission plugins see of a write. */
@@ -25,6 +26,7 @@ class RequestAttributes implements AdmissionAttributes {
   readonly user: UserInfo;
   readonly object: KubeObject | undefined;
   readonly oldObject: DeepReadonly<KubeObject> | undefined;
+  readonly storedFields: StoredFields | undefined;
   readonly options: DeepReadonly<Record<string, unknown>>;
   readonly dryRun: boolean;
   readonly keepsStatus: true | undefined;
@@ -48,6 +50,7 @@ class RequestAttributes implements AdmissionAttributes {
     this.user = request.user;
     this.object = object;
     this.oldObject = oldObject;
+    this.storedFields = request.storedFields;
     this.options = request.options;
     this.dryRun = request.dryRun;
     this.keepsStatus = request.keepsStatus;

@@ -23,6 +23,7 @@ import { keyOf } from '../registry/store/object-key.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
 import { inTimeSlices, isLarge, yieldIfSliceExceeded } from '../time-slices.ts';
 import { admitMutating, admitValidating } from './admission-steps.ts';
+import { beginAttempt } from './begin-attempt.ts';
 import { beforeCreate } from './before-create.ts';
 import { dropDuplicateOwners, dropEmpty, setCluster, unsetCluster, wipeServerOwned } from './object-metadata.ts';
 import { strategyContext, strategyOf } from './strategy.ts';
@@ -48,6 +49,7 @@ export async function createObject(
 ): Promise<WriteResult> {
   const { metadata } = object;
   const { bytes: sent = 0 } = sentSize;
+  beginAttempt(modules, request, undefined);
   if (request.definition.strategy.keepsIdentity?.(object) !== true) wipeServerOwned(metadata);
   dropDuplicateOwners(object, request, 'request');
   const admitted = admitMutating(modules, request, object, undefined, sent);
@@ -123,9 +125,10 @@ export async function insertObject(
   if (request.dryRun) return dryRunCreate(modules, request, key, object, size);
 
   // `request.signal` creates an AbortController on first use: conversions alone need it.
-  const stored = reader.isStoredVersion(definition)
+  const converted = reader.isStoredVersion(definition)
     ? object
     : await reader.toStored(definition, object, request.signal);
+  const stored = request.storedFields?.applyTo(converted) ?? converted;
   const shown = definition.origin === 'custom' && stored === object ? withDefaultedStatus(definition, object) : object;
   const encoded = storedBytes(stored, modules.maxObjectBytes, isApply, size, request);
   const bytes = encoded instanceof Promise ? await encoded : encoded;

@@ -16,6 +16,7 @@ import { groupResourceOf } from '../registry/definitions/group-resource.ts';
 import { keyOf } from '../registry/store/object-key.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
 import { admissionAttributes } from './admission-attributes.ts';
+import { beginAttempt } from './begin-attempt.ts';
 import { guaranteedUpdate } from './guaranteed-update.ts';
 import { strategyContext } from './strategy.ts';
 import type { WriteRequest } from './write-request.ts';
@@ -62,6 +63,7 @@ async function attempt(
 ): Promise<DeleteOutcome> {
   const { definition } = request;
   const { strategy } = definition;
+  beginAttempt(modules, request, existing);
   if (canRemoveDirectly(modules, request, existing, options))
     return removeDirectly(modules, request, key, existing, options);
   const old = await modules.reader.read(definition, existing, request);
@@ -112,9 +114,10 @@ async function attempt(
 
   delete metadata.resourceVersion;
   // `request.signal` creates an AbortController on first use: conversions alone need it.
-  const stored = modules.reader.isStoredVersion(definition)
+  const converted = modules.reader.isStoredVersion(definition)
     ? object
     : await modules.reader.toStored(definition, object, request.signal);
+  const stored = request.storedFields?.applyTo(converted) ?? converted;
   const bytes = encodeForStorage(stored, modules.maxObjectBytes);
   const revision = await modules.decoded.announce(
     key,

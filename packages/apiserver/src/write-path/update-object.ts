@@ -18,6 +18,7 @@ import type { ObjectStoreModules } from '../registry/store/object-store-modules.
 import { modifiedText } from '../registry/store/storage-status.ts';
 import { inTimeSlices, isLarge, yieldIfSliceExceeded } from '../time-slices.ts';
 import { admitManaged, admitMutating, admitValidating } from './admission-steps.ts';
+import { beginAttempt } from './begin-attempt.ts';
 import { beforeUpdate } from './before-update.ts';
 import { insertObject } from './create-object.ts';
 import { canFinalizeDeletion } from './delete-object.ts';
@@ -68,6 +69,7 @@ async function attempt(
 ): Promise<WriteResult> {
   const { definition, name } = request;
   const { reader } = modules;
+  beginAttempt(modules, request, existing);
   if (existing !== undefined && isLarge(existing.value.length)) {
     await yieldIfSliceExceeded(existing.value.length, request);
     const loading = reader.load(existing, request);
@@ -211,9 +213,10 @@ async function replace(
     const shown = await dryRunResult(reader, request, object);
     return { object: shown, bytes: undefined, revision, size, created: false, unchanged: true };
   }
-  const stored = reader.isStoredVersion(definition)
+  const converted = reader.isStoredVersion(definition)
     ? object
     : await reader.toStored(definition, object, request.signal);
+  const stored = request.storedFields?.applyTo(converted) ?? converted;
   // Without a change there is no write: same resourceVersion, no event. Compared as values, because the order of keys is no
   // change. Bytes in another storage version differ in apiVersion, so they are rewritten, as are bytes that were encrypted with
   // another than the first key.

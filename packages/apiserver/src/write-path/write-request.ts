@@ -1,5 +1,6 @@
 import type { DeepReadonly, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import type { StoredFields } from './stored-fields.ts';
 
 /** One create, update, patch, apply or delete, after the handler chain. */
 export interface WriteRequest {
@@ -19,6 +20,8 @@ export interface WriteRequest {
   readonly options: DeepReadonly<Record<string, unknown>>;
   /** The write includes `status`; only for the server's own writes. */
   readonly keepsStatus?: true | undefined;
+  /** The protected fields of the object, set by each attempt; undefined: it has none. */
+  storedFields?: StoredFields | undefined;
   /** Aborts when the client disconnects or the deadline expires; conflicts are not retried afterwards. */
   readonly signal: AbortSignal;
   /** Adds a `Warning` header. */

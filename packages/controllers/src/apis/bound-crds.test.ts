@@ -45,7 +45,7 @@ beforeEach(() => {
       findEndpointSlice: async () => ({ resource: { group: '', version: '', resource: '' }, object: undefined }),
       clientFor: () => client,
       createWithStatus: (resource, cluster, object) => client.create(resource, cluster, object),
-      scopedObjects: { countByLabel: () => Promise.resolve(new Map()) },
+      scopedObjects: { countByValue: () => Promise.resolve(new Map()) },
       updateWithStatus: (cluster, object) => api.updateWithStatus(apiBindings, cluster, object),
     },
   );

@@ -1,5 +1,6 @@
 import {
   clusterAnnotation,
+  deepEqual,
   type DeepReadonly,
   type KubeObject,
   type LogicalClusterName,
@@ -14,7 +15,7 @@ import { shards } from '../sharding/kinds.ts';
 /** An object about which each shard reports in `status.shards`. */
 type Reported = KubeObject & { readonly status?: { readonly shards?: readonly { readonly name: string }[] } };
 
-/** Queues the objects of an APIExport when its identity changes, and those with a report of a shard that is removed. */
+/** Queues the objects of an APIExport when its identity or its resources change, and those with a report of a shard that is removed. */
 export function enqueueByExportAndShard(
   objects: { list(): readonly DeepReadonly<Reported>[] },
   byExport: Pick<ExportReferenceIndex<KubeObject>, 'of'>,
@@ -27,7 +28,9 @@ export function enqueueByExportAndShard(
   globalInformers.informer<APIExport>(apiExports).addHandlers({
     added: enqueueOfExport,
     updated: (object, old, reference) => {
-      if (object.status?.identityHash !== old.status?.identityHash) enqueueOfExport(object, reference);
+      const { spec, status } = object;
+      if (status?.identityHash !== old.status?.identityHash || !sameResources(spec, old.spec))
+        enqueueOfExport(object, reference);
     },
     deleted: enqueueOfExport,
   });
@@ -42,3 +45,6 @@ export function enqueueByExportAndShard(
     },
   });
 }
+
+const sameResources = (a: DeepReadonly<APIExport>['spec'], b: DeepReadonly<APIExport>['spec']): boolean =>
+  deepEqual(a?.resources ?? [], b?.resources ?? []);

@@ -132,7 +132,7 @@ describe('the reports of a shard', () => {
           { informer: informers.informer<APIBinding>(apiBindings) },
         ),
         clientFor: () => client,
-        scopedObjects: { countByLabel: () => Promise.resolve(counts) },
+        scopedObjects: { countByValue: () => Promise.resolve(counts) },
       },
     );
   };

@@ -11,6 +11,7 @@ export interface FoundExport {
   /** Logical cluster of the export. */
   readonly cluster?: string | undefined;
   readonly identityHash?: string | undefined;
+  readonly object?: DeepReadonly<APIExport> | undefined;
 }
 
 /**
@@ -45,8 +46,9 @@ export function findScopeExport(
     return {
       condition: { ...exportInvalid('IdentityPending', `APIExport ${name} has no identity yet`), severity: 'Info' },
       cluster,
+      object: found,
     };
-  return { condition: { type: 'ExportValid', status: 'True' }, cluster, identityHash };
+  return { condition: { type: 'ExportValid', status: 'True' }, cluster, identityHash, object: found };
 }
 
 const exportInvalid = (reason: string, message: string): NewKcpCondition => ({

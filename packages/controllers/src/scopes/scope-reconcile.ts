@@ -2,13 +2,16 @@ import { clusterAnnotation, type DeepReadonly, type JsonObject, type KubeObject 
 import {
   apiExportScopeEndpointSlices,
   apiExportScopes,
-  scopeLabel,
+  isFieldKey,
+  scopeSelector,
   scopesApiVersion,
   scopesOverlap,
+  shownKey,
   skipScopeSliceAnnotation,
   type APIExport,
   type APIExportScope,
   type APIExportScopeEndpointSlice,
+  type ScopeSelector,
 } from '@multiplane/apis';
 import type { InformerSource, Lister, ObjectReference, PathAndNameLookup } from '@multiplane/client';
 import { ExportFinder } from '../apis/export-finder.ts';
@@ -19,9 +22,10 @@ import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoreReasons, updateStatus } from '../runtime/object-writes.ts';
 import { shards } from '../sharding/kinds.ts';
 import { recordConditionEvents } from './condition-events.ts';
+import { FieldSelectability } from './field-selectability.ts';
 import { findScopeExport } from './scope-export-condition.ts';
 import { KeyIndex } from './key-index.ts';
-import { scopeExportReference, scopeKeyOfSlice, scopeLabelText } from './scope-references.ts';
+import { scopeExportReference, scopeKeyOfSlice, scopeSelectorText } from './scope-references.ts';
 import { reportsOfPresentShards } from './shard-reports.ts';
 
 type Status = NonNullable<APIExportScope['status']>;
@@ -33,8 +37,8 @@ export interface ScopeControllerModules extends ControllerModules {
 }
 
 export interface ScopeReconcilerModules extends ScopeControllerModules {
-  /** Keys of the scopes of all shards with a label, by `<key>=<value>`. */
-  readonly peers: (label: string) => ReadonlySet<string>;
+  /** Keys of the scopes of all shards with a key and value, by `<key>=<value>`. */
+  readonly peers: (text: string) => ReadonlySet<string>;
   readonly requeue: (key: string) => void;
 }
 
@@ -47,6 +51,7 @@ export class ScopeReconciler {
   readonly #slicesByScope: KeyIndex<APIExportScopeEndpointSlice>;
   readonly #shards: Lister;
   readonly #finder: ExportFinder;
+  readonly #selectability: FieldSelectability;
   readonly #events: EventRecorder;
 
   constructor(modules: ScopeReconcilerModules) {
@@ -59,6 +64,7 @@ export class ScopeReconciler {
     this.#slicesByScope = new KeyIndex({ textOf: scopeKeyOfSlice }, { informer: slices });
     this.#shards = globalInformers.informer(shards);
     this.#finder = new ExportFinder(modules);
+    this.#selectability = new FieldSelectability(modules);
     this.#events = new EventRecorder({ component: 'apiexportscope-controller', counts: true }, modules);
   }
 
@@ -84,18 +90,21 @@ export class ScopeReconciler {
     const now = new Date(this.#modules.clock.now());
     let conditions = scope.status?.conditions as KcpCondition[] | undefined;
     const set = (condition: NewKcpCondition): void => void (conditions = setKcpCondition(conditions, condition, now));
-    const label = scopeLabel(scope);
+    const selector = scopeSelector(scope);
     const found = findScopeExport(this.#finder, scopeExportReference(scope), reference, scope.status?.exportCluster);
     if (found === undefined) return undefined;
     set(found.condition);
     const exportCluster = scope.status?.exportCluster ?? found.cluster;
     const older = exportCluster === undefined ? undefined : this.#olderOverlapping(scope, reference, exportCluster);
     set(older === undefined ? { type: 'SelectorValid', status: 'True' } : overlapping(older, reference));
-    // A scope whose export is gone stays in force, so that its label is still protected if the export returns.
+    const selectable =
+      found.object === undefined ? undefined : this.#selectability.condition(found.object, scope.spec, selector?.key);
+    if (selectable !== undefined) set(selectable);
+    // A scope whose export is gone stays in force, so that its values are still protected if the export returns.
     const identityHash = older === undefined ? (found.identityHash ?? scope.status?.identityHash) : undefined;
     set(this.#endpointsCondition(reference, identityHash !== undefined));
     return {
-      ...(label === undefined ? {} : { labelKey: label.key, labelValue: label.value }),
+      ...shownSelector(selector),
       ...(exportCluster === undefined ? {} : { exportCluster }),
       ...(identityHash === undefined ? {} : { identityHash }),
       ...reportsOfPresentShards(scope.status?.shards, this.#shards),
@@ -109,7 +118,7 @@ export class ScopeReconciler {
     exportCluster: string,
   ): ObjectReference | undefined {
     const rank = rankOf(scope, reference);
-    for (const key of this.#modules.peers(scopeLabelText(scope) ?? '')) {
+    for (const key of this.#modules.peers(scopeSelectorText(scope) ?? '')) {
       const other = referenceOf(key);
       const peer = this.#allScopes.get(other);
       if (peer === undefined || peer.metadata.deletionTimestamp !== undefined) continue;
@@ -154,6 +163,12 @@ export class ScopeReconciler {
   }
 }
 
+function shownSelector(selector: ScopeSelector | undefined): Status {
+  if (selector === undefined) return {};
+  const { key, value } = selector;
+  return { key: shownKey(key), value, ...(isFieldKey(key) ? {} : { labelKey: key, labelValue: value }) };
+}
+
 /** Scopes are ordered by age; those of one second by their reference. */
 const rankOf = ({ metadata }: DeepReadonly<APIExportScope>, { cluster, name }: ObjectReference): string =>
   `${metadata.creationTimestamp ?? ''} ${cluster} ${name}`;
@@ -164,5 +179,5 @@ const overlapping = (older: ObjectReference, { cluster }: ObjectReference): NewK
   severity: 'Error',
   reason: 'Overlap',
   // The owner of a scope in another workspace may be another tenant.
-  message: `${older.cluster === cluster ? `APIExportScope ${older.name}` : 'an older APIExportScope'} selects by the same label`,
+  message: `${older.cluster === cluster ? `APIExportScope ${older.name}` : 'an older APIExportScope'} has the same key and value`,
 });

@@ -1,5 +1,5 @@
 import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
-import { scopeLabel, type APIExportScope, type APIExportScopeEndpointSlice } from '@multiplane/apis';
+import { scopeSelector, type APIExportScope, type APIExportScopeEndpointSlice } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
 import type { ExportReference } from '../apis/export-reference.ts';
 import { keyOf } from '../runtime/object-key.ts';
@@ -7,9 +7,9 @@ import { keyOf } from '../runtime/object-key.ts';
 export const scopeExportReference = ({ spec }: DeepReadonly<APIExportScope>): ExportReference => spec?.export ?? {};
 
 /** `<key>=<value>`; undefined for a selector that is not one key and value. */
-export function scopeLabelText(scope: DeepReadonly<APIExportScope>): string | undefined {
-  const label = scopeLabel(scope);
-  return label === undefined ? undefined : `${label.key}=${label.value}`;
+export function scopeSelectorText(scope: DeepReadonly<APIExportScope>): string | undefined {
+  const selector = scopeSelector(scope);
+  return selector === undefined ? undefined : `${selector.key}=${selector.value}`;
 }
 
 /** Key of the scope of an endpoint slice. */

@@ -19,18 +19,20 @@ import {
   type APIExport,
   type APIExportScope,
   type APIExportScopeSet,
+  type OccurringSet,
 } from '@multiplane/apis';
 import type { Lister } from '@multiplane/client';
 import { timeSlices } from '@multiplane/component-base';
 import { referenceOfExport } from '../apis/export-reference.ts';
 import type { SliceUrlModules } from '../apis/slice-url-controller.ts';
 import { Controller } from '../runtime/controller.ts';
+import { FieldSelectability } from './field-selectability.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 
 /** Objects of one exported API on this shard. */
 export interface ScopedObjects {
-  /** Number of objects by the value of a label, over several resources of one identity. Empty values are left out. */
-  countByLabel(query: {
+  /** Number of objects by the value of a scope's key, over several resources of one identity. Empty values are left out. */
+  countByValue(query: {
     readonly identityHash: string;
     readonly key: string;
     readonly resources: readonly GroupResource[];
@@ -60,7 +62,7 @@ const everything = 'all';
  * Reports what this shard has of every scope and set, on whichever shard these are stored:
  *
  *   APIExportScope      status.shards[<shard>].objects   number of objects in the scope
- *   APIExportScopeSet   status.shards[<shard>].values    the values of the label that occur (sets of occurring values only)
+ *   APIExportScopeSet   status.shards[<shard>].values    the values of the label or field that occur (sets of occurring values only)
  *
  * - Server-side apply with the shard's name as field manager keeps the entries of the shards apart, as in endpoint slices. The
  *   report follows from what is stored, so it does not matter which replica of the shard writes it, or how often.
@@ -96,6 +98,7 @@ class ScopeReporter {
   readonly #scopes: Lister<APIExportScope>;
   readonly #sets: Lister<APIExportScopeSet>;
   readonly #exports: Lister<APIExport>;
+  readonly #selectability: FieldSelectability;
   /** Monotonic time of the last report by {@link Due.key}. */
   #reportedAt = new Map<string, number>();
 
@@ -106,11 +109,12 @@ class ScopeReporter {
     this.#scopes = globalInformers.informer<APIExportScope>(apiExportScopes);
     this.#sets = globalInformers.informer<APIExportScopeSet>(apiExportScopeSets);
     this.#exports = globalInformers.informer<APIExport>(apiExports);
+    this.#selectability = new FieldSelectability(modules);
   }
 
   /** Returns the milliseconds until the next pass; undefined while there is nothing to report about. */
   async pass(): Promise<number | void> {
-    const counts = new LabelCounts(this.#modules.scopedObjects);
+    const counts = new ValueCounts(this.#modules.scopedObjects);
     const due = [...(await this.#dueOfScopes(counts)), ...(await this.#dueOfSets(counts))];
     const known = new Set(due.map(({ key }) => key));
     this.#reportedAt = new Map([...this.#reportedAt].filter(([key]) => known.has(key)));
@@ -132,7 +136,7 @@ class ScopeReporter {
     return !deepEqual(shards.find(({ name }) => name === this.#shardName) ?? null, report ?? null);
   }
 
-  async #dueOfScopes(counts: LabelCounts): Promise<Due[]> {
+  async #dueOfScopes(counts: ValueCounts): Promise<Due[]> {
     const due: Due[] = [];
     const slices = timeSlices();
     for (const object of this.#scopes.list()) {
@@ -148,7 +152,7 @@ class ScopeReporter {
     return due;
   }
 
-  async #dueOfSets(counts: LabelCounts): Promise<Due[]> {
+  async #dueOfSets(counts: ValueCounts): Promise<Due[]> {
     const due: Due[] = [];
     const slices = timeSlices();
     for (const object of this.#sets.list()) {
@@ -168,7 +172,7 @@ class ScopeReporter {
 
   /** The resources of an export that belong to a policy; undefined if it has no consumers here, 'unknown' before all are known. */
   #resourcesHere(
-    { exportCluster, exportName }: { readonly exportCluster: string; readonly exportName: string },
+    { exportCluster, exportName, key }: Pick<OccurringSet, 'exportCluster' | 'exportName' | 'key'>,
     policy: Parameters<typeof policyHasResource>[0],
   ): readonly GroupResource[] | undefined | 'unknown' {
     const { byExport } = this.#modules;
@@ -177,6 +181,7 @@ class ScopeReporter {
     if (object === undefined) return 'unknown';
     if (byExport.of(object, referenceOfExport(object)).size === 0) return byExport.hasSynced ? undefined : 'unknown';
     return (object.spec?.resources ?? [])
+      .filter((resource) => this.#selectability.divides(object, resource, key))
       .map(({ group = '', name }) => ({ group, resource: name }))
       .filter((resource) => policyHasResource(policy, resource));
   }
@@ -198,7 +203,7 @@ class ScopeReporter {
 }
 
 /** The counts of one pass: one count serves all scopes of a key with the same resources. */
-class LabelCounts {
+class ValueCounts {
   readonly #objects: ScopedObjects;
   readonly #counts = new Map<string, Promise<ReadonlyMap<string, number>>>();
 
@@ -213,7 +218,7 @@ class LabelCounts {
     const text = JSON.stringify([identityHash, key, resources]);
     let counted = this.#counts.get(text);
     if (counted === undefined)
-      this.#counts.set(text, (counted = this.#objects.countByLabel({ identityHash, key, resources })));
+      this.#counts.set(text, (counted = this.#objects.countByValue({ identityHash, key, resources })));
     return counted;
   }
 }

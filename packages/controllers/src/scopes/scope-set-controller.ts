@@ -5,6 +5,7 @@ import { ExportReferenceIndex } from '../apis/export-reference-index.ts';
 import { Controller } from '../runtime/controller.ts';
 import { keyOf } from '../runtime/object-key.ts';
 import { enqueueByExportAndShard } from './enqueue-by-export-and-shard.ts';
+import { enqueueBySchema } from './enqueue-by-schema.ts';
 import type { ScopeControllerModules } from './scope-reconcile.ts';
 import { ScopeSetReconciler } from './scope-set-reconcile.ts';
 
@@ -42,5 +43,6 @@ export function scopeSetController(modules: ScopeControllerModules): Controller 
     deleted: enqueueOwner,
   });
   enqueueByExportAndShard(sets, byExport, queue, globalInformers);
+  enqueueBySchema(byExport, queue, globalInformers);
   return controller;
 }

@@ -10,8 +10,11 @@ import {
 import {
   apiExportScopes,
   apiExportScopeSets,
-  scopeLabel,
+  isFieldKey,
+  scopeSelector,
+  scopeSetKey,
   scopesApiVersion,
+  shownKey,
   type APIExportScope,
   type APIExportScopeSet,
 } from '@multiplane/apis';
@@ -23,6 +26,7 @@ import { referenceOf } from '../runtime/object-key.ts';
 import { ignoreReasons, updateStatus, withChanges } from '../runtime/object-writes.ts';
 import { shards } from '../sharding/kinds.ts';
 import { recordConditionEvents } from './condition-events.ts';
+import { FieldSelectability } from './field-selectability.ts';
 import { findScopeExport } from './scope-export-condition.ts';
 import type { ScopeControllerModules } from './scope-reconcile.ts';
 import { reportsOfPresentShards } from './shard-reports.ts';
@@ -36,6 +40,7 @@ export class ScopeSetReconciler {
   readonly #scopes: Lister<APIExportScope>;
   readonly #shards: Lister;
   readonly #finder: ExportFinder;
+  readonly #selectability: FieldSelectability;
   readonly #events: EventRecorder;
 
   constructor(modules: ScopeControllerModules & { readonly requeue: (key: string) => void }) {
@@ -44,11 +49,12 @@ export class ScopeSetReconciler {
     this.#scopes = modules.informers.informer<APIExportScope>(apiExportScopes);
     this.#shards = modules.globalInformers.informer(shards);
     this.#finder = new ExportFinder(modules);
+    this.#selectability = new FieldSelectability(modules);
     this.#events = new EventRecorder({ component: 'apiexportscopeset-controller', counts: true }, modules);
   }
 
-  async reconcile(key: string): Promise<void> {
-    const reference = referenceOf(key);
+  async reconcile(queued: string): Promise<void> {
+    const reference = referenceOf(queued);
     const { cluster } = reference;
     const set = this.#sets.get(reference);
     if (set === undefined || set.metadata.deletionTimestamp !== undefined) return;
@@ -59,13 +65,21 @@ export class ScopeSetReconciler {
     const exportCluster = set.status?.exportCluster ?? found.cluster;
     const identityHash = found.identityHash ?? set.status?.identityHash;
     const now = new Date(this.#modules.clock.now());
-    const conditions = [found.condition, readiness(set, problem, isLimited)].reduce(
+    const key = scopeSetKey(set);
+    const selectable =
+      found.object === undefined ? undefined : this.#selectability.condition(found.object, set.spec?.template, key);
+    const conditions = [
+      found.condition,
+      ...(selectable === undefined ? [] : [selectable]),
+      readiness(set, problem, isLimited),
+    ].reduce(
       (list, condition) => setKcpCondition(list, condition, now),
       set.status?.conditions as Status['conditions'],
     );
     const status: Status = {
       ...(exportCluster === undefined ? {} : { exportCluster }),
       ...(identityHash === undefined ? {} : { identityHash }),
+      ...(key === undefined ? {} : { key: shownKey(key) }),
       count: values.length,
       ...reportsOfPresentShards<{ name: string; values: string[] }>(set.status?.shards, this.#shards),
       ...(conditions === undefined ? {} : { conditions }),
@@ -84,7 +98,7 @@ export class ScopeSetReconciler {
   ): { readonly values: readonly string[]; readonly isLimited: boolean } {
     const { values, occurring } = set.spec ?? {};
     if (occurring === undefined) return { values: values ?? [], isLimited: false };
-    const existing = this.#owned(set, cluster).map((scope) => scopeLabel(scope)?.value ?? '');
+    const existing = this.#owned(set, cluster).map((scope) => scopeSelector(scope)?.value ?? '');
     const reported = (set.status?.shards ?? []).flatMap((report) => report.values);
     const all = [...new Set([...existing.sort(), ...reported.sort()])];
     return { values: all.slice(0, occurring.limit), isLimited: all.length > occurring.limit };
@@ -103,7 +117,7 @@ export class ScopeSetReconciler {
     const { client } = this.#modules;
     const missing = new Map(values.map((value) => [value, scopeOf(set, value)]));
     for (const scope of this.#owned(set, cluster)) {
-      const value = scopeLabel(scope)?.value ?? '';
+      const value = scopeSelector(scope)?.value ?? '';
       const wanted = missing.get(value);
       missing.delete(value);
       if (wanted !== undefined && scope.metadata.name === wanted.metadata.name) {
@@ -148,8 +162,11 @@ function readiness(
 const isOwned = ({ metadata }: DeepReadonly<APIExportScope>, set: DeepReadonly<APIExportScopeSet>): boolean =>
   metadata.ownerReferences?.some(({ uid }) => uid === set.metadata.uid) === true;
 
-function scopeOf({ metadata, spec }: DeepReadonly<APIExportScopeSet>, value: string): APIExportScope {
+function scopeOf(set: DeepReadonly<APIExportScopeSet>, value: string): APIExportScope {
+  const { metadata, spec } = set;
   const { name = '', uid = '' } = metadata;
+  const key = scopeSetKey(set) ?? '';
+  const matched = { [shownKey(key)]: value };
   const owner = {
     apiVersion: scopesApiVersion,
     kind: 'APIExportScopeSet',
@@ -165,7 +182,7 @@ function scopeOf({ metadata, spec }: DeepReadonly<APIExportScopeSet>, value: str
     spec: {
       ...(spec?.template as APIExportScope['spec']),
       export: { ...(spec?.export ?? { name: '' }) },
-      selector: { matchLabels: { [spec?.labelKey ?? '']: value } },
+      selector: isFieldKey(key) ? { matchFields: matched } : { matchLabels: matched },
     },
   };
 }

@@ -15,7 +15,7 @@ const apiExportScopeEndpointSlices = ofScopes('apiexportscopeendpointslices');
 export type ShownScope = KubeObject & {
   spec?: {
     export: { path?: string; name: string };
-    selector: { matchLabels?: Record<string, string> };
+    selector: { matchLabels?: Record<string, string>; matchFields?: Record<string, string> };
     assignment?: string;
     transfer?: string;
   };
@@ -31,7 +31,7 @@ export type ScopeSlice = KubeObject & {
   status?: { endpoints?: { url: string }[] };
 };
 
-const header = ['SCOPE', 'APIEXPORT', 'LABEL', 'ASSIGNMENT', 'TRANSFER', 'STATE', 'ENDPOINTS', 'OBJECTS'];
+const header = ['SCOPE', 'APIEXPORT', 'SELECTOR', 'ASSIGNMENT', 'TRANSFER', 'STATE', 'ENDPOINTS', 'OBJECTS'];
 
 /**
  * `kubectl kcp scopes [<apiexport>]`: the APIExportScopes of the workspace, with the number of their endpoints and objects and,
@@ -63,7 +63,8 @@ export function scopeRows(scopes: readonly ShownScope[], slices: readonly ScopeS
   return scopes.map(({ metadata, spec, status }) => {
     const { name = '' } = metadata;
     const { path = '', name: exported = '' } = spec?.export ?? {};
-    const labels = Object.entries(spec?.selector.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
+    const { matchLabels = {}, matchFields = {} } = spec?.selector ?? {};
+    const selected = Object.entries({ ...matchLabels, ...matchFields }).map(([key, value]) => `${key}=${value}`);
     const problem = status?.conditions?.find((condition) => condition.status !== 'True');
     const urls = slices
       .filter((slice) => slice.spec?.scope.name === name)
@@ -72,7 +73,7 @@ export function scopeRows(scopes: readonly ShownScope[], slices: readonly ScopeS
     return [
       name,
       path === '' ? exported : `${path}:${exported}`,
-      labels.join(','),
+      selected.join(','),
       spec?.assignment ?? '',
       spec?.transfer ?? '',
       status?.conditions === undefined ? 'Pending' : (problem?.reason ?? 'Ready'),

@@ -4,6 +4,7 @@ import {
   FieldPath,
   quote,
   validateLabelKey,
+  validateLabelValue,
   type DeepReadonly,
   type FieldError,
   type Json,
@@ -15,8 +16,10 @@ import {
   apiExportScopes,
   apiExportScopeEndpointSlices,
   apiExportScopeSets,
-  scopeLabel,
+  isFieldKey,
+  scopeSelector,
   scopesGroup,
+  shownKey,
   type APIExport,
   type APIExportScope,
   type ResourceDefinition,
@@ -38,8 +41,12 @@ export interface ApiExportScopeAdmissionModules {
 /** The fields of scopes and sets. */
 interface ScopeSpec {
   readonly export?: ExportReference;
-  readonly selector?: { readonly matchLabels?: Readonly<Record<string, string>> };
+  readonly selector?: {
+    readonly matchLabels?: Readonly<Record<string, string>>;
+    readonly matchFields?: Readonly<Record<string, string>>;
+  };
   readonly labelKey?: string;
+  readonly values?: readonly string[];
 }
 
 /** Labels of these domains belong to the control plane or to Kubernetes. */
@@ -47,8 +54,8 @@ const reservedDomains = ['kcp.io', 'multiplane.dev', 'kubernetes.io', 'k8s.io'];
 
 /**
  * Admits the kinds of `scopes.multiplane.dev`. A scope shows objects of all consumers of an export, and it protects their
- * labels; therefore its creator needs the verb `scope` on the APIExport. The refusal does not reveal whether the export exists.
- * A second scope with the label of another one is refused; two that are created at once on different shards are detected by the
+ * labels or fields; therefore its creator needs the verb `scope` on the APIExport. The refusal does not reveal whether the export exists.
+ * A second scope with the key and value of another one is refused; two that are created at once on different shards are detected by the
  * controller, which leaves the younger one out of force. The status is written by the system only: other shards trust it.
  */
 export class ApiExportScopeAdmission implements AdmissionPlugin {
@@ -78,11 +85,7 @@ export class ApiExportScopeAdmission implements AdmissionPlugin {
     const path = FieldPath.of('spec');
     refuseAny(
       attributes,
-      isSet
-        ? keyErrors(path.child('labelKey'), scope.spec?.labelKey ?? '')
-        : Object.keys(scope.spec?.selector?.matchLabels ?? {}).flatMap((key) =>
-            keyErrors(path.child('selector').child('matchLabels').key(key), key),
-          ),
+      isSet ? setErrors(path, scope.spec) : selectorErrors(path.child('selector'), scope.spec?.selector),
     );
     const reference = scope.spec?.export;
     if (reference === undefined) return;
@@ -121,12 +124,45 @@ export class ApiExportScopeAdmission implements AdmissionPlugin {
     const name = scope.metadata.name ?? '';
     const other = this.#modules.scopes.overlapping(scope, { cluster, name }, exported);
     if (other === undefined) return;
-    const { key = '', value = '' } = scopeLabel(scope) ?? {};
+    const { key = '', value = '' } = scopeSelector(scope) ?? {};
     // A scope of another workspace is not named: its owner may be another tenant.
     const where = other.cluster === cluster ? `APIExportScope ${quote(other.name)}` : 'an APIExportScope';
-    const selector = FieldPath.of('spec', 'selector', 'matchLabels').key(key);
-    refuseAny(attributes, [fieldErrors.invalid(selector, value, `overlaps with ${where} of the same APIExport`)]);
+    const selector = FieldPath.of('spec', 'selector', isFieldKey(key) ? 'matchFields' : 'matchLabels');
+    refuseAny(attributes, [
+      fieldErrors.invalid(selector.key(shownKey(key)), value, `overlaps with ${where} of the same APIExport`),
+    ]);
   }
+}
+
+/** A path below spec as schemas write it, without arrays and maps. */
+const fieldPathForm = /^spec(\.[A-Za-z_][A-Za-z0-9_-]*)+$/;
+
+function selectorErrors(path: FieldPath, selector: ScopeSpec['selector']): FieldError[] {
+  const { matchLabels = {}, matchFields = {} } = selector ?? {};
+  return [
+    ...Object.keys(matchLabels).flatMap((key) => keyErrors(path.child('matchLabels').key(key), key)),
+    ...Object.keys(matchFields)
+      .filter((field) => !fieldPathForm.test(field))
+      .map((field) =>
+        fieldErrors.invalid(
+          path.child('matchFields').key(field),
+          field,
+          'must be the path of a field below spec, such as spec.className',
+        ),
+      ),
+  ];
+}
+
+function setErrors(path: FieldPath, { labelKey, values = [] }: ScopeSpec = {}): FieldError[] {
+  if (labelKey === undefined) return [];
+  return [
+    ...keyErrors(path.child('labelKey'), labelKey),
+    ...values.flatMap((value, index) =>
+      validateLabelValue(value).map((problem) =>
+        fieldErrors.invalid(path.child('values').index(index), value, problem),
+      ),
+    ),
+  ];
 }
 
 function keyErrors(path: FieldPath, key: string): FieldError[] {

@@ -9,7 +9,7 @@ import {
 } from '@multiplane/apis';
 import { warrantExtra, warrantText, type Authorizer } from '@multiplane/generic-server';
 import { FakeClock } from '@multiplane/testing';
-import type { IndexedScope, ScopesByLabel } from '../scopes/scope-index.ts';
+import type { IndexedScope, ScopesByKey } from '../scopes/scope-index.ts';
 import { ScopeLabels, type ScopeLabelsModules } from './scope-labels.ts';
 
 const key = 'provider';
@@ -68,7 +68,7 @@ class Fixture {
 
   constructor(...scopes: IndexedScope[]) {
     this.scopes = new Map(scopes.map((one) => [one.value, one]));
-    const of = (identity: string): ScopesByLabel =>
+    const of = (identity: string): ScopesByKey =>
       new Map(identity === bound.identity && this.scopes.size > 0 ? [[key, this.scopes]] : []);
     const authorizer: Authorizer = {
       authorize: ({ verb, name, cluster }) => {

@@ -5,22 +5,26 @@ import {
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import { admissionForbidden, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
+import { admissionForbidden, scalarText, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
 import {
   apiExportScopes,
+  isFieldKey,
   scopeConditionsAnnotation,
   scopeFinalizersAnnotation,
   scopeOfGroup,
+  shownKey,
   transferAnnotation,
   type ResourceDefinition,
 } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
 import { warrantExtra, type Authorizer } from '@multiplane/generic-server';
 import { effectiveUsers } from '../authorization/effective-users.ts';
-import type { IndexedScope, ScopeIndex, ScopesByLabel } from '../scopes/scope-index.ts';
+import { FieldValues } from '../scopes/field-values.ts';
+import { ResourceScopes } from '../scopes/resource-scopes.ts';
+import type { IndexedScope, ScopeIndex, ScopesByKey } from '../scopes/scope-index.ts';
 import { writeRecords } from '../scopes/scope-records.ts';
 import type { ScopeSetIndex } from '../scopes/scope-set-index.ts';
-import { admitScopedUpdate, ScopeRuleError, takeRequests, unknownScope } from '../scopes/scoped-update.ts';
+import { admitScopedUpdate, named, ScopeRuleError, takeRequests, unknownScope } from '../scopes/scoped-update.ts';
 
 export interface ScopeLabelsModules {
   /** Scopes of all shards. */
@@ -31,7 +35,7 @@ export interface ScopeLabelsModules {
 }
 
 /**
- * Protects the labels by which APIExportScopes select, for every write of an object of a bound API, whichever way it comes:
+ * Protects the labels and fields by which APIExportScopes select, for every write of an object of a bound API, whichever way it comes:
  * from the consumer, through a virtual workspace, or changed by a webhook or policy before this plugin.
  *
  * A request through the virtual workspace of a scope carries {@link scopeOfGroup} in a warrant. For it, objects outside of the
@@ -41,9 +45,11 @@ export interface ScopeLabelsModules {
 export class ScopeLabels implements AdmissionPlugin {
   readonly name = 'scopes.multiplane.dev/ScopeLabels';
   readonly #modules: ScopeLabelsModules;
+  readonly #resources: ResourceScopes;
 
   constructor(modules: ScopeLabelsModules) {
     this.#modules = modules;
+    this.#resources = new ResourceScopes(modules);
   }
 
   handles(operation: AdmissionAttributes['operation']): boolean {
@@ -53,14 +59,14 @@ export class ScopeLabels implements AdmissionPlugin {
   admit(attributes: AdmissionAttributes): Promise<void> | undefined {
     const { object, oldObject, operation, definition } = attributes;
     if (object === undefined || operation === 'DELETE') return undefined;
-    const scopes = this.#scopesOf(definition);
+    const scopes = this.#resources.of(definition);
     const through = this.#through(attributes);
     if (through === undefined && scopes.size === 0 && !hasRecords(definition, object)) return undefined;
     if (operation === 'CREATE' || oldObject === undefined)
       return this.#admitCreate(attributes, object, scopes, through);
     if (through !== undefined) requireInScope(attributes, oldObject, through);
     if (definition.bound === undefined) {
-      if (through !== undefined) requireLabel(attributes, object, through);
+      if (through !== undefined) requireValue(attributes, object, undefined, through);
       return undefined;
     }
     return this.#admitUpdate(attributes, object, oldObject, scopes, through);
@@ -77,26 +83,30 @@ export class ScopeLabels implements AdmissionPlugin {
   async #admitCreate(
     attributes: AdmissionAttributes,
     object: KubeObject,
-    scopes: ScopesByLabel,
+    scopes: ScopesByKey,
     through: IndexedScope | undefined,
   ): Promise<void> {
     const { metadata } = object;
     takeRequests(metadata);
+    const fields = await FieldValues.read(attributes);
     if (through !== undefined) {
-      metadata.labels = { [through.key]: through.value, ...metadata.labels };
-      requireLabel(attributes, object, through);
+      const { key, value } = through;
+      if (!isFieldKey(key)) metadata.labels = { [key]: value, ...metadata.labels };
+      else if (fields?.after(key) === undefined) fields?.set(key, value);
+      requireValue(attributes, object, fields, through);
     }
     for (const [key, byValue] of scopes) {
-      const value = metadata.labels?.[key];
+      const value = isFieldKey(key) ? fields?.after(key) : metadata.labels?.[key];
       if (value === undefined || through?.key === key) continue;
       const scope = byValue.get(value);
       if (scope === undefined) await forbiddenByRule(attributes, this.#admitNewValue(attributes, scopes, key, value));
       else if (scope.object.spec?.assignment !== 'Consumer' && !(await this.#mayAssign(attributes, scope)))
         throw admissionForbidden(
           attributes,
-          `label ${quote(key)} is protected: APIExportScope ${quote(scope.name)} needs the verb "assign"`,
+          `${named(key)} is protected: APIExportScope ${quote(scope.name)} needs the verb "assign"`,
         );
     }
+    fields?.admit();
     if (attributes.definition.bound === undefined) return;
     const finalizers = metadata.finalizers ?? [];
     writeRecords(metadata, {
@@ -109,12 +119,14 @@ export class ScopeLabels implements AdmissionPlugin {
     attributes: AdmissionAttributes,
     { metadata }: KubeObject,
     old: DeepReadonly<KubeObject>,
-    scopes: ScopesByLabel,
+    scopes: ScopesByKey,
     through: IndexedScope | undefined,
   ): Promise<void> {
+    const fields = await FieldValues.read(attributes);
     const admitted = admitScopedUpdate({
       scopes,
       through,
+      fields,
       old: old.metadata,
       metadata,
       isSubresource: attributes.subresource !== '',
@@ -123,16 +135,7 @@ export class ScopeLabels implements AdmissionPlugin {
       admitNewValue: (key, value) => this.#admitNewValue(attributes, scopes, key, value),
     });
     await forbiddenByRule(attributes, admitted);
-  }
-
-  /** A key of a set of occurring values is protected before its first value occurs. */
-  #scopesOf(definition: ResourceDefinition): ScopesByLabel {
-    const { bound } = definition;
-    if (bound === undefined) return noScopes;
-    const scopes = this.#modules.scopes.of(bound.identity, definition);
-    const sets = this.#modules.sets.of(bound.identity, definition);
-    if (sets.size === 0) return scopes;
-    return new Map([...Array.from(sets.keys(), (key) => [key, noValues] as const), ...scopes]);
+    fields?.admit();
   }
 
   /**
@@ -141,7 +144,7 @@ export class ScopeLabels implements AdmissionPlugin {
    */
   async #admitNewValue(
     attributes: AdmissionAttributes,
-    scopes: ScopesByLabel,
+    scopes: ScopesByKey,
     key: string,
     value: string,
   ): Promise<void> {
@@ -150,11 +153,11 @@ export class ScopeLabels implements AdmissionPlugin {
     if (set === undefined) throw unknownScope(key, value);
     if (!(await this.#isAllowed(attributes, set.cluster, 'create', '')))
       throw new ScopeRuleError(
-        `label ${quote(key)} is protected, and no APIExportScope has the value ${quote(value)}: a new value needs the verb "create" on apiexportscopes`,
+        `${named(key)} is protected, and no APIExportScope has the value ${quote(value)}: a new value needs the verb "create" on apiexportscopes`,
       );
     if ((scopes.get(key)?.size ?? 0) >= set.limit)
       throw new ScopeRuleError(
-        `label ${quote(key)} cannot have the new value ${quote(value)}: APIExportScopeSet ${quote(set.name)} has its limit of ${set.limit} values`,
+        `${named(key)} cannot have the new value ${quote(value)}: APIExportScopeSet ${quote(set.name)} has its limit of ${set.limit} values`,
       );
   }
 
@@ -204,9 +207,6 @@ export class ScopeLabels implements AdmissionPlugin {
   }
 }
 
-const noScopes: ScopesByLabel = new Map();
-const noValues: ReadonlyMap<string, IndexedScope> = new Map();
-
 async function forbiddenByRule(attributes: AdmissionAttributes, admitted: Promise<void>): Promise<void> {
   try {
     await admitted;
@@ -223,14 +223,24 @@ const hasRecords = ({ bound }: ResourceDefinition, { metadata: { annotations } }
 const recordAnnotations = [transferAnnotation, scopeFinalizersAnnotation, scopeConditionsAnnotation];
 
 function requireInScope(
-  { definition, name }: AdmissionAttributes,
+  { definition, name, storedFields }: AdmissionAttributes,
   { metadata }: DeepReadonly<KubeObject>,
   { key, value }: IndexedScope,
 ): void {
-  if (metadata.labels?.[key] !== value) throw statusErrors.notFound(definition, name);
+  const found = isFieldKey(key) ? scalarText(storedFields?.before(key)) : metadata.labels?.[key];
+  if (found !== value) throw statusErrors.notFound(definition, name);
 }
 
-function requireLabel(attributes: AdmissionAttributes, { metadata }: KubeObject, { key, value }: IndexedScope): void {
-  if (metadata.labels?.[key] !== value)
-    throw admissionForbidden(attributes, `protected label ${key} must have value ${value}`);
+function requireValue(
+  attributes: AdmissionAttributes,
+  { metadata }: KubeObject,
+  fields: FieldValues | undefined,
+  { key, value }: IndexedScope,
+): void {
+  const found = isFieldKey(key) ? fields?.after(key) : metadata.labels?.[key];
+  if (found !== value)
+    throw admissionForbidden(
+      attributes,
+      `protected ${isFieldKey(key) ? 'field' : 'label'} ${shownKey(key)} must have value ${value}`,
+    );
 }

@@ -7,7 +7,7 @@ import {
   type APIExportScope,
   type ScopeInForce,
 } from '@multiplane/apis';
-import { labelOf } from '@multiplane/apiserver';
+import { storedValueOf } from '@multiplane/apiserver';
 import type { InformerSource, ObjectReference } from '@multiplane/client';
 import { type CacheIndexes } from '@multiplane/storage';
 
@@ -21,23 +21,23 @@ export interface IndexedScope extends ScopeInForce {
 /** The scopes of the exports with one identity. */
 interface IdentityScopes {
   readonly scopes: Set<IndexedScope>;
-  /** Number of scopes of each label key. */
+  /** Number of scopes of each key. */
   readonly keys: Map<string, number>;
   /** By group and resource, as far as they were requested. */
-  resources: Map<string, ScopesByLabel>;
+  resources: Map<string, ScopesByKey>;
 }
 
-/** The scopes of one resource by label key, then by label value. */
-export type ScopesByLabel = ReadonlyMap<string, ReadonlyMap<string, IndexedScope>>;
+/** The scopes of one resource by the key of their selector (a label, or a field with a leading dot), then by value. */
+export type ScopesByKey = ReadonlyMap<string, ReadonlyMap<string, IndexedScope>>;
 
-const noScopes: ScopesByLabel = new Map();
+const noScopes: ScopesByKey = new Map();
 
 /**
  * The APIExportScopes in force, of all shards, by the identity of their export. Admission reads it for every write of a bound
  * resource: for an export without scopes that is one map lookup. The scopes of a resource are computed on first use after a
  * change of a scope of the same identity; a change of its status alone is none.
  *
- * While an identity has scopes with a label key, the watch cache has an index of its objects by this label, so that lists and
+ * While an identity has scopes with a key, the watch cache has an index of its objects by this label or field, so that lists and
  * watches of a scope read its own objects and events only.
  */
 export class ScopeIndex {
@@ -63,7 +63,7 @@ export class ScopeIndex {
   }
 
   /** The scopes that a resource with an identity has objects in. */
-  of(identity: string, resource: GroupResource): ScopesByLabel {
+  of(identity: string, resource: GroupResource): ScopesByKey {
     const entry = this.#byIdentity.get(identity);
     if (entry === undefined) return noScopes;
     const key = `${resource.group}/${resource.resource}`;
@@ -72,7 +72,7 @@ export class ScopeIndex {
     return scopes;
   }
 
-  /** A scope in force with the same export, label and at least one common resource. */
+  /** A scope in force with the same export, key and value, and at least one common resource. */
   overlapping(
     scope: DeepReadonly<APIExportScope>,
     { cluster, name }: { readonly cluster: string; readonly name: string },
@@ -107,7 +107,7 @@ export class ScopeIndex {
     const sameKey = entry.keys.get(scope.key) ?? 0;
     entry.keys.set(scope.key, sameKey + 1);
     if (sameKey === 0)
-      this.#indexes?.add({ identity, name: scope.key, valueOf: (stored) => labelOf(stored, scope.key) });
+      this.#indexes?.add({ identity, name: scope.key, valueOf: (stored) => storedValueOf(stored, scope.key) });
   }
 
   #delete({ cluster, name }: ObjectReference): void {
@@ -145,7 +145,7 @@ function isSameScope(a: ScopeInForce & Pick<IndexedScope, 'object'>, b: typeof a
 
 const keyOf = (cluster: string, name: string): string => `${cluster}/${name}`;
 
-function scopesOfResource(scopes: Iterable<IndexedScope>, resource: GroupResource): ScopesByLabel {
+function scopesOfResource(scopes: Iterable<IndexedScope>, resource: GroupResource): ScopesByKey {
   const byKey = new Map<string, Map<string, IndexedScope>>();
   for (const scope of scopes) {
     if (!scopeHasResource(scope.object, resource)) continue;

@@ -1,5 +1,5 @@
 import { isJsonObject, parseJson, type DeepReadonly, type ObjectMeta } from '@multiplane/apimachinery';
-import { scopeConditionsAnnotation, scopeFinalizersAnnotation, transferAnnotation } from '@multiplane/apis';
+import { scopeConditionsAnnotation, scopeFinalizersAnnotation, shownKey, transferAnnotation } from '@multiplane/apis';
 
 /** A requested transfer that waits for finalizers. Times are in RFC 3339. */
 export interface PendingTransfer {
@@ -10,7 +10,7 @@ export interface PendingTransfer {
   readonly deadline: string;
 }
 
-/** What the server records about scopes on an object, by label key. */
+/** What the server records about scopes on an object, by the key of a label or field. */
 export interface ScopeRecords {
   readonly transfers: Map<string, PendingTransfer>;
   /** Finalizers that were added through the scope which the object is in. */
@@ -61,7 +61,7 @@ function conditionsText({ transfers, finalizers }: ScopeRecords): string | undef
       type: 'TransferPending',
       status: 'True',
       reason: 'WaitingForFinalizers',
-      message: `moves from ${key}=${from} to ${key}=${to} when these finalizers are removed: ${names}; may be forced after ${deadline}`,
+      message: `moves from ${shownKey(key)}=${from} to ${shownKey(key)}=${to} when these finalizers are removed: ${names}; may be forced after ${deadline}`,
       lastTransitionTime: requestedAt,
     };
   });

@@ -30,7 +30,7 @@ export class ScopeSetIndex {
     });
   }
 
-  /** By label key; of several sets with one key, the one whose reference is first. */
+  /** By key; of several sets with one key, the one whose reference is first. */
   of(identity: string, resource: GroupResource): ReadonlyMap<string, IndexedSet> {
     const sets = this.#byIdentity.get(identity);
     if (sets === undefined) return noSets;

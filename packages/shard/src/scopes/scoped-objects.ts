@@ -1,4 +1,4 @@
-import { labelsOf } from '@multiplane/apiserver';
+import { storedValueOf } from '@multiplane/apiserver';
 import { timeSlices } from '@multiplane/component-base';
 import type { ScopedObjects } from '@multiplane/controllers';
 import { customResourcePrefix, type WatchCache } from '@multiplane/storage';
@@ -6,9 +6,8 @@ import { customResourcePrefix, type WatchCache } from '@multiplane/storage';
 type ScopedCache = Pick<WatchCache, 'freshRevision' | 'snapshot' | 'indexes'>;
 
 /**
- * Counts objects by label in the watch cache. Where it has an index by the label, that is one look-up per value; else, before the
- * first scope of a key is in force or while the index is built, one pass over the objects in time slices, by the labels that
- * the cache keeps beside each of them.
+ * Counts objects by a label or a field in the watch cache. Where it has an index by the key, that is one look-up per value; else,
+ * before the first scope of a key is in force or while the index is built, one pass over the stored bytes in time slices.
  */
 export class CachedScopedObjects implements ScopedObjects {
   readonly #cache: ScopedCache;
@@ -17,11 +16,11 @@ export class CachedScopedObjects implements ScopedObjects {
     this.#cache = modules.cache;
   }
 
-  async countByLabel({
+  async countByValue({
     identityHash,
     key,
     resources,
-  }: Parameters<ScopedObjects['countByLabel']>[0]): Promise<ReadonlyMap<string, number>> {
+  }: Parameters<ScopedObjects['countByValue']>[0]): Promise<ReadonlyMap<string, number>> {
     const counts = new Map<string, number>();
     const slices = timeSlices();
     await this.#cache.freshRevision();
@@ -33,7 +32,7 @@ export class CachedScopedObjects implements ScopedObjects {
         continue;
       }
       for (const entry of this.#cache.snapshot(prefix).entries(undefined, Number.POSITIVE_INFINITY)) {
-        add(counts, labelsOf(entry)[key] ?? '', 1);
+        add(counts, storedValueOf(entry, key) ?? '', 1);
         if (slices.isExceeded) await slices.yield();
       }
     }

@@ -1,19 +1,33 @@
 import { formatTime, quote, type DeepReadonly, type ObjectMeta } from '@multiplane/apimachinery';
-import { cancelTransferAnnotation, forceTransferAnnotation } from '@multiplane/apis';
-import type { IndexedScope, ScopesByLabel } from './scope-index.ts';
+import { cancelTransferAnnotation, forceTransferAnnotation, isFieldKey, shownKey } from '@multiplane/apis';
+import type { IndexedScope, ScopesByKey } from './scope-index.ts';
 import { readRecords, writeRecords, type ScopeRecords } from './scope-records.ts';
 
 /** Metadata of an object, as far as scopes depend on it. */
 export type ScopedMetadata = Pick<ObjectMeta, 'labels' | 'annotations' | 'finalizers' | 'creationTimestamp'>;
 
+/** The values of protected fields in one update, by key. */
+export interface ScopedFields {
+  /** Undefined: the object is in no scope of the key. */
+  before(key: string): string | undefined;
+  /** As the request asks for; what the requester did not change has its old value. */
+  after(key: string): string | undefined;
+  /** The value comes from a default of the schema, and nobody asked for it. */
+  isDefaulted(key: string): boolean;
+  /** Replaces what the request asks for. */
+  set(key: string, value: string | undefined): void;
+}
+
 /** An update of an object of a resource with scopes. */
 export interface ScopedUpdate {
-  readonly scopes: ScopesByLabel;
+  readonly scopes: ScopesByKey;
   /** The scope whose virtual workspace the request came through; undefined: another request. */
   readonly through: IndexedScope | undefined;
   readonly old: DeepReadonly<ScopedMetadata>;
   /** The proposed metadata; changed in place. */
   readonly metadata: ScopedMetadata;
+  /** Absent where no scope selects by a field. */
+  readonly fields?: ScopedFields | undefined;
   /** An update of a subresource: it changes no label and no finalizer. */
   readonly isSubresource: boolean;
   readonly now: Date;
@@ -30,13 +44,14 @@ export class ScopeRuleError extends Error {
 /**
  * Admits one update of an object whose resource has scopes, and moves objects between scopes.
  *
- * The label of a scope decides which provider sees the object, so its value changes by a transfer only. A transfer consists of
- * writes of the object itself. Each write is atomic in the store, and every other write of the object goes through here, too. So
+ * The label or field of a scope decides which provider sees the object, so its value changes by a transfer only. A transfer
+ * consists of writes of the object itself. Each write is atomic in the store, and every other write of the object goes through here, too. So
  * there is no state outside of the object: a process that ends at any moment leaves the object before or after a write.
  *
- * State of an object for each label key K of its resource's scopes:
+ * State of an object for each key K of its resource's scopes; below, "label" stands for both:
  *
- *   label[K]                  the scope that the object is in; absent: none
+ *   label[K]                  the scope that the object is in; absent: none. K is the key of a label, or the path of a field
+ *                             with a leading dot, whose value is the stored one (`ScopedFields`)
  *   finalizers[K]             the finalizers that were added through this scope and are still present
  *   transfer[K]               { from, to, deadline }: a transfer that waits for these finalizers
  *
@@ -58,6 +73,9 @@ export class ScopeRuleError extends Error {
  *     over step 4; a write that also changes the label is refused. Where no transfer is pending it is refused, so that the
  *     caller learns that the object may have moved already.
  *
+ * A value that a default of a newer schema gives an old object is an assignment that nobody asked for: without permission the
+ * object stays without a value, and the update is admitted. A subresource that changes a field (scale) is refused.
+ *
  * While transfer[K] is pending, the annotation `conditions` says so for people; like the others it is written by this code only.
  *
  * Invariants: an object has at most one value of K, hence it is in at most one scope at every revision. The write that ends the
@@ -73,7 +91,7 @@ export async function admitScopedUpdate(update: ScopedUpdate): Promise<void> {
   const isCancelled = takeRequest(cancelTransferAnnotation, metadata, old) && !update.isSubresource;
   if (isCancelled) await cancelTransfers(update, records);
   for (const [key, byValue] of scopes) {
-    if (update.isSubresource) restoreLabel(update, key);
+    if (update.isSubresource) keepInSubresource(update, key);
     else await admitKey(update, key, byValue, records, isForced);
   }
   // Records of keys that no scope has any more are dropped.
@@ -82,16 +100,40 @@ export async function admitScopedUpdate(update: ScopedUpdate): Promise<void> {
   writeRecords(metadata, records);
 }
 
+const valueBefore = ({ old, fields }: ScopedUpdate, key: string): string | undefined =>
+  isFieldKey(key) ? fields?.before(key) : old.labels?.[key];
+
+const valueAfter = ({ metadata, fields }: ScopedUpdate, key: string): string | undefined =>
+  isFieldKey(key) ? fields?.after(key) : metadata.labels?.[key];
+
+function setValue({ metadata, fields }: ScopedUpdate, key: string, value: string | undefined): void {
+  if (isFieldKey(key)) {
+    fields?.set(key, value);
+    return;
+  }
+  const { [key]: _proposed, ...others } = metadata.labels ?? {};
+  metadata.labels = value === undefined ? others : { ...others, [key]: value };
+}
+
+function restoreValue(update: ScopedUpdate, key: string): void {
+  const before = valueBefore(update, key);
+  if (valueAfter(update, key) !== before) setValue(update, key, before);
+}
+
+function keepInSubresource(update: ScopedUpdate, key: string): void {
+  if (isFieldKey(key) && valueAfter(update, key) !== valueBefore(update, key))
+    throw new ScopeRuleError(`${named(key)} is protected by an APIExportScope and cannot be changed by a subresource`);
+  restoreValue(update, key);
+}
+
 /** Step 5. */
-async function cancelTransfers(
-  { scopes, old, metadata, mayAssign }: ScopedUpdate,
-  records: ScopeRecords,
-): Promise<void> {
+async function cancelTransfers(update: ScopedUpdate, records: ScopeRecords): Promise<void> {
+  const { scopes, mayAssign } = update;
   const pending = Array.from(records.transfers).filter(([key]) => scopes.has(key));
   if (pending.length === 0) throw new ScopeRuleError('the object has no pending transfer that could be cancelled');
   for (const [key, { from, to }] of pending) {
-    if (metadata.labels?.[key] !== old.labels?.[key])
-      throw new ScopeRuleError(`label ${quote(key)} cannot be changed by the write that cancels its transfer`);
+    if (valueAfter(update, key) !== valueBefore(update, key))
+      throw new ScopeRuleError(`${named(key)} cannot be changed by the write that cancels its transfer`);
     await requireAssign(key, scopesOfValues(scopes.get(key), [from, to]), mayAssign);
     records.transfers.delete(key);
   }
@@ -109,23 +151,23 @@ async function admitKey(
   records: ScopeRecords,
   isForced: boolean,
 ): Promise<void> {
-  const { old, metadata, through } = update;
-  const before = old.labels?.[key];
-  const after = metadata.labels?.[key];
+  const { through } = update;
+  const before = valueBefore(update, key);
+  const after = valueAfter(update, key);
   recordFinalizers(update, key, records);
   if (before !== after && through?.key === key)
-    throw new ScopeRuleError(`label ${quote(key)} cannot be changed through APIExportScope ${quote(through.name)}`);
+    throw new ScopeRuleError(`${named(key)} cannot be changed through APIExportScope ${quote(through.name)}`);
   if (before === undefined) {
-    if (after !== undefined) await admitAssignment(update, key, after, byValue);
+    if (after !== undefined) await admitFirstValue(update, key, after, byValue);
     return;
   }
   const pending = records.transfers.get(key);
   if (after === undefined)
-    throw new ScopeRuleError(`label ${quote(key)} is protected by an APIExportScope and cannot be removed`);
+    throw new ScopeRuleError(`${named(key)} is protected by an APIExportScope and cannot be removed`);
   if (before !== after) return requestTransfer(update, key, before, after, byValue, records, isForced);
   if (pending === undefined || records.finalizers.has(key)) return;
   records.transfers.delete(key);
-  if (byValue.has(pending.to)) metadata.labels = { ...metadata.labels, [key]: pending.to };
+  if (byValue.has(pending.to)) setValue(update, key, pending.to);
 }
 
 /** Step 1. */
@@ -144,7 +186,21 @@ function recordFinalizers({ old, metadata, through }: ScopedUpdate, key: string,
   else records.finalizers.set(key, owned);
 }
 
-/** Step 2. */
+/** Step 2, and the values that nobody asked for. */
+async function admitFirstValue(
+  update: ScopedUpdate,
+  key: string,
+  value: string,
+  byValue: ReadonlyMap<string, IndexedScope>,
+): Promise<void> {
+  try {
+    await admitAssignment(update, key, value, byValue);
+  } catch (error) {
+    if (!(error instanceof ScopeRuleError) || update.fields?.isDefaulted(key) !== true) throw error;
+    setValue(update, key, undefined);
+  }
+}
+
 async function admitAssignment(
   { old, mayAssign, admitNewValue }: ScopedUpdate,
   key: string,
@@ -158,7 +214,7 @@ async function admitAssignment(
   if (spec?.assignment === 'Consumer' && existedBefore) return;
   if (!(await mayAssign(scope)))
     throw new ScopeRuleError(
-      `label ${quote(key)} is protected: it can be set when the object is created, later only with the verb "assign" on APIExportScope ${quote(scope.name)}`,
+      `${named(key)} is protected: it can be set when the object is created, later only with the verb "assign" on APIExportScope ${quote(scope.name)}`,
     );
 }
 
@@ -193,7 +249,7 @@ async function requestTransfer(
     records.transfers.delete(key);
     return;
   }
-  restoreLabel(update, key);
+  restoreValue(update, key);
   if (pending?.to === after) return;
   const deadline = new Date(
     now.getTime() + (from?.object.spec?.transferDeadlineSeconds ?? defaultDeadlineSeconds) * 1000,
@@ -229,19 +285,15 @@ async function requireAssign(
   for (const scope of scopes)
     if (!(await mayAssign(scope)))
       throw new ScopeRuleError(
-        `label ${quote(key)} is protected: a change needs the verb "assign" on the APIExportScopes of both values`,
+        `${named(key)} is protected: a change needs the verb "assign" on the APIExportScopes of both values`,
       );
 }
 
 export const unknownScope = (key: string, value: string): ScopeRuleError =>
-  new ScopeRuleError(`label ${quote(key)} is protected, and no APIExportScope has the value ${quote(value)}`);
+  new ScopeRuleError(`${named(key)} is protected, and no APIExportScope has the value ${quote(value)}`);
 
-function restoreLabel({ old, metadata }: ScopedUpdate, key: string): void {
-  const before = old.labels?.[key];
-  if (metadata.labels?.[key] === before) return;
-  const { [key]: _proposed, ...others } = metadata.labels ?? {};
-  metadata.labels = before === undefined ? others : { ...others, [key]: before };
-}
+/** A key in a message. */
+export const named = (key: string): string => `${isFieldKey(key) ? 'field' : 'label'} ${quote(shownKey(key))}`;
 
 /** Removes the annotations by which a client asks for something; they are never stored. */
 export function takeRequests(metadata: ScopedMetadata): void {

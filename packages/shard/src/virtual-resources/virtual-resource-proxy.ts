@@ -2,6 +2,7 @@ import { groupResourceText, parseJson, statusErrors, type StatusError } from '@m
 import { virtualResourceUnavailable, type VirtualStorage } from '@multiplane/apis';
 import {
   checkRequiredLabels,
+  requiredFieldsParameter,
   requiredLabelsParameter,
   type ResourceRequest,
   type ResourceResolver,
@@ -52,6 +53,9 @@ export class VirtualResourceProxy {
     const { context, definition, cluster } = request;
     const { exchange, info } = context;
     const endpoints = this.#modules.endpoints.of(info, virtual);
+    // Objects of a virtual resource are stored elsewhere; unchecked ones must not be returned.
+    if (info.query.has(requiredFieldsParameter))
+      throw statusErrors.badRequest(`${requiredFieldsParameter} is not supported for virtual resources`);
     const query = exchange.url.indexOf('?');
     const resourcePath = withoutIdentity(info.path, definition.resource);
     const path = `/clusters/${cluster}${resourcePath}${query < 0 ? '' : exchange.url.slice(query)}`;

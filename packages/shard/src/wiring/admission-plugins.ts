@@ -55,8 +55,8 @@ import { WorkspaceTypeExists } from '../admission/workspace-type-exists.ts';
 import type { ClaimLabels } from '../api-sharing/claim-labels.ts';
 import { LimitAnnotations } from '../limits/limit-annotations.ts';
 import { ObjectCountLimit, type StorageLimits } from '../limits/storage-limits.ts';
-import { ScopeIndex } from '../scopes/scope-index.ts';
-import { ScopeSetIndex } from '../scopes/scope-set-index.ts';
+import type { ScopeIndex } from '../scopes/scope-index.ts';
+import type { ScopeSetIndex } from '../scopes/scope-set-index.ts';
 import { rootCluster } from '../logical-cluster-index.ts';
 import type { ShardOptions } from '../options.ts';
 import type { AccessControl } from './access-control.ts';
@@ -74,6 +74,9 @@ export interface AdmissionModules extends Infrastructure, ReadPath, AccessContro
   readonly storageLimits: StorageLimits;
   /** The store that the plugins guard. */
   readonly store: () => ObjectStore;
+  /** Scopes and sets of all shards. */
+  readonly scopes: ScopeIndex;
+  readonly scopeSets: ScopeSetIndex;
   /** Updates the resource name locks of a logical cluster in one write. */
   readonly changeLocks: (cluster: LogicalClusterName, edit: (locks: ResourceLocks) => void) => Promise<void>;
 }
@@ -84,11 +87,9 @@ export function admissionPlugins(
   modules: AdmissionModules,
 ): readonly AdmissionPlugin[] {
   const { cache, reader, resolver, clusters, exports, types, authorization, localInformers, schemaChecks } = modules;
-  const { clock, claimLabels } = modules;
+  const { clock, claimLabels, scopes, scopeSets: sets } = modules;
   const configured = webhooksAndPolicies(modules);
   const binders = { authorizer: authorization.reviews, exports };
-  const scopes = new ScopeIndex({ informers: modules.globalInformers, indexes: cache.indexes });
-  const sets = new ScopeSetIndex({ informers: modules.globalInformers });
   const published = modules.globalInformers.informer<CachedResource>(cachedResources);
   return [
     new AwaitIndexes({

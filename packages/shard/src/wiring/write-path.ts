@@ -14,6 +14,9 @@ import { ClaimLabels } from '../api-sharing/claim-labels.ts';
 import { CelCostLimits } from '../limits/cel-cost-limits.ts';
 import { StorageLimits } from '../limits/storage-limits.ts';
 import type { ShardOptions } from '../options.ts';
+import { ResourceScopes } from '../scopes/resource-scopes.ts';
+import { ScopeIndex } from '../scopes/scope-index.ts';
+import { ScopeSetIndex } from '../scopes/scope-set-index.ts';
 import type { AccessControl } from './access-control.ts';
 import { enabledPlugins } from './enabled-plugins.ts';
 import { admissionPlugins } from './admission-plugins.ts';
@@ -51,8 +54,12 @@ export function writePath(options: Options, modules: Modules): WritePath {
   const claimLabels = new ClaimLabels({ bindings });
   const { limits } = modules;
   const storageLimits = new StorageLimits({ usage: modules.cached.usage, limits, cache });
+  const scopes = new ScopeIndex({ informers: modules.globalInformers, indexes: cache.indexes });
+  const scopeSets = new ScopeSetIndex({ informers: modules.globalInformers });
   const plugins = admissionPlugins(options, {
     ...modules,
+    scopes,
+    scopeSets,
     claimLabels,
     schemaWorker,
     schemaChecks,
@@ -71,6 +78,7 @@ export function writePath(options: Options, modules: Modules): WritePath {
     clock,
     slowly: schemaChecks,
     capacity: storageLimits,
+    protectedFields: new ResourceScopes({ scopes, sets: scopeSets }).fields,
     newUid: () => randomUUID(),
   });
   const builtInKinds = new Set(builtIn.map(({ group, version, kind }) => `${group}/${version}/${kind}`));

@@ -7,7 +7,7 @@ import {
   type APIExportScope,
 } from '@multiplane/apis';
 import fc from 'fast-check';
-import type { IndexedScope, ScopesByLabel } from '../../src/scopes/scope-index.ts';
+import type { IndexedScope, ScopesByKey } from '../../src/scopes/scope-index.ts';
 import { admitScopedUpdate, unknownScope, type ScopedMetadata } from '../../src/scopes/scoped-update.ts';
 
 export const key = 'provider';
@@ -113,7 +113,7 @@ export function proposed(old: ScopedMetadata, what: Operation['what']): ScopedMe
 
 export function admit(now: number, old: ScopedMetadata, metadata: ScopedMetadata, by: Operation['by']): Promise<void> {
   // A new index for every write, as after a restart.
-  const scopes: ScopesByLabel = new Map([[key, new Map(values.map((value) => [value, scopeOf(value)]))]]);
+  const scopes: ScopesByKey = new Map([[key, new Map(values.map((value) => [value, scopeOf(value)]))]]);
   return admitScopedUpdate({
     scopes,
     through: scopes.get(key)?.get(by),

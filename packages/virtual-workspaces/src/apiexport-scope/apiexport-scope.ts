@@ -1,10 +1,20 @@
-import { deepEqual, quote, statusErrors, type DeepReadonly, type Json, type LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  deepEqual,
+  FieldSelector,
+  quote,
+  statusErrors,
+  type DeepReadonly,
+  type Json,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import {
   apiBindings,
   apiExportScopes,
+  isFieldKey,
   scopeHasResource,
   scopeInForce,
   scopeProviderGroup,
+  shownKey,
   type APIExportScope,
   type ScopeInForce,
 } from '@multiplane/apis';
@@ -31,13 +41,14 @@ interface ServedScope extends ScopeInForce {
 }
 
 /**
- * The virtual workspace of an APIExportScope: what the APIExport virtual workspace has, for the objects with the label of the
- * scope: `/services/apiexport-scope/<cluster>/<scope>/clusters/<cluster or *>/…`.
+ * The virtual workspace of an APIExportScope: what the APIExport virtual workspace has, for the objects with the label or field
+ * of the scope: `/services/apiexport-scope/<cluster>/<scope>/clusters/<cluster or *>/…`.
  *
  * - The caller needs the verb of the request on `apiexportscopes/content` of the scope, in the scope's logical cluster, and
  *   nothing on the export. This is decided first: who lacks it gets 403 whether or not the scope exists.
- * - Reads select by the label. Writes carry the scope in the warrant: admission of the shard, within the write, treats other
- *   objects as missing, puts new ones into the scope, and keeps the label (`shard/src/admission/scope-labels.ts`).
+ * - Reads select by the label, or by the field as it is stored. A resource whose storage version does not declare the field as
+ *   selectable is not served. Writes carry the scope in the warrant: admission of the shard, within the write, treats other
+ *   objects as missing, puts new ones into the scope, and keeps the value (`shard/src/admission/scope-labels.ts`).
  * - APIBindings are not served: they name every consumer of the export. Claimed resources are served if the scope says so.
  * - A scope that does not exist is not found. One that is not in force, or whose export is gone, has no resources. When a scope
  *   is deleted or leaves force, its watches end with 410.
@@ -142,7 +153,8 @@ const referenceOfKey = ({ cluster, name }: ExportKey): ObjectReference => ({
   name,
 });
 
-const goneText = ({ name }: ExportKey): string => `APIExportScope ${quote(name)} was deleted or is not in force any more`;
+const goneText = ({ name }: ExportKey): string =>
+  `APIExportScope ${quote(name)} was deleted or is not in force any more`;
 
 /** Names no export. */
 const missing: ExportKey = { cluster: '', name: '' };
@@ -159,10 +171,13 @@ function scopedResource(scope: ServedScope | undefined, resource: ExportResource
   if (claim === undefined) {
     if (!scopeHasResource(object, definition)) return undefined;
   } else if (object.spec?.permissionClaims !== 'Labelled' || labelSelector === undefined) return undefined;
+  const fingerprint = `${resource.fingerprint} scope ${object.metadata.uid ?? ''}`;
+  if (isFieldKey(key)) {
+    const requirement = { field: shownKey(key), operator: '=', value } as const;
+    return claim !== undefined || resource.selectableFields?.has(key) !== true
+      ? undefined
+      : { ...resource, requiredFields: new FieldSelector([requirement]).toString(), fingerprint };
+  }
   const own = `${key}=${value}`;
-  return {
-    ...resource,
-    labelSelector: labelSelector === undefined ? own : `${labelSelector},${own}`,
-    fingerprint: `${resource.fingerprint} scope ${object.metadata.uid ?? ''}`,
-  };
+  return { ...resource, labelSelector: labelSelector === undefined ? own : `${labelSelector},${own}`, fingerprint };
 }

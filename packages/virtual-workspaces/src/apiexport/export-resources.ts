@@ -12,6 +12,7 @@ import {
   isReviewResource,
   needsNoIdentity,
   reflexiveClaimLabelValue,
+  selectableFieldsOf,
   type APIExport,
   type APIResourceSchema,
   type PermissionClaim,
@@ -38,6 +39,10 @@ export interface ExportResource {
   readonly claim?: DeepReadonly<PermissionClaim> | undefined;
   /** Only objects that match are visible; undefined: all of them. */
   readonly labelSelector: string | undefined;
+  /** Only objects whose stored fields match this field selector are visible; absent: all of them. */
+  readonly requiredFields?: string | undefined;
+  /** Paths that the storage version of the APIResourceSchema declares as selectable; absent for claimed and built-in resources. */
+  readonly selectableFields?: ReadonlySet<string> | undefined;
   /** Its APIResourceSchema declares no columns: tables have the name only. kcp's schemas of built-in kinds are such. */
   readonly hasNameColumnOnly?: boolean | undefined;
   /** Changes whenever open watches must end. */
@@ -131,13 +136,18 @@ export class ExportResourceFactory {
       if (!resources.has(key)) resources.set(key, resource);
     };
     const about = `${object.metadata.uid ?? ''} ${identity}`;
-    for (const { schema, definitions, withoutColumns } of this.#exported(object, cluster, dependencies))
+    for (const { schema, definitions, withoutColumns, selectableFields } of this.#exported(
+      object,
+      cluster,
+      dependencies,
+    ))
       for (const definition of definitions)
         add({
           definition,
           hasNameColumnOnly: withoutColumns.has(definition.version),
           upstreamResource: `${definition.resource}:${identity}`,
           labelSelector: undefined,
+          selectableFields,
           fingerprint: `${about} ${schema}`,
         });
     const own = new Set(resources.values().map(({ definition }) => claimKey(definition)));
@@ -220,6 +230,7 @@ export class ExportResourceFactory {
         schema: virtual === undefined ? (found.metadata.uid ?? '') : JSON.stringify([found.metadata.uid, virtual]),
         definitions: virtual === undefined ? definitions : definitions.map((one) => this.#virtual.of(one, virtual)),
         withoutColumns: new Set(withoutColumns.map((one) => one.name)),
+        selectableFields: new Set(selectableFieldsOf(exported, found)),
       };
     }
   }
@@ -249,6 +260,7 @@ interface ExportedSchema {
   readonly definitions: readonly ResourceDefinition[];
   /** Versions that declare no columns. */
   readonly withoutColumns: ReadonlySet<string>;
+  readonly selectableFields: ReadonlySet<string>;
 }
 
 /** Watches end by the fingerprint of the resource, not by its definition. */

@@ -39,7 +39,7 @@ export interface ExportedResourceModules {
  */
 export function exportedResource(
   key: ExportKey,
-  { definition, upstreamResource, claim, labelSelector, hasNameColumnOnly }: ExportResource,
+  { definition, upstreamResource, claim, labelSelector, requiredFields, hasNameColumnOnly }: ExportResource,
   retired: AbortSignal,
   modules: ExportedResourceModules,
 ): ForwardedResource {
@@ -51,6 +51,7 @@ export function exportedResource(
       retired,
       hasNameColumnOnly,
       labelSelector: claim === undefined || labelSelector === undefined ? labelSelector : claimedSelector,
+      requiredFields,
       upstreamUser: (caller, cluster) =>
         cluster === '*' ? undefined : withWarrant(caller, cluster, key, modules.warrantGroups),
       authorizeCreate: (request) => modules.mayCreate(key, request),

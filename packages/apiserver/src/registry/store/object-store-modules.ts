@@ -2,6 +2,7 @@ import type { SlowChecks } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
 import type { WatchCache } from '@multiplane/storage';
 import type { AdmissionChain } from '../../admission/admission-chain.ts';
+import type { ProtectedFields } from '../../write-path/stored-fields.ts';
 import type { WriteCapacity } from '../../write-path/write-capacity.ts';
 import type { MetadataTimes } from '../codec/metadata-time.ts';
 import type { FieldManager } from '../managed-fields/field-manager.ts';
@@ -16,6 +17,8 @@ export interface ObjectStoreModules {
   readonly admission: AdmissionChain;
   readonly fields: FieldManager;
   readonly clock: Clock;
+  /** Fields that keep their stored values; absent: none. */
+  readonly protectedFields?: ProtectedFields | undefined;
   /** The current time as text for metadata. */
   readonly times: MetadataTimes;
   /** Runs validation that would block the event loop in a worker; absent: validation runs inline. */

@@ -1,11 +1,12 @@
 import {
+  FieldSelector,
   LabelSelector,
   type DeepReadonly,
   type KubeObject,
   type ListOptions,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import type { ResourceDefinition } from '@multiplane/apis';
+import { fieldKeyOf, type ResourceDefinition } from '@multiplane/apis';
 import {
   type CacheEntry,
   type CacheIndex,
@@ -16,6 +17,7 @@ import {
   listPrefix,
 } from '@multiplane/storage';
 import type { ObjectSource } from './object-source.ts';
+import { storedFieldSelection } from './stored-value.ts';
 import { type Selection, exactLocation, nameField, namespaceOfKey, selectionOf } from './selection.ts';
 
 /** The range of keys that a list or a watch reads, with the predicates that select its objects. */
@@ -28,7 +30,7 @@ export interface ScanScope {
   readonly selection: Selection | undefined;
   /** Selects objects in `scope`. */
   readonly selectionInScope: Selection | undefined;
-  /** An index of the cache that has the objects with a label that the selector requires; undefined: there is none. */
+  /** An index of the cache that has the objects with a value that the selectors require; undefined: there is none. */
   readonly indexed: IndexedSelection | undefined;
   /** The selection also excludes objects of other clusters, about which a response must not tell anything. */
   readonly hidesUnselected: boolean;
@@ -46,18 +48,27 @@ export interface IndexedSelection {
   readonly selection: Selection | undefined;
 }
 
+export type ScanOptions = Pick<ListOptions, 'labelSelector' | 'fieldSelector'> & {
+  /** Selects objects by fields as they are stored; see `required-fields.ts`. */
+  readonly requiredFields?: FieldSelector;
+};
+
+const noFields = new FieldSelector([]);
+
 /** Throws 400 for field selectors that the kind does not support. `indexes`: those of the cache that the scope is read from. */
 export function scanScope(
   definition: ResourceDefinition,
   cluster: LogicalClusterName | '*',
   namespace: string,
-  options: Pick<ListOptions, 'labelSelector' | 'fieldSelector'>,
+  options: ScanOptions,
   reader: ObjectSource,
   indexes?: CacheIndexes,
 ): ScanScope {
   const decode = (entry: CacheEntry): DeepReadonly<KubeObject> => reader.object(definition, entry);
-  const { labelSelector, fieldSelector } = options;
-  const selected = selectionOf(definition, labelSelector, fieldSelector, decode);
+  const { labelSelector, fieldSelector, requiredFields = noFields } = options;
+  const selectedByRequest = selectionOf(definition, labelSelector, fieldSelector, decode);
+  const required = storedFieldSelection(requiredFields);
+  const selected = both(required, selectedByRequest);
   // The cluster precedes the namespace in keys, so over all clusters each key is checked for its namespace.
   const inNamespace: Selection | undefined =
     cluster === '*' && namespace !== '' ? (entry) => namespaceOfKey(entry.key) === namespace : undefined;
@@ -74,7 +85,7 @@ export function scanScope(
       selectionInScope: all,
       indexed: undefined,
       hidesUnselected: true,
-      selectsObjects: selected !== undefined && definition.conversion !== undefined,
+      selectsObjects: selectedByRequest !== undefined && definition.conversion !== undefined,
       snapshot: (cache) => cache.snapshot(resourcePrefix),
     };
   }
@@ -82,6 +93,7 @@ export function scanScope(
   let inner = namespace;
   let scope = prefix;
   let selectionInScope = selection;
+  let selectsObjects = selectedByRequest !== undefined;
   if (cluster !== '*') {
     const exact = exactLocation(fieldSelector);
     if (definition.namespaced && namespace === '' && isSegment(exact.namespace)) {
@@ -91,13 +103,15 @@ export function scanScope(
     if (isSegment(exact.name) && (!definition.namespaced || inner !== '')) {
       scope += exact.name;
       // Thousands of clients may watch one object each by name: a key in `scope` needs no check of its name.
-      selectionInScope = selectionOf(definition, labelSelector, fieldSelector.given(nameField, exact.name), decode);
+      const rest = selectionOf(definition, labelSelector, fieldSelector.given(nameField, exact.name), decode);
+      selectionInScope = both(required, rest);
+      selectsObjects = rest !== undefined;
     }
   }
+  // Labels of a kind with a conversion webhook are matched after the conversion; stored fields need none.
+  const labels = definition.conversion === undefined ? labelSelector : everyLabel;
   const found =
-    indexes === undefined || indexes.size === 0 || labelSelector.empty || definition.conversion !== undefined
-      ? undefined
-      : requiredLabel(indexes, scope, labelSelector);
+    indexes === undefined || indexes.size === 0 ? undefined : requiredValue(indexes, scope, labels, requiredFields);
   return {
     prefix,
     scope,
@@ -105,10 +119,18 @@ export function scanScope(
     selectionInScope,
     indexed: found && {
       ...found,
-      selection: both(inNamespace, selectionOf(definition, found.others, fieldSelector, decode)),
+      selection: both(
+        both(inNamespace, storedFieldSelection(found.otherFields)),
+        selectionOf(
+          definition,
+          definition.conversion === undefined ? found.otherLabels : labelSelector,
+          fieldSelector,
+          decode,
+        ),
+      ),
     },
     hidesUnselected: cluster === '*',
-    selectsObjects: selectionInScope !== undefined && definition.conversion !== undefined,
+    selectsObjects: selectsObjects && definition.conversion !== undefined,
     snapshot: (cache) =>
       scope.endsWith('/') ? cache.snapshot(scope, undefined, found?.where) : keySnapshot(cache, scope),
   };
@@ -117,19 +139,35 @@ export function scanScope(
 const both = (a: Selection | undefined, b: Selection | undefined): Selection | undefined =>
   a === undefined || b === undefined ? (a ?? b) : (entry) => a(entry) && b(entry);
 
-/** The first requirement of one value of an indexed label, and the other requirements. */
-function requiredLabel(
+const everyLabel = new LabelSelector([]);
+
+/** The first requirement of one value that an index has, of a label or of a stored field, and the other requirements. */
+function requiredValue(
   indexes: CacheIndexes,
   scope: string,
-  selector: LabelSelector,
-): { readonly index: CacheIndex; readonly where: ValueRequirement; readonly others: LabelSelector } | undefined {
-  for (const requirement of selector.requirements) {
+  labels: LabelSelector,
+  fields: FieldSelector,
+):
+  | {
+      readonly index: CacheIndex;
+      readonly where: ValueRequirement;
+      readonly otherLabels: LabelSelector;
+      readonly otherFields: FieldSelector;
+    }
+  | undefined {
+  for (const { field, operator, value } of fields.requirements) {
+    const name = fieldKeyOf(field);
+    const index = operator === '=' && value !== '' ? indexes.find(scope, name) : undefined;
+    if (index !== undefined)
+      return { index, where: { name, value }, otherLabels: labels, otherFields: fields.given(field, value) };
+  }
+  for (const requirement of labels.requirements) {
     const { key: name } = requirement;
     const value = new LabelSelector([requirement]).exactValue(name);
     const index = value === undefined ? undefined : indexes.find(scope, name);
     if (value === undefined || index === undefined) continue;
-    const others = new LabelSelector(selector.requirements.filter((other) => other !== requirement));
-    return { index, where: { name, value }, others };
+    const otherLabels = new LabelSelector(labels.requirements.filter((other) => other !== requirement));
+    return { index, where: { name, value }, otherLabels, otherFields: fields };
   }
   return undefined;
 }

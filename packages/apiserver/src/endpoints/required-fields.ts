@@ -1,0 +1,46 @@
+import {
+  FieldSelector,
+  parseFieldSelector,
+  SelectorParseError,
+  statusErrors,
+  type ListOptions,
+} from '@multiplane/apimachinery';
+import type { CacheEntry } from '@multiplane/storage';
+import { groupResourceOf } from '../registry/definitions/group-resource.ts';
+import { storedFieldSelection } from '../registry/store/stored-value.ts';
+import type { ResourceRequest } from './resource-request.ts';
+
+/**
+ * Query parameter of reads and of deletecollection: a field selector on the objects as they are stored. Virtual workspaces
+ * send it for scopes by a field: `fieldSelector` reads objects in the version of the request, which may lack the field, name it
+ * otherwise or default it. As `requiredLabels` it only ever restricts, so it may come from any client; Kubernetes ignores it.
+ */
+export const requiredFieldsParameter = 'requiredFields';
+
+const noFields = new FieldSelector([]);
+
+/** The options of a list with the {@link requiredFieldsParameter} of its query. Throws StatusError 400 for text that is no selector. */
+export function withRequiredFields(
+  options: ListOptions,
+  query: URLSearchParams,
+): ListOptions & { readonly requiredFields: FieldSelector } {
+  return { ...options, requiredFields: requiredFieldsIn(query) };
+}
+
+function requiredFieldsIn(query: URLSearchParams): FieldSelector {
+  const text = query.get(requiredFieldsParameter);
+  if (text === null) return noFields;
+  try {
+    return parseFieldSelector(text);
+  } catch (error) {
+    if (error instanceof SelectorParseError) throw statusErrors.badRequest(error.message, error);
+    throw error;
+  }
+}
+
+/** Returns the entry if it matches the request's {@link requiredFieldsParameter}; else throws NotFound. */
+export function requireFields({ context, definition, name }: ResourceRequest, entry: CacheEntry): CacheEntry {
+  const selection = storedFieldSelection(requiredFieldsIn(context.info.query));
+  if (selection?.(entry) === false) throw statusErrors.notFound(groupResourceOf(definition), name);
+  return entry;
+}
