@@ -26,7 +26,7 @@ export interface Cluster {
     readonly annotations?: Record<string, string>;
     readonly finalizers?: string[];
   };
-  readonly spec?: { readonly size?: number };
+  readonly spec?: { readonly size?: number; readonly class?: string };
   readonly status?: { readonly phase?: string };
 }
 
@@ -64,12 +64,20 @@ export class Marketplace implements AsyncDisposable {
     const schema = {
       type: 'object',
       properties: {
-        spec: { type: 'object', properties: { size: { type: 'integer' } } },
+        spec: { type: 'object', properties: { size: { type: 'integer' }, class: { type: 'string' } } },
         status: { type: 'object', properties: { phase: { type: 'string' }, size: { type: 'integer' } } },
       },
     };
     const scale = { specReplicasPath: '.spec.size', statusReplicasPath: '.status.size' };
-    const version = { name: 'v1', served: true, storage: true, schema, subresources: { status: {}, scale } };
+    const selectableFields = [{ jsonPath: '.spec.class' }];
+    const version = {
+      name: 'v1',
+      served: true,
+      storage: true,
+      schema,
+      subresources: { status: {}, scale },
+      selectableFields,
+    };
     await shared.addSchema(
       apiResourceSchema({ group: 'marketplace.example', plural: 'clusters', versions: [version] }),
     );
@@ -112,7 +120,7 @@ export class Marketplace implements AsyncDisposable {
     return eventually(async () => {
       const scope = await this.shared.get(`${scopesPath}/${name}`);
       const conditions = (field(scope, 'status', 'conditions') ?? []) as { type: string; status: string }[];
-      if (conditions.length !== 3 || conditions.some(({ status }) => status !== 'True'))
+      if (conditions.length < 3 || conditions.some(({ status }) => status !== 'True'))
         throw new Error(JSON.stringify(scope));
       return scope;
     }, patient);

@@ -82,7 +82,7 @@ describe('the controller of scopes', () => {
     expect(statusOf('old')).toMatchObject({ identityHash: 'identity', labelKey: 'provider', labelValue: 'a' });
     expect(statusOf('young')).not.toHaveProperty('identityHash');
     await after(60_000);
-    const message = 'SelectorValid is False: APIExportScope old selects by the same label';
+    const message = 'SelectorValid is False: APIExportScope old has the same key and value';
     expect(api.all(events, provider)).toMatchObject([
       { type: 'Warning', reason: 'Overlap', message, count: 1, involvedObject: { name: 'young' } },
     ]);
