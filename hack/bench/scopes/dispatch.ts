@@ -1,4 +1,4 @@
-import { labelOf, labelsOf } from '@multiplane/apiserver';
+import { storedValueOf } from '@multiplane/apiserver';
 import { systemClock } from '@multiplane/component-base';
 import { MemoryStorage, openWatchCache, type BackedWatchCache, type CacheEvent } from '@multiplane/storage';
 import { threadTime } from '../thread-time.ts';
@@ -9,13 +9,14 @@ import { threadTime } from '../thread-time.ts';
  */
 const identity = 'f'.repeat(64);
 const prefix = `/registry/bench.example.dev/things/${identity}/`;
-const label = 'bench.example.dev/provider';
+const keys = { label: 'bench.example.dev/provider', field: '.spec.provider' } as const;
+export type ScopeKeyKind = keyof typeof keys;
 const events = 10_000;
 const rounds = 3;
 
 const bytesOf = (scope: number, step: number): Buffer =>
   Buffer.from(
-    `{"apiVersion":"bench.example.dev/v1","kind":"Thing","metadata":{"name":"one","uid":"00000000-0000-0000-0000-000000000000","labels":{"${label}":"v${scope}"}},"spec":{"step":${step},"text":"${'x'.repeat(600)}"}}`,
+    `{"apiVersion":"bench.example.dev/v1","kind":"Thing","metadata":{"name":"one","uid":"00000000-0000-0000-0000-000000000000","labels":{"${keys.label}":"v${scope}"}},"spec":{"step":${step},"provider":"v${scope}","text":"${'x'.repeat(600)}"}}`,
   );
 
 /** Microseconds of processor time for an event, median of the rounds. */
@@ -30,22 +31,23 @@ export interface DispatchTimes {
   readonly unwatched: number;
 }
 
-export async function dispatchTimes(scopes: number): Promise<DispatchTimes> {
+export async function dispatchTimes(scopes: number, by: ScopeKeyKind): Promise<DispatchTimes> {
+  const key = keys[by];
   const storage = new MemoryStorage();
   const cache = openWatchCache({}, { storage, clock: systemClock, onError: (error) => console.error(error) });
   await cache.ready;
   const times = new Map<keyof DispatchTimes, number[]>();
   const take = async (name: keyof DispatchTimes, watched: number): Promise<void> => {
-    times.set(name, [...(times.get(name) ?? []), await timeOf(cache, scopes, watched)]);
+    times.set(name, [...(times.get(name) ?? []), await timeOf(cache, key, scopes, watched)]);
   };
   for (let round = 0; round < rounds; round++) {
     await take('unindexed', scopes);
-    cache.indexes.add({ identity, name: label, valueOf: (entry) => labelOf(entry, label) });
-    await cache.indexes.find(prefix, label)?.built;
+    cache.indexes.add({ identity, name: key, valueOf: (entry) => storedValueOf(entry, key) });
+    await cache.indexes.find(prefix, key)?.built;
     await take('all', scopes);
     await take('alone', 1);
     await take('unwatched', 0);
-    cache.indexes.remove(identity, label);
+    cache.indexes.remove(identity, key);
     await Promise.resolve();
   }
   await cache.close();
@@ -59,17 +61,17 @@ export async function dispatchTimes(scopes: number): Promise<DispatchTimes> {
   };
 }
 
-async function timeOf(cache: BackedWatchCache, scopes: number, watched: number): Promise<number> {
+async function timeOf(cache: BackedWatchCache, key: string, scopes: number, watched: number): Promise<number> {
   let seen = 0;
   const stops = Array.from({ length: watched }, (_, scope) => {
     const value = `v${scope}`;
     const selects = ({ previous, current }: CacheEvent): boolean =>
-      [previous, current].some((entry) => entry !== undefined && labelsOf(entry)[label] === value);
+      [previous, current].some((entry) => entry !== undefined && storedValueOf(entry, key) === value);
     return cache.subscribe({
       scope: prefix,
       after: cache.revision,
-      where: { name: label, value },
-      // Without an index the subscriber selects, as a watch with a label selector does.
+      where: { name: key, value },
+      // Without an index the subscriber selects, as a watch with a selector does.
       onEvent: (event) => {
         if (selects(event)) seen++;
       },
@@ -84,10 +86,10 @@ async function timeOf(cache: BackedWatchCache, scopes: number, watched: number):
   const began = threadTime();
   for (let n = 0; n < count; n++) {
     const scope = watched === 1 ? 0 : n % scopes;
-    const key = `${prefix}c${scope}/one`;
+    const path = `${prefix}c${scope}/one`;
     const known = revisions[scope] as number;
     const bytes = bytesOf(scope, n);
-    revisions[scope] = known === 0 ? await cache.create(key, bytes) : await cache.update(key, bytes, known);
+    revisions[scope] = known === 0 ? await cache.create(path, bytes) : await cache.update(path, bytes, known);
   }
   const took = threadTime() - began;
   for (const stop of stops) stop();

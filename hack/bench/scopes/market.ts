@@ -10,13 +10,15 @@ import { get, many, post, readyWorkspaces, until } from '../load.ts';
 const clients = 16;
 const group = 'bench.example.dev';
 const apis = 'apis/apis.kcp.io/v1alpha2';
-export const label = 'bench.example.dev/provider';
+const label = 'bench.example.dev/provider';
 const template = 'qqtemplateqq';
 
 export interface MarketSize {
   readonly workspaces: number;
   readonly objects: number;
   readonly scopes: number;
+  /** What the scopes select by; the objects have both. */
+  readonly by: 'label' | 'field';
 }
 
 /** A provider's export, consumers that have bound it, and their objects, each with the label of a scope. */
@@ -57,7 +59,7 @@ export class Market {
       apiVersion: `${group}/v1`,
       kind: 'Thing',
       metadata: { name: template, labels: { [label]: `${template}-value` } },
-      spec: { step: 0, text: 'x'.repeat(300) },
+      spec: { provider: `${template}-value`, step: 0, text: 'x'.repeat(300) },
     });
     transport.close();
     await this.#server.stop();
@@ -94,11 +96,14 @@ export class Market {
 
   async createScope(transport: RestTransport, scope: number): Promise<void> {
     const path = `/clusters/${this.#provider}/apis/scopes.multiplane.dev/v1alpha1/apiexportscopes`;
+    const value = `v${scope}`;
+    const selector =
+      this.#size.by === 'field' ? { matchFields: { 'spec.provider': value } } : { matchLabels: { [label]: value } };
     await post(transport, path, {
       apiVersion: 'scopes.multiplane.dev/v1alpha1',
       kind: 'APIExportScope',
       metadata: { name: `scope-${scope}` },
-      spec: { export: { name: 'things' }, selector: { matchLabels: { [label]: `v${scope}` } } },
+      spec: { export: { name: 'things' }, selector },
     } satisfies Partial<APIExportScope>);
   }
 
@@ -118,9 +123,16 @@ export class Market {
   }
 
   async #exportThings(transport: RestTransport): Promise<void> {
-    const properties = { step: { type: 'integer' }, text: { type: 'string' } };
+    const properties = { provider: { type: 'string' }, step: { type: 'integer' }, text: { type: 'string' } };
     const spec = { type: 'object', properties };
-    const schema = apiResourceSchema({ group, plural: 'things', kind: 'Thing', scope: 'Cluster', spec });
+    const version = {
+      name: 'v1',
+      served: true,
+      storage: true,
+      schema: { type: 'object', properties: { spec } },
+      selectableFields: [{ jsonPath: '.spec.provider' }],
+    };
+    const schema = apiResourceSchema({ group, plural: 'things', kind: 'Thing', scope: 'Cluster', versions: [version] });
     await post(transport, `/clusters/${this.#provider}/apis/apis.kcp.io/v1alpha1/apiresourceschemas`, schema);
     const path = `/clusters/${this.#provider}/${apis}/apiexports`;
     await post(transport, path, apiExport('things', [`v1.things.${group}`]));

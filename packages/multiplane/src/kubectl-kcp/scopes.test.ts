@@ -29,7 +29,9 @@ const slice = (name: string, urls: readonly string[]): ScopeSlice => ({
   status: { endpoints: urls.map((url) => ({ url })) },
 });
 
-test('scopes are shown with their label, the reason why one is not usable, and the numbers of distinct endpoints and objects', () => {
+test('scopes are shown with their selector, the reason why one is not usable, and the numbers of distinct endpoints and objects', () => {
+  const byField = scope('d', undefined, undefined);
+  byField.spec = { export: { name: 'market' }, selector: { matchFields: { 'spec.class': 'd' } } };
   const scopes = [
     scope('a', undefined, {
       conditions: [condition('ExportValid'), condition('EndpointsReady')],
@@ -40,11 +42,13 @@ test('scopes are shown with their label, the reason why one is not usable, and t
     }),
     scope('b', 'root:x', { conditions: [condition('ExportValid', 'APIExportNotFound')] }),
     scope('c', undefined, undefined),
+    byField,
   ];
   expect(scopeRows(scopes, [slice('a', ['u1', 'u2']), slice('a', ['u1']), slice('b', [])])).toEqual([
     ['a', 'market', 'provider=a', 'Consumer', 'Forbidden', 'Ready', '2', '7'],
     ['b', 'root:x:market', 'provider=b', 'Consumer', 'Forbidden', 'APIExportNotFound', '0', ''],
     ['c', 'market', 'provider=c', 'Consumer', 'Forbidden', 'Pending', '0', ''],
+    ['d', 'market', 'spec.class=d', '', '', 'Pending', '0', ''],
   ]);
 });
 
