@@ -1,6 +1,6 @@
 /** Scopes by a field of the spec: what holds for those by a label holds for them. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Json, JsonObject } from '@multiplane/apimachinery';
+import type { JsonObject } from '@multiplane/apimachinery';
 import { apiResourceSchema, eventually } from '@multiplane/testing';
 import type { Response } from '../harness/requests.ts';
 import {

@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import type { KubeObject } from '@multiplane/apimachinery';
 import fc from 'fast-check';
 import { fieldAt, scalarText, scanField } from './field-scanner.ts';
 import { encodeForStorage } from './object-codec.ts';
