@@ -86,7 +86,7 @@ export async function deleteCollectionEndpoint(
   negotiated: Negotiated,
 ): Promise<void> {
   const { context, definition, cluster, namespace } = request;
-  const options = withRequiredFields(decodeListOptions(context.info.query), context.info.query);
+  const options = withRequiredFields(decodeListOptions(context.info.query), request);
   const deleteOptions = await readDeleteOptions(modules.decoder, context);
   const { cache, reader } = modules.store.modules;
   const view = viewFor(definition, context.signal, reader);

@@ -137,7 +137,7 @@ export async function listEndpoint(
   negotiated: Negotiated,
 ): Promise<void> {
   const { context, definition } = request;
-  const options = withRequiredFields(decodeListOptions(context.info.query), context.info.query);
+  const options = withRequiredFields(decodeListOptions(context.info.query), request);
   const { cache, reader } = modules.store.modules;
   const view = viewFor(definition, context.signal, reader);
   const scope = scanScope(definition, request.cluster, request.namespace, options, view ?? reader, cache.indexes);

@@ -187,7 +187,7 @@ async function watchEndpoint(
   negotiated: Negotiated,
 ): Promise<void> {
   const { context, definition, cluster, namespace } = request;
-  const decoded = withRequiredFields(decodeListOptions(context.info.query, true), context.info.query);
+  const decoded = withRequiredFields(decodeListOptions(context.info.query, true), request);
   const options =
     request.name === '' ? decoded : { ...decoded, fieldSelector: named(decoded.fieldSelector, request.name) };
   if (negotiated.transform?.kind !== 'PartialObjectMetadataList') checkObjectTransform(definition, negotiated, context);

@@ -117,6 +117,7 @@ async function attempt(
   const converted = modules.reader.isStoredVersion(definition)
     ? object
     : await modules.reader.toStored(definition, object, request.signal);
+  request.storedFields?.protect();
   const stored = request.storedFields?.applyTo(converted) ?? converted;
   const bytes = encodeForStorage(stored, modules.maxObjectBytes);
   const revision = await modules.decoded.announce(

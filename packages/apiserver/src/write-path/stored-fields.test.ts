@@ -12,8 +12,8 @@ const object = (spec: object | undefined): KubeObject => ({
 });
 
 const source = { properties: { spec: { properties: { class: { type: 'string' }, size: { type: 'integer' } } } } };
-const fieldsOf = (current: KubeObject | undefined, more: Partial<ResourceDefinition> = {}): StoredFields =>
-  new StoredFields(
+const fieldsOf = (current: KubeObject | undefined, more: Partial<ResourceDefinition> = {}): StoredFields => {
+  const fields = new StoredFields(
     { definition: { schema: { source }, ...more } as unknown as ResourceDefinition },
     {
       protectedFields: { of: () => ['.spec.class', '.spec.deep.size'] },
@@ -22,6 +22,9 @@ const fieldsOf = (current: KubeObject | undefined, more: Partial<ResourceDefinit
       signal: () => new AbortController().signal,
     },
   );
+  fields.protect();
+  return fields;
+};
 
 describe('protected fields', () => {
   test('keep their stored values, which a version of the request or a schema has lost', () => {
@@ -45,7 +48,7 @@ describe('protected fields', () => {
     fields.admit('.spec.class', 'y');
     fields.admit('.spec.deep.size', 5);
     expect(fields.applyTo(object({}))).toEqual(object({ class: 'y', deep: { size: 5 } }));
-    fields.reset();
+    expect(fields.protect()).toEqual(['.spec.class', '.spec.deep.size']);
     expect(fields.applyTo(object({ class: 'y' }))).toEqual(object({ class: 'x' }));
   });
 

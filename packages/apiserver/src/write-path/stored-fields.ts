@@ -1,4 +1,5 @@
 import {
+  apiVersionOf,
   asJson,
   isJsonObject,
   type DeepReadonly,
@@ -33,15 +34,21 @@ export class StoredFields {
   readonly #definition: ResourceDefinition;
   readonly #modules: StoredFieldsModules;
   readonly #admitted = new Map<string, Json | undefined>();
+  #paths: readonly string[] = [];
 
   constructor(options: { readonly definition: ResourceDefinition }, modules: StoredFieldsModules) {
     this.#definition = options.definition;
     this.#modules = modules;
   }
 
-  /** As they are now: admission may wait until a starting shard knows them. */
-  get paths(): readonly string[] {
-    return this.#modules.protectedFields.of(this.#definition);
+  /**
+   * Protects the fields that are protected now, and returns their paths. Admission calls it each time it runs: what it did not
+   * see, because a scope came into force a moment later, is written as for an object without scopes.
+   */
+  protect(): readonly string[] {
+    this.#admitted.clear();
+    this.#paths = this.#modules.protectedFields.of(this.#definition);
+    return this.#paths;
   }
 
   /** Whether the request has the storage version, so that a field of its object is the stored one. */
@@ -65,7 +72,7 @@ export class StoredFields {
   /** The schema type of a field in the storage version: `string`, `integer` or `boolean`; undefined where it is unknown. */
   typeOf(path: string): string | undefined {
     const { storage, schema, schemaOf } = this.#definition;
-    const stored = storage === undefined ? undefined : schemaOf?.(`${storage.group}/${storage.version}`);
+    const stored = storage === undefined ? undefined : schemaOf?.(apiVersionOf(storage));
     let place: Json | undefined = (stored ?? schema).source;
     for (const name of fieldNames(path)) {
       const properties: Json | undefined = isJsonObject(place ?? null)
@@ -82,15 +89,10 @@ export class StoredFields {
     this.#admitted.set(path, value);
   }
 
-  /** Forgets what was admitted: admission runs again. */
-  reset(): void {
-    this.#admitted.clear();
-  }
-
   /** The object that is stored: the given one, or a copy of it with other values. */
   applyTo(stored: KubeObject): KubeObject {
     let result = asJson(stored);
-    for (const path of this.paths) {
+    for (const path of this.#paths) {
       const wanted = this.#admitted.has(path) ? this.#admitted.get(path) : this.before(path);
       if (scalarText(fieldAt(result, path)) !== scalarText(wanted))
         result = withField(result, fieldNames(path), wanted);

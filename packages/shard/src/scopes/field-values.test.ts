@@ -24,14 +24,13 @@ async function read(given: Case) {
   const { stored, read: shown = stored, sent, subresource = '', convert, type } = given;
   const admitted = new Map<string, unknown>();
   const storedFields = {
-    paths: [path],
+    protect: () => [path],
     isStoredVersion: convert === undefined,
     before: () => stored?.['class'],
     inStorage: (object: KubeObject) =>
       Promise.resolve(convert === undefined ? object : objectOf(convert(specOf(object)))),
     typeOf: () => type,
     admit: (at: string, value: unknown) => void admitted.set(at, value),
-    reset: () => admitted.clear(),
   } as unknown as StoredFields;
   const object = objectOf(structuredClone(sent));
   const subresources = { scale: { type: 'scale' }, status: { type: 'object' } };

@@ -33,9 +33,8 @@ export class FieldValues implements ScopedFields {
   /** Undefined where the object has no protected fields. */
   static async read(attributes: AdmissionAttributes): Promise<FieldValues | undefined> {
     const { storedFields: stored, oldObject } = attributes;
-    const paths = stored?.paths ?? [];
+    const paths = stored?.protect() ?? [];
     if (stored === undefined || paths.length === 0) return undefined;
-    stored.reset();
     const asked = await askedObject(attributes, stored);
     let seen: DeepReadonly<JsonObject> | undefined;
     const values = new Map<string, FieldValue>();
