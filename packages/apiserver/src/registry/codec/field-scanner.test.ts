@@ -4,7 +4,13 @@ import { fieldAt, scalarText, scanField } from './field-scanner.ts';
 import { encodeForStorage } from './object-codec.ts';
 
 const stored = (spec: unknown): Buffer =>
-  encodeForStorage({ apiVersion: 'v1', kind: 'K', metadata: { name: 'a', uid: 'u' }, spec, status: { class: 'no' } });
+  encodeForStorage({
+    apiVersion: 'v1',
+    kind: 'K',
+    metadata: { name: 'a', uid: 'u', creationTimestamp: '2026-01-01T00:00:00Z' },
+    spec,
+    status: { class: 'no' },
+  });
 
 test.each([
   [{ class: 'x' }, 'x'],

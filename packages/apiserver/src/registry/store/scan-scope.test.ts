@@ -1,10 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import {
-  parseFieldSelector,
-  parseLabelSelector,
-  type KubeObject,
-  type LogicalClusterName,
-} from '@multiplane/apimachinery';
+import { parseFieldSelector, parseLabelSelector, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry, CacheIndex, CacheIndexes } from '@multiplane/storage';
 import { encodeForStorage } from '../codec/object-codec.ts';
@@ -16,8 +11,18 @@ const cluster = 'consumer' as LogicalClusterName;
 
 const entry = (name: string, value: string | undefined, labels: Record<string, string> = {}): CacheEntry => {
   const spec = value === undefined ? {} : { class: value };
-  const object = { apiVersion: 'example.dev/v1', kind: 'Thing', metadata: { name, uid: name, labels }, spec };
-  return { key: `${prefix}consumer/default/${name}`, revision: 1, value: encodeForStorage(object) };
+  const object = {
+    apiVersion: 'example.dev/v1',
+    kind: 'Thing',
+    metadata: { name, uid: name, creationTimestamp: '2026-01-01T00:00:00Z', labels },
+    spec,
+  };
+  return {
+    key: `${prefix}consumer/default/${name}`,
+    revision: 1,
+    value: encodeForStorage(object),
+    attachment: undefined,
+  };
 };
 
 const indexesOf = (...names: string[]): CacheIndexes => ({
