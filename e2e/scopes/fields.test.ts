@@ -315,9 +315,16 @@ describe('a schema that changes the field', () => {
     return { ...made, metadata };
   };
   /** Offers a schema, and waits until all consumers have it. */
-  const offer = async (schema: JsonObject): Promise<void> => {
+  const offer = async (schema: JsonObject, conversions?: object[]): Promise<void> => {
     const name = (schema['metadata'] as { name: string }).name;
     await market.shared.addSchema(schema as unknown as Parameters<typeof market.shared.addSchema>[0]);
+    if (conversions !== undefined)
+      await market.shared.post('/clusters/root:provider/apis/apis.kcp.io/v1alpha1/apiconversions', {
+        apiVersion: 'apis.kcp.io/v1alpha1',
+        kind: 'APIConversion',
+        metadata: { name },
+        spec: { conversions },
+      });
     const resources = [{ group: 'marketplace.example', name: 'clusters', schema: name, storage: { crd: {} } }];
     await market.shared.patch(exportPath, { spec: { resources } });
     for (const consumer of ['near', 'far'])
@@ -413,5 +420,61 @@ describe('a schema that changes the field', () => {
       mustSucceed(await market.patch(through, { metadata: { finalizers: null } }, 'user-1'));
     }
     await offer(original('v3'));
+  });
+
+  test('renames it in another version: it is protected there as well, and given its value', async () => {
+    const renamed = {
+      type: 'object',
+      properties: {
+        spec: { type: 'object', properties: { size: { type: 'integer' }, className: { type: 'string' } } },
+      },
+    };
+    const rule = (path: string, destination: string): object => ({
+      field: `.spec.${path}`,
+      destination: `.spec.${destination}`,
+    });
+    await offer(
+      schemaOf('c2', { class: { type: 'string' } }, { selectableFields }, [
+        { name: 'v2', served: true, storage: false, schema: renamed },
+      ]),
+      [
+        { from: 'v1', to: 'v2', rules: [rule('class', 'className'), rule('size', 'size')] },
+        { from: 'v2', to: 'v1', rules: [rule('className', 'class'), rule('size', 'size')] },
+      ],
+    );
+    const as = 'user-3';
+    const { requests } = market.shared;
+    const inV2 = (path: string): string => path.replace('/v1/', '/v2/');
+    const body = (object: string, className: string): object => ({
+      ...clusterObject(object, {}, { size: 1, className }),
+      apiVersion: 'marketplace.example/v2',
+    });
+    for (const consumer of ['near', 'far']) {
+      const path = inV2(market.own(consumer));
+      const send = (object: string, className: string): Promise<Response> =>
+        requests.send({ as, method: 'POST', path, body: body(object, className) });
+      await eventually(async () => {
+        const made = await send(`renamed-${Math.random().toString(36).slice(2)}`, 'x');
+        const { spec, metadata } = objectOf(made);
+        expect(spec).toEqual({ size: 1, className: 'x' });
+        expect(await current(consumer, metadata.name)).toBe('x');
+      }, patient);
+      mustSucceed(await send('renamed', 'x'));
+      const unknown = await send('renamed-unknown', 'unknown');
+      expect([unknown.status, unknown.json['message']]).toEqual([
+        403,
+        expect.stringContaining('field "spec.class" is protected'),
+      ]);
+      const one = `${path}/renamed`;
+      expect((await market.patch(one, { spec: { className: 'y' } }, as)).status).toBe(403);
+      mustSucceed(await market.patch(one, { spec: { size: 8 } }, as));
+      const through = inV2(market.in('x', consumer, 'renamed'));
+      expect(objectOf(await requests.send({ as: 'user-1', path: through })).spec).toEqual({ size: 8, className: 'x' });
+      // A transfer asked for in one version is one in all of them.
+      mustSucceed(await market.patch(one, { spec: { className: 'y' } }, 'masters'));
+      expect((await requests.send({ as: 'user-1', path: through })).status).toBe(404);
+      expect(await current(consumer, 'renamed')).toBe('y');
+    }
+    await offer(original('c3'));
   });
 });
