@@ -25,6 +25,8 @@ const floods: Record<string, string> = {
   get: '64 connections x 10 pipelined GET',
   list: '64 connections x 10 pipelined LIST of 2,000 x 1 KiB',
   apply: '64 connections x 10 applies of 3,000 keys',
+  leaving: '200 connections x 1 apply of 3,000 keys, closed at once',
+  resets: '200 streams x 1 apply of 3,000 keys, reset at once',
   openapi: '64 connections x 10 OpenAPI documents',
   watch: 'storms of 2,000 watches',
   definitions: '64 connections x 10 new definitions',

@@ -1,4 +1,4 @@
-import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
+import { connect as connectHttp2, constants, type ClientHttp2Session } from 'node:http2';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type TLSSocket } from 'node:tls';
 
@@ -126,20 +126,75 @@ async function watchStorm(): Promise<void> {
   }
 }
 
+const applied = (n: number): string => {
+  const name = `applied-${n % 20}`;
+  const body = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"${name}"},"data":${keys.slice(0, -1)},"changed":"${run}-${n}"}}`;
+  return withBody(
+    'PATCH',
+    `/api/v1/namespaces/many/configmaps/${name}?fieldManager=flood&force=true`,
+    'application/apply-patch+yaml',
+    body,
+  );
+};
+
+/** How long clients wait for a response before they leave: not at all, or so long that their request is being processed. */
+const patience = (n: number): number => (n % 2) * (n % 200);
+
+/** Sends 200 applies at a time, each on a connection of its own that is closed after the request. */
+async function leavingClients(): Promise<void> {
+  let number = 0;
+  const apply = (): Promise<void> =>
+    new Promise((resolve) => {
+      const n = number++;
+      const socket: TLSSocket = connect({ host: '127.0.0.1', port: Number(port), rejectUnauthorized: false }, () => {
+        socket.write(applied(n), () => {
+          count('left');
+          if (patience(n) === 0) socket.destroy();
+          else setTimeout(() => socket.destroy(), patience(n));
+        });
+      });
+      socket.on('error', () => undefined);
+      socket.on('close', () => resolve());
+    });
+  while (!isOver()) await Promise.race([Promise.all(Array.from({ length: 200 }, apply)), delay(1_000)]);
+}
+
+/** The same over HTTP/2: 200 applies at a time over one connection, whose streams are reset once they are written. */
+async function resetStreams(): Promise<void> {
+  let number = 0;
+  const path = (n: number): string =>
+    `${base}/api/v1/namespaces/many/configmaps/applied-${n % 20}?fieldManager=flood&force=true`;
+  while (!isOver()) {
+    const session = connectHttp2(`https://127.0.0.1:${port}`, { rejectUnauthorized: false });
+    session.on('error', () => undefined);
+    const apply = (): Promise<void> =>
+      new Promise((resolve) => {
+        const n = number++;
+        const stream = session.request({
+          ':method': 'PATCH',
+          ':path': path(n),
+          authorization: `Bearer ${token}`,
+          'content-type': 'application/apply-patch+yaml',
+        });
+        stream.on('error', () => undefined);
+        stream.on('close', () => resolve());
+        const request = applied(n);
+        stream.end(request.slice(request.indexOf('\r\n\r\n') + 4), () => {
+          count('left');
+          setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), patience(n));
+        });
+      });
+    await Promise.race([Promise.all(Array.from({ length: 200 }, apply)), delay(1_000)]);
+    session.destroy();
+  }
+}
+
 const kinds: Record<string, () => Promise<unknown>> = {
   get: () => everywhere(() => head('GET', '/api/v1/namespaces/many/configmaps/object-0')),
   list: () => everywhere(() => head('GET', '/api/v1/namespaces/many/configmaps')),
-  apply: () =>
-    everywhere((n) => {
-      const name = `applied-${n % 20}`;
-      const body = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"${name}"},"data":${keys.slice(0, -1)},"changed":"${run}-${n}"}}`;
-      return withBody(
-        'PATCH',
-        `/api/v1/namespaces/many/configmaps/${name}?fieldManager=flood&force=true`,
-        'application/apply-patch+yaml',
-        body,
-      );
-    }),
+  apply: () => everywhere(applied),
+  leaving: leavingClients,
+  resets: resetStreams,
   openapi: () => everywhere((n) => head('GET', n % 2 === 0 ? '/openapi/v2' : '/openapi/v3/api/v1')),
   watch: watchStorm,
   definitions: () =>

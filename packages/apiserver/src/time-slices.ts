@@ -37,9 +37,12 @@ async function yieldUnlessAborted(request: Abortable | undefined): Promise<void>
   request?.signal?.throwIfAborted();
 }
 
-/** Yields after a body of more than a few KiB was read, so that bodies that arrived in the same tick are all read first. */
+/**
+ * Yields after a body of more than a few KiB was read, so that bodies that arrived in the same tick are all read first. Throws
+ * if the request was aborted: a client that left after it had sent the body costs no decoding.
+ */
 export function yieldAfterBody(bytes: number, request: Abortable): Promise<void> | undefined {
-  return bytes > smallBodyBytes ? yieldToEventLoop(laneOf(request)) : undefined;
+  return bytes > smallBodyBytes ? yieldUnlessAborted(request) : undefined;
 }
 
 /**

@@ -232,7 +232,8 @@ test('hands have different cards, and all cards are dealt equally often', () => 
 
 test('a flow that becomes active does not wait for the waiting requests of flows whose requests execute for long', () => {
   const on = new Simulation(8, { queues: 8, handSize: 2, queueLengthLimit: 1_000 });
-  const executing = Array.from({ length: 8 }, () => on.request('flood'));
+  // The last seat is reserved, so another flow has it.
+  const executing = [...Array.from({ length: 7 }, () => on.request('flood')), on.request('other')];
   for (const request of executing) expect(on.admit(request)).toBe('executing');
   for (let n = 0; n < 500; n++) expect(on.admit(on.request('flood'))).toBe('queued');
   // None of them has ended, so none is charged for these ten seconds.
@@ -245,4 +246,16 @@ test('a flow that becomes active does not wait for the waiting requests of flows
     executing.push(on.set.dispatch() as QueuedRequest);
   }
   expect(dispatched).toBeLessThanOrEqual(8);
+});
+
+test('a flow whose requests never end leaves seats for flows that execute nothing', () => {
+  const on = new Simulation(16);
+  for (let n = 0; n < 100; n++) on.admit(on.request('flood'));
+  expect([on.set.executing, on.set.canDispatch]).toEqual([14, false]);
+  const neighbours = ['a', 'b', 'c'].map((flow) => on.request(flow));
+  for (const neighbour of neighbours) on.admit(neighbour);
+  expect([on.set.dispatch(), on.set.dispatch(), on.set.dispatch()]).toEqual([...neighbours.slice(0, 2), undefined]);
+  // A reserved seat that is free again is not for the flood, which was first, either.
+  on.set.remove(neighbours[0] as QueuedRequest);
+  expect(on.set.dispatch()).toBe(neighbours[2]);
 });

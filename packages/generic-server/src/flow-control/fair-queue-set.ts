@@ -39,6 +39,9 @@ interface Queue {
 
 export type Admission = 'executing' | 'queued' | 'queue-full' | 'concurrency-limit';
 
+/** The reciprocal of the share of seats that is for queues that execute nothing. */
+const reservedShare = 8;
+
 /** Assumed duration of a request in milliseconds, corrected when it ends; as in kube-apiserver. */
 const estimatedMs = 3;
 
@@ -61,7 +64,10 @@ const estimatedMs = 3;
  * A logical cluster has a hand of `handSize` queues, by shuffle sharding, and each of its flows half of this hand. So users
  * of one workspace, of whom its administrator can impersonate any number, never fill more than `handSize` queues.
  *
- * Dispatch and end take O(log queues), arrival O(handSize).
+ * The last eighth of the seats is for queues that execute nothing. Requests of one flow may execute for a second each, together,
+ * and none of them ends soon: without free seats a flow with short requests would wait for that whole second.
+ *
+ * Dispatch and end take O(log queues), arrival O(handSize). Dispatch takes O(queues) while only the last seats are free.
  */
 export class FairQueueSet {
   readonly #queuing: Queuing | undefined;
@@ -106,8 +112,7 @@ export class FairQueueSet {
 
   /** True if {@link dispatch} returns a request. */
   get canDispatch(): boolean {
-    const head = this.#heap[0]?.first;
-    return head !== undefined && this.#hasSeats(head.seats);
+    return this.#nextQueue() !== undefined;
   }
 
   /** The largest demand for seats since the last call. */
@@ -154,7 +159,7 @@ export class FairQueueSet {
       this.#active++;
     }
     request.queue = queue;
-    if (mayStart && this.waiting === 0 && this.#hasSeats(request.seats)) {
+    if (mayStart && this.waiting === 0 && this.#mayExecute(queue, request.seats)) {
       this.#start(request, queue);
       return 'executing';
     }
@@ -177,9 +182,9 @@ export class FairQueueSet {
 
   /** Starts the next request; undefined if none waits, or its seats are occupied. */
   dispatch(): QueuedRequest | undefined {
-    const queue = this.#heap[0];
+    const queue = this.#nextQueue();
     const request = queue?.first;
-    if (queue === undefined || request === undefined || !this.#hasSeats(request.seats)) return undefined;
+    if (queue === undefined || request === undefined) return undefined;
     this.#advance();
     this.#unlink(request, queue);
     this.#start(request, queue);
@@ -220,6 +225,26 @@ export class FairQueueSet {
         request = next;
       }
     }
+  }
+
+  /** The queue whose first request is next; undefined if none has a request that may execute. */
+  #nextQueue(): Queue | undefined {
+    const head = this.#heap[0];
+    if (head?.first === undefined || !this.#hasSeats(head.first.seats)) return undefined;
+    if (this.#mayExecute(head, head.first.seats)) return head;
+    // Only reserved seats are left: those queues wait that execute something already.
+    let next: Queue | undefined;
+    for (const queue of this.#heap) {
+      if (queue.executing > 0 || queue.first === undefined || !this.#hasSeats(queue.first.seats)) continue;
+      if (next === undefined || queue.virtualFinish < next.virtualFinish) next = queue;
+    }
+    return next;
+  }
+
+  #mayExecute(queue: Queue, seats: number): boolean {
+    if (!this.#hasSeats(seats)) return false;
+    const reserved = Math.floor(this.#seatLimit / reservedShare);
+    return queue.executing === 0 || this.executingSeats + seats <= this.#seatLimit - reserved;
   }
 
   /** A request wider than all seats executes alone. */

@@ -94,6 +94,14 @@ export class FlowController {
     this.configure(configuration);
   }
 
+  /** Requests that wait for seats. */
+  get waiting(): number {
+    let waiting = 0;
+    for (const { set } of this.#limited) waiting += set?.waiting ?? 0;
+    for (const { set } of this.#removed) waiting += set?.waiting ?? 0;
+    return waiting;
+  }
+
   /** Replaces the configuration. Requests keep their place, unless the queues of their level change in number or length. */
   configure({ schemas, levels }: FlowControlConfiguration): void {
     const { seats, cluster } = this.#options;
@@ -162,7 +170,14 @@ export class FlowController {
     return this.#wait(ticket, request.signal, false);
   }
 
-  /** Occupies the seats of a paused ticket again. It is never rejected: its response has started. */
+  /** The body of a request was read: it occupies the seats that processing it takes, before it is decoded. */
+  widen(ticket: FlowTicket, bodyBytes: number): void {
+    if (ticket.state !== 'idle') return;
+    const seats = this.#estimator.seatsOfBody(bodyBytes, ticket.flow.level.maxSeatsOfRequest);
+    ticket.seats = Math.max(ticket.seats, seats);
+  }
+
+  /** Occupies the seats of a paused ticket again. It is never rejected: it was admitted before. */
   async resume(ticket: FlowTicket, request: { readonly signal: AbortSignal }): Promise<void> {
     const { set } = ticket;
     if (set === undefined || ticket.isReleased || ticket.state !== 'idle') return;

@@ -5,6 +5,8 @@ const objectsPerSeat = 100;
 const maxListSeats = 10;
 const watchesPerSeat = 10;
 const eventMs = 5;
+/** Decoding, merging and encoding a body of this size takes about as long as a list of a hundred objects. */
+const bodyBytesPerSeat = 32 * 1024;
 
 export interface WorkEstimateModules {
   /** Objects that a list or watch may read; undefined if unknown. */
@@ -33,6 +35,11 @@ export class WorkEstimator {
     const isPage = limit > 0 && !query.has('labelSelector') && !query.has('fieldSelector');
     const read = isPage ? Math.min(limit, stored) : stored;
     return Math.max(1, Math.min(Math.ceil(read / objectsPerSeat), maxListSeats, max));
+  }
+
+  /** Seats of a request with a body of `bytes` bytes, at most `max`. kube-apiserver does not count bodies: it decodes on many cores. */
+  seatsOfBody(bytes: number, max: number): number {
+    return Math.max(1, Math.min(Math.ceil(bytes / bodyBytesPerSeat), max));
   }
 
   /** Seat-milliseconds of the watch events that follow from a write. */

@@ -332,7 +332,7 @@ export class HttpServer implements Runnable {
     this.#modules.connections.requestStarted(request.socket as TLSSocket, response);
     const exchange = new Http1Exchange(request, response, this.#http1.add(response), this.#coalescer, this.#limits);
     if (this.#stopping) exchange.setHeader('connection', 'close');
-    this.#batcher.start(() => void this.#modules.handle(exchange), ownerOf(exchange));
+    this.#handle(exchange);
   }
 
   #onUpgrade(request: IncomingMessage, head: Buffer): void {
@@ -360,9 +360,16 @@ export class HttpServer implements Runnable {
       this.#modules.connections.requestStarted(socket, stream);
       const exchange = new Http2Exchange(stream, headers, raw, socket, onStreamClose, this.#limits);
       if (headers[':path'] === undefined) exchange.respond(405, '');
-      else this.#batcher.start(() => void this.#modules.handle(exchange), ownerOf(exchange));
+      else this.#handle(exchange);
     });
     if (this.#stopping) session.close();
+  }
+
+  #handle(exchange: BaseExchange): void {
+    this.#batcher.start(() => {
+      // The client may have left while the request waited for its batch.
+      if (!exchange.isClosed) void this.#modules.handle(exchange);
+    }, ownerOf(exchange));
   }
 }
 

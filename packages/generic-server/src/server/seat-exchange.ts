@@ -27,6 +27,7 @@ export class SeatExchange extends ExchangeDecorator {
   /** Resolves once the request has its seats. Throws a TooManyRequestsError if it does not get them. */
   override async readBody(limit: number): Promise<Buffer> {
     const body = await this.inner.readBody(limit);
+    this.#controller.widen(this.#ticket, body.length);
     const wait = this.#controller.acquire(this.#ticket, this.#request);
     if (wait !== undefined) await wait;
     return body;
