@@ -56,6 +56,7 @@ report({
 const parts: Record<string, () => Promise<void>> = {
   start: startWithData,
   requests: againstBareServer,
+  fanout: eventsOfWrites,
   watchers: manyWatchers,
   definitions: manyDefinitions,
   // Last: the memory that loading itself takes, whatever it loads, is then there in both starts that are compared.
@@ -260,6 +261,50 @@ async function againstBareServer(): Promise<void> {
     createWarmUpMs,
   );
   bare.kill();
+}
+
+/** Events of 16 writers at full speed to few watchers, against the acknowledgements that the writers get in the same run. */
+async function eventsOfWrites(): Promise<void> {
+  const fanout = (watchers: number, ms: number): Promise<Fanout> =>
+    new Promise((resolve) => {
+      const script = join(import.meta.dirname, 'api', 'fanout.ts');
+      const args = [server.port, server.token, configMaps, watchers, 16, ms].map(String);
+      const child = spawn(node, ['--conditions=multiplane-source', script, ...args], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      let output = '';
+      child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+      child.on('close', () => resolve(JSON.parse(output) as Fanout));
+    });
+  await fanout(10, warmUpMs);
+  for (const watchers of [10, 100]) {
+    const { afterRequest, afterAnswer, answers } = await fanout(watchers, 4_000);
+    report({
+      name: `${watchers} watchers: p99 of event after its write was acknowledged`,
+      value: afterAnswer.p99,
+      unit: 'ms',
+      note: `p50 ${afterAnswer.p50.toFixed(2)} ms, ${afterAnswer.count} events of ${answers.count} writes`,
+    });
+    report({
+      name: `${watchers} watchers: p99 from write to event`,
+      value: afterRequest.p99 / answers.p99,
+      unit: 'x',
+      baseline: 'p99 of the acknowledgements of the same writes',
+      target: { atMost: watchers === 10 ? 1.3 : 3 },
+      note: `${afterRequest.p99.toFixed(1)} against ${answers.p99.toFixed(1)} ms`,
+    });
+  }
+}
+
+interface Fanout {
+  readonly afterRequest: Shares;
+  readonly afterAnswer: Shares;
+  readonly answers: Shares;
+}
+interface Shares {
+  readonly p50: number;
+  readonly p99: number;
+  readonly count: number;
 }
 
 async function manyWatchers(): Promise<void> {

@@ -12,15 +12,17 @@ export interface HubMember {
 
 const maxUnreadBytes = 256 * 1024 * 1024;
 const tickMs = 250;
-/** The time slice of one round of flushes. */
+/** The time slice of one round of flushes. The first one is short: it delays the responses to the writes. */
 const roundMs = 10;
+const firstRoundMs = 1;
 
 /**
  * State that all watches of a server share.
  *
- *  - Flushing: an event marks the watches that send it. Once per event-loop tick all marked watches write their queued
- *    frames, each in one write. So a burst of events is one write per watch, and one event to thousands of watches is
- *    written in rounds of 10 ms, between which other requests are served.
+ *  - Flushing: an event marks the watches that send it. Once the callback of the event loop that delivered it has ended, with
+ *    its microtasks, all marked watches write their queued frames, each in one write. So a burst of events is one write per watch,
+ *    and events do not wait for the requests and the work that this iteration of the event loop still starts. One event to
+ *    thousands of watches is written in rounds of 10 ms, between which other requests are served.
  *  - Time: a single periodic timer, which runs only while there are watches.
  *  - Memory: a limit of the bytes that clients have not read, over all watches. A disconnected client resumes at the last
  *    event that it read.
@@ -67,18 +69,18 @@ export class WatchHub {
     this.#dirty.push(member);
     if (this.#armed) return;
     this.#armed = true;
-    setImmediate(() => this.#round());
+    process.nextTick(() => this.#round(firstRoundMs));
   }
 
-  #round(): void {
-    const end = performance.now() + roundMs;
+  #round(ms: number): void {
+    const end = this.#clock.monotonic() + ms;
     while (this.#cursor < this.#dirty.length) {
       (this.#dirty[this.#cursor++] as HubMember).flush();
       // Reading the clock costs as much as a small write.
-      if ((this.#cursor & 31) === 0 && performance.now() > end) break;
+      if ((this.#cursor & 31) === 0 && this.#clock.monotonic() > end) break;
     }
     if (this.#cursor < this.#dirty.length) {
-      setImmediate(() => this.#round());
+      setImmediate(() => this.#round(roundMs));
       return;
     }
     this.#dirty = [];
