@@ -151,25 +151,20 @@ describe('the usage of a workspace', () => {
   });
 });
 
-test('requests per second beyond the limit get 429 with the time to wait', async () => {
+test('beyond its requests per second a workspace is served while no other one waits', async () => {
   await setOnWorkspace({ 'limits.multiplane.dev/max-requests-per-second': '2' });
   await eventually(async () => {
-    const answers = await Promise.all(
-      Array.from({ length: 30 }, () => requests.send({ as: 'user-1', path: `${maps()}?limit=1` })),
-    );
-    const refused = answers.filter(({ status }) => status === 429);
-    expect(refused.length).toBeGreaterThan(10);
-    expect(answers.some(({ status }) => status === 200)).toBe(true);
-    expect(String(refused[0]?.json['message'])).toContain(
-      'has reached its requests per second limit, used: 2, requested: 1, limited: 2',
-    );
+    const { limits } = (await usage()).status;
+    expect(limits.find(({ name }) => name === 'requestsPerSecond')).toMatchObject({ max: 2 });
   }, patient);
-  // What others ask without rights does not count.
-  await setOnWorkspace({ 'limits.multiplane.dev/max-requests-per-second': null });
+  // Ten may start at once. No request waits for so long that two per second would be enough for the others.
   await eventually(async () => {
-    const answers = await Promise.all(Array.from({ length: 30 }, () => requests.send({ as: 'user-1', path: maps() })));
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, () => requests.send({ as: 'user-1', path: `${maps()}?limit=1` })),
+    );
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
   }, patient);
+  await setOnWorkspace({ 'limits.multiplane.dev/max-requests-per-second': null });
 }, 60_000);
 
 test('open requests beyond the limit get 429 with who can raise it', async () => {

@@ -80,6 +80,7 @@ export type { TimeSlices } from './scheduling/time-slices.ts';
 export {
   eventLoopScheduler,
   lowPriorityQueue,
+  normalPriorityQueue,
   runInTimeSlices,
   timeSlices,
   yieldToEventLoop,

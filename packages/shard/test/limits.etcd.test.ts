@@ -1,3 +1,4 @@
+import { request } from 'node:https';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { isJsonObject, parseJson, type Json, type JsonObject } from '@multiplane/apimachinery';
 import { clientConfigOf, readKubeconfig, RestTransport } from '@multiplane/client';
@@ -74,6 +75,27 @@ class Restartable {
     } finally {
       transport.close();
     }
+  }
+
+  /** A request in another workspace that stays in flight, because its body arrives slowly, until the result is disposed of. */
+  holdRequest(): Disposable {
+    const file = this.#folder.join('root', 'admin.kubeconfig');
+    const { server, token } = clientConfigOf(readKubeconfig(file), file, 'shard-base');
+    const held = request(`${server}/clusters/root/api/v1/namespaces/default/configmaps`, {
+      method: 'POST',
+      rejectUnauthorized: false,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    });
+    held.on('error', () => undefined);
+    // Faster than the slowest body that is accepted.
+    const timer = setInterval(() => held.write(' '.repeat(8 * 1024)), 500);
+    held.write(' ');
+    return {
+      [Symbol.dispose]: () => {
+        clearInterval(timer);
+        held.destroy();
+      },
+    };
   }
 
   async used(): Promise<Record<string, number>> {
@@ -242,9 +264,15 @@ describe.each(['file', 'etcd'])('limits of a workspace on a shard with storage i
       });
     await eventually(async () => expect((await create('first', [])).status).toBe(201));
     await on.limit({ 'limits.multiplane.dev/max-cel-cost-per-second': '100' });
-    expect((await create('second')).status).toBe(201);
-    const refused = await create('third');
-    expect(refused.status).toBe(429);
+    // Without requests of others in flight it owes nothing.
+    for (const name of ['second', 'third', 'fourth']) expect((await create(name)).status).toBe(201);
+    using _neighbour = on.holdRequest();
+    let count = 0;
+    const refused = await eventually(async () => {
+      const answer = await create(`more-${count++}`);
+      expect(answer.status).toBe(429);
+      return answer;
+    });
     expect(messageOf(refused.json)).toMatch(
       /workspace "root:full" has reached its CEL cost per second limit, used: \d+, requested: 1, limited: 100; an administrator of workspace "root"/,
     );
@@ -346,6 +374,7 @@ describe.each(['file', 'etcd'])('limits of a workspace on a shard with storage i
         on.sendAsTenant('POST', maps, { metadata: { generateName: 'costly-' }, data });
       expect((await create()).status).toBe(201);
       await on.limit({ 'limits.multiplane.dev/max-cel-cost-per-second': '100' });
+      using _neighbour = on.holdRequest();
       const refused = await eventually(async () => {
         const answer = await create();
         expect(answer.status).toBe(429);

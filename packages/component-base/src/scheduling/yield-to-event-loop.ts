@@ -6,7 +6,8 @@ const modules = { now: () => performance.now(), schedule: setImmediate };
 
 /** The scheduler of this thread's event loop, shared by all queues of normal priority. */
 export const eventLoopScheduler = new EventLoopScheduler(modules);
-const queue = new TimeSlicedQueue(eventLoopScheduler);
+/** For the work of requests, and what they wait for. */
+export const normalPriorityQueue = new TimeSlicedQueue(eventLoopScheduler);
 
 /**
  * For background work that no request waits for. Its slices are short and do not count against those of normal priority:
@@ -18,10 +19,10 @@ export const lowPriorityQueue = new TimeSlicedQueue(new EventLoopScheduler(modul
  * Yields at normal priority: resolves in an iteration of the event loop that has time left. `lane`: the logical cluster that
  * the work is done for; default: the server itself.
  */
-export const yieldToEventLoop = (lane?: string): Promise<void> => queue.yield(lane);
+export const yieldToEventLoop = (lane?: string): Promise<void> => normalPriorityQueue.yield(lane);
 
 /** Time slices of normal priority, for a long computation that starts now. */
-export const timeSlices = (lane?: string): TimeSlices => queue.timeSlices(lane);
+export const timeSlices = (lane?: string): TimeSlices => normalPriorityQueue.timeSlices(lane);
 
 /**
  * Runs the passes of a generator over input of an unknown size: several per time slice, without a promise for each. Throws the

@@ -99,6 +99,7 @@ export function withFlowControl(options: FlowControlOptions, modules: FlowContro
     }
     if (level.set !== undefined) {
       const ticket = controller.ticket(flow, user, info);
+      context.ticket = ticket;
       return info.verb === 'get' ? serveGet(context, ticket, next) : serve(context, ticket, next);
     }
     flow.series?.dispatched.add(1);

@@ -1,5 +1,6 @@
 import type { UserInfo } from '@multiplane/apimachinery';
 import type { AuditTrail } from '../audit/audit-trail.ts';
+import type { FlowTicket } from '../flow-control/flow-ticket.ts';
 import type { Precondition } from '../lifecycle/precondition.ts';
 import type { Exchange } from '../server/exchange.ts';
 import type { MountedPath } from './mounted-path.ts';
@@ -23,6 +24,8 @@ export interface RequestContext {
   readonly audit?: AuditTrail | undefined;
   /** Of a long-running request: what it was admitted for. Filters append to it. */
   readonly preconditions?: Precondition[] | undefined;
+  /** Its place in priority and fairness; absent if it executes in an exempt priority level. */
+  readonly ticket?: FlowTicket | undefined;
   /** Aborts when the client disconnects, the deadline is exceeded (not for watches), the server stops or a precondition ends. */
   readonly signal: AbortSignal;
   /** To be called once a watch has sent its initial events and is subscribed: it then occupies no seat any more. */

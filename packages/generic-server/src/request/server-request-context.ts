@@ -1,6 +1,6 @@
 import type { UserInfo } from '@multiplane/apimachinery';
 import type { AuditTrail } from '../audit/audit-trail.ts';
-import type { FlowClass } from '../flow-control/flow-ticket.ts';
+import type { FlowClass, FlowTicket } from '../flow-control/flow-ticket.ts';
 import type { Precondition } from '../lifecycle/precondition.ts';
 import type { Exchange } from '../server/exchange.ts';
 import type { RequestContext } from './request-context.ts';
@@ -42,6 +42,7 @@ export class ServerRequestContext implements RequestContext {
   mount: MountedPath | undefined;
   /** Set if the request executes in an exempt priority level. */
   exemptFlow: FlowClass | undefined;
+  ticket: FlowTicket | undefined;
   watchInitialized: (() => void) | undefined;
   preconditions: Precondition[] | undefined;
   /** The resource of the request; undefined before routing. */

@@ -11,7 +11,7 @@ const burstSeconds = 1;
 /**
  * Limits the cost of CEL expressions per second and workspace by a token bucket that holds one second's units. What an
  * expression costs is known when it was evaluated, so it may overdraw the bucket; then writes that need expressions are
- * refused with 429 until the debt is refilled. Expressions that are aborted to be evaluated in a worker are charged there.
+ * refused with 429 until the debt is refilled, unless no requests of other workspaces are in flight. Expressions that are aborted to be evaluated in a worker are charged there.
  */
 export class CelCostLimits implements CelCosts {
   readonly #modules: { readonly activity: ClusterActivity; readonly limits: WorkspaceLimits; readonly clock: Clock };
@@ -32,6 +32,11 @@ export class CelCostLimits implements CelCosts {
     if (own === undefined) return;
     const tokens = own.celTokens.refill(clock.monotonic(), max, burstSeconds);
     if (tokens > 0) return;
+    // What costs nobody anything is not owed to those that come later.
+    if (activity.isAlone(own)) {
+      own.celTokens.forgive();
+      return;
+    }
     const used = Math.round(max - tokens);
     const seconds = Math.max(1, Math.ceil(-tokens / max));
     throw statusErrors.tooManyRequests(limits.exceeded(cluster, 'celCostPerSecond', { used, requested: 1 }), seconds);

@@ -3,6 +3,7 @@ import type { Clock } from '@multiplane/component-base';
 import { OpenConnections } from './open-connections.ts';
 import { RecentRate } from './recent-rate.ts';
 import { TokenBucket } from './token-bucket.ts';
+import { TurnQueue } from './turn-queue.ts';
 
 /** The requests of one logical cluster. */
 export interface Activity {
@@ -13,6 +14,8 @@ export interface Activity {
   readonly connections: OpenConnections;
   /** Requests that may start. */
   readonly requestTokens: TokenBucket;
+  /** Requests that wait because there are no tokens. */
+  readonly turns: TurnQueue;
   /** Of requests that were not refused. */
   readonly requestRate: RecentRate;
   /** Cost units of CEL; below zero after expensive expressions. */
@@ -26,6 +29,8 @@ export interface Activity {
  * logical clusters that exist, until {@link forget}.
  */
 export class ClusterActivity {
+  /** Requests in flight in all logical clusters together, without watches. */
+  inFlight = 0;
   readonly #clock: Clock;
   readonly #activities = new Map<string, Activity>();
 
@@ -47,6 +52,7 @@ export class ClusterActivity {
         watches: 0,
         connections: new OpenConnections(),
         requestTokens: new TokenBucket({ now }),
+        turns: new TurnQueue(),
         requestRate: new RecentRate(),
         celTokens: new TokenBucket({ now }),
         celRate: new RecentRate(),
@@ -54,6 +60,11 @@ export class ClusterActivity {
       this.#activities.set(cluster, activity);
     }
     return activity;
+  }
+
+  /** Whether no requests of others are in flight. */
+  isAlone(own: Activity): boolean {
+    return own.inFlight === this.inFlight;
   }
 
   /** Drops the record of a logical cluster that does not exist any more. */

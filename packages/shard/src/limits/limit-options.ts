@@ -74,7 +74,7 @@ export const limitOptionTable = {
     min: 10,
     allowsZero: true,
     max: mostAmount,
-    description: `Requests for resources per second ${where}. Those of five seconds may arrive at once.`,
+    description: `Requests for resources per second ${where}. Those of five seconds may arrive at once, further ones wait while others are served.`,
   },
   'workspace-max-cel-cost-per-second': {
     type: 'number',

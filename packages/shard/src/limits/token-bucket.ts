@@ -19,4 +19,9 @@ export class TokenBucket {
   take(amount: number): void {
     this.#tokens -= amount;
   }
+
+  /** Cancels the debt. */
+  forgive(): void {
+    this.#tokens = Math.max(0, this.#tokens);
+  }
 }

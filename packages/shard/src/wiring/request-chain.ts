@@ -8,6 +8,7 @@ import {
   type HandlerChainModules,
 } from '@multiplane/apiserver';
 import { tokenRequestKind } from '@multiplane/apis';
+import { lowPriorityQueue, normalPriorityQueue } from '@multiplane/component-base';
 import { hasLeftScheduling, logicalClusters } from '@multiplane/controllers';
 import {
   withStartupGate,
@@ -33,6 +34,7 @@ import { impersonationPolicy } from '../authentication/impersonation-policy.ts';
 import type { HomeWorkspaces } from '../home-workspaces.ts';
 import { builtInPrefixes } from '../content-prefix.ts';
 import { withRequestLimits } from '../limits/request-limits.ts';
+import { RequestTurns } from '../limits/request-turns.ts';
 import type { MountProxy } from '../mounts/mount-proxy.ts';
 import type { InactiveClusters } from '../inactive-clusters.ts';
 import type { ShardOptions } from '../options.ts';
@@ -97,6 +99,10 @@ export function requestChain(options: ShardOptions, modules: Modules): RequestCh
     },
     modules,
   );
+  const turns = new RequestTurns(
+    { waitLimitMs: waitLimitMs(options.requestTimeout) },
+    { ...modules, flowControl, turns: normalPriorityQueue, idleTurns: lowPriorityQueue },
+  );
   const chainModules: HandlerChainModules = {
     clock,
     logger,
@@ -118,7 +124,7 @@ export function requestChain(options: ShardOptions, modules: Modules): RequestCh
     clusterOfRequest: clusterOfToken,
     impersonation: withImpersonation({ authorizer: authorization.reviews, policy: impersonationPolicy }),
     resolver,
-    resources: withRequestLimits(modules, resourceEndpoints(options, modules)),
+    resources: withRequestLimits({ ...modules, turns, flowControl }, resourceEndpoints(options, modules)),
     discovery: discoveryHandler({}, modules.virtualResources),
     openapi: openapiHandler({ version: version.gitVersion }, { resolver, clock, faults: modules.faults }),
     outer: snapshotEndpoint(
