@@ -259,3 +259,12 @@ test('a flow whose requests never end leaves seats for flows that execute nothin
   on.set.remove(neighbours[0] as QueuedRequest);
   expect(on.set.dispatch()).toBe(neighbours[2]);
 });
+
+test('wide requests of a flow that executes some do not keep seats from flows that execute nothing', () => {
+  const on = new Simulation(46);
+  for (let n = 0; n < 100; n++) on.admit(on.request('flood', 8));
+  expect(on.set.executingSeats).toBe(40);
+  const neighbour = on.request('neighbour');
+  on.admit(neighbour);
+  expect(on.set.dispatch()).toBe(neighbour);
+});

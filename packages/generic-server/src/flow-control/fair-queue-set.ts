@@ -52,8 +52,8 @@ const estimatedMs = 3;
  * ```
  *  arrival   most seats free and no request waits: executes, without a queue
  *            else the shortest of the flow's queues; full: rejected
- *  dispatch  the queue whose first request has the earliest virtual finish time; if it needs more seats than are free, no
- *            other request overtakes it
+ *  dispatch  the queue whose first request has the earliest virtual finish time; if it needs more seats than are free, only
+ *            queues that execute nothing overtake it, and none if its own is one of these
  *  end       the queue's virtual start is corrected by the difference of the real duration and the estimate
  * ```
  *
@@ -230,9 +230,10 @@ export class FairQueueSet {
   /** The queue whose first request is next; undefined if none has a request that may execute. */
   #nextQueue(): Queue | undefined {
     const head = this.#heap[0];
-    if (head?.first === undefined || !this.#hasSeats(head.first.seats)) return undefined;
+    if (head?.first === undefined) return undefined;
     if (this.#mayExecute(head, head.first.seats)) return head;
-    // Only reserved seats are left: those queues wait that execute something already.
+    // A wide request waits until its seats are free, and is not overtaken unless its queue executes something already.
+    if (head.executing === 0) return undefined;
     let next: Queue | undefined;
     for (const queue of this.#heap) {
       if (queue.executing > 0 || queue.first === undefined || !this.#hasSeats(queue.first.seats)) continue;

@@ -206,16 +206,15 @@ describe('seats', () => {
     expect(seats(info('/clusters/abc/api/v1/configmaps?watch=1&resourceVersion=5'), 1e6)).toBe(1);
   });
 
-  test('a write needs one seat per 32 KiB of its body, within the limit of its level', () => {
+  test('a write needs one seat per 32 KiB of its body, up to four', () => {
     const on = new Setup(600);
     const seats = (bytes: number): number => {
       const ticket = on.ticket('a', info('/clusters/abc/api/v1/namespaces/d/configmaps/c', 'PATCH'));
       on.controller.widen(ticket, bytes);
       return ticket.seats;
     };
-    const most = on.controller.classify(user('a'), maps).level.maxSeatsOfRequest;
     expect([0, 1_000, 32 * 1024, 32 * 1024 + 1, 66_000].map(seats)).toEqual([1, 1, 1, 2, 3]);
-    expect(seats(3 * 1024 * 1024)).toBe(Math.min(96, most));
+    expect(seats(3 * 1024 * 1024)).toBe(4);
   });
 
   test('a write is charged for the watches that get its event', () => {

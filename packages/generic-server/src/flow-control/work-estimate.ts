@@ -7,6 +7,8 @@ const watchesPerSeat = 10;
 const eventMs = 5;
 /** Decoding, merging and encoding a body of this size takes about as long as a list of a hundred objects. */
 const bodyBytesPerSeat = 32 * 1024;
+/** Fewer than of lists: larger bodies are read and validated in worker threads, which have queues of their own. */
+const maxBodySeats = 4;
 
 export interface WorkEstimateModules {
   /** Objects that a list or watch may read; undefined if unknown. */
@@ -39,7 +41,7 @@ export class WorkEstimator {
 
   /** Seats of a request with a body of `bytes` bytes, at most `max`. kube-apiserver does not count bodies: it decodes on many cores. */
   seatsOfBody(bytes: number, max: number): number {
-    return Math.max(1, Math.min(Math.ceil(bytes / bodyBytesPerSeat), max));
+    return Math.max(1, Math.min(Math.ceil(bytes / bodyBytesPerSeat), maxBodySeats, max));
   }
 
   /** Seat-milliseconds of the watch events that follow from a write. */
