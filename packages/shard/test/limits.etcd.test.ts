@@ -1,6 +1,7 @@
 import { request } from 'node:https';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { isJsonObject, parseJson, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { systemClock } from '@multiplane/component-base';
 import { clientConfigOf, readKubeconfig, RestTransport } from '@multiplane/client';
 import { EtcdServer, eventually, TempDir } from '@multiplane/testing';
 import { InProcessShard } from '@multiplane/testing/shard';
@@ -88,11 +89,15 @@ class Restartable {
     });
     held.on('error', () => undefined);
     // Faster than the slowest body that is accepted.
-    const timer = setInterval(() => held.write(' '.repeat(8 * 1024)), 500);
-    held.write(' ');
+    let timer = systemClock.after(0, () => undefined);
+    const trickle = (): void => {
+      held.write(' '.repeat(8 * 1024));
+      timer = systemClock.after(500, trickle);
+    };
+    trickle();
     return {
       [Symbol.dispose]: () => {
-        clearInterval(timer);
+        timer.cancel();
         held.destroy();
       },
     };

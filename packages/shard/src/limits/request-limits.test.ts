@@ -4,7 +4,7 @@ import { completed } from '@multiplane/apiserver';
 import { limitAnnotations, limitNames, type DefaultLimits, type LimitName } from '@multiplane/apis';
 import { connectionHeader } from '@multiplane/component-base';
 import type { Handler, RequestContext } from '@multiplane/generic-server';
-import { FakeClock } from '@multiplane/testing';
+import { eventLoopIdle, FakeClock } from '@multiplane/testing';
 import { CelCostLimits } from './cel-cost-limits.ts';
 import { ClusterActivity } from './cluster-activity.ts';
 import { withRequestLimits } from './request-limits.ts';
@@ -53,7 +53,7 @@ class Requests {
     for (let run = this.#idle.shift(); run !== undefined; run = this.#idle.shift()) {
       run();
     }
-    await new Promise((resolve) => void setImmediate(resolve));
+    await eventLoopIdle();
   }
 
   /** Sends a request; the result changes once it is answered. */

@@ -1,8 +1,9 @@
 import { expect, test } from '@jest/globals';
+import { eventLoopScheduler } from '@multiplane/component-base';
 import { FakeClock } from '@multiplane/testing';
 import { type HubMember, WatchHub } from './watch-hub.ts';
 
-const nextIteration = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+const nextIteration = (): Promise<void> => new Promise((resolve) => void eventLoopScheduler.schedule(resolve));
 
 test('a burst of events is written once per watch, before the event loop starts other work', async () => {
   const hub = new WatchHub({}, { clock: new FakeClock() });
@@ -23,7 +24,7 @@ test('a burst of events is written once per watch, before the event loop starts 
     return member;
   };
   const watches = [watch('a'), watch('b')];
-  setImmediate(() => order.push('other work'));
+  eventLoopScheduler.schedule(() => order.push('other work'));
   for (let n = 0; n < 3; n++) {
     await Promise.resolve();
     for (const each of watches) each.event();
