@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { EventEmitter } from 'node:events';
 import { isIPv6, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
@@ -58,6 +58,9 @@ interface User {
 
 const sizeOf = ({ silent, busy }: Source): number => silent.size + busy.size;
 
+/** Part of a header of every request between servers. */
+const shortId = (): string => randomBytes(9).toString('base64url');
+
 export interface ConnectionTableModules {
   /** A unique name of this process, for {@link ConnectionTable.names}. */
   readonly newId?: (() => string) | undefined;
@@ -93,7 +96,7 @@ export class ConnectionTable {
   #rejected = 0;
   #evicted = 0;
 
-  constructor(limits: ConnectionLimits, { newId = randomUUID }: ConnectionTableModules = {}) {
+  constructor(limits: ConnectionLimits, { newId = shortId }: ConnectionTableModules = {}) {
     this.#limits = limits;
     this.names = new ConnectionNames({ process: newId() });
   }

@@ -236,6 +236,14 @@ describe('a response to a request that is not read to its end', () => {
         );
       },
       { maxHeaderBytes: 16 * 1024 },
+      undefined,
+      // The server drops input for a limited time, which does not pass here.
+      {
+        now: () => 0,
+        monotonic: () => 0,
+        after: () => ({ cancel: () => undefined }),
+        sleep: () => new Promise(() => {}),
+      },
     );
     using client = await open(server);
     const response = client.next('POST');

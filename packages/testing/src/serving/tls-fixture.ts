@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
 import type { RequestOptions } from 'node:https';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
-import type { Certificate } from '@multiplane/component-base';
+import type { Certificate, Clock } from '@multiplane/component-base';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
 import {
   type BaseExchange,
@@ -62,6 +62,7 @@ export class TlsFixture {
       perUser: 1000,
       total: 100,
     }),
+    clock?: Clock,
   ): Promise<HttpServer> {
     const server = new HttpServer(
       {
@@ -73,7 +74,7 @@ export class TlsFixture {
         clientCa: this.ca,
         ...options,
       },
-      { connections, handle },
+      { connections, handle, ...(clock === undefined ? {} : { clock }) },
     );
     await server.start();
     this.#cleanUps.push(() => server.stop());
@@ -85,6 +86,7 @@ export class TlsFixture {
     handle: (exchange: BaseExchange) => Promise<void> | void,
     options?: Partial<HttpServerOptions>,
     connections?: ConnectionTable,
+    clock?: Clock,
   ): Promise<HttpServer> {
     return this.serve(
       async (exchange) => {
@@ -96,6 +98,7 @@ export class TlsFixture {
       },
       options,
       connections,
+      clock,
     );
   }
 
