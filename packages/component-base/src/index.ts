@@ -35,6 +35,7 @@ export type { LoggerModules, LoggerOptions } from './logging/create-logger.ts';
 export { createLogger, silentLogger } from './logging/create-logger.ts';
 export type { LogFields, LogLevel, Logger } from './logging/logger.ts';
 export { loggingOptionTable } from './logging/logging-options.ts';
+export { LimitedErrors } from './logging/limited-errors.ts';
 export { failureLevel, logFailures, logLevels } from './logging/logger.ts';
 export { redactText, redacted } from './logging/redact.ts';
 export type { Labels } from './metrics/label-bounds.ts';

@@ -1,5 +1,6 @@
 import { isStatusError, StatusError, statusErrors, type UserInfo } from '@multiplane/apimachinery';
 import {
+  LimitedErrors,
   metricsContentType,
   parseHealthRequest,
   renderHealth,
@@ -85,6 +86,7 @@ const noHeaders: readonly string[] = [];
 export class FrontProxyHandler {
   readonly #options: FrontProxyHandlerOptions;
   readonly #modules: FrontProxyHandlerModules;
+  readonly #errors: LimitedErrors;
   /** Upstream identities by user object; the user object of a certificate lives as long as its connection. */
   readonly #upstreamUsers = new WeakMap<UserInfo, UserInfo>();
   readonly #identityHeaders = new WeakMap<
@@ -95,6 +97,7 @@ export class FrontProxyHandler {
   constructor(options: FrontProxyHandlerOptions, modules: FrontProxyHandlerModules) {
     this.#options = options;
     this.#modules = modules;
+    this.#errors = new LimitedErrors(modules);
   }
 
   readonly handle = async (exchange: BaseExchange): Promise<void> => {
@@ -292,11 +295,11 @@ export class FrontProxyHandler {
         writeStatusError({ exchange, info: noInfo }, error);
         return;
       }
-      this.#modules.logger.error('failed to handle a request', { error, method: exchange.method });
+      this.#errors.error('failed to handle a request', { error, method: exchange.method });
       if (exchange.headersSent) exchange.destroy();
       else writeText(exchange, 500, 'Internal Server Error\n');
     } catch (failure) {
-      this.#modules.logger.error('failed to respond to an error', { error: failure });
+      this.#errors.error('failed to respond to an error', { error: failure });
       exchange.destroy();
     }
   }

@@ -32,6 +32,13 @@ export interface ObjectLocation {
   readonly name: string;
 }
 
+/** Whether an object can have this location. Paths of clients and references in objects may name others. */
+export const hasObjectKey = ({ cluster, namespace, name }: ObjectLocation): boolean =>
+  cluster !== '' &&
+  (cluster as string) !== wildcardCluster &&
+  name !== '' &&
+  ![cluster, namespace, name].some((part) => part.includes('/') || part === '.' || part === '..');
+
 /** The key of an object. Throws a TypeError for parts that would change the layout of the key. */
 export function objectKey(resourcePrefix: string, location: ObjectLocation): string {
   const { cluster, namespace, name } = location;

@@ -1,5 +1,7 @@
 import {
   errorText,
+  isLogicalClusterName,
+  isLogicalClusterPath,
   isStatusError,
   mastersGroup,
   type JsonObject,
@@ -78,6 +80,8 @@ export class AccessReviewer {
     attributes: ReviewedAttributes | ReviewedPath,
   ): Promise<AuthorizationResult> {
     if (user.groups.includes(mastersGroup)) return { decision: 'allow', reason: '' };
+    // The key of a virtual workspace comes from a path: it may be anything.
+    if (!isLogicalClusterName(cluster) && !isLogicalClusterPath(cluster)) return accessDenied;
     // A path is left to the shard's request routing, which resolves it.
     if (this.#authorizer !== undefined && !cluster.includes(':'))
       return this.#authorizer.authorize(this.#attributes(user, cluster as LogicalClusterName, attributes));
@@ -139,14 +143,17 @@ export class AccessReviewer {
       return { decision, reason: status?.reason ?? '' };
     } catch (error) {
       if (isStatusError(error, 'NotFound') || isStatusError(error, 'Forbidden'))
-        return { decision: 'noOpinion', reason: 'access denied' };
+        return accessDenied;
       return { decision: 'noOpinion', reason: '', error: outageOf(error) };
     }
   }
 }
 
+const accessDenied: AuthorizationResult = { decision: 'noOpinion', reason: 'access denied' };
+
+/** A 401 is about this server, not about its client. */
 const outageOf = (error: unknown): Error =>
-  isStatusError(error) ? error : new ReviewUnavailableError(errorText(error), { cause: error });
+  isStatusError(error) && error.code !== 401 ? error : new ReviewUnavailableError(errorText(error), { cause: error });
 
 function specOf(user: UserInfo, attributes: ReviewedAttributes | ReviewedPath): JsonObject {
   return {

@@ -1,7 +1,7 @@
 import { type DeepReadonly, type KubeObject, type LogicalClusterName, deepFreeze } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { Informer, InformerHandlers, ObjectReference } from '@multiplane/client';
-import { type CacheEntry, type WatchCache, listPrefix, objectKey, parseObjectKey } from '@multiplane/storage';
+import { type CacheEntry, type WatchCache, hasObjectKey, listPrefix, objectKey, parseObjectKey } from '@multiplane/storage';
 import { isUndecryptable } from '../registry/codec/stored-layout.ts';
 import type { ObjectReader } from '../registry/store/object-reader.ts';
 import { CacheSubscription } from './cache-subscription.ts';
@@ -53,7 +53,7 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
   }
 
   get(reference: ObjectReference): DeepReadonly<T> | undefined {
-    if (reference.name === '' || reference.name.includes('/') || reference.namespace.includes('/')) return undefined;
+    if (!hasObjectKey(reference)) return undefined;
     const entry = this.#hasIdentities ? this.#find(reference) : this.#cache.peek(objectKey(this.#prefix, reference));
     return entry === undefined ? undefined : this.#readable(entry);
   }

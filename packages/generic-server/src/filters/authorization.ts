@@ -35,8 +35,8 @@ export function withAuthorization(modules: AuthorizationModules): Filter {
       await next(context);
       return;
     }
-    // The server that decides is unavailable: the client gets 503 and retries.
-    if (isStatusError(error, 'ServiceUnavailable')) throw error;
+    // For example 503 while the server that decides is unavailable, or 404 for what the caller may know to be missing.
+    if (isStatusError(error)) throw error;
     if (error !== undefined) {
       writeText(exchange, 500, `Internal Server Error: ${quote(exchange.url)}: ${error.message}\n`);
       return;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { asLogicalClusterName, isStatusError, type LogicalClusterName } from '@multiplane/apimachinery';
-import type { Clock, Logger } from '@multiplane/component-base';
+import { LimitedErrors, type Clock, type Logger } from '@multiplane/component-base';
 import type { Draining } from '../lifecycle/draining.ts';
 import type { Reauthorizer } from '../lifecycle/reauthorizer.ts';
 import type { Exchange, Headers } from '../server/exchange.ts';
@@ -46,16 +46,18 @@ const printableAuditId = /^[\x21-\x7e]{1,64}$/;
  * The outermost stage of the handler chain: assigns the audit id, resolves the logical cluster and the request info, and
  * turns errors into responses. It never rejects.
  *
- * A StatusError becomes the response. Any other error is a bug: it is logged, and the client gets a generic 500. If the
+ * A StatusError becomes the response. Any other error is a bug: it is logged, at a limited rate, and the client gets a generic 500. If the
  * response has started already, it is aborted in both cases.
  */
 export class RequestLifecycle {
   readonly #modules: RequestLifecycleModules;
   readonly #next: ContextHandler;
+  readonly #errors: LimitedErrors;
 
   constructor(modules: RequestLifecycleModules, next: ContextHandler) {
     this.#modules = modules;
     this.#next = next;
+    this.#errors = new LimitedErrors(modules);
   }
 
   readonly handle = async (raw: ServerExchange): Promise<void> => {
@@ -126,13 +128,13 @@ export class RequestLifecycle {
     if (error instanceof ClientDisconnectedError || exchange.signal.aborted) return undefined;
     const fail = (failure: unknown): void => {
       if (exchange.signal.aborted) return;
-      this.#modules.logger.error('failed to respond to an error', { error: failure });
+      this.#errors.error('failed to respond to an error', { error: failure });
       exchange.destroy();
     };
     try {
       if (isStatusError(error))
         return respondStatusError({ exchange, info: info ?? noInfo }, error, info?.cluster)?.catch(fail);
-      this.#modules.logger.error('failed to handle a request', { error, method: exchange.method, path: info?.path });
+      this.#errors.error('failed to handle a request', { error, method: exchange.method, path: info?.path });
       if (exchange.headersSent) exchange.destroy();
       else writeText(exchange, 500, `${panicText}\n`);
     } catch (failure) {

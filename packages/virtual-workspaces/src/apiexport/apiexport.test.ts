@@ -519,9 +519,9 @@ describe('authorization of the APIExport virtual workspace', () => {
   test('reveals a missing export only to callers with access to its content', async () => {
     const url = '/services/apiexport/provider/nosuch/clusters/consumer/apis/example.dev/v1/widgets';
     const { status, body } = await shard.send(url);
-    expect([status, body.toString()]).toEqual([
-      500,
-      `Internal Server Error: "${url}": API export not found: apiexport.apis.kcp.io "nosuch" not found\n`,
+    expect([status, JSON.parse(body.toString())]).toMatchObject([
+      404,
+      { kind: 'Status', reason: 'NotFound', message: 'apiexports.apis.kcp.io "nosuch" not found' },
     ]);
     shard.allows = () => false;
     expect((await shard.send(url)).status).toBe(403);

@@ -1,4 +1,4 @@
-import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
+import { statusErrors, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
 import { apiBindings, claimAllows, claimKey, type APIExport, type PermissionClaim } from '@multiplane/apis';
 import type { LocatedExport } from '@multiplane/apiserver';
 import type { Lister } from '@multiplane/client';
@@ -27,6 +27,7 @@ export interface ExportAuthorizerModules {
   readonly deepReviewer: AccessReviewer;
 }
 
+const apiExports = { group: 'apis.kcp.io', resource: 'apiexports' };
 const readVerbs: readonly string[] = ['get', 'list', 'watch'];
 const noOpinion = (reason: string): AuthorizationResult => ({ decision: 'noOpinion', reason });
 const deny = (reason: string): AuthorizationResult => ({ decision: 'deny', reason });
@@ -130,10 +131,8 @@ export class ExportAuthorizer {
     attributes: AuthorizationAttributes,
   ): Promise<AuthorizationResult> {
     const object = this.#export(key);
-    if (object === undefined) {
-      const error = new Error(`API export not found: apiexport.apis.kcp.io "${key.name}" not found`);
-      return { decision: 'noOpinion', reason: '', error };
-    }
+    if (object === undefined)
+      return { decision: 'noOpinion', reason: '', error: statusErrors.notFound(apiExports, key.name) };
     const about = `API export: "${key.name}", workspace :"${key.cluster}"`;
     const { group, resource, version, verb, subresource, namespace, name } = attributes;
     const claim = claimOf(object, group, resource);

@@ -12,10 +12,7 @@ export function lifecycleAuthorizer(
 ): (attributes: VirtualAttributes) => Promise<AuthorizationResult> {
   return async ({ virtual, user, exchange }) => {
     const type = workspaceTypeOf(virtual.key);
-    if (type === undefined) {
-      const error = new Error('access not permitted');
-      return { decision: 'noOpinion', reason: `unable to determine ${noun}`, error };
-    }
+    if (type === undefined) return { decision: 'noOpinion', reason: `unable to determine ${noun}` };
     const result = await reviewer.review(exchange, user, type.cluster, {
       verb,
       group: 'tenancy.kcp.io',

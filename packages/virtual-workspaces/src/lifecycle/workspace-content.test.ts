@@ -151,12 +151,12 @@ describe('the content of a waiting workspace', () => {
     });
     const { spec: _spec, ...anonymous } = waiting;
     expect(await enter('/api', { cluster: anonymous, type: typeWith([]) })).toEqual({
-      status: 500,
-      body: 'LogicalCluster abc|cluster had no createdBy recorded\n',
+      status: 403,
+      body: 'initializer "a:mine" cannot access this workspace: LogicalCluster abc|cluster had no createdBy recorded\n',
     });
-    expect(await enter('/api', { cluster: { ...waiting, metadata: {} } })).toEqual({
-      status: 500,
-      body: 'error getting logicalcluster abc|cluster: logicalcluster.core.kcp.io "cluster" not found\n',
+    await expect(enter('/api', { cluster: { ...waiting, metadata: {} } })).rejects.toMatchObject({
+      code: 404,
+      message: 'logicalclusters.core.kcp.io "cluster" not found',
     });
   });
 });

@@ -1,4 +1,4 @@
-import { isStatusError, type UserInfo } from '@multiplane/apimachinery';
+import { isStatusError, statusErrors, type UserInfo } from '@multiplane/apimachinery';
 import {
   type AuthorizationAttributes,
   authorizationAttributesOf,
@@ -50,16 +50,14 @@ export function contentWorkspace(lifecycle: Lifecycle, modules: ContentModules):
   };
 }
 
+const logicalClusters = { group: 'core.kcp.io', resource: 'logicalclusters' };
+
 async function proxyContent(lifecycle: Lifecycle, modules: ContentModules, request: VirtualRequest): Promise<void> {
   const { context, key: id, cluster } = request;
   const { exchange, info } = context;
   const respondWithError = (status: number, text: string): void => writeText(exchange, status, `${text}\n`);
   const object = await logicalClusterOf(modules, exchange, cluster);
-  if (object === undefined)
-    return respondWithError(
-      500,
-      `error getting logicalcluster ${cluster}|cluster: logicalcluster.core.kcp.io "cluster" not found`,
-    );
+  if (object === undefined) throw statusErrors.notFound(logicalClusters, 'cluster');
   if (!lifecycle.isWaitingFor(object, id))
     return respondWithError(403, `${lifecycle.noun} "${id}" cannot access this workspace`);
   const found = await permissionsOf(lifecycle, modules, exchange, id);
@@ -72,7 +70,10 @@ async function proxyContent(lifecycle: Lifecycle, modules: ContentModules, reque
   if (found.rules === undefined) {
     const creator = creatorOf(object);
     if (creator === undefined)
-      return respondWithError(500, `LogicalCluster ${cluster}|cluster had no createdBy recorded`);
+      return respondWithError(
+        403,
+        `${lifecycle.noun} "${id}" cannot access this workspace: LogicalCluster ${cluster}|cluster had no createdBy recorded`,
+      );
     user = creator;
   } else {
     const attributes = authorizationAttributesOf(context);
