@@ -22,6 +22,8 @@ export interface ControlPlane extends AsyncDisposable {
   readonly adminToken: string;
   /** A path in the folder of this control plane. */
   path(...parts: string[]): string;
+  /** What the servers have written so far. */
+  log(): string;
   config(context: ContextName): ClientConfig;
   /**
    * Requests to {@link url}: `shard-base` and `system:admin` with every right, the others as the administrator, or with a

@@ -84,6 +84,7 @@ export class LocalCluster implements ControlPlane {
       ],
       startTimeout,
       env,
+      logFile: directory.join('server.log'),
       probe: async () => {
         const transport = this.transport('shard-base');
         try {
@@ -127,6 +128,9 @@ export class LocalCluster implements ControlPlane {
     const lines = readFileSync(file, 'utf8').trim().split('\n');
     rmSync(file);
     return lines.map((line) => JSON.parse(line) as LongTurn);
+  }
+  log(): string {
+    return readFileSync(this.path('server.log'), 'utf8');
   }
   path(...parts: string[]): string {
     return this.#directory.join(...parts);

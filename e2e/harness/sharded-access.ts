@@ -34,6 +34,10 @@ export class ShardedAccess implements Omit<ControlPlane, keyof AsyncDisposable> 
   get adminToken(): string {
     return adminToken;
   }
+  log(): string {
+    const names = topology(this.#place).flatMap(({ name, program }) => (program === 'multiplane' ? [name] : []));
+    return names.map((name) => readFileSync(this.path(`${name}.log`), 'utf8')).join('');
+  }
   path(...parts: string[]): string {
     return join(this.#directory, ...parts);
   }

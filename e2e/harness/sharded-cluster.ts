@@ -73,6 +73,7 @@ export class ShardedCluster extends ShardedAccess implements ControlPlane {
           command: planned.program === 'multiplane' ? multiplane : findBinary(planned.program),
           args: planned.args,
           startTimeout: 90_000,
+          logFile: directory.join(`${planned.name}.log`),
           probe: async () => {
             const said = await askHealth(planned.health);
             if (said !== 'ready') throw new Error(said);

@@ -1,7 +1,7 @@
 import type { DeepReadonly, GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { CacheSubscription, type ObjectReader } from '@multiplane/apiserver';
 import type { Informer, InformerHandlers, InformerSource, ObjectReference } from '@multiplane/client';
-import { cacheKey, cacheResourcePrefix, parseCacheKey, type CacheEntry, type WatchCache } from '@multiplane/storage';
+import { cacheKey, cacheResourcePrefix, hasObjectKey, parseCacheKey, type CacheEntry, type WatchCache } from '@multiplane/storage';
 
 export interface CachedObjectInformersModules {
   readonly cache: WatchCache;
@@ -53,8 +53,7 @@ class CachedObjectInformer implements Informer {
   }
 
   get(reference: ObjectReference): DeepReadonly<KubeObject> | undefined {
-    const parts = [reference.cluster, reference.namespace, reference.name];
-    if (reference.name === '' || parts.some((part) => part.includes('/'))) return undefined;
+    if (!hasObjectKey(reference)) return undefined;
     for (const shard of this.#shardNames()) {
       const entry = this.#modules.cache.peek(cacheKey(this.#kind, { ...reference, shard }));
       if (entry !== undefined) return this.#object(entry);

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { appendFileSync, existsSync } from 'node:fs';
 import { eventually } from './eventually.ts';
 import { freezeProcess } from './freeze-process.ts';
 
@@ -15,6 +15,8 @@ export interface ChildServerOptions {
   readonly supervised?: boolean | undefined;
   /** Variables besides those of this process. */
   readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Gets all output of the process, also after restarts. */
+  readonly logFile?: string | undefined;
 }
 
 /** Size of the end of the output that is kept for error messages. */
@@ -46,7 +48,7 @@ export class ChildServer implements AsyncDisposable {
   }
 
   async #launch(): Promise<void> {
-    const { name, command, args, env = {}, startTimeout = 45_000 } = this.#options;
+    const { name, command, args, env = {}, startTimeout = 45_000, logFile } = this.#options;
     const variables = Object.entries(env).map(([variable, value]) => `${variable}=${value}`);
     const program = variables.length === 0 ? [command, ...args] : ['/usr/bin/env', ...variables, command, ...args];
     const line = existsSync(setpriv) ? [setpriv, '--pdeathsig', 'KILL', ...program] : program;
@@ -58,7 +60,10 @@ export class ChildServer implements AsyncDisposable {
     let failure: Error | undefined;
     child.once('error', (error) => (failure = error));
     for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text: string) => (this.#tail = (this.#tail + text).slice(-tailLength)));
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        this.#tail = (this.#tail + text).slice(-tailLength);
+        if (logFile !== undefined) appendFileSync(logFile, text);
+      });
     }
     const waiting = new AbortController();
     try {

@@ -83,7 +83,10 @@ test.each<[string, string, Partial<RequestInfo>]>([
 
 test('a watch path without a resource', () => {
   expect(() => resolve('GET', '/api/v1/watch')).toThrow(
-    'unable to determine kind and namespace from url, [api v1 watch]',
+    expect.objectContaining({
+      code: 400,
+      message: 'unable to determine kind and namespace from url, [api v1 watch]',
+    }),
   );
 });
 

@@ -127,4 +127,4 @@ function verbOfMethod(method: string): string {
 }
 
 const undeterminable = (segments: readonly string[]): Error =>
-  statusErrors.untyped(`unable to determine kind and namespace from url, [${segments.join(' ')}]`);
+  statusErrors.badRequest(`unable to determine kind and namespace from url, [${segments.join(' ')}]`);

@@ -6,7 +6,7 @@ import {
   parseApiVersion,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { type WatchCache, listPrefix, objectKey } from '@multiplane/storage';
+import { type WatchCache, hasObjectKey, listPrefix, objectKey } from '@multiplane/storage';
 import type { ObjectReader } from '../../registry/store/object-reader.ts';
 import type { ResourceResolver } from '../../registry/definitions/resource-resolver.ts';
 import { RemoteParamsError, type RemoteParams, type ServedKind } from './remote-params.ts';
@@ -73,7 +73,8 @@ export class PolicyParams {
     const { cache, reader } = this.#modules;
     const { prefix } = definition.storage;
     if (paramRef.name !== '') {
-      const entry = cache.peek(objectKey(prefix, { cluster, namespace, name: paramRef.name }));
+      const location = { cluster, namespace, name: paramRef.name };
+      const entry = hasObjectKey(location) ? cache.peek(objectKey(prefix, location)) : undefined;
       return entry === undefined ? [] : [await reader.read(definition, entry, request)];
     }
     const found: DeepReadonly<KubeObject>[] = [];
