@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { apiExport, apiResourceSchema, eventually } from '@multiplane/testing';
 import { hostilePaths, type KnownNames } from '../fixtures/hostile-paths.ts';
 import { PathPlayer } from '../harness/path-player.ts';
-import { exportPath, SharedApis, there } from '../harness/shared-apis.ts';
+import { bindingsOf, exportPath, SharedApis, there } from '../harness/shared-apis.ts';
 
 /**
  * Paths below `/services/`, `/clusters/` and `/shards/` that are missing, deleted, malformed or of somebody else: no answer is an
@@ -12,7 +12,8 @@ import { exportPath, SharedApis, there } from '../harness/shared-apis.ts';
 const runs = Number(process.env['MULTIPLANE_FUZZ_RUNS'] ?? 6) * 50;
 const seed = Number(process.env['MULTIPLANE_FUZZ_SEED'] ?? 22);
 const group = 'wildwest.dev';
-const scopes = '/clusters/root:provider/apis/scopes.multiplane.dev/v1alpha1/apiexportscopes';
+const scopesApi = 'scopes.multiplane.dev';
+const scopes = `/clusters/root:provider/apis/${scopesApi}/v1alpha1/apiexportscopes`;
 const types = '/clusters/root:provider/apis/tenancy.kcp.io/v1alpha1/workspacetypes';
 
 let shared: SharedApis;
@@ -20,18 +21,26 @@ let names: KnownNames;
 
 async function offer(name: string): Promise<void> {
   await shared.offer(apiExport(name, [`v1.cowboys.${group}`]));
-  await shared.post(scopes, {
-    apiVersion: 'scopes.multiplane.dev/v1alpha1',
+  const scope = {
+    apiVersion: `${scopesApi}/v1alpha1`,
     kind: 'APIExportScope',
     metadata: { name },
     spec: { export: { name }, selector: { matchLabels: { [`${group}/of`]: name } } },
-  });
+  };
+  await eventually(() => shared.post(scopes, scope), { timeout: 30_000 });
 }
 
 beforeAll(async () => {
   shared = await SharedApis.start();
   await shared.nearAndFar();
   const gone = await shared.workspace('gone', there);
+  await shared.post(bindingsOf('provider'), {
+    apiVersion: 'apis.kcp.io/v1alpha2',
+    kind: 'APIBinding',
+    metadata: { name: scopesApi },
+    spec: { reference: { export: { path: 'root', name: scopesApi } } },
+  });
+  await shared.bound('provider', scopesApi);
   await shared.addSchema(apiResourceSchema({ group, plural: 'cowboys', prefix: 'v1' }));
   for (const name of ['paths', 'removed']) await offer(name);
   for (const consumer of ['near', 'far']) await shared.bind(consumer, 'paths');
@@ -65,7 +74,7 @@ beforeAll(async () => {
       ['tenancy.kcp.io', 'v1alpha1', 'workspaces'],
     ],
     objects: ['paths', 'cluster', 'default', 'kube-root-ca.crt'],
-    users: ['masters', 'user-1', 'user-1', 'user-2', 'anonymous', 'nonsense'],
+    users: ['masters', 'masters', 'user-1', 'user-1', 'user-1', 'user-2', 'anonymous', 'nonsense'],
   };
 }, 240_000);
 afterAll(() => shared?.[Symbol.asyncDispose]());
