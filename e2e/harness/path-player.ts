@@ -1,3 +1,4 @@
+import type { Answer } from '../conformance/transport.ts';
 import type { Requests, SentRequest } from './requests.ts';
 
 /** Answers of Kubernetes with code 500 to a query or a media type that it cannot read; each is a Status. */
@@ -57,19 +58,21 @@ function problemOf(
   { method, path }: { readonly method: string; readonly path: string },
   status: number,
   text: string,
-  headers: Readonly<Record<string, unknown>>,
+  headers: Answer['headers'],
 ): string | undefined {
   if (status < 400 || method === 'HEAD') return status >= 500 ? 'an error of the server' : undefined;
   const { kind, message, paths, gv } = jsonOf(text);
   const isStatus = kind === 'Status' && typeof message === 'string' && message !== '';
   if (status === 500 && !(isStatus && asInKubernetes.test(message))) return 'an error of the server';
   if (status > 500 && status !== 501 && !isStatus) return 'unavailable without a reason';
-  const type = String(headers['content-type'] ?? '');
+  const type = headers['content-type'] ?? '';
   const isText = type.startsWith('text/plain') && text.trim() !== '';
   // The handler of OpenAPI v3 answers without a body, as that of Kubernetes.
   const isEmpty = text === '' && path.includes('/openapi/');
   const isOtherEncoding = /yaml|protobuf|cbor/.test(type);
-  return isStatus || isText || isEmpty || isOtherEncoding || paths !== undefined || gv !== undefined ? undefined : 'no Status';
+  return isStatus || isText || isEmpty || isOtherEncoding || paths !== undefined || gv !== undefined
+    ? undefined
+    : 'no Status';
 }
 
 function jsonOf(text: string): Readonly<Record<string, unknown>> {

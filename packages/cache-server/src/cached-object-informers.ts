@@ -1,7 +1,14 @@
 import type { DeepReadonly, GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { CacheSubscription, type ObjectReader } from '@multiplane/apiserver';
 import type { Informer, InformerHandlers, InformerSource, ObjectReference } from '@multiplane/client';
-import { cacheKey, cacheResourcePrefix, hasObjectKey, parseCacheKey, type CacheEntry, type WatchCache } from '@multiplane/storage';
+import {
+  cacheKey,
+  cacheResourcePrefix,
+  hasObjectKey,
+  parseCacheKey,
+  type CacheEntry,
+  type WatchCache,
+} from '@multiplane/storage';
 
 export interface CachedObjectInformersModules {
   readonly cache: WatchCache;

@@ -142,8 +142,7 @@ export class AccessReviewer {
       const decision = status?.allowed === true ? 'allow' : status?.denied === true ? 'deny' : 'noOpinion';
       return { decision, reason: status?.reason ?? '' };
     } catch (error) {
-      if (isStatusError(error, 'NotFound') || isStatusError(error, 'Forbidden'))
-        return accessDenied;
+      if (isStatusError(error, 'NotFound') || isStatusError(error, 'Forbidden')) return accessDenied;
       return { decision: 'noOpinion', reason: '', error: outageOf(error) };
     }
   }

@@ -89,12 +89,15 @@ describe('AccessReviewer', () => {
     expect([unknown.decision, unknown.error?.message]).toEqual(['noOpinion', 'unavailable']);
   });
 
-  test.each(['*', '', 'root:x?y', 'a/b', '..', 'x'.repeat(2_000)])('has no opinion about %s, and does not ask a shard', async (cluster) => {
-    const { urls, connection } = shardRespondingWith(() => ({ status: 400, body: {} }));
-    const reviewer = new AccessReviewer({ allowedTtl: 0, deniedTtl: 0 }, { connection, clock: new FakeClock() });
-    const { decision, error } = await reviewer.review(parent, ann, cluster, asked);
-    expect([decision, error, urls]).toEqual(['noOpinion', undefined, []]);
-  });
+  test.each(['*', '', 'root:x?y', 'a/b', '..', 'x'.repeat(2_000)])(
+    'has no opinion about %s, and does not ask a shard',
+    async (cluster) => {
+      const { urls, connection } = shardRespondingWith(() => ({ status: 400, body: {} }));
+      const reviewer = new AccessReviewer({ allowedTtl: 0, deniedTtl: 0 }, { connection, clock: new FakeClock() });
+      const { decision, error } = await reviewer.review(parent, ann, cluster, asked);
+      expect([decision, error, urls]).toEqual(['noOpinion', undefined, []]);
+    },
+  );
 
   test('allows system:masters without a review', async () => {
     const { urls, connection } = shardRespondingWith(() => ({ status: 500, body: {} }));

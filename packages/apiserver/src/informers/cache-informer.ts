@@ -1,7 +1,14 @@
 import { type DeepReadonly, type KubeObject, type LogicalClusterName, deepFreeze } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { Informer, InformerHandlers, ObjectReference } from '@multiplane/client';
-import { type CacheEntry, type WatchCache, hasObjectKey, listPrefix, objectKey, parseObjectKey } from '@multiplane/storage';
+import {
+  type CacheEntry,
+  type WatchCache,
+  hasObjectKey,
+  listPrefix,
+  objectKey,
+  parseObjectKey,
+} from '@multiplane/storage';
 import { isUndecryptable } from '../registry/codec/stored-layout.ts';
 import type { ObjectReader } from '../registry/store/object-reader.ts';
 import { CacheSubscription } from './cache-subscription.ts';

@@ -67,7 +67,8 @@ export function informerConformance(name: string, open: () => Promise<InformerSu
       expect(informer.get(at(one, '', 'n/a'))).toBeUndefined();
       expect(informer.get(at(one, 'n', ''))).toBeUndefined();
       // References come from paths and from objects that users wrote.
-      for (const cluster of ['*', '', '..', 'one/n']) expect(informer.get(at(cluster as never, 'n', 'a'))).toBeUndefined();
+      for (const cluster of ['*', '', '..', 'one/n'])
+        expect(informer.get(at(cluster as never, 'n', 'a'))).toBeUndefined();
       for (const name of ['.', '..', '*']) expect(informer.get(at(one, name, name))).toBeUndefined();
     });
 
