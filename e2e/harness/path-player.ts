@@ -46,13 +46,11 @@ export class PathPlayer {
   }
 }
 
-function isWatch(path: string): boolean {
-  try {
-    return decodeURIComponent(path.replaceAll(/%(?![0-9a-f]{2})/gi, '')).includes('watch');
-  } catch {
-    return path.includes('watch');
-  }
-}
+/** Also if its letters are encoded. */
+const isWatch = (path: string): boolean =>
+  path
+    .replaceAll(/%([2-7][0-9a-f])/gi, (_escape, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    .includes('watch');
 
 function problemOf(
   { method, path }: { readonly method: string; readonly path: string },
