@@ -58,11 +58,13 @@ function problemOf(
   text: string,
   headers: Answer['headers'],
 ): string | undefined {
-  if (status < 400 || method === 'HEAD') return status >= 500 ? 'an error of the server' : undefined;
+  // kcp answers 501 to the metrics of a virtual workspace.
+  if (status < 400 || status === 501) return undefined;
+  if (method === 'HEAD') return status >= 500 ? 'an error of the server' : undefined;
   const { kind, message, paths, gv } = jsonOf(text);
   const isStatus = kind === 'Status' && typeof message === 'string' && message !== '';
   if (status === 500 && !(isStatus && asInKubernetes.test(message))) return 'an error of the server';
-  if (status > 500 && status !== 501 && !isStatus) return 'unavailable without a reason';
+  if (status > 500 && !isStatus) return 'unavailable without a reason';
   const type = headers['content-type'] ?? '';
   const isText = type.startsWith('text/plain') && text.trim() !== '';
   // The handler of OpenAPI v3 answers without a body, as that of Kubernetes.
