@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { lstat, mkdtemp, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
@@ -25,4 +25,15 @@ test('names the file that could not be written, with the cause', async () => {
     message: `cannot write ${path}`,
     cause: { code: 'ENOENT' },
   });
+});
+
+test('a symbolic link stays, and the file that it names is replaced', async () => {
+  const [link, target] = [join(folder, 'config'), join(folder, 'target')];
+  await symlink('target', link);
+  for (const content of ['created', 'replaced']) {
+    await writeFileAtomic(link, content);
+    expect((await lstat(link)).isSymbolicLink()).toBe(true);
+    expect(await readFile(target, 'utf8')).toBe(content);
+  }
+  expect((await readdir(folder)).toSorted()).toEqual(['config', 'target']);
 });
