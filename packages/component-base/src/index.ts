@@ -72,6 +72,7 @@ export type {
   Watched,
 } from './pki/certificate-watcher.ts';
 export { CertificateWatcher, checkPair, parseCertificates } from './pki/certificate-watcher.ts';
+export { readIfPresent } from './pki/stored-pair.ts';
 export { readVerificationKey } from './pki/verification-key.ts';
 export { ensureLocalAuthority, ensureServingCertificate, servingHosts } from './pki/self-signed-serving.ts';
 export type { CounterSeries, HistogramSeries } from './metrics/series.ts';

@@ -6,6 +6,7 @@ import type { Logger } from '../logging/logger.ts';
 import { readOptionFile } from '../options/option-file.ts';
 import type { Certificate, CertificateFiles } from './certificate.ts';
 import { exposedMode, holdsSecretKey, parsePrivateKey } from './private-key-file.ts';
+import { readIfPresent } from './stored-pair.ts';
 
 /** A value derived from files, which is updated when they change. */
 export interface Watched<T> {
@@ -123,7 +124,9 @@ export class CertificateWatcher implements Runnable {
 
   /** A private key that is read once. Throws an Error with the file. */
   readPrivateKey(file: string): KeyObject {
-    const key = parsePrivateKey(readFileSync(file, 'utf8'), file);
+    const text = readIfPresent(file);
+    if (text === undefined) throw new Error(`${file} does not exist`);
+    const key = parsePrivateKey(text, file);
     this.#reportExposed(file);
     return key;
   }

@@ -27,9 +27,9 @@ export function wholePair(
 export const readPair = (files: CertificateFiles): Certificate | undefined => wholePair(readStoredPair(files), files);
 
 /** The text of a file, undefined when it does not exist. Throws an Error with its name when it cannot be read. */
-export function readIfPresent(path: string): string | undefined {
+export function readIfPresent(path: string, encoding: BufferEncoding = 'utf8'): string | undefined {
   try {
-    return readFileSync(path, 'utf8');
+    return readFileSync(path, encoding);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw new Error(`cannot read ${path}`, { cause: error });

@@ -1,6 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { mergeKubeconfig, readKubeconfig, type Kubeconfig } from '@multiplane/client';
-import { OptionError, writeFileAtomic } from '@multiplane/component-base';
+import { OptionError, readIfPresent, writeFileAtomic } from '@multiplane/component-base';
 import type { ShardUrls } from '../sharding/shard-urls.ts';
 import { kcpAdminName, plainUserName, shardAdminName } from './admin-users.ts';
 
@@ -72,7 +71,7 @@ export function adminKubeconfig(options: AdminKubeconfigOptions): Kubeconfig {
  * {@link writeAdminKubeconfig} would replace. A kubeconfig with the user `shard-admin` was written by a control plane, this or an earlier one.
  */
 export function checkAdminKubeconfig(file: string): void {
-  const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  const text = readIfPresent(file) ?? '';
   // The text as it is written here; loading the YAML parser would delay every start.
   if (text.trim() === '' || new RegExp(`^ *-? *name: "?${shardAdminName}"?$`, 'm').test(text)) return;
   const remedy = 'choose another file with --kubeconfig-path, or move it away';
@@ -108,6 +107,6 @@ export function checkAdminKubeconfig(file: string): void {
  * an existing file are kept.
  */
 export async function writeAdminKubeconfig(options: AdminKubeconfigOptions): Promise<void> {
-  const before = existsSync(options.file) ? readFileSync(options.file, 'utf8') : undefined;
+  const before = readIfPresent(options.file);
   await writeFileAtomic(options.file, mergeKubeconfig(before, adminKubeconfig(options)), 0o600);
 }

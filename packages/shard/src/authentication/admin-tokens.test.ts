@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readKubeconfig } from '@multiplane/client';
@@ -120,4 +120,10 @@ test('a hash file of somebody else is an error, and stays', async () => {
   await writeFile(files().hashFile, 'mine');
   expect(start).toThrow('Remove file');
   expect(await readFile(files().hashFile, 'utf8')).toBe('mine');
+});
+
+test.each(['hashFile', 'kubeconfigFile'] as const)('a start names a file that cannot be read: %s', async (name) => {
+  const file = files()[name];
+  await mkdir(file);
+  expect(start).toThrow(expect.objectContaining({ message: `cannot read ${file}` }));
 });

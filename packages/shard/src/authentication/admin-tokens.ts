@@ -1,8 +1,7 @@
 import { createHash, createHmac, randomUUID } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
 import { mastersGroup, type UserInfo } from '@multiplane/apimachinery';
 import { readKubeconfig } from '@multiplane/client';
-import { writeFileAtomic } from '@multiplane/component-base';
+import { readIfPresent, writeFileAtomic } from '@multiplane/component-base';
 import type { StaticTokenAuthenticator } from '@multiplane/generic-server';
 import { checkAdminKubeconfig } from './admin-kubeconfig.ts';
 import { kcpAdminGroup, kcpAdminName, plainUserName, shardAdminName } from './admin-users.ts';
@@ -59,9 +58,10 @@ const derivedToken = (token: string, name: string): string =>
 
 function persistentToken({ hashFile, kubeconfigFile }: AdminTokenOptions): string {
   checkAdminKubeconfig(kubeconfigFile);
-  if (!existsSync(hashFile)) return randomUUID();
-  const hash = readFileSync(hashFile);
-  const text = existsSync(kubeconfigFile) ? readFileSync(kubeconfigFile, 'utf8') : '';
+  const stored = readIfPresent(hashFile, 'latin1');
+  if (stored === undefined) return randomUUID();
+  const hash = Buffer.from(stored, 'latin1');
+  const text = readIfPresent(kubeconfigFile) ?? '';
   // Fast path for the file as written above; loading the YAML parser takes longer and is only needed for edited files.
   for (const [, written] of text.matchAll(/^ +token: "?([\w-]+)"?$/gm))
     if (sha256(written as string).equals(hash)) return written as string;
