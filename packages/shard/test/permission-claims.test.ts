@@ -220,7 +220,7 @@ describe('an accepted claim', () => {
     const bolt = { apiVersion: 'example.dev/v1', kind: 'Part', metadata: { name: 'bolt', namespace: 'default' } };
     await eventually(() => shard.client.create(parts, consumer, bolt));
     await eventually(async () => expect(await appliedTo(consumer, 'builder')).toEqual(['parts']));
-    await eventually(async () => expect(await appliedTo(consumer, 'stranger')).toEqual(['parts']));
+    await eventually(async () => expect(await claimsOf(consumer, 'stranger')).toEqual([[], 'ClaimedResourceNotFound']));
     await eventually(async () =>
       expect(await labelsOf(consumer, 'bolt', parts)).toEqual(claimed('builder', { ...claim, identityHash })),
     );
@@ -263,6 +263,11 @@ describe('an accepted claim', () => {
       { spec: { resources: [{ name: 'wheels', group: 'example.dev', schema: 'v1.wheels.example.dev' }] } },
     );
     await eventually(async () => expect(await claimsOf(consumer, 'garage')).toEqual([['secrets', 'wheels'], 'True']));
+
+    await shard.client.delete(apiExports, { cluster: provider, namespace: '', name: 'factory' });
+    await eventually(async () =>
+      expect(await claimsOf(consumer, 'garage')).toEqual([['secrets'], 'ClaimedResourceNotFound']),
+    );
   }, 120_000);
 
   test('of a kind that no API group has is not applied', async () => {

@@ -1,4 +1,4 @@
-import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
+import { deepEqual, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
 import {
   apiBindings,
   apiExports,
@@ -11,6 +11,7 @@ import {
 import type { InformerSource } from '@multiplane/client';
 import { crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 import type { ClaimedObjectFinder } from './permission-claim-labeler.ts';
+import { WaitIndex } from './wait-index.ts';
 
 type Claim = DeepReadonly<ScopedPermissionClaim>;
 
@@ -19,31 +20,32 @@ interface ClaimedResourceExistenceModules {
   /** APIExports of all shards. */
   readonly globalInformers: InformerSource;
   readonly objects: Pick<ClaimedObjectFinder, 'resourceOf'>;
-  /** Called with the key of a binding when a resource may exist that its claims missed. */
-  readonly appeared: (bindingKey: string) => void;
+  /** Called with the key of a binding when a resource that its claims name may exist or may exist no longer. */
+  readonly changed: (bindingKey: string) => void;
 }
 
 /**
- * Tells which claims name a resource that does not exist: the logical cluster of the binding does not serve it, and no APIExport of
- * the claimed identity offers it. The consumer itself need not have the resource of another export (kcp:
- * test/e2e/apibinding/apibinding_permissionclaims_sharded_test.go).
+ * Tells which claims name a resource that does not exist. With an identity: no APIExport of the identity offers it, and the logical
+ * cluster of the binding has not bound it. The consumer itself need not have the resource of another export (kcp:
+ * test/e2e/apibinding/apibinding_permissionclaims_sharded_test.go). Without an identity: the logical cluster does not serve it.
  *
- * Bindings with such claims are remembered, and reconciled when an APIExport offers the resource, or when a definition or a
- * binding of their logical cluster changes. Until the APIExports of all shards are known, no claim counts as missing.
+ * Bindings whose claims may begin or cease to exist are remembered, and reconciled when the first APIExport offers the resource or
+ * the last one ceases to, or when their logical cluster gains or loses a resource of that name.
  */
 export class ClaimedResourceExistence {
   readonly #objects: Pick<ClaimedObjectFinder, 'resourceOf'>;
-  readonly #appeared: (bindingKey: string) => void;
   /** Number of APIExports by the {@link claimKey} of what they offer. */
   readonly #offers = new Map<string, number>();
-  /** Keys of waiting bindings, by the {@link claimKey} and by the logical cluster that they wait for. */
-  readonly #waiting = new Map<string, Set<string>>();
-  readonly #awaited = new Map<string, readonly string[]>();
+  /** Keys of bindings, by the {@link claimKey} and the {@link servedName} that their claims depend on. */
+  readonly #dependents = new WaitIndex();
+  /** Keys of bindings that were asked for before the APIExports of all shards were known. */
+  readonly #early = new Set<string>();
+  readonly #changed: (bindingKey: string) => void;
   #isComplete = false;
 
-  constructor({ informers, globalInformers, objects, appeared }: ClaimedResourceExistenceModules) {
+  constructor({ informers, globalInformers, objects, changed }: ClaimedResourceExistenceModules) {
     this.#objects = objects;
-    this.#appeared = appeared;
+    this.#changed = changed;
     globalInformers.informer<APIExport>(apiExports).addHandlers({
       added: (object) => this.#count(object, 1),
       updated: (object, old) => {
@@ -53,35 +55,66 @@ export class ClaimedResourceExistence {
       deleted: (old) => this.#count(old, -1),
       synced: () => {
         this.#isComplete = true;
-        for (const key of this.#awaited.keys()) this.#appeared(key);
+        for (const key of this.#early) changed(key);
+        this.#early.clear();
       },
     });
-    const changedIn = (cluster: LogicalClusterName): void => this.#changed(cluster);
+    const changedDefinition = (
+      { spec }: DeepReadonly<CustomResourceDefinition>,
+      { cluster }: { readonly cluster: LogicalClusterName },
+    ): void => this.#notify(servedName(cluster, { group: spec.group, resource: spec.names.plural }));
     informers.informer<CustomResourceDefinition>(crds).addHandlers({
-      added: (_object, { cluster }) => changedIn(cluster),
-      updated: (_object, _old, { cluster }) => changedIn(cluster),
+      added: changedDefinition,
+      updated: (object, _old, reference) => changedDefinition(object, reference),
+      deleted: changedDefinition,
     });
+    const changedBinding = (
+      before: DeepReadonly<APIBinding> | undefined,
+      after: DeepReadonly<APIBinding> | undefined,
+      { cluster }: { readonly cluster: LogicalClusterName },
+    ): void => {
+      const [old, current] = [before, after].map((binding) => binding?.status?.boundResources ?? []);
+      // A binding is written often, and dependents of other resources are not concerned.
+      if (deepEqual(old, current)) return;
+      for (const resource of [...(old ?? []), ...(current ?? [])]) this.#notify(servedName(cluster, resource));
+    };
     informers.informer<APIBinding>(apiBindings).addHandlers({
-      updated: ({ status }, old, { cluster }) => {
-        if (status?.boundResources !== old.status?.boundResources) changedIn(cluster);
-      },
+      updated: (binding, old, reference) => changedBinding(old, binding, reference),
+      deleted: (old, reference) => changedBinding(old, undefined, reference),
     });
   }
 
-  /** The claims whose resource does not exist; replaces what was remembered of the binding. */
-  missing(bindingKey: string, cluster: LogicalClusterName, claims: Iterable<Claim>): Claim[] {
-    const unknown = Array.from(claims).filter((claim) => !this.#exists(cluster, claim));
-    this.#await(bindingKey, unknown.length === 0 ? [] : [cluster, ...unknown.map((claim) => claimKey(claim))]);
-    return this.#isComplete ? unknown : [];
+  /**
+   * The claims whose resource does not exist; replaces what was remembered of the binding. Undefined when that is not known yet,
+   * until the APIExports of all shards are; the binding is reconciled then.
+   */
+  missing(bindingKey: string, cluster: LogicalClusterName, claims: Iterable<Claim>): Claim[] | undefined {
+    const names = new Set<string>();
+    const missing: Claim[] = [];
+    for (const claim of claims) {
+      const exists = this.#exists(cluster, claim);
+      if (!exists) missing.push(claim);
+      // Only built-in resources, which never cease to exist, are claimed without an identity.
+      if (exists && (claim.identityHash ?? '') === '') continue;
+      names.add(servedName(cluster, claim));
+      names.add(claimKey(claim));
+    }
+    this.#dependents.set(bindingKey, [...names]);
+    if (missing.length === 0 || this.#isComplete) return missing;
+    this.#early.add(bindingKey);
+    return undefined;
+  }
+
+  forget(bindingKey: string): void {
+    this.#dependents.forget(bindingKey);
+    this.#early.delete(bindingKey);
   }
 
   #exists(cluster: LogicalClusterName, claim: Claim): boolean {
-    const { group = '', resource } = claim;
-    return (
-      this.#offers.has(claimKey(claim)) ||
-      isReviewResource({ group, resource }) ||
-      this.#objects.resourceOf(cluster, { group, resource }) !== undefined
-    );
+    const { group = '', resource, identityHash = '' } = claim;
+    if (this.#offers.has(claimKey(claim)) || isReviewResource({ group, resource })) return true;
+    const served = this.#objects.resourceOf(cluster, { group, resource });
+    return served !== undefined && (identityHash === '' || served.bound?.identity === identityHash);
   }
 
   #count({ spec, status }: DeepReadonly<APIExport>, change: 1 | -1): void {
@@ -89,32 +122,21 @@ export class ClaimedResourceExistence {
     if (identityHash === '') return;
     for (const { group = '', name } of spec?.resources ?? []) {
       const key = claimKey({ group, resource: name, identityHash });
-      const count = (this.#offers.get(key) ?? 0) + change;
+      const before = this.#offers.get(key) ?? 0;
+      const count = before + change;
       if (count > 0) this.#offers.set(key, count);
       else this.#offers.delete(key);
-      if (change > 0) this.#changed(key);
+      if (before === 0 || count === 0) this.#notify(key);
     }
   }
 
-  #changed(awaited: string): void {
-    for (const bindingKey of this.#waiting.get(awaited) ?? []) this.#appeared(bindingKey);
-  }
-
-  #await(bindingKey: string, awaited: readonly string[]): void {
-    for (const key of this.#awaited.get(bindingKey) ?? []) {
-      const waiting = this.#waiting.get(key);
-      waiting?.delete(bindingKey);
-      if (waiting?.size === 0) this.#waiting.delete(key);
-    }
-    if (awaited.length === 0) {
-      this.#awaited.delete(bindingKey);
-      return;
-    }
-    this.#awaited.set(bindingKey, awaited);
-    for (const key of awaited) {
-      const waiting = this.#waiting.get(key);
-      if (waiting === undefined) this.#waiting.set(key, new Set([bindingKey]));
-      else waiting.add(bindingKey);
-    }
+  #notify(name: string): void {
+    for (const bindingKey of this.#dependents.of(name)) this.#changed(bindingKey);
   }
 }
+
+/** Of a resource in a logical cluster, of whatever identity. */
+const servedName = (
+  cluster: LogicalClusterName,
+  { group, resource }: { readonly group?: string | undefined; readonly resource: string },
+): string => `${cluster}|${claimKey({ resource, ...(group === undefined ? {} : { group }) })}`;

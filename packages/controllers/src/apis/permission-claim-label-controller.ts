@@ -46,7 +46,7 @@ export function permissionClaimControllers(modules: PermissionClaimModules): Con
   const reconciler = new PermissionClaimReconciler({
     ...modules,
     labeler,
-    existence: new ClaimedResourceExistence({ ...modules, appeared: (key) => byBinding.queue.add(key) }),
+    existence: new ClaimedResourceExistence({ ...modules, changed: (key) => byBinding.queue.add(key) }),
     exportLabels,
     recheck: (cluster, claim) => enqueueResource(cluster, claim, relabelDelayMs),
   });

@@ -50,7 +50,7 @@ export class PermissionClaimReconciler {
     const reference = referenceOf(key);
     const { cluster } = reference;
     const binding = this.#bindings.get(reference);
-    if (binding === undefined) existence.missing(key, cluster, []);
+    if (binding === undefined) existence.forget(key);
     // Before the export is found its claims are not known.
     if (binding?.status?.apiExportClusterName === undefined) return;
     if (lacksExportLabel(binding, exportLabels)) {
@@ -64,6 +64,8 @@ export class PermissionClaimReconciler {
     const expected: Claims = new Map(Array.from(accepted).filter(([claim]) => exported.has(claim)));
     const applied = appliedClaims(binding);
     const missing = existence.missing(key, cluster, expected.values());
+    // The status stays as it is, rather than changing twice at a start.
+    if (missing === undefined) return;
     const failed = new Set(missing.map((claim) => claimKey(claim)));
     const failures: string[] = [];
     for (const claim of changedClaims(expected, applied)) {

@@ -5,14 +5,17 @@ import {
   type GroupVersionResource,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import { isReviewResource } from '@multiplane/apis';
+import { isReviewResource, type ResourceDefinition } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
 import type { ControllerModules } from '../runtime/controller.ts';
 
 /** Finds objects whose claim labels differ from what the current claims require. */
 export interface ClaimedObjectFinder {
-  /** The resource in its storage version; undefined if the logical cluster does not serve it. */
-  resourceOf(cluster: LogicalClusterName, resource: GroupResource): GroupVersionResource | undefined;
+  /** The resource in its storage version, of the identity that is bound; undefined if the logical cluster does not serve it. */
+  resourceOf(
+    cluster: LogicalClusterName,
+    resource: GroupResource,
+  ): (GroupVersionResource & Pick<ResourceDefinition, 'bound'>) | undefined;
   mislabeled(cluster: LogicalClusterName, resource: GroupResource): AsyncIterable<ObjectReference>;
 }
 

@@ -1,4 +1,4 @@
-import type { GroupResource, GroupVersionResource, LogicalClusterName } from '@multiplane/apimachinery';
+import type { GroupResource, LogicalClusterName } from '@multiplane/apimachinery';
 import { labelsOf, type ObjectReader, type ResourceResolver } from '@multiplane/apiserver';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
@@ -24,7 +24,7 @@ export class ClaimedObjects {
   }
 
   /** The resource in its storage version; undefined if the logical cluster does not serve it. */
-  resourceOf(cluster: LogicalClusterName, wanted: GroupResource): GroupVersionResource | undefined {
+  resourceOf(cluster: LogicalClusterName, wanted: GroupResource): ResourceDefinition | undefined {
     return this.#definition(cluster, wanted);
   }
 
