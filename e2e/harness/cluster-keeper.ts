@@ -1,12 +1,17 @@
 /**
- * Runs a sharded control plane for suites that follow one another: `cluster-keeper.ts <options as JSON>`. Prints what
- * {@link ShardedCluster.record} says as a line of JSON once it serves, and ends when its standard input does, or by SIGTERM.
+ * Runs a control plane for suites that follow one another: `cluster-keeper.ts <KeeperOptions as JSON>`. Prints a KeptRecord
+ * as a line of JSON once it serves, and ends when its standard input does, or by SIGTERM.
  */
 import { once } from 'node:events';
-import { ShardedCluster, type ShardedClusterOptions } from './sharded-cluster.ts';
+import type { KeeperOptions, KeptRecord } from './kept-cluster.ts';
+import { LocalCluster } from './local-cluster.ts';
+import { ShardedCluster } from './sharded-cluster.ts';
 
 const ended = Promise.race([once(process.stdin.resume(), 'close'), once(process, 'SIGTERM')]);
-const cluster = await ShardedCluster.start(JSON.parse(process.argv[2] ?? '{}') as ShardedClusterOptions);
-process.stdout.write(`${JSON.stringify(cluster.record)}\n`);
+const { isSharded, options } = JSON.parse(process.argv[2] ?? '{}') as KeeperOptions;
+const cluster = isSharded ? await ShardedCluster.start(options) : await LocalCluster.start(options);
+const record: KeptRecord =
+  cluster instanceof LocalCluster ? { local: cluster.record } : { sharded: cluster.record };
+process.stdout.write(`${JSON.stringify(record)}\n`);
 await ended;
 await cluster[Symbol.asyncDispose]();

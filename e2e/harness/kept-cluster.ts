@@ -1,13 +1,14 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { promisify } from 'node:util';
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads';
-import { eventually, findBinary } from '@multiplane/testing';
+import type { RestTransport } from '@multiplane/client';
+import { SnapshotDecoder } from '@multiplane/storage/snapshot-format';
+import { eventually } from '@multiplane/testing';
 import { localPlace } from '../../hack/cluster/local-place.ts';
-import { topology, type Place } from '../../hack/cluster/topology.ts';
 import type { ControlPlane } from './control-plane.ts';
+import { LocalAccess, type LocalRecord } from './local-access.ts';
 import { optionalApis } from './local-cluster.ts';
 import type { ClusterRecord, ShardedClusterOptions } from './sharded-cluster.ts';
 import { ShardedAccess } from './sharded-access.ts';
@@ -16,17 +17,31 @@ import { webhooksHere } from './webhook-server.ts';
 const repository = join(import.meta.dirname, '..', '..');
 const workspaces = '/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces';
 
-/** Revisions of the keys of each shard's etcd. */
+/** Revisions of the keys of each shard. */
 type Stores = readonly (readonly (readonly [key: string, revision: number])[])[];
+
+/** What a keeper prints about the control plane that it runs. */
+export type KeptRecord = { readonly sharded: ClusterRecord } | { readonly local: LocalRecord };
+/** What a keeper is to run. */
+export interface KeeperOptions {
+  readonly isSharded: boolean;
+  readonly options: ShardedClusterOptions;
+}
 
 /** Plain data: it survives the modules of a suite. */
 interface Kept {
   /** Of the process that runs the control plane. */
   readonly keeper: number;
-  readonly record: ClusterRecord;
+  readonly record: KeptRecord;
   /** Before the first suite. */
   readonly stores: Stores;
 }
+
+type Access = Omit<ControlPlane, keyof AsyncDisposable>;
+const accessTo = (record: KeptRecord): Access =>
+  'local' in record
+    ? new LocalAccess(record.local)
+    : new ShardedAccess(record.sharded.directory, localPlace(record.sharded));
 
 const usual = [...webhooksHere, ...optionalApis];
 
@@ -35,6 +50,12 @@ const normalised = ({ flags = [], frontProxyFlags = [], ...others }: ShardedClus
   ...others,
   flags: withUsual(usual, flags),
   frontProxyFlags: withUsual(optionalApis, frontProxyFlags),
+});
+
+/** The same of one process, without what is about shards. */
+const normalisedLocal = ({ flags = [], tokens }: ShardedClusterOptions): ShardedClusterOptions => ({
+  tokens,
+  flags: withUsual(usual, flags),
 });
 
 const withUsual = (first: readonly string[], flags: readonly string[]): readonly string[] => [
@@ -49,80 +70,73 @@ const keptOnes = (): Readonly<Record<string, Kept>> =>
   (getEnvironmentData(register) ?? {}) as unknown as Readonly<Record<string, Kept>>;
 
 /**
- * A sharded control plane that suites of one jest worker use one after the other: nine processes take ten seconds of processor
- * time to start. A process of its own runs it, see `cluster-keeper.ts`, and ends with the worker.
+ * A control plane that suites of one jest worker use one after the other: the nine processes of a sharded one take ten seconds
+ * of processor time to start, and one process a second until its code is compiled. A process of its own runs it, see
+ * `cluster-keeper.ts`, and ends with the worker.
  *
  * Each suite finds it as the first one did: at its end the workspaces below root are deleted, and then every key of every
- * etcd has the revision that it had in the beginning, but for leases, events, what controllers keep current, and CRDs of
+ * shard has the revision that it had in the beginning, but for leases, events, what controllers keep current, and CRDs of
  * bindings, which are deleted later. A control plane in which anything else is left or changed is not used again.
  */
-export class KeptCluster extends ShardedAccess implements ControlPlane {
-  readonly #key: string;
-  readonly #kept: Kept;
-  private constructor(key: string, kept: Kept) {
-    super(kept.record.directory, placeOf(kept.record));
-    this.#key = key;
-    this.#kept = kept;
-  }
+export async function useKeptCluster({ isSharded, options }: KeeperOptions): Promise<ControlPlane> {
+  const key = JSON.stringify({ isSharded, options: (isSharded ? normalised : normalisedLocal)(options) });
+  const { [key]: found, ...others } = keptOnes();
+  setEnvironmentData(register, others);
+  const kept = found !== undefined && isAlive(found.keeper) ? found : await startKept(key);
+  return Object.assign(accessTo(kept.record), { [Symbol.asyncDispose]: () => giveBack(key, kept) });
+}
 
-  /** One with these options that an earlier suite has left, or a new one. */
-  static async start(options: ShardedClusterOptions): Promise<KeptCluster> {
-    const key = JSON.stringify(normalised(options));
-    const { [key]: found, ...others } = keptOnes();
-    setEnvironmentData(register, others);
-    if (found !== undefined && isAlive(found.keeper)) return new KeptCluster(key, found);
-    const { keeper, record } = await startKeeper(key);
-    try {
-      return new KeptCluster(key, { keeper, record, stores: await settled(record) });
-    } catch (error) {
-      process.kill(keeper);
-      throw error;
-    }
-  }
+/** Ends those of a topology that no suite uses now: an idle sharded one takes a tenth of a processor. */
+export function endKeptClusters({ isSharded }: Pick<KeeperOptions, 'isSharded'>): void {
+  const isEnded = ({ record }: Kept): boolean => 'sharded' in record === isSharded;
+  const [ended, others] = [true, false].map((end) => Object.entries(keptOnes()).filter(([, one]) => isEnded(one) === end));
+  for (const [, { keeper }] of ended ?? []) if (isAlive(keeper)) process.kill(keeper);
+  setEnvironmentData(register, Object.fromEntries(others ?? []) as never);
+}
 
-  /** Ends those that no suite uses now: an idle one takes a tenth of a processor. */
-  static endAll(): void {
-    for (const { keeper } of Object.values(keptOnes())) if (isAlive(keeper)) process.kill(keeper);
-    setEnvironmentData(register, {});
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    try {
-      await this.#clean();
-    } catch (error) {
-      process.stderr.write(`A control plane is not used again: ${(error as Error).message}\n`);
-      process.kill(this.#kept.keeper);
-      return;
-    }
-    const all = Object.entries({ ...keptOnes(), [this.#key]: this.#kept });
-    for (const [, { keeper }] of all.slice(0, -mostKept)) process.kill(keeper);
-    setEnvironmentData(register, Object.fromEntries(all.slice(-mostKept)) as never);
-  }
-
-  async #clean(): Promise<void> {
-    const admin = this.transport('shard-base');
-    try {
-      const { items } = (await admin.json({ method: 'GET', path: workspaces })) as unknown as {
-        readonly items: readonly { readonly metadata: { readonly name: string } }[];
-      };
-      await Promise.all(
-        items.map(({ metadata: { name } }) => admin.json({ method: 'DELETE', path: `${workspaces}/${name}` })),
-      );
-    } finally {
-      admin.close();
-    }
-    const { record, stores } = this.#kept;
-    await eventually(
-      async () => {
-        const left = differences(stores, await read(record));
-        if (left.length > 0) throw new Error(`${left.length} keys differ, as ${left.slice(0, 3).join(', ')}`);
-      },
-      { timeout: 10_000, interval: 200 },
-    );
+async function startKept(key: string): Promise<Kept> {
+  const { keeper, record } = await startKeeper(key);
+  try {
+    return { keeper, record, stores: await settled(record) };
+  } catch (error) {
+    process.kill(keeper);
+    throw error;
   }
 }
 
-const placeOf = ({ directory, shards, ports }: ClusterRecord): Place => localPlace({ directory, shards, ports });
+async function giveBack(key: string, kept: Kept): Promise<void> {
+  try {
+    await clean(kept);
+  } catch (error) {
+    process.stderr.write(`A control plane is not used again: ${(error as Error).message}\n`);
+    process.kill(kept.keeper);
+    return;
+  }
+  const all = Object.entries({ ...keptOnes(), [key]: kept });
+  for (const [, { keeper }] of all.slice(0, -mostKept)) process.kill(keeper);
+  setEnvironmentData(register, Object.fromEntries(all.slice(-mostKept)) as never);
+}
+
+async function clean({ record, stores }: Kept): Promise<void> {
+  const admin = accessTo(record).transport('shard-base');
+  try {
+    const { items } = (await admin.json({ method: 'GET', path: workspaces })) as unknown as {
+      readonly items: readonly { readonly metadata: { readonly name: string } }[];
+    };
+    await Promise.all(
+      items.map(({ metadata: { name } }) => admin.json({ method: 'DELETE', path: `${workspaces}/${name}` })),
+    );
+  } finally {
+    admin.close();
+  }
+  await eventually(
+    async () => {
+      const left = differences(stores, await read(record));
+      if (left.length > 0) throw new Error(`${left.length} keys differ, as ${left.slice(0, 3).join(', ')}`);
+    },
+    { timeout: 10_000, interval: 200 },
+  );
+}
 
 function isAlive(pid: number): boolean {
   try {
@@ -132,7 +146,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function startKeeper(options: string): Promise<{ readonly keeper: number; readonly record: ClusterRecord }> {
+async function startKeeper(options: string): Promise<{ readonly keeper: number; readonly record: KeptRecord }> {
   const program = [
     '/usr/bin/env',
     // Half of the processor time that the keeper itself takes is for removing types.
@@ -149,7 +163,7 @@ async function startKeeper(options: string): Promise<{ readonly keeper: number; 
   child.stdout.destroy();
   (child.stdin as unknown as { unref(): void }).unref();
   child.unref();
-  return { keeper: child.pid as number, record: JSON.parse(record) as ClusterRecord };
+  return { keeper: child.pid as number, record: JSON.parse(record) as KeptRecord };
 }
 
 async function firstLine({ stdout }: ChildProcess): Promise<string | undefined> {
@@ -158,7 +172,7 @@ async function firstLine({ stdout }: ChildProcess): Promise<string | undefined> 
 }
 
 /** The keys of all shards once two reads in a row agree: controllers are done with the start. */
-async function settled(record: ClusterRecord): Promise<Stores> {
+async function settled(record: KeptRecord): Promise<Stores> {
   let last = await read(record);
   await eventually(
     async () => {
@@ -172,36 +186,23 @@ async function settled(record: ClusterRecord): Promise<Stores> {
   return last;
 }
 
-async function read(record: ClusterRecord): Promise<Stores> {
-  const processes = topology(placeOf(record));
-  const pki = (...names: string[]): string => join(record.directory, 'pki', ...names);
-  return Promise.all(
-    record.shards.map(async (shard) => {
-      const port = processes.find(({ name }) => name === `etcd-${shard}`)?.port as number;
-      const credentials = [
-        `--cacert=${pki('storage-ca.crt')}`,
-        `--cert=${pki('storage-client', 'tls.crt')}`,
-        `--key=${pki('storage-client', 'tls.key')}`,
-      ];
-      const { stdout } = await promisify(execFile)(
-        findBinary('etcdctl'),
-        [
-          `--endpoints=https://127.0.0.1:${port}`,
-          ...credentials,
-          'get',
-          '',
-          '--from-key',
-          '--keys-only',
-          '--write-out=json',
-        ],
-        { maxBuffer: 1 << 28, env: { ETCDCTL_API: '3' } },
-      );
-      const { kvs } = JSON.parse(stdout) as {
-        readonly kvs: readonly { readonly key: string; readonly mod_revision: number }[];
-      };
-      return kvs.map(({ key, mod_revision: revision }) => [Buffer.from(key, 'base64').toString(), revision] as const);
-    }),
-  );
+function read(record: KeptRecord): Promise<Stores> {
+  return Promise.all(accessTo(record).shardTransports().map(keysOf));
+}
+
+/** Through the snapshot of a shard: of any storage backend, without a process of its own. */
+async function keysOf(shard: RestTransport): Promise<Stores[number]> {
+  try {
+    const decoder = new SnapshotDecoder(
+      (await shard.open({ method: 'GET', path: '/snapshot', longRunning: true })) as AsyncIterable<Buffer>,
+    );
+    await decoder.header();
+    const keys: (readonly [string, number])[] = [];
+    for await (const { key, revision } of decoder.records()) keys.push([key, revision]);
+    return keys;
+  } finally {
+    shard.close();
+  }
 }
 
 const maintained = [

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { clientConfigOf, readKubeconfig, RestTransport, type ClientConfig } from '@multiplane/client';
 import { ChildServer, freePorts, TempDir } from '@multiplane/testing';
-import type { ContextName, ControlPlane } from './control-plane.ts';
+import type { ControlPlane } from './control-plane.ts';
+import { LocalAccess } from './local-access.ts';
 
 const repository = join(import.meta.dirname, '..', '..');
 
@@ -55,15 +55,14 @@ const recorder = (file: string): string[] => [
 ];
 
 /** A whole control plane as its users run it: `bin/multiplane start` in a folder of its own. */
-export class LocalCluster implements ControlPlane {
+export class LocalCluster extends LocalAccess implements ControlPlane {
   readonly #directory: TempDir;
   readonly #server: ChildServer;
-  readonly port: number;
   private constructor(directory: TempDir, port: number, options: LocalClusterOptions) {
+    super({ directory: directory.path, port });
     const { flags = [], tokens, recordsTurns = false, startTimeout = 60_000, env } = options;
     options.prepare?.(directory.join('root'));
     this.#directory = directory;
-    this.port = port;
     writeFileSync(directory.join('tokens.csv'), tokenFileText(tokens), { mode: 0o600 });
     this.#server = new ChildServer({
       name: 'multiplane',
@@ -105,21 +104,9 @@ export class LocalCluster implements ControlPlane {
     return cluster;
   }
 
-  get url(): string {
-    return `https://127.0.0.1:${this.port}`;
-  }
-  get kubeconfig(): string {
-    return this.#directory.join('root', 'admin.kubeconfig');
-  }
-  get ca(): string {
-    return readFileSync(this.#directory.join('root', 'ca.crt'), 'utf8');
-  }
   /** The process, for tests that kill, freeze or restart it. */
   get process(): ChildServer {
     return this.#server;
-  }
-  get adminToken(): string {
-    return this.config('root').token as string;
   }
   /** The event loop's turns of 20 ms and more, since the last call. */
   takeTurns(): LongTurn[] {
@@ -128,30 +115,6 @@ export class LocalCluster implements ControlPlane {
     const lines = readFileSync(file, 'utf8').trim().split('\n');
     rmSync(file);
     return lines.map((line) => JSON.parse(line) as LongTurn);
-  }
-  log(): string {
-    return readFileSync(this.path('server.log'), 'utf8');
-  }
-  path(...parts: string[]): string {
-    return this.#directory.join(...parts);
-  }
-
-  /** Settings of a context of the admin kubeconfig. */
-  config(context: ContextName): ClientConfig {
-    return clientConfigOf(readKubeconfig(this.kubeconfig), this.kubeconfig, context);
-  }
-
-  /** Requests as the user of a context, or with a token of the token file. */
-  transport(as: ContextName | { readonly token: string }): RestTransport {
-    const config = typeof as === 'string' ? this.config(as) : { server: this.url, ca: this.ca, token: as.token };
-    return new RestTransport({ config, userAgent: 'multiplane-e2e' });
-  }
-
-  get rootShard(): Pick<ControlPlane, 'url' | 'ca'> {
-    return this;
-  }
-  shardTransports(): RestTransport[] {
-    return [this.transport('shard-base')];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
