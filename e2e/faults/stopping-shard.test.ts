@@ -15,7 +15,7 @@ import { createWorkspace } from '../harness/workspaces.ts';
 
 const path = '/clusters/root:busy/api/v1/namespaces/default/configmaps';
 const writers = 8;
-const pauseMs = 10;
+const pauseMs = 40;
 
 let cluster: ShardedCluster;
 let requests: Requests;

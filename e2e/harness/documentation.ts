@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { TempDir } from '@multiplane/testing';
 import { startControlPlane, type ControlPlane } from './control-plane.ts';
 import { programOnPath, repository, skipLoudly } from './foreign-program.ts';
-import { describeWithKubectl } from './kubectl.ts';
+import { describeWithKubectl, shortProcess } from './kubectl.ts';
 
 interface Block {
   readonly title: string;
@@ -56,6 +56,7 @@ export function describePage(file: string): void {
         PATH: `${join(repository, 'bin')}${delimiter}${process.env['PATH'] ?? ''}`,
         HOME: home.path,
         KUBECONFIG: kubeconfig,
+        ...shortProcess,
         // Modules of Go are fetched and built once for all, not once for each home.
         ...goFolders(),
       };

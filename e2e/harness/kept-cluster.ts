@@ -171,17 +171,22 @@ async function firstLine({ stdout }: ChildProcess): Promise<string | undefined> 
   return undefined;
 }
 
-/** The keys of all shards once two reads in a row agree: controllers are done with the start. */
+/** Reads of a new control plane that have to agree, one after the other. */
+const readsAtRest = 5;
+
+/** The keys of all shards once controllers are done with the start: several reads in a row agree. */
 async function settled(record: KeptRecord): Promise<Stores> {
   let last = await read(record);
+  let agreed = 1;
   await eventually(
     async () => {
       const now = await read(record);
       const changed = differences(last, now);
       last = now;
-      if (changed.length > 0) throw new Error(`a new control plane does not come to rest: ${changed.join(', ')}`);
+      agreed = changed.length > 0 ? 1 : agreed + 1;
+      if (agreed < readsAtRest) throw new Error(`a new control plane does not come to rest: ${changed.join(', ')}`);
     },
-    { timeout: 30_000, interval: 300 },
+    { timeout: 60_000, interval: 400 },
   );
   return last;
 }

@@ -12,8 +12,10 @@ const root = 'root' as LogicalClusterName;
 const everywhere = '/clusters/*/apis/apis.kcp.io/v1alpha2/apiexports';
 export const apiExportSubjects = 'multiplane.cache.*.apis=2Ekcp=2Eio.apiexports.>';
 const patience = { timeout: 90_000, interval: 200 };
-/** Between two writes of a writer: without it waiting for a server to start takes as much processor time as there is. */
+/** Between two writes of a writer while {@link ReplicatedLoad.some} waits for them. */
 const pauseMs = 10;
+/** The same otherwise: writes must not take the processors from a server that starts. */
+const idlePauseMs = 150;
 
 /**
  * Two shards that publish APIExports under writes, and what their cache has of them. Whatever happens on the way: once writes
@@ -215,6 +217,8 @@ class ReplicatedLoad {
   #abort = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
   #writes = 0;
+  /** Until then {@link some} waits. */
+  #wanted = 0;
 
   constructor(places: readonly Writer[]) {
     this.#places = places;
@@ -232,6 +236,7 @@ class ReplicatedLoad {
   /** Resolves when so many more writes were acknowledged. */
   async some(count: number): Promise<void> {
     const wanted = this.#writes + count;
+    this.#wanted = wanted;
     await eventually(() => {
       if (this.#writes < wanted) throw new Error(`${wanted - this.#writes} writes are missing`);
     }, patience);
@@ -262,7 +267,7 @@ class ReplicatedLoad {
           await client.update(apiExports, cluster, { ...known, metadata: { ...known.metadata, labels } });
         }
         this.#writes++;
-        await pause(pauseMs);
+        await pause(this.#writes < this.#wanted ? pauseMs : idlePauseMs);
       } catch (error) {
         if (error instanceof TypeError) throw error;
         // A shard that is away, or a controller's change: the next one.
