@@ -27,7 +27,12 @@ export default {
       displayName: 'all-in-one',
       roots: ['<rootDir>/packages', '<rootDir>/e2e', '<rootDir>/hack'],
       testMatch: ['**/*.test.ts'],
-      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/e2e/containers/'],
+      testPathIgnorePatterns: [
+        '/node_modules/',
+        '<rootDir>/e2e/containers/',
+        // Commands of the plugin, on trees that span shards: the sharded project has them.
+        '/e2e/workspaces/kubectl-ws\\.test\\.ts$',
+      ],
     },
     {
       ...common,
@@ -48,11 +53,11 @@ export default {
       testPathIgnorePatterns: [
         '/node_modules/',
         '/e2e/clients/(?!large-responses)',
-        '/e2e/conformance/(recorded|cli)\\.test\\.ts$',
+        '/e2e/conformance/(recorded|cli|kubernetes)\\.test\\.ts$',
         '/e2e/security/(bodies|budgets|connections|fairness|hostile-objects|identities|local-control-plane|wide-bodies)\\.test\\.ts$',
         '/e2e/kubectl/(get|native-kinds|server-side-apply|versions|write)\\.test\\.ts$',
-        // The lists of one shard; the front-proxy passes on bodies as they are (packages/front-proxy).
-        '/e2e/workspaces/compressed-lists\\.test\\.ts$',
+        // What one shard answers; the front-proxy passes on bodies as they are (packages/front-proxy).
+        '/e2e/workspaces/(compressed-lists|isolation|quickstart|two-workspaces)\\.test\\.ts$',
       ],
       setupFiles: ['<rootDir>/e2e/harness/on-sharded.ts'],
     },
