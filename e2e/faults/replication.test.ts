@@ -1,6 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { repetitions } from '@multiplane/testing';
 import { ShardedCluster } from '../harness/sharded-cluster.ts';
 import { apiExportSubjects, Replicas, replicationFaults } from './history/replicas.ts';
+
+/** Before and after a fault, of both writers: each name comes, changes and goes. */
+const writes = repetitions(12);
 
 /**
  * What shards share, while the processes on the way die, stand still or forget everything. `hack/faults` does the same for
@@ -29,9 +33,9 @@ describe('replicas of two shards', () => {
     'the cache equals the union of the shards after this: %s',
     async (_what, inject) => {
       replicas.writing.start();
-      await replicas.writing.some(20);
+      await replicas.writing.some(writes);
       await inject(cluster, replicas);
-      await replicas.writing.some(20);
+      await replicas.writing.some(writes);
       await replicas.writing.stop();
       expect(await replicas.sameAsShards()).toBeGreaterThan(5);
     },

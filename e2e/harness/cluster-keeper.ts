@@ -15,3 +15,5 @@ const record: KeptRecord =
 process.stdout.write(`${JSON.stringify(record)}\n`);
 await ended;
 await cluster[Symbol.asyncDispose]();
+// Standard input is still open after SIGTERM.
+process.exit();
