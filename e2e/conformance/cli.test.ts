@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually, TempDir } from '@multiplane/testing';
 import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
-import { describeWithKubectl } from '../harness/kubectl.ts';
+import { describeWithKubectl, shortProcess } from '../harness/kubectl.ts';
 import { cliDifferences, cliExceptions } from './cli-exceptions.ts';
 import { cliSetUps, cliTearDowns } from './cli-set-up.ts';
 
@@ -58,6 +58,7 @@ describeWithKubectl('the plugins of kubectl say what those of kcp say', () => {
           PATH: `${plugins}${delimiter}${process.env['PATH'] ?? ''}`,
           HOME: home.join('.'),
           KUBECONFIG: home.join('kubeconfig'),
+          ...shortProcess,
         },
       });
       const seen = { stdout: '', stderr: '' };

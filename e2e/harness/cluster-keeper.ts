@@ -10,8 +10,7 @@ import { ShardedCluster } from './sharded-cluster.ts';
 const ended = Promise.race([once(process.stdin.resume(), 'close'), once(process, 'SIGTERM')]);
 const { isSharded, options } = JSON.parse(process.argv[2] ?? '{}') as KeeperOptions;
 const cluster = isSharded ? await ShardedCluster.start(options) : await LocalCluster.start(options);
-const record: KeptRecord =
-  cluster instanceof LocalCluster ? { local: cluster.record } : { sharded: cluster.record };
+const record: KeptRecord = cluster instanceof LocalCluster ? { local: cluster.record } : { sharded: cluster.record };
 process.stdout.write(`${JSON.stringify(record)}\n`);
 await ended;
 await cluster[Symbol.asyncDispose]();

@@ -89,7 +89,9 @@ export async function useKeptCluster({ isSharded, options }: KeeperOptions): Pro
 /** Ends those of a topology that no suite uses now: an idle sharded one takes a tenth of a processor. */
 export function endKeptClusters({ isSharded }: Pick<KeeperOptions, 'isSharded'>): void {
   const isEnded = ({ record }: Kept): boolean => 'sharded' in record === isSharded;
-  const [ended, others] = [true, false].map((end) => Object.entries(keptOnes()).filter(([, one]) => isEnded(one) === end));
+  const [ended, others] = [true, false].map((end) =>
+    Object.entries(keptOnes()).filter(([, one]) => isEnded(one) === end),
+  );
   for (const [, { keeper }] of ended ?? []) if (isAlive(keeper)) process.kill(keeper);
   setEnvironmentData(register, Object.fromEntries(others ?? []) as never);
 }

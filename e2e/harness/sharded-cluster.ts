@@ -19,7 +19,7 @@ export interface ShardedClusterOptions extends LocalClusterOptions {
   readonly shards?: readonly string[] | undefined;
   /** With the front-proxy's usual patience for shards that do not answer, instead of one for crowded machines. */
   readonly usualPatience?: boolean | undefined;
-  /** No other suite uses it: this one kills its processes, or leaves more than workspaces in it; false by default. */
+  /** No other suite uses it: this one kills its processes, leaves more than workspaces in it, or has flags of its own; false by default. */
   readonly ownProcesses?: boolean | undefined;
   /** Further flags of the front-proxy. */
   readonly frontProxyFlags?: readonly string[] | undefined;

@@ -25,7 +25,9 @@ beforeAll(async () => {
   authority = await CertificateAuthority.create({ commonName: 'clients' });
   writeFileSync(directory.join('clients.crt'), authority.pem.certificatePem);
   shared = await SharedApis.start(
-    topologyName === 'sharded' ? {} : { flags: [`--client-ca-file=${directory.join('clients.crt')}`] },
+    topologyName === 'sharded'
+      ? {}
+      : { ownProcesses: true, flags: [`--client-ca-file=${directory.join('clients.crt')}`] },
   );
   const { cluster } = shared;
   if (topologyName === 'sharded') {

@@ -44,6 +44,8 @@ beforeAll(async () => {
   quotes = new Quotes();
   services.push(await startService(), await startService());
   shared = await SharedApis.start({
+    // No other suite has its files.
+    ownProcesses: true,
     flags: [
       `--virtual-resource-ca-file=${directory.join('ca.crt')}`,
       `--virtual-resource-client-cert-file=${directory.join('tls.crt')}`,
