@@ -52,10 +52,13 @@ const normalised = ({ flags = [], frontProxyFlags = [], ...others }: ShardedClus
   frontProxyFlags: withUsual(optionalApis, frontProxyFlags),
 });
 
-/** The same of one process, without what is about shards. */
+/**
+ * The same of one process, without what is about shards. It connects to mounts itself, so it may reach this machine only where
+ * a suite asks for that; on shards the front-proxy does.
+ */
 const normalisedLocal = ({ flags = [], tokens }: ShardedClusterOptions): ShardedClusterOptions => ({
   tokens,
-  flags: withUsual(usual, flags),
+  flags: withUsual(optionalApis, flags),
 });
 
 const withUsual = (first: readonly string[], flags: readonly string[]): readonly string[] => [

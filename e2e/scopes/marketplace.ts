@@ -192,7 +192,16 @@ export class Marketplace implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    for (const consumer of ['near', 'far']) await this.#release(consumer);
     await this.shared[Symbol.asyncDispose]();
+  }
+
+  /** Removes finalizers: a workspace goes when its objects do, and nobody is left who would release them. */
+  async #release(consumer: string): Promise<void> {
+    const { json } = await this.shared.requests.send({ path: this.own(consumer) });
+    for (const { metadata } of (json['items'] ?? []) as readonly Cluster[])
+      if (metadata.finalizers !== undefined)
+        await this.patch(this.own(consumer, metadata.name), { metadata: { finalizers: null } }, 'masters');
   }
 }
 
