@@ -14,7 +14,8 @@ let cluster: ControlPlane;
 let transport: ScenarioTransport;
 
 beforeAll(async () => {
-  cluster = await startControlPlane();
+  // Webhooks of the scenarios stay, and refuse that their workspace is emptied.
+  cluster = await startControlPlane({ ownProcesses: true });
   const admin = cluster.transport('shard-base');
   const workspace = await createWorkspace(admin, 'root', 'recorded');
   await grantAccess(admin, workspace, ['user-1', 'user-2', 'user-3', 'system:anonymous']);

@@ -1,3 +1,4 @@
 import { describePage } from '../harness/documentation.ts';
 
-describePage('workspace-types.md');
+// A type of it stays in root.
+describePage('workspace-types.md', { ownProcesses: true });

@@ -7,6 +7,7 @@ import { TempDir } from '@multiplane/testing';
 import { startControlPlane, type ControlPlane } from './control-plane.ts';
 import { programOnPath, repository, skipLoudly } from './foreign-program.ts';
 import { describeWithKubectl, shortProcess } from './kubectl.ts';
+import type { ShardedClusterOptions } from './sharded-cluster.ts';
 
 interface Block {
   readonly title: string;
@@ -35,7 +36,7 @@ function blocksOf(page: string): Block[] {
  * repository, with the administrator's kubeconfig; what is for another terminal runs until it is closed. A block
  * must end well and print something.
  */
-export function describePage(file: string): void {
+export function describePage(file: string, options: ShardedClusterOptions = {}): void {
   const blocks = blocksOf(readFileSync(join(repository, 'docs', file), 'utf8'));
 
   test(`${file} has commands`, () => {
@@ -49,7 +50,7 @@ export function describePage(file: string): void {
     const others: { readonly child: ChildProcess; readonly printed: string[] }[] = [];
 
     beforeAll(async () => {
-      [cluster, home] = await Promise.all([startControlPlane(), TempDir.create('docs')]);
+      [cluster, home] = await Promise.all([startControlPlane(options), TempDir.create('docs')]);
       const kubeconfig = home.join('kubeconfig');
       writeFileSync(kubeconfig, readFileSync(cluster.kubeconfig), { mode: 0o600 });
       env = {
