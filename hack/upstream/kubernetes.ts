@@ -6,6 +6,8 @@ import { eventually } from '../../packages/testing/src/index.ts';
 import { LocalCluster, testTokens } from '../../e2e/harness/local-cluster.ts';
 import { Requests } from '../../e2e/harness/requests.ts';
 import { createWorkspace, grantAccess } from '../../e2e/harness/workspaces.ts';
+import { ginkgoFocus } from './ginkgo-focus.ts';
+import { ginkgoReport, type GinkgoResult } from './ginkgo-report.ts';
 import { nativeKinds } from './native-kinds.ts';
 import { missingFor } from './unrunnable.ts';
 
@@ -36,21 +38,8 @@ const { values } = parseArgs({
   },
 });
 
-interface SpecReport {
-  readonly ContainerHierarchyTexts?: readonly string[] | null;
-  readonly LeafNodeType: string;
-  readonly LeafNodeText: string;
-  readonly State: string;
-  readonly Failure?: { readonly Message?: string };
-}
-interface Result {
-  readonly name: string;
-  readonly state: string;
-  readonly message: string;
-}
-
 /** Runs e2e.test with ginkgo flags and returns its report. */
-async function ginkgo(name: string, kubeconfig: string, flags: readonly string[]): Promise<readonly Result[]> {
+async function ginkgo(name: string, kubeconfig: string, flags: readonly string[]): Promise<readonly GinkgoResult[]> {
   const report = join(values.out, `${name}.json`);
   const log = openSync(join(values.out, `${name}.log`), 'w');
   const child = spawn(
@@ -72,17 +61,7 @@ async function ginkgo(name: string, kubeconfig: string, flags: readonly string[]
   child.once('error', ended.reject).once('exit', () => ended.resolve());
   await ended.promise;
   closeSync(log);
-  const [suite] = JSON.parse(readFileSync(report, 'utf8')) as { SpecReports: SpecReport[] }[];
-  return (suite?.SpecReports ?? [])
-    .filter(
-      ({ LeafNodeType, State, Failure }) =>
-        LeafNodeType === 'It' && (State !== 'skipped' || (Failure?.Message ?? '') !== ''),
-    )
-    .map((spec) => ({
-      name: [...(spec.ContainerHierarchyTexts ?? []), spec.LeafNodeText].join(' '),
-      state: spec.State,
-      message: spec.Failure?.Message ?? '',
-    }));
+  return ginkgoReport(readFileSync(report, 'utf8')).results;
 }
 
 /** Starts a control plane with a workspace for the tests; writes its kubeconfig. */
@@ -135,8 +114,6 @@ async function start(kubeconfig: string): Promise<LocalCluster> {
   return cluster;
 }
 
-const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
-
 async function main(): Promise<void> {
   if (values.help || values.e2e === undefined || values.kubectl === undefined) {
     process.stdout.write(`${usage}\n`);
@@ -151,7 +128,7 @@ async function main(): Promise<void> {
   );
   const chosen = all.filter(({ name }) => missingFor(name) === undefined);
   process.stdout.write(`running ${chosen.length} of ${all.length} tests …\n`);
-  const focus = `(${chosen.map(({ name }) => escaped(name)).join('|')})( |$)`;
+  const focus = ginkgoFocus(chosen.map(({ name }) => name));
   const results = await ginkgo('run', kubeconfig, [`--ginkgo.timeout=${values.minutes}m`, `--ginkgo.focus=${focus}`]);
   const byName = new Map(results.map((result) => [result.name, result]));
   const failed: string[] = [];
