@@ -46,7 +46,8 @@ export class ClientDeparture {
         return;
       }
     } else if (!isFirst && response.req.httpVersion === '1.1') {
-      response.writeProcessing();
+      // Clients skip it; some take any other interim response for the response.
+      response.writeContinue();
     }
     this.#timer = clock.after(this.#intervalMs, () => this.check());
     this.#intervalMs = Math.min(this.#intervalMs * 2, maxIntervalMs);

@@ -198,8 +198,9 @@ export class HttpServer implements Runnable {
     // One more than allowed: the parser silently drops further headers, and a truncated request must be rejected.
     http1.maxHeadersCount = options.maxHeaderCount + 1;
     http1.httpAllowHalfOpen = true;
-    // A server may ignore an upgrade (RFC 9110 §7.8): with a body, or while the connection still has to transfer a response.
+    // A server may ignore an upgrade (RFC 9110 §7.8): to HTTP/2, with a body, or while the connection still has to transfer a response.
     http1.shouldUpgradeCallback = ({ socket, headers }) =>
+      headers.upgrade?.toLowerCase() !== 'h2c' &&
       headers['content-length'] === undefined &&
       headers['transfer-encoding'] === undefined &&
       this.#http1Connections.get(socket)?.canUpgrade === true;
@@ -277,6 +278,11 @@ export class HttpServer implements Runnable {
       const connection = this.#http1Connections.get(socket);
       if (connection === undefined) socket.destroy(error);
       else connection.reject(error);
+    });
+    // Node closes the connection without a response otherwise.
+    server.on('connect', (_request: IncomingMessage, socket: Socket) => {
+      socket.on('error', () => undefined);
+      socket.end('HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
     });
     server.on('upgrade', (request: IncomingMessage, _socket: Socket, head: Buffer) => this.#onUpgrade(request, head));
     server.removeAllListeners('stream');

@@ -31,7 +31,7 @@ export class Http1Exchange extends BaseExchange {
     super(limits);
     this.#coalescer = coalescer;
     this.method = request.method ?? 'GET';
-    this.url = request.url ?? '/';
+    this.url = originForm(request.url ?? '/');
     this.headers = headersFromRaw(request.rawHeaders);
     this.socket = request.socket as TLSSocket;
     this.request = request;
@@ -115,3 +115,7 @@ function pairs(flat: readonly string[]): [string, string][] {
   for (let i = 0; i + 1 < flat.length; i += 2) result.push([flat[i] as string, flat[i + 1] as string]);
   return result;
 }
+
+/** The target in origin form; servers must accept the absolute form, too (RFC 9112 §3.2.2). */
+const originForm = (target: string): string =>
+  target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*\/?/i, '/');
