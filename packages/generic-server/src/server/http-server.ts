@@ -199,11 +199,10 @@ export class HttpServer implements Runnable {
     http1.maxHeadersCount = options.maxHeaderCount + 1;
     http1.httpAllowHalfOpen = true;
     // A server may ignore an upgrade (RFC 9110 §7.8): to HTTP/2, with a body, or while the connection still has to transfer a response.
-    http1.shouldUpgradeCallback = ({ socket, headers }) =>
-      headers.upgrade?.toLowerCase() !== 'h2c' &&
-      headers['content-length'] === undefined &&
-      headers['transfer-encoding'] === undefined &&
-      this.#http1Connections.get(socket)?.canUpgrade === true;
+    http1.shouldUpgradeCallback = (request) =>
+      request.headers.upgrade?.toLowerCase() !== 'h2c' &&
+      !hasBody(request) &&
+      this.#http1Connections.get(request.socket)?.canUpgrade === true;
     this.#listenForRequests();
   }
 
@@ -320,6 +319,8 @@ export class HttpServer implements Runnable {
 
   #onRequest(request: IncomingMessage, response: ServerResponse, beforeStart?: () => void): void {
     const refusal = this.#refusalOf(request);
+    // Node's parser drops what follows an upgrade, also one that is ignored, so the client must not expect further responses.
+    if (request.headers.upgrade !== undefined && !hasBody(request)) response.shouldKeepAlive = false;
     this.#http1Connections.get(request.socket)?.startInTurn(request, response, () => {
       beforeStart?.();
       if (response.writableEnded) return;
@@ -378,6 +379,9 @@ export class HttpServer implements Runnable {
     }, ownerOf(exchange));
   }
 }
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 
 /** Properties that Node's HTTP servers have, and its HTTP/2 servers too if they serve HTTP/1.1. */
 interface Http1ServerProperties {

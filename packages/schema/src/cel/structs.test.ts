@@ -7,7 +7,7 @@ import { kubernetesFunctions } from './kubernetes-environment.ts';
 import { patchStructs } from './patch-types.ts';
 import { compileExpression } from './program.ts';
 import { plainValue } from './schema-value.ts';
-import { dynType, typeText } from './types.ts';
+import { dynType, structType, typeText } from './types.ts';
 
 const environment = new CelEnvironment({
   functions: new Map([...kubernetesFunctions, ...functionTable(jsonPatchLibrary)]),
@@ -87,4 +87,13 @@ describe('values that expressions make of types', () => {
 
 test('integers that no double holds stay exact', () => {
   expect(evaluate('[9007199254740993, 2]')).toEqual([9_007_199_254_740_993n, 2]);
+});
+
+test('a struct with a field without a name has no other fields', () => {
+  const fields = new Map([['', dynType]]);
+  const strict = new CelEnvironment({
+    functions: kubernetesFunctions,
+    variables: { variables: structType('kubernetes.variables', fields) },
+  });
+  expect(() => compileExpression('variables.v == 1', strict)).toThrow("undefined field 'v'");
 });

@@ -61,7 +61,8 @@ export const openStructType = (name: string): CelType => ({ kind: 'struct', name
 /** The type of a field; undefined: there is none of this name. */
 export function fieldTypeOf(struct: CelType, field: string): CelType | undefined {
   if (struct.open === true) return dynType;
-  return struct.fields?.get(field) ?? struct.fields?.get(reservedFieldName(field) ?? '');
+  const escaped = reservedFieldName(field);
+  return struct.fields?.get(field) ?? (escaped === undefined ? undefined : struct.fields?.get(escaped));
 }
 
 /** Whether two types are one; `loosely`: parameters do not count (types as values). */
