@@ -318,9 +318,10 @@ export class HttpServer implements Runnable {
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse, beforeStart?: () => void): void {
+    const { rawHeaders } = request;
     const refusal = this.#refusalOf(request);
     // Node's parser drops what follows an upgrade, also one that is ignored, so the client must not expect further responses.
-    if (request.headers.upgrade !== undefined && !hasBody(request)) response.shouldKeepAlive = false;
+    if (hasHeader(rawHeaders, 'upgrade') && !hasBody(request)) response.shouldKeepAlive = false;
     this.#http1Connections.get(request.socket)?.startInTurn(request, response, () => {
       beforeStart?.();
       if (response.writableEnded) return;
@@ -330,9 +331,9 @@ export class HttpServer implements Runnable {
   }
 
   /** The status of a request that no handler gets. */
-  #refusalOf({ rawHeaders, httpVersion, headers }: IncomingMessage): number | undefined {
+  #refusalOf({ rawHeaders, httpVersion }: IncomingMessage): number | undefined {
     if (rawHeaders.length > this.#options.maxHeaderCount * 2) return 431;
-    return httpVersion === '1.1' && headers.host === undefined ? 400 : undefined;
+    return httpVersion === '1.1' && !hasHeader(rawHeaders, 'host') ? 400 : undefined;
   }
 
   #start(request: IncomingMessage, response: ServerResponse): void {
@@ -378,6 +379,15 @@ export class HttpServer implements Runnable {
       if (!exchange.isClosed) void this.#modules.handle(exchange);
     }, ownerOf(exchange));
   }
+}
+
+/** Without the object that Node makes of all headers when it is asked for one. `name`: in lower case. */
+function hasHeader(rawHeaders: readonly string[], name: string): boolean {
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const found = rawHeaders[i] as string;
+    if (found.length === name.length && found.toLowerCase() === name) return true;
+  }
+  return false;
 }
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>
