@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../clock/clock.ts';
 import { writeFileAtomic } from '../files/write-file-atomic.ts';
 import type { Certificate, CertificateFiles } from './certificate.ts';
 import type { CertificateAuthority } from './certificate-authority.ts';
-import { checkPair, isPair, parseCertificates } from './certificate-watcher.ts';
+import { isPair, parseCertificates } from './certificate-watcher.ts';
 import {
   type AuthorityName,
   authorityNames,
@@ -18,9 +18,9 @@ import {
   plannedServers,
 } from './cluster-plan.ts';
 import { isUsable, servingProblems, type UsabilityCriteria } from './is-usable.ts';
-import { isIssuedHere } from './issued-here.ts';
+import { foreignPair } from './issued-here.ts';
 import { ensureAuthority, writeCertificate } from './stored-authority.ts';
-import { readPair, readStoredPair, wholePair } from './stored-pair.ts';
+import { readPair, readStoredPair } from './stored-pair.ts';
 
 export interface ClusterPkiModules {
   readonly clock?: Clock | undefined;
@@ -84,26 +84,19 @@ export async function initClusterPki(
     const issuer = authorities.get(issuerName) as CertificateAuthority;
     const authorityPem = issuer.pem.certificatePem;
     const stored = readStoredPair(files);
-    const { certificatePem } = stored;
     const { commonName: authorityName } = authorityFiles(directory, issuerName);
     const ownership = { authorityName, localAuthorities: parseCertificates(authorityPem, name) };
-    if (certificatePem === undefined || !isIssuedHere(certificatePem, files, ownership)) {
-      const foreign = wholePair(stored, files);
-      if (foreign !== undefined) {
-        checkPair(foreign, files);
-        for (const problem of servingProblems(foreign.certificatePem, {
-          hosts: criteria.hosts ?? [],
-          now: clock.now(),
-        }))
-          warn(`${files.certificateFile} was not issued here and is kept, but ${problem}`);
-        return report('kept', files.certificateFile);
-      }
+    const foreign = foreignPair(stored, files, ownership);
+    if (foreign !== undefined) {
+      for (const problem of servingProblems(foreign.certificatePem, { hosts: criteria.hosts ?? [], now: clock.now() }))
+        warn(`${files.certificateFile} was not issued here and is kept, but ${problem}`);
+      return report('kept', files.certificateFile);
     }
     const isValid =
       isPair(stored, files) && isUsable(stored.certificatePem, { ...criteria, authorityPem, now: clock.now() });
     if (isValid && options.renew !== true) return report('kept', files.certificateFile);
     await writeCertificate(files, await issue(issuer));
-    report(certificatePem === undefined ? 'made' : 'renewed', files.certificateFile);
+    report(stored.certificatePem === undefined ? 'made' : 'renewed', files.certificateFile);
   };
   for (const { name, authority: issuer, hosts } of plannedServers(options)) {
     await ensure(name, issuer, { hosts }, (authority) =>

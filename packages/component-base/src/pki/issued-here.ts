@@ -1,7 +1,8 @@
 import type { X509Certificate } from 'node:crypto';
-import type { CertificateFiles } from './certificate.ts';
-import { parseCertificates } from './certificate-watcher.ts';
+import type { Certificate, CertificateFiles } from './certificate.ts';
+import { checkPair, parseCertificates } from './certificate-watcher.ts';
 import { isIssuedBy } from './is-usable.ts';
+import { wholePair } from './stored-pair.ts';
 
 export interface IssuedHereCriteria {
   /** Common name of the certificates that this product issues for the purpose; undefined: any. */
@@ -17,7 +18,7 @@ export interface IssuedHereCriteria {
  * replaced since, or by the signature of a CA that is in the folder. Every other certificate belongs to an administrator and
  * its files are never written. Throws an Error that names the file when it is no certificate.
  */
-export function isIssuedHere(
+function isIssuedHere(
   certificatePem: string,
   { certificateFile }: Pick<CertificateFiles, 'certificateFile'>,
   { leafName, authorityName, localAuthorities }: IssuedHereCriteria,
@@ -28,6 +29,22 @@ export function isIssuedHere(
     namesOf(leaf.issuer).includes(`CN=${authorityName}`) ||
     localAuthorities.some((authority) => isIssuedBy(leaf, authority))
   );
+}
+
+/**
+ * The stored pair when it belongs to an administrator; undefined when there is none, or when this product issued its certificate: also
+ * without its key, which a crash between the two writes leaves. Throws an Error that names the files when only one of an administrator's
+ * exists, or when they do not belong together.
+ */
+export function foreignPair(
+  stored: Partial<Certificate>,
+  files: CertificateFiles,
+  criteria: IssuedHereCriteria,
+): Certificate | undefined {
+  const { certificatePem } = stored;
+  if (certificatePem !== undefined && isIssuedHere(certificatePem, files, criteria)) return undefined;
+  const pair = wholePair(stored, files);
+  return pair === undefined ? undefined : checkPair(pair, files);
 }
 
 const namesOf = (distinguishedName: string): string[] => distinguishedName.split('\n');

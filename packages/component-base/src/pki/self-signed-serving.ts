@@ -6,10 +6,10 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '../clock/clock.ts';
 import type { CertificateFiles } from './certificate.ts';
-import { checkPair, isPair, parseCertificates } from './certificate-watcher.ts';
+import { isPair, parseCertificates } from './certificate-watcher.ts';
 import { isIssuedBy, isUsable, servingProblems } from './is-usable.ts';
-import { isIssuedHere } from './issued-here.ts';
-import { readIfPresent, readStoredPair, wholePair } from './stored-pair.ts';
+import { foreignPair } from './issued-here.ts';
+import { readIfPresent, readStoredPair } from './stored-pair.ts';
 
 /** Loaded only when a certificate is issued: the library takes a tenth of a second to load. */
 const loadIssuing = () => import('./stored-authority.ts');
@@ -59,13 +59,8 @@ export async function ensureServingCertificate(
   const authorityPem = readIfPresent(authorityFile);
   const localAuthorities = authorityPem === undefined ? [] : parseCertificates(authorityPem, authorityFile);
   const stored = readStoredPair(files);
-  const { certificatePem } = stored;
-  const isOwn =
-    certificatePem !== undefined && isIssuedHere(certificatePem, files, { leafName, authorityName, localAuthorities });
-  // A certificate of our own without its key is what a crash between the two writes leaves; it is reissued.
-  const foreign = isOwn ? undefined : wholePair(stored, files);
+  const foreign = foreignPair(stored, files, { leafName, authorityName, localAuthorities });
   if (foreign !== undefined) {
-    checkPair(foreign, files);
     for (const problem of servingProblems(foreign.certificatePem, { hosts, now: clock.now() }))
       warn('clients may refuse the serving certificate, which this server did not issue and does not replace', {
         file: files.certificateFile,
