@@ -17,7 +17,7 @@ down: ## Stop it; its data stays in .multiplane/
 test: ## Run every test; the last line is `N passed, N failed`
 	@hack/test
 
-verify: ## Check format, lint, package arrows and types
+verify: ## Check format, lint, package arrows, types and unused code
 	@hack/verify
 
 bench: ## Measure, and print ratios against a baseline of the same run (5 minutes; everything: hack/bench/run all)

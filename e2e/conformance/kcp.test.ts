@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
+import type { ControlPlane } from '../harness/control-plane.ts';
+import { startControlPlane, topologyName } from '../harness/start-control-plane.ts';
 import { notOnShards, playedAtShard, shardDifferences, shardIgnored } from './kcp-on-shards.ts';
 import { playScenario } from './play-scenario.ts';
 import { recordedDifferences } from './recorded-differences.ts';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
+import type { ControlPlane } from '../harness/control-plane.ts';
+import { startControlPlane } from '../harness/start-control-plane.ts';
 import { testTokens } from '../harness/local-cluster.ts';
 import { createWorkspace, grantAccess } from '../harness/workspaces.ts';
 import { playScenario } from './play-scenario.ts';

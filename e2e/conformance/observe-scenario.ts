@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { parseYaml } from '../../packages/apimachinery/src/yaml/yaml-codec.ts';
+import { parseYaml } from '../../packages/apimachinery/src/index.ts';
 import { computed } from './computations.ts';
 import { at, drop, type Value } from './json-pointer.ts';
 import { Normaliser } from './normaliser.ts';

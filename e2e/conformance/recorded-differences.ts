@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseYaml } from '../../packages/apimachinery/src/yaml/yaml-codec.ts';
+import { parseYaml } from '../../packages/apimachinery/src/index.ts';
 
 const document = join(import.meta.dirname, '..', '..', 'docs', 'compatibility.md');
 

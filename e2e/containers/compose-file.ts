@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { parseYaml } from '../../packages/apimachinery/src/yaml/yaml-codec.ts';
+import { parseYaml } from '../../packages/apimachinery/src/index.ts';
 
 /** A service of a compose file, as far as this repository's file goes. */
 export interface ComposeService {

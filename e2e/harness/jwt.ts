@@ -1,6 +1,7 @@
 import { createPrivateKey, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { topologyName, type ControlPlane } from './control-plane.ts';
+import type { ControlPlane } from './control-plane.ts';
+import { topologyName } from './start-control-plane.ts';
 
 /** The claims of a token, unverified. */
 export function decodeJwt(token: string): Record<string, unknown> {

@@ -1,4 +1,5 @@
-import { startControlPlane, type ControlPlane } from './control-plane.ts';
+import type { ControlPlane } from './control-plane.ts';
+import { startControlPlane } from './start-control-plane.ts';
 import { testTokens } from './local-cluster.ts';
 import { Kubectl } from './kubectl.ts';
 import { createWorkspace, grantAccess } from './workspaces.ts';

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ChildServer, findBinary, freePorts, TempDir } from '@multiplane/testing';
-import { parseYaml } from '../../packages/apimachinery/src/yaml/yaml-codec.ts';
+import { parseYaml } from '../../packages/apimachinery/src/index.ts';
 import { PrometheusClient } from './prometheus-client.ts';
 import type { ShardedCluster } from './sharded-cluster.ts';
 

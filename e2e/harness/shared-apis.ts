@@ -1,6 +1,7 @@
 import type { Json, KubeObject } from '@multiplane/apimachinery';
 import { eventually } from '@multiplane/testing';
-import { startControlPlane, topologyName, type ControlPlane } from './control-plane.ts';
+import type { ControlPlane } from './control-plane.ts';
+import { startControlPlane, topologyName } from './start-control-plane.ts';
 import { Requests, type Response } from './requests.ts';
 import type { ShardedClusterOptions } from './sharded-cluster.ts';
 import { createWorkspace, field } from './workspaces.ts';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
+import type { ControlPlane } from '../harness/control-plane.ts';
+import { startControlPlane } from '../harness/start-control-plane.ts';
 import { GaugeConverter } from '../harness/gauge-converter.ts';
 import { describeWithKubectl, Kubectl } from '../harness/kubectl.ts';
 import { testTokens } from '../harness/local-cluster.ts';

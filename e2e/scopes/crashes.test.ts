@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually, repetitions, type ChildServer } from '@multiplane/testing';
-import { topologyName } from '../harness/control-plane.ts';
+import { topologyName } from '../harness/start-control-plane.ts';
 import type { LocalCluster } from '../harness/local-cluster.ts';
 import type { Response } from '../harness/requests.ts';
 import type { ShardedCluster } from '../harness/sharded-cluster.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { apiExport, eventually } from '@multiplane/testing';
-import { topologyName } from '../harness/control-plane.ts';
+import { topologyName } from '../harness/start-control-plane.ts';
 import { labelKey, Marketplace, mustSucceed, scopeObject, scopesPath, slicesPath } from './marketplace.ts';
 
 const patient = { timeout: 60_000 };

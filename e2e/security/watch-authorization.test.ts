@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
 import { apiExport, apiResourceSchema, eventually, TempDir } from '@multiplane/testing';
 import type { OpenWatch } from '../conformance/transport.ts';
-import { topologyName } from '../harness/control-plane.ts';
+import { topologyName } from '../harness/start-control-plane.ts';
 import { SharedApis } from '../harness/shared-apis.ts';
 import { grantAccess } from '../harness/workspaces.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Json, JsonObject } from '@multiplane/apimachinery';
 import { apiExport, apiResourceSchema, eventually, exportedResource } from '@multiplane/testing';
-import { topologyName } from '../harness/control-plane.ts';
+import { topologyName } from '../harness/start-control-plane.ts';
 import { bindingsOf, exportPath, SharedApis } from '../harness/shared-apis.ts';
 import { field } from '../harness/workspaces.ts';
 

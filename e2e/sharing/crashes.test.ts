@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { apiExport, apiResourceSchema, type ChildServer, eventually } from '@multiplane/testing';
-import { type ControlPlane, topologyName } from '../harness/control-plane.ts';
+import type { ControlPlane } from '../harness/control-plane.ts';
+import { topologyName } from '../harness/start-control-plane.ts';
 import { LocalCluster } from '../harness/local-cluster.ts';
 import { Requests } from '../harness/requests.ts';
 import { ShardedCluster } from '../harness/sharded-cluster.ts';

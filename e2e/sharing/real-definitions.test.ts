@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
 import { bind, endpointsOf, foundBehind, identityOf, letEverybodyBind, placesOf } from '../harness/api-export.ts';
-import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
+import type { ControlPlane } from '../harness/control-plane.ts';
+import { startControlPlane, topologyName } from '../harness/start-control-plane.ts';
 import { cells, describeWithKubectl } from '../harness/kubectl.ts';
 import { createTenant, type Tenant } from '../harness/tenants.ts';
 

@@ -13,7 +13,8 @@ import {
   placesOf,
   type Found,
 } from '../harness/api-export.ts';
-import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
+import type { ControlPlane } from '../harness/control-plane.ts';
+import { startControlPlane, topologyName } from '../harness/start-control-plane.ts';
 import { goProgram, repository, skipLoudly } from '../harness/foreign-program.ts';
 import { describeWithKubectl, type Kubectl } from '../harness/kubectl.ts';
 import { Requests } from '../harness/requests.ts';

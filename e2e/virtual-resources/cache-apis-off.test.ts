@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
+import type { ControlPlane } from '../harness/control-plane.ts';
+import { startControlPlane } from '../harness/start-control-plane.ts';
 import { Requests } from '../harness/requests.ts';
 import { createWorkspace } from '../harness/workspaces.ts';
 

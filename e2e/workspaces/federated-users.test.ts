@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually, TestIssuer } from '@multiplane/testing';
-import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
+import type { ControlPlane } from '../harness/control-plane.ts';
+import { startControlPlane, topologyName } from '../harness/start-control-plane.ts';
 import { optionalApis } from '../harness/local-cluster.ts';
 import { Requests } from '../harness/requests.ts';
 import { webhooksHere } from '../harness/webhook-server.ts';

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
 import { configMap, gadget, gadgetDefinition } from '../fixtures/gadgets.ts';
-import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
+import type { ControlPlane } from '../harness/control-plane.ts';
+import { startControlPlane } from '../harness/start-control-plane.ts';
 import { Requests, type Response } from '../harness/requests.ts';
 import { createWorkspace, grantAccess } from '../harness/workspaces.ts';
 

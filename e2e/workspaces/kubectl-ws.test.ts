@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
 import { configMap, gadget, defineGadgets } from '../fixtures/gadgets.ts';
 import { describeWithKubectl, Kubectl, plugins } from '../harness/kubectl.ts';
-import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
+import type { ControlPlane } from '../harness/control-plane.ts';
+import { startControlPlane, topologyName } from '../harness/start-control-plane.ts';
 
 /** Trees stay on one shard by default; these go there and back. */
 const [here, there] = (topologyName === 'sharded' ? ['root', 'shard-1'] : ['root', 'root']).map((shard) => [

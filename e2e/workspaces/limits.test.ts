@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
-import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
+import type { ControlPlane } from '../harness/control-plane.ts';
+import { startControlPlane, topologyName } from '../harness/start-control-plane.ts';
 import { Requests, type Response } from '../harness/requests.ts';
 import { createTenant, type Tenant } from '../harness/tenants.ts';
 import { createWorkspace, field } from '../harness/workspaces.ts';

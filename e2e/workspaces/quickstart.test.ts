@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
+import type { ControlPlane } from '../harness/control-plane.ts';
+import { startControlPlane } from '../harness/start-control-plane.ts';
 import { describeWithKubectl, Kubectl } from '../harness/kubectl.ts';
 
 describeWithKubectl('kubectl kcp quickstart', () => {

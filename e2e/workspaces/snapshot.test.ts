@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { isStatusError, mapConcurrently, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
 import { RestClient, type RestTransport } from '@multiplane/client';
 import { createWithRetry, eventually, TempDir } from '@multiplane/testing';
-import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
+import type { ControlPlane } from '../harness/control-plane.ts';
+import { startControlPlane, topologyName } from '../harness/start-control-plane.ts';
 import { createWorkspace } from '../harness/workspaces.ts';
 
 const multiplane = join(import.meta.dirname, '..', '..', 'bin', 'multiplane');

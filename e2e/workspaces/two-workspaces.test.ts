@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { cells, describeWithKubectl, documents, Kubectl } from '../harness/kubectl.ts';
-import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
+import type { ControlPlane } from '../harness/control-plane.ts';
+import { startControlPlane } from '../harness/start-control-plane.ts';
 import { testTokens } from '../harness/local-cluster.ts';
 
 interface Definition {

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Json } from '@multiplane/apimachinery';
 import { eventually } from '@multiplane/testing';
 import { configMap } from '../fixtures/gadgets.ts';
-import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
+import type { ControlPlane } from '../harness/control-plane.ts';
+import { startControlPlane, topologyName } from '../harness/start-control-plane.ts';
 import { Requests, type Response } from '../harness/requests.ts';
 import { createWorkspace, field } from '../harness/workspaces.ts';
 

@@ -3,7 +3,8 @@ import { connect as connectHttp2, type ClientHttp2Stream, type IncomingHttpHeade
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
 import { testTokens } from '../harness/local-cluster.ts';
-import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
+import type { ControlPlane } from '../harness/control-plane.ts';
+import { startControlPlane, topologyName } from '../harness/start-control-plane.ts';
 import { Requests, type Response } from '../harness/requests.ts';
 import { createTenant, type Tenant } from '../harness/tenants.ts';
 

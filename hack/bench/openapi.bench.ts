@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
 import { CustomResources, type ResourceDefinition, builtInResources } from '@multiplane/apis';
-import { openapiHandler } from '../../packages/apiserver/src/openapi/openapi-handler.ts';
+import { openapiHandler } from '@multiplane/apiserver';
 import { MemoryExchange, memoryContext } from '../../packages/apiserver/test/memory-exchange.ts';
 import { report } from './report.ts';
 import { threadTime, watchTurns } from './thread-time.ts';

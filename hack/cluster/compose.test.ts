@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { unlessMissing } from '@multiplane/testing';
-import { parseYaml } from '../../packages/apimachinery/src/yaml/yaml-codec.ts';
+import { parseYaml } from '../../packages/apimachinery/src/index.ts';
 import { composeFiles } from './compose.ts';
 import { localPlace } from './local-place.ts';
 import { topology } from './topology.ts';

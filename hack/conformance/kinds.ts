@@ -276,7 +276,7 @@ export const kinds: readonly Kind[] = [
 ];
 
 /** Labels, annotations, owners and finalizers, mostly valid. */
-export function metadata(random: Random, name: string): Body {
+function metadata(random: Random, name: string): Body {
   return {
     name,
     ...random.optional(0.25, {
@@ -316,7 +316,7 @@ export function metadata(random: Random, name: string): Body {
   };
 }
 
-export const apiVersionOf = ({ group, version }: Pick<Kind, 'group' | 'version'>): string =>
+const apiVersionOf = ({ group, version }: Pick<Kind, 'group' | 'version'>): string =>
   group === '' ? version : `${group}/${version}`;
 
 /** A valid, complete object. */

@@ -1,4 +1,4 @@
-import { parseYaml } from '../../packages/apimachinery/src/yaml/yaml-codec.ts';
+import { parseYaml } from '../../packages/apimachinery/src/index.ts';
 
 export interface Probe {
   readonly httpGet: { readonly path: string; readonly port: string };

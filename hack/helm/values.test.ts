@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { unlessMissing, skippedTitle } from '@multiplane/testing';
-import { parseYaml } from '../../packages/apimachinery/src/yaml/yaml-codec.ts';
+import { parseYaml } from '../../packages/apimachinery/src/index.ts';
 import { chartFolder, matrix } from './chart.ts';
 
 interface Schema {

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseYaml } from '../../packages/apimachinery/src/yaml/yaml-codec.ts';
+import { parseYaml } from '../../packages/apimachinery/src/index.ts';
 
 export const monitoringFolder = join(import.meta.dirname, '..', '..', 'deploy', 'monitoring');
 

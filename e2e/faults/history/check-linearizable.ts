@@ -69,7 +69,7 @@ const maxVisited = 500_000;
  *
  * @returns undefined, or what is wrong: the longest prefix that fits, and the operations that cannot follow it
  */
-export function checkLinearizable(operations: readonly Operation[]): string | undefined {
+function checkLinearizable(operations: readonly Operation[]): string | undefined {
   const sorted = [...operations].sort((a, b) => a.start - b.start);
   const required = sorted.filter(({ end }) => end !== Infinity).length;
   const visited = new Set<string>();

@@ -13,7 +13,6 @@ const briefSeconds = 120;
 export const tenancy = '/apis/tenancy.kcp.io/v1alpha1';
 export const apis = (version = 'v1alpha2'): string => `/apis/apis.kcp.io/${version}`;
 export const inCluster = (cluster: string, path: string): string => `/clusters/{{${cluster}}}${path}`;
-export const json = 'application/json';
 export const mergePatch = 'application/merge-patch+json';
 
 export const object = (apiVersion: string, kind: string, name: string, rest: Body = {}): Body => ({

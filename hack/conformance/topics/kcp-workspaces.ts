@@ -18,7 +18,7 @@ import type { Topic } from '../topic.ts';
 const collection = inCluster('w', `${tenancy}/workspaces`);
 const users = ['admin', 'admin', 'admin', 'user-1', 'masters', 'anonymous'];
 
-export const typeReference = (random: Random): Body =>
+const typeReference = (random: Random): Body =>
   random.weighted<Body>([
     [5, { name: 'universal', path: 'root' }],
     [2, { name: 'organization', path: 'root' }],

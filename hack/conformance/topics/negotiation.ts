@@ -1,4 +1,4 @@
-import { encodeYaml } from '../../../packages/apimachinery/src/yaml/yaml-codec.ts';
+import { encodeYaml } from '../../../packages/apimachinery/src/index.ts';
 import type { Step } from '../../../e2e/conformance/scenario.ts';
 import { collectionPath, kinds, objectOf } from '../kinds.ts';
 import type { Body } from '../grammar.ts';

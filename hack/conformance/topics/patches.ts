@@ -71,7 +71,7 @@ function mergePatch(random: Random, kind: Kind, name: string, isStrategic: boole
   return isStrategic && random.chance(0.4) ? { ...patch, ...directives(random) } : patch;
 }
 
-export function patchBody(random: Random, mediaType: MediaType, kind: Kind, name: string): Partial<Step> {
+function patchBody(random: Random, mediaType: MediaType, kind: Kind, name: string): Partial<Step> {
   if (random.chance(0.05))
     return {
       bodyText: random.pick(['', '[]', '{}', 'null', '1', '"a"', '{', '[1]', '[{}]', '{"a":', 'a: b', '[null]', 'x']),

@@ -39,21 +39,15 @@ export * from './meta/media-type.ts';
 export * from './meta/table.ts';
 export * from './meta/conditions.ts';
 export * from './patch/json-patch.ts';
-export { applyMergePatch, applyMergePatchIncrementally, copyWithoutNulls } from './patch/merge-patch.ts';
+export { applyMergePatchIncrementally, copyWithoutNulls } from './patch/merge-patch.ts';
 export * from './patch/number-literals.ts';
 export * from './patch/strategic-merge-patch.ts';
 export * from './values/quantity.ts';
 export * from './json/json-path.ts';
-export { decodeMessage, decodeMessageIncrementally, maxMessageDepth } from './protobuf/message-decoder.ts';
+export { decodeMessage, decodeMessageIncrementally } from './protobuf/message-decoder.ts';
 export { encodeMessage, encodeMessageIncrementally } from './protobuf/message-encoder.ts';
 export { JsonTranscoder } from './protobuf/json-transcoder.ts';
-export {
-  MessageType,
-  type CompiledField,
-  type MessageConversion,
-  type MessageField,
-  type ScalarType,
-} from './protobuf/message-type.ts';
+export { MessageType, type MessageConversion, type MessageField, type ScalarType } from './protobuf/message-type.ts';
 export {
   protobufEnvelopeHead,
   protobufEnvelopeTail,
@@ -67,14 +61,13 @@ export * from './apply/typed-schema.ts';
 export { ListElements } from './apply/list-elements.ts';
 export { FieldSet } from './apply/field-set.ts';
 export { type PathElement, displayPath, fieldElement } from './apply/path-element.ts';
-export { TooManyFieldsError, decodeFieldsV1, encodeFieldsV1, encodeIncrementally } from './apply/fields-v1.ts';
+export { TooManyFieldsError, encodeIncrementally } from './apply/fields-v1.ts';
 export { fieldSetOf } from './apply/field-set-of.ts';
 export { goValueText } from './go/go-value-text.ts';
 export { TypedValueError, typedProblem, validateIncrementally, validateTyped } from './apply/validate-typed.ts';
-export { Comparison, compareTyped } from './apply/compare-typed.ts';
+export { compareTyped } from './apply/compare-typed.ts';
 export { fieldsOfNew } from './apply/fields-of-new.ts';
-export { mergeIncrementally, mergeTyped } from './apply/merge-typed.ts';
-export { extractFields, removeFields } from './apply/remove-fields.ts';
+export { mergeIncrementally } from './apply/merge-typed.ts';
 export * from './apply/managed-fields.ts';
 export { ApplyConflicts, applyConflictStatus } from './apply/apply-conflict.ts';
 export * from './apply/update-managers.ts';

@@ -1,24 +1,12 @@
 export * from './resource-definition.ts';
 export * from './table-convertor.ts';
-export { builtInResources, type BuiltInOptions } from './built-in-resources.ts';
-export { defaultStrategy, keepField, keepMetadata } from './default-strategy.ts';
-export { namespaceContentFinalizer, namespaceNameLabel } from './core/namespace.ts';
-export { secretTypes, serviceAccountNameAnnotation } from './core/secret.ts';
-export {
-  conditionsOf,
-  customResourceCleanupFinalizer,
-  isEstablished,
-  isLongCheck,
-} from './apiextensions/custom-resource-definition.ts';
+export { builtInResources } from './built-in-resources.ts';
+export { defaultStrategy } from './default-strategy.ts';
+export { isLongCheck } from './apiextensions/custom-resource-definition.ts';
 export { degradedCondition, unreadablePaths, unreadablePathWarnings } from './apiextensions/unreadable-paths.ts';
-export { crdSpecErrors, storageVersionOf } from './apiextensions/crd-spec-rules.ts';
-export {
-  apiApprovedAnnotation,
-  approvalState,
-  isProtectedGroup,
-  type ApprovalState,
-} from './apiextensions/api-approval.ts';
-export { component, componentNames, componentPrefix, resolveComponent } from './schemas/components.ts';
+export { crdSpecErrors } from './apiextensions/crd-spec-rules.ts';
+export { apiApprovedAnnotation } from './apiextensions/api-approval.ts';
+export { resolveComponent } from './schemas/components.ts';
 export { BuiltInSchema } from './schemas/built-in-schema.ts';
 export {
   decodeProtobufIncrementally,
@@ -36,9 +24,7 @@ export {
 export { CustomResources, definingObject } from './apiextensions/custom-resources.ts';
 export {
   maxConversionRules,
-  preservedFieldsPrefix,
   VersionConversions,
-  type ConversionProblem,
   type VersionConversionRules,
 } from './apiextensions/version-conversions.ts';
 export { plainlyCounted } from './core/resource-names.ts';
@@ -70,20 +56,13 @@ export * from './kcp/resource-locks.ts';
 export { rootExportKinds, rootExportOf } from './kcp/root-export-kinds.ts';
 export { rootExports, type RootExport } from './kcp/root-exports.ts';
 export { finalizersOfDeletion, workspaceFinalizer } from './kcp/workspace-finalizer.ts';
-export { authenticationReviews, authorizationReviews, tokenRequestKind } from './reviews/reviews.ts';
+export { tokenRequestKind } from './reviews/reviews.ts';
 export {
   bootstrapClusterRoleBindings,
   bootstrapClusterRoles,
   bootstrapRoleBindings,
   bootstrapRoles,
 } from './rbac/bootstrap-policy.ts';
-export {
-  defaultFlowSchemas,
-  defaultPriorityLevels,
-  flowControlAutoUpdateAnnotation,
-  flowControlGroup,
-  type DefaultFlowControlObject,
-} from './flowcontrol/default-flow-control.data.ts';
 export { bootstrapFlowSchemas, bootstrapPriorityLevels } from './flowcontrol/default-flow-control.ts';
 export { webhookClientConfig, type WebhookClientConfig } from './webhook-client-config.ts';
 export { hasUnusableAuthorities } from './apiextensions/crd-conversion-rules.ts';
@@ -91,4 +70,4 @@ export * from './admissionregistration/admission-expressions.ts';
 export * from './admissionregistration/policy-expressions.ts';
 export { policyErrors } from './admissionregistration/policies.ts';
 export { validateWebhooks } from './admissionregistration/webhook-configurations.ts';
-export { policyTypeWarnings, type ExpressionWarning } from './admissionregistration/policy-type-check.ts';
+export { policyTypeWarnings } from './admissionregistration/policy-type-check.ts';

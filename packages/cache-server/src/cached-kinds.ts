@@ -105,7 +105,7 @@ const rows: readonly Row[] = [
 ];
 const namespacedKinds = new Set(['Role', 'RoleBinding', 'Lease']);
 
-export const systemKinds: readonly CachedKind[] = rows.flatMap(([group, version, kinds]) =>
+const systemKinds: readonly CachedKind[] = rows.flatMap(([group, version, kinds]) =>
   Object.entries(kinds).map(([resource, kind]) => ({
     group,
     version,

@@ -9,7 +9,7 @@ export * from './rest-client.ts';
 export * from './work-queue-metrics.ts';
 export * from './work-queue.ts';
 export * from './reflector/reflector.ts';
-export { BadFrameError, parseWatchEvent, type WatchEvent } from './reflector/watch-event.ts';
+export { parseWatchEvent, type WatchEvent } from './reflector/watch-event.ts';
 export { IdleTimeout } from './reflector/idle-timeout.ts';
 export { LineSplitter } from './reflector/line-splitter.ts';
 export * from './informers/remote-informer.ts';

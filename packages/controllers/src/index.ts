@@ -4,7 +4,6 @@ export type * from './core/content-deleter.ts';
 export * from './core/namespace-controller.ts';
 export { csrCleanerController } from './certificates/csr-cleaner-controller.ts';
 export {
-  clientSignerName,
   csrSigningController,
   UnsignableRequestError,
   type SignClientRequest,
@@ -18,7 +17,7 @@ export { validatingPolicyStatusController } from './admissionregistration/policy
 export { apiSharingControllers } from './apis/api-sharing-controllers.ts';
 export { apiExportController } from './apis/api-export-controller.ts';
 export type { ScopedObjects } from './scopes/scope-report-controller.ts';
-export { permissionClaimControllers, type PermissionClaimModules } from './apis/permission-claim-label-controller.ts';
+export { permissionClaimControllers } from './apis/permission-claim-label-controller.ts';
 export type { ClaimedObjectFinder } from './apis/permission-claim-labeler.ts';
 export { policedIdentitiesController } from './apis/policed-identities-controller.ts';
 export { ResourceLockWriter } from './apis/resource-lock-writer.ts';
@@ -36,7 +35,7 @@ export * from './tenancy/default-bindings.ts';
 export { precomputeBoundStatus } from './tenancy/precompute-bound-status.ts';
 export { DefaultBindingWriter, type DefaultBindingWriterModules } from './tenancy/default-binding-writer.ts';
 export { defaultBindingLifecycleController } from './tenancy/default-binding-lifecycle-controller.ts';
-export { setKcpCondition, type KcpCondition } from './runtime/kcp-conditions.ts';
+export { setKcpCondition } from './runtime/kcp-conditions.ts';
 export * from './tenancy/kinds.ts';
 export { isLifecycleLabel } from './tenancy/logical-cluster-metadata.ts';
 export type { LogicalClusterAccess } from './tenancy/logical-cluster-access.ts';
@@ -46,7 +45,7 @@ export * from './sharding/shard-registration.ts';
 export * from './tenancy/workspace-type-closure.ts';
 export * from './tenancy/workspace-type-controller.ts';
 export * from './cache/replicated-kinds.ts';
-export { CacheMonitor, type CacheOutage } from './cache/cache-monitor.ts';
+export { CacheMonitor } from './cache/cache-monitor.ts';
 export * from './cache/cached-object-store.ts';
 export * from './cache/cached-object.ts';
 export * from './cache/replication-controller.ts';

@@ -15,7 +15,7 @@ export {
   requestHeaderAuthenticator,
 } from './authentication/certificate-authenticators.ts';
 export * from './authentication/client-certificate.ts';
-export { externalTokens, type ExternalTokens, type ExternalTokenOptions } from './authentication/external-tokens.ts';
+export { externalTokens } from './authentication/external-tokens.ts';
 export * from './authentication/identity-headers.ts';
 export { type JwtConfiguration, readJwtConfiguration } from './authentication/oidc/jwt-configuration.ts';
 export {
@@ -54,7 +54,7 @@ export {
 } from './authorization/authorizer-decorators.ts';
 export { alwaysAllowPathsOptionTable } from './authorization/always-allow-paths-options.ts';
 export * from './authorization/authorizer.ts';
-export { bindingUserPrefix, prefixUser } from './authorization/prefix-user.ts';
+export { prefixUser } from './authorization/prefix-user.ts';
 export * from './authorization/rbac-authorizer.ts';
 export * from './authorization/rbac-rules.ts';
 export * from './authorization/rbac-source.ts';
@@ -117,6 +117,6 @@ export * from './version-info.ts';
 export * from './webhooks/address-policy.ts';
 export * from './webhooks/address-policy-options.ts';
 export * from './webhooks/policy-lookup.ts';
-export { operatorWebhook, type SendReview } from './webhooks/operator-webhook.ts';
+export { operatorWebhook } from './webhooks/operator-webhook.ts';
 export * from './webhooks/webhook-client.ts';
 export { webhookUrl } from './webhooks/webhook-url.ts';

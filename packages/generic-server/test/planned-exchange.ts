@@ -35,7 +35,7 @@ export const planned: fc.Arbitrary<Plan> = fc.record({
 export const hasBody = ({ method }: Plan): boolean => method === 'POST' || method === 'PUT';
 
 /** Bytes that compress badly enough for every path of compression. */
-export function bytesOf(id: string, length: number): Buffer {
+function bytesOf(id: string, length: number): Buffer {
   const block = createHash('sha512').update(id).digest('base64');
   return Buffer.from(block.repeat(Math.ceil(length / block.length)).slice(0, length));
 }

@@ -18,7 +18,7 @@ export interface ReverseProxyOptions extends UpstreamOptions {
   readonly namesConnections: boolean;
 }
 
-export const defaultReverseProxyOptions: ReverseProxyOptions = {
+const defaultReverseProxyOptions: ReverseProxyOptions = {
   connectTimeoutMs: 700,
   maxConcurrentConnects: 16,
   maxConnections: 256,

@@ -39,7 +39,7 @@ import { rootCluster, type LogicalClusterIndex } from './logical-cluster-index.t
 import type { LogicalClusterWaiter } from './logical-cluster-waiter.ts';
 
 /** The name of the caller's home workspace. */
-export const homeName = '~';
+const homeName = '~';
 const homeType = { path: 'root', name: 'home' } as const;
 /** How long a request waits for the home workspace before it gets 429 with Retry-After. */
 const maxWaitMs = 5_000;

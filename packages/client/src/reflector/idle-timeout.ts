@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '@multiplane/component-base';
 
 /** No data arrived for too long: the peer or the network failed without closing the connection. */
-export class IdleTimeoutError extends Error {
+class IdleTimeoutError extends Error {
   override readonly name = 'IdleError';
 }
 

@@ -1,7 +1,7 @@
 import type { LogFields } from './logger.ts';
 
 /** Replacement of a secret. */
-export const redacted = '[redacted]';
+const redacted = '[redacted]';
 
 /** Names of fields whose value is never written. Matched without regard to case, `-` and `_`. */
 const secretName =

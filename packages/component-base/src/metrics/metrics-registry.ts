@@ -58,7 +58,7 @@ export interface Histogram<L extends string = never> {
 export const durationBuckets: readonly number[] = [0.005, 0.025, 0.1, 0.4, 1, 5, 30, 60];
 
 /** The most series that `/metrics` of one server can have, whatever its tenants do. */
-export const maxSeries = 1_500;
+const maxSeries = 1_500;
 
 /** Content type of {@link MetricsRegistry.render}. */
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8; escaping=underscores';

@@ -138,7 +138,7 @@ function headersOf(context: SpanContext): readonly string[] {
 }
 
 /** W3C Trace Context, version 00 and what later versions append to it; undefined for anything else. */
-export function parseTraceparent(header: string | undefined, state?: string): SpanContext | undefined {
+function parseTraceparent(header: string | undefined, state?: string): SpanContext | undefined {
   const match = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(header ?? '');
   if (match === null) return undefined;
   const [, version, traceId = '', spanId = '', flags = '', rest] = match;

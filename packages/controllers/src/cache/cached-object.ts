@@ -1,8 +1,8 @@
 import { shardNameAnnotation, type DeepReadonly, type KubeObject, type ObjectMeta } from '@multiplane/apimachinery';
 
 /** The resourceVersion of the original. Updated with every write, unlike in kcp. */
-export const originalVersionAnnotation = 'cache.kcp.io/original-resource-version';
-export const originalUidAnnotation = 'cache.kcp.io/original-resource-UID';
+const originalVersionAnnotation = 'cache.kcp.io/original-resource-version';
+const originalUidAnnotation = 'cache.kcp.io/original-resource-UID';
 
 /**
  * The cached object of an object: unchanged, including status and managedFields, but with its origin in annotations and

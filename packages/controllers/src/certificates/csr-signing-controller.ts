@@ -10,7 +10,7 @@ import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoreReasons, updateStatus } from '../runtime/object-writes.ts';
 import { certificateSigningRequests, type CertificateSigningRequest } from './certificate-signing-request.ts';
 
-export const clientSignerName = 'kubernetes.io/kube-apiserver-client';
+const clientSignerName = 'kubernetes.io/kube-apiserver-client';
 
 /** The request cannot be signed, now or later. */
 export class UnsignableRequestError extends Error {

@@ -233,7 +233,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
 }
 
 /** The key id of Kubernetes: base64url of the SHA-256 of the public key in PKIX DER. */
-export function keyId(publicKey: KeyObject): string {
+function keyId(publicKey: KeyObject): string {
   return createHash('sha256')
     .update(publicKey.export({ type: 'spki', format: 'der' }))
     .digest('base64url');

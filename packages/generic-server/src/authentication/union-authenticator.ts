@@ -52,7 +52,7 @@ export class UnionAuthenticator implements RequestAuthenticator {
 }
 
 /** The user of requests without credentials. */
-export const anonymousUser: UserInfo = Object.freeze({
+const anonymousUser: UserInfo = Object.freeze({
   name: anonymousUserName,
   uid: '',
   groups: Object.freeze([unauthenticatedGroup]),

@@ -10,7 +10,7 @@ import {
 } from './warrants.ts';
 
 /** Prefix of the names of consumers in the RBAC rules of a provider's workspace. */
-export const bindingUserPrefix = 'apis.kcp.io:binding:';
+const bindingUserPrefix = 'apis.kcp.io:binding:';
 
 /**
  * A consumer of a bound API, as maximal permission policies name it: user, groups and the users in warrants get a prefix, so

@@ -206,7 +206,7 @@ function withImpliedGroups(name: string, named: readonly string[]): string[] {
 }
 
 /** Namespace and name of `system:serviceaccount:<namespace>:<name>`; undefined for other users. */
-export function serviceAccountOf(userName: string): { namespace: string; name: string } | undefined {
+function serviceAccountOf(userName: string): { namespace: string; name: string } | undefined {
   const parts = userName.split(':');
   return parts.length === 4 && parts[0] === 'system' && parts[1] === 'serviceaccount'
     ? { namespace: parts[2] as string, name: parts[3] as string }

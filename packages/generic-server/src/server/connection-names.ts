@@ -3,7 +3,7 @@ import { connectionHeader } from '@multiplane/component-base';
 import type { Exchange } from './exchange.ts';
 
 /** The groups of the identities that our servers have towards each other. */
-export const serverGroups: ReadonlySet<string> = new Set([
+const serverGroups: ReadonlySet<string> = new Set([
   mastersGroup,
   'system:kcp:logical-cluster-admin',
   'system:kcp:external-logical-cluster-admin',

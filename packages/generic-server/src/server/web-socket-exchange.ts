@@ -21,7 +21,7 @@ const normalClosure = 1000;
 const excludedHeaders = new Set(['connection', 'content-length', 'content-type', 'transfer-encoding', 'upgrade']);
 
 /** True for an HTTP/1.1 request whose only upgrade is a WebSocket. */
-export function requestsWebSocket(request: IncomingMessage): boolean {
+function requestsWebSocket(request: IncomingMessage): boolean {
   return request.method === 'GET' && request.headers.upgrade?.trim().toLowerCase() === 'websocket';
 }
 

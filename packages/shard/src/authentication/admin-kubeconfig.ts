@@ -28,7 +28,7 @@ export function adminServer(
 }
 
 /** kcp's contexts: `root` (current), `base`, `system:admin`, `shard-base`, and `user` with the battery of that name. */
-export function adminKubeconfig(options: AdminKubeconfigOptions): Kubeconfig {
+function adminKubeconfig(options: AdminKubeconfigOptions): Kubeconfig {
   const cluster = (name: string, path: string) => ({
     name,
     cluster: {

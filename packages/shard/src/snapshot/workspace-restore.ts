@@ -6,9 +6,9 @@ import { contentPrefixOf } from '../content-prefix.ts';
 import { logicalClusterPrefix, workspacePrefix } from './workspace-snapshot.ts';
 
 /** On the Workspace and the LogicalClusters of a restore that is not finished: its ID. */
-export const restoreAnnotation = 'multiplane.io/restore';
+const restoreAnnotation = 'multiplane.io/restore';
 /** Keeps a logical cluster from becoming Ready, so that its users see nothing of it, until the restore is finished. */
-export const restoreInitializer = 'system:restore';
+const restoreInitializer = 'system:restore';
 
 /** Writes in flight; a backend commits them together. */
 const concurrency = 256;

@@ -13,9 +13,9 @@ import { admitScopedUpdate, unknownScope, type ScopedMetadata } from '../../src/
 export const key = 'provider';
 export const values = ['a', 'b', 'c'] as const;
 export type Value = (typeof values)[number];
-export const deadlineMs = 10_000;
+const deadlineMs = 10_000;
 
-export const scopeOf = (value: string): IndexedScope => ({
+const scopeOf = (value: string): IndexedScope => ({
   key,
   value,
   exportCluster: 'provider',

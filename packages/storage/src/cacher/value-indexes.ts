@@ -11,7 +11,7 @@ import { type Subscription, SubscriptionIndex } from './subscription-index.ts';
 import { type IndexedChange, ValueIndex } from './value-index.ts';
 
 /** Indexes of one identity: every event of the identity is compared with each of them. Further ones wait for a removal. */
-export const maxIndexesPerIdentity = 16;
+const maxIndexesPerIdentity = 16;
 /** Objects or events that are indexed between two looks at the clock. */
 const batchSize = 100;
 

@@ -15,14 +15,14 @@ const gcmOf = (key: Buffer): 'aes-128-gcm' | 'aes-192-gcm' | 'aes-256-gcm' =>
   key.length === 16 ? 'aes-128-gcm' : key.length === 24 ? 'aes-192-gcm' : 'aes-256-gcm';
 
 /** nonce (12 bytes, random), ciphertext, tag (16 bytes); the context is authenticated. */
-export function sealGcm(key: Buffer, value: Buffer, context: string): Buffer {
+function sealGcm(key: Buffer, value: Buffer, context: string): Buffer {
   const nonce = randomBytes(nonceBytes);
   const cipher = createCipheriv(gcmOf(key), key, nonce, { authTagLength: tagBytes });
   cipher.setAAD(Buffer.from(context));
   return Buffer.concat([nonce, cipher.update(value), cipher.final(), cipher.getAuthTag()]);
 }
 
-export function openGcm(key: Buffer, stored: Buffer, context: string): Buffer {
+function openGcm(key: Buffer, stored: Buffer, context: string): Buffer {
   if (stored.length < nonceBytes + tagBytes) throw tooShort();
   const end = stored.length - tagBytes;
   const cipher = createDecipheriv(gcmOf(key), key, stored.subarray(0, nonceBytes), { authTagLength: tagBytes });

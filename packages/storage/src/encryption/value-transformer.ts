@@ -16,9 +16,9 @@ export interface ValueTransformer {
 }
 
 /** Every encrypted value starts with it; JSON and protobuf never do. */
-export const encryptedPrefix = Buffer.from('k8s:enc:');
+const encryptedPrefix = Buffer.from('k8s:enc:');
 
-export const isEncrypted = (stored: Buffer): boolean =>
+const isEncrypted = (stored: Buffer): boolean =>
   stored.length >= encryptedPrefix.length && stored.subarray(0, encryptedPrefix.length).equals(encryptedPrefix);
 
 /** Stores values as they are, and refuses encrypted ones. */

@@ -1,4 +1,3 @@
 /** The etcd backend has its own entry point, because its client library takes 200 ms to load. */
 export type { EtcdClientModules, EtcdOperation, EtcdTls } from './etcd-client.ts';
-export { EtcdStorage } from './etcd-storage.ts';
-export { type EtcdStorageOptions, openEtcdStorage } from './open-etcd-storage.ts';
+export { openEtcdStorage } from './open-etcd-storage.ts';

@@ -11,7 +11,7 @@ export const logName = (id: number): string => `${String(id).padStart(8, '0')}.l
 export const unfinishedSuffix = '.new';
 /** The key index snapshot (key-index-snapshot.ts). */
 export const keyIndexFileName = 'keys';
-export const lockName = 'lock';
+const lockName = 'lock';
 /** The acknowledged end of the log (acknowledged-end.ts). */
 export const acknowledgedEndName = 'end';
 /** Damaged records that recovery left out (quarantine.ts). */

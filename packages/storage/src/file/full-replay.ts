@@ -153,7 +153,7 @@ export class FullReplay implements RecordReplay {
 }
 
 /** The entries with an expiry time. */
-export function expiringOf(entries: readonly Entry[]): Expiry[] {
+function expiringOf(entries: readonly Entry[]): Expiry[] {
   const expiring: Expiry[] = [];
   for (const { key, expiresAt } of entries) if (expiresAt !== undefined) expiring.push({ key, at: expiresAt });
   return expiring;

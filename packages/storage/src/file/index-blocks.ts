@@ -11,7 +11,7 @@ import type { Segment } from './segment.ts';
  */
 
 /** Entries of a block, which is decoded as a whole. */
-export const blockEntries = 24;
+const blockEntries = 24;
 
 const kinds: readonly RecordKind[] = ['create', 'update', 'delete'];
 const expires = 4;

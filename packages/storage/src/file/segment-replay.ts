@@ -348,7 +348,7 @@ async function hasUnfinishedHeader(file: FileHandle, size: number): Promise<bool
   return isHeaderPart(buffer) || buffer.every((byte) => byte === 0);
 }
 
-export function damaged(path: string, what: string): StorageUnusableError {
+function damaged(path: string, what: string): StorageUnusableError {
   return new StorageUnusableError(
     `the data file ${path} is damaged or incomplete, missing ${what}: restore the directory from a backup, see what is ` +
       'left with "multiplane store check", or start with --accept-data-loss, which gives up what is missing',

@@ -31,10 +31,7 @@ export async function* saveSnapshot(
 }
 
 /** Everything at a revision; values are valid until the next batch is requested. */
-export async function* stateOf(
-  storage: Storage,
-  revision: number,
-): AsyncGenerator<readonly StoredValue[], void, undefined> {
+async function* stateOf(storage: Storage, revision: number): AsyncGenerator<readonly StoredValue[], void, undefined> {
   if (supportsBulkRead(storage)) {
     const { keys, batches } = await storage.readBulk(registryPrefix, revision);
     for await (const batch of batches)

@@ -81,7 +81,7 @@ export function follow(
   return { events, ends, stop };
 }
 
-export function describeEvent({ current, previous, revision }: CacheEvent): string {
+function describeEvent({ current, previous, revision }: CacheEvent): string {
   const name = (current ?? previous)?.key.split('/').at(-1);
   return `${revision} ${name} ${previous?.value.toString() ?? '-'}>${current?.value.toString() ?? '-'}`;
 }

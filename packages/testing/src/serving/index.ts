@@ -3,4 +3,4 @@ export { OidcIssuer } from './oidc-issuer.ts';
 export { sendHttp2Request, sendRequest, writeAndReadAll, type Answer } from './https-requests.ts';
 export { echo, TlsFixture } from './tls-fixture.ts';
 export { WebhookServer, type ReceivedCall } from './webhook-server.ts';
-export { Http1Client, type Http1Response } from './http1-client.ts';
+export { Http1Client } from './http1-client.ts';
