@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseYaml } from '../../packages/apimachinery/src/index.ts';
 
-const document = join(import.meta.dirname, '..', '..', 'docs', 'compatibility.md');
+const list = join(import.meta.dirname, 'recorded-differences.yaml');
 
 /** What of recorded scenarios may differ, by scenario; each with the reason. Keys are `<topic>/<file without .json>`. */
 export interface RecordedDifferences {
@@ -18,27 +18,25 @@ export interface RecordedDifferences {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The list in the block `yaml recorded` of docs/compatibility.md for scenarios of one server. Throws if an entry is malformed. */
+/** The entries of recorded-differences.yaml for scenarios of one server. Throws if an entry is malformed. */
 export function recordedDifferences(
   source: 'kcp' | 'kubernetes',
-  text = readFileSync(document, 'utf8'),
+  text = readFileSync(list, 'utf8'),
 ): RecordedDifferences {
-  const block = /^```yaml recorded\n([\s\S]*?)^```/m.exec(text)?.[1];
-  if (block === undefined) throw new Error('docs/compatibility.md has no block ```yaml recorded');
   const leftOut: Record<string, string> = {};
   const tables = { steps: {}, mayDiffer: {}, ignored: {} } as Record<string, Record<string, Record<string, string>>>;
-  for (const entry of (parseYaml(block) ?? []) as Fields[]) {
+  for (const entry of (parseYaml(text) ?? []) as Fields[]) {
     const { kcp, kubernetes, reason, played, ...lists } = entry;
     const scenario = kcp ?? kubernetes;
     const [kind = '', ...others] = Object.keys(lists);
-    const list = lists[kind];
+    const places = lists[kind];
     const isLeftOut = played === false && kind === '';
-    const isList = tables[kind] !== undefined && others.length === 0 && Array.isArray(list) && played === undefined;
+    const isList = tables[kind] !== undefined && others.length === 0 && Array.isArray(places) && played === undefined;
     if (typeof scenario !== 'string' || typeof reason !== 'string' || (!isLeftOut && !isList))
       throw new Error(`malformed entry of the recorded differences: ${JSON.stringify(entry)}`);
     if (entry[source] === undefined) continue;
     if (isLeftOut) leftOut[scenario] = reason;
-    else for (const each of list as unknown[]) ((tables[kind] ?? {})[scenario] ??= {})[String(each)] = reason;
+    else for (const each of places as unknown[]) ((tables[kind] ?? {})[scenario] ??= {})[String(each)] = reason;
   }
   return {
     leftOut,

@@ -4,9 +4,9 @@ import { parseYaml } from '../../packages/apimachinery/src/index.ts';
 import type { Step } from '../../e2e/conformance/scenario.ts';
 import type { Difference } from './differences.ts';
 
-const document = join(import.meta.dirname, '..', '..', 'docs', 'compatibility.md');
+const list = join(import.meta.dirname, '..', '..', 'e2e', 'conformance', 'excused-differences.yaml');
 
-/** An entry of the list in docs/compatibility.md; every pattern that it has must match, and `reason` says why it is right. */
+/** An entry of the list; every pattern that it has must match, and `reason` says why it is right. */
 interface Entry {
   readonly request?: RegExp;
   /** Over the JSON of the body that was sent. */
@@ -34,13 +34,11 @@ export interface Excuse {
 
 const patterns = ['request', 'body', 'at', 'reference', 'subject', 'same', 'also'] as const;
 
-/** The differences that are deliberate: the fenced block `yaml differences` of docs/compatibility.md. */
+/** The differences that are deliberate: e2e/conformance/excused-differences.yaml. */
 export class DeliberateDifferences {
   readonly #entries: readonly Entry[];
-  constructor(text = readFileSync(document, 'utf8')) {
-    const block = /^```yaml differences\n([\s\S]*?)^```/m.exec(text)?.[1];
-    if (block === undefined) throw new Error('docs/compatibility.md has no block ```yaml differences');
-    this.#entries = ((parseYaml(block) ?? []) as Record<string, string>[]).map(entryOf);
+  constructor(text = readFileSync(list, 'utf8')) {
+    this.#entries = ((parseYaml(text) ?? []) as Record<string, string>[]).map(entryOf);
   }
 
   /** What of the differences of one answer is not deliberate. */

@@ -30,13 +30,13 @@ Usage: hack/conformance/run [compare | record] [flags]
   --parallel N         scenarios at the same time (4)
   --classes N          classes of differences to print, the most frequent first (20)
   --verbose            print the differences of each scenario as soon as it was played
-  --excuses            print what each entry of docs/compatibility.md matched
+  --excuses            print what each entry of e2e/conformance/excused-differences.yaml matched
   --shrink N           plays to find the smallest scenario of a printed class (60; 0: print it as generated)
   --out FOLDER         record: writes scenarios that both servers answer alike, with the answers, as <topic>.jsonl
   --most N             record: at most so many scenarios a topic (60)
 
 A tokens file is {"admin": <token of a user in system:masters>, "user-1": …, "user-2": …}; the users have no rights, but
-access to the workspace. With --kcp, URLs have no prefix, admin is in system:kcp:admin, and masters in system:masters. The exit status is 0 when nothing differs but what docs/compatibility.md lists.`;
+access to the workspace. With --kcp, URLs have no prefix, admin is in system:kcp:admin, and masters in system:masters. The exit status is 0 when nothing differs but what e2e/conformance/excused-differences.yaml excuses.`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -62,7 +62,7 @@ test('uids at the same place are the same, and stay it', () => {
 });
 
 test('an entry of the recorded differences needs a scenario, a reason and one list', () => {
-  const listed = (entry: string) => recordedDifferences('kcp', `\`\`\`yaml recorded\n- ${entry}\n\`\`\`\n`);
+  const listed = (entry: string) => recordedDifferences('kcp', `- ${entry}\n`);
   expect(listed('{kcp: a/b, steps: [1, 2], reason: why}').different).toEqual({ 'a/b': { 1: 'why', 2: 'why' } });
   expect(listed('{kubernetes: a/b, steps: [1], reason: why}').different).toEqual({});
   for (const wrong of ['{kcp: a/b, steps: [1]}', '{kcp: a/b, reason: why}', '{kcp: a/b, step: [1], reason: why}'])
