@@ -233,6 +233,14 @@ describeWithKubectl('kubectl reads', () => {
     expect(await kubectl.fails(['explain', 'configmap.nope'])).toContain('field "nope" does not exist');
   });
 
+  test.each(['plaintext', 'plaintext-openapiv2'])('explain of the kinds of kcp, as %s', async (output) => {
+    const explain = (...fields: string[]) => kubectl.ok(['explain', ...fields, `--output=${output}`]);
+    expect(await explain('apibinding')).toMatch(/DESCRIPTION:\n +Binds the APIs of an APIExport, so that this/);
+    expect(await explain('apibinding.spec.permissionClaims.state')).toMatch(/Accepted: the provider gets access\./);
+    expect(await explain('apibinding.status.conditions.reason')).toMatch(/The cause, in one word\./);
+    expect(await explain('workspaces.spec.type.path')).toMatch(/Path of the workspace with the WorkspaceType\./);
+  });
+
   test('explain of a definition', async () => {
     expect(await kubectl.ok(['explain', 'gadgets'])).toMatch(
       /^GROUP: +e2e\.example\.com\nKIND: +Gadget\nVERSION: +v1\n\nDESCRIPTION:\n {4}A gadget of the test\.\n/,

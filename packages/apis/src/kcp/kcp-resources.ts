@@ -5,6 +5,7 @@ import { bindingTable } from './binding-table.ts';
 import { cachedResourceEndpointSliceKind } from './cached-resources.ts';
 import { withDefaultSlices } from './default-slice.ts';
 import { scopeKinds } from '../scopes/scope-kinds.data.ts';
+import { describedSchema } from './described-schema.ts';
 import { kindSpecs, type KindSpec } from './kind-specs.data.ts';
 import { rootExportOf } from './root-export-kinds.ts';
 import { shardSchema } from './shard-schema.ts';
@@ -99,19 +100,23 @@ const servedKinds = (): readonly ServedKind[] => [
  * cannot be deleted; their storage keys are those of kcp's system CRDs.
  */
 export function kcpResources(): readonly ResourceDefinition[] {
-  definitions ??= servedKinds().flatMap((kind) =>
-    new CustomResources().definitionsOf(definitionOf(kind), new AbortController().signal).map((definition) => {
-      const converter = conversions[kind.kind]?.[definition.version];
-      const exportedBy = rootExportOf(kind.group, kind.plural);
-      return {
-        ...definition,
-        ...(exportedBy === undefined ? {} : { exportedBy }),
-        ...(converter === undefined ? {} : { converter }),
-        ...(kind.kind === 'APIBinding' ? { tableConvertor: bindingTable(definition.tableConvertor) } : {}),
-        ...(kind.kind === cachedResourceEndpointSliceKind ? { strategy: withDefaultSlices(definition.strategy) } : {}),
-      };
-    }),
-  );
+  definitions ??= servedKinds()
+    .map(described)
+    .flatMap((kind) =>
+      new CustomResources().definitionsOf(definitionOf(kind), new AbortController().signal).map((definition) => {
+        const converter = conversions[kind.kind]?.[definition.version];
+        const exportedBy = rootExportOf(kind.group, kind.plural);
+        return {
+          ...definition,
+          ...(exportedBy === undefined ? {} : { exportedBy }),
+          ...(converter === undefined ? {} : { converter }),
+          ...(kind.kind === 'APIBinding' ? { tableConvertor: bindingTable(definition.tableConvertor) } : {}),
+          ...(kind.kind === cachedResourceEndpointSliceKind
+            ? { strategy: withDefaultSlices(definition.strategy) }
+            : {}),
+        };
+      }),
+    );
   return definitions;
 }
 
@@ -128,6 +133,11 @@ interface ServedKind {
     readonly columns: readonly Json[];
   }[];
 }
+
+const described = (kind: ServedKind): ServedKind => ({
+  ...kind,
+  versions: kind.versions.map((version) => ({ ...version, schema: describedSchema(kind.kind, version.schema) })),
+});
 
 const withVersion = ({ schema, columns, ...kind }: KcpKind): ServedKind => ({
   ...kind,

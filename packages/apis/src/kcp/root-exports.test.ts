@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { describedSchema } from './described-schema.ts';
 import { kcpResources } from './kcp-resources.ts';
 import { rootExportOf } from './root-export-kinds.ts';
 import { rootExports } from './root-exports.ts';
@@ -66,7 +67,11 @@ test('what is bound is what is served', () => {
         ({ group, resource }) => group === spec?.group && resource === spec.names.plural,
       );
       expect(served.map(({ version, kind, schema }) => ({ version, kind, schema: schema.source }))).toEqual(
-        spec?.versions.map(({ name, schema }) => ({ version: name, kind: spec.names.kind, schema })),
+        spec?.versions.map(({ name, schema }) => ({
+          version: name,
+          kind: spec.names.kind,
+          schema: describedSchema(spec.names.kind, schema),
+        })),
       );
       expect(metadata.name).toMatch(/^v\d{6}-[0-9a-f]{9}\.[a-z]+\.[a-z.]+$/);
     }

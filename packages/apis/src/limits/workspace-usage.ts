@@ -1,5 +1,6 @@
 import type { Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
 import { CustomResources } from '../apiextensions/custom-resources.ts';
+import { describedSchema } from '../kcp/described-schema.ts';
 import { kcpResources } from '../kcp/kcp-resources.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 
@@ -111,7 +112,7 @@ const definition: KubeObject = {
         name: 'v1alpha1',
         served: true,
         storage: true,
-        schema: { openAPIV3Schema: schema },
+        schema: { openAPIV3Schema: describedSchema(names.kind, schema) },
         additionalPrinterColumns: [
           column('Objects', '.status.used.objects', 'Stored objects without events.'),
           column('Max Objects', maxOf('objects'), 'Their limit.'),
