@@ -1,7 +1,10 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { RestClient, type RestTransport } from '@multiplane/client';
 import { eventually } from '@multiplane/testing';
+import { plugins } from '../harness/kubectl.ts';
 import { ShardedCluster } from '../harness/sharded-cluster.ts';
 
 const workspaces: GroupVersionResource = { group: 'tenancy.kcp.io', version: 'v1alpha1', resource: 'workspaces' };
@@ -39,6 +42,13 @@ describe('a shard that dies', () => {
   const read = (name: string): Promise<Workspace> => client.get(workspaces, { cluster: root, namespace: '', name });
   const inPhase = (name: string, phase: string): Promise<void> =>
     eventually(async () => expect((await read(name)).status?.phase).toBe(phase), { timeout: 60_000 });
+  /** What `kubectl ws tree` prints about root; the plugin runs without kubectl. */
+  const workspaceTree = (): Promise<{ code: number; stdout: string; stderr: string }> =>
+    new Promise((resolve) =>
+      execFile(join(plugins, 'kubectl-ws'), ['tree', '--kubeconfig', cluster.kubeconfig], (error, stdout, stderr) =>
+        resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+      ),
+    );
   async function answer(path: string): Promise<number | undefined> {
     const response = await transport.open({ method: 'GET', path });
     response.resume();
@@ -76,6 +86,11 @@ describe('a shard that dies', () => {
     }
     expect(await answer('/clusters/root:there/api')).toBe(503);
     expect(await answer('/clusters/root/api')).toBe(200);
+    const tree = await workspaceTree();
+    expect(tree.stdout).toContain('── there [unavailable]\n');
+    expect(tree.stdout).toContain('── free-7\n');
+    expect(tree.stderr).toMatch(/^Error: the tree is incomplete, .*:\n {2}root:there: \S.*\n$/);
+    expect(tree.code).toBe(1);
 
     await cluster.process('shard-shard-1').start();
     for (const name of placed) await inPhase(name, 'Ready');

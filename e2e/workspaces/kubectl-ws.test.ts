@@ -95,6 +95,32 @@ describeWithKubectl('kubectl ws', () => {
     await ws(':root');
   });
 
+  test('list shows the children, and misspelt names get a suggestion', async () => {
+    expect(await ws('list')).toMatch(/^NAME +TYPE +PHASE +REASON\na +root:\S+ +Ready *\nab +root:\S+ +Ready *\n/);
+    expect(await ws('ls', 'a', '--short')).toBe('b\nc\n');
+    expect(await ws('ls', ':root:a:b', '--short')).toBe('deep\n');
+    expect(await kubectl.fails(['ws', 'ls', 'a:dep'])).toMatch(/^Error: workspace "root:a:dep" not found\n/);
+    expect(await kubectl.fails(['ws', 'a:b:dep'])).toBe(
+      'Error: workspace "root:a:b:dep" not found\n\nDid you mean this?\n\tdeep\n',
+    );
+    expect(await kubectl.fails(['ws', 'tre'])).toContain('Did you mean this?\n\ttree\n');
+    expect(await kubectl.fails(['kcp', 'bnid'])).toBe(
+      'error: unknown command "bnid" for "kubectl kcp"; see kubectl kcp --help\n\nDid you mean this?\n\tbind\n',
+    );
+  });
+
+  test('version and doctor', async () => {
+    expect(await kubectl.ok(['kcp', 'version'])).toMatch(
+      /^Client Version: (\S+)\nServer Version: v\d+\.\d+\.\d+\+multiplane-\1\n$/,
+    );
+    const lines = (await kubectl.ok(['kcp', 'doctor', '-w', ':root:a'])).split('\n');
+    expect(lines).toEqual(expect.arrayContaining([expect.stringMatching(/^\[ok\] +workspace: root:a is Ready$/)]));
+    expect(lines).toEqual(expect.arrayContaining([expect.stringMatching(/^\[ok\] +server certificate: valid until /)]));
+    const missing = await kubectl.run(['kcp', 'doctor', '-w', ':root:nope']);
+    expect(missing).toMatchObject({ code: 1, stderr: 'error: the doctor found 1 error\n' });
+    expect(missing.stdout).toMatch(/^\[error\] +workspace: root:nope does not exist, .*\n +→ /m);
+  });
+
   test('create says what happens, refuses a second of the name, and enters when asked', async () => {
     // As kcp's: it works on, and says what is to be used instead.
     expect(await kubectl.fails(['ws', 'create', 'a'])).toBe(

@@ -42,6 +42,7 @@ export { parseOptions } from './options/parse-options.ts';
 export { OptionError } from './options/parse-value.ts';
 export type { Command, CommandGroup, Program } from './options/run-command.ts';
 export { runCommand } from './options/run-command.ts';
+export { similarNames, suggestionText } from './options/similar-names.ts';
 export type { Certificate, CertificateFiles } from './pki/certificate.ts';
 export type { ReadText, Watched } from './pki/certificate-watcher.ts';
 export { CertificateWatcher, checkPair, parseCertificates } from './pki/certificate-watcher.ts';

@@ -1,5 +1,6 @@
 import { type HelpInput, renderHelp } from './help.ts';
 import { OptionError } from './parse-value.ts';
+import { suggestionText } from './similar-names.ts';
 
 /** A sub-command by name. Its code is loaded only when it runs, so that help appears immediately. */
 export interface SubCommand {
@@ -48,7 +49,11 @@ export async function runCommand(program: Program, args: readonly string[], outp
   }
   const command = program.commands.find((candidate) => candidate.name === name);
   if (command === undefined) {
-    output.stderr(`unknown command ${JSON.stringify(name)}; see ${program.name} --help\n`);
+    const suggestion = suggestionText(
+      name,
+      program.commands.map((candidate) => candidate.name),
+    );
+    output.stderr(`unknown command ${JSON.stringify(name)}; see ${program.name} --help${suggestion}\n`);
     return 1;
   }
   const loaded = await command.load();

@@ -120,6 +120,12 @@ export function claimRows(bindings: readonly Binding[]): string[][] {
   );
 }
 
+/** The claims of the export that the binding neither accepts nor rejects. */
+export function unansweredClaims({ spec, status }: Binding): readonly Claim[] {
+  const answered = (spec?.permissionClaims ?? []).filter(({ state }) => state === 'Accepted' || state === 'Rejected');
+  return (status?.exportPermissionClaims ?? []).filter((claim) => !answered.some((own) => isSameClaim(own, claim)));
+}
+
 /** Rows of the table that `kubectl kcp bind apiexport` prints: bound resources and where their objects come from. */
 export function boundResourceRows({ status }: Binding): string[][] {
   return (status?.boundResources ?? []).map(({ group = '', resource, storageVersions = [] }) => [

@@ -1,4 +1,5 @@
 import { isStatusError, parseLabelSelector, type JsonObject } from '@multiplane/apimachinery';
+import { suggestionText } from '@multiplane/component-base';
 import { claimWarnings } from './claim-warnings.ts';
 import type { KubeconfigStore } from './kubeconfig-store.ts';
 import { poll } from './poll.ts';
@@ -20,8 +21,17 @@ export interface CommandModules {
 const readyTimeoutMs = 60_000;
 const reachableTimeoutMs = 5_000;
 
-/** `kubectl ws <argument>`. */
-export async function use(argument: string, short: boolean, modules: CommandModules): Promise<void> {
+/**
+ * `kubectl ws <argument>`.
+ *
+ * @param commands - what the argument may be a misspelt name of, besides a workspace
+ */
+export async function use(
+  argument: string,
+  short: boolean,
+  modules: CommandModules,
+  commands: readonly string[] = [],
+): Promise<void> {
   const { store, client, out, err } = modules;
   if (argument === '.') return current(short, modules);
   if (argument === '-') {
@@ -34,14 +44,18 @@ export async function use(argument: string, short: boolean, modules: CommandModu
       ? { path: `${await client.home()}${argument.slice(1)}` }
       : resolveWorkspacePath(from.path, argument);
   if ('note' in target && target.note !== undefined) err(target.note);
-  const type = await accessibleWorkspaceType(target.path, client);
+  const type = await accessibleWorkspaceType(target.path, client, /[:/]/.test(argument) ? [] : commands);
   await store.use(workspaceUrl({ base: from.base, path: target.path }));
   out(short ? target.path : `Current workspace is '${target.path}'${type === undefined ? '' : ` (type ${type})`}.`);
   for (const warning of await claimWarnings(target.path, client)) err(warning);
 }
 
 /** The type of a workspace, undefined when unknown. Throws kcp's texts when it is not found or access is denied. */
-async function accessibleWorkspaceType(path: string, client: WorkspaceClient): Promise<string | undefined> {
+export async function accessibleWorkspaceType(
+  path: string,
+  client: WorkspaceClient,
+  commands: readonly string[] = [],
+): Promise<string | undefined> {
   const allowed = await client.canAccess(path);
   const colon = path.lastIndexOf(':');
   if (colon < 0) {
@@ -52,9 +66,17 @@ async function accessibleWorkspaceType(path: string, client: WorkspaceClient): P
     if (isStatusError(error)) return undefined;
     throw error;
   });
-  if (!allowed)
-    throw new Error(workspace === undefined ? `workspace "${path}" not found` : `access to workspace "${path}" denied`);
-  return workspace?.type;
+  if (allowed) return workspace?.type;
+  if (workspace !== undefined) throw new Error(`access to workspace "${path}" denied`);
+  throw new Error(`workspace "${path}" not found${await suggestion(path, client, commands)}`);
+}
+
+/** The siblings with a similar name, as far as the user may list them, and sub-commands. */
+async function suggestion(path: string, client: WorkspaceClient, commands: readonly string[]): Promise<string> {
+  const colon = path.lastIndexOf(':');
+  const siblings = await client.list(path.slice(0, colon)).catch(() => []);
+  const names = siblings.filter(({ isDeleting }) => !isDeleting).map(({ name }) => name);
+  return suggestionText(path.slice(colon + 1), [...names, ...commands]);
 }
 
 /** `kubectl ws .` and `kubectl ws current [--short]`. */
@@ -72,7 +94,11 @@ export async function tree(
     out(`current context URL "${url}" does not point directly to a kcp workspace`);
     return;
   }
-  out(await workspaceTree(client, parseWorkspaceUrl(url).path, options));
+  const { text, unreadable } = await workspaceTree(client, parseWorkspaceUrl(url).path, options);
+  out(text);
+  if (unreadable.length === 0) return;
+  const failures = unreadable.map(({ path, reason }) => `\n  ${path}: ${reason}`).join('');
+  throw new Error(`the tree is incomplete, because these workspaces could not be read:${failures}`);
 }
 
 /** `kubectl ws create-context [<name>] [--overwrite]`. */

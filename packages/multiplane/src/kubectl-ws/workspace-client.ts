@@ -26,7 +26,12 @@ export class WorkspaceClient {
   readonly #transport: RestTransport;
   /** Objects of other kinds than Workspace. */
   readonly objects: WorkspaceObjects;
-  constructor(options: { readonly config: ClientConfig; readonly userAgent: string }) {
+  constructor(options: {
+    readonly config: ClientConfig;
+    readonly userAgent: string;
+    /** A response without data for this time fails; by default there is no limit. */
+    readonly idleTimeoutMs?: number;
+  }) {
     this.#transport = new RestTransport(options);
     this.objects = new WorkspaceObjects({ fieldManager: 'kubectl-kcp' }, { transport: this.#transport });
   }
@@ -97,6 +102,26 @@ export class WorkspaceClient {
     const at = url.indexOf('/clusters/');
     if (at < 0) throw new Error('the server does not offer home workspaces');
     return url.slice(at + '/clusters/'.length);
+  }
+
+  /** Version of the server, as in `/version`. */
+  async serverVersion(): Promise<string> {
+    const answer = await this.#transport.json({ method: 'GET', path: '/version' });
+    const version = isJsonObject(answer) ? answer['gitVersion'] : undefined;
+    if (typeof version !== 'string')
+      throw new Error(`${this.origin} does not report a version: it is no Kubernetes API`);
+    return version;
+  }
+
+  /** Name and groups of the user, as a workspace authenticates the credentials. */
+  async user(workspace: string): Promise<{ readonly name: string; readonly groups: readonly string[] }> {
+    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+    const answer = await this.#json('POST', workspace, '/apis/authentication.k8s.io/v1/selfsubjectreviews', body);
+    const status =
+      isJsonObject(answer) && isJsonObject(answer['status'] ?? null) ? (answer['status'] as JsonObject) : {};
+    const info = isJsonObject(status['userInfo'] ?? null) ? (status['userInfo'] as JsonObject) : {};
+    const groups = Array.isArray(info['groups']) ? info['groups'].filter((group) => typeof group === 'string') : [];
+    return { name: typeof info['username'] === 'string' ? info['username'] : '', groups };
   }
 
   close(): void {

@@ -1,12 +1,12 @@
 import { Command } from 'commander';
 import { parseDuration } from '@multiplane/component-base';
 import { bindApiExport, parseBindRequest, type BindFlags } from '../kubectl-kcp/bind-api-export.ts';
+import { groupCommand } from './group-command.ts';
 import { addCommonFlags, addWorkspaceFlag, commaSeparated, withServer } from './options.ts';
 
 /** `kubectl kcp bind apiexport <path:name>`. */
 export function bindCommand(): Command {
-  const bind = new Command('bind').description('bind APIs into the current workspace');
-  bind.action(() => bind.outputHelp());
+  const bind = groupCommand('bind', 'kubectl kcp bind', 'bind APIs into the current workspace');
   const command = addWorkspaceFlag(addCommonFlags(new Command('apiexport')))
     .description('bind the APIs of an APIExport')
     .argument('[reference]', 'the APIExport, as <workspace path>:<name>')

@@ -1,23 +1,24 @@
 import { Command } from 'commander';
 import { getClaims, setClaims } from '../kubectl-kcp/claims.ts';
 import type { ClaimFilter, ClaimState } from '../kubectl-kcp/permission-claims.ts';
+import { groupCommand } from './group-command.ts';
 import { addCommonFlags, addWorkspaceFlag, withServer } from './options.ts';
 
 /** `kubectl kcp claims get|accept|reject`. */
 export function claimsCommand(): Command {
-  const claims = new Command('claims')
-    .description('show, accept or reject permission claims of APIBindings')
-    .addHelpText(
-      'after',
-      `
+  const claims = groupCommand(
+    'claims',
+    'kubectl kcp claims',
+    'show, accept or reject permission claims of APIBindings',
+  ).addHelpText(
+    'after',
+    `
 Examples:
   kubectl kcp claims get apibinding
   kubectl kcp claims accept cert-manager --resource secrets.core
   kubectl kcp claims reject cert-manager`,
-    );
-  claims.action(() => claims.outputHelp());
-  const get = new Command('get').description('show claims');
-  get.action(() => get.outputHelp());
+  );
+  const get = groupCommand('get', 'kubectl kcp claims get', 'show claims');
   const ofBinding = addWorkspaceFlag(addCommonFlags(new Command('apibinding')))
     .description('list the permission claims of an APIBinding and their state')
     .argument('[name]', 'the APIBinding; default: all of the workspace');

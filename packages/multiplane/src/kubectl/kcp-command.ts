@@ -1,11 +1,14 @@
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { version } from '../version.ts';
 import { bindCommand } from './bind-command.ts';
 import { claimsCommand } from './claims-command.ts';
 import { crdSnapshotCommand } from './crd-snapshot-command.ts';
+import { doctorCommand } from './doctor-command.ts';
+import { groupCommand } from './group-command.ts';
 import { quickstartCommand } from './quickstart-command.ts';
 import type { ErrorPrefix } from './run-plugin.ts';
 import { scopesCommand } from './scopes-command.ts';
+import { versionCommand } from './version-command.ts';
 import { workspaceCommand } from './workspace-command.ts';
 
 const workspaceNames = ['workspace', 'ws', 'workspaces'] as const;
@@ -13,22 +16,16 @@ const workspaceNames = ['workspace', 'ws', 'workspaces'] as const;
 /** `kubectl kcp`: the workspace commands and those for APIs. */
 export function kcpCommand(): Command {
   const [name, ...aliases] = workspaceNames;
-  const command = new Command('kubectl-kcp')
-    .description('Manage workspaces and the APIs that they share.')
+  return groupCommand('kubectl-kcp', 'kubectl kcp', 'Manage workspaces and the APIs that they share.')
     .version(version)
     .addCommand(workspaceCommand(name).aliases(aliases))
     .addCommand(bindCommand())
     .addCommand(claimsCommand())
     .addCommand(scopesCommand())
-    .addCommand(group('crd', 'CustomResourceDefinitions').addCommand(crdSnapshotCommand()))
-    .addCommand(quickstartCommand());
-  return command.action(() => command.outputHelp());
-}
-
-/** A command with sub-commands only; without one it prints help. */
-function group(name: string, description: string): Command {
-  const command = new Command(name).description(description);
-  return command.action(() => command.outputHelp());
+    .addCommand(groupCommand('crd', 'kubectl kcp crd', 'CustomResourceDefinitions').addCommand(crdSnapshotCommand()))
+    .addCommand(quickstartCommand())
+    .addCommand(doctorCommand())
+    .addCommand(versionCommand());
 }
 
 /** As in kcp, workspace commands print `Error:`, the others `error:`. */

@@ -9,7 +9,7 @@ import { parseWorkspaceUrl, resolveWorkspacePath } from '../kubectl-ws/workspace
 import type { CommandModules } from '../kubectl-ws/commands.ts';
 import { version } from '../version.ts';
 
-interface CommonFlags {
+export interface CommonFlags {
   readonly kubeconfig?: string;
   readonly workspace?: string;
   readonly context?: string;
@@ -53,11 +53,20 @@ export function integer(text: string): number {
 }
 
 /** Runs an action with the kubeconfig and a client of the server that the flags select. */
-export async function withServer(
-  command: Command,
-  action: (modules: CommandModules) => Promise<void> | void,
+export function withServer(command: Command, action: (modules: ServerModules) => Promise<void> | void): Promise<void> {
+  return withSelectedServer({ flags: command.optsWithGlobals<CommonFlags>() }, action);
+}
+
+/** The modules of a command, and the settings that its client was made with. */
+export interface ServerModules extends CommandModules {
+  readonly config: ClientConfig;
+}
+
+/** As {@link withServer}, without a parsed command. */
+export async function withSelectedServer(
+  { flags, idleTimeoutMs }: { readonly flags: CommonFlags; readonly idleTimeoutMs?: number },
+  action: (modules: ServerModules) => Promise<void> | void,
 ): Promise<void> {
-  const flags = command.optsWithGlobals<CommonFlags>();
   const store = new KubeconfigStore({
     files: kubeconfigPaths(flags.kubeconfig, process.env),
     context: flags.context,
@@ -66,11 +75,16 @@ export async function withServer(
   });
   const selected = withOverrides(store.client(flags.token === undefined), flags);
   const config = { ...selected, proxy: selected.proxy ?? proxyFromEnvironment(selected.server, process.env) };
-  const client = new WorkspaceClient({ config, userAgent: `kubectl-kcp/${version}` });
+  const client = new WorkspaceClient({
+    config,
+    userAgent: `kubectl-kcp/${version}`,
+    ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }),
+  });
   try {
     await action({
       store,
       client,
+      config,
       url: workspaceOf(config.server, flags.workspace),
       out: (line) => void process.stdout.write(`${line}\n`),
       err: (line) => void process.stderr.write(`${line}\n`),

@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { Command } from 'commander';
 import { createContext, current, tree, use } from '../kubectl-ws/commands.ts';
+import { listWorkspaces } from '../kubectl-ws/list-workspaces.ts';
 import { addCommonFlags, addWorkspaceFlag, withServer } from './options.ts';
 import { createCommand } from './create-command.ts';
 
@@ -15,7 +16,7 @@ export function workspaceCommand(name: string): Command {
       .usage(
         '[<workspace> | .. | - | . | ~ | :root:a:b] [flags]\n       ' +
           name +
-          ' [use|create|current|tree|create-context]',
+          ' [use|list|create|current|tree|create-context]',
       )
       .argument(
         '[workspaces...]',
@@ -33,7 +34,8 @@ export function workspaceCommand(name: string): Command {
     if (workspaces.length > 1) return command.outputHelp();
     await withServer(command, async (modules) => {
       if (workspaces.length === 0) modules.err(homeNote);
-      await use(withoutHome(workspaces[0] ?? '~'), isShort(command), modules);
+      const names = command.commands.map((each) => each.name());
+      await use(withoutHome(workspaces[0] ?? '~'), isShort(command), modules, names);
     });
   };
   command.action(useWorkspace);
@@ -43,6 +45,16 @@ export function workspaceCommand(name: string): Command {
     ),
   );
   command.addCommand(createCommand('create', { isDeprecated: true }));
+
+  const listCommand = addWorkspaceFlag(addCommonFlags(new Command('list').alias('ls')))
+    .description('list the child workspaces of the current one')
+    .argument('[workspace]', 'list those of this workspace instead')
+    .option('--short', 'print only the names');
+  command.addCommand(
+    listCommand.action((workspace: string | undefined) =>
+      withServer(listCommand, (modules) => listWorkspaces({ workspace, short: isShort(listCommand) }, modules)),
+    ),
+  );
 
   const treeCommand = addWorkspaceFlag(addCommonFlags(new Command('tree')))
     .description('print the tree of workspaces below the current one')
