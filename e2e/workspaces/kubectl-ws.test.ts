@@ -121,6 +121,27 @@ describeWithKubectl('kubectl ws', () => {
     expect(missing.stdout).toMatch(/^\[error\] +workspace: root:nope does not exist, .*\n +→ /m);
   });
 
+  test('kubectl completes the plugins with the names of the server', async () => {
+    const completed = async (...words: string[]): Promise<string[]> => {
+      const lines = (await kubectl.ok(['__complete', ...words])).trimEnd().split('\n');
+      return lines.map((line) => line.split('\t')[0] as string);
+    };
+    expect(await completed('ws', '')).toEqual(expect.arrayContaining(['tree', 'list', 'a', 'ab', ':4']));
+    expect(await completed('ws', 'a')).toEqual(['a', 'ab', ':4']);
+    expect(await completed('ws', 'a:b:')).toEqual(['a:b:deep', ':4']);
+    expect(await completed('ws', 'list', ':root:a:')).toEqual([':root:a:b', ':root:a:c', ':4']);
+    expect(await completed('ws', 'tree', '--wor')).toEqual(['--workspace', ':4']);
+    expect(await completed('ws', '--workspace', 'ab')).toEqual([':4']);
+    expect(await completed('ws', 'tree', '--workspace=ab')).toEqual(['--workspace=ab', ':4']);
+    expect(await completed('kcp', 'claims', 'accept', '-w', ':root', 'ten')).toEqual(['tenancy.kcp.io', ':4']);
+    expect(await completed('kcp', 'bind', 'apiexport', 'root:to')).toEqual(['root:topology.kcp.io', ':6']);
+    expect(await completed('create-workspace', 'x', '--type', 'uni')).toEqual(['universal', ':4']);
+    expect(await completed('ws', '--context', 'work')).toEqual(
+      expect.arrayContaining(['workspace.kcp.io/current', ':4']),
+    );
+    expect(await completed('ws', '--server', 'https://localhost:1/clusters/root', '')).toContain('tree');
+  });
+
   test('create says what happens, refuses a second of the name, and enters when asked', async () => {
     // As kcp's: it works on, and says what is to be used instead.
     expect(await kubectl.fails(['ws', 'create', 'a'])).toBe(

@@ -40,6 +40,7 @@ export { readOptionFile, withOption } from './options/option-file.ts';
 export type { OptionTable, OptionValues } from './options/option-table.ts';
 export { parseOptions } from './options/parse-options.ts';
 export { OptionError } from './options/parse-value.ts';
+export { completeWords, type CompletedWord, type FlagNames } from './options/complete-words.ts';
 export type { Command, CommandGroup, Program } from './options/run-command.ts';
 export { runCommand } from './options/run-command.ts';
 export { similarNames, suggestionText } from './options/similar-names.ts';

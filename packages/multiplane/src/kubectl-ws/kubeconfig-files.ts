@@ -45,6 +45,11 @@ export class KubeconfigFiles {
     return this.#parts.map(({ config }) => config['current-context']).find((name) => (name ?? '') !== '');
   }
 
+  /** Names of all contexts. */
+  get contexts(): string[] {
+    return [...new Set(this.#parts.flatMap(({ config }) => config.contexts.map(({ name }) => name)))];
+  }
+
   set currentContext(name: string) {
     this.#first.config = { ...this.#first.config, 'current-context': name };
     this.#first.changed = true;

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { parseDuration } from '@multiplane/component-base';
 import { bindApiExport, parseBindRequest, type BindFlags } from '../kubectl-kcp/bind-api-export.ts';
+import { completeArgument } from './completion/completed-names.ts';
 import { groupCommand } from './group-command.ts';
 import { addCommonFlags, addWorkspaceFlag, commaSeparated, withServer } from './options.ts';
 
@@ -30,9 +31,11 @@ Examples:
   kubectl kcp bind apiexport root:my-service:my-export --name mine --accept-permission-claim secrets.core,configmaps.core`,
     );
   type Flags = Omit<BindFlags, 'timeoutMs'> & { readonly timeout: string };
-  command.action(async (reference: string | undefined, _ignored: readonly string[], flags: Flags) => {
-    const request = parseBindRequest(reference, { ...flags, timeoutMs: parseDuration(flags.timeout) });
-    await withServer(command, (modules) => bindApiExport(request, modules));
-  });
+  completeArgument(command, 'export reference').action(
+    async (reference: string | undefined, _ignored: readonly string[], flags: Flags) => {
+      const request = parseBindRequest(reference, { ...flags, timeoutMs: parseDuration(flags.timeout) });
+      await withServer(command, (modules) => bindApiExport(request, modules));
+    },
+  );
   return bind.addCommand(command);
 }

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { getClaims, setClaims } from '../kubectl-kcp/claims.ts';
 import type { ClaimFilter, ClaimState } from '../kubectl-kcp/permission-claims.ts';
+import { completeArgument } from './completion/completed-names.ts';
 import { groupCommand } from './group-command.ts';
 import { addCommonFlags, addWorkspaceFlag, withServer } from './options.ts';
 
@@ -22,7 +23,9 @@ Examples:
   const ofBinding = addWorkspaceFlag(addCommonFlags(new Command('apibinding')))
     .description('list the permission claims of an APIBinding and their state')
     .argument('[name]', 'the APIBinding; default: all of the workspace');
-  ofBinding.action((name: string | undefined) => withServer(ofBinding, (modules) => getClaims(name, modules)));
+  completeArgument(ofBinding, 'apibinding').action((name: string | undefined) =>
+    withServer(ofBinding, (modules) => getClaims(name, modules)),
+  );
   return claims
     .addCommand(get.addCommand(ofBinding))
     .addCommand(stateCommand('accept', 'Accepted'))
@@ -35,7 +38,7 @@ function stateCommand(verb: 'accept' | 'reject', state: ClaimState): Command {
     .argument('[name]', 'the APIBinding')
     .option('--resource <resource>', 'the claim on this resource, as resource.group (core for none)')
     .option('--identity-hash <hash>', 'the claim on resources of the export with this identity');
-  return command.action(async (name: string | undefined, filter: ClaimFilter) => {
+  return completeArgument(command, 'apibinding').action(async (name: string | undefined, filter: ClaimFilter) => {
     if (name === undefined || name === '') throw new Error('error APIBinding name is missing');
     await withServer(command, (modules) => setClaims(name, filter, state, modules));
   });

@@ -1,4 +1,6 @@
 import { CommanderError, type Command } from 'commander';
+import { LiveNames } from './completion/live-names.ts';
+import { completionArgument, runCompletion } from './completion/run-completion.ts';
 import { failureText } from './failure-text.ts';
 
 /** Prefix of error messages: as in kcp, workspace commands print `Error:`, the others `error:`. */
@@ -7,9 +9,18 @@ export type ErrorPrefix = 'Error' | 'error';
 /** Exit status of a program that is killed by SIGPIPE, which Node ignores. */
 const sigpipeStatus = 141;
 
-/** Runs a plugin. An error is one line on stderr and exit status 1. */
-export async function runPlugin(program: Command, argv: readonly string[], prefix: ErrorPrefix): Promise<void> {
+/** Runs a plugin, or completes its command line. An error is one line on stderr and exit status 1. */
+export async function runPlugin(
+  program: Command,
+  argv: readonly string[],
+  { prefix, environment }: { readonly prefix: ErrorPrefix; readonly environment: NodeJS.ProcessEnv },
+): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', exitOnBrokenPipe);
+  const [first, ...words] = argv;
+  if (first === completionArgument) {
+    const source = new LiveNames({ environment });
+    return runCompletion(program, words, { source, out: (text) => void process.stdout.write(text) });
+  }
   for (const command of allCommands(program)) command.exitOverride().configureOutput({ outputError: () => {} });
   try {
     await program.parseAsync([...argv], { from: 'user' });

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { createContext, current, tree, use } from '../kubectl-ws/commands.ts';
 import { listWorkspaces } from '../kubectl-ws/list-workspaces.ts';
 import { addCommonFlags, addWorkspaceFlag, withServer } from './options.ts';
+import { completeArgument } from './completion/completed-names.ts';
 import { createCommand } from './create-command.ts';
 
 const homeNote =
@@ -38,12 +39,11 @@ export function workspaceCommand(name: string): Command {
       await use(withoutHome(workspaces[0] ?? '~'), isShort(command), modules, names);
     });
   };
-  command.action(useWorkspace);
-  command.addCommand(
-    addCommonFlags(
-      new Command('use').argument('[workspaces...]').description('switch to a workspace').action(useWorkspace),
-    ),
-  );
+  completeArgument(command, 'workspace').action(useWorkspace);
+  const useCommand = addCommonFlags(new Command('use'))
+    .argument('[workspaces...]')
+    .description('switch to a workspace');
+  command.addCommand(completeArgument(useCommand, 'workspace').action(useWorkspace));
   command.addCommand(createCommand('create', { isDeprecated: true }));
 
   const listCommand = addWorkspaceFlag(addCommonFlags(new Command('list').alias('ls')))
@@ -51,7 +51,7 @@ export function workspaceCommand(name: string): Command {
     .argument('[workspace]', 'list those of this workspace instead')
     .option('--short', 'print only the names');
   command.addCommand(
-    listCommand.action((workspace: string | undefined) =>
+    completeArgument(listCommand, 'workspace').action((workspace: string | undefined) =>
       withServer(listCommand, (modules) => listWorkspaces({ workspace, short: isShort(listCommand) }, modules)),
     ),
   );

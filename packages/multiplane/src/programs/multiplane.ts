@@ -50,12 +50,25 @@ const program: Program = {
       summary: 'Issue the certificates of a sharded installation.',
       load: async () => (await import('../commands/pki.ts')).pkiCommand(process.env),
     },
+    {
+      name: 'completion',
+      summary: 'Print the completion script of a shell.',
+      load: async () => (await import('../commands/completion.ts')).completionCommand(),
+    },
   ],
 };
 
 // Keeps the process alive while a command only waits for unreferenced timers; it would exit with status 0 otherwise.
 const keepAlive = setInterval(() => undefined, 60_000);
-runCommand(program, process.argv.slice(2), { stdout, stderr }).then(
+const [first, ...rest] = process.argv.slice(2);
+const run =
+  first === '__complete'
+    ? async () => {
+        stdout(await (await import('../commands/complete-program.ts')).completeProgram(program, rest, process.env));
+        return 0;
+      }
+    : () => runCommand(program, process.argv.slice(2), { stdout, stderr });
+run().then(
   (code) => exitWhenIdle(code),
   (error: unknown) => {
     stderr(`error: ${describe(error)}\n`);
