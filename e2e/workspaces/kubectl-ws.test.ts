@@ -131,7 +131,7 @@ describeWithKubectl('kubectl ws', () => {
     expect(await completed('ws', 'a:b:')).toEqual(['a:b:deep', ':4']);
     expect(await completed('ws', 'list', ':root:a:')).toEqual([':root:a:b', ':root:a:c', ':4']);
     expect(await completed('ws', 'tree', '--wor')).toEqual(['--workspace', ':4']);
-    expect(await completed('ws', '--workspace', 'ab')).toEqual([':4']);
+    expect(await completed('ws', 'tree', '--workspace', 'ab')).toEqual(['ab', ':4']);
     expect(await completed('ws', 'tree', '--workspace=ab')).toEqual(['--workspace=ab', ':4']);
     expect(await completed('kcp', 'claims', 'accept', '-w', ':root', 'ten')).toEqual(['tenancy.kcp.io', ':4']);
     expect(await completed('kcp', 'bind', 'apiexport', 'root:to')).toEqual(['root:topology.kcp.io', ':6']);

@@ -84,7 +84,7 @@ describe('a workspace', () => {
     ]);
   });
 
-  test('is shown with type, region, phase, address and age', () => {
+  test('is shown with type, region, phase, address, age and reason', () => {
     expect(workspaces.tableConvertor.columns.map(({ name }) => name)).toEqual([
       'Name',
       'Type',
@@ -92,6 +92,7 @@ describe('a workspace', () => {
       'Phase',
       'URL',
       'Age',
+      'Reason',
     ]);
     expect(workspaces.tableConvertor.cells(stored, new Date(0)).slice(0, 5)).toEqual([
       'w',

@@ -1,11 +1,12 @@
 import type { Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
 import { CustomResources } from '../apiextensions/custom-resources.ts';
 import type { ResourceDefinition, VersionConverter } from '../resource-definition.ts';
-import { bindingTable } from './binding-table.ts';
+
 import { cachedResourceEndpointSliceKind } from './cached-resources.ts';
 import { withDefaultSlices } from './default-slice.ts';
 import { scopeKinds } from '../scopes/scope-kinds.data.ts';
 import { describedSchema } from './described-schema.ts';
+import { kcpTable } from './kcp-tables.ts';
 import { kindSpecs, type KindSpec } from './kind-specs.data.ts';
 import { rootExportOf } from './root-export-kinds.ts';
 import { shardSchema } from './shard-schema.ts';
@@ -110,7 +111,7 @@ export function kcpResources(): readonly ResourceDefinition[] {
           ...definition,
           ...(exportedBy === undefined ? {} : { exportedBy }),
           ...(converter === undefined ? {} : { converter }),
-          ...(kind.kind === 'APIBinding' ? { tableConvertor: bindingTable(definition.tableConvertor) } : {}),
+          tableConvertor: kcpTable(kind.kind, definition.tableConvertor),
           ...(kind.kind === cachedResourceEndpointSliceKind
             ? { strategy: withDefaultSlices(definition.strategy) }
             : {}),
