@@ -43,7 +43,7 @@ export { OptionError } from './options/parse-value.ts';
 export { completeWords, type CompletedWord, type FlagNames } from './options/complete-words.ts';
 export type { Command, CommandGroup, Program } from './options/run-command.ts';
 export { runCommand } from './options/run-command.ts';
-export { similarNames, suggestionText } from './options/similar-names.ts';
+export { suggestionText } from './options/similar-names.ts';
 export type { Certificate, CertificateFiles } from './pki/certificate.ts';
 export type { ReadText, Watched } from './pki/certificate-watcher.ts';
 export { CertificateWatcher, checkPair, parseCertificates } from './pki/certificate-watcher.ts';

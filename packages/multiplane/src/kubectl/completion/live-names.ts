@@ -49,7 +49,7 @@ export class LiveNames implements NameSource {
 }
 
 /** The names of a kind in the current workspace, or for paths in the workspace that the prefix names. */
-export async function liveNames(
+async function liveNames(
   kind: Exclude<NameKind, 'file' | 'context'>,
   prefix: string,
   modules: Modules,
