@@ -16,7 +16,7 @@ const core = ['apimachinery', 'component-base'];
 const apiserverSees = [...core, 'schema', 'apis', 'storage', 'client', 'generic-server'];
 const shardSees = [...apiserverSees, 'apiserver', 'controllers', 'reverse-proxy'];
 const virtualFrameworkSees = [...core, 'schema', 'apis', 'client', 'generic-server', 'apiserver', 'reverse-proxy'];
-const servers = ['shard', 'cache-server', 'virtual-workspaces', 'front-proxy'];
+const servers = ['shard', 'cache-server', 'virtual-workspaces', 'front-proxy', 'console'];
 
 /** Package name (without the scope) → rule. A package that is not listed may not exist. */
 export const packages: Readonly<Record<string, PackageRule>> = {
@@ -36,6 +36,7 @@ export const packages: Readonly<Record<string, PackageRule>> = {
   shard: { mayImport: shardSees, server: true },
   'cache-server': { mayImport: [...apiserverSees, 'apiserver'], server: true },
   'front-proxy': { mayImport: [...core, 'client', 'generic-server', 'reverse-proxy'], server: true },
+  console: { mayImport: [...core, 'client', 'generic-server'], server: true },
   multiplane: { mayImport: [...core, 'client', 'storage', 'apiserver', ...servers] },
   testing: { mayImport: [...shardSees, 'virtual-framework', ...servers] },
 };
@@ -55,7 +56,10 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
   // The table of flags is read with it; the kubectl plugins, which have no servers' options, use it directly.
   commander: ['component-base', 'multiplane'],
   etcd3: ['storage'],
-  express: ['generic-server'],
+  express: ['generic-server', 'console'],
+  // Instead of http-proxy: ADR 136.
+  'http-proxy-3': ['console'],
+  'iron-session': ['console'],
   jose: ['generic-server', 'testing'],
   'lru-cache': [
     'apimachinery',
@@ -67,6 +71,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'virtual-framework',
   ],
   nats: ['storage'],
+  'openid-client': ['console'],
   // Wrapped by mapConcurrently, which every other package uses.
   'p-map': ['apimachinery'],
   pino: ['component-base'],

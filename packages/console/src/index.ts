@@ -1,0 +1,1 @@
+export { basePath } from './server/base-path.ts';
