@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { accepts, encodeJsonGo, errorText, parseAccept, statusErrors } from '@multiplane/apimachinery';
 import {
   lazyLibrary,
@@ -12,10 +11,11 @@ import {
   type MetricsRegistry,
 } from '@multiplane/component-base';
 import type express from 'express';
-import type { Express, Request, Response, Router } from 'express';
+import type { Router } from 'express';
 import { HealthMetrics } from './health-metrics.ts';
 import type { Handler, RequestContext } from './request/request-context.ts';
 import type { RequestMetrics } from './request/request-metrics.ts';
+import { expressHandler, type ExpressHandler, type SocketExchange } from './server/express-handler.ts';
 import { acceptHeader, notRepresentableAs } from './response/negotiation.ts';
 import { writeMethodNotAllowed, writeNotFoundText, writeStatusError } from './response/responses.ts';
 
@@ -73,7 +73,7 @@ const commonPaths = [
 export function nonResourceEndpoints(modules: NonResourceEndpointsModules): Handler {
   registerBuildInfo(modules);
   const indicators = new HealthMetrics();
-  let applications: Applications | undefined;
+  let respond: ExpressHandler | undefined;
 
   return async (context) => {
     if (respondToVersion(context, modules) || (await respondToProbe(context, indicators, modules))) return;
@@ -82,29 +82,12 @@ export function nonResourceEndpoints(modules: NonResourceEndpointsModules): Hand
       writeNotFoundText(exchange);
       return;
     }
-    applications ??= createApplications(indicators, modules);
-    const missing = Promise.withResolvers<'missing'>();
-    const { request, response, finished } = exchange.handOver();
-    request.url = info.path + queryOf(exchange.url);
-    const application = exchange.httpVersion === '2.0' ? applications.http2 : applications.http1;
-    application(request as Request, response as Response, (error?: unknown) => {
-      if (error === undefined) missing.resolve('missing');
-      else missing.reject(error instanceof Error ? error : new Error('express failed', { cause: error }));
-    });
-    if ((await Promise.race([finished, missing.promise])) === 'missing') {
-      sendNotFound(response);
-      await finished;
-    }
+    respond ??= createHandler(indicators, modules);
+    await respond(exchange as SocketExchange, info.path + queryOf(exchange.url));
   };
 }
 
-/** One application per protocol, with the same routes. */
-interface Applications {
-  readonly http1: Express;
-  readonly http2: Express;
-}
-
-function createApplications(indicators: HealthMetrics, modules: NonResourceEndpointsModules): Applications {
+function createHandler(indicators: HealthMetrics, modules: NonResourceEndpointsModules): ExpressHandler {
   const library = loadExpress();
   const router = library.Router({ caseSensitive: true, strict: true });
   addMetrics(router, indicators, modules);
@@ -113,7 +96,7 @@ function createApplications(indicators: HealthMetrics, modules: NonResourceEndpo
   // Kubernetes' index has no route of its own, so it answers every method.
   router.all('/', (_request, response) => sendJson(response, 'application/json', { paths: paths() }));
   if (modules.routes !== undefined) router.use(modules.routes);
-  return { http1: applicationOf(library, router), http2: asHttp2(library, applicationOf(library, router)) };
+  return expressHandler(library, { router, onMissing: sendNotFound });
 }
 
 /** Serves `/version`, whose errors are a Status. Returns false for other paths. */
@@ -261,31 +244,4 @@ function sendNotFound(response: ServerResponse): void {
   response.setHeader('content-type', 'text/plain; charset=utf-8');
   response.setHeader('x-content-type-options', 'nosniff');
   send(response, 404, '404 page not found\n');
-}
-
-function applicationOf(library: typeof express, router: Router): Express {
-  const application = library();
-  application.disable('x-powered-by');
-  application.disable('etag');
-  application.enable('strict routing');
-  application.use(router);
-  return application;
-}
-
-/**
- * Express sets the prototype of each request and response to objects that inherit from node:http's classes, whose methods do
- * not work on HTTP/2. This bases express' methods on the classes of the compatibility layer instead.
- */
-function asHttp2(library: typeof express, application: Express): Express {
-  application.request = rebase<Request>(library.request, Http2ServerRequest.prototype, application);
-  application.response = rebase<Response>(library.response, Http2ServerResponse.prototype, application);
-  return application;
-}
-
-function rebase<T extends object>(methods: T, prototype: object, application: Express): T {
-  const own = Object.getOwnPropertyDescriptors(methods);
-  return Object.create(prototype, {
-    ...own,
-    app: { configurable: true, enumerable: true, writable: true, value: application },
-  }) as T;
 }
