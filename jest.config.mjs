@@ -42,6 +42,7 @@ export default {
         'clients',
         'kubectl',
         'conformance',
+        'console',
         'security',
         'sharing',
         'scopes',

@@ -57,7 +57,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
   commander: ['component-base', 'multiplane'],
   etcd3: ['storage'],
   express: ['generic-server', 'console'],
-  // Instead of http-proxy: ADR 136.
+  // Instead of http-proxy: docs/adr/0136-the-console-holds-no-rights.md.
   'http-proxy-3': ['console'],
   'iron-session': ['console'],
   jose: ['generic-server', 'testing'],

@@ -24,6 +24,10 @@ export interface EmbeddingHost {
   readonly shardName: string;
   /** The external URL of the shard, without a path. */
   readonly externalUrl: () => string;
+  /** The listener of this process, and its certificate (PEM). Known once it listens. */
+  readonly listener: () => { readonly address: string; readonly port: number; readonly certificatePem: string };
+  /** The CAs by which clients verify the shard (PEM). */
+  readonly rootCa: () => string;
   readonly rootDirectory: string;
   readonly clock: Clock;
   /** Aborts when the shard stops, also during its start. */

@@ -23,6 +23,8 @@ export interface ShardModules {
   readonly version: string;
   /** Servers that run inside the shard's process (the cache server and the virtual workspaces of `start`). */
   readonly embedded?: readonly EmbedServer[] | undefined;
+  /** Called when the shard serves requests and has written the admin kubeconfig. */
+  readonly onReady?: (() => void) | undefined;
 }
 
 /**
@@ -52,7 +54,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const stages = { ...infrastructure, ...read, ...access, ...write, version, urls };
   const requests = requestPath(options, stages);
   // listener → embedded servers or handler chain
-  const routing = await requestRouting(options, { ...stages, ...requests, embedded });
+  const routing = await requestRouting(options, { ...stages, ...requests, port: () => server.port, embedded });
   const server: HttpServer = httpsListener(options, { ...infrastructure, ...requests, ...routing });
   // clients for other shards → readiness checks → controllers
   const clients = new ShardClients(options, { ...infrastructure, ...read, local: write.client });
@@ -63,11 +65,12 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
 
   // start in the order of shardLifecycle, run, stop
   const running = { ...stages, ...requests, ...routing, server, clients, identity, controllers };
-  await shardLifecycle(options, running).run(modules.signal, () =>
+  await shardLifecycle(options, running).run(modules.signal, () => {
     modules.logger.info('ready', {
       url: urls().externalURL,
       kubeconfig: options.kubeconfigPath,
       storage: options.storageBackend,
-    }),
-  );
+    });
+    modules.onReady?.();
+  });
 }

@@ -119,6 +119,7 @@ describe('a second run', () => {
     const states = await init({ externalUrl: 'https://api.example.com' });
     expect([...states].filter(([, state]) => state === 'renewed').map(([path]) => path)).toEqual([
       'front-proxy/tls.crt',
+      'console/tls.crt',
       'admin.kubeconfig',
     ]);
   });

@@ -110,6 +110,9 @@ export async function initClusterPki(
       ),
     );
   }
+  // The console gets this folder and no other: it holds no right of its own.
+  const trusted = readFileSync(authorityFiles(directory, 'serving-ca').certificateFile, 'utf8');
+  await writeFileAtomic(join(directory, 'console', 'ca.crt'), trusted, 0o644);
   for (const { name, authority: issuer, user, groups } of plannedClients) {
     await ensure(name, issuer, { subject: { user, groups } }, (authority) =>
       authority.issueClient({ user, groups }, options.days),

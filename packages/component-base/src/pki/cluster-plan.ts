@@ -55,6 +55,7 @@ export function plannedServers(options: ClusterPkiOptions): readonly PlannedServ
   const shards = Object.entries(options.shardUrls);
   return [
     server('front-proxy', 'serving-ca', options.externalUrl, options.frontProxyUrl),
+    server('console', 'serving-ca', options.externalUrl),
     server('cache-server', 'serving-ca', options.cacheUrl),
     ...shards.map(([name, url]) => server(`shard-${name}`, 'serving-ca', url)),
     ...shards.map(([name]) => server(`virtual-workspaces-${name}`, 'serving-ca')),

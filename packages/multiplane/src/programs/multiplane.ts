@@ -36,6 +36,16 @@ const program: Program = {
       load: async () => (await import('../commands/virtual-workspaces.ts')).virtualWorkspacesCommand(process.env),
     },
     {
+      name: 'console',
+      summary: 'Start the web console as a separate process.',
+      load: async () => (await import('../commands/console.ts')).consoleCommand(process.env),
+    },
+    {
+      name: 'console-link',
+      summary: 'Print a one-time link that logs the user of a kubeconfig in to the web console.',
+      load: async () => (await import('../commands/console-link.ts')).consoleLinkCommand(process.env),
+    },
+    {
       name: 'store',
       summary: 'Check, repair or defragment the embedded store of a stopped shard.',
       load: async () => (await import('../commands/store.ts')).storeCommand(process.env),

@@ -14,6 +14,8 @@ import type { WritePath } from './write-path.ts';
 
 interface Modules extends Infrastructure, ReadPath, AccessControl, WritePath, RequestPath {
   readonly urls: () => ShardUrls;
+  /** The port of the listener. */
+  readonly port: () => number;
   readonly embedded: readonly EmbedServer[];
 }
 
@@ -61,6 +63,12 @@ function embeddingHost(options: ShardOptions, modules: Modules): EmbeddingHost {
   return {
     shardName: options.shardName,
     externalUrl: () => modules.urls().externalURL,
+    listener: () => ({
+      address: options.bindAddress,
+      port: modules.port(),
+      certificatePem: modules.files.serving.current.certificatePem,
+    }),
+    rootCa: modules.rootCa,
     rootDirectory: options.rootDirectory,
     clock,
     signal,
