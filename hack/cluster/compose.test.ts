@@ -103,13 +103,18 @@ test('the parts of the volume are made before anybody mounts them', () => {
   const made = (compose.services['prepare'] as unknown as { entrypoint: string[] }).entrypoint[2] as string;
   const parts = services.flatMap(([, { volumes }]) => volumes.flatMap(({ volume }) => volume?.subpath ?? []));
   expect(parts.length).toBeGreaterThan(10);
-  for (const part of parts.filter((subpath) => subpath !== 'pki'))
+  for (const part of parts.filter((subpath) => !subpath.startsWith('pki')))
     expect(/mkdir -p ([^;]*);/.exec(made)?.[1]?.split(' ')).toContain(part);
 });
 
-test('only the front-proxy can be reached from outside, and by default from this machine alone', () => {
+test('the console sees its own certificate and nothing else of the authorities', () => {
+  const { volumes } = compose.services['console'] as Service;
+  expect(volumes.map(({ volume, target }) => [volume?.subpath, target])).toEqual([['pki/console', '/pki/console']]);
+});
+
+test('only the front-proxy and the console can be reached from outside, and by default from this machine alone', () => {
   const published = services.filter(([, { profiles, ports }]) => profiles.includes('sharded') && ports !== undefined);
-  expect(published.map(([name]) => name)).toEqual(['front-proxy']);
+  expect(published.map(([name]) => name)).toEqual(['front-proxy', 'console']);
   for (const [, { ports = [] }] of services)
     for (const port of ports) expect(port).toMatch(/^(\$\{MULTIPLANE_BIND:-127\.0\.0\.1\}|127\.0\.0\.1):/);
   // What users copy does not open it either.

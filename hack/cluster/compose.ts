@@ -37,6 +37,7 @@ const place: Place = {
   listen: '0.0.0.0',
   port: (_process, usual) => usual,
   externalUrl,
+  hasConsole: true,
 };
 
 const processes = topology({
@@ -50,6 +51,11 @@ const processes = topology({
     'virtual-workspaces': ['--logging-format=json'],
     shard: ['--logging-format=json'],
     'front-proxy': ['--logging-format=json'],
+    console: [
+      '--logging-format=json',
+      // Its few figures name no user; Prometheus has a certificate, and the console reviews tokens only.
+      '--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics',
+    ],
   },
 });
 
@@ -74,7 +80,7 @@ const part = (subpath: string, target: string, readOnly = false): object => ({
 });
 
 /** The health check as a command inside the container: the images bring different tools. */
-function healthCheck({ program, port, health }: ClusterProcess): object {
+function healthCheck({ kind, program, port, health }: ClusterProcess): object {
   if (program === 'nats-server') return { test: ['CMD', 'wget', '-q', '-O', '/dev/null', health.url], ...healthTiming };
   if (program === 'etcd') {
     const tls = [
@@ -87,7 +93,8 @@ function healthCheck({ program, port, health }: ClusterProcess): object {
       ...healthTiming,
     };
   }
-  return { test: askReady(health.url, '/pki/serving-ca.crt'), ...healthTiming };
+  const authority = kind === 'console' ? '/pki/console/ca.crt' : '/pki/serving-ca.crt';
+  return { test: askReady(health.url, authority), ...healthTiming };
 }
 
 /** The authority is named for this command alone: on the first start the server makes it, and Node warns of a missing one. */
@@ -114,8 +121,11 @@ function service(each: ClusterProcess): object {
     ...(each.kind === 'front-proxy'
       ? { ports: [`\${MULTIPLANE_BIND:-127.0.0.1}:\${MULTIPLANE_PORT:-6443}:${each.port}`] }
       : {}),
+    ...(each.kind === 'console'
+      ? { ports: [`\${MULTIPLANE_BIND:-127.0.0.1}:\${MULTIPLANE_CONSOLE_PORT:-8443}:${each.port}`] }
+      : {}),
     volumes: [
-      part('pki', '/pki', true),
+      each.kind === 'console' ? part('pki/console', '/pki/console', true) : part('pki', '/pki', true),
       ...(each.args.some((argument) => argument.endsWith('=/data')) ? [part(each.name, '/data')] : []),
       ...(each.kind === 'front-proxy'
         ? [{ type: 'bind', source: './config', target: '/etc/multiplane', read_only: true }]

@@ -10,10 +10,11 @@ export interface LocalPlaceOptions {
   readonly ports?: readonly number[] | undefined;
   readonly flags?: Place['flags'];
   readonly mappings?: Place['mappings'];
+  readonly hasConsole?: boolean | undefined;
 }
 
 /** A topology on this machine: everything below one folder, everybody on loopback. */
-export function localPlace({ directory, shards, ports, flags, mappings }: LocalPlaceOptions): Place {
+export function localPlace({ directory, shards, ports, flags, mappings, hasConsole }: LocalPlaceOptions): Place {
   const names = portNames(shards);
   // By name, so that every call gives a process the same one.
   const port: Place['port'] = (name, usual) => (ports === undefined ? usual : (ports[names.indexOf(name)] as number));
@@ -28,6 +29,7 @@ export function localPlace({ directory, shards, ports, flags, mappings }: LocalP
     externalUrl: `https://localhost:${port('front-proxy', 6443)}`,
     flags,
     mappings,
+    hasConsole,
   };
 }
 

@@ -63,7 +63,12 @@ async function up(): Promise<void> {
     throw new Error(`The control plane did not become ready. Logs: ${logFolder}/`);
   }
   console.log(`\nmultiplane is ready after ${seconds(began)}: ${processes.length} processes, logs in ${logFolder}/`);
+  const link = loginLink(place);
   console.log(`kubeconfig: ${adminKubeconfig}
+The web console; this link logs you in once, within ten minutes:
+
+  ${link}
+
 Try:
 
   export KUBECONFIG=${adminKubeconfig} PATH="${join(repository, 'bin')}:$PATH"
@@ -73,6 +78,28 @@ Try:
   kubectl ws tree
 
 Stop it with 'make down'.`);
+}
+
+/** A link that holds a certificate of one day, not the one of the administrator's kubeconfig. */
+function loginLink(place: ReturnType<typeof localPlace>): string {
+  const multiplane = join(repository, 'bin', 'multiplane');
+  const issue = [
+    'pki',
+    'issue',
+    'console-link',
+    `--directory=${place.pki}`,
+    '--user=kcp-admin',
+    '--groups=system:kcp:admin',
+  ];
+  execFileSync(multiplane, [...issue, '--days=1', '--force'], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const port = topology(place).find(({ kind }) => kind === 'console')?.port;
+  const args = [
+    `--kubeconfig=${adminKubeconfig}`,
+    `--console-url=https://localhost:${port}`,
+    `--client-certificate=${place.pki}/console-link/tls.crt`,
+    `--client-key=${place.pki}/console-link/tls.key`,
+  ];
+  return execFileSync(multiplane, ['console-link', ...args], { encoding: 'utf8' }).trim();
 }
 
 async function bringUp(each: ClusterProcess, state: { done: number }, total: number): Promise<void> {
@@ -142,6 +169,7 @@ function placeOf(): ReturnType<typeof localPlace> {
   return localPlace({
     directory,
     shards: names,
+    hasConsole: true,
     ...(natsConfig === undefined ? {} : { flags: { nats: [`--config=${resolve(natsConfig)}`] } }),
     ports: first === undefined ? undefined : portNames(names).map((_name, index) => Number(first) + index),
   });

@@ -22,13 +22,15 @@ export interface Place {
   readonly port: (process: string, usual: number) => number;
   /** Where clients reach the front-proxy. */
   readonly externalUrl: string;
+  /** With the web console, a process that nothing else needs. */
+  readonly hasConsole?: boolean | undefined;
   /** Further entries of the front-proxy's mapping file, before the usual ones. */
   readonly mappings?: readonly { readonly path: string; readonly backend: string }[] | undefined;
   /** Further flags by kind of process. */
   readonly flags?: Partial<Record<ProcessKind, readonly string[]>> | undefined;
 }
 
-export type ProcessKind = 'etcd' | 'nats' | 'cache-server' | 'virtual-workspaces' | 'shard' | 'front-proxy';
+export type ProcessKind = 'etcd' | 'nats' | 'cache-server' | 'virtual-workspaces' | 'shard' | 'front-proxy' | 'console';
 
 export interface ClusterProcess {
   readonly name: string;
@@ -43,7 +45,15 @@ export interface ClusterProcess {
 }
 
 /** Ports as kcp documents them: shard n listens on 6444 + n, its virtual workspaces on 7444 + n. */
-const ports = { frontProxy: 6443, shard: 6444, virtualWorkspaces: 7444, cache: 8012, nats: 4222, etcd: 2379 } as const;
+const ports = {
+  frontProxy: 6443,
+  shard: 6444,
+  virtualWorkspaces: 7444,
+  console: 8443,
+  cache: 8012,
+  nats: 4222,
+  etcd: 2379,
+} as const;
 /** Health of etcd and NATS is asked for over plain HTTP, on loopback only. */
 const healthPorts = { nats: 8222, etcd: 2381 } as const;
 
@@ -98,6 +108,7 @@ export function portNames(shards: readonly string[]): readonly string[] {
     host: () => '',
     listen: '',
     externalUrl: '',
+    hasConsole: true,
     port: (name, usual) => {
       names.add(name);
       return usual;
@@ -115,6 +126,7 @@ export function topology(place: Place): readonly ClusterProcess[] {
     ...place.shards.map((shard, index) => shardProcess(place, shard, index)),
     ...place.shards.map((shard, index) => virtualWorkspaces(place, shard, index)),
     frontProxy(place),
+    ...(place.hasConsole === true ? [webConsole(place)] : []),
   ];
 }
 
@@ -274,6 +286,22 @@ function frontProxy(place: Place): ClusterProcess {
       ...flagsOf(place, 'front-proxy'),
     ],
     needs: place.shards.flatMap((shard) => [`shard-${shard}`, `virtual-workspaces-${shard}`]),
+  };
+}
+
+function webConsole(place: Place): ClusterProcess {
+  const name = 'console';
+  return {
+    ...multiplane(place, name, 'console', ports.console),
+    args: [
+      'console',
+      ...listener(place, name, ports.console),
+      `--api-server-url=${urlsOf(place).frontProxy}`,
+      `--api-server-external-url=${place.externalUrl}`,
+      `--api-server-ca-file=${place.pki}/console/ca.crt`,
+      ...flagsOf(place, 'console'),
+    ],
+    needs: ['front-proxy'],
   };
 }
 

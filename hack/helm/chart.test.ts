@@ -5,6 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 import { unlessMissing } from '@multiplane/testing';
 import { cacheServerOptionTable } from '../../packages/cache-server/src/options.ts';
 import { parseOptions } from '../../packages/component-base/src/options/parse-options.ts';
+import { consoleServerOptionTable } from '../../packages/console/src/server/options.ts';
 import { frontProxyOptionTable } from '../../packages/front-proxy/src/options.ts';
 import { shardOptionTable } from '../../packages/shard/src/options.ts';
 import { virtualWorkspacesOptionTable } from '../../packages/virtual-workspaces/src/options.ts';
@@ -39,6 +40,7 @@ const optionTables = {
   shard: shardOptionTable,
   'front-proxy': frontProxyOptionTable,
   'cache-server': cacheServerOptionTable,
+  console: consoleServerOptionTable,
   'virtual-workspaces': virtualWorkspacesOptionTable,
 };
 

@@ -34,6 +34,15 @@ export const releases: Readonly<Record<string, readonly string[]>> = {
     'oidc.caSecretName=login-ca',
     'kcp.monitoring.serviceMonitor.enabled=true',
     'cache.monitoring.serviceMonitor.enabled=true',
+    'console.enabled=true',
+    'console.externalUrl=https://console.example.org',
+    'console.configSecret=console-config',
+    'console.ingress.enabled=true',
+    'console.ingress.hostname=console.example.org',
+    'console.ingress.className=nginx',
+    'console.ingress.annotations.team=platform',
+    'console.ingress.tlsSecret=console-tls',
+    'console.monitoring.serviceMonitor.enabled=true',
     'kcpFrontProxy.service.type=LoadBalancer',
     'kcpFrontProxy.ingress.enabled=true',
     'kcpFrontProxy.openshiftRoute.enabled=true',
@@ -43,7 +52,7 @@ export const releases: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Servers whose values have the same keys for pods. */
-const servers = ['kcp', 'kcpFrontProxy', 'cache', 'virtualWorkspaces'];
+const servers = ['kcp', 'kcpFrontProxy', 'cache', 'virtualWorkspaces', 'console'];
 const ofAll = (...settings: readonly string[]): string[] =>
   servers.flatMap((server) => settings.map((setting) => `${server}.${setting}`));
 
@@ -104,6 +113,7 @@ export const matrix: Readonly<Record<string, readonly string[]>> = {
   pods: [
     'externalHostname=api.example.org',
     'global.imagePullSecrets[0].name=registry',
+    'console.enabled=true',
     ...ofAll(
       'strategy.type=Recreate',
       'v=3',

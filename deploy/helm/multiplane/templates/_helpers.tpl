@@ -268,6 +268,9 @@ spec:
   {{- with (.service | default dict).loadBalancerIP }}
   loadBalancerIP: {{ . }}
   {{- end }}
+  {{- with (.service | default dict).sessionAffinity }}
+  sessionAffinity: {{ . }}
+  {{- end }}
   selector: {{- include "multiplane.selector" . | nindent 4 }}
   ports:
     - name: https
