@@ -8,9 +8,10 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually, TempDir } from '@multiplane/testing';
 import { ConsoleBrowser } from '../harness/console-browser.ts';
 import { ConsoleProcess } from '../harness/console-process.ts';
-import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
+import type { ControlPlane } from '../harness/control-plane.ts';
 import { testTokens } from '../harness/local-cluster.ts';
 import { OidcProvider } from '../harness/oidc-provider.ts';
+import { startControlPlane, topologyName } from '../harness/start-control-plane.ts';
 import { createWorkspace, grantAccess } from '../harness/workspaces.ts';
 
 const multiplane = join(import.meta.dirname, '..', '..', 'bin', 'multiplane');

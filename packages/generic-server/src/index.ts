@@ -102,7 +102,7 @@ export * from './server/connection-table.ts';
 export * from './server/dispatched-exchange.ts';
 export { CancellableExchange } from './server/cancellable-exchange.ts';
 export { ProxiedExchange } from './server/proxied-exchange.ts';
-export { expressHandler, type ExpressHandler, type SocketExchange } from './server/express-handler.ts';
+export { expressHandler, type ExpressHandler } from './server/express-handler.ts';
 export { ExchangeDecorator } from './server/exchange-decorator.ts';
 export { shareChunk } from './server/shared-chunk.ts';
 export * from './server/http-server.ts';
