@@ -26,6 +26,7 @@ export const packages: Readonly<Record<string, PackageRule>> = {
   apis: { mayImport: ['apimachinery', 'schema'] },
   storage: { mayImport: core },
   client: { mayImport: core },
+  provider: { mayImport: [...core, 'client'] },
   'generic-server': { mayImport: [...core, 'client'] },
   apiserver: { mayImport: apiserverSees },
   controllers: { mayImport: [...core, 'apis', 'client'] },
@@ -46,7 +47,8 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
   '@grpc/grpc-js': ['storage', 'testing'],
   '@noble/ciphers': ['storage'],
   // Loaded when --tracing-config-file is set: docs/adr/0123-tracing-loaded-on-demand.md.
-  '@opentelemetry/api': ['component-base'],
+  // provider: only spans, which do nothing until the program registers an SDK.
+  '@opentelemetry/api': ['component-base', 'provider'],
   '@opentelemetry/exporter-trace-otlp-grpc': ['component-base'],
   '@opentelemetry/resources': ['component-base'],
   '@opentelemetry/sdk-trace': ['component-base'],

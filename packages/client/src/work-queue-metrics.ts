@@ -1,6 +1,9 @@
 import type { MetricsRegistry } from '@multiplane/component-base';
 import type { WorkQueue } from './work-queue.ts';
 
+/** What is read of a queue, whatever its keys are. */
+type CountedQueue = Pick<WorkQueue, 'length' | 'adds' | 'retries'>;
+
 /** Work queues of one process by name, of which there are as many as controllers; further ones are counted as `other`. */
 const maxQueues = 60;
 
@@ -10,7 +13,7 @@ const maxQueues = 60;
  * which count from 0, as after a restart.
  */
 export class WorkQueueMetrics {
-  readonly #queues = new Set<{ readonly name: string; readonly queue: WorkQueue }>();
+  readonly #queues = new Set<{ readonly name: string; readonly queue: CountedQueue }>();
 
   constructor(registry: MetricsRegistry) {
     const labels = { name: maxQueues };
@@ -35,13 +38,13 @@ export class WorkQueueMetrics {
   }
 
   /** Includes a queue until the result is called. */
-  add(name: string, queue: WorkQueue): () => void {
+  add(name: string, queue: CountedQueue): () => void {
     const entry = { name, queue };
     this.#queues.add(entry);
     return () => this.#queues.delete(entry);
   }
 
-  #read(value: (queue: WorkQueue) => number): (readonly [{ readonly name: string }, number])[] {
+  #read(value: (queue: CountedQueue) => number): (readonly [{ readonly name: string }, number])[] {
     return Array.from(this.#queues, ({ name, queue }) => [{ name }, value(queue)] as const);
   }
 }
