@@ -39,7 +39,7 @@ export * from './meta/media-type.ts';
 export * from './meta/table.ts';
 export * from './meta/conditions.ts';
 export * from './patch/json-patch.ts';
-export { applyMergePatchIncrementally, copyWithoutNulls } from './patch/merge-patch.ts';
+export { applyMergePatch, applyMergePatchIncrementally, copyWithoutNulls } from './patch/merge-patch.ts';
 export * from './patch/number-literals.ts';
 export * from './patch/strategic-merge-patch.ts';
 export * from './values/quantity.ts';

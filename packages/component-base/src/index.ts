@@ -21,6 +21,7 @@ export { IdleGarbageCollection } from './lifecycle/idle-garbage-collection.ts';
 export { Lifecycle } from './lifecycle/lifecycle.ts';
 export type { Runnable } from './lifecycle/runnable.ts';
 export { loop } from './lifecycle/runnable.ts';
+export type { SignalSource } from './lifecycle/signals.ts';
 export { ShutdownSignal } from './lifecycle/signals.ts';
 export { untilAborted } from './lifecycle/until-aborted.ts';
 export { lazyLibrary } from './loading/lazy-library.ts';
@@ -62,7 +63,7 @@ export {
   timeSlices,
   yieldToEventLoop,
 } from './scheduling/yield-to-event-loop.ts';
-export type { Span } from './tracing/span.ts';
+export type { Span, SpanAttributes } from './tracing/span.ts';
 export { currentSpan, runAndEnd, traced, traceHeaders } from './tracing/span.ts';
 export type { Tracer } from './tracing/tracer.ts';
 export { openTracer, tracingOptionTable } from './tracing/tracing-options.ts';

@@ -1,1 +1,1 @@
-export { EventRecorder, type EventSubject, type NewEvent } from '@multiplane/client';
+export { EventRecorder } from '@multiplane/client';
