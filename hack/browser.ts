@@ -4,7 +4,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { glob, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -17,6 +17,7 @@ const configuration = join(folder, 'vite.config.ts');
 const stamp = join(output, '.built');
 /** Smaller files fit into one packet as they are. */
 const minCompressedBytes = 1024;
+const maxFirstLoadBytes = 300 * 1024;
 
 /** A digest of all that the application is built from. */
 async function digestOfSources(): Promise<string> {
@@ -37,6 +38,35 @@ async function digestOfSources(): Promise<string> {
       .update(await readFile(file))
       .update('\0');
   return digest.digest('hex');
+}
+
+interface Chunk {
+  readonly file: string;
+  readonly isEntry?: boolean;
+  readonly imports?: readonly string[];
+  readonly css?: readonly string[];
+  readonly assets?: readonly string[];
+}
+
+/** What a browser loads before it shows anything, compressed by the weaker of the two codings. Fails when it has become too much. */
+async function checkFirstLoad(): Promise<void> {
+  const chunks = JSON.parse(await readFile(join(output, '.vite', 'manifest.json'), 'utf8')) as Record<string, Chunk>;
+  const files = new Set<string>();
+  const add = (chunk: Chunk | undefined): void => {
+    if (chunk === undefined || files.has(chunk.file)) return;
+    for (const file of [chunk.file, ...(chunk.css ?? []), ...(chunk.assets ?? [])]) files.add(file);
+    for (const name of chunk.imports ?? []) add(chunks[name]);
+  };
+  for (const chunk of Object.values(chunks)) if (chunk.isEntry === true) add(chunk);
+  const sizes = [...files].map((name) => {
+    const file = join(output, name);
+    return statSync(existsSync(`${file}.gz`) ? `${file}.gz` : file).size;
+  });
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  if (total > maxFirstLoadBytes)
+    throw new Error(
+      `the first load of the console is ${total} bytes compressed, more than ${maxFirstLoadBytes}: ${[...files].join(', ')}`,
+    );
 }
 
 async function compress(): Promise<void> {
@@ -75,6 +105,7 @@ if (existsSync(configuration)) {
       { cwd: folder, stdio: ['ignore', 'inherit', 'inherit'] },
     );
     await compress();
+    await checkFirstLoad();
     writeFileSync(stamp, digest);
   }
 }

@@ -7,7 +7,10 @@ const safeMethods = new Set(['GET', 'HEAD']);
 
 /** The origin of the console, as the browser sees it. */
 export function originOf(request: IncomingMessage, externalUrl: string | undefined): string {
-  return externalUrl === undefined ? `https://${request.headers.host ?? ''}` : new URL(externalUrl).origin;
+  if (externalUrl !== undefined) return new URL(externalUrl).origin;
+  // Node's request of HTTP/2 has no `host`.
+  const { host, ':authority': authority } = request.headers;
+  return `https://${host ?? String(authority ?? '')}`;
 }
 
 /**

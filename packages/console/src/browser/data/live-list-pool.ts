@@ -1,3 +1,4 @@
+import { ApiError } from './api-error.ts';
 import { LiveList, type LiveListModules } from './live-list.ts';
 import type { ReflectorOptions } from './reflector.ts';
 
@@ -9,10 +10,15 @@ interface Entry {
 /** A page that is left and opened again within this time finds its list still running. */
 const lingerMs = 5000;
 
+/** What the server refuses is no interruption: it answers. */
+const isInterruption = (failure: Error | undefined): boolean =>
+  failure !== undefined && !(failure instanceof ApiError && failure.code < 500 && failure.code !== 429);
+
 /** One reflector per collection and selector, however many components show it; it stops when the last one has left. */
 export class LiveListPool {
   readonly #modules: LiveListModules<never>;
   readonly #entries = new Map<string, Entry>();
+  readonly #connectionListeners = new Set<() => void>();
 
   constructor(modules: LiveListModules<never>) {
     this.#modules = modules;
@@ -21,6 +27,17 @@ export class LiveListPool {
   get size(): number {
     return this.#entries.size;
   }
+
+  /** Some list cannot be kept current, because the server is not reached. */
+  get isInterrupted(): boolean {
+    return [...this.#entries.values()].some(({ list }) => isInterruption(list.snapshot().failure));
+  }
+
+  /** Calls the listener when `isInterrupted` may have changed, until the returned function is called. */
+  readonly onConnection = (listener: () => void): (() => void) => {
+    this.#connectionListeners.add(listener);
+    return () => this.#connectionListeners.delete(listener);
+  };
 
   static keyOf<T>({ path, labelSelector = '', fieldSelector = '', codec }: ReflectorOptions<T>): string {
     return JSON.stringify([path, labelSelector, fieldSelector, codec.accept]);
@@ -34,6 +51,7 @@ export class LiveListPool {
       // The key contains the codec, so that the type of the items of an entry never changes.
       entry = { list: new LiveList(options, this.#modules), users: 0 };
       this.#entries.set(key, entry);
+      entry.list.subscribe(() => this.#connectionChanged());
       entry.list.start();
     }
     entry.users++;
@@ -55,5 +73,10 @@ export class LiveListPool {
     if (entry.users > 0 || this.#entries.get(key) !== entry) return;
     this.#entries.delete(key);
     entry.list.stop();
+    this.#connectionChanged();
+  }
+
+  #connectionChanged(): void {
+    for (const listener of this.#connectionListeners) listener();
   }
 }

@@ -1,0 +1,31 @@
+import type { ReactElement, ReactNode } from 'react';
+
+/** The top of a page: what it is, a sentence about it, and its main actions. */
+export function PageHeader({
+  title,
+  description,
+  badge,
+  actions,
+  above,
+}: {
+  readonly title: string;
+  readonly description?: ReactNode;
+  readonly badge?: ReactNode;
+  readonly actions?: ReactNode;
+  readonly above?: ReactNode;
+}): ReactElement {
+  return (
+    <header className="page-header">
+      {above !== undefined && <div className="page-header-above">{above}</div>}
+      <div className="page-header-row">
+        <div className="page-header-text">
+          <h1>
+            {title} {badge}
+          </h1>
+          {description !== undefined && <p>{description}</p>}
+        </div>
+        {actions !== undefined && <div className="page-header-actions">{actions}</div>}
+      </div>
+    </header>
+  );
+}
