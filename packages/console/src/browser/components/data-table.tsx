@@ -9,7 +9,7 @@ import {
 } from '@tanstack/react-table';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useMemo, useRef, useState, type KeyboardEvent, type ReactElement, type ReactNode } from 'react';
-import { compareCells } from '../model/compare-cells.ts';
+import { cellText, compareCells } from '../model/compare-cells.ts';
 import { Icon } from './icon.tsx';
 
 export interface DataColumn<T> {
@@ -44,15 +44,6 @@ export interface DataTableProps<T extends object> {
 const features = tableFeatures({ rowSortingFeature, columnVisibilityFeature, sortedRowModel: createSortedRowModel() });
 const rowHeight = 41;
 const everything: ReadonlySet<string> = new Set();
-
-const textOf = (value: unknown): string =>
-  value === undefined || value === null
-    ? ''
-    : typeof value === 'string'
-      ? value
-      : typeof value === 'number' || typeof value === 'boolean'
-        ? String(value)
-        : JSON.stringify(value);
 
 /**
  * A table that has only the rows on the screen in the page, so that ten thousand are as fast as ten. A click on a title sorts by it; the
@@ -97,16 +88,6 @@ export function DataTable<T extends object>(props: DataTableProps<T>): ReactElem
   const after = virtualizer.getTotalSize() - (items.at(-1)?.end ?? 0);
   const visible = columns.filter(({ id }) => !hidden.has(id));
   const weights = visible.reduce((sum, { weight = 1 }) => sum + weight, 0);
-  const move = (event: KeyboardEvent<HTMLTableRowElement>, row: T): void => {
-    const { currentTarget: element, key } = event;
-    if (event.target !== element) return;
-    const sibling =
-      key === 'ArrowDown' ? element.nextElementSibling : key === 'ArrowUp' ? element.previousElementSibling : null;
-    if (sibling instanceof HTMLElement) {
-      event.preventDefault();
-      sibling.focus();
-    } else if (key === 'Enter' && onOpen !== undefined) onOpen(row);
-  };
   return (
     <div className="table-scroller" ref={scroller} style={maxHeight === undefined ? {} : { maxHeight }} tabIndex={-1}>
       <table className="table" aria-label={label} aria-rowcount={sorted.length + 1}>
@@ -138,29 +119,55 @@ export function DataTable<T extends object>(props: DataTableProps<T>): ReactElem
           {items.map(({ index, key }) => {
             const row = sorted[index]?.original;
             if (row === undefined) return null;
-            return (
-              <tr
-                key={key}
-                aria-rowindex={index + 2}
-                className={onOpen === undefined ? undefined : 'table-row-open'}
-                tabIndex={0}
-                onKeyDown={(event) => move(event, row)}
-                onClick={(event) => {
-                  const isControl = (event.target as Element).closest('a,button,input,[role="menu"]') !== null;
-                  if (!isControl && getSelection()?.isCollapsed !== false) onOpen?.(row);
-                }}
-              >
-                {visible.map((column) => (
-                  <Cell key={column.id} column={column} row={row} />
-                ))}
-                {actions !== undefined && <td className="table-actions">{actions(row)}</td>}
-              </tr>
-            );
+            return <Row key={key} index={index} row={row} columns={visible} onOpen={onOpen} actions={actions} />;
           })}
           {after > 0 && <Spacer height={after} />}
         </tbody>
       </table>
     </div>
+  );
+}
+
+function Row<T extends object>({
+  index,
+  row,
+  columns,
+  onOpen,
+  actions,
+}: {
+  readonly index: number;
+  readonly row: T;
+  readonly columns: readonly DataColumn<T>[];
+  readonly onOpen: ((row: T) => void) | undefined;
+  readonly actions: ((row: T) => ReactNode) | undefined;
+}): ReactElement {
+  const onKey = (event: KeyboardEvent<HTMLTableRowElement>): void => {
+    const { currentTarget: element, key } = event;
+    if (event.target !== element) return;
+    const sibling =
+      key === 'ArrowDown' ? element.nextElementSibling : key === 'ArrowUp' ? element.previousElementSibling : null;
+    if (sibling instanceof HTMLElement) {
+      event.preventDefault();
+      sibling.focus();
+    } else if (key === 'Enter') onOpen?.(row);
+  };
+  return (
+    <tr
+      aria-rowindex={index + 2}
+      className={onOpen === undefined ? undefined : 'table-row-open'}
+      tabIndex={0}
+      onKeyDown={onKey}
+      onClick={(event) => {
+        const isControl = (event.target as Element).closest('a,button,input,[role="menu"]') !== null;
+        // Who selects a text to copy it does not want to open the row.
+        if (!isControl && getSelection()?.isCollapsed !== false) onOpen?.(row);
+      }}
+    >
+      {columns.map((column) => (
+        <Cell key={column.id} column={column} row={row} />
+      ))}
+      {actions !== undefined && <td className="table-actions">{actions(row)}</td>}
+    </tr>
   );
 }
 
@@ -185,7 +192,7 @@ function HeaderCell<T>({
 }
 
 function Cell<T>({ column, row }: { readonly column: DataColumn<T>; readonly row: T }): ReactElement {
-  const text = textOf(column.value(row));
+  const text = cellText(column.value(row));
   return (
     <td
       className={column.isNumber === true ? 'table-number' : undefined}
