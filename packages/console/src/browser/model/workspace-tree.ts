@@ -1,0 +1,88 @@
+import type { LiveSnapshot } from '../data/live-list.ts';
+import type { Workspace } from './workspace.ts';
+
+/** A line of the tree of workspaces. */
+export type TreeRow =
+  | {
+      readonly kind: 'workspace';
+      readonly path: string;
+      readonly name: string;
+      readonly depth: number;
+      /** Undefined for the top of the tree. */
+      readonly workspace: Workspace | undefined;
+      readonly isExpanded: boolean;
+      /** False once it is known that nothing is below it. */
+      readonly mayExpand: boolean;
+      readonly position: number;
+      readonly siblings: number;
+    }
+  | { readonly kind: 'message'; readonly path: string; readonly depth: number; readonly text: string };
+
+export interface WorkspaceTree {
+  readonly top: string;
+  readonly expanded: ReadonlySet<string>;
+  /** Those that are loaded, by the path of their parent. */
+  readonly children: ReadonlyMap<string, LiveSnapshot<Workspace>>;
+  /** Shows what has this in its name, and what is above it; empty for everything. */
+  readonly filter: string;
+}
+
+const collator = new Intl.Collator('en', { numeric: true });
+
+/** The lines of a tree from top to bottom. */
+export function treeRows(tree: WorkspaceTree): readonly TreeRow[] {
+  const filter = tree.filter.trim().toLowerCase();
+  const rows = rowsBelow(tree, tree.top, 1, filter);
+  const name = tree.top.split(':').at(-1) ?? tree.top;
+  return [
+    row({ ...tree, children: tree.children }, { path: tree.top, name, depth: 0, position: 1, siblings: 1 }, undefined),
+    ...rows,
+  ];
+}
+
+function row(
+  { expanded, children }: WorkspaceTree,
+  place: {
+    readonly path: string;
+    readonly name: string;
+    readonly depth: number;
+    readonly position: number;
+    readonly siblings: number;
+  },
+  workspace: Workspace | undefined,
+): TreeRow {
+  const below = children.get(place.path);
+  return {
+    kind: 'workspace',
+    ...place,
+    workspace,
+    isExpanded: expanded.has(place.path),
+    mayExpand: below === undefined || !below.isSynced || below.items.length > 0,
+  };
+}
+
+function rowsBelow(tree: WorkspaceTree, parent: string, depth: number, filter: string): readonly TreeRow[] {
+  if (!tree.expanded.has(parent)) return [];
+  const below = tree.children.get(parent);
+  if (below === undefined || !below.isSynced)
+    return [{ kind: 'message', path: parent, depth, text: below?.failure?.message ?? 'Loading…' }];
+  const sorted = below.items.toSorted((a, b) => collator.compare(a.metadata.name, b.metadata.name));
+  return sorted.flatMap((workspace, index) => {
+    const { name } = workspace.metadata;
+    const path = `${parent}:${name}`;
+    const inside = rowsBelow(tree, path, depth + 1, filter);
+    const matches =
+      filter === '' || name.toLowerCase().includes(filter) || inside.some(({ kind }) => kind === 'workspace');
+    if (!matches) return [];
+    return [row(tree, { path, name, depth, position: index + 1, siblings: sorted.length }, workspace), ...inside];
+  });
+}
+
+/** The paths of a workspace and of everything above it, the top first. */
+export function pathsTo(path: string): readonly string[] {
+  const parts = path.split(':');
+  return parts.map((_, index) => parts.slice(0, index + 1).join(':'));
+}
+
+export const parentOf = (path: string): string | undefined =>
+  path.includes(':') ? path.slice(0, path.lastIndexOf(':')) : undefined;
