@@ -22,3 +22,36 @@ test('exports depth, adds and retries by name, until a queue is removed', async 
   expect(await registry.render()).not.toContain('workqueue_depth{');
   queue.stop();
 });
+
+test('exports for how long the oldest key waits, its failures and delays included', async () => {
+  const registry = new MetricsRegistry();
+  const metrics = new WorkQueueMetrics(registry);
+  const clock = new FakeClock();
+  const queue = new WorkQueue({ baseDelayMs: 60_000 }, { clock });
+  metrics.add('replication', queue);
+  const waits = async (): Promise<string | undefined> =>
+    /^multiplane_workqueue_oldest_pending_seconds\{name="replication"\} (.*)$/m.exec(await registry.render())?.[1];
+  expect(await waits()).toBe('0');
+  queue.add('slow');
+  await clock.advance(2_000);
+  queue.add('later');
+  expect(await waits()).toBe('2');
+  // A failure: the key is neither queued nor in progress, and its change is still missing.
+  await queue.get();
+  queue.addRateLimited('slow');
+  queue.done('slow');
+  await clock.advance(3_000);
+  expect(await waits()).toBe('5');
+  queue.forget('slow');
+  expect(await waits()).toBe('3');
+  // Changed while it is reconciled: the next change waits from the end of this reconciliation.
+  await queue.get();
+  queue.add('later');
+  await clock.advance(1_000);
+  queue.forget('later');
+  queue.done('later');
+  await clock.advance(4_000);
+  expect(await waits()).toBe('4');
+  queue.stop();
+  expect(await waits()).toBe('0');
+});

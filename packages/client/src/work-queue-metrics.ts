@@ -2,7 +2,7 @@ import type { MetricsRegistry } from '@multiplane/component-base';
 import type { WorkQueue } from './work-queue.ts';
 
 /** What is read of a queue, whatever its keys are. */
-type CountedQueue = Pick<WorkQueue, 'length' | 'adds' | 'retries'>;
+type CountedQueue = Pick<WorkQueue, 'length' | 'adds' | 'retries' | 'oldestPendingMs'>;
 
 /** Work queues of one process by name, of which there are as many as controllers; further ones are counted as `other`. */
 const maxQueues = 60;
@@ -34,6 +34,12 @@ export class WorkQueueMetrics {
       help: 'Keys that were queued again after a failure.',
       labels,
       readAll: () => this.#read((queue) => queue.retries),
+    });
+    registry.gauge({
+      name: 'multiplane_workqueue_oldest_pending_seconds',
+      help: 'Time since the key was queued that waits longest for its reconciliation, failures included.',
+      labels,
+      readAll: () => this.#read((queue) => queue.oldestPendingMs / 1000),
     });
   }
 

@@ -46,6 +46,8 @@ export class WorkQueue<K extends string = string> {
   readonly #dirty = new Set<K>();
   readonly #processing = new Set<K>();
   readonly #failures = new Map<K, number>();
+  /** When keys were added that have not been reconciled since, the oldest first; a failed key stays. */
+  readonly #pendingSince = new Map<K, number>();
   readonly #timers = new Map<K, { readonly at: number; readonly timer: Timer }>();
   readonly #waiters: ((key: K | undefined) => void)[] = [];
   #stopped = false;
@@ -74,6 +76,12 @@ export class WorkQueue<K extends string = string> {
     return this.#retries;
   }
 
+  /** Milliseconds since the key was added that waits longest for its reconciliation, failures and their delays included; 0 without one. */
+  get oldestPendingMs(): number {
+    const [since] = this.#pendingSince.values();
+    return since === undefined ? 0 : this.#clock.monotonic() - since;
+  }
+
   /** True while a key is queued or in progress; delayed keys do not count. */
   get busy(): boolean {
     return this.length > 0 || this.#processing.size > 0;
@@ -96,15 +104,19 @@ export class WorkQueue<K extends string = string> {
       return;
     }
     if (this.#dirty.has(key)) return;
+    this.#markDirty(key);
+    if (!this.#processing.has(key)) this.#push(key);
+  }
+
+  #markDirty(key: K): void {
     this.#dirty.add(key);
     this.#adds++;
-    if (!this.#processing.has(key)) this.#push(key);
+    if (!this.#pendingSince.has(key)) this.#pendingSince.set(key, this.#clock.monotonic());
   }
 
   #addLowPriority(key: K): void {
     if (this.#dirty.has(key)) return;
-    this.#dirty.add(key);
-    this.#adds++;
+    this.#markDirty(key);
     if (this.#processing.has(key)) return;
     this.#lowPriority.add(key);
     this.#lowPriorityOrder.push(key);
@@ -145,6 +157,9 @@ export class WorkQueue<K extends string = string> {
   /** Resets the backoff of a key, after a success. */
   forget(key: K): void {
     this.#failures.delete(key);
+    this.#pendingSince.delete(key);
+    // It was added again meanwhile; that change waits from now on.
+    if (this.#dirty.has(key)) this.#pendingSince.set(key, this.#clock.monotonic());
   }
 
   /** The next key; undefined once the queue is stopped. The caller ends every key with {@link done}. */
@@ -172,6 +187,7 @@ export class WorkQueue<K extends string = string> {
     this.#lowPriority.clear();
     this.#lowPriorityOrder.clear();
     this.#dirty.clear();
+    this.#pendingSince.clear();
     for (const resolve of this.#waiters.splice(0)) resolve(undefined);
   }
 

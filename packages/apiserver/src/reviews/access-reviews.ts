@@ -50,20 +50,41 @@ export function subjectAccessReview(modules: { readonly authorizer: Authorizer }
       extra: lowerCaseKeys(spec.extra ?? {}),
     };
     const attributes = attributesOf(spec, user, input.cluster);
-    const { audit } = input.context;
+    const { audit, info } = input.context;
+    const explanation = info.query.get('explain') === 'true' ? new Map<string, string>() : undefined;
     await yieldIfSliceExceeded(input.bytes, input.context);
-    return withStatus(
-      input.object,
-      await modules.authorizer.authorize({
-        ...attributes,
-        ...(isDeep(input, attributes) ? { deep: true } : {}),
-        ...(audit === undefined
-          ? {}
-          : { annotate: (key: string, value: string) => audit.annotate(`sar.auth.kcp.io/${key}`, value) }),
-      }),
-    );
+    const result = await modules.authorizer.authorize({
+      ...attributes,
+      ...(isDeep(input, attributes) ? { deep: true } : {}),
+      ...(audit === undefined && explanation === undefined
+        ? {}
+        : {
+            annotate: (key: string, value: string) => {
+              audit?.annotate(`sar.auth.kcp.io/${key}`, value);
+              explanation?.set(`sar.auth.kcp.io/${key}`, explainedText(key, value));
+            },
+          }),
+    });
+    const reviewed = withStatus(input.object, result);
+    return explanation === undefined ? reviewed : withExplanation(reviewed, explanation);
   };
 }
+
+/** The reason of a provider's policy quotes roles of its workspace, which the caller may not be allowed to read. */
+const providerPolicy = /(API export "[^"]*"\|"[^"]*" policy: ).*$/s;
+
+function explainedText(key: string, text: string): string {
+  return key.endsWith('-reason') ? text.replace(providerPolicy, '$1no role of the provider grants it') : text;
+}
+
+/**
+ * With `?explain=true` the response has the decision and the reason of each authorizer that was asked as annotations, by the keys of
+ * the audit event. The reason of the status stays `access denied`, as in kcp. Only who may create the review sees them.
+ */
+const withExplanation = (review: KubeObject, explanation: ReadonlyMap<string, string>): KubeObject => ({
+  ...review,
+  metadata: { ...review.metadata, annotations: Object.fromEntries(explanation) },
+});
 
 /**
  * Whether the review skips the workspace content authorizer (kcp's deep SubjectAccessReview), for checks that the

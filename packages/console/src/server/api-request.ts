@@ -7,6 +7,8 @@ export interface ApiRequest {
   /** With the query. */
   readonly path: string;
   readonly body?: object | undefined;
+  /** Media types; default JSON. */
+  readonly accept?: string | undefined;
   readonly maxResponseBytes?: number | undefined;
 }
 
@@ -20,7 +22,7 @@ const defaultMaxResponseBytes = 1024 * 1024;
 
 /** One request of the console in the name of a user, on a connection of its own. Rejects when the server does not answer. */
 export function apiRequest(server: ApiServer, credential: Credential, asked: ApiRequest): Promise<ApiResponse> {
-  const { method, path, body, maxResponseBytes = defaultMaxResponseBytes } = asked;
+  const { method, path, body, accept = 'application/json', maxResponseBytes = defaultMaxResponseBytes } = asked;
   const text = body === undefined ? undefined : JSON.stringify(body);
   const url = new URL(server.url);
   return new Promise((resolve, reject) => {
@@ -35,7 +37,7 @@ export function apiRequest(server: ApiServer, credential: Credential, asked: Api
       timeout: timeoutMs,
       signal: AbortSignal.timeout(timeoutMs),
       headers: {
-        accept: 'application/json',
+        accept,
         'user-agent': 'multiplane-console',
         ...(credential.kind === 'token' ? { authorization: `Bearer ${credential.token}` } : {}),
         ...(text === undefined

@@ -15,6 +15,7 @@ import { LoginLinks } from './login-links.ts';
 import { LoginRoutes } from './login-routes.ts';
 import { OidcLogin } from './oidc-login.ts';
 import { operatorMetrics } from './operator-metrics.ts';
+import { operatorTenants } from './operator-tenants.ts';
 import type { ConsoleOptions } from './options.ts';
 import { RateLimiter } from './rate-limiter.ts';
 import { SealedCookies, sessionCookie } from './sealed-cookies.ts';
@@ -160,7 +161,8 @@ export class ConsoleBackend {
     on('get', '/login/oidc/:id/callback', (request, response) => logins.finishOidc(request, response));
     on('post', '/logout', (request, response) => logins.logOut(request, response));
     on('get', '/kubeconfig', (request, response) => this.#getKubeconfig(request, response));
-    on('get', '/operator/metrics', (request, response) => this.#getOperatorMetrics(request, response));
+    on('get', '/operator/metrics', (request, response) => this.#ask(request, response, operatorMetrics));
+    on('get', '/operator/tenants', (request, response) => this.#ask(request, response, operatorTenants));
     router.use((request, response, next) => {
       if (!request.url.startsWith(proxyPrefix)) next();
       else void this.#answer(request, response, (incoming, outgoing) => this.#forward(incoming, outgoing));
@@ -235,10 +237,15 @@ export class ConsoleBackend {
     sendText(response, 200, 'application/yaml', userKubeconfig({ cluster, server: url, ca }, session, issuer));
   }
 
-  async #getOperatorMetrics(request: Request, response: Response): Promise<void> {
+  /** Sends what is put together from several requests in the name of the user. */
+  async #ask(
+    request: Request,
+    response: Response,
+    find: (server: ApiServer, credential: Credential) => Promise<object>,
+  ): Promise<void> {
     const session = await this.#access.require(request);
     const credential = await this.#access.credentialOf(session);
-    sendJson(response, 200, await operatorMetrics(this.#modules.server(), credential));
+    sendJson(response, 200, await find(this.#modules.server(), credential));
   }
 
   async #forward(request: Request, response: Response): Promise<void> {

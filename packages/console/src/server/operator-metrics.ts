@@ -1,25 +1,60 @@
-import { isJsonObject, parseJson, statusErrors, type Json, type StatusError } from '@multiplane/apimachinery';
-import { apiRequest } from './api-request.ts';
+import { isJsonObject, parseJson, type Json } from '@multiplane/apimachinery';
+import { apiRequest, type ApiResponse } from './api-request.ts';
 import type { ApiServer } from './api-server.ts';
 import type { Credential } from './credential.ts';
 import { parseExposition, type Sample } from './parse-exposition.ts';
+import { refusalOf, shardsOfControlPlane, type ShardTarget } from './shards-of-control-plane.ts';
 
-const shardsPath = '/clusters/root/apis/core.kcp.io/v1alpha1/shards?limit=500';
 const maxMetricsBytes = 16 * 1024 * 1024;
-const maxShards = 100;
+/** Workspaces carry their phase as a label, so that a shard lists the few that are not ready. */
+const pendingPath =
+  '/clusters/*/apis/tenancy.kcp.io/v1alpha1/workspaces?limit=100&labelSelector=tenancy.kcp.io%2Fphase%21%3DReady';
+const maxPendingBytes = 4 * 1024 * 1024;
+/** The queue whose keys are objects of the shard that other shards do not have yet. */
+const replicationQueue = 'replication';
+
+export interface PriorityLevel {
+  readonly priorityLevel: string;
+  readonly inQueue: number;
+  readonly executing: number;
+  readonly rejected: number;
+  readonly seats: number;
+}
+
+export interface PendingWorkspace {
+  readonly name: string;
+  /** The logical cluster of its parent. */
+  readonly cluster: string;
+  readonly phase: string;
+  readonly creationTimestamp: string;
+  /** What the conditions that are not met say. */
+  readonly reasons: readonly string[];
+}
 
 export interface ShardFigures {
   readonly name: string;
   readonly url: string;
   /** Absent for a shard that gave its metrics. */
   readonly error?: string;
-  readonly requests?: { readonly total: number; readonly errors: number; readonly inFlight: number };
-  readonly flowControl?: readonly {
-    readonly priorityLevel: string;
-    readonly inQueue: number;
-    readonly executing: number;
-    readonly rejected: number;
-  }[];
+  /** Checks of /readyz that fail; empty for a shard that is ready. */
+  readonly failedChecks?: readonly string[];
+  readonly requests?: {
+    readonly total: number;
+    readonly errors: number;
+    readonly inFlight: number;
+    readonly watches: number;
+  };
+  /** Seconds; the highest of a hundred measurements but one. */
+  readonly eventLoopDelay?: number | undefined;
+  readonly memoryBytes?: number | undefined;
+  /** Logical clusters by phase. */
+  readonly logicalClusters?: Readonly<Record<string, number>>;
+  readonly replication?: {
+    readonly waiting: number;
+    /** Age of the oldest change that waits. */ readonly lagSeconds?: number | undefined;
+  };
+  readonly flowControl?: readonly PriorityLevel[];
+  readonly pendingWorkspaces?: readonly PendingWorkspace[];
 }
 
 /**
@@ -30,82 +65,120 @@ export async function operatorMetrics(
   server: ApiServer,
   credential: Credential,
 ): Promise<{ readonly shards: readonly ShardFigures[] }> {
-  const listed = await apiRequest(server, credential, { method: 'GET', path: shardsPath });
-  if (listed.status !== 200) throw refusalOf(listed.status);
-  const shards = shardsOf(parseJson(listed.text));
-  const asked = await Promise.all(shards.map((shard) => figuresOf(shard, server, credential)));
-  if (asked.length > 0 && asked.every(({ refused }) => refused === true)) throw refusalOf(403);
+  const shards = await shardsOfControlPlane(server, credential);
+  const asked = await Promise.all(shards.map((shard) => figuresOf(shard, credential)));
+  if (asked.length > 0 && asked.every(({ refused }) => refused === true))
+    throw refusalOf(403, 'the user cannot get path "/metrics"');
   return { shards: asked.map(({ figures }) => figures) };
-}
-
-const refusalOf = (status: number): StatusError =>
-  status === 401
-    ? statusErrors.unauthorized()
-    : status === 403
-      ? statusErrors.forbidden({ group: '', resource: '' }, '', 'the user cannot get path "/metrics"')
-      : statusErrors.serviceUnavailable(`the API server answered ${status}`, 1);
-
-interface Shard {
-  readonly name: string;
-  readonly url: string;
-}
-
-function shardsOf(list: Json): Shard[] {
-  const items = isJsonObject(list) ? list['items'] : undefined;
-  if (!Array.isArray(items)) return [];
-  return items.slice(0, maxShards).flatMap((item) => {
-    if (!isJsonObject(item)) return [];
-    const { metadata = null, spec = null } = item;
-    const name = isJsonObject(metadata) ? metadata['name'] : undefined;
-    const url = isJsonObject(spec) ? spec['baseURL'] : undefined;
-    return typeof name === 'string' && typeof url === 'string' ? [{ name, url }] : [];
-  });
 }
 
 /** `refused`: the user may not read the metrics of the shard. */
 async function figuresOf(
-  { name, url }: Shard,
-  server: ApiServer,
+  { name, url, server }: ShardTarget,
   credential: Credential,
 ): Promise<{ readonly figures: ShardFigures; readonly refused?: boolean }> {
+  const get = (path: string, maxResponseBytes?: number): Promise<ApiResponse> =>
+    apiRequest(server, credential, { method: 'GET', path, maxResponseBytes });
   try {
-    // The only shard of one process may be known by an address that this machine cannot reach.
-    const target = server.isPinned === true ? server : { ...server, url };
-    const { status, text } = await apiRequest(target, credential, {
-      method: 'GET',
-      path: '/metrics',
-      maxResponseBytes: maxMetricsBytes,
-    });
-    if (status === 200) return { figures: { name, url, ...figures(parseExposition(text)) } };
-    const error = `the shard answered ${status}`;
-    return { figures: { name, url, error }, refused: status === 401 || status === 403 };
+    const { status, text } = await get('/metrics', maxMetricsBytes);
+    if (status !== 200)
+      return {
+        figures: { name, url, error: `the shard answered ${status}` },
+        refused: status === 401 || status === 403,
+      };
+    const [ready, pending] = await Promise.all([get('/readyz?verbose'), get(pendingPath, maxPendingBytes)]);
+    const pendingWorkspaces = pending.status === 200 ? pendingOf(parseJson(pending.text)) : undefined;
+    return {
+      figures: {
+        name,
+        url,
+        failedChecks: failedChecksOf(ready.text),
+        ...figures(parseExposition(text)),
+        ...(pendingWorkspaces === undefined ? {} : { pendingWorkspaces }),
+      },
+    };
   } catch (error) {
     return { figures: { name, url, error: `the shard does not answer: ${(error as Error).message}` } };
   }
 }
 
-function figures(samples: ReadonlyMap<string, readonly Sample[]>): Omit<ShardFigures, 'name' | 'url'> {
+const failedChecksOf = (text: string): string[] => [...text.matchAll(/^\[-\](\S+)/gm)].map(([, name = '']) => name);
+
+const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '');
+
+function pendingOf(list: Json): PendingWorkspace[] {
+  const items = isJsonObject(list) ? list['items'] : undefined;
+  if (!Array.isArray(items)) return [];
+  return items.flatMap((item) => {
+    if (!isJsonObject(item)) return [];
+    const { metadata, status } = item;
+    if (!isJsonObject(metadata)) return [];
+    const { annotations = null } = metadata;
+    const conditions = isJsonObject(status) && Array.isArray(status['conditions']) ? status['conditions'] : [];
+    const reasons = conditions.flatMap((condition) =>
+      isJsonObject(condition) && condition['status'] === 'False'
+        ? [`${text(condition['type'])}: ${text(condition['message']) || text(condition['reason'])}`]
+        : [],
+    );
+    return [
+      {
+        name: text(metadata['name']),
+        cluster: isJsonObject(annotations) ? text(annotations['kcp.io/cluster']) : '',
+        phase: isJsonObject(status) ? text(status['phase']) : '',
+        creationTimestamp: text(metadata['creationTimestamp']),
+        reasons,
+      },
+    ];
+  });
+}
+
+type Figures = Omit<ShardFigures, 'name' | 'url'>;
+
+function figures(samples: ReadonlyMap<string, readonly Sample[]>): Figures {
   const of = (name: string): readonly Sample[] => samples.get(name) ?? [];
   const sum = (list: readonly Sample[]): number => list.reduce((total, { value }) => total + value, 0);
   const requests = of('apiserver_request_total');
-  const levels = new Map<string, { inQueue: number; executing: number; rejected: number }>();
-  const add = (metric: string, field: 'inQueue' | 'executing' | 'rejected'): void => {
-    for (const { labels, value } of of(metric)) {
-      const level = labels['priority_level'] ?? '';
-      const entry = levels.get(level) ?? { inQueue: 0, executing: 0, rejected: 0 };
-      entry[field] += value;
-      levels.set(level, entry);
-    }
-  };
-  add('apiserver_flowcontrol_current_inqueue_requests', 'inQueue');
-  add('apiserver_flowcontrol_current_executing_requests', 'executing');
-  add('apiserver_flowcontrol_rejected_requests_total', 'rejected');
   return {
     requests: {
       total: sum(requests),
       errors: sum(requests.filter(({ labels }) => labels['code']?.startsWith('5') === true)),
       inFlight: sum(of('apiserver_current_inflight_requests')),
+      watches: sum(of('apiserver_longrunning_requests')),
     },
-    flowControl: [...levels].map(([priorityLevel, entry]) => ({ priorityLevel, ...entry })),
+    eventLoopDelay: of('multiplane_event_loop_delay_seconds').find(({ labels }) => labels['quantile'] === '0.99')
+      ?.value,
+    memoryBytes: of('process_resident_memory_bytes')[0]?.value,
+    logicalClusters: Object.fromEntries(
+      of('kcp_logicalcluster_count')
+        .filter(({ value }) => value > 0)
+        .map(({ labels, value }) => [labels['phase'] ?? '', value]),
+    ),
+    replication: {
+      waiting: sum(of('workqueue_depth').filter(({ labels }) => labels['name'] === replicationQueue)),
+      lagSeconds: of('multiplane_workqueue_oldest_pending_seconds').find(
+        ({ labels }) => labels['name'] === replicationQueue,
+      )?.value,
+    },
+    flowControl: flowControlOf(of),
   };
+}
+
+const flowControlMetrics = [
+  ['apiserver_flowcontrol_current_inqueue_requests', 'inQueue'],
+  ['apiserver_flowcontrol_current_executing_requests', 'executing'],
+  ['apiserver_flowcontrol_rejected_requests_total', 'rejected'],
+  ['apiserver_flowcontrol_current_limit_seats', 'seats'],
+] as const;
+
+/** Sums over flow schemas and reasons, by priority level. */
+function flowControlOf(of: (name: string) => readonly Sample[]): PriorityLevel[] {
+  const levels = new Map<string, { inQueue: number; executing: number; rejected: number; seats: number }>();
+  for (const [metric, field] of flowControlMetrics)
+    for (const { labels, value } of of(metric)) {
+      const level = labels['priority_level'] ?? '';
+      const entry = levels.get(level) ?? { inQueue: 0, executing: 0, rejected: 0, seats: 0 };
+      entry[field] += value;
+      levels.set(level, entry);
+    }
+  return [...levels].map(([priorityLevel, entry]) => ({ priorityLevel, ...entry }));
 }
