@@ -9,7 +9,8 @@ const maxQueues = 60;
 
 /**
  * client-go's metrics `workqueue_*` of all work queues of a server. They are read from the queues at each scrape, so that a
- * queue does nothing for them but count. Queues with the same name are summed up. A new term of leadership starts new queues,
+ * queue does nothing for them but count. Queues with the same name are summed up; of
+ * their ages the highest counts. A new term of leadership starts new queues,
  * which count from 0, as after a restart.
  */
 export class WorkQueueMetrics {
@@ -39,7 +40,12 @@ export class WorkQueueMetrics {
       name: 'multiplane_workqueue_oldest_pending_seconds',
       help: 'Time since the key was queued that waits longest for its reconciliation, failures included.',
       labels,
-      readAll: () => this.#read((queue) => queue.oldestPendingMs / 1000),
+      readAll: () => {
+        const oldest = new Map<string, number>();
+        for (const { name, queue } of this.#queues)
+          oldest.set(name, Math.max(oldest.get(name) ?? 0, queue.oldestPendingMs / 1000));
+        return Array.from(oldest, ([name, seconds]) => [{ name }, seconds] as const);
+      },
     });
   }
 
