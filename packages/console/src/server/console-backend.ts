@@ -9,6 +9,7 @@ import { basePath } from './base-path.ts';
 import { BrowserAssets } from './browser-assets.ts';
 import type { OidcIssuer } from './console-configuration.ts';
 import type { Credential } from './credential.ts';
+import { exportConsumers } from './export-consumers.ts';
 import { homeWorkspaceOf } from './home-workspace.ts';
 import { userKubeconfig } from './kubeconfig.ts';
 import { LoginLinks } from './login-links.ts';
@@ -163,6 +164,13 @@ export class ConsoleBackend {
     on('get', '/kubeconfig', (request, response) => this.#getKubeconfig(request, response));
     on('get', '/operator/metrics', (request, response) => this.#ask(request, response, operatorMetrics));
     on('get', '/operator/tenants', (request, response) => this.#ask(request, response, operatorTenants));
+    on('get', '/provider/consumers', (request, response) => {
+      const { cluster, export: name } = request.query;
+      if (typeof cluster !== 'string' || typeof name !== 'string')
+        throw statusErrors.badRequest('cluster and export are required');
+      const asked = { cluster, name };
+      return this.#ask(request, response, (server, credential) => exportConsumers(server, credential, asked));
+    });
     router.use((request, response, next) => {
       if (!request.url.startsWith(proxyPrefix)) next();
       else void this.#answer(request, response, (incoming, outgoing) => this.#forward(incoming, outgoing));

@@ -9,4 +9,17 @@ export const pages: readonly PageDefinition[] = [
     navigation: { title: 'Workspaces', icon: 'workspaces' },
     load: async () => ({ Page: (await import('./workspaces/workspaces-page.tsx')).WorkspacesPage }),
   },
+  {
+    id: 'provider',
+    scope: 'workspace',
+    path: 'provider',
+    navigation: { title: 'Provider', icon: 'provider' },
+    load: async () => ({ Page: (await import('./provider/provider-page.tsx')).ProviderPage }),
+  },
+  {
+    id: 'export',
+    scope: 'workspace',
+    path: 'provider/:export',
+    load: async () => ({ Page: (await import('./provider/export-page.tsx')).ExportPage }),
+  },
 ];
