@@ -22,7 +22,11 @@ const maxFirstLoadBytes = 300 * 1024;
 /** A digest of all that the application is built from. */
 async function digestOfSources(): Promise<string> {
   const digest = createHash('sha256');
-  const sources = (await Array.fromAsync(glob('src/browser/**', { cwd: folder, withFileTypes: true })))
+  const sources = (
+    await Array.fromAsync(
+      glob('{console/src/browser,apimachinery/src}/**', { cwd: join(folder, '..'), withFileTypes: true }),
+    )
+  )
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name))
     .sort();

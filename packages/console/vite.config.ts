@@ -14,9 +14,12 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     rolldownOptions: {
-      // Libraries mark what servers that render React must leave to the browser; here everything is for the browser.
       onLog: (level, log, handle) => {
-        if (log.code !== 'MODULE_LEVEL_DIRECTIVE') handle(level, log);
+        // Libraries mark what servers that render React must leave to the browser; here everything is for the browser.
+        if (log.code === 'MODULE_LEVEL_DIRECTIVE') return;
+        // What needs Node in the packages of this repository is not imported, and left out.
+        if (log.message.includes('externalized for browser compatibility')) return;
+        handle(level, log);
       },
       // Of the packages of this repository only what is imported is taken.
       treeshake: { moduleSideEffects: (id) => !/\/packages\/(?!console\/)/.test(id) },

@@ -20,6 +20,8 @@ export interface ObjectMeta {
     readonly manager?: string;
     readonly operation?: string;
     readonly time?: string;
+    readonly subresource?: string;
+    readonly fieldsV1?: unknown;
   }[];
 }
 

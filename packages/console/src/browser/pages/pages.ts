@@ -10,6 +10,25 @@ export const pages: readonly PageDefinition[] = [
     load: async () => ({ Page: (await import('./workspaces/workspaces-page.tsx')).WorkspacesPage }),
   },
   {
+    id: 'resources',
+    scope: 'workspace',
+    path: 'resources',
+    navigation: { title: 'Resources', icon: 'resources' },
+    load: async () => ({ Page: (await import('./resources/resources-page.tsx')).ResourcesPage }),
+  },
+  {
+    id: 'resource',
+    scope: 'workspace',
+    path: 'resources/:group/:version/:resource',
+    load: async () => ({ Page: (await import('./resources/resource-list-page.tsx')).ResourceListPage }),
+  },
+  {
+    id: 'object',
+    scope: 'workspace',
+    path: 'resources/:group/:version/:resource/:name',
+    load: async () => ({ Page: (await import('./resources/object-page.tsx')).ObjectPage }),
+  },
+  {
     id: 'provider',
     scope: 'workspace',
     path: 'provider',

@@ -1,0 +1,24 @@
+import { useParams } from 'react-router';
+import type { ResourceAddress } from '../../data/api-paths.ts';
+import { useCluster } from '../../hooks/use-cluster.ts';
+import { useDiscovery } from '../../hooks/use-discovery.ts';
+import type { ApiResource } from '../../model/discovery.ts';
+import { coreGroup } from '../page-definition.ts';
+
+/** The resource in the address of the page, and what discovery knows of it. */
+export function useResource(): {
+  readonly address: ResourceAddress;
+  readonly resource: ApiResource | undefined;
+  /** Discovery has answered. */
+  readonly isKnown: boolean;
+} {
+  const cluster = useCluster();
+  const { group: named = coreGroup, version = 'v1', resource = '' } = useParams();
+  const group = named === coreGroup ? '' : named;
+  const { data } = useDiscovery(cluster);
+  return {
+    address: { cluster, group, version, resource },
+    resource: data?.find((candidate) => candidate.group === group && candidate.resource === resource),
+    isKnown: data !== undefined,
+  };
+}
