@@ -41,4 +41,11 @@ export const pages: readonly PageDefinition[] = [
     path: 'provider/:export',
     load: async () => ({ Page: (await import('./provider/export-page.tsx')).ExportPage }),
   },
+  {
+    id: 'access',
+    scope: 'workspace',
+    path: 'access',
+    navigation: { title: 'Access', icon: 'access' },
+    load: async () => ({ Page: (await import('./access/access-page.tsx')).AccessPage }),
+  },
 ];
