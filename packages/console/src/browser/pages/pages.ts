@@ -48,4 +48,11 @@ export const pages: readonly PageDefinition[] = [
     navigation: { title: 'Access', icon: 'access' },
     load: async () => ({ Page: (await import('./access/access-page.tsx')).AccessPage }),
   },
+  {
+    id: 'operator',
+    scope: 'global',
+    path: 'operator',
+    navigation: { title: 'Operator', icon: 'operator' },
+    load: async () => ({ Page: (await import('./operator/operator-page.tsx')).OperatorPage }),
+  },
 ];

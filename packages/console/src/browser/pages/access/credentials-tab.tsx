@@ -10,6 +10,7 @@ import { DataTable, type DataColumn } from '../../components/data-table.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { Field } from '../../components/field.tsx';
+import { IconButton } from '../../components/icon-button.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { Notice } from '../../components/notice.tsx';
 import { objectPath } from '../../data/api-paths.ts';
@@ -50,9 +51,11 @@ export function CredentialsTab({ cluster }: { readonly cluster: string }): React
               initialSort={{ column: 'name' }}
               maxHeight={360}
               actions={(each) => (
-                <Button size="small" icon="key" onClick={() => setAccount(each)}>
-                  Create token
-                </Button>
+                <IconButton
+                  icon="key"
+                  label={`Create a token for ${each.metadata.name}`}
+                  onClick={() => setAccount(each)}
+                />
               )}
             />
           )}

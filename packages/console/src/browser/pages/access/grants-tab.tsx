@@ -41,7 +41,7 @@ const columns: readonly DataColumn<Grant>[] = [
     weight: 1.4,
     value: ({ namespace }) => namespace ?? '',
     render: ({ namespace }) =>
-      namespace === undefined ? <Badge tone="info">Whole workspace</Badge> : <Badge>{namespace}</Badge>,
+      namespace === undefined ? <Badge tone="info">Workspace</Badge> : <Badge>{namespace}</Badge>,
   },
   { id: 'summary', title: 'May', weight: 4, value: ({ summary }) => summary },
 ];
