@@ -49,11 +49,14 @@ export interface ShardFigures {
   readonly memoryBytes?: number | undefined;
   /** Logical clusters by phase. */
   readonly logicalClusters?: Readonly<Record<string, number>>;
+  /** Workspaces whose phase is another one than Ready. */
+  readonly pendingCount?: number;
   readonly replication?: {
     readonly waiting: number;
     /** Age of the oldest change that waits. */ readonly lagSeconds?: number | undefined;
   };
   readonly flowControl?: readonly PriorityLevel[];
+  /** The first of them; absent if the user may not list workspaces of all logical clusters. */
   readonly pendingWorkspaces?: readonly PendingWorkspace[];
 }
 
@@ -153,6 +156,7 @@ function figures(samples: ReadonlyMap<string, readonly Sample[]>): Figures {
         .filter(({ value }) => value > 0)
         .map(({ labels, value }) => [labels['phase'] ?? '', value]),
     ),
+    pendingCount: sum(of('kcp_workspace_count').filter(({ labels }) => labels['phase'] !== 'Ready')),
     replication: {
       waiting: sum(of('workqueue_depth').filter(({ labels }) => labels['name'] === replicationQueue)),
       lagSeconds: of('multiplane_workqueue_oldest_pending_seconds').find(

@@ -31,8 +31,10 @@ export interface ShardFigures {
   readonly eventLoopDelay?: number;
   readonly memoryBytes?: number;
   readonly logicalClusters?: Readonly<Record<string, number>>;
+  readonly pendingCount?: number;
   readonly replication?: { readonly waiting: number; readonly lagSeconds?: number };
   readonly flowControl?: readonly PriorityLevel[];
+  /** Absent if the user may not list them. */
   readonly pendingWorkspaces?: readonly PendingWorkspace[];
 }
 
@@ -91,7 +93,7 @@ export function totalsOf(shards: readonly ShardFigures[]): {
   return {
     ready: shards.filter((shard) => shard.error === undefined && (shard.failedChecks ?? []).length === 0).length,
     workspaces: sum(workspaceCount),
-    pending: sum(({ pendingWorkspaces = [] }) => pendingWorkspaces.length),
+    pending: sum(({ pendingCount = 0 }) => pendingCount),
     inFlight: sum(({ requests }) => requests?.inFlight ?? 0),
     watches: sum(({ requests }) => requests?.watches ?? 0),
   };

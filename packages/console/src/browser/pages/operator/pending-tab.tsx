@@ -5,7 +5,8 @@ import { Badge } from '../../components/badge.tsx';
 import { Card } from '../../components/card.tsx';
 import { DataTable, type DataColumn } from '../../components/data-table.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
-import type { PendingWorkspace, ShardFigures } from '../../model/operator.ts';
+import { Notice } from '../../components/notice.tsx';
+import { totalsOf, type PendingWorkspace, type ShardFigures } from '../../model/operator.ts';
 import { phaseTone } from '../../model/tone.ts';
 import { workspaceUrl } from '../page-definition.ts';
 
@@ -51,6 +52,14 @@ export function PendingTab({ shards }: { readonly shards: readonly ShardFigures[
       ),
     [shards],
   );
+  const { pending } = totalsOf(shards);
+  if (rows.length === 0 && pending > 0)
+    return (
+      <Notice tone="info" title={`${pending} workspaces are not ready`}>
+        Which ones they are is shown to users who may list the workspaces of all logical clusters, such as members of{' '}
+        <code>system:masters</code>.
+      </Notice>
+    );
   if (rows.length === 0)
     return (
       <EmptyState icon="check" title="Every workspace is ready">

@@ -40,6 +40,7 @@ const columns: readonly DataColumn<ShardFigures>[] = [
   {
     id: 'workspaces',
     title: 'Workspaces',
+    weight: 1.3,
     description: 'Logical clusters that are placed on the shard',
     isNumber: true,
     value: workspaceCount,
