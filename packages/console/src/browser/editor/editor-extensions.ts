@@ -49,15 +49,16 @@ const theme = EditorView.theme({
   '.cm-searchMatch': { backgroundColor: 'var(--warn-soft)' },
   '.cm-foldPlaceholder': { border: 'none', backgroundColor: 'var(--neutral-soft)', color: 'var(--text-muted)' },
   '.cm-changedLine': { backgroundColor: 'var(--good-soft) !important' },
-  '.cm-merge-a .cm-changedLine, .cm-deletedChunk': { backgroundColor: 'var(--bad-soft) !important' },
-  '.cm-changedText': { background: 'light-dark(rgb(26 127 75 / 22%), rgb(63 191 127 / 26%)) !important' },
-  '.cm-merge-a .cm-changedText': { background: 'light-dark(rgb(201 48 44 / 18%), rgb(239 106 100 / 26%)) !important' },
+  '&.cm-merge-a .cm-changedLine, .cm-deletedChunk': { backgroundColor: 'var(--bad-soft) !important' },
+  '.cm-changedText': { background: 'light-dark(rgb(26 127 75 / 12%), rgb(63 191 127 / 22%)) !important' },
+  '&.cm-merge-a .cm-changedText': { background: 'light-dark(rgb(201 48 44 / 11%), rgb(239 106 100 / 22%)) !important' },
   '.cm-collapsedLines': {
     background: 'var(--surface-sunken)',
     color: 'var(--text-muted)',
     fontFamily: 'var(--font)',
     padding: '4px 16px',
   },
+  '.cm-collapsedLines:before, .cm-collapsedLines:after': { content: '"" !important', margin: '0' },
 });
 
 const highlight = HighlightStyle.define([

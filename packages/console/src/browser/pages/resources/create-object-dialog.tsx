@@ -11,7 +11,7 @@ import { collectionPath } from '../../data/api-paths.ts';
 import type { KubeObject } from '../../data/kube-object.ts';
 import { useApp } from '../../hooks/app-context.ts';
 import { useSchema } from '../../hooks/use-schema.ts';
-import type { ApiResource } from '../../model/discovery.ts';
+import { apiVersionOf, type ApiResource } from '../../model/discovery.ts';
 import { formFields, objectOfForm, type FormField } from '../../model/object-form.ts';
 import { objectUrl } from '../page-definition.ts';
 import { ObjectForm, type FormValues } from './object-form.tsx';
@@ -19,7 +19,6 @@ import { ObjectForm, type FormValues } from './object-form.tsx';
 export interface CreateObjectDialogProps {
   readonly cluster: string;
   readonly resource: ApiResource;
-  readonly version: string;
   readonly namespace: string;
   readonly onClose: () => void;
 }
@@ -27,18 +26,11 @@ export interface CreateObjectDialogProps {
 const noFields: readonly FormField[] = [];
 
 /** Creates an object by a form made from its schema, or as YAML; then shows it. */
-export function CreateObjectDialog({
-  cluster,
-  resource,
-  version,
-  namespace,
-  onClose,
-}: CreateObjectDialogProps): ReactElement {
+export function CreateObjectDialog({ cluster, resource, namespace, onClose }: CreateObjectDialogProps): ReactElement {
   const { api } = useApp();
   const toast = useToast();
   const navigate = useNavigate();
-  const kind = useMemo(() => ({ group: resource.group, version, kind: resource.kind }), [resource, version]);
-  const schema = useSchema(cluster, kind);
+  const schema = useSchema(cluster, resource);
   const fields = useMemo(
     () => (schema === undefined ? noFields : formFields(schema.document, schema.schema)),
     [schema],
@@ -50,12 +42,12 @@ export function CreateObjectDialog({
   const [isBusy, setIsBusy] = useState(false);
   const result = useMemo(() => {
     const base = {
-      apiVersion: resource.group === '' ? version : `${resource.group}/${version}`,
+      apiVersion: apiVersionOf(resource),
       kind: resource.kind,
       metadata: { name: values.name, ...(resource.isNamespaced ? { namespace: values.namespace } : {}) },
     };
     return objectOfForm(base, fields, values.fields);
-  }, [resource, version, fields, values]);
+  }, [resource, fields, values]);
   const canSubmit = mode === 'yaml' ? text.trim() !== '' : values.name !== '' && result.problems.size === 0;
 
   const select = (next: string): void => {
@@ -66,7 +58,7 @@ export function CreateObjectDialog({
   const create = async (): Promise<void> => {
     setIsBusy(true);
     setError(undefined);
-    const target = { cluster, ...resource, version, namespace: resource.isNamespaced ? values.namespace : undefined };
+    const target = { cluster, ...resource, namespace: resource.isNamespaced ? values.namespace : undefined };
     const isYaml = mode === 'yaml';
     try {
       const created = await api.json<KubeObject>(
@@ -80,7 +72,7 @@ export function CreateObjectDialog({
       const { name, namespace: own } = created.metadata;
       toast({ tone: 'good', title: `${resource.kind} ${name} is created` });
       onClose();
-      void navigate(objectUrl(cluster, { ...resource, version }, name, own));
+      void navigate(objectUrl(cluster, resource, name, own));
     } catch (failure) {
       setError((failure as Error).message);
       setIsBusy(false);

@@ -1,4 +1,4 @@
-import { useState, type ReactElement } from 'react';
+import { useMemo, useState, type ReactElement } from 'react';
 import { Link, useNavigate, useParams, useSearchParams } from 'react-router';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
@@ -9,7 +9,7 @@ import { PageHeader } from '../../components/page-header.tsx';
 import { Tabs } from '../../components/tabs.tsx';
 import type { Condition, KubeObject } from '../../data/kube-object.ts';
 import { useLiveObject } from '../../hooks/use-live-object.ts';
-import { kubectlName, type ApiResource } from '../../model/discovery.ts';
+import { apiVersionOf, kubectlName, type ApiResource } from '../../model/discovery.ts';
 import { conditionTone, phaseTone } from '../../model/tone.ts';
 import { resourceUrl } from '../page-definition.ts';
 import { DeleteObjectDialog } from './delete-object-dialog.tsx';
@@ -39,12 +39,11 @@ export function ObjectPage(): ReactElement {
         <p>The workspace may have had a binding or a definition for it.</p>
       </EmptyState>
     );
-  const version = address.version;
   return (
     <ObjectDetails
       key={`${namespace ?? ''}/${name}`}
       cluster={address.cluster}
-      resource={{ ...resource, version }}
+      resource={resource}
       name={name}
       namespace={namespace}
     />
@@ -66,7 +65,12 @@ function ObjectDetails({
   const navigate = useNavigate();
   const [isDeleting, setIsDeleting] = useState(false);
   const { items, isSynced, failure } = useLiveObject<KubeObject>({ cluster, ...resource, namespace }, name);
-  const object = items[0];
+  const object = useMemo(
+    () =>
+      // Items of a list carry no kind of their own.
+      items[0] === undefined ? undefined : { ...items[0], apiVersion: apiVersionOf(resource), kind: resource.kind },
+    [items, resource],
+  );
   const list = resourceUrl(cluster, resource);
   if (object === undefined) {
     if (failure !== undefined)

@@ -16,7 +16,7 @@ import type { TableRow } from '../../data/kube-object.ts';
 import { useLiveList } from '../../hooks/use-live-list.ts';
 import { useSchema } from '../../hooks/use-schema.ts';
 import { cellText } from '../../model/compare-cells.ts';
-import { kubectlName, type ApiResource } from '../../model/discovery.ts';
+import { apiVersionOf, kubectlName, type ApiResource } from '../../model/discovery.ts';
 import { tableColumns, type TableColumn } from '../../model/table-columns.ts';
 import { phaseTone, type Tone } from '../../model/tone.ts';
 import { objectUrl, workspaceUrl } from '../page-definition.ts';
@@ -40,12 +40,7 @@ export function ResourceListPage(): ReactElement {
       </EmptyState>
     );
   return (
-    <ResourceList
-      key={`${address.cluster}/${kubectlName(resource)}`}
-      cluster={address.cluster}
-      resource={resource}
-      version={address.version}
-    />
+    <ResourceList key={`${address.cluster}/${kubectlName(resource)}`} cluster={address.cluster} resource={resource} />
   );
 }
 
@@ -54,11 +49,9 @@ const none: ReadonlySet<string> = new Set();
 function ResourceList({
   cluster,
   resource,
-  version,
 }: {
   readonly cluster: string;
   readonly resource: ApiResource;
-  readonly version: string;
 }): ReactElement {
   const [search, setSearch] = useSearchParams();
   const navigate = useNavigate();
@@ -76,7 +69,7 @@ function ResourceList({
       Object.entries(next).filter(([, value]) => value !== ''),
       { replace: true },
     );
-  const path = collectionPath({ cluster, ...resource, version, namespace });
+  const path = collectionPath({ cluster, ...resource, namespace });
   const options = useMemo(
     () => ({ path, labelSelector: labels, fieldSelector: fields, codec: tableCodec }),
     [path, labels, fields],
@@ -90,8 +83,7 @@ function ResourceList({
     [tableOf, toggled],
   );
   const rows = useMemo(() => matching(items, text.trim().toLowerCase()), [items, text]);
-  const kind = useMemo(() => ({ group: resource.group, version, kind: resource.kind }), [resource, version]);
-  const description = useSchema(cluster, kind)?.schema.description;
+  const description = useSchema(cluster, resource)?.schema.description;
   const isFiltered = labels !== '' || fields !== '' || namespace !== '' || text !== '';
   const flags = [
     resource.isNamespaced ? (namespace === '' ? '--all-namespaces' : `--namespace ${namespace}`) : '',
@@ -105,7 +97,7 @@ function ResourceList({
       <PageHeader
         above={<Link to={workspaceUrl(cluster, 'resources')}>Resources</Link>}
         title={resource.kind}
-        badge={<span className="tag">{resource.group === '' ? version : `${resource.group}/${version}`}</span>}
+        badge={<span className="tag">{apiVersionOf(resource)}</span>}
         description={<span className="clamp-2">{description ?? `Objects of ${kubectlName(resource)}.`}</span>}
         actions={
           mayCreate && (
@@ -195,7 +187,7 @@ function ResourceList({
             hidden={hidden}
             keyOf={({ object }) => `${object.metadata.namespace ?? ''}/${object.metadata.name}`}
             onOpen={({ object: { metadata } }) =>
-              void navigate(objectUrl(cluster, { ...resource, version }, metadata.name, metadata.namespace))
+              void navigate(objectUrl(cluster, resource, metadata.name, metadata.namespace))
             }
           />
         </div>
@@ -207,7 +199,6 @@ function ResourceList({
         <CreateObjectDialog
           cluster={cluster}
           resource={resource}
-          version={version}
           namespace={namespace === '' ? 'default' : namespace}
           onClose={() => setIsCreating(false)}
         />

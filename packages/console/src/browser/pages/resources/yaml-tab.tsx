@@ -38,8 +38,7 @@ export function YamlTab({
 }): ReactElement {
   const { api } = useApp();
   const toast = useToast();
-  const kind = useMemo(() => ({ group: resource.group, version: resource.version, kind: resource.kind }), [resource]);
-  const schema = useSchema(cluster, kind);
+  const schema = useSchema(cluster, resource);
   const current = useMemo(() => editableYaml(object), [object]);
   /** What is being changed, and what it was when the change began; undefined before. */
   const [draft, setDraft] = useState<{ readonly base: string; readonly text: string }>();
