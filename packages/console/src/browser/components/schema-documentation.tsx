@@ -69,12 +69,10 @@ function SchemaFields({
 }
 
 /** The schema of the fields inside: of an object, of the items of a list, of the values of a map. */
-function innerOf(
-  document: OpenApiDocument,
-  { properties, items, additionalProperties }: OpenApiSchema,
-): OpenApiSchema | undefined {
-  if (properties !== undefined) return { properties };
+function innerOf(document: OpenApiDocument, schema: OpenApiSchema): OpenApiSchema | undefined {
+  if (schema.properties !== undefined) return schema;
+  const { items, additionalProperties } = schema;
   const inner = items ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined);
-  const schema = inner === undefined ? undefined : resolved(document, inner);
-  return schema?.properties === undefined ? undefined : schema;
+  const found = inner === undefined ? undefined : resolved(document, inner);
+  return found?.properties === undefined ? undefined : found;
 }

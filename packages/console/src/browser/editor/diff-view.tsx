@@ -2,7 +2,7 @@ import { MergeView } from '@codemirror/merge';
 import { EditorState } from '@codemirror/state';
 import { EditorView, lineNumbers } from '@codemirror/view';
 import { useEffect, useRef, type ReactElement } from 'react';
-import type { YamlDiffProps } from '../components/yaml-diff.tsx';
+import type { YamlDiffProps } from './yaml-props.ts';
 import { commonExtensions } from './editor-extensions.ts';
 
 /** Two texts side by side; a chunk of its own, which `YamlDiff` loads. */

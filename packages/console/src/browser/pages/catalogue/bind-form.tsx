@@ -14,71 +14,23 @@ import { claimKey, claimName, claimWords } from '../../model/claim-words.ts';
 
 type Decision = AcceptableClaim['state'];
 
-/** What the provider asks for, to be accepted or rejected one by one; binds, or changes a binding. */
-export function BindForm({
-  cluster,
-  provider,
-  name,
-  of,
-  binding,
-}: {
+interface BindingTarget {
   readonly cluster: string;
   readonly provider: string;
   readonly name: string;
   readonly of: ApiExport | undefined;
   readonly binding: ApiBinding | undefined;
-}): ReactElement {
-  const { api } = useApp();
-  const toast = useToast();
-  const claims = of?.spec?.permissionClaims ?? binding?.status?.exportPermissionClaims ?? [];
-  const decided = useMemo(
-    () => new Map(binding?.spec?.permissionClaims?.map((claim) => [claimKey(claim), claim.state])),
-    [binding],
-  );
-  const [changed, setChanged] = useState<ReadonlyMap<string, Decision>>(new Map());
-  const [error, setError] = useState<string>();
-  const [isBusy, setIsBusy] = useState(false);
-  const decisionOf = (claim: PermissionClaim): Decision | undefined =>
-    changed.get(claimKey(claim)) ?? decided.get(claimKey(claim));
-  const open = claims.filter((claim) => decisionOf(claim) === undefined).length;
-  const isChanged = [...changed].some(([key, decision]) => decided.get(key) !== decision);
+}
 
-  const submit = async (): Promise<void> => {
-    setIsBusy(true);
-    setError(undefined);
-    const permissionClaims = claims.flatMap((claim) => {
-      const state = decisionOf(claim);
-      const before = binding?.spec?.permissionClaims?.find((own) => claimKey(own) === claimKey(claim));
-      return state === undefined ? [] : [{ ...claim, selector: before?.selector ?? { matchAll: true }, state }];
-    });
-    try {
-      if (binding === undefined) await bind(permissionClaims);
-      else
-        await api.send(objectPath(bindingsAt(cluster), binding.metadata.name), {
-          method: 'PATCH',
-          contentType: 'application/merge-patch+json',
-          body: JSON.stringify({
-            metadata: { resourceVersion: binding.metadata.resourceVersion },
-            spec: { permissionClaims },
-          }),
-        });
-      setChanged(new Map());
-      toast({ tone: 'good', title: binding === undefined ? `${name} is being bound` : 'Your decisions are saved' });
-    } catch (failure) {
-      setError((failure as Error).message);
-    }
-    setIsBusy(false);
-  };
-  const bind = (permissionClaims: readonly AcceptableClaim[]): Promise<Response> =>
-    api.send(collectionPath(bindingsAt(cluster)), {
-      method: 'POST',
-      body: JSON.stringify({
-        apiVersion: 'apis.kcp.io/v1alpha2',
-        kind: 'APIBinding',
-        metadata: { name },
-        spec: { reference: { export: { path: provider, name } }, permissionClaims },
-      }),
-    });
+/** What the provider asks for, to be accepted or rejected one by one; binds, or changes a binding. */
+export function BindForm({ cluster, provider, name, of, binding }: BindingTarget): ReactElement {
+  const { claims, decisionOf, decide, open, isChanged, error, isBusy, submit } = useBinding({
+    cluster,
+    provider,
+    name,
+    of,
+    binding,
+  });
   const flags = claims
     .filter((claim) => decisionOf(claim) !== undefined)
     .map(
@@ -107,7 +59,7 @@ export function BindForm({
             cluster={cluster}
             claim={claim}
             decision={decisionOf(claim)}
-            onDecide={(decision) => setChanged((all) => new Map([...all, [claimKey(claim), decision]]))}
+            onDecide={(decision) => decide(claim, decision)}
           />
         ))}
         {error !== undefined && (
@@ -164,4 +116,80 @@ function ClaimChoice({
       </div>
     </fieldset>
   );
+}
+
+interface BindingState {
+  readonly claims: readonly PermissionClaim[];
+  /** How many decisions are left. */
+  readonly open: number;
+  readonly isChanged: boolean;
+  readonly error: string | undefined;
+  readonly isBusy: boolean;
+  readonly decisionOf: (claim: PermissionClaim) => Decision | undefined;
+  readonly decide: (claim: PermissionClaim, decision: Decision) => void;
+  readonly submit: () => Promise<void>;
+}
+
+function useBinding({ cluster, provider, name, of, binding }: BindingTarget): BindingState {
+  const { api } = useApp();
+  const toast = useToast();
+  const claims = of?.spec?.permissionClaims ?? binding?.status?.exportPermissionClaims ?? [];
+  const decided = useMemo(
+    () => new Map(binding?.spec?.permissionClaims?.map((claim) => [claimKey(claim), claim.state])),
+    [binding],
+  );
+  const [changed, setChanged] = useState<ReadonlyMap<string, Decision>>(new Map());
+  const [error, setError] = useState<string>();
+  const [isBusy, setIsBusy] = useState(false);
+  const decisionOf = (claim: PermissionClaim): Decision | undefined =>
+    changed.get(claimKey(claim)) ?? decided.get(claimKey(claim));
+  const open = claims.filter((claim) => decisionOf(claim) === undefined).length;
+  const isChanged = [...changed].some(([key, decision]) => decided.get(key) !== decision);
+
+  const submit = async (): Promise<void> => {
+    setIsBusy(true);
+    setError(undefined);
+    const permissionClaims = claims.flatMap((claim) => {
+      const state = decisionOf(claim);
+      const before = binding?.spec?.permissionClaims?.find((own) => claimKey(own) === claimKey(claim));
+      return state === undefined ? [] : [{ ...claim, selector: before?.selector ?? { matchAll: true }, state }];
+    });
+    try {
+      if (binding === undefined) await bind(permissionClaims);
+      else
+        await api.send(objectPath(bindingsAt(cluster), binding.metadata.name), {
+          method: 'PATCH',
+          contentType: 'application/merge-patch+json',
+          body: JSON.stringify({
+            metadata: { resourceVersion: binding.metadata.resourceVersion },
+            spec: { permissionClaims },
+          }),
+        });
+      setChanged(new Map());
+      toast({ tone: 'good', title: binding === undefined ? `${name} is being bound` : 'Your decisions are saved' });
+    } catch (failure) {
+      setError((failure as Error).message);
+    }
+    setIsBusy(false);
+  };
+  const bind = (permissionClaims: readonly AcceptableClaim[]): Promise<Response> =>
+    api.send(collectionPath(bindingsAt(cluster)), {
+      method: 'POST',
+      body: JSON.stringify({
+        apiVersion: 'apis.kcp.io/v1alpha2',
+        kind: 'APIBinding',
+        metadata: { name },
+        spec: { reference: { export: { path: provider, name } }, permissionClaims },
+      }),
+    });
+  return {
+    claims,
+    open,
+    isChanged,
+    error,
+    isBusy,
+    decisionOf,
+    decide: (claim, decision) => setChanged((all) => new Map([...all, [claimKey(claim), decision]])),
+    submit,
+  };
 }

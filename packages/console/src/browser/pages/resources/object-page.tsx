@@ -7,9 +7,10 @@ import { Loading } from '../../components/loading.tsx';
 import { Notice } from '../../components/notice.tsx';
 import { PageHeader } from '../../components/page-header.tsx';
 import { Tabs } from '../../components/tabs.tsx';
-import type { Condition, KubeObject } from '../../data/kube-object.ts';
+import type { KubeObject } from '../../data/kube-object.ts';
 import { useLiveObject } from '../../hooks/use-live-object.ts';
 import { apiVersionOf, kubectlName, type ApiResource } from '../../model/discovery.ts';
+import { stateOf } from '../../model/object-status.ts';
 import { conditionTone, phaseTone } from '../../model/tone.ts';
 import { resourceUrl } from '../page-definition.ts';
 import { DeleteObjectDialog } from './delete-object-dialog.tsx';
@@ -20,11 +21,6 @@ import { RelatedTab } from './related-tab.tsx';
 import { useResource } from './use-resource.ts';
 import { YamlTab } from './yaml-tab.tsx';
 import './resources.css';
-
-export interface ObjectStatus {
-  readonly phase?: unknown;
-  readonly conditions?: readonly Condition[];
-}
 
 /** One object of any resource, live. */
 export function ObjectPage(): ReactElement {
@@ -149,15 +145,15 @@ function ObjectDetails({
 }
 
 /** Its phase, else its Ready condition, else nothing. */
-function StateBadge({ object: { metadata, status } }: { readonly object: KubeObject }): ReactElement | null {
-  if (metadata.deletionTimestamp !== undefined) return <Badge tone="warn">Deleting</Badge>;
-  const { phase, conditions } = (status ?? {}) as ObjectStatus;
-  if (typeof phase === 'string' && phase !== '') return <Badge tone={phaseTone(phase)}>{phase}</Badge>;
-  const ready = Array.isArray(conditions) ? conditions.find(({ type }) => type === 'Ready') : undefined;
+function StateBadge({ object }: { readonly object: KubeObject }): ReactElement | null {
+  if (object.metadata.deletionTimestamp !== undefined) return <Badge tone="warn">Deleting</Badge>;
+  const { phase, conditions } = stateOf(object);
+  if (phase !== undefined) return <Badge tone={phaseTone(phase)}>{phase}</Badge>;
+  const ready = conditions.find(({ type }) => type === 'Ready');
   if (ready === undefined) return null;
   return (
     <Badge tone={conditionTone(ready)} title={ready.message}>
-      {ready.status === 'True' ? 'Ready' : (ready.reason ?? 'Not ready')}
+      {ready.status === 'True' ? 'Ready' : ready.reason === '' ? 'Not ready' : ready.reason}
     </Badge>
   );
 }
