@@ -24,7 +24,7 @@ export function OverviewTab({
 }): ReactElement {
   const { metadata, status } = object;
   const { conditions } = stateOf(object);
-  const content = Object.entries(object).filter(([name]) => !apart.has(name));
+  const content = membersOf(object).filter(([name]) => !apart.has(name));
   const state = membersOf(status).filter(([name]) => name !== 'conditions');
   const flag = metadata.namespace === undefined ? '' : ` --namespace ${metadata.namespace}`;
   const finalizers = metadata.finalizers ?? [];
@@ -63,7 +63,7 @@ export function OverviewTab({
       ))}
       {state.length > 0 && (
         <Card title="Status">
-          <ValueTree value={Object.fromEntries(state) as unknown} />
+          <ValueTree value={Object.fromEntries(state)} />
         </Card>
       )}
       <CommandBox
