@@ -44,7 +44,7 @@ export function ConflictDialog({
           tone="warn"
           title={count === 1 ? 'Both changed the same place' : `Both changed the same ${count} places`}
         >
-          The right side has your version there, in line {lines}. Take theirs from the left where that is right.
+          The right side has your version there, in line {lines}. The arrows between the sides take theirs.
         </Notice>
       )}
       <YamlDiff before={before} after={after} onChange={setText} />

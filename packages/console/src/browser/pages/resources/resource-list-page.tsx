@@ -41,6 +41,8 @@ export function ResourceListPage(): ReactElement {
   );
 }
 
+/** Kubernetes' tables begin with the name. */
+const sortedByName = { column: '0/Name' };
 const none: ReadonlySet<string> = new Set();
 
 function ResourceList({
@@ -113,6 +115,7 @@ function ResourceList({
             rows={rows}
             columns={columns}
             hidden={hidden}
+            initialSort={sortedByName}
             keyOf={({ object }) => `${object.metadata.namespace ?? ''}/${object.metadata.name}`}
             onOpen={({ object: { metadata } }) =>
               void navigate(objectUrl(cluster, resource, metadata.name, metadata.namespace))
