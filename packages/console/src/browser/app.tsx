@@ -18,13 +18,18 @@ type State = { readonly kind: 'loading' } | { readonly kind: 'failed'; readonly 
 
 const fetchHere = (path: string, init?: RequestInit): Promise<Response> => fetch(path, init);
 
+const isSameSession = (a: State, b: State): boolean =>
+  a.kind === 'session' && b.kind === 'session' && a.session.csrfToken === b.session.csrfToken;
+
 /** The log-in page or, with a session, the shell. A session that ends leads back to the log-in page at the same address. */
 export function App(): ReactElement {
   const [state, setState] = useState<State>({ kind: 'loading' });
   const [hadSession, setHadSession] = useState(false);
   const load = useCallback(async (): Promise<void> => {
     try {
-      setState(await readSession(fetchHere));
+      const next = await readSession(fetchHere);
+      // A server behind the API may refuse one request while the session goes on: then nothing is drawn anew.
+      setState((now) => (isSameSession(now, next) ? now : next));
     } catch (error) {
       setState({ kind: 'failed', error: error as Error });
     }

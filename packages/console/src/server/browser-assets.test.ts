@@ -97,3 +97,11 @@ test('the page allows scripts of the console only, and style sheets with its non
   }
   expect(nonces.size).toBe(2);
 });
+
+test('the files of another build are found once its page is sent', async () => {
+  await get('/');
+  await writeFile(folder.join('assets', 'app-3c4d.js'), script);
+  await writeFile(folder.join('index.html'), '<script src="/assets/app-3c4d.js"></script>');
+  await get('/');
+  expect((await get('/assets/app-3c4d.js')).status).toBe(200);
+});

@@ -28,7 +28,9 @@ const notBuilt = 'The browser application is not built: run `make build`.\n';
 /** Serves the files of the built browser application. */
 export class BrowserAssets {
   readonly #folder: string;
-  /** Paths below the folder, read once: a path that is not among them is never looked up on disk. */
+  /** The last one that was sent. */
+  #page: string | undefined;
+  /** Paths below the folder, read once per build: a path that is not among them is never looked up on disk. */
   #files: ReadonlySet<string> | undefined;
 
   constructor(options: { readonly folder: string }) {
@@ -74,6 +76,9 @@ export class BrowserAssets {
       response.end(notBuilt);
       return;
     }
+    // Another build has other files.
+    if (page !== this.#page) this.#files = undefined;
+    this.#page = page;
     const nonce = newSecret();
     const body = Buffer.from(page.replaceAll(noncePlaceholder, nonce));
     response.statusCode = 200;

@@ -1,6 +1,6 @@
-import type { ReactElement, ReactNode } from 'react';
+import { useEffect, type ReactElement, type ReactNode } from 'react';
 
-/** The top of a page: what it is, a sentence about it, and its main actions. */
+/** The top of a page, and the title of the window: what it is, a sentence about it, and its main actions. */
 export function PageHeader({
   title,
   description,
@@ -14,6 +14,9 @@ export function PageHeader({
   readonly actions?: ReactNode;
   readonly above?: ReactNode;
 }): ReactElement {
+  useEffect(() => {
+    document.title = `${title} · Multiplane`;
+  }, [title]);
   return (
     <header className="page-header">
       {above !== undefined && <div className="page-header-above">{above}</div>}

@@ -29,7 +29,7 @@ function Entries({
         typeof value === 'object' && value !== null && Object.keys(value).length > 0 ? (
           <li key={name}>
             <details open={depth < 2}>
-              <summary>
+              <summary className="value-head">
                 <span className="value-name">{name}</span>
                 <span className="value-count">{countText(value)}</span>
               </summary>

@@ -16,7 +16,7 @@ const segment = (text: string): string => encodeURIComponent(text).replaceAll('%
 /** The API of a workspace, below `/console/`. */
 export const clusterPath = (cluster: string): string => `proxy/clusters/${segment(cluster)}`;
 
-export const groupVersionPath = (cluster: string, group: string, version: string): string =>
+const groupVersionPath = (cluster: string, group: string, version: string): string =>
   `${clusterPath(cluster)}/${group === '' ? 'api' : `apis/${segment(group)}`}/${segment(version)}`;
 
 export function collectionPath({ cluster, group, version, resource, namespace }: ResourceAddress): string {

@@ -1,13 +1,15 @@
 import { closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput } from '@codemirror/language';
+import { lintGutter, lintKeymap } from '@codemirror/lint';
 import { highlightSelectionMatches, searchKeymap } from '@codemirror/search';
 import { Compartment, EditorState } from '@codemirror/state';
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from '@codemirror/view';
 import { useEffect, useMemo, useRef, type ReactElement } from 'react';
-import type { YamlEditorProps } from '../components/yaml-editor.tsx';
+import type { YamlEditorProps } from './yaml-props.ts';
 import { commonExtensions } from './editor-extensions.ts';
 import { schemaSupport } from './schema-support.ts';
+import { syntaxErrors } from './syntax-errors.ts';
 
 /** The editor itself; a chunk of its own, which `YamlEditor` loads. */
 export function CodeEditor({ label, value, onChange, schema }: YamlEditorProps): ReactElement {
@@ -36,6 +38,8 @@ export function CodeEditor({ label, value, onChange, schema }: YamlEditorProps):
           closeBrackets(),
           highlightActiveLine(),
           highlightSelectionMatches(),
+          syntaxErrors,
+          lintGutter(),
           keymap.of([
             ...closeBracketsKeymap,
             ...defaultKeymap,
@@ -43,6 +47,7 @@ export function CodeEditor({ label, value, onChange, schema }: YamlEditorProps):
             ...historyKeymap,
             ...foldKeymap,
             ...completionKeymap,
+            ...lintKeymap,
             // Escape, then Tab leaves the editor.
             indentWithTab,
           ]),

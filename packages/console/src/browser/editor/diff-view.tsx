@@ -2,8 +2,17 @@ import { MergeView } from '@codemirror/merge';
 import { EditorState } from '@codemirror/state';
 import { EditorView, lineNumbers } from '@codemirror/view';
 import { useEffect, useRef, type ReactElement } from 'react';
-import type { YamlDiffProps } from '../components/yaml-diff.tsx';
+import type { YamlDiffProps } from './yaml-props.ts';
 import { commonExtensions } from './editor-extensions.ts';
+
+function takeLeft(): HTMLElement {
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.textContent = '→';
+  button.title = 'Take what is on the left';
+  button.setAttribute('aria-label', button.title);
+  return button;
+}
 
 /** Two texts side by side; a chunk of its own, which `YamlDiff` loads. */
 export function DiffView({ before, after, onChange }: YamlDiffProps): ReactElement {
@@ -39,6 +48,7 @@ export function DiffView({ before, after, onChange }: YamlDiffProps): ReactEleme
       },
       collapseUnchanged: { margin: 3, minSize: 6 },
       gutter: true,
+      ...(isReadOnly ? {} : { revertControls: 'a-to-b', renderRevertControl: takeLeft }),
     });
     return () => merge.destroy();
   }, [before, after.title, after.text]);

@@ -7,6 +7,7 @@ import { tags } from '@lezer/highlight';
 const theme = EditorView.theme({
   '&': { height: '100%', color: 'var(--text)', backgroundColor: 'transparent', fontSize: '12.5px' },
   '&.cm-focused': { outline: 'none' },
+  '.cm-content:focus-visible': { boxShadow: 'none' },
   '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '1.6', fontVariantLigatures: 'none' },
   '.cm-content': { padding: '12px 0', caretColor: 'var(--text)' },
   '.cm-line': { padding: '0 16px 0 8px' },
@@ -28,7 +29,7 @@ const theme = EditorView.theme({
   '.cm-tooltip.cm-tooltip-autocomplete > ul': { fontFamily: 'var(--mono)', fontSize: '12.5px', maxHeight: '260px' },
   '.cm-tooltip.cm-tooltip-autocomplete > ul > li': { padding: '4px 10px' },
   '.cm-tooltip-autocomplete > ul > li[aria-selected]': { backgroundColor: 'var(--accent)', color: '#fff' },
-  '.cm-completionDetail': { color: 'inherit', opacity: '0.75', fontStyle: 'normal', marginLeft: '12px' },
+  '.cm-completionDetail': { color: 'inherit', fontStyle: 'normal', marginLeft: '12px' },
   '.cm-completionIcon': { display: 'none' },
   '.cm-completionInfo, .cm-schema-hover': {
     maxWidth: '420px',
@@ -49,15 +50,16 @@ const theme = EditorView.theme({
   '.cm-searchMatch': { backgroundColor: 'var(--warn-soft)' },
   '.cm-foldPlaceholder': { border: 'none', backgroundColor: 'var(--neutral-soft)', color: 'var(--text-muted)' },
   '.cm-changedLine': { backgroundColor: 'var(--good-soft) !important' },
-  '.cm-merge-a .cm-changedLine, .cm-deletedChunk': { backgroundColor: 'var(--bad-soft) !important' },
-  '.cm-changedText': { background: 'light-dark(rgb(26 127 75 / 22%), rgb(63 191 127 / 26%)) !important' },
-  '.cm-merge-a .cm-changedText': { background: 'light-dark(rgb(201 48 44 / 18%), rgb(239 106 100 / 26%)) !important' },
+  '&.cm-merge-a .cm-changedLine, .cm-deletedChunk': { backgroundColor: 'var(--bad-soft) !important' },
+  '.cm-changedText': { background: 'light-dark(rgb(26 127 75 / 12%), rgb(63 191 127 / 22%)) !important' },
+  '&.cm-merge-a .cm-changedText': { background: 'light-dark(rgb(201 48 44 / 11%), rgb(239 106 100 / 22%)) !important' },
   '.cm-collapsedLines': {
     background: 'var(--surface-sunken)',
     color: 'var(--text-muted)',
     fontFamily: 'var(--font)',
     padding: '4px 16px',
   },
+  '.cm-collapsedLines:before, .cm-collapsedLines:after': { content: '"" !important', margin: '0' },
 });
 
 const highlight = HighlightStyle.define([

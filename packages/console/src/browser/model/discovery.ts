@@ -70,3 +70,6 @@ export function resourcesOf(lists: readonly DiscoveryList[]): readonly ApiResour
 /** What `kubectl get` accepts for the resource, and only that resource. */
 export const kubectlName = ({ resource, group }: Pick<ApiResource, 'resource' | 'group'>): string =>
   group === '' ? resource : `${resource}.${group}`;
+
+export const apiVersionOf = ({ group, version }: Pick<ApiResource, 'group' | 'version'>): string =>
+  group === '' ? version : `${group}/${version}`;

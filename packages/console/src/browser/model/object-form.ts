@@ -35,7 +35,7 @@ export function formFields(document: OpenApiDocument, root: OpenApiSchema): read
           choices: (field.enum ?? []).map(String),
           isRequired: own,
           description: field.description,
-          initial: field.default === undefined || typeof field.default === 'object' ? '' : String(field.default),
+          initial: initialOf(field.default),
         });
       else if (here.length < maxDepth)
         // The spec itself is always there; in it a part that may be absent has no required fields.
@@ -45,6 +45,9 @@ export function formFields(document: OpenApiDocument, root: OpenApiSchema): read
   visit(resolved(document, root), [], true);
   return fields.sort((a, b) => Number(b.isRequired) - Number(a.isRequired)).slice(0, maxFields);
 }
+
+const initialOf = (value: unknown): string =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
 
 function kindOf(document: OpenApiDocument, schema: OpenApiSchema): FormField['kind'] | undefined {
   const { type, enum: values, items, additionalProperties } = schema;

@@ -27,17 +27,12 @@ export interface WorkspaceTree {
   readonly filter: string;
 }
 
-const collator = new Intl.Collator('en', { numeric: true });
-
 /** The lines of a tree from top to bottom. */
 export function treeRows(tree: WorkspaceTree): readonly TreeRow[] {
   const filter = tree.filter.trim().toLowerCase();
   const rows = rowsBelow(tree, tree.top, 1, filter);
   const name = tree.top.split(':').at(-1) ?? tree.top;
-  return [
-    row({ ...tree, children: tree.children }, { path: tree.top, name, depth: 0, position: 1, siblings: 1 }, undefined),
-    ...rows,
-  ];
+  return [row(tree, { path: tree.top, name, depth: 0, position: 1, siblings: 1 }, undefined), ...rows];
 }
 
 function row(
@@ -66,7 +61,7 @@ function rowsBelow(tree: WorkspaceTree, parent: string, depth: number, filter: s
   const below = tree.children.get(parent);
   if (below === undefined || !below.isSynced)
     return [{ kind: 'message', path: parent, depth, text: below?.failure?.message ?? 'Loading…' }];
-  const sorted = below.items.toSorted((a, b) => collator.compare(a.metadata.name, b.metadata.name));
+  const sorted = sortedByName(below.items);
   return sorted.flatMap((workspace, index) => {
     const { name } = workspace.metadata;
     const path = `${parent}:${name}`;
@@ -76,6 +71,17 @@ function rowsBelow(tree: WorkspaceTree, parent: string, depth: number, filter: s
     if (!matches) return [];
     return [row(tree, { path, name, depth, position: index + 1, siblings: sorted.length }, workspace), ...inside];
   });
+}
+
+/** As the server lists them; of a workspace with very many below it they are sorted once. */
+const sortedLists = new WeakMap<readonly Workspace[], readonly Workspace[]>();
+
+function sortedByName(items: readonly Workspace[]): readonly Workspace[] {
+  const known = sortedLists.get(items);
+  if (known !== undefined) return known;
+  const sorted = items.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  sortedLists.set(items, sorted);
+  return sorted;
 }
 
 /** The paths of a workspace and of everything above it, the top first. */

@@ -24,13 +24,13 @@ describe('tree', () => {
   const show = (expanded: readonly string[], filter = ''): string[] =>
     treeRows({ top: 'root', expanded: new Set(expanded), children, filter }).map(text);
 
-  test('is sorted with numbers counted; what is known to be empty cannot be opened', () => {
+  test('has the order of kubectl; what is known to be empty cannot be opened', () => {
     expect(show(['root', 'root:platform'])).toEqual([
       'root -',
       '  platform -',
       '    kafka +',
-      '  team-9',
       '  team-10 +',
+      '  team-9',
     ]);
   });
   test('a filter keeps what is above a match', () => {
@@ -45,7 +45,7 @@ describe('tree', () => {
       filter: '',
     });
     expect(rows.map(text)).toEqual(['root -', '  (workspaces is forbidden)']);
-    expect(show(['root', 'root:team-10']).slice(-1)).toEqual(['    (Loading…)']);
+    expect(show(['root', 'root:team-10'])).toContain('    (Loading…)');
   });
   test('a path leads through everything above it', () => {
     expect(pathsTo('root:a:b')).toEqual(['root', 'root:a', 'root:a:b']);

@@ -10,6 +10,19 @@ export const pages: readonly PageDefinition[] = [
     load: async () => ({ Page: (await import('./workspaces/workspaces-page.tsx')).WorkspacesPage }),
   },
   {
+    id: 'catalogue',
+    scope: 'workspace',
+    path: 'catalogue',
+    navigation: { title: 'API catalogue', icon: 'catalogue' },
+    load: async () => ({ Page: (await import('./catalogue/catalogue-page.tsx')).CataloguePage }),
+  },
+  {
+    id: 'export',
+    scope: 'workspace',
+    path: 'catalogue/:provider/:export',
+    load: async () => ({ Page: (await import('./catalogue/export-page.tsx')).ExportPage }),
+  },
+  {
     id: 'resources',
     scope: 'workspace',
     path: 'resources',

@@ -1,91 +1,35 @@
-import { encodeYaml } from '@multiplane/apimachinery';
-import { useMemo, useState, type ReactElement } from 'react';
+import type { ReactElement } from 'react';
 import { useNavigate } from 'react-router';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Notice } from '../../components/notice.tsx';
 import { Tabs } from '../../components/tabs.tsx';
-import { YamlEditor } from '../../components/yaml-editor.tsx';
 import { useToast } from '../../components/toast.tsx';
-import { collectionPath } from '../../data/api-paths.ts';
-import type { KubeObject } from '../../data/kube-object.ts';
-import { useApp } from '../../hooks/app-context.ts';
-import { useSchema } from '../../hooks/use-schema.ts';
+import { YamlEditor } from '../../components/yaml-editor.tsx';
 import type { ApiResource } from '../../model/discovery.ts';
-import { formFields, objectOfForm, type FormField } from '../../model/object-form.ts';
 import { objectUrl } from '../page-definition.ts';
-import { ObjectForm, type FormValues } from './object-form.tsx';
-
-export interface CreateObjectDialogProps {
-  readonly cluster: string;
-  readonly resource: ApiResource;
-  readonly version: string;
-  readonly namespace: string;
-  readonly onClose: () => void;
-}
-
-const noFields: readonly FormField[] = [];
+import { ObjectForm } from './object-form.tsx';
+import { useNewObject } from './use-new-object.ts';
 
 /** Creates an object by a form made from its schema, or as YAML; then shows it. */
 export function CreateObjectDialog({
   cluster,
   resource,
-  version,
   namespace,
   onClose,
-}: CreateObjectDialogProps): ReactElement {
-  const { api } = useApp();
+}: {
+  readonly cluster: string;
+  readonly resource: ApiResource;
+  readonly namespace: string;
+  readonly onClose: () => void;
+}): ReactElement {
   const toast = useToast();
   const navigate = useNavigate();
-  const kind = useMemo(() => ({ group: resource.group, version, kind: resource.kind }), [resource, version]);
-  const schema = useSchema(cluster, kind);
-  const fields = useMemo(
-    () => (schema === undefined ? noFields : formFields(schema.document, schema.schema)),
-    [schema],
-  );
-  const [mode, setMode] = useState('form');
-  const [values, setValues] = useState<FormValues>({ name: '', namespace, fields: new Map() });
-  const [text, setText] = useState('');
-  const [error, setError] = useState<string>();
-  const [isBusy, setIsBusy] = useState(false);
-  const result = useMemo(() => {
-    const base = {
-      apiVersion: resource.group === '' ? version : `${resource.group}/${version}`,
-      kind: resource.kind,
-      metadata: { name: values.name, ...(resource.isNamespaced ? { namespace: values.namespace } : {}) },
-    };
-    return objectOfForm(base, fields, values.fields);
-  }, [resource, version, fields, values]);
-  const canSubmit = mode === 'yaml' ? text.trim() !== '' : values.name !== '' && result.problems.size === 0;
-
-  const select = (next: string): void => {
-    if (next === 'yaml') setText(encodeYaml(result.object));
-    setMode(next);
-    setError(undefined);
-  };
-  const create = async (): Promise<void> => {
-    setIsBusy(true);
-    setError(undefined);
-    const target = { cluster, ...resource, version, namespace: resource.isNamespaced ? values.namespace : undefined };
-    const isYaml = mode === 'yaml';
-    try {
-      const created = await api.json<KubeObject>(
-        `${collectionPath(target)}?fieldValidation=Strict&fieldManager=multiplane-console`,
-        {
-          method: 'POST',
-          contentType: isYaml ? 'application/yaml' : 'application/json',
-          body: isYaml ? text : JSON.stringify(result.object),
-        },
-      );
-      const { name, namespace: own } = created.metadata;
-      toast({ tone: 'good', title: `${resource.kind} ${name} is created` });
-      onClose();
-      void navigate(objectUrl(cluster, { ...resource, version }, name, own));
-    } catch (failure) {
-      setError((failure as Error).message);
-      setIsBusy(false);
-    }
-  };
+  const draft = useNewObject({ cluster, resource, namespace }, ({ metadata }) => {
+    toast({ tone: 'good', title: `${resource.kind} ${metadata.name} is created` });
+    onClose();
+    void navigate(objectUrl(cluster, resource, metadata.name, metadata.namespace));
+  });
   return (
     <Dialog
       title={`Create ${resource.kind}`}
@@ -95,33 +39,33 @@ export function CreateObjectDialog({
           In <code>{cluster}</code>
           {resource.isNamespaced && (
             <>
-              , namespace <code>{values.namespace}</code>
+              , namespace <code>{draft.values.namespace}</code>
             </>
           )}
         </>
       }
       onClose={onClose}
-      onSubmit={() => void create()}
+      onSubmit={draft.create}
       actions={
         <>
           <Button variant="ghost" onClick={onClose}>
             Cancel
           </Button>
-          <Button type="submit" variant="primary" isBusy={isBusy} disabled={!canSubmit}>
+          <Button type="submit" variant="primary" isBusy={draft.isBusy} disabled={!draft.canSubmit}>
             Create
           </Button>
         </>
       }
     >
-      {error !== undefined && (
+      {draft.error !== undefined && (
         <Notice tone="bad" title="The object is not created">
-          {error}
+          {draft.error}
         </Notice>
       )}
       <Tabs
         label="How to write it"
-        selected={mode}
-        onSelect={select}
+        selected={draft.mode}
+        onSelect={(mode) => draft.setMode(mode === 'yaml' ? 'yaml' : 'form')}
         tabs={[
           {
             id: 'form',
@@ -130,10 +74,10 @@ export function CreateObjectDialog({
               <ObjectForm
                 cluster={cluster}
                 isNamespaced={resource.isNamespaced}
-                fields={fields}
-                result={result}
-                values={values}
-                onChange={setValues}
+                fields={draft.fields}
+                result={draft.result}
+                values={draft.values}
+                onChange={draft.setValues}
               />
             ),
           },
@@ -144,9 +88,9 @@ export function CreateObjectDialog({
               <div className="editor-frame editor-frame-dialog">
                 <YamlEditor
                   label={`YAML of the new ${resource.kind}`}
-                  value={text}
-                  onChange={setText}
-                  schema={schema}
+                  value={draft.text}
+                  onChange={draft.setText}
+                  schema={draft.schema}
                 />
               </div>
             ),

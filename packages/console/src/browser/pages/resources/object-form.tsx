@@ -4,13 +4,7 @@ import { collectionPath } from '../../data/api-paths.ts';
 import { objectCodec } from '../../data/codec.ts';
 import { useLiveList } from '../../hooks/use-live-list.ts';
 import { fieldKey, type FormField, type FormResult } from '../../model/object-form.ts';
-
-export interface FormValues {
-  readonly name: string;
-  readonly namespace: string;
-  /** By the key of the field. */
-  readonly fields: ReadonlyMap<string, string>;
-}
+import type { FormValues } from './use-new-object.ts';
 
 /** A form for an object, made from its schema. */
 export function ObjectForm({

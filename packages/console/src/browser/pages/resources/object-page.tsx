@@ -1,4 +1,4 @@
-import { useState, type ReactElement } from 'react';
+import { useMemo, useState, type ReactElement } from 'react';
 import { Link, useNavigate, useParams, useSearchParams } from 'react-router';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
@@ -7,9 +7,10 @@ import { Loading } from '../../components/loading.tsx';
 import { Notice } from '../../components/notice.tsx';
 import { PageHeader } from '../../components/page-header.tsx';
 import { Tabs } from '../../components/tabs.tsx';
-import type { Condition, KubeObject } from '../../data/kube-object.ts';
+import type { KubeObject } from '../../data/kube-object.ts';
 import { useLiveObject } from '../../hooks/use-live-object.ts';
-import { kubectlName, type ApiResource } from '../../model/discovery.ts';
+import { apiVersionOf, kubectlName, type ApiResource } from '../../model/discovery.ts';
+import { stateOf } from '../../model/object-status.ts';
 import { conditionTone, phaseTone } from '../../model/tone.ts';
 import { resourceUrl } from '../page-definition.ts';
 import { DeleteObjectDialog } from './delete-object-dialog.tsx';
@@ -20,11 +21,6 @@ import { RelatedTab } from './related-tab.tsx';
 import { useResource } from './use-resource.ts';
 import { YamlTab } from './yaml-tab.tsx';
 import './resources.css';
-
-export interface ObjectStatus {
-  readonly phase?: unknown;
-  readonly conditions?: readonly Condition[];
-}
 
 /** One object of any resource, live. */
 export function ObjectPage(): ReactElement {
@@ -39,12 +35,11 @@ export function ObjectPage(): ReactElement {
         <p>The workspace may have had a binding or a definition for it.</p>
       </EmptyState>
     );
-  const version = address.version;
   return (
     <ObjectDetails
       key={`${namespace ?? ''}/${name}`}
       cluster={address.cluster}
-      resource={{ ...resource, version }}
+      resource={resource}
       name={name}
       namespace={namespace}
     />
@@ -66,7 +61,12 @@ function ObjectDetails({
   const navigate = useNavigate();
   const [isDeleting, setIsDeleting] = useState(false);
   const { items, isSynced, failure } = useLiveObject<KubeObject>({ cluster, ...resource, namespace }, name);
-  const object = items[0];
+  const object = useMemo(
+    () =>
+      // Items of a list carry no kind of their own.
+      items[0] === undefined ? undefined : { ...items[0], apiVersion: apiVersionOf(resource), kind: resource.kind },
+    [items, resource],
+  );
   const list = resourceUrl(cluster, resource);
   if (object === undefined) {
     if (failure !== undefined)
@@ -145,15 +145,15 @@ function ObjectDetails({
 }
 
 /** Its phase, else its Ready condition, else nothing. */
-function StateBadge({ object: { metadata, status } }: { readonly object: KubeObject }): ReactElement | null {
-  if (metadata.deletionTimestamp !== undefined) return <Badge tone="warn">Deleting</Badge>;
-  const { phase, conditions } = (status ?? {}) as ObjectStatus;
-  if (typeof phase === 'string' && phase !== '') return <Badge tone={phaseTone(phase)}>{phase}</Badge>;
-  const ready = Array.isArray(conditions) ? conditions.find(({ type }) => type === 'Ready') : undefined;
+function StateBadge({ object }: { readonly object: KubeObject }): ReactElement | null {
+  if (object.metadata.deletionTimestamp !== undefined) return <Badge tone="warn">Deleting</Badge>;
+  const { phase, conditions } = stateOf(object);
+  if (phase !== undefined) return <Badge tone={phaseTone(phase)}>{phase}</Badge>;
+  const ready = conditions.find(({ type }) => type === 'Ready');
   if (ready === undefined) return null;
   return (
     <Badge tone={conditionTone(ready)} title={ready.message}>
-      {ready.status === 'True' ? 'Ready' : (ready.reason ?? 'Not ready')}
+      {ready.status === 'True' ? 'Ready' : ready.reason === '' ? 'Not ready' : ready.reason}
     </Badge>
   );
 }

@@ -8,7 +8,7 @@ import { Notice } from '../../components/notice.tsx';
 import { ValueTree } from '../../components/value-tree.tsx';
 import type { KubeObject } from '../../data/kube-object.ts';
 import { kubectlName, type ApiResource } from '../../model/discovery.ts';
-import type { ObjectStatus } from './object-page.tsx';
+import { stateOf } from '../../model/object-status.ts';
 
 const apart = new Set(['apiVersion', 'kind', 'metadata', 'status']);
 
@@ -23,9 +23,9 @@ export function OverviewTab({
   readonly object: KubeObject;
 }): ReactElement {
   const { metadata, status } = object;
-  const { conditions } = (status ?? {}) as ObjectStatus;
-  const content = Object.entries(object).filter(([name]) => !apart.has(name));
-  const { conditions: _shown, ...state } = (status ?? {}) as Record<string, unknown>;
+  const { conditions } = stateOf(object);
+  const content = membersOf(object).filter(([name]) => !apart.has(name));
+  const state = membersOf(status).filter(([name]) => name !== 'conditions');
   const flag = metadata.namespace === undefined ? '' : ` --namespace ${metadata.namespace}`;
   const finalizers = metadata.finalizers ?? [];
   return (
@@ -51,7 +51,7 @@ export function OverviewTab({
         <Pairs title="Labels" of={metadata.labels} />
         <Pairs title="Annotations" of={metadata.annotations} />
       </Card>
-      {Array.isArray(conditions) && conditions.length > 0 && (
+      {conditions.length > 0 && (
         <Card title="Conditions">
           <ConditionList conditions={conditions} />
         </Card>
@@ -61,9 +61,9 @@ export function OverviewTab({
           <ValueTree value={value} />
         </Card>
       ))}
-      {Object.keys(state).length > 0 && (
+      {state.length > 0 && (
         <Card title="Status">
-          <ValueTree value={state} />
+          <ValueTree value={Object.fromEntries(state)} />
         </Card>
       )}
       <CommandBox
@@ -72,6 +72,11 @@ export function OverviewTab({
     </div>
   );
 }
+
+const membersOf = (value: unknown): readonly (readonly [string, unknown])[] =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.entries(value as Readonly<Record<string, unknown>>)
+    : [];
 
 const titleOf = (name: string): string => `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`;
 

@@ -1,10 +1,8 @@
 import { useMemo, useState, type ReactElement } from 'react';
 import { Link, useNavigate, useSearchParams } from 'react-router';
-import { Age } from '../../components/age.tsx';
-import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { CommandBox } from '../../components/command-box.tsx';
-import { DataTable, type DataColumn } from '../../components/data-table.tsx';
+import { DataTable } from '../../components/data-table.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { Menu } from '../../components/menu.tsx';
@@ -15,13 +13,12 @@ import { tableCodec } from '../../data/codec.ts';
 import type { TableRow } from '../../data/kube-object.ts';
 import { useLiveList } from '../../hooks/use-live-list.ts';
 import { useSchema } from '../../hooks/use-schema.ts';
-import { cellText } from '../../model/compare-cells.ts';
-import { kubectlName, type ApiResource } from '../../model/discovery.ts';
+import { apiVersionOf, kubectlName, type ApiResource } from '../../model/discovery.ts';
 import { tableColumns, type TableColumn } from '../../model/table-columns.ts';
-import { phaseTone, type Tone } from '../../model/tone.ts';
 import { objectUrl, workspaceUrl } from '../page-definition.ts';
 import { CreateObjectDialog } from './create-object-dialog.tsx';
 import { ListFilters, type ListFilter } from './list-filters.tsx';
+import { dataColumns } from './resource-columns.tsx';
 import { useResource } from './use-resource.ts';
 import './resources.css';
 
@@ -40,72 +37,40 @@ export function ResourceListPage(): ReactElement {
       </EmptyState>
     );
   return (
-    <ResourceList
-      key={`${address.cluster}/${kubectlName(resource)}`}
-      cluster={address.cluster}
-      resource={resource}
-      version={address.version}
-    />
+    <ResourceList key={`${address.cluster}/${kubectlName(resource)}`} cluster={address.cluster} resource={resource} />
   );
 }
 
+/** Kubernetes' tables begin with the name. */
+const sortedByName = { column: '0/Name' };
 const none: ReadonlySet<string> = new Set();
 
 function ResourceList({
   cluster,
   resource,
-  version,
 }: {
   readonly cluster: string;
   readonly resource: ApiResource;
-  readonly version: string;
 }): ReactElement {
-  const [search, setSearch] = useSearchParams();
   const navigate = useNavigate();
-  const [toggled, setToggled] = useState(none);
   const [isCreating, setIsCreating] = useState(false);
   const [text, setText] = useState('');
-  const filter: ListFilter = {
-    namespace: search.get('namespace') ?? '',
-    labels: search.get('labels') ?? '',
-    fields: search.get('fields') ?? '',
+  const [filter, setFilter] = useListFilter();
+  const { all, served, columns, hidden, toggle, isSynced, failure } = useTableOf(cluster, resource, filter);
+  const rows = useMemo(() => matching(all, text.trim().toLowerCase()), [all, text]);
+  const description = useSchema(cluster, resource)?.schema.description;
+  const isFiltered = text !== '' || Object.values(filter).some((value) => value !== '');
+  const showAll = (): void => {
+    setFilter({ namespace: '', labels: '', fields: '' });
+    setText('');
   };
-  const { namespace, labels, fields } = filter;
-  const setFilter = (next: ListFilter): void =>
-    setSearch(
-      Object.entries(next).filter(([, value]) => value !== ''),
-      { replace: true },
-    );
-  const path = collectionPath({ cluster, ...resource, version, namespace });
-  const options = useMemo(
-    () => ({ path, labelSelector: labels, fieldSelector: fields, codec: tableCodec }),
-    [path, labels, fields],
-  );
-  const { items, columns: served, isSynced, failure } = useLiveList(options);
-  const tableOf = useMemo(() => tableColumns(served), [served]);
-  const showsNamespace = resource.isNamespaced && namespace === '';
-  const columns = useMemo(() => dataColumns(tableOf, showsNamespace), [tableOf, showsNamespace]);
-  const hidden = useMemo(
-    () => new Set(tableOf.filter(({ id, isWide }) => isWide !== toggled.has(id)).map(({ id }) => id)),
-    [tableOf, toggled],
-  );
-  const rows = useMemo(() => matching(items, text.trim().toLowerCase()), [items, text]);
-  const kind = useMemo(() => ({ group: resource.group, version, kind: resource.kind }), [resource, version]);
-  const description = useSchema(cluster, kind)?.schema.description;
-  const isFiltered = labels !== '' || fields !== '' || namespace !== '' || text !== '';
-  const flags = [
-    resource.isNamespaced ? (namespace === '' ? '--all-namespaces' : `--namespace ${namespace}`) : '',
-    labels === '' ? '' : `--selector '${labels}'`,
-    fields === '' ? '' : `--field-selector '${fields}'`,
-  ].filter((flag) => flag !== '');
-  const command = `kubectl ws :${cluster}\nkubectl get ${[kubectlName(resource), ...flags].join(' ')}`;
   const mayCreate = resource.verbs.includes('create');
   return (
     <div className="page-fill">
       <PageHeader
         above={<Link to={workspaceUrl(cluster, 'resources')}>Resources</Link>}
         title={resource.kind}
-        badge={<span className="tag">{resource.group === '' ? version : `${resource.group}/${version}`}</span>}
+        badge={<span className="tag">{apiVersionOf(resource)}</span>}
         description={<span className="clamp-2">{description ?? `Objects of ${kubectlName(resource)}.`}</span>}
         actions={
           mayCreate && (
@@ -125,23 +90,8 @@ function ResourceList({
           onText={setText}
         />
         <div className="toolbar-end">
-          {isSynced && <span aria-live="polite">{countText(rows.length, items.length)}</span>}
-          <Menu
-            trigger={
-              <Button icon="columns" size="medium">
-                Columns
-              </Button>
-            }
-            items={tableOf
-              .filter(({ kind: own }) => own !== 'name')
-              .map(({ id, title }) => ({
-                id,
-                label: title,
-                isChecked: !hidden.has(id),
-                onSelect: () =>
-                  setToggled((all) => new Set(all.has(id) ? [...all].filter((other) => other !== id) : [...all, id])),
-              }))}
-          />
+          {isSynced && <span aria-live="polite">{countText(rows.length, all.length)}</span>}
+          <ColumnMenu columns={served} hidden={hidden} onToggle={toggle} />
         </div>
       </div>
       {failure !== undefined && !isSynced && (
@@ -151,40 +101,12 @@ function ResourceList({
       )}
       {!isSynced && failure === undefined && <Loading />}
       {isSynced && rows.length === 0 && (
-        <div className="table-frame">
-          {isFiltered ? (
-            <EmptyState
-              icon="filter"
-              title="Nothing matches"
-              action={
-                <Button
-                  onClick={() => {
-                    setFilter({ namespace: '', labels: '', fields: '' });
-                    setText('');
-                  }}
-                >
-                  Show everything
-                </Button>
-              }
-            >
-              <p>No {resource.kind} has these labels, fields and names.</p>
-            </EmptyState>
-          ) : (
-            <EmptyState
-              icon="file"
-              title={`No ${resource.kind} yet`}
-              action={
-                mayCreate && (
-                  <Button icon="plus" variant="primary" onClick={() => setIsCreating(true)}>
-                    Create the first one
-                  </Button>
-                )
-              }
-            >
-              <p>{description ?? 'Objects appear here as soon as somebody creates them.'}</p>
-            </EmptyState>
-          )}
-        </div>
+        <NoRows
+          resource={resource}
+          description={description}
+          onShowAll={isFiltered ? showAll : undefined}
+          onCreate={mayCreate ? () => setIsCreating(true) : undefined}
+        />
       )}
       {rows.length > 0 && (
         <div className="table-frame table-frame-fill">
@@ -193,27 +115,59 @@ function ResourceList({
             rows={rows}
             columns={columns}
             hidden={hidden}
+            initialSort={sortedByName}
             keyOf={({ object }) => `${object.metadata.namespace ?? ''}/${object.metadata.name}`}
             onOpen={({ object: { metadata } }) =>
-              void navigate(objectUrl(cluster, { ...resource, version }, metadata.name, metadata.namespace))
+              void navigate(objectUrl(cluster, resource, metadata.name, metadata.namespace))
             }
           />
         </div>
       )}
       <div className="list-command">
-        <CommandBox command={command} />
+        <CommandBox command={commandOf(cluster, resource, filter)} />
       </div>
       {isCreating && (
         <CreateObjectDialog
           cluster={cluster}
           resource={resource}
-          version={version}
-          namespace={namespace === '' ? 'default' : namespace}
+          namespace={filter.namespace === '' ? 'default' : filter.namespace}
           onClose={() => setIsCreating(false)}
         />
       )}
     </div>
   );
+}
+
+/** The filter is a part of the address: a list can be shared as it is seen. */
+function useListFilter(): readonly [ListFilter, (filter: ListFilter) => void] {
+  const [search, setSearch] = useSearchParams();
+  const of = (name: keyof ListFilter): string => search.get(name) ?? '';
+  const set = (next: ListFilter): void =>
+    setSearch(
+      Object.entries(next).filter(([, value]) => value !== ''),
+      { replace: true },
+    );
+  return [{ namespace: of('namespace'), labels: of('labels'), fields: of('fields') }, set];
+}
+
+/** The table of the server, with the columns that are shown. */
+function useTableOf(cluster: string, resource: ApiResource, { namespace, labels, fields }: ListFilter) {
+  const [toggled, setToggled] = useState(none);
+  const path = collectionPath({ cluster, ...resource, namespace });
+  const options = useMemo(
+    () => ({ path, labelSelector: labels, fieldSelector: fields, codec: tableCodec }),
+    [path, labels, fields],
+  );
+  const { items, columns: definitions, isSynced, failure } = useLiveList(options);
+  const served = useMemo(() => tableColumns(definitions), [definitions]);
+  const showsNamespace = resource.isNamespaced && namespace === '';
+  const columns = useMemo(() => dataColumns(served, showsNamespace), [served, showsNamespace]);
+  const hidden = useMemo(
+    () => new Set(served.filter(({ id, isWide }) => isWide !== toggled.has(id)).map(({ id }) => id)),
+    [served, toggled],
+  );
+  const toggle = (id: string): void => setToggled((all) => all.symmetricDifference(new Set([id])));
+  return { all: items, served, columns, hidden, toggle, isSynced, failure };
 }
 
 const number = new Intl.NumberFormat('en');
@@ -223,54 +177,67 @@ const countText = (shown: number, all: number): string =>
 const matching = (rows: readonly TableRow[], text: string): readonly TableRow[] =>
   text === '' ? rows : rows.filter(({ object }) => object.metadata.name.includes(text));
 
-function dataColumns(columns: readonly TableColumn[], showsNamespace: boolean): readonly DataColumn<TableRow>[] {
-  const own = columns.map((column): DataColumn<TableRow> => ({
-    id: column.id,
-    title: column.title,
-    description: column.description,
-    weight: column.weight,
-    isNumber: column.kind === 'number',
-    // Ages are sorted by the time, the youngest first.
-    value: (row) =>
-      column.kind === 'age'
-        ? -Date.parse(row.object.metadata.creationTimestamp ?? '') || undefined
-        : row.cells[column.index],
-    ...renderer(column),
-  }));
-  if (!showsNamespace) return own;
-  const namespace: DataColumn<TableRow> = {
-    id: 'namespace',
-    title: 'Namespace',
-    weight: 1.4,
-    value: ({ object }) => object.metadata.namespace,
-  };
-  return [...own.slice(0, 1), namespace, ...own.slice(1)];
+function commandOf(cluster: string, resource: ApiResource, { namespace, labels, fields }: ListFilter): string {
+  const flags = [
+    resource.isNamespaced ? (namespace === '' ? '--all-namespaces' : `--namespace ${namespace}`) : '',
+    labels === '' ? '' : `--selector '${labels}'`,
+    fields === '' ? '' : `--field-selector '${fields}'`,
+  ].filter((flag) => flag !== '');
+  return `kubectl ws :${cluster}\nkubectl get ${[kubectlName(resource), ...flags].join(' ')}`;
 }
 
-function renderer({ kind, index }: TableColumn): Pick<DataColumn<TableRow>, 'render'> {
-  switch (kind) {
-    case 'name':
-      return {
-        render: ({ cells, object }) => (
-          <span className="cell-name">{cellText(cells[index] ?? object.metadata.name)}</span>
-        ),
-      };
-    case 'age':
-      return {
-        render: ({ object: { metadata } }) =>
-          metadata.creationTimestamp !== undefined && <Age of={metadata.creationTimestamp} />,
-      };
-    case 'state':
-      return {
-        render: ({ cells }) => {
-          const text = cellText(cells[index]);
-          return text === '' ? '' : <Badge tone={stateTone(text)}>{text}</Badge>;
-        },
-      };
-    case 'number':
-    case 'text':
-      return {};
-  }
+function ColumnMenu({
+  columns,
+  hidden,
+  onToggle,
+}: {
+  readonly columns: readonly TableColumn[];
+  readonly hidden: ReadonlySet<string>;
+  readonly onToggle: (id: string) => void;
+}): ReactElement {
+  return (
+    <Menu
+      trigger={<Button icon="columns">Columns</Button>}
+      items={columns
+        .filter(({ kind }) => kind !== 'name')
+        .map(({ id, title }) => ({ id, label: title, isChecked: !hidden.has(id), onSelect: () => onToggle(id) }))}
+    />
+  );
 }
 
-const stateTone = (text: string): Tone => (text === 'True' ? 'good' : text === 'False' ? 'bad' : phaseTone(text));
+/** Why there is nothing, and the first step. */
+function NoRows({
+  resource,
+  description,
+  onShowAll,
+  onCreate,
+}: {
+  readonly resource: ApiResource;
+  readonly description: string | undefined;
+  readonly onShowAll: (() => void) | undefined;
+  readonly onCreate: (() => void) | undefined;
+}): ReactElement {
+  return (
+    <div className="table-frame">
+      {onShowAll === undefined ? (
+        <EmptyState
+          icon="file"
+          title={`No ${resource.kind} yet`}
+          action={
+            onCreate !== undefined && (
+              <Button icon="plus" variant="primary" onClick={onCreate}>
+                Create the first one
+              </Button>
+            )
+          }
+        >
+          <p>{description ?? 'Objects appear here as soon as somebody creates them.'}</p>
+        </EmptyState>
+      ) : (
+        <EmptyState icon="filter" title="Nothing matches" action={<Button onClick={onShowAll}>Show everything</Button>}>
+          <p>No {resource.kind} has these labels, fields and names.</p>
+        </EmptyState>
+      )}
+    </div>
+  );
+}

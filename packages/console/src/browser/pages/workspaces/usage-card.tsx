@@ -34,7 +34,7 @@ export function UsageCard({ cluster }: { readonly cluster: string }): ReactEleme
             <div className="meter-head">
               <span>{title}</span>
               <span className="muted">
-                <strong>{used}</strong> of {max}
+                <strong>{used}</strong> {share === undefined ? '· no limit' : `of ${max}`}
               </span>
             </div>
             <div
