@@ -49,7 +49,7 @@ export const pages: readonly PageDefinition[] = [
     load: async () => ({ Page: (await import('./provider/provider-page.tsx')).ProviderPage }),
   },
   {
-    id: 'export',
+    id: 'provider-export',
     scope: 'workspace',
     path: 'provider/:export',
     load: async () => ({ Page: (await import('./provider/export-page.tsx')).ExportPage }),
