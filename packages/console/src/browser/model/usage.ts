@@ -22,7 +22,7 @@ const titles: Readonly<Record<string, string>> = {
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 
 /** `1536` is `1.5 KiB`. */
-function bytesText(bytes: number): string {
+export function bytesText(bytes: number): string {
   let value = bytes;
   let unit = 0;
   while (value >= 1024 && unit < units.length - 1) {
