@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import {
   claimState,
-  claimText,
   exportedResources,
   firstProblem,
   freshnessOf,
@@ -99,11 +98,7 @@ test('slices of an export: those of its workspace and those that name it by one 
   expect(slicesOf(all, { name: 'widgets', paths: new Set(['root:team', '1abc']) })).toEqual(own);
 });
 
-test('claims in words', () => {
-  expect(claimText({ resource: 'secrets', verbs: ['get', 'list'] })).toBe('get, list secrets');
-  expect(claimText({ group: 'example.dev', resource: 'widgets', verbs: ['*'] })).toBe(
-    'do everything with widgets of example.dev',
-  );
+test('what a consumer has decided about the claims', () => {
   expect(claimState([])).toMatchObject({ text: 'None' });
   const claim = { resource: 'secrets', verbs: ['get'] };
   expect(claimState([{ ...claim, state: 'Accepted' }])).toMatchObject({ tone: 'good', text: 'Accepted' });
@@ -115,7 +110,7 @@ test('claims in words', () => {
   ).toMatchObject({
     tone: 'warn',
     text: '1 of 2 accepted',
-    detail: 'Accepted: get secrets\nRejected: get secrets',
+    detail: 'Accepted: Read secrets\nRejected: Read secrets',
   });
 });
 

@@ -1,4 +1,5 @@
 import type { Condition, KubeObject } from '../data/kube-object.ts';
+import { claimWords } from './claim-words.ts';
 import { conditionTone, type Tone } from './tone.ts';
 
 /** A claim of an export, or its state in a binding. */
@@ -160,20 +161,11 @@ export const slicesOf = (
     return reference?.name === name && (!reference.path || paths.has(reference.path));
   });
 
-const anyVerb = 'do everything with';
-
-/** A claim in words: `get, list secrets`, `do everything with configmaps`, `get widgets of example.dev`. */
-export function claimText({ group = '', resource, verbs = [] }: Claim): string {
-  const action = verbs.length === 0 || verbs.includes('*') ? anyVerb : verbs.join(', ');
-  const what = resource === '*' ? 'all resources' : resource;
-  return `${action} ${what}${group === '' ? '' : ` of ${group}`}`;
-}
-
 /** How many of the claims of an export a consumer has accepted. */
 export function claimState(claims: readonly Claim[]): State {
   if (claims.length === 0) return { tone: 'neutral', text: 'None' };
   const accepted = claims.filter(({ state }) => state === 'Accepted').length;
-  const detail = claims.map((claim) => `${claim.state ?? 'Undecided'}: ${claimText(claim)}`).join('\n');
+  const detail = claims.map((claim) => `${claim.state ?? 'Undecided'}: ${claimWords(claim).title}`).join('\n');
   return accepted === claims.length
     ? { tone: 'good', text: accepted === 1 ? 'Accepted' : `All ${accepted} accepted`, detail }
     : { tone: 'warn', text: `${accepted} of ${claims.length} accepted`, detail };

@@ -15,8 +15,8 @@ import { useApp } from '../../hooks/app-context.ts';
 import { useCluster } from '../../hooks/use-cluster.ts';
 import { useLiveObject } from '../../hooks/use-live-object.ts';
 import { useObjects } from '../../hooks/use-objects.ts';
+import { claimWords } from '../../model/claim-words.ts';
 import {
-  claimText,
   exportedResources,
   slicesOf,
   stateOf,
@@ -185,7 +185,8 @@ function Resources({ cluster, exported }: { readonly cluster: string; readonly e
           <ul className="claim-list">
             {claims.map((claim) => (
               <li key={`${claim.resource}.${claim.group ?? ''}`}>
-                To <strong>{claimText(claim)}</strong>
+                <strong>{claimWords(claim).title}</strong>
+                <p className="muted">{claimWords(claim).text}</p>
               </li>
             ))}
           </ul>
