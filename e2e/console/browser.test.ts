@@ -98,6 +98,7 @@ describeWithWebBrowser('the console in a web browser', (command) => {
   afterEach(async () => {
     const problems = pages.flatMap((opened) => opened.problems);
     await Promise.all(pages.splice(0).map((opened) => opened[Symbol.asyncDispose]()));
+    // oxlint-disable-next-line jest/no-standalone-expect -- of each test
     expect(problems).toEqual([]);
   });
 

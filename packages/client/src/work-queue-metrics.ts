@@ -9,8 +9,7 @@ const maxQueues = 60;
 
 /**
  * client-go's metrics `workqueue_*` of all work queues of a server. They are read from the queues at each scrape, so that a
- * queue does nothing for them but count. Queues with the same name are summed up; of
- * their ages the highest counts. A new term of leadership starts new queues,
+ * queue does nothing for them but count. Queues with the same name are summed up. A new term of leadership starts new queues,
  * which count from 0, as after a restart.
  */
 export class WorkQueueMetrics {
@@ -36,17 +35,6 @@ export class WorkQueueMetrics {
       labels,
       readAll: () => this.#read((queue) => queue.retries),
     });
-    registry.gauge({
-      name: 'multiplane_workqueue_oldest_pending_seconds',
-      help: 'Time since the key was queued that waits longest for its reconciliation, failures included.',
-      labels,
-      readAll: () => {
-        const oldest = new Map<string, number>();
-        for (const { name, queue } of this.#queues)
-          oldest.set(name, Math.max(oldest.get(name) ?? 0, queue.oldestPendingMs / 1000));
-        return Array.from(oldest, ([name, seconds]) => [{ name }, seconds] as const);
-      },
-    });
   }
 
   /** Includes a queue until the result is called. */
@@ -54,6 +42,13 @@ export class WorkQueueMetrics {
     const entry = { name, queue };
     this.#queues.add(entry);
     return () => this.#queues.delete(entry);
+  }
+
+  /** Milliseconds for which the oldest key of the queues of a name waits for its reconciliation, failures included. */
+  oldestPendingMs(name: string): number {
+    let oldest = 0;
+    for (const entry of this.#queues) if (entry.name === name) oldest = Math.max(oldest, entry.queue.oldestPendingMs);
+    return oldest;
   }
 
   #read(value: (queue: CountedQueue) => number): (readonly [{ readonly name: string }, number])[] {

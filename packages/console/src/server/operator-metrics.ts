@@ -159,9 +159,7 @@ function figures(samples: ReadonlyMap<string, readonly Sample[]>): Figures {
     pendingCount: sum(of('kcp_workspace_count').filter(({ labels }) => labels['phase'] !== 'Ready')),
     replication: {
       waiting: sum(of('workqueue_depth').filter(({ labels }) => labels['name'] === replicationQueue)),
-      lagSeconds: of('multiplane_workqueue_oldest_pending_seconds').find(
-        ({ labels }) => labels['name'] === replicationQueue,
-      )?.value,
+      lagSeconds: of('multiplane_replication_lag_seconds')[0]?.value,
     },
     flowControl: flowControlOf(of),
   };

@@ -29,6 +29,11 @@ export function electedControllers(options: ShardOptions, modules: Modules): Ele
   const { cache, reader, resolver, builtIn, clusters, bindings, claimLabels, store } = modules;
   const { client, clients, clock, logger, replication, authentication, rootCa, urls } = modules;
   const queueMetrics = new WorkQueueMetrics(modules.registry);
+  modules.registry.gauge({
+    name: 'multiplane_replication_lag_seconds',
+    help: 'Time for which the oldest change waits to reach other shards, failures included.',
+    read: () => queueMetrics.oldestPendingMs('replication') / 1000,
+  });
   return new ElectedControllers({
     informers: modules.informers,
     globalInformers: modules.globalInformers,
