@@ -1,3 +1,4 @@
+import { ApiError } from '../data/api-error.ts';
 import type { LiveSnapshot } from '../data/live-list.ts';
 import type { Workspace } from './workspace.ts';
 
@@ -19,7 +20,8 @@ export type TreeRow =
   | { readonly kind: 'message'; readonly path: string; readonly depth: number; readonly text: string };
 
 export interface WorkspaceTree {
-  readonly top: string;
+  /** The workspace that is shown. */
+  readonly current: string;
   readonly expanded: ReadonlySet<string>;
   /** Those that are loaded, by the path of their parent. */
   readonly children: ReadonlyMap<string, LiveSnapshot<Workspace>>;
@@ -27,12 +29,14 @@ export interface WorkspaceTree {
   readonly filter: string;
 }
 
-/** The lines of a tree from top to bottom. */
+/** The lines of a tree from top to bottom: that of the workspace that is shown, and `root`. */
 export function treeRows(tree: WorkspaceTree): readonly TreeRow[] {
   const filter = tree.filter.trim().toLowerCase();
-  const rows = rowsBelow(tree, tree.top, 1, filter);
-  const name = tree.top.split(':').at(-1) ?? tree.top;
-  return [row(tree, { path: tree.top, name, depth: 0, position: 1, siblings: 1 }, undefined), ...rows];
+  const tops = [...new Set([topOf(tree.current), root])];
+  return tops.flatMap((path, index) => [
+    row(tree, { path, name: path, depth: 0, position: index + 1, siblings: tops.length }, undefined),
+    ...rowsBelow(tree, path, 1, filter),
+  ]);
 }
 
 function row(
@@ -59,8 +63,10 @@ function row(
 function rowsBelow(tree: WorkspaceTree, parent: string, depth: number, filter: string): readonly TreeRow[] {
   if (!tree.expanded.has(parent)) return [];
   const below = tree.children.get(parent);
-  if (below === undefined || !below.isSynced)
-    return [{ kind: 'message', path: parent, depth, text: below?.failure?.message ?? 'Loading…' }];
+  if (below === undefined || !below.isSynced) {
+    const message = { kind: 'message', path: parent, depth, text: messageOf(below?.failure) } as const;
+    return [...rowsTowards(tree, parent, depth, filter), message];
+  }
   const sorted = sortedByName(below.items);
   return sorted.flatMap((workspace, index) => {
     const { name } = workspace.metadata;
@@ -73,6 +79,24 @@ function rowsBelow(tree: WorkspaceTree, parent: string, depth: number, filter: s
   });
 }
 
+/** The way to the workspace that is shown, through one whose workspaces the user may not list. */
+function rowsTowards(tree: WorkspaceTree, parent: string, depth: number, filter: string): readonly TreeRow[] {
+  const path = pathsTo(tree.current).find((step) => parentOf(step) === parent);
+  if (path === undefined) return [];
+  const name = path.slice(parent.length + 1);
+  return [
+    row(tree, { path, name, depth, position: 1, siblings: 1 }, undefined),
+    ...rowsBelow(tree, path, depth + 1, filter),
+  ];
+}
+
+const messageOf = (failure: Error | undefined): string =>
+  failure === undefined
+    ? 'Loading…'
+    : failure instanceof ApiError && failure.code === 403
+      ? 'You may not list what is here'
+      : failure.message;
+
 /** As the server lists them; of a workspace with very many below it they are sorted once. */
 const sortedLists = new WeakMap<readonly Workspace[], readonly Workspace[]>();
 
@@ -84,11 +108,16 @@ function sortedByName(items: readonly Workspace[]): readonly Workspace[] {
   return sorted;
 }
 
+const root = 'root';
+/** Above a home workspace there is none. */
+const homes = 'user';
+
 /** The paths of a workspace and of everything above it, the top first. */
 export function pathsTo(path: string): readonly string[] {
   const parts = path.split(':');
-  return parts.map((_, index) => parts.slice(0, index + 1).join(':'));
+  return parts.map((_, index) => parts.slice(0, index + 1).join(':')).filter((step) => step !== homes);
 }
 
-export const parentOf = (path: string): string | undefined =>
-  path.includes(':') ? path.slice(0, path.lastIndexOf(':')) : undefined;
+const topOf = (path: string): string => pathsTo(path)[0] ?? path;
+
+export const parentOf = (path: string): string | undefined => pathsTo(path).at(-2);

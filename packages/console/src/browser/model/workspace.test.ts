@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
+import { ApiError } from '../data/api-error.ts';
 import type { LiveSnapshot } from '../data/live-list.ts';
 import { usageMeter } from './usage.ts';
 import { workspaceProgress } from './workspace-progress.ts';
-import { pathsTo, treeRows, type TreeRow } from './workspace-tree.ts';
+import { parentOf, pathsTo, treeRows, type TreeRow } from './workspace-tree.ts';
 import type { Workspace } from './workspace.ts';
 
 const synced = (...names: string[]): LiveSnapshot<Workspace> => ({
@@ -22,7 +23,7 @@ describe('tree', () => {
     ['root:team-9', synced()],
   ]);
   const show = (expanded: readonly string[], filter = ''): string[] =>
-    treeRows({ top: 'root', expanded: new Set(expanded), children, filter }).map(text);
+    treeRows({ current: 'root', expanded: new Set(expanded), children, filter }).map(text);
 
   test('has the order of kubectl; what is known to be empty cannot be opened', () => {
     expect(show(['root', 'root:platform'])).toEqual([
@@ -39,13 +40,33 @@ describe('tree', () => {
   test('says what is loading, and why nothing can be shown', () => {
     const failed = { ...synced(), isSynced: false, failure: new Error('workspaces is forbidden') };
     const rows = treeRows({
-      top: 'root',
+      current: 'root',
       expanded: new Set(['root']),
       children: new Map([['root', failed]]),
       filter: '',
     });
     expect(rows.map(text)).toEqual(['root -', '  (workspaces is forbidden)']);
     expect(show(['root', 'root:team-10'])).toContain('    (Loading…)');
+  });
+  test('leads to the workspace that is shown through one that may not be listed', () => {
+    const denied = { ...synced(), isSynced: false, failure: new ApiError(403, 'Forbidden', 'workspaces is forbidden') };
+    const known = new Map([
+      ['root', denied],
+      ['root:a', synced('b')],
+    ]);
+    const rows = treeRows({ current: 'root:a', expanded: new Set(['root', 'root:a']), children: known, filter: '' });
+    expect(rows.map(text)).toEqual(['root -', '  a -', '    b +', '  (You may not list what is here)']);
+  });
+  test('a home workspace is a top of its own, beside the root', () => {
+    const rows = treeRows({
+      current: 'user:alice',
+      expanded: new Set(['user:alice']),
+      children: new Map(),
+      filter: '',
+    });
+    expect(rows.map(text)).toEqual(['user:alice -', '  (Loading…)', 'root +']);
+    expect(parentOf('user:alice')).toBeUndefined();
+    expect(pathsTo('user:alice:dev')).toEqual(['user:alice', 'user:alice:dev']);
   });
   test('a path leads through everything above it', () => {
     expect(pathsTo('root:a:b')).toEqual(['root', 'root:a', 'root:a:b']);

@@ -29,6 +29,7 @@ export function ResourceListPage(): ReactElement {
   if (resource === undefined)
     return (
       <EmptyState
+        isPage
         icon="resources"
         title={`${address.resource} is not served here`}
         action={<Link to={workspaceUrl(address.cluster, 'resources')}>Show what is</Link>}

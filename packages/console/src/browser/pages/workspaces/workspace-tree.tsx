@@ -22,8 +22,10 @@ export function WorkspaceTree({ cluster }: { readonly cluster: string }): ReactE
     [cluster, opened, closed],
   );
   const children = useChildWorkspacesOf(useMemo(() => [...expanded], [expanded]));
-  const top = cluster.split(':')[0] ?? cluster;
-  const rows = useMemo(() => treeRows({ top, expanded, children, filter }), [top, expanded, children, filter]);
+  const rows = useMemo(
+    () => treeRows({ current: cluster, expanded, children, filter }),
+    [cluster, expanded, children, filter],
+  );
 
   const scroller = useRef<HTMLDivElement>(null);
   const virtualizer = useVirtualizer({
@@ -88,7 +90,7 @@ export function WorkspaceTree({ cluster }: { readonly cluster: string }): ReactE
             const place = { transform: `translateY(${start}px)`, paddingLeft: 8 + row.depth * 18 };
             if (row.kind === 'message')
               return (
-                <div key={`${row.path}/`} className="tree-message" role="none" style={place}>
+                <div key={`${row.path}/`} className="tree-message" role="none" title={row.text} style={place}>
                   {row.text}
                 </div>
               );
