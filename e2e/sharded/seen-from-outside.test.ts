@@ -4,9 +4,18 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { mapConcurrently } from '@multiplane/apimachinery';
 import { RestTransport } from '@multiplane/client';
 import { runAndEnd, type Span } from '@multiplane/component-base';
-import { eventually, TempDir, TraceCollector, type CollectedSpan, unlessMissing } from '@multiplane/testing';
+import {
+  eventually,
+  generatedCases,
+  TempDir,
+  TraceCollector,
+  type CollectedSpan,
+  unlessMissing,
+} from '@multiplane/testing';
+import fc from 'fast-check';
 import { configMap } from '../fixtures/gadgets.ts';
 import { monitoredMetrics, monitoringDashboards, monitoringRules } from '../../hack/monitoring/monitored-metrics.ts';
+import { playRounds } from '../harness/keep-alive-rounds.ts';
 import { LocalCluster } from '../harness/local-cluster.ts';
 import { missingPrometheus, Prometheus } from '../harness/prometheus.ts';
 import { Requests } from '../harness/requests.ts';
@@ -15,7 +24,7 @@ import { createWorkspace } from '../harness/workspaces.ts';
 
 /*
  * What operators see of a sharded control plane: one trace over all servers that a request passes, and metrics whose number
- * does not grow with tenants.
+ * does not grow with tenants. And that every server of it answers every request of a connection.
  */
 
 /** The most series that `/metrics` of a server may have. */
@@ -244,6 +253,45 @@ const transportTo = (port: number | string): RestTransport => {
     config: { server: `https://127.0.0.1:${port}`, ca: cluster.ca, certificate: read('tls.crt'), key: read('tls.key') },
   });
 };
+
+describe('each request over a keep-alive HTTP/1.1 connection gets one complete response', () => {
+  const { runs, seed } = generatedCases({ runs: 3, seed: 35 });
+  const schemas = 'apis/apis.kcp.io/v1alpha1/apiresourceschemas';
+  const provided = '/services/apiexport/root/tenancy.kcp.io/clusters/*';
+  test.each([
+    ['shard-root', `/clusters/root/${schemas}`, '/clusters/root:traced/api/v1/namespaces/default/configmaps'],
+    ['front-proxy', `/clusters/root/${schemas}`, '/clusters/root:traced/api/v1/namespaces/default/configmaps'],
+    ['virtual-workspaces-root', `${provided}/openapi/v2`, `${provided}/apis/tenancy.kcp.io/v1alpha1/workspaces`],
+    [
+      'cache-server',
+      `/services/cache/shards/*/clusters/*/${schemas}`,
+      `/services/cache/shards/*/clusters/*/${schemas}`,
+    ],
+    ['console', '/console/session', '/console/login/token'],
+  ])(
+    'from %s',
+    async (name, large, post) => {
+      const port = cluster.ports.find((each) => each.name === name)?.port as number;
+      const identity = (file: string): string => readFileSync(cluster.path('pki', 'shard-admin', file), 'utf8');
+      const server = { port, ca: cluster.ca, cert: identity('tls.crt'), key: identity('tls.key'), large, post };
+      const manner = fc.record({
+        pieces: fc.array(fc.integer({ min: 1, max: 3_000 }), { minLength: 1, maxLength: 4 }),
+        framing: fc.constantFrom('length' as const, 'chunked' as const),
+        expectsContinue: fc.boolean(),
+        pipelines: fc.boolean(),
+      });
+      await fc.assert(
+        fc.asyncProperty(fc.array(manner, { minLength: 8, maxLength: 8 }), async (clients) => {
+          const statuses = await Promise.all(clients.map((client) => playRounds(server, 4, client)));
+          expect(statuses.map(({ length }) => length)).toEqual(clients.map(() => 8));
+          expect(statuses.flat().filter((status) => status >= 500)).toEqual([]);
+        }),
+        { numRuns: runs, seed, endOnFailure: true },
+      );
+    },
+    120_000,
+  );
+});
 
 const withPrometheus = unlessMissing(missingPrometheus(), test);
 
