@@ -45,7 +45,7 @@ export function WorkspaceDetails({ cluster }: { readonly cluster: string }): Rea
   );
   const logicalCluster = inner.items[0];
   const isClosed = inner.failure instanceof ApiError && inner.failure.code === 403;
-  const isGone = parent !== undefined && own.isSynced && workspace === undefined && !inner.isSynced && !isClosed;
+  const isGone = parent !== undefined && own.isSynced && workspace === undefined;
   if (isGone)
     return (
       <div className="stack">
