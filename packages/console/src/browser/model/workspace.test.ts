@@ -98,21 +98,24 @@ describe('progress', () => {
       'waiting; Ready to use',
     ]);
   });
-  test('a deletion waits for terminators first, then for what is left inside', () => {
-    const deleted = {
-      deletionTimestamp: '2026-01-01T00:00:00Z',
-      finalizers: ['core.kcp.io/logicalcluster', 'mine.io/f'],
-    };
+  test('a deletion waits for whoever holds the workspace first, then for what is left inside', () => {
+    const deleted = (...finalizers: string[]) =>
+      workspace(
+        {},
+        { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['core.kcp.io/logicalcluster', ...finalizers] },
+      );
     const inside = { metadata: { name: 'cluster' }, status: { terminators: ['root:db'] } };
-    expect(steps(workspace({}, deleted), inside)).toEqual([
-      'current; Controllers clean up what they own; waits for the terminator root:db',
+    expect(steps(deleted('mine.io/f'), inside)).toEqual([
+      'current; Controllers clean up what they own; waits for the finalizer mine.io/f; waits for the terminator root:db',
       'waiting; Delete everything in it',
-      'waiting; Remove the workspace; waits for the finalizer mine.io/f',
+      'waiting; Remove the workspace',
     ]);
     const conditions = [{ type: 'WorkspaceContentDeleted', status: 'False', message: '3 configmaps remain' }];
-    expect(steps(workspace({}, deleted), { metadata: { name: 'cluster' }, status: { conditions } })[1]).toBe(
+    expect(steps(deleted(), { metadata: { name: 'cluster' }, status: { conditions } })).toEqual([
+      'done; Controllers clean up what they own',
       'current; Delete everything in it; WorkspaceContentDeleted: 3 configmaps remain',
-    );
+      'waiting; Remove the workspace',
+    ]);
   });
 });
 
