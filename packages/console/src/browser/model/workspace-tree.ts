@@ -6,10 +6,12 @@ import type { Workspace } from './workspace.ts';
 export type TreeRow =
   | {
       readonly kind: 'workspace';
-      readonly path: string;
+      /** The path above it; undefined for the top of a tree. */
+      readonly parent: string | undefined;
+      /** Of the top of a tree, its path. */
       readonly name: string;
       readonly depth: number;
-      /** Undefined for the top of the tree. */
+      /** Undefined for what is known by its path only. */
       readonly workspace: Workspace | undefined;
       readonly isExpanded: boolean;
       /** False once it is known that nothing is below it. */
@@ -17,7 +19,11 @@ export type TreeRow =
       readonly position: number;
       readonly siblings: number;
     }
-  | { readonly kind: 'message'; readonly path: string; readonly depth: number; readonly text: string };
+  | { readonly kind: 'message'; readonly parent: string; readonly depth: number; readonly text: string };
+
+/** Made when a line is shown: there may be a hundred thousand lines. */
+export const pathOf = ({ parent, name }: { readonly parent: string | undefined; readonly name: string }): string =>
+  parent === undefined ? name : `${parent}:${name}`;
 
 export interface WorkspaceTree {
   /** The workspace that is shown. */
@@ -33,61 +39,78 @@ export interface WorkspaceTree {
 export function treeRows(tree: WorkspaceTree): readonly TreeRow[] {
   const filter = tree.filter.trim().toLowerCase();
   const tops = [...new Set([topOf(tree.current), root])];
-  return tops.flatMap((path, index) => [
-    row(tree, { path, name: path, depth: 0, position: index + 1, siblings: tops.length }, undefined),
-    ...rowsBelow(tree, path, 1, filter),
-  ]);
+  const rows: TreeRow[] = [];
+  for (const [index, name] of tops.entries())
+    addRow(
+      tree,
+      { parent: undefined, name, depth: 0, position: index + 1, siblings: tops.length, workspace: undefined },
+      filter,
+      rows,
+    );
+  return rows;
 }
 
-function row(
-  { expanded, children }: WorkspaceTree,
-  place: {
-    readonly path: string;
-    readonly name: string;
-    readonly depth: number;
-    readonly position: number;
-    readonly siblings: number;
-  },
-  workspace: Workspace | undefined,
-): TreeRow {
-  const below = children.get(place.path);
-  return {
-    kind: 'workspace',
-    ...place,
-    workspace,
-    isExpanded: expanded.has(place.path),
-    mayExpand: below === undefined || !below.isSynced || below.items.length > 0,
-  };
+interface Place {
+  readonly parent: string | undefined;
+  readonly name: string;
+  readonly depth: number;
+  readonly position: number;
+  readonly siblings: number;
+  readonly workspace: Workspace | undefined;
 }
 
-function rowsBelow(tree: WorkspaceTree, parent: string, depth: number, filter: string): readonly TreeRow[] {
-  if (!tree.expanded.has(parent)) return [];
-  const below = tree.children.get(parent);
+/** Adds a workspace that may be open, and what is below it. */
+function addRow(tree: WorkspaceTree, place: Place, filter: string, rows: TreeRow[]): void {
+  const path = pathOf(place);
+  const below = tree.children.get(path);
+  const mayExpand = below === undefined || !below.isSynced || below.items.length > 0;
+  const isExpanded = tree.expanded.has(path);
+  rows.push({ kind: 'workspace', ...place, isExpanded, mayExpand });
+  if (isExpanded) addRowsBelow(tree, { path, depth: place.depth + 1, below }, filter, rows);
+}
+
+function addRowsBelow(
+  tree: WorkspaceTree,
+  {
+    path: parent,
+    depth,
+    below,
+  }: { readonly path: string; readonly depth: number; readonly below: LiveSnapshot<Workspace> | undefined },
+  filter: string,
+  rows: TreeRow[],
+): void {
   if (below === undefined || !below.isSynced) {
-    const message = { kind: 'message', path: parent, depth, text: messageOf(below?.failure) } as const;
-    return [...rowsTowards(tree, parent, depth, filter), message];
+    // The way to the workspace that is shown, through one whose workspaces the user may not list.
+    const path = pathsTo(tree.current).find((step) => parentOf(step) === parent);
+    if (path !== undefined)
+      addRow(
+        tree,
+        { parent, name: path.slice(parent.length + 1), depth, position: 1, siblings: 1, workspace: undefined },
+        filter,
+        rows,
+      );
+    rows.push({ kind: 'message', parent, depth, text: messageOf(below?.failure) });
+    return;
   }
   const sorted = sortedByName(below.items);
-  return sorted.flatMap((workspace, index) => {
+  const open = new Set(
+    [...tree.expanded].filter((path) => parentOf(path) === parent).map((path) => path.slice(parent.length + 1)),
+  );
+  let position = 0;
+  for (const workspace of sorted) {
     const { name } = workspace.metadata;
-    const path = `${parent}:${name}`;
-    const inside = rowsBelow(tree, path, depth + 1, filter);
-    const matches =
-      filter === '' || name.toLowerCase().includes(filter) || inside.some(({ kind }) => kind === 'workspace');
-    if (!matches) return [];
-    return [row(tree, { path, name, depth, position: index + 1, siblings: sorted.length }, workspace), ...inside];
-  });
-}
-
-/** The way to the workspace that is shown, through one whose workspaces the user may not list. */
-function rowsTowards(tree: WorkspaceTree, parent: string, depth: number, filter: string): readonly TreeRow[] {
-  const path = pathsTo(tree.current).find((step) => parentOf(step) === parent);
-  if (path === undefined) return [];
-  const name = path.slice(parent.length + 1);
-  return [
-    row(tree, { path, name, depth, position: 1, siblings: 1 }, undefined),
-    ...rowsBelow(tree, path, depth + 1, filter),
-  ];
+    position++;
+    const matches = filter === '' || name.toLowerCase().includes(filter);
+    if (open.has(name)) {
+      const at = rows.length;
+      addRow(tree, { parent, name, depth, position, siblings: sorted.length, workspace }, filter, rows);
+      // Nothing inside matches either.
+      if (!matches && !rows.slice(at + 1).some(({ kind }) => kind === 'workspace')) rows.length = at;
+    } else if (matches) {
+      const state = { isExpanded: false, mayExpand: true };
+      rows.push({ kind: 'workspace', parent, name, depth, position, siblings: sorted.length, workspace, ...state });
+    }
+  }
 }
 
 const messageOf = (failure: Error | undefined): string =>

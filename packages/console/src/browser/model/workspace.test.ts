@@ -26,7 +26,7 @@ describe('tree', () => {
     treeRows({ current: 'root', expanded: new Set(expanded), children, filter }).map(text);
 
   test('has the order of kubectl; what is known to be empty cannot be opened', () => {
-    expect(show(['root', 'root:platform'])).toEqual([
+    expect(show(['root', 'root:platform', 'root:team-9'])).toEqual([
       'root -',
       '  platform -',
       '    kafka +',
