@@ -60,7 +60,7 @@ describeWithContainers('compose profiles sharded and monitoring', (engine) => {
   }, 120_000);
 
   test('every server runs as a user without rights, on a read-only root', async () => {
-    expect(project.servers).toHaveLength(10);
+    expect(project.servers).toHaveLength(11);
     expect(await project.state('prepare')).toBe('exited 0');
     for (const name of project.servers) {
       expect([name, await project.state(name)]).toEqual([name, 'running']);

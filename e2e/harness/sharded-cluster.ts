@@ -25,7 +25,9 @@ export interface ShardedClusterOptions extends LocalClusterOptions {
   readonly frontProxyFlags?: readonly string[] | undefined;
   /** Further flags of the cache server. */
   readonly cacheServerFlags?: readonly string[] | undefined;
-  /** Further flags of every server of ours. */
+  /** With the web console as a process, and these flags. */
+  readonly consoleFlags?: readonly string[] | undefined;
+  /** Further flags of every server of ours but the console. */
   readonly allFlags?: readonly string[] | undefined;
   /** Further entries of the front-proxy's mapping file. */
   readonly mappings?: Place['mappings'];
@@ -106,6 +108,7 @@ export class ShardedCluster extends ShardedAccess implements ControlPlane {
     flags = [],
     frontProxyFlags = [],
     cacheServerFlags = [],
+    consoleFlags,
     allFlags = [],
     mappings,
     extraClientCa,
@@ -124,11 +127,13 @@ export class ShardedCluster extends ShardedAccess implements ControlPlane {
     const chosen = localPlace({
       ...record,
       mappings,
+      hasConsole: consoleFlags !== undefined,
       flags: {
         shard: [`--token-auth-file=${tokenFile}`, ...flags, ...ofAll],
         'front-proxy': [...(usualPatience ? [] : patience), ...frontProxyFlags, ...ofAll],
         'cache-server': [...cacheServerFlags, ...ofAll],
         'virtual-workspaces': ofAll,
+        console: consoleFlags ?? [],
       },
     });
     const cluster = new ShardedCluster(directory, chosen, record);

@@ -145,7 +145,7 @@ describeWithKubectl('kubectl on a kind of several versions', () => {
   test('addresses that are not public and not allowed are not called', async () => {
     await patch(conversion({ url: 'https://169.254.169.254/latest', caBundle: converter.clientConfig.caBundle }));
     expect(await kubectl.fails(['get', 'gauges.v1.versions.example.com', 'c'])).toContain(
-      'failed: Post "https://169.254.169.254/latest?timeout=30s": dial tcp: the addresses of 169.254.169.254 are not open to webhooks',
+      'failed: Post "https://169.254.169.254/latest?timeout=30s": dial tcp: the addresses of 169.254.169.254 are not open to webhooks; an administrator of the installation can open them by --webhook-allowed-networks',
     );
   });
 });

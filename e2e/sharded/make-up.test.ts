@@ -41,14 +41,14 @@ describeWithKubectl('make up PROFILE=sharded', () => {
       [firstPort = 0] = await freePorts(1);
       up = await run('up');
     }
-    expect(up).toMatchObject({ code: 0, out: expect.stringMatching(/\[9\/9\] front-proxy +ready after/) });
+    expect(up).toMatchObject({ code: 0, out: expect.stringMatching(/\[10\/10\] \S+ +ready after/) });
     const kubeconfig = /^kubeconfig: (.*)$/m.exec(up.out)?.[1] as string;
     await using kubectl = await Kubectl.create({ copyOf: kubeconfig });
     expect((await kubectl.ok(['get', 'shards', '-o', 'name'])).trim().split('\n')).toEqual([
       'shard.core.kcp.io/root',
       'shard.core.kcp.io/shard-1',
     ]);
-    expect(await run('up')).toEqual({ code: 0, out: expect.stringContaining('runs already (9 processes)') });
+    expect(await run('up')).toEqual({ code: 0, out: expect.stringContaining('runs already (10 processes)') });
     expect((await run('status')).out).toMatch(/^front-proxy +ready \(pid \d+\)$/m);
   }, 180_000);
 

@@ -1,18 +1,18 @@
 import { parseYaml } from '@multiplane/apimachinery';
-import { mkdir } from 'node:fs/promises';
 import {
-  openTracer,
   addProcessMetrics,
   CertificateWatcher,
   EventLoopMonitor,
-  IdleGarbageCollection,
   HealthChecks,
+  IdleGarbageCollection,
   Lifecycle,
   logFailures,
+  type Logger,
+  makeRootDirectory,
   MetricsRegistry,
+  openTracer,
   parseCertificates,
   systemClock,
-  type Logger,
 } from '@multiplane/component-base';
 import {
   ConnectionTable,
@@ -50,7 +50,7 @@ export async function runCacheServer(
   { logger, signal, version }: CacheServerModules,
 ): Promise<void> {
   const clock = systemClock;
-  await mkdir(options.rootDirectory, { recursive: true, mode: 0o700 });
+  await makeRootDirectory(options.rootDirectory);
   // Imported lazily: a cache server inside a shard rarely needs NATS.
   const { LazyJetStreamStorage, openJetStreamStorage } = await import('@multiplane/storage/jetstream');
   const files = await servingCertificateFiles(options, { logger });

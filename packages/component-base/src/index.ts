@@ -8,6 +8,7 @@ export { LinkedList } from './collections/linked-list.ts';
 export type { ConfigurationSchema } from './configuration/configuration-document.ts';
 export { ConfigurationDocument } from './configuration/configuration-document.ts';
 export { ConfigurationError } from './configuration/configuration-error.ts';
+export { makeRootDirectory } from './files/root-directory.ts';
 export { writeFileAtomic } from './files/write-file-atomic.ts';
 export type { CheckResult, HealthEndpoint } from './health/health-checks.ts';
 export { HealthChecks, healthEndpoints } from './health/health-checks.ts';

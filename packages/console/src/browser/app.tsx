@@ -6,7 +6,7 @@ import { Loading } from './components/loading.tsx';
 import { Notice } from './components/notice.tsx';
 import { ToastProvider } from './components/toast.tsx';
 import { ApiClient } from './data/api-client.ts';
-import { ApiError } from './data/api-error.ts';
+import { isRefusal } from './data/api-error.ts';
 import { realClock } from './data/browser-clock.ts';
 import { LiveListPool } from './data/live-list-pool.ts';
 import { AppContext, type AppServices } from './hooks/app-context.ts';
@@ -92,8 +92,7 @@ function Running({
           queries: {
             staleTime: 10_000,
             // What the server refuses it refuses again.
-            retry: (failures, error) =>
-              failures < 2 && !(error instanceof ApiError && error.code < 500 && error.code !== 429),
+            retry: (failures, error) => failures < 2 && !isRefusal(error),
           },
         },
       }),

@@ -39,7 +39,7 @@ export function createRouter(session: Session): ReturnType<typeof createBrowserR
 }
 
 const NotFound = (): ReactElement => (
-  <EmptyState icon="search" title="There is no such page" action={<Link to="/">Go to the workspaces</Link>}>
+  <EmptyState isPage icon="search" title="There is no such page" action={<Link to="/">Go to the workspaces</Link>}>
     <p>The address may be from another version of the console.</p>
   </EmptyState>
 );

@@ -61,6 +61,8 @@ export abstract class BaseExchange implements Exchange, PendingResponse, Pending
   bytesSent = 0;
   /** True once the handler completed or aborted the response. */
   ended = false;
+  /** The client sends its body after `100 Continue`, which it did not get yet. */
+  awaitsContinue = false;
 
   /** Alternating names and values: both protocols accept such a list without conversion. */
   protected readonly responseHeaders: string[] = [];
@@ -102,6 +104,7 @@ export abstract class BaseExchange implements Exchange, PendingResponse, Pending
     const { length } = body;
     // The headers of a 304 describe the response that a 200 would have been, so it has no length (RFC 9110 §15.4.5).
     if (status !== 304 && status !== 204) this.setHeader('content-length', String(length));
+    this.refuseAwaitedBody();
     this.status = status;
     this.ended = true;
     this.abandonBody();
@@ -139,6 +142,7 @@ export abstract class BaseExchange implements Exchange, PendingResponse, Pending
 
   start(status: number): void {
     if (this.ended || this.status !== 0) return;
+    this.refuseAwaitedBody();
     this.status = status;
     if (this.#isClosed) return;
     try {
@@ -201,12 +205,13 @@ export abstract class BaseExchange implements Exchange, PendingResponse, Pending
 
   readBody(limit: number): Promise<Buffer> {
     const announced = Number(this.headers['content-length'] ?? 0);
-    const source = this.bodySource();
-    if (source === undefined) return Promise.resolve(noBytes);
     if (announced > limit * discardFactor) {
       this.refuseBody();
       return Promise.reject(statusErrors.tooLarge(`limit is ${limit}`));
     }
+    this.askForBody();
+    const source = this.bodySource();
+    if (source === undefined) return Promise.resolve(noBytes);
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = [];
       let length = 0;
@@ -260,6 +265,7 @@ export abstract class BaseExchange implements Exchange, PendingResponse, Pending
   upgradeToWebSocket?(): void;
   takeConnection?(): UpgradedConnection;
   bodyStream(): Readable | undefined {
+    this.askForBody();
     return this.bodySource();
   }
   abstract readonly buffered: number;
@@ -290,6 +296,11 @@ export abstract class BaseExchange implements Exchange, PendingResponse, Pending
     this.onClosed();
   }
 
+  /** After a final response the client may send its body or not, so what follows cannot be told from it. */
+  private refuseAwaitedBody(): void {
+    if (this.awaitsContinue) this.refuseBody();
+  }
+
   /** The protocol's buffer has drained. */
   protected wake(): void {
     if (this.#wakers.length === 0) return;
@@ -309,10 +320,21 @@ export abstract class BaseExchange implements Exchange, PendingResponse, Pending
     return headers;
   }
 
+  /**
+   * Sends `100 Continue` to a client that waits for it, before its body is read for the first time: a request that is refused by
+   * its head, as without a valid token, gets its final response alone (RFC 9110 §10.1.1).
+   */
+  protected askForBody(): void {
+    if (!this.awaitsContinue || this.status !== 0 || this.#isClosed) return;
+    this.awaitsContinue = false;
+    this.sendContinue();
+  }
+
   protected onClosed: (() => void) | undefined;
 
   /** True while the buffer is full, as {@link sendChunk} reported. */
   protected abstract readonly needsDrain: boolean;
+  protected abstract sendContinue(): void;
   protected abstract sendWhole(status: number, body: Buffer | string | undefined): void;
   protected abstract sendHeaders(status: number): void;
   protected abstract sendChunk(chunk: Buffer, done?: () => void): boolean;

@@ -5,7 +5,7 @@ import { Agent, request as httpsRequest } from 'node:https';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
 import { eventually } from '@multiplane/testing';
-import { echo, TlsFixture } from '@multiplane/testing/serving';
+import { echo, Http1Client, TlsFixture } from '@multiplane/testing/serving';
 import { ConnectionTable } from './connection-table.ts';
 
 let tls: TlsFixture;
@@ -75,6 +75,27 @@ describe('both protocols on one port', () => {
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     expect(response.statusCode).toBe(200);
     response.resume();
+  });
+
+  test('a request that is refused before its body is read gets no interim response', async () => {
+    const server = await tls.answer((exchange) => exchange.respond(401, 'who are you?'));
+    const stream = tls.session2(server).request({ ':path': '/', ':method': 'POST', expect: '100-continue' });
+    const interim: string[] = [];
+    stream.on('continue', () => interim.push('HTTP/2'));
+    const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+    expect(headers[':status']).toBe(401);
+    using client = await Http1Client.open({ port: server.port, ca: tls.ca });
+    client.socket.write('POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n');
+    const answer = await client.next('POST');
+    expect([answer.status, answer.interim, answer.headers.get('connection')]).toEqual([401, [], 'close']);
+    expect(interim).toEqual([]);
+  });
+
+  test.each(['HTTP/1.1', 'HTTP/1.0'])('%s: a request with two hosts is refused', async (version) => {
+    const server = await tls.answer(echo);
+    using client = await Http1Client.open({ port: server.port, ca: tls.ca });
+    client.socket.write(`GET / ${version}\r\nHost: a\r\nhost: b\r\n\r\n`);
+    expect(await client.next('GET')).toMatchObject({ status: 400 });
   });
 
   test('repeated headers are lists, and the host is set', async () => {

@@ -266,12 +266,12 @@ export class HttpServer implements Runnable {
   #listenForRequests(): void {
     const server = this.#server;
     server.on('request', (request: IncomingMessage, response: ServerResponse) => this.#onRequest(request, response));
-    // Node would queue the interim response of a pipelined request, and send it within the response.
+    // Node would send the interim response at once, or queue that of a pipelined request and send it within the response.
     server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-      this.#onRequest(request, response, () => response.writeContinue());
+      this.#onRequest(request, response, 'continue');
     });
     server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-      this.#onRequest(request, response, () => response.writeHead(417).end());
+      this.#onRequest(request, response, 'unknown');
     });
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
       const connection = this.#http1Connections.get(socket);
@@ -317,15 +317,14 @@ export class HttpServer implements Runnable {
     this.#idleTimer = this.#clock.after(idleTimeoutMs / 4, () => this.#closeIdleSessions());
   }
 
-  #onRequest(request: IncomingMessage, response: ServerResponse, beforeStart?: () => void): void {
+  /** `expectation`: what the client expects before it sends the body. */
+  #onRequest(request: IncomingMessage, response: ServerResponse, expectation?: 'continue' | 'unknown'): void {
     const { rawHeaders } = request;
-    const refusal = this.#refusalOf(request);
+    const refusal = expectation === 'unknown' ? 417 : this.#refusalOf(request);
     // Node's parser drops what follows an upgrade, also one that is ignored, so the client must not expect further responses.
-    if (hasHeader(rawHeaders, 'upgrade') && !hasBody(request)) response.shouldKeepAlive = false;
+    if (countHeader(rawHeaders, 'upgrade') > 0 && !hasBody(request)) response.shouldKeepAlive = false;
     this.#http1Connections.get(request.socket)?.startInTurn(request, response, () => {
-      beforeStart?.();
-      if (response.writableEnded) return;
-      if (refusal === undefined) this.#start(request, response);
+      if (refusal === undefined) this.#start(request, response, expectation === 'continue');
       else response.writeHead(refusal, { connection: 'close' }).end();
     });
   }
@@ -333,12 +332,15 @@ export class HttpServer implements Runnable {
   /** The status of a request that no handler gets. */
   #refusalOf({ rawHeaders, httpVersion }: IncomingMessage): number | undefined {
     if (rawHeaders.length > this.#options.maxHeaderCount * 2) return 431;
-    return httpVersion === '1.1' && !hasHeader(rawHeaders, 'host') ? 400 : undefined;
+    // Servers behind this one might take another of several hosts (RFC 9112 §3.2).
+    const hosts = countHeader(rawHeaders, 'host');
+    return hosts > 1 || (hosts === 0 && httpVersion === '1.1') ? 400 : undefined;
   }
 
-  #start(request: IncomingMessage, response: ServerResponse): void {
+  #start(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
     this.#modules.connections.requestStarted(request.socket as TLSSocket, response);
     const exchange = new Http1Exchange(request, response, this.#http1.add(response), this.#coalescer, this.#limits);
+    exchange.awaitsContinue = awaitsContinue;
     if (this.#stopping) exchange.setHeader('connection', 'close');
     this.#handle(exchange);
   }
@@ -382,12 +384,13 @@ export class HttpServer implements Runnable {
 }
 
 /** Without the object that Node makes of all headers when it is asked for one. `name`: in lower case. */
-function hasHeader(rawHeaders: readonly string[], name: string): boolean {
+function countHeader(rawHeaders: readonly string[], name: string): number {
+  let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const found = rawHeaders[i] as string;
-    if (found.length === name.length && found.toLowerCase() === name) return true;
+    if (found.length === name.length && found.toLowerCase() === name) count++;
   }
-  return false;
+  return count;
 }
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>

@@ -107,7 +107,7 @@ describe('requests of one connection', () => {
 
   test('the interim response to a pipelined request is sent before its response', async () => {
     const server = await tls.answer(async (exchange) => {
-      if (exchange.url === '/first') await exchange.readBody(100);
+      await exchange.readBody(100);
       exchange.respond(200, exchange.url);
     });
     using client = await open(server);

@@ -38,7 +38,8 @@ const statusByCode: Readonly<Record<string, number>> = {
  * **Reading.** Node attaches its parser to the handle of the socket, below the stream. When a request arrives while a response
  * waits for the client to read, Node pauses the handle and the parser. TLS still delivers the records that it has received, and
  * for a paused parser they are an error that destroys the connection. So from the first such request on the parser reads from
- * the stream, which keeps what arrives while it is paused. Other connections read faster without the stream.
+ * the stream, which keeps what arrives while it is paused. Other connections read faster without the stream, also those whose
+ * client sends the next request as soon as it has read a response, before Node has run the callback of its write.
  *
  * **Order.** Like Go's server, this one executes the requests of a connection one after the other, so a client that does not
  * read has one response in memory, not one per request. Beyond a number of waiting requests the connection is not read.
@@ -89,11 +90,14 @@ export class Http1Connection {
 
   /** Calls `start` once the responses to earlier requests are complete. */
   startInTurn(request: IncomingMessage, response: ServerResponse, start: () => void): void {
+    const before = this.#open.at(-1);
     this.#open.push(response);
     this.#last = request;
     response.on('close', () => this.#completed(response));
     const isFirst = response.socket !== null;
-    if (!isFirst || isPausedByNode(this.#socket)) this.#readFromStream();
+    // A client that has read a response may send its next request before Node learns that the response was written.
+    const isPipelined = !isFirst && before?.writableEnded !== true;
+    if (isPipelined || isPausedByNode(this.#socket)) this.#readFromStream();
     if (isFirst) {
       start();
       return;

@@ -56,6 +56,7 @@ export class Http1Exchange extends BaseExchange {
 
   handOver(): NodeMessages {
     const response = this.response;
+    this.askForBody();
     this.#handedOver = true;
     for (const [name, value] of this.responseHeaderMap()) response.setHeader(name, value);
     const finished = new Promise<void>((resolve) => {
@@ -66,6 +67,10 @@ export class Http1Exchange extends BaseExchange {
 
   protected get needsDrain(): boolean {
     return this.response.writableNeedDrain;
+  }
+
+  protected sendContinue(): void {
+    this.response.writeContinue();
   }
 
   protected sendWhole(status: number, body: Buffer | string | undefined): void {

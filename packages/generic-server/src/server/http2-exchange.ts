@@ -49,10 +49,8 @@ export class Http2Exchange extends BaseExchange {
     this.#socket = socket;
     // Without a listener a reset by the client would raise an uncaught error.
     stream.on('error', ignore);
-    // A client that waits for it sends no body before; node:http does the same for HTTP/1.1.
     const { expect } = this.headers;
-    if (typeof expect === 'string' && expect.toLowerCase() === '100-continue')
-      stream.additionalHeaders({ [HTTP2_HEADER_STATUS]: 100 });
+    this.awaitsContinue = typeof expect === 'string' && expect.toLowerCase() === '100-continue';
     stream.on('close', () => {
       const response = this.#response;
       if (response !== undefined) this.status = response.statusCode;
@@ -70,6 +68,7 @@ export class Http2Exchange extends BaseExchange {
   }
 
   handOver(): NodeMessages {
+    this.askForBody();
     const request = new Http2ServerRequest(this.#stream, this.#incoming, {}, this.#raw);
     const response = new Http2ServerResponse(this.#stream);
     this.#response = response;
@@ -89,6 +88,10 @@ export class Http2Exchange extends BaseExchange {
 
   protected get needsDrain(): boolean {
     return this.#stream.writableNeedDrain;
+  }
+
+  protected sendContinue(): void {
+    if (!this.#stream.destroyed) this.#stream.additionalHeaders({ [HTTP2_HEADER_STATUS]: 100 });
   }
 
   protected sendWhole(status: number, body: Buffer | string | undefined): void {

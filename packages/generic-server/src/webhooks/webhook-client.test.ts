@@ -225,7 +225,7 @@ describe('the address policy', () => {
     const hooks = open({ policy: closed, resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]) });
     const url = `https://hook.example.com:${server.port}/`;
     expect(await failure(hooks.post(call({ url })))).toBe(
-      `Post "${url}": dial tcp: the addresses of hook.example.com are not open to webhooks`,
+      `Post "${url}": dial tcp: the addresses of hook.example.com are not open to webhooks; an administrator of the installation can open them by --webhook-allowed-networks`,
     );
     expect(server.connections).toBe(0);
   });

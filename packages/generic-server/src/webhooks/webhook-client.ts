@@ -205,7 +205,7 @@ class StaleConnectionError extends Error {}
 class ResponseTooLargeError extends Error {}
 
 const deniedText = ({ hostname }: { readonly hostname: string }): string =>
-  `dial tcp: the addresses of ${hostname} are not open to webhooks`;
+  `dial tcp: the addresses of ${hostname} are not open to webhooks; an administrator of the installation can open them by --webhook-allowed-networks`;
 
 async function readAll(response: IncomingMessage, limit: number): Promise<Buffer> {
   const chunks: Buffer[] = [];

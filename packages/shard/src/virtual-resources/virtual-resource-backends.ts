@@ -154,4 +154,6 @@ function headersOf(user: UserInfo): string[] {
 }
 
 const denied = (hostname: string): Error =>
-  new EndpointError(`the addresses of ${hostname} are not open to virtual resources`);
+  new EndpointError(
+    `the addresses of ${hostname} are not open to virtual resources; an administrator of the installation can open them by --webhook-allowed-networks`,
+  );

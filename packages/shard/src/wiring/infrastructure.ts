@@ -1,15 +1,15 @@
 import { parseYaml } from '@multiplane/apimachinery';
-import { mkdir } from 'node:fs/promises';
 import {
-  openTracer,
   addProcessMetrics,
   CertificateWatcher,
+  type Clock,
   HealthChecks,
+  type Logger,
+  makeRootDirectory,
   MetricsRegistry,
   ObjectFaults,
+  openTracer,
   systemClock,
-  type Clock,
-  type Logger,
   type Tracer,
 } from '@multiplane/component-base';
 import { RestClientMetrics } from '@multiplane/client';
@@ -54,7 +54,7 @@ export async function openInfrastructure(
 ): Promise<Infrastructure> {
   const { logger, signal } = modules;
   const clock = systemClock;
-  await mkdir(options.rootDirectory, { recursive: true, mode: 0o700 });
+  await makeRootDirectory(options.rootDirectory);
   const certificates = new CertificateWatcher({}, { clock, logger });
   const registry = new MetricsRegistry();
   addProcessMetrics(registry);

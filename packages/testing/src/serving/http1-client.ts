@@ -49,7 +49,12 @@ export class Http1Client implements Disposable {
   }
 
   static open(
-    options: { readonly port: number; readonly ca: string },
+    {
+      port,
+      ca,
+      cert,
+      key,
+    }: { readonly port: number; readonly ca: string; readonly cert?: string; readonly key?: string },
     { readsSlowly = false }: { readonly readsSlowly?: boolean } = {},
   ): Promise<Http1Client> {
     return new Promise((resolve, reject) => {
@@ -60,7 +65,9 @@ export class Http1Client implements Disposable {
         checkServerIdentity: () => undefined,
         ALPNProtocols: ['http/1.1'],
         highWaterMark: readsSlowly ? 1024 : 64 * 1024,
-        ...options,
+        port,
+        ca,
+        ...(cert === undefined || key === undefined ? {} : { cert, key }),
       };
       const socket = connect(secure);
       socket.once('error', reject);

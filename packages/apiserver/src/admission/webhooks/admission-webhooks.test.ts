@@ -209,7 +209,7 @@ describe('a failing webhook', () => {
     [
       'at an address that is not open',
       { url: 'https://10.0.0.1/x' },
-      'failed to call webhook: Post "https://10.0.0.1/x?timeout=10s": dial tcp: the addresses of 10.0.0.1 are not open to webhooks',
+      'failed to call webhook: Post "https://10.0.0.1/x?timeout=10s": dial tcp: the addresses of 10.0.0.1 are not open to webhooks; an administrator of the installation can open them by --webhook-allowed-networks',
     ],
   ])('cannot be called %s', async (_name, clientConfig, why) => {
     await suite.validating(webhookOf(suite.server, { clientConfig }));

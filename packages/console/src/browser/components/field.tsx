@@ -4,6 +4,8 @@ interface FieldProps {
   readonly label: string;
   readonly hint?: ReactNode;
   readonly error?: string | undefined;
+  /** Beside the label: the path of the field in an object. */
+  readonly detail?: string;
   readonly isOptional?: boolean;
   /** Renders the control with what ties it to its label, hint and error. */
   readonly children: (control: {
@@ -14,7 +16,7 @@ interface FieldProps {
 }
 
 /** A control of a form with its label above, and below it what belongs there or what is wrong. */
-export function Field({ label, hint, error, isOptional = false, children }: FieldProps): ReactElement {
+export function Field({ label, hint, error, detail, isOptional = false, children }: FieldProps): ReactElement {
   const id = useId();
   const noteId = `${id}-note`;
   const hasNote = hint !== undefined || error !== undefined;
@@ -22,6 +24,7 @@ export function Field({ label, hint, error, isOptional = false, children }: Fiel
     <div className="field">
       <label htmlFor={id}>
         {label}
+        {detail !== undefined && <code className="field-detail">{detail}</code>}
         {isOptional && <span className="field-optional">optional</span>}
       </label>
       {children({ id, 'aria-describedby': hasNote ? noteId : undefined, 'aria-invalid': error !== undefined })}

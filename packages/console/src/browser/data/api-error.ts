@@ -24,3 +24,7 @@ export async function apiErrorOf(response: Pick<Response, 'status' | 'statusText
     return new ApiError(response.status, response.statusText, message);
   }
 }
+
+/** The server answered, and asking again changes nothing. */
+export const isRefusal = (error: unknown): boolean =>
+  error instanceof ApiError && error.code < 500 && error.code !== 429;

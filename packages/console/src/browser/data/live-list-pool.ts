@@ -1,4 +1,4 @@
-import { ApiError } from './api-error.ts';
+import { isRefusal } from './api-error.ts';
 import { LiveList, type LiveListModules } from './live-list.ts';
 import type { ReflectorOptions } from './reflector.ts';
 
@@ -9,10 +9,6 @@ interface Entry {
 
 /** A page that is left and opened again within this time finds its list still running. */
 const lingerMs = 5000;
-
-/** What the server refuses is no interruption: it answers. */
-const isInterruption = (failure: Error | undefined): boolean =>
-  failure !== undefined && !(failure instanceof ApiError && failure.code < 500 && failure.code !== 429);
 
 /** One reflector per collection and selector, however many components show it; it stops when the last one has left. */
 export class LiveListPool {
@@ -30,7 +26,10 @@ export class LiveListPool {
 
   /** Some list cannot be kept current, because the server is not reached. */
   get isInterrupted(): boolean {
-    return [...this.#entries.values()].some(({ list }) => isInterruption(list.snapshot().failure));
+    return [...this.#entries.values()].some(({ list }) => {
+      const { failure } = list.snapshot();
+      return failure !== undefined && !isRefusal(failure);
+    });
   }
 
   /** Calls the listener when `isInterrupted` may have changed, until the returned function is called. */

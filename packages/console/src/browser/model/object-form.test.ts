@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { fieldKey, formFields, objectOfForm } from './object-form.ts';
+import { fieldKey, fieldTitle, formFields, objectOfForm } from './object-form.ts';
 import type { OpenApiSchema } from './openapi.ts';
 
 const schema: OpenApiSchema = {
@@ -51,3 +51,11 @@ test('says what is wrong, by field', () => {
   );
   expect(submit({ 'spec.size': '1.5' }).problems.get('spec.size')).toBe('is not a whole number');
 });
+
+test.each([
+  [['spec', 'storage', 'size'], 'Storage size'],
+  [['spec', 'allowedNetworks'], 'Allowed networks'],
+  [['binaryData'], 'Binary data'],
+  [['spec', 'externalIPs'], 'External IPs'],
+  [['spec'], 'Spec'],
+])('the title of %j is %s', (path, title) => expect(fieldTitle({ path })).toBe(title));

@@ -18,6 +18,17 @@ const left = new Set(['apiVersion', 'kind', 'metadata', 'status']);
 
 export const fieldKey = ({ path }: Pick<FormField, 'path'>): string => path.join('.');
 
+/** The path in words: `spec.storage.sizeGiB` is `Storage size GiB`. */
+export function fieldTitle({ path }: Pick<FormField, 'path'>): string {
+  const words = (path[0] === 'spec' && path.length > 1 ? path.slice(1) : path)
+    .map((name) => name.replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2'))
+    .join(' ')
+    .split(' ')
+    .map((word) => (/^[A-Z][a-z]/.test(word) ? word.toLowerCase() : word));
+  const text = words.join(' ');
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+}
+
 /** The fields that a form can show: single values, lists and maps of texts. What is deeper is for YAML. Required ones come first. */
 export function formFields(document: OpenApiDocument, root: OpenApiSchema): readonly FormField[] {
   const fields: FormField[] = [];

@@ -18,6 +18,8 @@ export interface ProgressSource extends KubeObject {
   };
 }
 
+const ownFinalizer = 'core.kcp.io/logicalcluster';
+
 const notTrue = (object: ProgressSource | Workspace | undefined): readonly string[] =>
   (object?.status?.conditions ?? [])
     .filter(({ status, message }) => status !== 'True' && message !== undefined && message !== '')
@@ -58,30 +60,26 @@ export function workspaceProgress(
   ];
 }
 
+/** The contents go once nobody else holds the workspace. */
 function deletion(
   workspace: Workspace | undefined,
   logicalCluster: ProgressSource | undefined,
 ): readonly ProgressStep[] {
+  const finalizers = (workspace?.metadata.finalizers ?? []).filter((name) => name !== ownFinalizer);
   const terminators = logicalCluster?.status?.terminators ?? workspace?.status?.terminators ?? [];
-  const content = [...notTrue(logicalCluster), ...notTrue(workspace)];
-  const finalizers = (workspace?.metadata.finalizers ?? []).filter((name) => name !== 'core.kcp.io/logicalcluster');
-  const isEmpty =
-    logicalCluster === undefined && workspace?.metadata.finalizers?.includes('core.kcp.io/logicalcluster') !== true;
+  const holders = [
+    ...finalizers.map((name) => `waits for the finalizer ${name}`),
+    ...terminators.map((name) => `waits for the terminator ${name}`),
+  ];
+  const isHeld = holders.length > 0;
+  const isEmpty = logicalCluster === undefined && workspace?.metadata.finalizers?.includes(ownFinalizer) !== true;
   return [
-    {
-      title: 'Controllers clean up what they own',
-      state: terminators.length === 0 ? 'done' : 'current',
-      details: terminators.map((name) => `waits for the terminator ${name}`),
-    },
+    { title: 'Controllers clean up what they own', state: isHeld ? 'current' : 'done', details: holders },
     {
       title: 'Delete everything in it',
-      state: isEmpty ? 'done' : terminators.length === 0 ? 'current' : 'waiting',
-      details: [...new Set(content)],
+      state: isHeld ? 'waiting' : isEmpty ? 'done' : 'current',
+      details: [...new Set([...notTrue(logicalCluster), ...notTrue(workspace)])],
     },
-    {
-      title: 'Remove the workspace',
-      state: isEmpty ? 'current' : 'waiting',
-      details: finalizers.map((name) => `waits for the finalizer ${name}`),
-    },
+    { title: 'Remove the workspace', state: !isHeld && isEmpty ? 'current' : 'waiting', details: [] },
   ];
 }

@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
+import { ApiError } from '../data/api-error.ts';
 import type { LiveSnapshot } from '../data/live-list.ts';
 import { usageMeter } from './usage.ts';
 import { workspaceProgress } from './workspace-progress.ts';
-import { pathsTo, treeRows, type TreeRow } from './workspace-tree.ts';
+import { parentOf, pathsTo, treeRows, type TreeRow } from './workspace-tree.ts';
 import type { Workspace } from './workspace.ts';
 
 const synced = (...names: string[]): LiveSnapshot<Workspace> => ({
@@ -22,10 +23,10 @@ describe('tree', () => {
     ['root:team-9', synced()],
   ]);
   const show = (expanded: readonly string[], filter = ''): string[] =>
-    treeRows({ top: 'root', expanded: new Set(expanded), children, filter }).map(text);
+    treeRows({ current: 'root', expanded: new Set(expanded), children, filter }).map(text);
 
   test('has the order of kubectl; what is known to be empty cannot be opened', () => {
-    expect(show(['root', 'root:platform'])).toEqual([
+    expect(show(['root', 'root:platform', 'root:team-9'])).toEqual([
       'root -',
       '  platform -',
       '    kafka +',
@@ -39,13 +40,33 @@ describe('tree', () => {
   test('says what is loading, and why nothing can be shown', () => {
     const failed = { ...synced(), isSynced: false, failure: new Error('workspaces is forbidden') };
     const rows = treeRows({
-      top: 'root',
+      current: 'root',
       expanded: new Set(['root']),
       children: new Map([['root', failed]]),
       filter: '',
     });
     expect(rows.map(text)).toEqual(['root -', '  (workspaces is forbidden)']);
     expect(show(['root', 'root:team-10'])).toContain('    (Loading…)');
+  });
+  test('leads to the workspace that is shown through one that may not be listed', () => {
+    const denied = { ...synced(), isSynced: false, failure: new ApiError(403, 'Forbidden', 'workspaces is forbidden') };
+    const known = new Map([
+      ['root', denied],
+      ['root:a', synced('b')],
+    ]);
+    const rows = treeRows({ current: 'root:a', expanded: new Set(['root', 'root:a']), children: known, filter: '' });
+    expect(rows.map(text)).toEqual(['root -', '  a -', '    b +', '  (You may not list what is here)']);
+  });
+  test('a home workspace is a top of its own, beside the root', () => {
+    const rows = treeRows({
+      current: 'user:alice',
+      expanded: new Set(['user:alice']),
+      children: new Map(),
+      filter: '',
+    });
+    expect(rows.map(text)).toEqual(['user:alice -', '  (Loading…)', 'root +']);
+    expect(parentOf('user:alice')).toBeUndefined();
+    expect(pathsTo('user:alice:dev')).toEqual(['user:alice', 'user:alice:dev']);
   });
   test('a path leads through everything above it', () => {
     expect(pathsTo('root:a:b')).toEqual(['root', 'root:a', 'root:a:b']);
@@ -77,21 +98,24 @@ describe('progress', () => {
       'waiting; Ready to use',
     ]);
   });
-  test('a deletion waits for terminators first, then for what is left inside', () => {
-    const deleted = {
-      deletionTimestamp: '2026-01-01T00:00:00Z',
-      finalizers: ['core.kcp.io/logicalcluster', 'mine.io/f'],
-    };
+  test('a deletion waits for whoever holds the workspace first, then for what is left inside', () => {
+    const deleted = (...finalizers: string[]) =>
+      workspace(
+        {},
+        { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['core.kcp.io/logicalcluster', ...finalizers] },
+      );
     const inside = { metadata: { name: 'cluster' }, status: { terminators: ['root:db'] } };
-    expect(steps(workspace({}, deleted), inside)).toEqual([
-      'current; Controllers clean up what they own; waits for the terminator root:db',
+    expect(steps(deleted('mine.io/f'), inside)).toEqual([
+      'current; Controllers clean up what they own; waits for the finalizer mine.io/f; waits for the terminator root:db',
       'waiting; Delete everything in it',
-      'waiting; Remove the workspace; waits for the finalizer mine.io/f',
+      'waiting; Remove the workspace',
     ]);
     const conditions = [{ type: 'WorkspaceContentDeleted', status: 'False', message: '3 configmaps remain' }];
-    expect(steps(workspace({}, deleted), { metadata: { name: 'cluster' }, status: { conditions } })[1]).toBe(
+    expect(steps(deleted(), { metadata: { name: 'cluster' }, status: { conditions } })).toEqual([
+      'done; Controllers clean up what they own',
       'current; Delete everything in it; WorkspaceContentDeleted: 3 configmaps remain',
-    );
+      'waiting; Remove the workspace',
+    ]);
   });
 });
 

@@ -18,6 +18,7 @@ import { useChildWorkspaces } from '../hooks/use-child-workspaces.ts';
 import { useDiscovery } from '../hooks/use-discovery.ts';
 import type { ApiResource } from '../model/discovery.ts';
 import { matchRank, parsePaletteQuery, type PaletteQuery } from '../model/palette-query.ts';
+import { pathsTo } from '../model/workspace-tree.ts';
 import { objectUrl, resourceUrl, workspaceUrl } from '../pages/page-definition.ts';
 import { pages } from '../pages/pages.ts';
 
@@ -262,8 +263,9 @@ function workspaceEntries(
       // It may be one that the user may enter and whose parent the user may not list.
       ...(workspace.prefix === '' ? [entry(parent, '')] : [entry(text, 'by its path')]),
     ].filter(({ id }, index, all) => all.findIndex((other) => other.id === id) === index);
-  const parts = cluster.split(':');
-  const ancestors = parts.slice(0, -1).map((_, index) => entry(parts.slice(0, index + 1).join(':'), 'above'));
+  const ancestors = [...new Set(['root', ...pathsTo(cluster).slice(0, -1)])]
+    .filter((path) => path !== cluster)
+    .map((path) => entry(path, 'above'));
   return ranked([...below, ...ancestors.reverse()], text);
 }
 

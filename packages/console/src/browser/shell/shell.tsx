@@ -78,7 +78,7 @@ export function Shell(): ReactElement {
         <WorkspacePath cluster={cluster} onSwitch={() => setIsPaletteOpen(true)} />
         <div className="topbar-end">
           <ConnectionState />
-          <button type="button" className="search-button" aria-label="Search" onClick={() => setIsPaletteOpen(true)}>
+          <button type="button" className="search-button" onClick={() => setIsPaletteOpen(true)}>
             <Icon name="search" />
             <span>Search</span>
             <kbd>Ctrl K</kbd>

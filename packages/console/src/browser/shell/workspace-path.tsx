@@ -3,6 +3,7 @@ import { Link, useLocation, useNavigate } from 'react-router';
 import { Icon } from '../components/icon.tsx';
 import { IconButton } from '../components/icon-button.tsx';
 import { useLogicalCluster } from '../hooks/use-logical-cluster.ts';
+import { pathsTo } from '../model/workspace-tree.ts';
 import { workspaceUrl } from '../pages/page-definition.ts';
 
 /** Where one is, from the root to the workspace, and the way to another one. */
@@ -23,22 +24,19 @@ export function WorkspacePath({
     if (path !== undefined && path !== cluster && pathname.startsWith(prefix))
       void navigate(`/w/${path}/${pathname.slice(prefix.length)}${search}`, { replace: true });
   }, [path, cluster, pathname, search, navigate]);
-  const parts = cluster.split(':');
+  const steps = pathsTo(cluster);
   return (
     <nav className="workspace-path" aria-label="Workspace">
       <Icon name="workspaces" />
       <ol>
-        {parts.map((name, index) => {
-          const target = parts.slice(0, index + 1).join(':');
-          return (
-            <li key={target}>
-              {index > 0 && <Icon name="chevronRight" size={12} />}
-              <Link to={workspaceUrl(target)} aria-current={index === parts.length - 1 ? 'page' : undefined}>
-                {name}
-              </Link>
-            </li>
-          );
-        })}
+        {steps.map((target, index) => (
+          <li key={target}>
+            {index > 0 && <Icon name="chevronRight" size={12} />}
+            <Link to={workspaceUrl(target)} aria-current={index === steps.length - 1 ? 'page' : undefined}>
+              {index === 0 ? target : target.slice(target.lastIndexOf(':') + 1)}
+            </Link>
+          </li>
+        ))}
       </ol>
       <IconButton icon="chevronDown" label="Switch to another workspace" onClick={onSwitch} />
     </nav>

@@ -17,7 +17,7 @@ const parallel = 8;
 const maxWorkspaces = 200;
 
 /**
- * The exports in the workspaces that the user sees near this one: itself, everything above it, and what is directly below those. `also`
+ * The exports in the workspaces that the user sees near this one: itself, everything above it, `root`, and what is directly below those. `also`
  * names one more, which may be anywhere.
  */
 export function useCatalogue(cluster: string, also: string): UseQueryResult<readonly CatalogueItem[]> {
@@ -25,7 +25,7 @@ export function useCatalogue(cluster: string, also: string): UseQueryResult<read
   return useQuery({
     queryKey: ['catalogue', cluster, also],
     queryFn: async ({ signal }) => {
-      const above = pathsTo(cluster);
+      const above = [...new Set([...pathsTo(cluster), 'root'])];
       const below = await Promise.all(above.map((path) => childrenOf(api, path, signal)));
       const places = [...new Set([...(also === '' ? [] : [also]), ...above, ...below.flat()])].slice(0, maxWorkspaces);
       const found = await inParallel(places, (path) => exportsOf(api, path, signal));

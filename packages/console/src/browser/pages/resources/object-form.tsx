@@ -3,7 +3,7 @@ import { Field } from '../../components/field.tsx';
 import { collectionPath } from '../../data/api-paths.ts';
 import { objectCodec } from '../../data/codec.ts';
 import { useLiveList } from '../../hooks/use-live-list.ts';
-import { fieldKey, type FormField, type FormResult } from '../../model/object-form.ts';
+import { fieldKey, fieldTitle, type FormField, type FormResult } from '../../model/object-form.ts';
 import type { FormValues } from './use-new-object.ts';
 
 /** A form for an object, made from its schema. */
@@ -28,7 +28,7 @@ export function ObjectForm({
     onChange({ ...values, fields: new Map([...values.fields, [key, value]]) });
   };
   return (
-    <div className="object-form">
+    <div className="form">
       <Field label="Name" hint="Lower case letters, digits, hyphens and dots.">
         {(control) => (
           <input
@@ -56,7 +56,8 @@ export function ObjectForm({
         return (
           <Field
             key={key}
-            label={key}
+            label={fieldTitle(field)}
+            detail={key}
             isOptional={!field.isRequired}
             error={touched.has(key) ? problem : undefined}
             hint={<span className="clamp-3">{hintOf(field)}</span>}

@@ -31,7 +31,7 @@ export function ObjectPage(): ReactElement {
   if (!isKnown) return <Loading />;
   if (resource === undefined)
     return (
-      <EmptyState icon="resources" title={`${address.resource} is not served here`}>
+      <EmptyState isPage icon="resources" title={`${address.resource} is not served here`}>
         <p>The workspace may have had a binding or a definition for it.</p>
       </EmptyState>
     );
@@ -78,6 +78,7 @@ function ObjectDetails({
     if (!isSynced) return <Loading />;
     return (
       <EmptyState
+        isPage
         icon="file"
         title={`${resource.kind} ${name} does not exist`}
         action={<Link to={list}>Show all {resource.kind}</Link>}

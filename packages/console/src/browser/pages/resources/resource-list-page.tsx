@@ -11,6 +11,7 @@ import { PageHeader } from '../../components/page-header.tsx';
 import { collectionPath } from '../../data/api-paths.ts';
 import { tableCodec } from '../../data/codec.ts';
 import type { TableRow } from '../../data/kube-object.ts';
+import { isRefusal } from '../../data/api-error.ts';
 import { useLiveList } from '../../hooks/use-live-list.ts';
 import { useSchema } from '../../hooks/use-schema.ts';
 import { apiVersionOf, kubectlName, type ApiResource } from '../../model/discovery.ts';
@@ -29,6 +30,7 @@ export function ResourceListPage(): ReactElement {
   if (resource === undefined)
     return (
       <EmptyState
+        isPage
         icon="resources"
         title={`${address.resource} is not served here`}
         action={<Link to={workspaceUrl(address.cluster, 'resources')}>Show what is</Link>}
@@ -94,8 +96,8 @@ function ResourceList({
           <ColumnMenu columns={served} hidden={hidden} onToggle={toggle} />
         </div>
       </div>
-      {failure !== undefined && !isSynced && (
-        <Notice tone="bad" title="The objects cannot be listed">
+      {failure !== undefined && (!isSynced || isRefusal(failure)) && (
+        <Notice tone="bad" title={isSynced ? 'The list is not kept current any more' : 'The objects cannot be listed'}>
           {failure.message}
         </Notice>
       )}

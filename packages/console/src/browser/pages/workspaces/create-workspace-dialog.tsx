@@ -118,7 +118,7 @@ function useWorkspaceTypes(cluster: string): readonly string[] {
     queryKey: ['workspacetypes', cluster],
     queryFn: async ({ signal }) => {
       const lists = await Promise.allSettled(
-        pathsTo(cluster).map(async (path) => {
+        [...new Set(['root', ...pathsTo(cluster)])].map(async (path) => {
           const { items } = await api.json<{ readonly items: readonly KubeObject[] }>(
             `${clusterPath(path)}/apis/tenancy.kcp.io/v1alpha1/workspacetypes`,
             { signal },

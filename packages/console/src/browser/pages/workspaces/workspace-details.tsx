@@ -14,6 +14,7 @@ import { Menu } from '../../components/menu.tsx';
 import { Notice } from '../../components/notice.tsx';
 import { PageHeader } from '../../components/page-header.tsx';
 import { useToast } from '../../components/toast.tsx';
+import { ApiError } from '../../data/api-error.ts';
 import { useApp } from '../../hooks/app-context.ts';
 import { useChildWorkspaces, workspacesAt } from '../../hooks/use-child-workspaces.ts';
 import { useLiveObject } from '../../hooks/use-live-object.ts';
@@ -43,7 +44,8 @@ export function WorkspaceDetails({ cluster }: { readonly cluster: string }): Rea
     'cluster',
   );
   const logicalCluster = inner.items[0];
-  const isGone = parent !== undefined && own.isSynced && workspace === undefined && !inner.isSynced;
+  const isClosed = inner.failure instanceof ApiError && inner.failure.code === 403;
+  const isGone = parent !== undefined && own.isSynced && workspace === undefined;
   if (isGone)
     return (
       <div className="stack">
@@ -78,7 +80,13 @@ export function WorkspaceDetails({ cluster }: { readonly cluster: string }): Rea
         }
       />
       {steps.length > 0 && <ProgressCard title={isDeleting ? 'Deletion' : 'Creation'} steps={steps} />}
-      {phase === 'Ready' && <NextSteps cluster={cluster} onCreate={() => setDialog('create')} />}
+      {isClosed && (
+        <Notice tone="info" title="You do not see everything here">
+          You know that this workspace exists, but its own details are not visible to you. Its administrators give
+          access.
+        </Notice>
+      )}
+      {phase === 'Ready' && !isClosed && <NextSteps cluster={cluster} onCreate={() => setDialog('create')} />}
       <Card title="About">
         <WorkspaceFacts cluster={cluster} workspace={workspace} logicalCluster={logicalCluster} />
       </Card>

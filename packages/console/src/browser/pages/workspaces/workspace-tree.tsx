@@ -3,28 +3,42 @@ import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactEle
 import { useNavigate } from 'react-router';
 import { Icon } from '../../components/icon.tsx';
 import { useChildWorkspacesOf } from '../../hooks/use-child-workspaces.ts';
-import { pathsTo, treeRows, type TreeRow } from '../../model/workspace-tree.ts';
+import { parentOf, pathOf, pathsTo, treeRows, type TreeRow } from '../../model/workspace-tree.ts';
 import { phaseOf } from '../../model/workspace.ts';
 import { phaseTone } from '../../model/tone.ts';
 import { workspaceUrl } from '../page-definition.ts';
 
 const rowHeight = 34;
 
-/** The workspaces from the top of the path down; what is below one is loaded when it is opened, and stays current. */
-export function WorkspaceTree({ cluster }: { readonly cluster: string }): ReactElement {
-  const navigate = useNavigate();
-  const [filter, setFilter] = useState('');
+/** The lines of the tree, and what opens and closes them; the way to the workspace that is shown is open by itself. */
+function useTreeRows(
+  cluster: string,
+  filter: string,
+): { readonly rows: readonly TreeRow[]; readonly toggle: (path: string, isOpen: boolean) => void } {
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
-  const [focused, setFocused] = useState(cluster);
   const expanded = useMemo(
     () => new Set([...pathsTo(cluster), ...opened].filter((path) => !closed.has(path))),
     [cluster, opened, closed],
   );
   const children = useChildWorkspacesOf(useMemo(() => [...expanded], [expanded]));
-  const top = cluster.split(':')[0] ?? cluster;
-  const rows = useMemo(() => treeRows({ top, expanded, children, filter }), [top, expanded, children, filter]);
+  const rows = useMemo(
+    () => treeRows({ current: cluster, expanded, children, filter }),
+    [cluster, expanded, children, filter],
+  );
+  const toggle = (path: string, isOpen: boolean): void => {
+    setOpened((all) => new Set(isOpen ? [...all, path] : [...all].filter((other) => other !== path)));
+    setClosed((all) => new Set(isOpen ? [...all].filter((other) => other !== path) : [...all, path]));
+  };
+  return { rows, toggle };
+}
 
+/** The workspaces from the top of the path down; what is below one is loaded when it is opened, and stays current. */
+export function WorkspaceTree({ cluster }: { readonly cluster: string }): ReactElement {
+  const navigate = useNavigate();
+  const [filter, setFilter] = useState('');
+  const [focused, setFocused] = useState(cluster);
+  const { rows, toggle } = useTreeRows(cluster, filter);
   const scroller = useRef<HTMLDivElement>(null);
   const virtualizer = useVirtualizer({
     count: rows.length,
@@ -34,17 +48,14 @@ export function WorkspaceTree({ cluster }: { readonly cluster: string }): ReactE
   });
   useEffect(() => setFocused(cluster), [cluster]);
 
-  const toggle = (path: string, isOpen: boolean): void => {
-    setOpened((all) => new Set(isOpen ? [...all, path] : [...all].filter((other) => other !== path)));
-    setClosed((all) => new Set(isOpen ? [...all].filter((other) => other !== path) : [...all, path]));
-  };
   const focus = (index: number): void => {
     const row = rows[index];
     if (row?.kind !== 'workspace') return;
-    setFocused(row.path);
+    const path = pathOf(row);
+    setFocused(path);
     virtualizer.scrollToIndex(index);
     requestAnimationFrame(() =>
-      scroller.current?.querySelector<HTMLElement>(`[data-path="${CSS.escape(row.path)}"]`)?.focus(),
+      scroller.current?.querySelector<HTMLElement>(`[data-path="${CSS.escape(path)}"]`)?.focus(),
     );
   };
   const step = (from: number, by: 1 | -1): void => {
@@ -58,15 +69,18 @@ export function WorkspaceTree({ cluster }: { readonly cluster: string }): ReactE
     else if (key === 'ArrowUp') step(index, -1);
     else if (key === 'Home') focus(0);
     else if (key === 'End') step(rows.length, -1);
-    else if (key === 'ArrowRight' && row.mayExpand && !row.isExpanded) toggle(row.path, true);
+    else if (key === 'ArrowRight' && row.mayExpand && !row.isExpanded) toggle(pathOf(row), true);
     else if (key === 'ArrowRight') step(index, 1);
-    else if (key === 'ArrowLeft' && row.isExpanded && row.mayExpand) toggle(row.path, false);
+    else if (key === 'ArrowLeft' && row.isExpanded && row.mayExpand) toggle(pathOf(row), false);
     else if (key === 'ArrowLeft') focus(rows.findLastIndex((other, at) => at < index && other.depth < row.depth));
-    else if (key === 'Enter' || key === ' ') void navigate(workspaceUrl(row.path));
+    else if (key === 'Enter' || key === ' ') void navigate(workspaceUrl(pathOf(row)));
     else return;
     event.preventDefault();
   };
-  const hasFocused = rows.some((row) => row.path === focused);
+  const focusedParent = parentOf(focused);
+  const hasFocused = rows.some(
+    (row) => row.kind === 'workspace' && row.parent === focusedParent && pathOf(row) === focused,
+  );
   return (
     <section className="tree" aria-label="Tree of workspaces">
       <div className="tree-filter search-input">
@@ -88,19 +102,21 @@ export function WorkspaceTree({ cluster }: { readonly cluster: string }): ReactE
             const place = { transform: `translateY(${start}px)`, paddingLeft: 8 + row.depth * 18 };
             if (row.kind === 'message')
               return (
-                <div key={`${row.path}/`} className="tree-message" role="none" style={place}>
+                <div key={`${row.parent}/`} className="tree-message" role="none" title={row.text} style={place}>
                   {row.text}
                 </div>
               );
+            const path = pathOf(row);
             return (
               <TreeNode
-                key={row.path}
+                key={path}
+                path={path}
                 row={row}
                 place={place}
-                isSelected={row.path === cluster}
-                isReachable={hasFocused ? row.path === focused : index === 0}
-                onToggle={() => toggle(row.path, !row.isExpanded)}
-                onOpen={() => void navigate(workspaceUrl(row.path))}
+                isSelected={path === cluster}
+                isReachable={hasFocused ? path === focused : index === 0}
+                onToggle={() => toggle(path, !row.isExpanded)}
+                onOpen={() => void navigate(workspaceUrl(path))}
                 onKey={(event) => onKey(event, row, index)}
               />
             );
@@ -113,6 +129,7 @@ export function WorkspaceTree({ cluster }: { readonly cluster: string }): ReactE
 
 function TreeNode({
   row,
+  path,
   place,
   isSelected,
   isReachable,
@@ -121,6 +138,7 @@ function TreeNode({
   onKey,
 }: {
   readonly row: TreeRow & { kind: 'workspace' };
+  readonly path: string;
   readonly place: { readonly transform: string; readonly paddingLeft: number };
   readonly isSelected: boolean;
   readonly isReachable: boolean;
@@ -137,7 +155,7 @@ function TreeNode({
       aria-setsize={row.siblings}
       aria-expanded={row.mayExpand ? row.isExpanded : undefined}
       aria-selected={isSelected}
-      data-path={row.path}
+      data-path={path}
       className={isSelected ? 'tree-node tree-node-selected' : 'tree-node'}
       tabIndex={isReachable ? 0 : -1}
       style={place}
