@@ -54,6 +54,8 @@ export default {
       testPathIgnorePatterns: [
         '/node_modules/',
         '/e2e/clients/(?!large-responses)',
+        // What pages look like; e2e/console/browser.test.ts uses them.
+        '/e2e/console/browser-pages\\.test\\.ts$',
         '/e2e/conformance/(recorded|cli|kubernetes)\\.test\\.ts$',
         '/e2e/security/(bodies|budgets|connections|fairness|hostile-objects|identities|local-control-plane|wide-bodies)\\.test\\.ts$',
         '/e2e/kubectl/(get|native-kinds|server-side-apply|versions|write)\\.test\\.ts$',

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import type { RestTransport } from '@multiplane/client';
-import { eventually, TempDir } from '@multiplane/testing';
+import { eventually, TcpProxy, TempDir } from '@multiplane/testing';
 import type { ConsolePage } from '../harness/console-page.ts';
 import { ConsoleProcess } from '../harness/console-process.ts';
 import type { ControlPlane } from '../harness/control-plane.ts';
@@ -145,6 +145,7 @@ describeWithWebBrowser('the console in a web browser', (command) => {
     const other = await newPage();
     await other.go(path);
     await other.text('does not work').waitFor();
+    expect(await other.page.getByRole('button').count()).toBe(0);
   });
 
   test('by an issuer of OpenID Connect, and back to the page that was asked for', async () => {
@@ -166,7 +167,7 @@ describeWithWebBrowser('the console in a web browser', (command) => {
     }
     await page.getByText('cannot be listed').first().waitFor();
     await opened.visit('/operator');
-    await page.getByText('This page is for operators').waitFor();
+    expect(await page.getByText('This page is for operators').textContent()).toBeTruthy();
   });
 
   test('a workspace is created, becomes ready and is deleted', async () => {
@@ -250,10 +251,11 @@ describeWithWebBrowser('the console in a web browser', (command) => {
     await page.getByText('blue', { exact: true }).waitFor();
     await admin.json({ method: 'DELETE', path: `${configMaps}/seen` });
     await page.getByText('ConfigMap seen does not exist').waitFor();
+    expect(await page.getByText('blue', { exact: true }).count()).toBe(0);
   });
 
   test('an edit that meets the change of somebody else is merged with it', async () => {
-    await configMap('edited', { mine: 'old', theirs: 'old' });
+    await configMap('edited', { mine: 'old', quiet: 'a', silent: 'b', theirs: 'old' });
     const { page } = await adminPage(objectPath('edited', 'yaml'));
     const editor = page.getByRole('textbox', { name: 'YAML of edited' });
     await editor.waitFor();
@@ -269,21 +271,24 @@ describeWithWebBrowser('the console in a web browser', (command) => {
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('edited is saved').waitFor();
     const { data } = await get<{ data: Record<string, string> }>(`${configMaps}/edited`);
-    expect(data).toEqual({ mine: 'old-new', theirs: 'new' });
+    expect(data).toEqual({ mine: 'old-new', quiet: 'a', silent: 'b', theirs: 'new' });
   });
 
   test('a lost connection is shown, and after it the page has what it missed', async () => {
     await configMap('missed', { color: 'red' });
-    const opened = await adminPage(objectPath('missed', 'overview'));
+    await using network = await TcpProxy.start(Number(new URL(at.url).port));
+    const opened = await newPage(`https://127.0.0.1:${network.port}`);
+    await opened.logIn(testTokens.masters, objectPath('missed', 'overview'));
     const { page } = opened;
     await page.getByText('red', { exact: true }).waitFor();
     await opened.settled();
-    await page.context().setOffline(true);
+    network.refuse();
     await page.getByText('Reconnecting').waitFor();
     await merge(`${configMaps}/missed`, { data: { color: 'green' } });
-    await page.context().setOffline(false);
+    network.accept();
     await page.getByText('green', { exact: true }).waitFor();
     await page.getByText('Reconnecting').waitFor({ state: 'detached' });
+    expect(await page.getByText('red', { exact: true }).count()).toBe(0);
   });
 
   test('an expired session leads to the log-in, and from there back', async () => {
@@ -319,7 +324,8 @@ describeWithWebBrowser('the console in a web browser', (command) => {
       await ask();
       await page.getByText('Yes, this is allowed.').waitFor({ timeout: 1_000 });
     });
-    await page.getByText('RBAC: allowed by ClusterRoleBinding "view-user-2"').waitFor();
+    const reason = page.getByText('RBAC: allowed by ClusterRoleBinding "view-user-2"');
+    expect(await reason.textContent()).toContain('to User "user-2"');
   });
 });
 

@@ -70,11 +70,18 @@ export class ConsolePage implements AsyncDisposable {
   /** Resolves when nothing of the page is loading any more. */
   async settled(): Promise<void> {
     await this.page.locator('h1').first().waitFor();
-    await this.page.waitForFunction("document.querySelector('.loading, .progress-line') === null");
+    await this.page.locator('.loading, .progress-line').first().waitFor({ state: 'detached' });
   }
 
   text(text: string | RegExp): Locator {
     return this.page.getByText(text);
+  }
+
+  /** For the documentation. */
+  async screenshot(file: string): Promise<void> {
+    // Colours change in a transition, which reduced motion makes one frame long.
+    await this.page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+    await this.page.screenshot({ path: file, animations: 'disabled', caret: 'hide' });
   }
 
   async setTheme(theme: 'light' | 'dark'): Promise<void> {
