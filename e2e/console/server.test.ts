@@ -382,6 +382,54 @@ describe('requests in the name of the user', () => {
       });
   });
 
+  test('operators see the leaders of all workspaces by usage, and only they', async () => {
+    using user = new ConsoleBrowser(at);
+    await user.logIn(testTokens.masters);
+    const { status, json } = await user.send('/operator/tenants');
+    expect([status, json]).toMatchObject([200, { failures: [], isTruncated: false }]);
+    const tenants = json['tenants'] as readonly { readonly cluster: string; readonly objects: number }[];
+    expect(tenants.find(({ cluster }) => cluster === 'root')?.objects).toBeGreaterThan(10);
+    using other = new ConsoleBrowser(at);
+    await other.logIn(testTokens['user-1']);
+    expect((await other.send('/operator/tenants')).status).toBe(403);
+  });
+
+  test('consumers of an export are asked for by the name of a logical cluster, which never leads to a mount', async () => {
+    for (const cluster of ['root:team', '*', 'a/b', ''])
+      expect((await browser.send(`/provider/consumers?cluster=${encodeURIComponent(cluster)}&export=x`)).status).toBe(
+        400,
+      );
+    expect((await browser.send('/provider/consumers?cluster=root&export=x')).json).toEqual({
+      consumers: [],
+      failures: [],
+      isTruncated: false,
+    });
+    using user = new ConsoleBrowser(at);
+    await user.logIn(testTokens['user-2']);
+    expect((await user.send('/provider/consumers?cluster=root&export=x')).status).toBe(403);
+  });
+
+  test('a review explains which authorizer denies; the reason of the answer stays that of kcp', async () => {
+    const path = '/proxy/clusters/root:team/apis/authorization.k8s.io/v1/subjectaccessreviews';
+    const body = {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SubjectAccessReview',
+      spec: { user: 'user-2', resourceAttributes: { verb: 'list', resource: 'secrets' } },
+    };
+    const { json } = await browser.send(`${path}?explain=true`, { body });
+    expect(json).toMatchObject({
+      metadata: { annotations: { 'sar.auth.kcp.io/02-content-reason': 'no verb=access permission on /' } },
+      status: { allowed: false, reason: 'access denied' },
+    });
+    expect((await browser.send(path, { body })).json).not.toHaveProperty(['metadata', 'annotations']);
+  });
+
+  test('a body of more than 8 MiB is refused before it is sent on', async () => {
+    const body = { ...configMap('large'), data: { text: 'x'.repeat(9 * 1024 * 1024) } };
+    const { status, text } = await browser.send(configMaps, { body });
+    expect([status, text]).toEqual([413, expect.stringContaining('limit is 8388608')]);
+  });
+
   test('kubeconfigs name the workspace and the authority, and contain no credential', async () => {
     using user = new ConsoleBrowser(at);
     await user.logIn(testTokens['user-1']);
@@ -440,6 +488,20 @@ async function openWatches(): Promise<number> {
   }
   return count;
 }
+
+test('metrics of a console of its own need a token that may read them', async () => {
+  const ask = async (authorization?: string) => {
+    using browser = new ConsoleBrowser(hasty);
+    return await browser.send(`${hasty.url}/metrics`, {
+      bare: true,
+      headers: authorization === undefined ? {} : { authorization },
+    });
+  };
+  expect((await ask()).status).not.toBe(200);
+  expect((await ask(`Bearer ${testTokens['user-1']}`)).status).toBe(403);
+  const { status, text } = await ask(`Bearer ${control.adminToken}`);
+  expect([status, text]).toEqual([200, expect.stringContaining('multiplane_console_sessions ')]);
+});
 
 test('500 watches that a browser leaves end at the shards', async () => {
   using browser = new ConsoleBrowser(at);
