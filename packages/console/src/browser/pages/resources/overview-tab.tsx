@@ -78,6 +78,9 @@ const membersOf = (value: unknown): readonly (readonly [string, unknown])[] =>
     ? Object.entries(value as Readonly<Record<string, unknown>>)
     : [];
 
+/** The whole object once more, which `kubectl apply` needs and nobody reads. */
+const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
+
 const titleOf = (name: string): string => `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`;
 
 function Pairs({
@@ -87,7 +90,7 @@ function Pairs({
   readonly title: string;
   readonly of: Readonly<Record<string, string>> | undefined;
 }): ReactElement | null {
-  const entries = Object.entries(of ?? {});
+  const entries = Object.entries(of ?? {}).filter(([name]) => name !== lastApplied);
   if (entries.length === 0) return null;
   return (
     <div className="pairs">

@@ -174,7 +174,7 @@ function useTableOf(cluster: string, resource: ApiResource, { namespace, labels,
 
 const number = new Intl.NumberFormat('en');
 const countText = (shown: number, all: number): string =>
-  shown === all ? `${number.format(all)} objects` : `${number.format(shown)} of ${number.format(all)} objects`;
+  `${shown === all ? '' : `${number.format(shown)} of `}${number.format(all)} ${all === 1 ? 'object' : 'objects'}`;
 
 const matching = (rows: readonly TableRow[], text: string): readonly TableRow[] =>
   text === '' ? rows : rows.filter(({ object }) => object.metadata.name.includes(text));
