@@ -2,7 +2,8 @@ import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
 import type { Page, Locator } from 'playwright-core';
 
-const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const require = createRequire(import.meta.url);
+const axePath = require.resolve('axe-core/axe.min.js');
 let axeSource: string | undefined;
 
 /** Runs in each page before anything else. */

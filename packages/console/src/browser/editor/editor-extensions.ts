@@ -8,7 +8,7 @@ const theme = EditorView.theme({
   '&': { height: '100%', color: 'var(--text)', backgroundColor: 'transparent', fontSize: '12.5px' },
   '&.cm-focused': { outline: 'none' },
   '.cm-content:focus-visible': { boxShadow: 'none' },
-  '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '1.6', fontVariantLigatures: 'none' },
+  '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '20px', fontVariantLigatures: 'none' },
   '.cm-content': { padding: '12px 0', caretColor: 'var(--text)' },
   '.cm-line': { padding: '0 16px 0 8px' },
   '.cm-cursor': { borderLeftColor: 'var(--text)' },

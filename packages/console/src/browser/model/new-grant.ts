@@ -11,7 +11,7 @@ export interface GrantRequest {
 }
 
 const rbac = 'rbac.authorization.k8s.io';
-export const accessRole = 'system:kcp:workspace:access';
+const accessRole = 'system:kcp:workspace:access';
 
 const kindFlags: Readonly<Record<string, string>> = {
   User: '--user',
