@@ -89,12 +89,12 @@ export class ConsolePage implements AsyncDisposable {
     await this.page.emulateMedia({ colorScheme: theme });
   }
 
-  /** What axe finds wrong with the page as it is, one line per rule and element. */
-  async accessibilityFindings(): Promise<readonly string[]> {
+  /** What axe finds wrong with the page as it is, one line per rule and element; by all its rules or some of them. */
+  async accessibilityFindings(rules?: readonly string[]): Promise<readonly string[]> {
     axeSource ??= readFileSync(axePath, 'utf8');
     await this.page.evaluate(axeSource);
     const { violations } = await this.page.evaluate<{ readonly violations: readonly Finding[] }>(
-      "axe.run(document, { resultTypes: ['violations'] })",
+      `axe.run(document, ${JSON.stringify({ resultTypes: ['violations'], ...(rules === undefined ? {} : { runOnly: rules }) })})`,
     );
     return violations.flatMap(({ id, impact, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${id} (${impact ?? ''}): ${html.slice(0, 300)} ${failureSummary ?? ''}`),
