@@ -94,7 +94,7 @@ export class ConsolePage implements AsyncDisposable {
     axeSource ??= readFileSync(axePath, 'utf8');
     await this.page.evaluate(axeSource);
     const { violations } = await this.page.evaluate<{ readonly violations: readonly Finding[] }>(
-      `axe.run(document, ${JSON.stringify({ resultTypes: ['violations'], ...(rules === undefined ? {} : { runOnly: rules }) })})`,
+      `axe.run(document, ${JSON.stringify({ resultTypes: ['violations'], preload: false, ...(rules === undefined ? {} : { runOnly: rules }) })})`,
     );
     return violations.flatMap(({ id, impact, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${id} (${impact ?? ''}): ${html.slice(0, 300)} ${failureSummary ?? ''}`),
