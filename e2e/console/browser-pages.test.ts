@@ -70,7 +70,8 @@ describeWithWebBrowser('pages of the console', (command) => {
     expect(opened.problems.splice(0)).toEqual([]);
   });
 
-  test.each(shown)('%s: nothing that axe finds, in both themes', async (name, path, picture) => {
+  test.each(shown)('%s: nothing that axe finds, in both themes', async (...row) => {
+    const [name, path, picture] = row;
     await opened.visit(path);
     await opened.settled();
     const findings: string[] = [];
@@ -140,20 +141,6 @@ describeWithWebBrowser('pages of the console', (command) => {
     await page.locator('.table-scroller').evaluate('(element) => element.scrollTo(0, element.scrollHeight)');
     await page.getByText(/^(row-0*9999|row-00000)$/).waitFor();
   }, 120_000);
-
-  test('the watches of pages that are left end at the shard', async () => {
-    await opened.visit('/operator');
-    const left = await browser.newPage({ url: control.url });
-    await left.logIn(testTokens.masters, '/w/root:lab/resources/core/v1/configmaps?namespace=default');
-    const open = (count: number): Promise<unknown> =>
-      left.page.evaluate(`Promise.all(Array.from({ length: ${count} }, () =>
-        fetch('/console/proxy/clusters/root:lab/api/v1/namespaces/default/secrets?watch=true').then(({ status }) => status)))`);
-    // A server allows 250 streams of each connection, and the page itself needs some.
-    expect(new Set((await open(200)) as number[])).toEqual(new Set([200]));
-    expect(await openWatches(control)).toBe(200);
-    await left[Symbol.asyncDispose]();
-    await eventually(async () => expect(await openWatches(control)).toBe(0), { timeout: 30_000 });
-  });
 });
 
 async function manyConfigMaps(admin: RestTransport, cluster: string, count: number): Promise<void> {
@@ -166,18 +153,4 @@ async function manyConfigMaps(admin: RestTransport, cluster: string, count: numb
       await create('namespaces/many/configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } });
   };
   await Promise.all(Array.from({ length: 32 }, work));
-}
-
-/** Watches of Secrets that are not those of the control plane itself. */
-async function openWatches(control: ControlPlane): Promise<number> {
-  let count = 0;
-  for (const shard of control.shardTransports()) {
-    const response = await shard.open({ method: 'GET', path: '/metrics', accept: 'text/plain' });
-    let text = '';
-    for await (const chunk of response) text += String(chunk);
-    shard.close();
-    for (const [, labels = '', value] of text.matchAll(/^apiserver_longrunning_requests\{(.*)\} (\d+)$/gm))
-      if (labels.includes('resource="secrets"')) count += Number(value);
-  }
-  return count;
 }

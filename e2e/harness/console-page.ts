@@ -87,6 +87,10 @@ export class ConsolePage implements AsyncDisposable {
 
   async setTheme(theme: 'light' | 'dark'): Promise<void> {
     await this.page.emulateMedia({ colorScheme: theme });
+    // Colours change in transitions, which start with the next frame.
+    await this.page.evaluate(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
+      .then(() => Promise.allSettled(document.getAnimations().map(({ finished }) => finished)))
+      .then(() => undefined)`);
   }
 
   /** What axe finds wrong with the page as it is, one line per rule and element; by all its rules or some of them. */
