@@ -14,6 +14,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     rolldownOptions: {
+      // A busy machine is no fault of the sources.
+      checks: { bundlerTimings: false },
       onLog: (level, log, handle) => {
         // Libraries mark what servers that render React must leave to the browser; here everything is for the browser.
         if (log.code === 'MODULE_LEVEL_DIRECTIVE') return;
