@@ -7,7 +7,7 @@ import { failedConditions } from './bind-api-export.ts';
 import { apiBindings, type Binding } from './permission-claims.ts';
 
 /** Exports of root with Kubernetes' own kinds, by API group; `core` is the group without a name. */
-export const nativeGroups = [
+const nativeGroups = [
   'core',
   'apps',
   'autoscaling',
