@@ -93,7 +93,9 @@ const documentOf = (text: string | undefined): Json => (text === undefined ? nul
 function encodeResult(value: CelValue): { readonly value: string } | { readonly error: string } {
   const isObject = value instanceof CelObject && value.fields.type.name === objectType.name;
   try {
-    const json = isObject ? jsonOfValue(value, { onStruct: checkObjectTypeName }) : jsonPatchOfValue(value);
+    const json = isObject
+      ? jsonOfValue(value, { onStruct: checkObjectTypeName, as: 'configuration' })
+      : jsonPatchOfValue(value);
     return { value: encodeJson(json) };
   } catch (error) {
     if (!(error instanceof CelError)) throw error;

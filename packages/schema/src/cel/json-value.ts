@@ -20,8 +20,11 @@ import {
 export interface JsonForm {
   /** Called with each value that the expression itself made of a type, and the fields that lead to it. */
   readonly onStruct?: (typeName: string, path: readonly string[]) => void;
-  /** Integers beyond 2^53 become texts, as in messages of protobuf; otherwise they stay exact. */
-  readonly hasLongTexts?: boolean;
+  /**
+   * What Kubernetes makes of it. `patch`: a message of protobuf, whose integers beyond 2^53 are texts. `configuration`: a Go value,
+   * in which types are their names, and an absent value is null. Integers stay exact in all but patches.
+   */
+  readonly as?: 'patch' | 'configuration';
 }
 
 /** What an expression made, as a part of an object. Throws CelError, with the texts of cel-go, for what no object can hold. */
@@ -47,7 +50,7 @@ export function jsonOfValue(value: CelValue, form: JsonForm = {}, path: readonly
   const object: JsonObject = {};
   if (value instanceof CelMap) {
     for (const [key, item] of value.entries()) {
-      if (typeof key !== 'string') throw new CelError(`unsupported key type: ${typeText(typeOfValue(key))}`);
+      if (typeof key !== 'string') throw new CelError(unsupportedKey(key, form));
       setOwn(object, key, jsonOfValue(item, form, [...path, key]));
     }
     return object;
@@ -59,9 +62,11 @@ export function jsonOfValue(value: CelValue, form: JsonForm = {}, path: readonly
     return object;
   }
   if (value instanceof CelOptional) {
-    if (value.value === undefined) throw new CelError('optional.none() dereference');
-    return jsonOfValue(value.value, form, path);
+    if (value.value !== undefined) return jsonOfValue(value.value, form, path);
+    if (form.as === 'configuration') return null;
+    throw new CelError('optional.none() dereference');
   }
+  if (value instanceof CelTypeValue && form.as === 'configuration') return value.type.name;
   if (value instanceof CelTypeValue) throw new CelError("type conversion not supported for 'type'");
   const name = typeText(typeOfValue(value)).replace(/^(?:kubernetes|net)\.(?=\w+$)/, '');
   throw new CelError(`type conversion error from '${name}' to '*structpb.Value'`);
@@ -70,12 +75,20 @@ export function jsonOfValue(value: CelValue, form: JsonForm = {}, path: readonly
 /** The operations of a JSON patch that an expression made. Throws CelError with the text of Kubernetes. */
 export function jsonPatchOfValue(value: CelValue): Json {
   try {
-    return jsonOfValue(value, { hasLongTexts: true });
+    return jsonOfValue(value, { as: 'patch' });
   } catch (cause) {
     if (!(cause instanceof CelError)) throw cause;
     const why = 'JSONPath valueExpression evaluated to a type that could not marshal to JSON';
     throw new CelError(`${why}: ${cause.message}`, { cause });
   }
+}
+
+function unsupportedKey(key: CelValue, { as }: JsonForm): string {
+  const type = typeText(typeOfValue(key));
+  if (as !== 'patch') return `unsupported key type: ${type}`;
+  return type === 'bool'
+    ? "type conversion error from bool to 'string'"
+    : `unsupported type conversion from '${type}' to string`;
 }
 
 function notFinite(value: number): string {
@@ -94,7 +107,7 @@ function* fieldsOf(fields: CelFields): Iterable<readonly [string, CelValue]> {
   }
 }
 
-function integer(value: bigint, { hasLongTexts = false }: JsonForm): Json {
+function integer(value: bigint, { as }: JsonForm): Json {
   if (value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(value);
-  return hasLongTexts ? String(value) : value;
+  return as === 'patch' ? String(value) : value;
 }

@@ -60,7 +60,17 @@ describe('a mutating policy', () => {
       ),
     ]);
     await bound();
-    expect((await create()).body['data']).toEqual({ x: '9007199254740993', y: '18446744073709551615' });
+    expect((await create({ k: '1' })).body['data']).toEqual({
+      k: '1',
+      x: '9007199254740993',
+      y: '18446744073709551615',
+    });
+  });
+
+  test('a configuration has the names of types', async () => {
+    await mutating([apply('Object{data: {"z": dyn(type(object.data))}}')]);
+    await bound();
+    expect((await create({ k: '1' })).body['data']).toEqual({ k: '1', z: 'map' });
   });
 
   test('does nothing when a test operation fails', async () => {
@@ -95,6 +105,7 @@ describe('a mutating policy', () => {
       ["quantity('1')", "type conversion error from 'Quantity' to '*structpb.Value'"],
       ["type('a')", "type conversion not supported for 'type'"],
       ['optional.none()', 'optional.none() dereference'],
+      ["{1: 'a'}", "unsupported type conversion from 'int' to string"],
       [
         "[double('NaN')]",
         'json: error calling MarshalJSON for type *structpb.Value: proto: google.protobuf.Value.number_value: invalid NaN',
