@@ -26,12 +26,7 @@ export const exceptions: readonly Exception[] = [
     reference: /got &\{|json: unsupported value/,
     reason: 'apply configurations take durations, timestamps, bytes and unsigned integers as JSON has them',
   },
-  { expression: /type\(/, reference: /^value ["n]/, reason: 'apply configurations do not take types' },
-  {
-    expression: /slice|unwrapOpt/,
-    reference: /^value null$/,
-    reason: 'empty lists of apply configurations are not null',
-  },
+  { reference: /^value null$/, reason: 'empty lists of apply configurations are not null' },
   {
     expression: /^authorizer == authorizer$|\.reason\(\)/,
     reason: 'authorizers are values, with reasons of their own',

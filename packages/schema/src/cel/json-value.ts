@@ -93,7 +93,7 @@ function unsupportedKey(key: CelValue, { as }: JsonForm): string {
 
 function notFinite(value: number): string {
   const text = Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
-  return `json: error calling MarshalJSON for type *structpb.Value: proto: google.protobuf.Value.number_value: invalid ${text}`;
+  return `json: error calling MarshalJSON for type *structpb.Value: proto: google.protobuf.Value.number_value: invalid ${text} value`;
 }
 
 function* fieldsOf(fields: CelFields): Iterable<readonly [string, CelValue]> {

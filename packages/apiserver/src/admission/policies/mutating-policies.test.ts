@@ -108,7 +108,7 @@ describe('a mutating policy', () => {
       ["{1: 'a'}", "unsupported type conversion from 'int' to string"],
       [
         "[double('NaN')]",
-        'json: error calling MarshalJSON for type *structpb.Value: proto: google.protobuf.Value.number_value: invalid NaN',
+        'json: error calling MarshalJSON for type *structpb.Value: proto: google.protobuf.Value.number_value: invalid NaN value',
       ],
     ].map(([value, why]): [JsonObject, string] => [
       patch(`[JSONPatch{op: "add", path: "/data/x", value: ${value}}]`),
