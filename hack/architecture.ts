@@ -27,6 +27,8 @@ export const packages: Readonly<Record<string, PackageRule>> = {
   storage: { mayImport: core },
   client: { mayImport: core },
   provider: { mayImport: [...core, 'client'] },
+  // For tests of other projects: it starts the command, and imports none of its servers.
+  'testing-server': { mayImport: [...core, 'client'] },
   'generic-server': { mayImport: [...core, 'client'] },
   apiserver: { mayImport: apiserverSees },
   controllers: { mayImport: [...core, 'apis', 'client'] },

@@ -9,6 +9,8 @@ export * from './rest-client.ts';
 export * from './work-queue-metrics.ts';
 export * from './work-queue.ts';
 export * from './object-key.ts';
+export type { NewObject } from './new-object.ts';
+export * from './resource-name.ts';
 export * from './controller/controller.ts';
 export * from './events/event-recorder.ts';
 export * from './reflector/reflector.ts';

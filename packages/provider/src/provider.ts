@@ -10,6 +10,7 @@ import {
   RestTransport,
   WorkQueueMetrics,
   type ClientConfig,
+  parseResource,
 } from '@multiplane/client';
 import {
   addProcessMetrics,
@@ -30,7 +31,6 @@ import { Endpoint } from './endpoints/endpoint.ts';
 import { workspaceAddressOf, type WorkspaceAddress } from './endpoints/workspace-address.ts';
 import { ResourceReconciler } from './reconciling/resource-reconciler.ts';
 import { ResourceBuilder, type ResourceSettings } from './resource-builder.ts';
-import { parseResource } from './resource-name.ts';
 import { HealthServer } from './serving/health-server.ts';
 import { ProviderMetrics } from './serving/provider-metrics.ts';
 

@@ -1,10 +1,17 @@
 import { isStatusError, type DeepReadonly, type GroupVersionResource, type KubeObject } from '@multiplane/apimachinery';
-import { Controller, keyOf, referenceOf, type ObjectReference, type WorkQueueMetrics } from '@multiplane/client';
+import {
+  Controller,
+  keyOf,
+  referenceOf,
+  type ObjectReference,
+  type WorkQueueMetrics,
+  parseResource,
+  resourceText,
+} from '@multiplane/client';
 import { untilAborted, type Clock, type Logger } from '@multiplane/component-base';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { OwnerIndex } from '../endpoints/owner-index.ts';
 import { UnitedObjects } from '../endpoints/united-objects.ts';
-import { parseResource, resourceText } from '../resource-name.ts';
 import type { ProviderMetrics } from '../serving/provider-metrics.ts';
 import { tracedPass } from '../tracing.ts';
 import { ReconcileRequest } from './reconcile-request.ts';
