@@ -1,3 +1,13 @@
+/** What calls and results of this package are made of. */
+export {
+  asLogicalClusterName,
+  isStatusError,
+  StatusError,
+  type GroupVersionResource,
+  type KubeList,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 export * from './lister.ts';
 export * from './object-client.ts';
 export * from './kubeconfig.ts';

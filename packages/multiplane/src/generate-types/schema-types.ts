@@ -3,7 +3,7 @@ import { docComment } from './doc-comment.ts';
 import type { TypeNames } from './type-names.ts';
 
 /** How the metadata of objects is typed, also of those that are embedded in a field. */
-export const metadataType = "KubeObject['metadata']";
+const metadataType = 'KubeObject["metadata"]';
 
 const plainTypes: Readonly<Record<string, string>> = {
   string: 'string',
