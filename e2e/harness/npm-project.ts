@@ -17,18 +17,13 @@ const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--no-update-notif
 
 /** Packs the published packages into a folder. Returns the file of each. */
 export function packPackages(folder: string): ReadonlyMap<string, string> {
-  mkdirSync(folder, { recursive: true });
-  const filters = publishedPackages.flatMap((name) => ['--filter', name]);
-  execFileSync(join(repository, 'hack', 'pnpm'), [...filters, 'pack', '--pack-destination', folder], {
-    cwd: repository,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
+  execFileSync(join(repository, 'hack', 'pack'), [folder], { stdio: ['ignore', 'ignore', 'pipe'] });
   const files = readdirSync(folder);
   const prefixOf = (name: string): string => name.replace('@', '').replace('/', '-');
   return new Map(
     publishedPackages.map((name) => {
       const file = files.find((one) => one.startsWith(prefixOf(name)) && one.endsWith('.tgz'));
-      if (file === undefined) throw new Error(`pnpm has not packed ${name}`);
+      if (file === undefined) throw new Error(`hack/pack has not packed ${name}`);
       return [name, join(folder, file)];
     }),
   );
@@ -60,7 +55,7 @@ export class NpmProject {
     const files = Object.fromEntries([...packed].map(([name, file]) => [name, `file:${file}`]));
     const dependencies = { ...files, ...manifest['dependencies'], ...packages, ...files };
     const withPacked = (versions: Record<string, string> = {}): Record<string, string> =>
-      Object.fromEntries(Object.entries(versions).filter(([name]) => !packed.has(name) && name !== 'multiplane'));
+      Object.fromEntries(Object.entries(versions).filter(([name]) => !packed.has(name)));
     const devDependencies = withPacked(manifest['devDependencies']);
     this.write('package.json', JSON.stringify({ type: 'module', ...manifest, dependencies, devDependencies }, null, 2));
   }
