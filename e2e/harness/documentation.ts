@@ -67,6 +67,8 @@ export function describePage(file: string, options: ShardedClusterOptions = {}):
         ...shortProcess,
         // Modules of Go are fetched and built once for all, not once for each home.
         ...goFolders(),
+        // The registry is asked only for what the machine has not fetched before.
+        npm_config_prefer_offline: 'true',
         npm_config_cache: process.env['npm_config_cache'] ?? join(process.env['HOME'] ?? '/', '.npm'),
       };
     }, 240_000);
