@@ -22,7 +22,6 @@ interface Block {
 /** How a program shows that it can do its work: npm needs its registry. */
 const probes: Readonly<Record<string, readonly string[]>> = {
   npm: ['ping', '--loglevel=error'],
-  kopf: ['--version'],
 };
 const otherTerminal = '# In another terminal';
 const terminalsClosed = '# With the other terminals closed';
