@@ -14,6 +14,11 @@ const readJson = <T>(...path: string[]): T => JSON.parse(readFileSync(join(packa
 const dependenciesOf = (name: string): string[] =>
   Object.keys(readJson<Manifest>(name, 'package.json').dependencies ?? {});
 const scope = '@multiplane/';
+/** The folder of a package of this repository, or undefined for a library. */
+const folderOf = (dependency: string): string | undefined => {
+  const folder = dependency.startsWith(scope) ? dependency.slice(scope.length) : dependency;
+  return packages[folder] === undefined ? undefined : folder;
+};
 
 test('every package folder stands in the table', () => {
   expect(readdirSync(packagesDir).sort()).toEqual(Object.keys(packages).sort());
@@ -41,19 +46,20 @@ describe.each(Object.keys(packages))('%s', (name) => {
   const allowed = packages[name]?.mayImport ?? [];
 
   test('depends only on what the table allows', () => {
-    const siblings = dependenciesOf(name).filter((dependency) => dependency.startsWith(scope));
-    expect(siblings.filter((sibling) => !allowed.includes(sibling.slice(scope.length)))).toEqual([]);
+    const siblings = dependenciesOf(name).map(folderOf);
+    expect(siblings.filter((sibling) => sibling !== undefined && !allowed.includes(sibling))).toEqual([]);
   });
 
   test('declares only libraries that it owns', () => {
-    const libraries = dependenciesOf(name).filter((dependency) => !dependency.startsWith(scope));
+    const libraries = dependenciesOf(name).filter((dependency) => folderOf(dependency) === undefined);
     expect(libraries.filter((library) => !owners[library]?.includes(name))).toEqual([]);
   });
 
   test('has a project reference for every sibling it depends on', () => {
     const siblings = dependenciesOf(name)
-      .filter((dependency) => dependency.startsWith(scope))
-      .map((dependency) => ({ path: `../${dependency.slice(scope.length)}` }));
+      .map(folderOf)
+      .filter((folder) => folder !== undefined)
+      .map((folder) => ({ path: `../${folder}` }));
     const { references } = readJson<{ references: { path: string }[] }>(name, 'tsconfig.json');
     expect(references).toEqual(siblings);
   });

@@ -27,6 +27,10 @@ export const packages: Readonly<Record<string, PackageRule>> = {
   storage: { mayImport: core },
   client: { mayImport: core },
   provider: { mayImport: [...core, 'client'] },
+  // For tests of other projects: it starts the command, and imports none of its servers.
+  'testing-server': { mayImport: [...core, 'client'] },
+  // Without the scope: npm prescribes the name, for `npm create multiplane-provider`.
+  'create-multiplane-provider': { mayImport: [] },
   'generic-server': { mayImport: [...core, 'client'] },
   apiserver: { mayImport: apiserverSees },
   controllers: { mayImport: [...core, 'apis', 'client'] },
@@ -38,7 +42,7 @@ export const packages: Readonly<Record<string, PackageRule>> = {
   'cache-server': { mayImport: [...apiserverSees, 'apiserver'], server: true },
   'front-proxy': { mayImport: [...core, 'client', 'generic-server', 'reverse-proxy'], server: true },
   console: { mayImport: [...core, 'client', 'generic-server'], server: true },
-  multiplane: { mayImport: [...core, 'client', 'storage', 'apiserver', ...servers] },
+  multiplane: { mayImport: [...core, 'client', 'storage', 'apiserver', 'create-multiplane-provider', ...servers] },
   testing: { mayImport: [...shardSees, 'virtual-framework', ...servers] },
 };
 

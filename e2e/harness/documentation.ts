@@ -1,6 +1,6 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { TempDir } from '@multiplane/testing';
@@ -19,6 +19,10 @@ interface Block {
   readonly isForOtherTerminal: boolean;
 }
 
+/** How a program shows that it can do its work: npm needs its registry. */
+const probes: Readonly<Record<string, readonly string[]>> = {
+  npm: ['ping', '--loglevel=error'],
+};
 const otherTerminal = '# In another terminal';
 const terminalsClosed = '# With the other terminals closed';
 
@@ -55,12 +59,16 @@ export function describePage(file: string, options: ShardedClusterOptions = {}):
       const kubeconfig = home.join('kubeconfig');
       writeFileSync(kubeconfig, readFileSync(cluster.kubeconfig), { mode: 0o600 });
       env = {
-        PATH: `${join(repository, 'bin')}${delimiter}${process.env['PATH'] ?? ''}`,
+        // The Node that this repository pins is what a reader is told to have.
+        PATH: [join(repository, 'bin'), dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter),
         HOME: home.path,
         KUBECONFIG: kubeconfig,
         ...shortProcess,
         // Modules of Go are fetched and built once for all, not once for each home.
         ...goFolders(),
+        // The registry is asked only for what the machine has not fetched before.
+        npm_config_prefer_offline: 'true',
+        npm_config_cache: process.env['npm_config_cache'] ?? join(process.env['HOME'] ?? '/', '.npm'),
       };
     }, 240_000);
 
@@ -82,7 +90,7 @@ export function describePage(file: string, options: ShardedClusterOptions = {}):
     });
 
     for (const { title, commands, needs, isForOtherTerminal } of blocks) {
-      const found = needs === undefined ? { command: 'sh' } : programOnPath(needs, 'version');
+      const found = needs === undefined ? { command: 'sh' } : programOnPath(needs, ...(probes[needs] ?? ['version']));
       if ('problem' in found) {
         skipLoudly(`${file} ${title}`, found.problem);
       } else if (isForOtherTerminal) {

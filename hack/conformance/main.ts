@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { mapConcurrently } from '../../packages/apimachinery/src/index.ts';
+import { comparedServers, serverFlags, serverUsage } from './compared-servers.ts';
 import { classOf } from './difference-class.ts';
 import { DeliberateDifferences } from './deliberate-differences.ts';
 import { SetUpFailed } from './meeting.ts';
@@ -8,7 +9,6 @@ import { Random } from './random.ts';
 import { Recording } from './record.ts';
 import { printed, Report, type Example } from './report.ts';
 import { shrink } from './shrink.ts';
-import { targetOf } from './targets.ts';
 import { scenarioOf, type Topic } from './topic.ts';
 import { topics } from './topics/all.ts';
 
@@ -16,10 +16,7 @@ const usage = `Plays generated scenarios on two servers and reports what they an
 
 Usage: hack/conformance/run [compare | record] [flags]
 
-  --reference URL --reference-ca FILE --reference-tokens FILE    the server that is right, such as a kube-apiserver;
-                                                                 hack/conformance/reference starts one with its controllers
-  --subject URL --subject-ca FILE --subject-tokens FILE          the server under test; a path in the URL is a prefix,
-                                                                 such as https://127.0.0.1:6443/clusters/root:team
+${serverUsage}
   --seed N | N-M       seeds (1)
   --steps N            steps of each topic and seed (200)
   --topic NAME         only this topic; may be repeated: ${topics.map(({ name }) => name).join(', ')}
@@ -42,12 +39,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     help: { type: 'boolean', default: false },
-    reference: { type: 'string' },
-    'reference-ca': { type: 'string' },
-    'reference-tokens': { type: 'string' },
-    subject: { type: 'string' },
-    'subject-ca': { type: 'string' },
-    'subject-tokens': { type: 'string' },
+    ...serverFlags,
     seed: { type: 'string', default: '1' },
     steps: { type: 'string', default: '200' },
     topic: { type: 'string', multiple: true },
@@ -64,15 +56,6 @@ const { values, positionals } = parseArgs({
     most: { type: 'string', default: '60' },
   },
 });
-
-function required(name: 'reference' | 'subject' | `${'reference' | 'subject'}-${'ca' | 'tokens'}`): string {
-  const value = values[name];
-  if (value === undefined) throw new Error(`--${name} is missing; see --help`);
-  return value;
-}
-
-const target = (name: 'reference' | 'subject') =>
-  targetOf({ url: required(name), ca: required(`${name}-ca`), tokens: required(`${name}-tokens`) });
 
 function* scenarioNames(): Generator<{ topic: Topic; seed: number }> {
   const [first = 1, last = first] = values.seed.split('-').map(Number);
@@ -131,7 +114,7 @@ async function main(): Promise<number> {
     return 0;
   }
   const isRecording = positionals[0] === 'record';
-  const servers: Servers = { reference: target('reference'), subject: target('subject') };
+  const servers: Servers = comparedServers(values);
   const deliberate = new DeliberateDifferences();
   const report = new Report();
   const recording = new Recording(Number(values.most));

@@ -118,6 +118,77 @@ export class ServerAnswers {
     return answers;
   }
 
+  /** As the value that a JSON patch of a mutating policy adds. */
+  ofJSONPatches(expressions: readonly string[], run: string): Promise<ServerAnswer[]> {
+    return this.#ofMutations(expressions, `${run}-j`, (expression) => ({
+      patchType: 'JSONPatch',
+      jsonPatch: { expression: `[JSONPatch{op: "add", path: "/spec/result", value: ${expression}}]` },
+    }));
+  }
+
+  /** As a field of the object that a mutating policy applies. */
+  ofApplyConfigurations(expressions: readonly string[], run: string): Promise<ServerAnswer[]> {
+    return this.#ofMutations(expressions, `${run}-a`, (expression) => ({
+      patchType: 'ApplyConfiguration',
+      applyConfiguration: { expression: `Object{spec: Object.spec{result: ${expression}}}` },
+    }));
+  }
+
+  /** In a policy for each, since an error of one mutation fails the request. */
+  async #ofMutations(
+    expressions: readonly string[],
+    run: string,
+    mutationOf: (expression: string) => JsonObject,
+  ): Promise<ServerAnswer[]> {
+    return Promise.all(
+      expressions.map((expression, index) =>
+        this.#ofMutation(mutationOf(closed(inSpec(expression))), `${run}-${index}`),
+      ),
+    );
+  }
+
+  async #ofMutation(mutation: JsonObject, run: string): Promise<ServerAnswer> {
+    const name = `cel-${run}`;
+    const refused = await this.#send('POST', `${admission}/mutatingadmissionpolicies`, {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'MutatingAdmissionPolicy',
+      metadata: { name },
+      spec: {
+        failurePolicy: 'Fail',
+        reinvocationPolicy: 'Never',
+        matchConstraints: {
+          objectSelector: { matchLabels: { run } },
+          resourceRules: [
+            { apiGroups: ['cel.example.com'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['objects'] },
+          ],
+        },
+        mutations: [seen, mutation],
+      },
+    });
+    if (refused.status !== 201) return `refused: ${withoutExpression(messageOf(refused), name)}`;
+    await this.#send('POST', `${admission}/mutatingadmissionpolicybindings`, {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'MutatingAdmissionPolicyBinding',
+      metadata: { name },
+      spec: { policyName: name },
+    });
+    const object = {
+      apiVersion: 'cel.example.com/v1',
+      kind: 'Object',
+      metadata: { name: `v-${run}`, labels: { run } },
+      spec: this.#fixture.self,
+    };
+    const evaluated = await this.#until(
+      () => this.#send('POST', `/apis/cel.example.com/v1/namespaces/${namespace}/objects?dryRun=All`, object),
+      ({ status, text }) => status !== 201 || text.includes(seenMark),
+    );
+    for (const kind of ['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'])
+      await this.#send('DELETE', `${admission}/${kind}/${name}`);
+    if (evaluated.status !== 201) return `error: ${evaluated.status} ${withoutExpression(messageOf(evaluated), name)}`;
+    const { spec } = JSON.parse(evaluated.text) as { spec: JsonObject };
+    return `value ${JSON.stringify(sorted(spec['result']))}`;
+  }
+
   /** Makes the resource whose objects policies look at. */
   async prepare(): Promise<void> {
     const schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
@@ -168,6 +239,26 @@ const validationOf = (expression: string, index: number): JsonObject => ({
   message: mark(index),
   messageExpression: messageFor(expression, index),
 });
+
+/** Shows that a server knows a policy. */
+const seenMark = 'cel.example.com/seen';
+const seen = {
+  patchType: 'JSONPatch',
+  jsonPatch: { expression: `[JSONPatch{op: "add", path: "/metadata/annotations", value: {"${seenMark}": "true"}}]` },
+};
+/** Messages repeat the expression, and name the policy. */
+const withoutExpression = (message: string, name: string): string =>
+  message.replaceAll(name, 'NAME').replaceAll(/Invalid value: .*?: (?=compilation failed|estimated|must|cel)/gs, '');
+/** Servers write members in different order. */
+function sorted(value: Json | undefined): Json | undefined {
+  if (Array.isArray(value)) return value.map((item) => sorted(item) as Json);
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, item]) => [key, sorted(item) as Json]),
+  );
+}
 
 function definitionOf(group: string, spec: JsonObject, kind = 'Value'): JsonObject {
   const plural = `${kind.toLowerCase()}s`;

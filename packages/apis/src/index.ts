@@ -55,6 +55,7 @@ export { releasedLocks } from './kcp/released-locks.ts';
 export * from './kcp/resource-locks.ts';
 export { rootExportKinds, rootExportOf } from './kcp/root-export-kinds.ts';
 export { rootExports, type RootExport } from './kcp/root-exports.ts';
+export { nativeExportNames, nativeExports, nativeKindsBattery } from './native/native-exports.ts';
 export { finalizersOfDeletion, workspaceFinalizer } from './kcp/workspace-finalizer.ts';
 export { tokenRequestKind } from './reviews/reviews.ts';
 export {

@@ -1,3 +1,13 @@
+/** What calls and results of this package are made of. */
+export {
+  asLogicalClusterName,
+  isStatusError,
+  StatusError,
+  type GroupVersionResource,
+  type KubeList,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 export * from './lister.ts';
 export * from './object-client.ts';
 export * from './kubeconfig.ts';
@@ -9,6 +19,8 @@ export * from './rest-client.ts';
 export * from './work-queue-metrics.ts';
 export * from './work-queue.ts';
 export * from './object-key.ts';
+export type { NewObject } from './new-object.ts';
+export * from './resource-name.ts';
 export * from './controller/controller.ts';
 export * from './events/event-recorder.ts';
 export * from './reflector/reflector.ts';

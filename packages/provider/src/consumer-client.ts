@@ -1,15 +1,17 @@
 import type { JsonObject, KubeList, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import type { DeleteRequestOptions, ObjectClient, PatchType } from '@multiplane/client';
-import { parseResource } from './resource-name.ts';
+import {
+  type NewObject,
+  type DeleteRequestOptions,
+  type ObjectClient,
+  type PatchType,
+  parseResource,
+} from '@multiplane/client';
 
 /** An object of the consumer; `namespace` is absent for cluster-scoped kinds. */
 export interface ObjectName {
   readonly namespace?: string | undefined;
   readonly name: string;
 }
-
-/** As clients write it: the server sets the rest of the metadata. */
-export type NewObject<T> = Omit<T, 'metadata'> & { metadata: Omit<KubeObject['metadata'], 'uid'> };
 
 /**
  * Reads and writes objects of one consumer: those of the API, and those that the export claims and the consumer accepts.
@@ -44,13 +46,13 @@ export class ConsumerClient {
 
   async create<T extends KubeObject>(resource: string, object: NewObject<T>): Promise<T> {
     const { resource: parsed, options } = this.#write(resource);
-    return (await this.#client.create(parsed, this.#cluster, object as unknown as KubeObject, options)) as T;
+    return (await this.#client.create(parsed, this.#cluster, object, options)) as T;
   }
 
   /** Replaces an object. With a `resourceVersion`, a concurrent change is a conflict (409). */
   async update<T extends KubeObject>(resource: string, object: NewObject<T>): Promise<T> {
     const { resource: parsed, options } = this.#write(resource);
-    return (await this.#client.update(parsed, this.#cluster, object as unknown as KubeObject, options)) as T;
+    return (await this.#client.update(parsed, this.#cluster, object, options)) as T;
   }
 
   /** A merge patch (RFC 7386) unless another type is given. */

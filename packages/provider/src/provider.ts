@@ -4,15 +4,17 @@ import type { KubeObject } from '@multiplane/apimachinery';
 import {
   LeaderElector,
   LeadershipLostError,
-  readClientConfig,
   RestClient,
   RestClientMetrics,
   RestTransport,
+  watchClientConfig,
   WorkQueueMetrics,
   type ClientConfig,
+  parseResource,
 } from '@multiplane/client';
 import {
   addProcessMetrics,
+  CertificateWatcher,
   createLogger,
   HealthChecks,
   logFailures,
@@ -30,7 +32,6 @@ import { Endpoint } from './endpoints/endpoint.ts';
 import { workspaceAddressOf, type WorkspaceAddress } from './endpoints/workspace-address.ts';
 import { ResourceReconciler } from './reconciling/resource-reconciler.ts';
 import { ResourceBuilder, type ResourceSettings } from './resource-builder.ts';
-import { parseResource } from './resource-name.ts';
 import { HealthServer } from './serving/health-server.ts';
 import { ProviderMetrics } from './serving/provider-metrics.ts';
 
@@ -71,7 +72,9 @@ export class Provider {
   readonly #queues = new WorkQueueMetrics(this.#registry);
   readonly #metrics: ProviderMetrics;
   readonly #transport: RestTransport;
-  readonly #config: ClientConfig;
+  /** The kubeconfig is read again when it, or a file that it names, changes. */
+  readonly #files: CertificateWatcher;
+  readonly #config: () => ClientConfig;
   readonly #endpoints: EndpointSet;
   readonly #server: HealthServer;
   readonly #abort = new AbortController();
@@ -85,9 +88,14 @@ export class Provider {
     this.#modules = modules;
     const { kubeconfig, context, fieldManager = 'multiplane-provider' } = options;
     const source = endpointSourceOf(options);
-    this.#config = typeof kubeconfig === 'string' ? readClientConfig({ file: kubeconfig, context }) : kubeconfig;
+    this.#files = new CertificateWatcher({}, modules);
+    const config =
+      typeof kubeconfig === 'string'
+        ? watchClientConfig({ file: kubeconfig, context }, { watcher: this.#files })
+        : { current: kubeconfig };
+    this.#config = () => config.current;
     this.#fieldManager = fieldManager;
-    this.#at = workspaceAddressOf(this.#config.server);
+    this.#at = workspaceAddressOf(this.#config().server);
     this.#transport = new RestTransport({
       config: this.#config,
       userAgent: fieldManager,
@@ -100,8 +108,9 @@ export class Provider {
         ...modules,
         transport: this.#transport,
         open: (url) => this.#open(url),
-        opened: (endpoint) => void this.#addWhenSynced(endpoint),
-        closing: (endpoint) => this.#reconcilers.forEach((reconciler) => reconciler.remove(endpoint)),
+        opened: (endpoint) =>
+          this.#reconcilers.forEach((reconciler) => void reconciler.add(endpoint, () => this.#isListed(endpoint))),
+        closing: (endpoint) => this.#reconcilers.forEach((reconciler) => void reconciler.remove(endpoint)),
         failed: (error) => this.#failed.reject(error),
       },
     );
@@ -146,6 +155,7 @@ export class Provider {
   async start(): Promise<void> {
     const { listen } = this.#options;
     if (listen !== undefined) await this.#server.start({ host: '127.0.0.1', ...listen });
+    await this.#files.start();
     this.#endpoints.start();
     this.#leading = this.#lead(this.#abort.signal);
     this.#leading.catch((error: unknown) => this.#failed.reject(error));
@@ -157,6 +167,7 @@ export class Provider {
     await this.#leading.catch(() => undefined);
     await this.#endpoints.stop();
     this.#transport.close();
+    await this.#files.stop();
     await this.#server.stop();
   }
 
@@ -186,16 +197,13 @@ export class Provider {
     const { keepManagedFields = false } = this.#options;
     const resources = this.#reconcilers.flatMap((reconciler) => reconciler.resources);
     return new Endpoint(
-      { url, config: () => this.#config, resources, keepManagedFields, userAgent: this.#fieldManager },
+      { url, config: this.#config, resources, keepManagedFields, userAgent: this.#fieldManager },
       { ...this.#modules, metrics: this.#requests },
     );
   }
 
-  async #addWhenSynced(endpoint: Endpoint): Promise<void> {
-    await endpoint.synced;
-    // It may have been removed meanwhile.
-    if ([...this.#endpoints.endpoints].includes(endpoint))
-      for (const reconciler of this.#reconcilers) reconciler.add(endpoint);
+  #isListed(endpoint: Endpoint): boolean {
+    return [...this.#endpoints.endpoints].includes(endpoint);
   }
 
   /** Caches fill whether or not this process leads, so that it takes over at once. */

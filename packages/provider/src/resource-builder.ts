@@ -1,7 +1,6 @@
 import type { GroupVersionResource, KubeObject } from '@multiplane/apimachinery';
-import type { ObjectReference } from '@multiplane/client';
+import { type ObjectReference, parseResource } from '@multiplane/client';
 import type { Reconcile, ReconcilerOptions } from './reconciling/resource-reconciler.ts';
-import { parseResource } from './resource-name.ts';
 
 /** Passes at the same time; they mostly wait for responses. */
 const defaultConcurrency = 16;

@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { nativeKindsBattery } from '@multiplane/apis';
 import {
   tracingOptionTable,
   cacheApisGate,
@@ -33,6 +34,8 @@ import { authorizationOptionTable, invalidAuthorizer } from './authorization-opt
 import { limitOptionTable } from './limits/limit-options.ts';
 import { checkShardingOptions, replication, sharding } from './sharding-options.ts';
 
+const defaultBatteries = ['admin', 'workspace-types', nativeKindsBattery];
+
 const general = {
   'root-directory': {
     type: 'text',
@@ -55,8 +58,9 @@ const general = {
   },
   'batteries-included': {
     type: 'list',
-    default: ['admin', 'workspace-types'],
-    description: 'Objects to create at startup: admin (kubeconfig and tokens), workspace-types, user, metrics-viewer.',
+    default: defaultBatteries,
+    description:
+      "Objects to create at startup: admin (kubeconfig and tokens), workspace-types, native-kinds (exports of Kubernetes' own kinds), user, metrics-viewer.",
   },
   'enable-home-workspaces': {
     type: 'boolean',
@@ -221,7 +225,7 @@ const knownGates = {
   LogicalClusterMigration: { default: false, stage: 'alpha' },
   EnableDeprecatedAPIExportVirtualWorkspacesUrls: { default: false, stage: 'deprecated' },
 } as const;
-const knownBatteries = new Set(['admin', 'workspace-types', 'user', 'metrics-viewer']);
+const knownBatteries = new Set(['admin', 'workspace-types', nativeKindsBattery, 'user', 'metrics-viewer']);
 
 export interface ShardOptions extends Omit<
   ShardOptionValues,
@@ -279,7 +283,7 @@ function batteriesOf(given: readonly string[]): ReadonlySet<string> {
   const relative = given.filter((name) => /^[+-]/.test(name));
   if (relative.length > 0 && relative.length < given.length)
     throw new OptionError('--batteries-included must all be prefixed with + or - or none');
-  const batteries = new Set(relative.length > 0 ? ['admin', 'workspace-types'] : given);
+  const batteries = new Set(relative.length > 0 ? defaultBatteries : given);
   for (const name of relative) {
     if (name.startsWith('+')) batteries.add(name.slice(1));
     else batteries.delete(name.slice(1));

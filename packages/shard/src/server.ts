@@ -29,16 +29,27 @@ export interface ShardModules {
 
 /**
  * Wires one shard from its parts, each stage from the results of the stages before it, and runs it until the signal
- * aborts. {@link shardLifecycle} has the start order of all runnables. Throws when a part fails that the shard needs.
+ * aborts. {@link shardLifecycle} has the start order of all runnables. Throws when a part fails that the shard needs; then the
+ * signal of the parts aborts too, since a start that fails early stops none of them, and their timers would keep the process.
  */
 export async function runShard(options: ShardOptions, modules: ShardModules): Promise<void> {
+  const ended = new AbortController();
+  try {
+    await run(options, modules, AbortSignal.any([modules.signal, ended.signal]));
+  } finally {
+    ended.abort();
+  }
+}
+
+/** `signal`: of the parts. */
+async function run(options: ShardOptions, modules: ShardModules, signal: AbortSignal): Promise<void> {
   const { version, embedded = [] } = modules;
   const identity = `${hostname()}_${randomUUID()}`;
   // These closures use `server` and `clients`, which are wired below; they are called only while the shard runs.
   const urls = (): ShardUrls => shardUrls(options, server.port);
 
   // certificates, storage, health, metrics
-  const infrastructure = await openInfrastructure(options, modules);
+  const infrastructure = await openInfrastructure(options, { ...modules, signal });
   // watch cache → informers → resolver and indexes
   const read = readPath(options, infrastructure);
   // authentication → authorization

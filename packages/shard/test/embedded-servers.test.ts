@@ -1,8 +1,13 @@
+import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { EmbedServer } from '@multiplane/apiserver';
+import { parseOptions, silentLogger } from '@multiplane/component-base';
 import type { BaseExchange } from '@multiplane/generic-server';
+import { TempDir } from '@multiplane/testing';
 import { InProcessShard } from '@multiplane/testing/shard';
 import { EmbeddedServers } from '../src/embedded-servers.ts';
+import { completeShardOptions, shardOptionTable } from '../src/options.ts';
+import { runShard } from '../src/server.ts';
 
 /** Responds with the path; dispatches `as/<user>/<rest>` to the shard as that user. */
 const echo =
@@ -76,3 +81,23 @@ test('rejects duplicate prefixes and prefixes of the shard', () => {
   for (const path of ['/services/a/', '/services/b', '/clusters/root/'])
     expect(() => servers.add(server(path))).toThrow(path);
 });
+
+test('a start that fails ends what the parts of the shard wait for', async () => {
+  await using folder = await TempDir.create('shard');
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+  const { port } = taken.address() as AddressInfo;
+  const signals: AbortSignal[] = [];
+  const embedded: EmbedServer = (host) => {
+    signals.push(host.signal);
+    return { pathPrefix: '/services/', runnables: [], handle: async () => undefined };
+  };
+  const args = ['--root-directory', folder.join('root'), '--bind-address', '127.0.0.1', '--storage-backend=memory'];
+  const { values } = parseOptions(shardOptionTable, { args: [...args, '--secure-port', String(port)] });
+  const { signal } = new AbortController();
+  await expect(
+    runShard(completeShardOptions(values), { logger: silentLogger, signal, version: 'test', embedded: [embedded] }),
+  ).rejects.toThrow('failed to start listener');
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  await new Promise((resolve) => taken.close(resolve));
+}, 60_000);

@@ -18,7 +18,7 @@ export { NatsServer } from './nats-server.ts';
 export { repetitions } from './options.ts';
 export { TcpProxy } from './tcp-proxy.ts';
 export * from './trace-collector.ts';
-export { missingRoot, skippedTitle, unlessMissing } from './unless-missing.ts';
+export { missingRoot, MissingPrerequisiteError, skippedTitle, unlessMissing } from './unless-missing.ts';
 export { turnsDuring } from './turns-during.ts';
 export { TempDir } from './temp-dir.ts';
 export { apiExport, apiResourceSchema, exportedResource } from './shared-apis.ts';

@@ -5,6 +5,7 @@ import {
   CelObject,
   checkObjectTypeName,
   jsonOfValue,
+  jsonPatchOfValue,
   objectType,
   plainValue,
   type AuthorizationDecision,
@@ -92,7 +93,10 @@ const documentOf = (text: string | undefined): Json => (text === undefined ? nul
 function encodeResult(value: CelValue): { readonly value: string } | { readonly error: string } {
   const isObject = value instanceof CelObject && value.fields.type.name === objectType.name;
   try {
-    return { value: encodeJson(jsonOfValue(value, isObject ? checkObjectTypeName : undefined)) };
+    const json = isObject
+      ? jsonOfValue(value, { onStruct: checkObjectTypeName, as: 'configuration' })
+      : jsonPatchOfValue(value);
+    return { value: encodeJson(json) };
   } catch (error) {
     if (!(error instanceof CelError)) throw error;
     return { error: isObject ? `type mismatch: ${error.message}` : error.message };

@@ -20,6 +20,8 @@ interface ControllerOptions<K extends string> {
    * returned number requeues it after that many milliseconds and does not count as a failure.
    */
   readonly reconcile: (key: K) => Promise<number | void>;
+  /** Subscribes to events other than those of informers; called at the start. What it returns is called at the stop. */
+  readonly subscribe?: (() => (() => void) | undefined) | undefined;
 }
 
 /**
@@ -36,6 +38,8 @@ export class Controller<K extends string = string> implements Runnable {
   readonly ended = this.#ended.promise;
   #running: Promise<unknown> = Promise.resolve();
   #removeMetrics: (() => void) | undefined;
+  readonly #subscribe: (() => (() => void) | undefined) | undefined;
+  #unsubscribe: (() => void) | undefined;
   readonly #queueMetrics: WorkQueueMetrics | undefined;
   readonly #slices = timeSlices();
 
@@ -44,6 +48,7 @@ export class Controller<K extends string = string> implements Runnable {
     this.name = options.name;
     this.#workers = options.workers ?? 4;
     this.#reconcile = options.reconcile;
+    this.#subscribe = options.subscribe;
     this.#logger = modules.logger.child({ controller: options.name });
     this.queue = new WorkQueue<K>({}, { clock });
     this.#queueMetrics = modules.queueMetrics;
@@ -52,6 +57,7 @@ export class Controller<K extends string = string> implements Runnable {
 
   async start(): Promise<void> {
     this.#removeMetrics = this.#queueMetrics?.add(this.name, this.queue);
+    this.#unsubscribe = this.#subscribe?.();
     const workers = Array.from({ length: this.#workers }, () => this.#work());
     this.#running = Promise.all(workers).then(
       () => this.#ended.resolve(),
@@ -61,6 +67,7 @@ export class Controller<K extends string = string> implements Runnable {
 
   /** Resolves when the keys in flight are reconciled. */
   async stop(): Promise<void> {
+    this.#unsubscribe?.();
     this.queue.stop();
     await this.#running;
     this.#removeMetrics?.();

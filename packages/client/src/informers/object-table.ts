@@ -17,6 +17,12 @@ const keyOf = (namespace: string, name: string, shard: string): string => `${nam
 export class ObjectTable<T extends KubeObject> {
   readonly #clusters = new Map<LogicalClusterName, Map<string, TableEntry<T>>>();
   readonly #shards = new Set<string>();
+  #size = 0;
+
+  /** The number of entries. */
+  get size(): number {
+    return this.#size;
+  }
 
   get({ cluster, namespace, name }: ObjectReference): TableEntry<T> | undefined {
     const entries = this.#clusters.get(cluster);
@@ -39,6 +45,7 @@ export class ObjectTable<T extends KubeObject> {
     this.#shards.add(shard);
     const key = keyOf(namespace, name, shard);
     const previous = entries.get(key);
+    if (previous === undefined) this.#size++;
     entries.set(key, entry);
     return previous;
   }
@@ -49,6 +56,7 @@ export class ObjectTable<T extends KubeObject> {
     const previous = entries?.get(key);
     if (entries === undefined || previous === undefined) return undefined;
     entries.delete(key);
+    this.#size--;
     if (entries.size === 0) this.#clusters.delete(cluster);
     return previous;
   }

@@ -1,6 +1,6 @@
 import { apiVersionOf, type GroupVersionResource, type KubeObject } from '@multiplane/apimachinery';
 import { failureLevel, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
-import type { Informer, InformerSource } from '../lister.ts';
+import type { InformerSource } from '../lister.ts';
 import type { ReflectorOptions } from '../reflector/reflector.ts';
 import type { RestTransport } from '../rest-transport.ts';
 import { RemoteInformer, type ObjectTransform } from './remote-informer.ts';
@@ -15,6 +15,8 @@ export interface RemoteInformerFactoryModules {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly random?: (() => number) | undefined;
+  /** Called when a list or a watch of a resource fails; it is repeated. */
+  readonly onFailure?: ((resource: GroupVersionResource, error: Error) => void) | undefined;
 }
 
 /**
@@ -40,7 +42,7 @@ export class RemoteInformerFactory implements InformerSource, Runnable {
     this.ended.catch(() => {});
   }
 
-  informer<T extends KubeObject = KubeObject>(resource: GroupVersionResource): Informer<T> {
+  informer<T extends KubeObject = KubeObject>(resource: GroupVersionResource): RemoteInformer<T> {
     const key = `${apiVersionOf(resource)}/${resource.resource}`;
     let informer = this.#informers.get(key);
     if (informer === undefined) {
@@ -48,7 +50,7 @@ export class RemoteInformerFactory implements InformerSource, Runnable {
       this.#informers.set(key, informer);
       if (this.#started) this.#run(informer);
     }
-    return informer as unknown as Informer<T>;
+    return informer as unknown as RemoteInformer<T>;
   }
 
   /** Resolves once all informers requested so far have synced. */
@@ -90,7 +92,7 @@ export class RemoteInformerFactory implements InformerSource, Runnable {
 
   #createInformer(resource: GroupVersionResource, key: string): RemoteInformer {
     const { transform, ...options } = this.#options;
-    const { transport, clock, logger, random } = this.#modules;
+    const { transport, clock, logger, random, onFailure } = this.#modules;
     return new RemoteInformer(
       { ...options, resource, transform: transform?.(resource) },
       {
@@ -99,6 +101,7 @@ export class RemoteInformerFactory implements InformerSource, Runnable {
         random,
         onFailure: (error, { pauseMs, failures }) => {
           this.#hasFailed = true;
+          onFailure?.(resource, error);
           logger[failureLevel(failures)]('failed to list or watch', {
             resource: key,
             failures,

@@ -92,6 +92,16 @@ export class RemoteInformer<T extends KubeObject = KubeObject> implements Inform
       .map(({ object }) => object);
   }
 
+  /** The number of objects. */
+  get size(): number {
+    return this.#table.size;
+  }
+
+  /** All objects, in no order. Changes meanwhile are allowed: an object that stays is visited, one that is deleted is not. */
+  entries(): Iterable<{ readonly object: DeepReadonly<T>; readonly reference: ObjectReference }> {
+    return this.#table.entries();
+  }
+
   addHandlers(handlers: InformerHandlers<T>): () => void {
     const pending: (() => void)[] = [];
     const listener: Listener<T> = { handlers, pending };

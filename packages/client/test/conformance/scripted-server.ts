@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { KubeObject } from '@multiplane/apimachinery';
+import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { ObjectReference } from '../../src/lister.ts';
 
 interface Change {
@@ -31,8 +31,11 @@ export class ScriptedServer {
   readonly requests: string[] = [];
   /** Supports `sendInitialEvents`; otherwise rejects it with 422. */
   watchList = true;
-  /** Fails all requests with this status code while it is set. */
+  /** `Authorization` of all requests so far. */
+  readonly credentials = new Set<string | undefined>();
+  /** Fails requests with this status code while it is set: all of them, or those for the resource. */
   failWith: number | undefined;
+  failFor: string | undefined;
   /** Rejects the next continue token as expired. */
   expireToken = false;
   /** Called before each page after the first one. */
@@ -57,12 +60,14 @@ export class ScriptedServer {
     return this.#watchers.size;
   }
 
-  put(reference: ObjectReference, metadata: Partial<KubeObject['metadata']> = {}): void {
+  /** `fields`: those besides the metadata. */
+  put(reference: ObjectReference, metadata: Partial<KubeObject['metadata']> = {}, fields: object = {}): void {
     const key = keyOf(reference);
     const { cluster, namespace, name } = reference;
     const known = this.#objects.has(key);
     this.#revision += 1;
     const object: KubeObject = {
+      ...fields,
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: {
@@ -129,13 +134,23 @@ export class ScriptedServer {
   #handle(request: IncomingMessage, response: ServerResponse): void {
     const url = new URL(request.url ?? '/', 'http://server');
     this.requests.push(decodeURIComponent(`${url.pathname}${url.search}`));
-    if (this.failWith !== undefined) {
+    this.credentials.add(request.headers.authorization);
+    if (this.failWith !== undefined && (this.failFor === undefined || url.pathname.endsWith(`/${this.failFor}`))) {
       this.#fail(response, this.failWith, 'scripted failure');
     } else if (url.searchParams.get('watch') === 'true') {
       this.#watch(url.searchParams, response);
     } else {
-      this.#list(url.searchParams, response);
+      const [, cluster = '', namespace = '', name] =
+        /\/clusters\/([^/]+)\/.*\/namespaces\/([^/]+)\/[^/]+\/([^/]+)$/.exec(decodeURIComponent(url.pathname)) ?? [];
+      if (name === undefined) this.#list(url.searchParams, response);
+      else this.#get(keyOf({ cluster: cluster as LogicalClusterName, namespace, name }), response);
     }
+  }
+
+  #get(key: string, response: ServerResponse): void {
+    const object = this.#objects.get(key);
+    if (object === undefined) this.#fail(response, 404, `${key} not found`);
+    else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(object));
   }
 
   #list(query: URLSearchParams, response: ServerResponse): void {
@@ -162,7 +177,8 @@ export class ScriptedServer {
           resourceVersion: String(this.#revision),
           ...(more ? { continue: String(from + items.length) } : {}),
         },
-        items: items.map(({ metadata }) => ({ metadata })),
+        // As in Kubernetes, the kind is that of the list.
+        items: items.map((item) => ({ ...item, apiVersion: undefined, kind: undefined })),
       }),
     );
   }
@@ -212,6 +228,12 @@ export class ScriptedServer {
   }
 }
 
+const reasons = new Map([
+  [403, 'Forbidden'],
+  [404, 'NotFound'],
+  [410, 'Expired'],
+  [422, 'Invalid'],
+]);
 const lineOf = (type: string, object: unknown): string => `${JSON.stringify({ type, object })}\n`;
 
 const statusOf = (code: number, message: string): object => ({
@@ -220,6 +242,6 @@ const statusOf = (code: number, message: string): object => ({
   metadata: {},
   status: 'Failure',
   message,
-  reason: code === 410 ? 'Expired' : code === 422 ? 'Invalid' : 'ServiceUnavailable',
+  reason: reasons.get(code) ?? 'ServiceUnavailable',
   code,
 });

@@ -20,8 +20,9 @@ test('collects while caches release what a load left, and not again before the p
   });
   await collection.start();
   const pass = (): Promise<unknown> => clock.advance(10_000);
-  await pass();
-  expect(collections).toEqual([]);
+  // The garbage of the start.
+  for (let i = 0; i < 6; i++) await pass();
+  expect(collections.splice(0)).toEqual([50, 50, 50, 50, 50]);
 
   state.used = 300 * mebibyte;
   state.utilization = 0.9;

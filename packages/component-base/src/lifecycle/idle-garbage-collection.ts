@@ -34,7 +34,7 @@ export interface IdleGarbageCollectionModules {
  * generation, and the buffers that caches released later. Every ten seconds: if more memory is in use than at the last
  * collection of this class, five collections are due. If one is due and the thread was idle, V8 is made to start it,
  * incrementally and with concurrent marking. Its memory reducer follows with further ones, which return free pages to the
- * operating system.
+ * operating system. The start counts as growth from nothing.
  */
 export class IdleGarbageCollection implements Runnable {
   readonly name = 'idle-garbage-collection';
@@ -44,7 +44,7 @@ export class IdleGarbageCollection implements Runnable {
   readonly #collect: (bytes: number) => void;
   #timer: Timer | undefined;
   /** The least that was in use since the last growth. */
-  #floor = Infinity;
+  #floor = 0;
   /** Collections that are due. */
   #due = 0;
 

@@ -108,6 +108,26 @@ describe('a CRD of which something is not served', () => {
   });
 });
 
+test('a stopped controller listens to no faults', async () => {
+  const listeners = new Set<unknown>();
+  const counted = {
+    of: () => [],
+    subscribe: (listener: unknown) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+  const other = crdController(
+    { builtInNames: () => ({ resources: new Set(), kinds: new Set() }) },
+    { informers: api.informers, client: api.client, clock, logger: silentLogger, faults: counted },
+  );
+  expect(listeners.size).toBe(0);
+  await other.start();
+  expect(listeners.size).toBe(1);
+  await other.stop();
+  expect(listeners.size).toBe(0);
+});
+
 describe('a CRD beside a binding', () => {
   test('gets no name of a bound resource until the binding is deleted', async () => {
     api.put(crds, cluster, definition('widgets', 'Widget'));

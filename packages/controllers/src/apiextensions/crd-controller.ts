@@ -1,7 +1,7 @@
 import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
 import { boundDefinitionsCluster } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
-import type { ObjectFaults } from '@multiplane/component-base';
+import type { FaultyObject, ObjectFaults } from '@multiplane/component-base';
 import { BoundNames } from '../apis/bound-names.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf } from '../runtime/object-key.ts';
@@ -35,7 +35,10 @@ export function crdController(
   const deferred = new Set<string>();
   /** Keys of definitions that are being deleted. */
   const terminating = new Set<string>();
-  const controller: Controller = new Controller({ name: 'customresourcedefinition', reconcile }, modules);
+  const controller: Controller = new Controller(
+    { name: 'customresourcedefinition', reconcile, subscribe: () => modules.faults?.subscribe(enqueueFaulty) },
+    modules,
+  );
   const { queue } = controller;
   const enqueueWaiting = (cluster: LogicalClusterName, group: string): void => {
     for (const name of names.waiting(cluster, group)) queue.add(keyOf({ cluster, namespace: '', name }));
@@ -73,11 +76,6 @@ export function crdController(
       deferred.clear();
     },
   });
-  // A fault is found when the definition is first served, which may be after its status was written.
-  modules.faults?.subscribe(({ kind, cluster, name }) => {
-    if (kind === 'CustomResourceDefinition')
-      queue.add(keyOf({ cluster: cluster as LogicalClusterName, namespace: '', name }));
-  });
   informers.metadata.addHandlers({
     changed: () => {},
     deleted: ({ cluster, resource }) => {
@@ -86,6 +84,12 @@ export function crdController(
       if (terminating.has(key)) queue.add(key);
     },
   });
+
+  /** A fault is found when the definition is first served, which may be after its status was written. */
+  function enqueueFaulty({ kind, cluster, name }: FaultyObject): void {
+    if (kind === 'CustomResourceDefinition')
+      queue.add(keyOf({ cluster: cluster as LogicalClusterName, namespace: '', name }));
+  }
 
   /** Names that built-in kinds, other definitions of the logical cluster or APIBindings hold in the group. */
   function takenNames(crd: DeepReadonly<CustomResourceDefinition>, reference: ObjectReference): TakenNames {

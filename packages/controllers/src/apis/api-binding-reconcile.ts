@@ -1,3 +1,4 @@
+import { timeSlices } from '@multiplane/component-base';
 import {
   deepEqual,
   errorText,
@@ -277,7 +278,16 @@ export class APIBindingReconciler {
   async #createDefinitions(resources: readonly OfferedResource[], status: APIBindingStatusBuilder): Promise<boolean> {
     const missing = resources.filter(({ schema }) => this.#definition(schema) === undefined);
     try {
-      const problems = await Promise.all(missing.map(({ schema }) => this.#creator.create(schema)));
+      const creations: Promise<string | undefined>[] = [];
+      const slices = timeSlices();
+      for (const { schema } of missing) {
+        const creation = this.#creator.create(schema);
+        // Awaited below, behind the time slices of the others.
+        creation.catch(() => undefined);
+        creations.push(creation);
+        if (slices.isExceeded) await slices.yield();
+      }
+      const problems = await Promise.all(creations);
       const message = problems.find((problem) => problem !== undefined);
       if (message === undefined) return true;
       status.markIncomplete({ reason: 'APIResourceSchemaInvalid', message });

@@ -180,7 +180,21 @@ test('flows with a backlog get the same seat-time, whatever the number, width an
         expect(each).toBeLessThan(fair * 1.15);
       }
     }),
-    { numRuns: 15 },
+    {
+      numRuns: 15,
+      examples: [
+        // Requests of the first fit beside one of four seats, those of the others do not.
+        [
+          [
+            { seats: 3, ms: 14, clients: 30 },
+            { seats: 4, ms: 27, clients: 30 },
+            { seats: 4, ms: 6, clients: 30 },
+            { seats: 2, ms: 5, clients: 30 },
+          ],
+          9,
+        ],
+      ],
+    },
   );
 }, 60_000);
 

@@ -237,6 +237,8 @@ export class FairQueueSet {
     let next: Queue | undefined;
     for (const queue of this.#heap) {
       if (queue.executing > 0 || queue.first === undefined || !this.#hasSeats(queue.first.seats)) continue;
+      // One that has had its share would get all seats that the head's width leaves, in addition.
+      if (queue.virtualStart > head.virtualFinish) continue;
       if (next === undefined || queue.virtualFinish < next.virtualFinish) next = queue;
     }
     return next;

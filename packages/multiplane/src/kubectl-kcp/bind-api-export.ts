@@ -169,7 +169,7 @@ function claimsFor(exported: readonly Claim[], { claimStates, allClaims }: BindR
 }
 
 /** The failed conditions of a binding that is not bound. */
-function failedConditions(binding: Binding | undefined): string {
+export function failedConditions(binding: Binding | undefined): string {
   const failures = (binding?.status?.conditions ?? []).filter(
     ({ type, status, message = '' }) => type !== 'Ready' && status === 'False' && message !== '',
   );

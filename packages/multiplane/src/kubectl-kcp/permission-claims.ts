@@ -33,7 +33,10 @@ interface BoundResource {
 }
 
 export type Binding = KubeObject & {
-  readonly spec?: { readonly permissionClaims?: readonly Claim[] };
+  readonly spec?: {
+    readonly permissionClaims?: readonly Claim[];
+    readonly reference?: { readonly export?: { readonly path?: string; readonly name?: string } };
+  };
   readonly status?: {
     readonly phase?: string;
     readonly boundResources?: readonly BoundResource[];

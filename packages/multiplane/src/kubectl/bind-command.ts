@@ -1,11 +1,12 @@
 import { Command } from 'commander';
 import { parseDuration } from '@multiplane/component-base';
 import { bindApiExport, parseBindRequest, type BindFlags } from '../kubectl-kcp/bind-api-export.ts';
+import { bindNativeKinds } from '../kubectl-kcp/bind-native-kinds.ts';
 import { completeArgument } from './completion/completed-names.ts';
 import { groupCommand } from './group-command.ts';
 import { addCommonFlags, addWorkspaceFlag, commaSeparated, withServer } from './options.ts';
 
-/** `kubectl kcp bind apiexport <path:name>`. */
+/** `kubectl kcp bind apiexport <path:name>` and `kubectl kcp bind native-kinds`. */
 export function bindCommand(): Command {
   const bind = groupCommand('bind', 'kubectl kcp bind', 'bind APIs into the current workspace');
   const command = addWorkspaceFlag(addCommonFlags(new Command('apiexport')))
@@ -37,5 +38,29 @@ Examples:
       await withServer(command, (modules) => bindApiExport(request, modules));
     },
   );
-  return bind.addCommand(command);
+  return bind.addCommand(command).addCommand(nativeKindsCommand());
+}
+
+function nativeKindsCommand(): Command {
+  const command = addWorkspaceFlag(addCommonFlags(new Command('native-kinds')))
+    .description("bind Kubernetes' own kinds, such as deployments and services; nothing runs them")
+    .option(
+      '--group <groups>',
+      'API groups, core for pods and services; comma-separated or repeated; default: all',
+      commaSeparated,
+    )
+    .option('--timeout <duration>', 'how long to wait for the bindings', '30s')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  kubectl kcp bind native-kinds
+  kubectl kcp bind native-kinds --group core,apps`,
+    );
+  return command.action(
+    async ({ group = [], timeout }: { readonly group?: readonly string[]; readonly timeout: string }) => {
+      const request = { groups: group, timeoutMs: parseDuration(timeout) };
+      await withServer(command, (modules) => bindNativeKinds(request, modules));
+    },
+  );
 }

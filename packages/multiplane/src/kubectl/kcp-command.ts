@@ -5,6 +5,7 @@ import { claimsCommand } from './claims-command.ts';
 import { crdSnapshotCommand } from './crd-snapshot-command.ts';
 import { doctorCommand } from './doctor-command.ts';
 import { groupCommand } from './group-command.ts';
+import { initProviderCommand } from './init-command.ts';
 import { quickstartCommand } from './quickstart-command.ts';
 import type { ErrorPrefix } from './run-plugin.ts';
 import { scopesCommand } from './scopes-command.ts';
@@ -23,6 +24,7 @@ export function kcpCommand(): Command {
     .addCommand(claimsCommand())
     .addCommand(scopesCommand())
     .addCommand(groupCommand('crd', 'kubectl kcp crd', 'CustomResourceDefinitions').addCommand(crdSnapshotCommand()))
+    .addCommand(groupCommand('init', 'kubectl kcp init', 'Projects of providers').addCommand(initProviderCommand()))
     .addCommand(quickstartCommand())
     .addCommand(doctorCommand())
     .addCommand(versionCommand());

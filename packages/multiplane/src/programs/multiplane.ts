@@ -61,6 +61,11 @@ const program: Program = {
       load: async () => (await import('../commands/pki.ts')).pkiCommand(process.env),
     },
     {
+      name: 'generate',
+      summary: 'Generate TypeScript types of an API.',
+      load: async () => (await import('../commands/generate.ts')).generateCommand(process.env),
+    },
+    {
       name: 'completion',
       summary: 'Print the completion script of a shell.',
       load: async () => (await import('../commands/completion.ts')).completionCommand(),

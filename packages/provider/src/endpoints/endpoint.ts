@@ -1,10 +1,11 @@
-import type { GroupVersionResource, KubeObject } from '@multiplane/apimachinery';
+import { isStatusError, type GroupVersionResource, type KubeObject } from '@multiplane/apimachinery';
 import {
   RemoteInformerFactory,
   RestClient,
+  resourceText,
   RestTransport,
   type ClientConfig,
-  type Informer,
+  type RemoteInformer,
   type RestClientMetrics,
 } from '@multiplane/client';
 import type { Clock, Logger } from '@multiplane/component-base';
@@ -38,10 +39,10 @@ const withoutManagedFields = (object: KubeObject): KubeObject => {
 export class Endpoint {
   readonly url: string;
   readonly client: RestClient;
-  /** Resolves once all informers have their objects. */
-  readonly synced: Promise<void>;
   readonly #transport: RestTransport;
   readonly #informers: RemoteInformerFactory;
+  /** By resource: resolves when the server has refused to list it. */
+  readonly #refused = new Map<string, PromiseWithResolvers<void>>();
 
   constructor(options: EndpointOptions, modules: EndpointModules) {
     const { url, config, resources, keepManagedFields, userAgent } = options;
@@ -62,10 +63,15 @@ export class Endpoint {
         clock: modules.clock,
         logger: modules.logger.child({ endpoint: url }),
         random: modules.random,
+        onFailure: (resource, error) => {
+          if (isRefusal(error)) this.#refused.get(resourceText(resource))?.resolve();
+        },
       },
     );
-    for (const resource of resources) this.#informers.informer(resource);
-    this.synced = this.#informers.synced;
+    for (const resource of resources) {
+      this.#refused.set(resourceText(resource), Promise.withResolvers<void>());
+      this.#informers.informer(resource);
+    }
   }
 
   /** Rejects when an informer ends, which is a bug of this process. */
@@ -73,7 +79,15 @@ export class Endpoint {
     return this.#informers.ended;
   }
 
-  informer<T extends KubeObject>(resource: GroupVersionResource): Informer<T> {
+  /**
+   * Resolves once it is known which of these objects there are: they were listed, or the server says that the provider may see none,
+   * such as a claimed resource that no consumer has accepted. They are listed again until they can be.
+   */
+  async settled(resource: GroupVersionResource): Promise<void> {
+    await Promise.race([this.informer(resource).synced, this.#refused.get(resourceText(resource))?.promise]);
+  }
+
+  informer<T extends KubeObject>(resource: GroupVersionResource): RemoteInformer<T> {
     return this.#informers.informer<T>(resource);
   }
 
@@ -97,6 +111,9 @@ export class Endpoint {
     this.#transport.close();
   }
 }
+
+/** No answer of a server that is unavailable, or of one that cannot know. */
+const isRefusal = (error: Error): boolean => isStatusError(error, 'Forbidden') || isStatusError(error, 'NotFound');
 
 /** The same object for the same configuration: the transport connects again when it is another one. */
 function configAt(server: string, config: () => ClientConfig): () => ClientConfig {

@@ -1,14 +1,14 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import type { Informer, InformerHandlers, ObjectReference } from '@multiplane/client';
+import type { InformerHandlers, ObjectReference } from '@multiplane/client';
+import { eventLoopIdle, turnsDuring } from '@multiplane/testing';
 import { OwnerIndex } from './owner-index.ts';
-import { UnitedObjects } from './united-objects.ts';
+import { UnitedObjects, type SourceInformer } from './united-objects.ts';
 
 const at = (name: string): ObjectReference => ({ cluster: 'one' as LogicalClusterName, namespace: 'n', name });
 
 /** The informer of a shard that the test plays. */
-class Shard implements Informer {
-  readonly synced = Promise.resolve();
+class Shard implements SourceInformer<KubeObject> {
   readonly #objects = new Map<string, KubeObject>();
   #handlers: InformerHandlers = {};
   get(reference: ObjectReference): KubeObject | undefined {
@@ -16,6 +16,12 @@ class Shard implements Informer {
   }
   list(): KubeObject[] {
     return [...this.#objects.values()];
+  }
+  get size(): number {
+    return this.#objects.size;
+  }
+  *entries(): Generator<{ object: KubeObject; reference: ObjectReference }> {
+    for (const [name, object] of this.#objects) yield { object, reference: at(name) };
   }
   addHandlers(handlers: InformerHandlers): () => void {
     this.#handlers = handlers;
@@ -47,7 +53,7 @@ let east: Shard;
 let west: Shard;
 let united: UnitedObjects<KubeObject, Shard>;
 let events: string[];
-beforeEach(() => {
+beforeEach(async () => {
   east = new Shard();
   west = new Shard();
   united = new UnitedObjects();
@@ -59,6 +65,8 @@ beforeEach(() => {
     deleted: (_old, { name }) => events.push(`deleted ${name}`),
     forgotten: (_old, { name }) => events.push(`forgotten ${name}`),
   });
+  // The report of what there is takes time slices.
+  await eventLoopIdle();
 });
 
 test('a move in either direction is a change and never a deletion', () => {
@@ -81,14 +89,15 @@ test('lists an object that two sources have once', () => {
   west.put('x', 'w1');
   west.put('y', 'w2');
   expect(united.list().map(({ metadata }) => metadata.resourceVersion)).toEqual(['w1', 'w2']);
+  expect(united.size).toBe(2);
 });
 
-test('objects of a removed source are forgotten, unless another one has them', () => {
+test('objects of a removed source are forgotten, unless another one has them', async () => {
   east.put('x', 'e1');
   east.put('y', 'e2');
   west.put('y', 'w1');
   events = [];
-  united.remove(east);
+  await united.remove(east);
   expect(events).toEqual(['forgotten x', 'changed y w1']);
   expect(united.get(at('x'))).toBeUndefined();
 });
@@ -105,4 +114,24 @@ test('the index of owners follows objects over moves and changes of owners', () 
   expect([owned('u1'), owned('u2')]).toEqual([[], ['x']]);
   east.remove('x');
   expect(owned('u2')).toEqual([]);
+});
+
+test('many objects are reported, and forgotten, without holding up the event loop', async () => {
+  for (let i = 0; i < 2_000; i++) east.put(`x${i}`, 'e1');
+  let forgotten = 0;
+  const report = await turnsDuring(
+    () =>
+      new Promise<void>((resolve) => {
+        let reported = 0;
+        united.addHandlers({
+          changed: () => {
+            if (++reported === 2_000) resolve();
+          },
+          forgotten: () => void forgotten++,
+        });
+      }),
+  );
+  expect(report.turns).toBeGreaterThan(100);
+  expect((await turnsDuring(() => united.remove(east))).turns).toBeGreaterThan(100);
+  expect(forgotten).toBe(2_000);
 });

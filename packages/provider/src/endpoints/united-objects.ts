@@ -1,5 +1,6 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import { keyOf, type Informer, type Lister, type ObjectReference } from '@multiplane/client';
+import { keyOf, type Lister, type ObjectReference, type RemoteInformer } from '@multiplane/client';
+import { runInTimeSlices } from '@multiplane/component-base';
 
 export interface UnitedHandlers<T extends KubeObject> {
   /** The object is new, has changed, or is served by another source now. */
@@ -21,8 +22,19 @@ export interface Located<T extends KubeObject, S> {
   readonly source: S;
 }
 
+/** What is needed of an informer. */
+export type SourceInformer<T extends KubeObject> = Pick<
+  RemoteInformer<T>,
+  'addHandlers' | 'entries' | 'get' | 'list' | 'size'
+>;
+
+interface Entry<T extends KubeObject> {
+  readonly object: DeepReadonly<T>;
+  readonly reference: ObjectReference;
+}
+
 interface Source<T extends KubeObject> {
-  readonly informer: Informer<T>;
+  readonly informer: SourceInformer<T>;
   readonly stop: () => void;
 }
 
@@ -38,8 +50,8 @@ export class UnitedObjects<T extends KubeObject, S extends object> implements Li
   readonly #latest = new Map<string, S>();
   readonly #handlers = new Set<UnitedHandlers<T>>();
 
-  /** Adds a source, whose informer has synced. */
-  add(source: S, informer: Informer<T>): void {
+  /** Adds a source, whose informer has synced or may not list. */
+  add(source: S, informer: SourceInformer<T>): void {
     const stop = informer.addHandlers({
       added: (object, reference, isInitial = false) => {
         const other = this.find(reference, source);
@@ -58,29 +70,44 @@ export class UnitedObjects<T extends KubeObject, S extends object> implements Li
     this.#sources.set(source, { informer, stop });
   }
 
-  /** Removes a source. Its objects are forgotten, unless another one has them. */
-  remove(source: S): void {
+  /**
+   * Removes a source. Its objects are forgotten, unless another one has them; resolves once the handlers know that. Many objects
+   * take many time slices.
+   */
+  async remove(source: S): Promise<void> {
     const removed = this.#sources.get(source);
     if (removed === undefined) return;
     removed.stop();
     this.#sources.delete(source);
-    for (const object of removed.informer.list()) {
-      const reference = referenceTo(object);
+    const forget = ({ object, reference }: Entry<T>): void => {
       const other = this.#left(reference, source);
       if (other !== undefined) this.#changed(other.object, object, reference, false);
       else for (const handlers of this.#handlers) handlers.forgotten?.(object, reference);
-    }
+    };
+    await runInTimeSlices(each(removed.informer.entries(), forget));
   }
 
-  /** Existing objects are reported first, as initial ones, then every change. The result removes the handlers. */
+  /**
+   * Every change is reported, and existing objects as initial ones, over many time slices: an object may be reported by a change
+   * before, and then once more. The result removes the handlers.
+   */
   addHandlers(handlers: UnitedHandlers<T>): () => void {
-    for (const { informer } of this.#sources.values())
-      for (const object of informer.list()) {
-        const reference = referenceTo(object);
-        if (this.get(reference) === object) handlers.changed(object, undefined, reference, true);
-      }
     this.#handlers.add(handlers);
+    for (const { informer } of this.#sources.values()) {
+      const report = ({ object, reference }: Entry<T>): void => {
+        // What has left meanwhile, or is served by another source, is reported by its own change.
+        if (this.#handlers.has(handlers) && this.get(reference) === object)
+          handlers.changed(object, undefined, reference, true);
+      };
+      void runInTimeSlices(each(informer.entries(), report));
+    }
     return () => void this.#handlers.delete(handlers);
+  }
+
+  /** The number of objects; one that several sources have counts once. */
+  get size(): number {
+    const all = [...this.#sources.values()].reduce((sum, { informer }) => sum + informer.size, 0);
+    return all - this.#latest.size;
   }
 
   get(reference: ObjectReference): DeepReadonly<T> | undefined {
@@ -136,6 +163,17 @@ export class UnitedObjects<T extends KubeObject, S extends object> implements Li
     isInitial: boolean,
   ): void {
     for (const handlers of this.#handlers) handlers.changed(object, old, reference, isInitial);
+  }
+}
+
+/** A pass for each entry. */
+function* each<T extends KubeObject>(
+  entries: Iterable<Entry<T>>,
+  visit: (entry: Entry<T>) => void,
+): Generator<void, void> {
+  for (const entry of entries) {
+    visit(entry);
+    yield;
   }
 }
 

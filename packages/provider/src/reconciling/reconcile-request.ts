@@ -8,11 +8,10 @@ import {
   type KubeObject,
   type OwnerReference,
 } from '@multiplane/apimachinery';
-import { EventRecorder, type NewEvent, type ObjectReference } from '@multiplane/client';
+import { EventRecorder, type NewEvent, type ObjectReference, resourceText } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
 import { ConsumerClient } from '../consumer-client.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
-import { resourceText } from '../resource-name.ts';
 
 export type StatusOf<T> = T extends { status?: infer S } ? Partial<NonNullable<S>> : JsonObject;
 

@@ -1,10 +1,17 @@
 import { isStatusError, type DeepReadonly, type GroupVersionResource, type KubeObject } from '@multiplane/apimachinery';
-import { Controller, keyOf, referenceOf, type ObjectReference, type WorkQueueMetrics } from '@multiplane/client';
+import {
+  Controller,
+  keyOf,
+  referenceOf,
+  type ObjectReference,
+  type WorkQueueMetrics,
+  parseResource,
+  resourceText,
+} from '@multiplane/client';
 import { untilAborted, type Clock, type Logger } from '@multiplane/component-base';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { OwnerIndex } from '../endpoints/owner-index.ts';
 import { UnitedObjects } from '../endpoints/united-objects.ts';
-import { parseResource, resourceText } from '../resource-name.ts';
 import type { ProviderMetrics } from '../serving/provider-metrics.ts';
 import { tracedPass } from '../tracing.ts';
 import { ReconcileRequest } from './reconcile-request.ts';
@@ -55,7 +62,7 @@ export class ResourceReconciler<T extends KubeObject = KubeObject> {
       objects.addHandlers(index);
       this.#owned.set(name, { objects, index });
     }
-    this.#modules.metrics.countObjects(resourceText(options.resource), () => this.#objects.list().length);
+    this.#modules.metrics.countObjects(resourceText(options.resource), () => this.#objects.size);
   }
 
   /** The resources that every endpoint needs an informer for. */
@@ -63,15 +70,25 @@ export class ResourceReconciler<T extends KubeObject = KubeObject> {
     return [this.#options.resource, ...this.#options.owned.map(parseResource)];
   }
 
-  /** The informers of the endpoint have their objects; owned ones first, so that no pass misses some. */
-  add(endpoint: Endpoint): void {
-    for (const [name, { objects }] of this.#owned) objects.add(endpoint, endpoint.informer(parseResource(name)));
-    this.#objects.add(endpoint, endpoint.informer<T>(this.#options.resource));
+  /**
+   * Serves an endpoint from when its objects are known, those that they own first, so that no pass misses some. `isListed`: whether
+   * the endpoint is still there then.
+   */
+  async add(endpoint: Endpoint, isListed: () => boolean): Promise<void> {
+    const owned = [...this.#owned].map(([name, { objects }]) => ({ resource: parseResource(name), objects }));
+    const { resource } = this.#options;
+    await Promise.all([endpoint.informer(resource).synced, ...owned.map((one) => endpoint.settled(one.resource))]);
+    if (!isListed()) return;
+    for (const one of owned) one.objects.add(endpoint, endpoint.informer(one.resource));
+    this.#objects.add(endpoint, endpoint.informer<T>(resource));
   }
 
-  remove(endpoint: Endpoint): void {
-    this.#objects.remove(endpoint);
-    for (const { objects } of this.#owned.values()) objects.remove(endpoint);
+  async remove(endpoint: Endpoint): Promise<void> {
+    await Promise.all(
+      [this.#objects, ...Array.from(this.#owned.values(), ({ objects }) => objects)].map((objects) =>
+        objects.remove(endpoint),
+      ),
+    );
   }
 
   /** Reconciles until the signal aborts, then waits for the passes in progress, for a limited time. */
@@ -111,7 +128,10 @@ export class ResourceReconciler<T extends KubeObject = KubeObject> {
       await untilAborted(controller.ended, signal);
     } finally {
       for (const remove of removals) remove();
-      await Promise.race([controller.stop(), clock.sleep(graceMs)]);
+      const ended = new AbortController();
+      const grace = clock.sleep(graceMs, ended.signal).catch(() => undefined);
+      await Promise.race([controller.stop(), grace]);
+      ended.abort();
       this.#deleted.clear();
     }
   }

@@ -8,7 +8,7 @@ export {
   type CelAuthorizer,
 } from './authorizer-library.ts';
 export { jsonPatchLibrary } from './json-patch-library.ts';
-export { jsonOfValue } from './json-value.ts';
+export { jsonOfValue, jsonPatchOfValue } from './json-value.ts';
 export { checkObjectTypeName, jsonPatchType, objectType, patchStructs } from './patch-types.ts';
 export { CelIssues, type Issue } from './issues.ts';
 export { CelEnvironment, type EnvironmentOptions } from './environment.ts';

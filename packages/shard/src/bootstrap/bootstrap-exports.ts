@@ -10,10 +10,13 @@ import {
 } from '@multiplane/apimachinery';
 import {
   apiBindings,
+  apiConversions,
   apiExports,
   apiResourceSchemas,
   formatLocks,
   lockName,
+  nativeExportNames,
+  nativeExports,
   parseLocks,
   resourceBindingsAnnotation,
   rootExports,
@@ -89,6 +92,39 @@ export async function bootstrapExports(options: Options, modules: Modules): Prom
     await bindInRoot(each, schemas, modules);
   }
   await bootstrapExportPolicies(modules);
+}
+
+/**
+ * Creates the exports of Kubernetes' own kinds in root, and the right of all authenticated users to bind them. Root itself does not
+ * have these kinds. Steps and updates are those of {@link bootstrapExports}.
+ */
+export async function bootstrapNativeExports(options: Options, modules: Modules): Promise<void> {
+  for (const each of nativeExports()) {
+    for (const schema of each.schemas) {
+      await yieldToEventLoop();
+      await ensure(apiResourceSchemas, schema, modules);
+    }
+    for (const conversion of each.conversions) await ensure(apiConversions, conversion, modules);
+    await retryOnConflict(() => exportWithIdentity(each, options, modules));
+  }
+  const name = 'system:kcp:apiexport:native-kinds:bind';
+  const rules = [
+    { apiGroups: ['apis.kcp.io'], resources: ['apiexports'], resourceNames: [...nativeExportNames], verbs: ['bind'] },
+  ];
+  await ensure(
+    rbac('clusterroles'),
+    { apiVersion: `${rbacGroup}/v1`, kind: 'ClusterRole', metadata: { name }, rules },
+    modules,
+    ['rules'],
+  );
+  const binding = {
+    apiVersion: `${rbacGroup}/v1`,
+    kind: 'ClusterRoleBinding',
+    metadata: { name: 'system:kcp:authenticated:apiexport:native-kinds:bind' },
+    roleRef: { apiGroup: rbacGroup, kind: 'ClusterRole', name },
+    subjects: [{ apiGroup: rbacGroup, kind: 'Group', name: authenticated }],
+  };
+  await ensure(rbac('clusterrolebindings'), binding, modules, ['subjects']);
 }
 
 /** Retries after a conflict with another replica of the shard that bootstraps at the same time. */

@@ -1,3 +1,4 @@
+import { nativeExportNames, nativeKindsBattery } from '@multiplane/apis';
 import type { GroupVersionResource, JsonObject, KubeObject } from '@multiplane/apimachinery';
 import type { InformerFactory, ObjectClient } from '@multiplane/client';
 import { workspaceTypes } from '@multiplane/controllers';
@@ -13,7 +14,10 @@ const universal = { name: 'universal', path: 'root' };
 const extendsUniversal = { extend: { with: [universal] } };
 const typesBattery = 'workspace-types';
 
-/** The built-in workspace types (kcp `config/root`); `organization` and `team` belong to the battery `workspace-types`. */
+/**
+ * The built-in workspace types (kcp `config/root`); `organization` and `team` belong to the battery `workspace-types`, `kubernetes` with
+ * Kubernetes' own kinds to `native-kinds`.
+ */
 function types(batteries: ReadonlySet<string>): Record<string, JsonObject> {
   const hasOrganizations = batteries.has(typesBattery);
   return {
@@ -50,6 +54,14 @@ function types(batteries: ReadonlySet<string>): Record<string, JsonObject> {
           },
         }
       : {}),
+    ...(batteries.has(nativeKindsBattery)
+      ? {
+          kubernetes: {
+            ...extendsUniversal,
+            defaultAPIBindings: nativeExportNames.map((name) => ({ path: 'root', export: name })),
+          },
+        }
+      : {}),
   };
 }
 
@@ -78,7 +90,7 @@ export async function bootstrapTypes(
       {
         apiGroups: ['tenancy.kcp.io'],
         resources: ['workspacetypes'],
-        resourceNames: ['universal', 'organization', 'team'],
+        resourceNames: ['universal', 'organization', 'team', 'kubernetes'],
         verbs: ['use'],
       },
     ],

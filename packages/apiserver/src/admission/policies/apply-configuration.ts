@@ -30,7 +30,7 @@ export function* withConfiguration(
 ): Generator<void, JsonObject> {
   let config: Json;
   try {
-    config = jsonOfValue(value, checkObjectTypeName);
+    config = jsonOfValue(value, { onStruct: checkObjectTypeName, as: 'configuration' });
   } catch (error) {
     if (!(error instanceof CelError)) throw error;
     throw new MutationError(`type mismatch: ${error.message}`, { cause: error });

@@ -5,44 +5,31 @@ import {
   type TypedSchema,
   displayPath,
   fieldElement,
-  fieldSchema,
-  formOf,
   isJsonObject,
-  itemElement,
 } from '@multiplane/apimachinery';
 
-/** Paths at which a configuration sets atomic lists or maps. Throws ListItemError for a list item without its keys. */
+/**
+ * Paths at which a configuration sets atomic lists or maps, those within others too. Only declared fields are looked at: what
+ * a kind preserves without a schema is atomic everywhere, and may be set.
+ */
 export function atomicPaths(config: JsonObject, schema: TypedSchema): string[] {
   const found: string[] = [];
   visit(config, schema, [], found);
   return found;
 }
 
-function visit(value: Json, schema: TypedSchema, path: readonly PathElement[], found: string[]): void {
-  if (value === null) return;
-  switch (formOf(schema, value)) {
-    case 'map': {
-      const { map } = schema;
-      if (map === undefined || !isJsonObject(value)) return;
-      if (map.atomic && path.length > 0) {
-        found.push(displayPath(path));
-        return;
-      }
-      for (const [name, item] of Object.entries(value))
-        visit(item, fieldSchema(map, name), [...path, fieldElement(name)], found);
-      return;
+function visit(value: Json, { list, map }: TypedSchema, path: readonly PathElement[], found: string[]): void {
+  if (map !== undefined && isJsonObject(value)) {
+    if (map.atomic) found.push(displayPath(path));
+    for (const [name, item] of Object.entries(value)) {
+      const field = map.fields.get(name);
+      if (field !== undefined) visit(item, field, [...path, fieldElement(name)], found);
     }
-    case 'list': {
-      const { list } = schema;
-      if (list === undefined || !Array.isArray(value)) return;
-      if (list.atomic) {
-        found.push(displayPath(path));
-        return;
-      }
-      for (const item of value) visit(item, list.element, [...path, itemElement(list, item)], found);
-      return;
-    }
-    case 'scalar':
-    case 'none':
+  }
+  if (list !== undefined && Array.isArray(value)) {
+    if (list.atomic) found.push(displayPath(path));
+    for (const [index, item] of value.entries()) visit(item, list.element, [...path, indexElement(index)], found);
   }
 }
+
+const indexElement = (index: number): PathElement => `i:${index}`;

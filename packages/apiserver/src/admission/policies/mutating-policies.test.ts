@@ -53,6 +53,26 @@ describe('a mutating policy', () => {
     expect((await create({ k: '1' })).body['data']).toEqual({ k: '1', 'a.b': 'x', copy: '1' });
   });
 
+  test('a JSON patch has integers beyond 2^53 as texts', async () => {
+    await mutating([
+      patch(
+        '[JSONPatch{op: "add", path: "/data/x", value: 9007199254740993}, JSONPatch{op: "add", path: "/data/y", value: 18446744073709551615u}]',
+      ),
+    ]);
+    await bound();
+    expect((await create({ k: '1' })).body['data']).toEqual({
+      k: '1',
+      x: '9007199254740993',
+      y: '18446744073709551615',
+    });
+  });
+
+  test('a configuration has the names of types', async () => {
+    await mutating([apply('Object{data: {"z": dyn(type(object.data))}}')]);
+    await bound();
+    expect((await create({ k: '1' })).body['data']).toEqual({ k: '1', z: 'map' });
+  });
+
   test('does nothing when a test operation fails', async () => {
     await mutating([
       patch('[JSONPatch{op: "add", path: "/data/x", value: "1"}, JSONPatch{op: "test", path: "/data/k", value: "no"}]'),
@@ -81,6 +101,19 @@ describe('a mutating policy', () => {
       apply('Object{nope: 1}'),
       'error applying patch: failed to convert patch object to typed object: .nope: field not declared in schema',
     ],
+    ...[
+      ["quantity('1')", "type conversion error from 'Quantity' to '*structpb.Value'"],
+      ["type('a')", "type conversion not supported for 'type'"],
+      ['optional.none()', 'optional.none() dereference'],
+      ["{1: 'a'}", "unsupported type conversion from 'int' to string"],
+      [
+        "[double('NaN')]",
+        'json: error calling MarshalJSON for type *structpb.Value: proto: google.protobuf.Value.number_value: invalid NaN value',
+      ],
+    ].map(([value, why]): [JsonObject, string] => [
+      patch(`[JSONPatch{op: "add", path: "/data/x", value: ${value}}]`),
+      `JSONPath valueExpression evaluated to a type that could not marshal to JSON: ${why}`,
+    ]),
     [patch('[JSONPatch{op: "add", path: "/nope", value: 1}]'), 'strict decoding error: unknown field "nope"'],
   ])('%j is rejected', async (mutation, why) => {
     await mutating([mutation]);
@@ -127,7 +160,7 @@ describe('a mutating policy', () => {
     });
     expect(refused.body['message']).toBe(
       refusal(
-        'error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .rules',
+        'error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .rules, .rules[0].verbs',
       ),
     );
   });

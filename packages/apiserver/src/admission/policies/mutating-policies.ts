@@ -14,7 +14,7 @@ import {
   isStatusError,
 } from '@multiplane/apimachinery';
 import type { MutationExpression, ResourceDefinition } from '@multiplane/apis';
-import { CelError, jsonOfValue, type CelValue } from '@multiplane/schema';
+import { CelError, jsonPatchOfValue, type CelValue } from '@multiplane/schema';
 import { whileTimeLasts } from '../../time-slices.ts';
 import type { ReinvocationContext } from '../reinvocation-context.ts';
 import { PluginReinvocations } from '../plugin-reinvocations.ts';
@@ -170,7 +170,7 @@ export class MutatingPolicies implements AdmissionPlugin {
 /** Applies a JSON patch; undefined if a `test` operation failed, which discards the whole patch. */
 function* applyPatch(before: JsonObject, value: CelValue): Generator<void, Json | undefined> {
   try {
-    const patch = jsonOfValue(value);
+    const patch = jsonPatchOfValue(value);
     yield;
     return yield* applyJsonPatchIncrementally(before, patch);
   } catch (error) {

@@ -76,8 +76,11 @@ describe('a watch of another version', () => {
       await pipeline.must(201, 'POST', fooPath('v1'), { ...large, metadata: { name, annotations } });
     }
     answer();
-    await eventually(() => expect(names(started)).toEqual(created.map((name) => ['ADDED', name, { metres: 1 }])));
-  });
+    // Seven megabytes are written, converted and read; that may take minutes beside processes that use all cores.
+    await eventually(() => expect(names(started)).toEqual(created.map((name) => ['ADDED', name, { metres: 1 }])), {
+      timeout: 240_000,
+    });
+  }, 300_000);
 
   test('delays no other watch while the webhook is slow, and loses no event', async () => {
     await open();

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
-import { schemaOf } from './crd-snapshot-command.ts';
+import { schemaOf } from './api-resource-schema-of.ts';
 
 const definition = (metadata: JsonObject): JsonObject => ({
   apiVersion: 'apiextensions.k8s.io/v1',

@@ -1,0 +1,2 @@
+/** Writes the project of a provider. */
+export { createProject } from './create-project.ts';
