@@ -7,6 +7,7 @@ import {
   type LabelSelector,
 } from '@multiplane/apimachinery';
 import type { KcpCondition } from './api-sharing.ts';
+import type { Endpoint } from './endpoint.ts';
 
 const ofCache = (resource: string): GroupVersionResource => ({ group: 'cache.kcp.io', version: 'v1alpha1', resource });
 export const cachedResources = ofCache('cachedresources');
@@ -49,7 +50,7 @@ export type CachedResourceEndpointSlice = KubeObject & {
     export?: ObjectPathReference;
     partition?: string;
   };
-  status?: { endpoints?: { url: string }[]; shardSelector?: string; conditions?: KcpCondition[] };
+  status?: { endpoints?: Endpoint[]; shardSelector?: string; conditions?: KcpCondition[] };
 };
 
 /** The resource that a CachedResource replicates. */

@@ -304,6 +304,10 @@ export const commonDescriptions: Readonly<Record<string, string>> = {
   'conditions.message': 'What happened, for people.',
   matchLabels: 'Labels with the values that they must have; all must match.',
   matchAll: 'Whether all objects are selected. Excludes labels and expressions.',
+  'endpoints.shards': 'Shards that use the URL. Absent: the shard below whose virtual workspace URL it is.',
+  'shards.matchAll': 'Whether all shards use the URL. Excludes a selector.',
+  'shards.selector':
+    'Selects shards by their labels. Of several that match, the one with the most requirements is used.',
   matchExpressions: 'Conditions on labels; all must hold.',
   'matchExpressions.key': 'Key of the label.',
   'matchExpressions.operator': 'In, NotIn, Exists or DoesNotExist.',

@@ -3,6 +3,7 @@
  * columns as [name, JSON path]. The first version of a kind is the stored one.
  */
 import type { JsonObject } from '@multiplane/apimachinery';
+import { endpointsSchema } from './endpoint.ts';
 
 export interface KindSpec {
   readonly group: string;
@@ -55,12 +56,7 @@ const virtualResources: JsonObject = {
     properties: {
       group: text,
       name: text,
-      endpoints: {
-        type: 'array',
-        'x-kubernetes-list-type': 'map',
-        'x-kubernetes-list-map-keys': ['url'],
-        items: { type: 'object', properties: { url: { type: 'string', minLength: 1 } }, required: ['url'] },
-      },
+      endpoints: endpointsSchema,
     },
   },
   'x-kubernetes-list-type': 'map',
@@ -1055,12 +1051,7 @@ export const kindSpecs: readonly KindSpec[] = [
               type: 'object',
               properties: {
                 conditions: conditions,
-                endpoints: {
-                  type: 'array',
-                  items: { type: 'object', properties: { url: { type: 'string', minLength: 1 } }, required: ['url'] },
-                  'x-kubernetes-list-type': 'map',
-                  'x-kubernetes-list-map-keys': ['url'],
-                },
+                endpoints: endpointsSchema,
                 shardSelector: text,
               },
             },
@@ -1329,12 +1320,7 @@ export const kindSpecs: readonly KindSpec[] = [
               type: 'object',
               properties: {
                 conditions: conditions,
-                endpoints: {
-                  type: 'array',
-                  items: { type: 'object', properties: { url: { type: 'string', minLength: 1 } }, required: ['url'] },
-                  'x-kubernetes-list-type': 'map',
-                  'x-kubernetes-list-map-keys': ['url'],
-                },
+                endpoints: endpointsSchema,
                 shardSelector: text,
               },
             },

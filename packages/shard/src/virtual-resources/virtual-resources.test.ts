@@ -37,7 +37,7 @@ describe('a request for a virtual resource', () => {
       addHandlers: () => () => {},
     });
     const endpoints = new VirtualResourceEndpoints(
-      { virtualWorkspaceUrl: () => own, allowsExternal: false },
+      { shardName: 'shard-1', virtualWorkspaceUrl: () => own, allowsExternal: false },
       { globalInformers: { informer } as unknown as InformerSource },
     );
     const backends = new VirtualResourceBackends({});
