@@ -176,7 +176,10 @@ describe('extra annotations of an export', () => {
     const reference = { spec: { reference: { export: { path: 'provider', name: 'things' } } } };
     api.put(apiExports, provider, exportWith({ 'extra.apis.kcp.io/a': '1' }));
     const binding = bindingOf(reference);
-    api.put(apiBindings, consumer, { ...binding, metadata: { ...binding.metadata, annotations: { 'a.io/own': 'kept' } } });
+    api.put(apiBindings, consumer, {
+      ...binding,
+      metadata: { ...binding.metadata, annotations: { 'a.io/own': 'kept' } },
+    });
     await pass(10);
     api.remove(apiExports, { cluster: provider, namespace: '', name: 'things' });
     await pass(10);
