@@ -13,8 +13,11 @@ const ofCache = (resource: string): GroupVersionResource => ({ group: 'cache.kcp
 export const cachedResources = ofCache('cachedresources');
 export const cachedResourceEndpointSlices = ofCache('cachedresourceendpointslices');
 
-/** The `kind` by which `storage.virtual.reference` of an APIExport names a slice of the replication virtual workspace. */
-export const cachedResourceEndpointSliceKind = 'CachedResourceEndpointSlice';
+/** The kinds by which `storage.virtual.reference` of an APIExport names a slice of the replication virtual workspace. */
+export const cachedResourceEndpointSliceKinds: ReadonlySet<string> = new Set([
+  'CachedResourceEndpointSlice',
+  'ClusterCachedResourceEndpointSlice',
+]);
 /** Kind and scope (`Cluster` or `Namespaced`) of the cached objects, from which the cache server derives the resource. */
 export const resourceKindAnnotation = 'cache.kcp.io/resource-kind';
 export const resourceScopeAnnotation = 'cache.kcp.io/resource-scope';
