@@ -115,9 +115,7 @@ test('the object of a logical cluster is called cluster', () => {
 test('the kinds lie where kcp keeps those of its system definitions', () => {
   for (const { group, resource, storage } of kcpResources())
     // ClusterCachedResource is another name of what lies under CachedResource.
-    expect(storage?.prefix).toBe(
-      `/registry/${group}/${resource.replace(/^clustercached/, 'cached')}/customresources/`,
-    );
+    expect(storage?.prefix).toBe(`/registry/${group}/${resource.replace(/^clustercached/, 'cached')}/customresources/`);
 });
 
 test('exports and bindings are served in two versions and stored in the later one', () => {
