@@ -3,6 +3,7 @@ import {
   type DeepReadonly,
   type GroupResource,
   type Json,
+  type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, Strategy, VersionConverter } from '../resource-definition.ts';
@@ -42,9 +43,25 @@ export function resourceReferenceOf({
 }
 
 const sliceConverter: VersionConverter = {
-  toStorage: (object) => renameField(object, newerField, olderField),
-  fromStorage: (object) => renameField(object, olderField, newerField),
+  toStorage: (object) => {
+    renameField(object, newerField, olderField);
+    renameReasons(object, newerReason, olderReason);
+  },
+  fromStorage: (object) => {
+    renameField(object, olderField, newerField);
+    renameReasons(object, olderReason, newerReason);
+  },
 };
+/** The reason of a condition by each name. */
+const [olderReason, newerReason] = ['CachedResourceNotFound', 'ClusterCachedResourceNotFound'];
+
+function renameReasons({ status }: KubeObject, from: string, to: string): void {
+  const conditions = isJsonObject(status) ? (status as JsonObject)['conditions'] : undefined;
+  if (!Array.isArray(conditions)) return;
+  for (const condition of conditions)
+    if (isJsonObject(condition) && condition['reason'] === from) condition['reason'] = to;
+}
+
 const sameShape: VersionConverter = { toStorage: () => {}, fromStorage: () => {} };
 
 /** Who owns the field is written with its name, too. */

@@ -68,6 +68,19 @@ test('lists, watches, updates, patches and applies of either name are seen by th
   }
 });
 
+test('conditions have the reasons of the name by which they are read', async () => {
+  await pipeline.must(201, 'POST', newer.slices, newerSlice);
+  const at = '2026-01-01T00:00:00Z';
+  const conditions = [
+    { type: 'ResourceValid', status: 'False', reason: 'CachedResourceNotFound', lastTransitionTime: at },
+  ];
+  await pipeline.must(200, 'PATCH', `${older.slices}/flavors/status`, { status: { conditions } }, merge);
+  const shown = await read(`${newer.slices}/flavors`);
+  expect(shown['status']).toMatchObject({ conditions: [{ reason: 'ClusterCachedResourceNotFound' }] });
+  await pipeline.must(200, 'PUT', `${newer.slices}/flavors/status`, shown);
+  expect((await read(`${older.slices}/flavors`))['status']).toMatchObject({ conditions });
+});
+
 test('the reference is required and immutable by the newer name, too', async () => {
   await pipeline.must(422, 'POST', newer.slices, { ...newerSlice, spec: {} });
   await pipeline.must(422, 'POST', newer.slices, { ...newerSlice, spec: olderSpec });
