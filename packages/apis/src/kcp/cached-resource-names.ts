@@ -3,7 +3,6 @@ import {
   type DeepReadonly,
   type GroupResource,
   type Json,
-  type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, Strategy, VersionConverter } from '../resource-definition.ts';
@@ -56,7 +55,7 @@ const sliceConverter: VersionConverter = {
 const [olderReason, newerReason] = ['CachedResourceNotFound', 'ClusterCachedResourceNotFound'];
 
 function renameReasons({ status }: KubeObject, from: string, to: string): void {
-  const conditions = isJsonObject(status) ? (status as JsonObject)['conditions'] : undefined;
+  const conditions = isJsonObject(status) ? status['conditions'] : undefined;
   if (!Array.isArray(conditions)) return;
   for (const condition of conditions)
     if (isJsonObject(condition) && condition['reason'] === from) condition['reason'] = to;
