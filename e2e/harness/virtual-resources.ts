@@ -51,6 +51,8 @@ export class VirtualResources {
   readonly #shared: SharedApis;
   readonly #kinds = new Map<string, PublishedKind>();
   readonly #identities = new Map<string, string>();
+  /** Kinds of the endpoint slices. */
+  readonly #sliceKinds = new Map<string, string>();
 
   constructor(shared: SharedApis) {
     this.#shared = shared;
@@ -93,16 +95,44 @@ export class VirtualResources {
     this.#identities.set(plural, identity);
   }
 
+  /** The same under kcp's newer names, with the slice that its provider makes. */
+  async replicateByNewerNames(plural: string): Promise<void> {
+    const { group } = this.#kind(plural);
+    const [apiVersion, metadata] = ['cache.kcp.io/v1alpha1', { name: plural }];
+    const cache = '/clusters/root:provider/apis/cache.kcp.io/v1alpha1';
+    const spec = { group, version: 'v1', resource: plural };
+    await this.#shared.post(`${cache}/clustercachedresources`, {
+      apiVersion,
+      kind: 'ClusterCachedResource',
+      metadata,
+      spec,
+    });
+    await this.#shared.post(`${cache}/clustercachedresourceendpointslices`, {
+      apiVersion,
+      kind: 'ClusterCachedResourceEndpointSlice',
+      metadata,
+      spec: { clusterCachedResource: { name: plural } },
+    });
+    const identity = await eventually(async () => {
+      const cached = await this.#shared.get(`${cache}/clustercachedresources/${plural}`);
+      if (field(cached, 'status', 'phase') !== 'Ready') throw new Error(JSON.stringify(cached));
+      return field(cached, 'status', 'identityHash') as string;
+    }, patient);
+    this.#identities.set(plural, identity);
+    this.#sliceKinds.set(plural, 'ClusterCachedResourceEndpointSlice');
+  }
+
   /** The entry of a replicated resource in `spec.resources` of an APIExport. */
   exported(plural: string): JsonObject {
     const { group } = this.#kind(plural);
+    const kind = this.#sliceKinds.get(plural) ?? 'CachedResourceEndpointSlice';
     return {
       name: plural,
       group,
       schema: `v1.${plural}.${group === '' ? 'core' : group}`,
       storage: {
         virtual: {
-          reference: { apiGroup: 'cache.kcp.io', kind: 'CachedResourceEndpointSlice', name: plural },
+          reference: { apiGroup: 'cache.kcp.io', kind, name: plural },
           identityHash: this.#identities.get(plural) ?? '',
         },
       },

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Json, JsonObject } from '@multiplane/apimachinery';
 import { apiExport, apiResourceSchema, eventually, exportedResource } from '@multiplane/testing';
 import { topologyName } from '../harness/start-control-plane.ts';
+import type { Response } from '../harness/requests.ts';
 import { bindingsOf, exportPath, SharedApis } from '../harness/shared-apis.ts';
 import { field } from '../harness/workspaces.ts';
 
@@ -96,8 +97,103 @@ describe('an API of one workspace, bound in others', () => {
     await gone(objects('far', 'sheriffs'));
   }, 240_000);
 
+  test('goes over to another export of the same identity and schema, with its objects', async () => {
+    const { metadata } = (await shared.post(objects('near', 'cowboys'), {
+      apiVersion: 'wildwest.dev/v1',
+      kind: 'Cowboy',
+      metadata: { name: 'luke' },
+    })) as { metadata: { uid: string } };
+    const { spec, ...successor } = apiExport('successor', ['v2.cowboys.wildwest.dev']);
+    const identity = { secretRef: { namespace: 'kcp-system', name: 'wildwest' } };
+    await shared.offer({ ...successor, spec: { ...(spec as JsonObject), identity } });
+    await shared.createBinding('near', 'successor');
+    await eventually(async () => {
+      const conditions = field(await shared.get(bindingPath('near', 'successor')), 'status', 'conditions');
+      expect(conditions).toContainEqual(expect.objectContaining({ status: 'False', reason: 'NamingConflicts' }));
+    }, patient);
+    await shared.remove(bindingPath('near'));
+    await gone(bindingPath('near'));
+    await shared.bound('near', 'successor');
+    await eventually(async () => {
+      expect(field(await shared.get(objects('near', 'cowboys', 'luke')), 'metadata', 'uid')).toBe(metadata.uid);
+    }, patient);
+  }, 240_000);
+
+  test('lets its provider authenticate and authorize callers in the workspaces that agree', async () => {
+    const claims = ['authentication.k8s.io/tokenreviews', 'authorization.k8s.io/subjectaccessreviews'].map((name) => {
+      const [group = '', resource = ''] = name.split('/');
+      return { group, resource, verbs: ['create'] };
+    });
+    await shared.offer({
+      apiVersion: 'apis.kcp.io/v1alpha2',
+      kind: 'APIExport',
+      metadata: { name: 'delegator' },
+      spec: { permissionClaims: claims },
+    });
+    // A provider without other rights.
+    await shared.grant(
+      'provider',
+      'delegates',
+      [
+        { nonResourceURLs: ['/'], verbs: ['access'] },
+        { apiGroups: ['apis.kcp.io'], resources: ['apiexports/content'], resourceNames: ['delegator'], verbs: ['*'] },
+      ],
+      [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'user-1' }],
+    );
+    const reviewed = async (consumer: string, kind: string, group: string, spec: object): Promise<Response> => {
+      const [provider, cluster] = [shared.clusters.get('provider'), shared.clusters.get(consumer)];
+      const path = `/services/apiexport/${provider}/delegator/clusters/${cluster}/apis/${group}/v1/${kind.toLowerCase()}s`;
+      return shared.requests.send({
+        as: 'user-1',
+        method: 'POST',
+        path,
+        body: { apiVersion: `${group}/v1`, kind, spec },
+      });
+    };
+    const accepted = claims.map((claim) => ({ ...claim, selector: { matchAll: true }, state: 'Accepted' }));
+    for (const [consumer, permissionClaims] of [
+      ['near', []],
+      ['far', accepted],
+    ] as const) {
+      await shared.createBinding(consumer, 'delegator');
+      await shared.patch(bindingPath(consumer, 'delegator'), { spec: { permissionClaims } });
+      await shared.bound(consumer, 'delegator');
+    }
+    const account = '/clusters/root:far/api/v1/namespaces/default/serviceaccounts/default';
+    await eventually(() => shared.get(account), patient);
+    const token = field(
+      await shared.post(`${account}/token`, { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} }),
+      'status',
+      'token',
+    );
+    const user = 'system:serviceaccount:default:default';
+    await eventually(async () => {
+      const { status, json } = await reviewed('far', 'TokenReview', 'authentication.k8s.io', { token });
+      expect([status, field(json as Json, 'status', 'authenticated')]).toEqual([201, true]);
+      expect(field(json as Json, 'status', 'user', 'username')).toBe(user);
+      expect(field(json as Json, 'status', 'user', 'extra', 'authentication.kcp.io/cluster-name')).toEqual([
+        shared.clusters.get('far'),
+      ]);
+    }, patient);
+    const resourceAttributes = { verb: 'list', resource: 'configmaps', namespace: 'default' };
+    const review = { user, groups: ['system:authenticated'], resourceAttributes };
+    const answer = await reviewed('far', 'SubjectAccessReview', 'authorization.k8s.io', review);
+    expect([answer.status, field(answer.json as Json, 'status', 'allowed')]).toEqual([201, false]);
+    for (const [kind, group, spec] of [
+      ['TokenReview', 'authentication.k8s.io', { token }],
+      ['SubjectAccessReview', 'authorization.k8s.io', review],
+    ] as const)
+      expect((await reviewed('near', kind, group, spec)).status).toBe(403);
+  }, 240_000);
+
   test('stays usable when its export is deleted, and goes with its binding', async () => {
+    const extra = 'extra.apis.kcp.io/contact';
+    const contact = async (): Promise<unknown> =>
+      field(await shared.get(bindingPath('far')), 'metadata', 'annotations', extra);
+    await shared.patch(wildwest, { metadata: { annotations: { [extra]: 'sheriff' } } });
+    await eventually(async () => expect(await contact()).toBe('sheriff'), patient);
     await shared.remove(wildwest);
+    await eventually(async () => expect(await contact()).toBeUndefined(), patient);
     await eventually(async () => {
       const conditions = field(await shared.get(bindingPath('far')), 'status', 'conditions') as {
         type: string;

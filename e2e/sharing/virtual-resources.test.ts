@@ -45,7 +45,12 @@ const provided = (plural: string, namespace = ''): string => objects('provider',
 describe('flavours of a provider', () => {
   test('are published, with a selector as a plain map, and exported as virtual resources', async () => {
     await virtual.replicate('cpuflavors', { visibility: 'Public' });
-    await virtual.replicate('images');
+    await virtual.replicateByNewerNames('images');
+    const byOlderName = await shared.get(cachedResourcePath('images'));
+    expect([byOlderName, field(byOlderName, 'status', 'phase')]).toEqual([
+      expect.objectContaining({ kind: 'CachedResource' }),
+      'Ready',
+    ]);
     await eventually(async () => {
       const cached = await shared.get(cachedResourcePath('cpuflavors'));
       expect(field(cached, 'status', 'resourceCounts')).toEqual({ cache: 2, local: 2 });

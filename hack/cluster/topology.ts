@@ -224,7 +224,7 @@ function shardProcess(place: Place, shard: string, index: number): ClusterProces
       `--shard-external-url=${place.externalUrl}`,
       `--shard-virtual-workspace-url=${urls.virtualWorkspaces[shard]}`,
       '--run-virtual-workspaces=false',
-      '--batteries-included=workspace-types',
+      '--batteries-included=workspace-types,native-kinds',
       `--client-ca-file=${pki}/client-ca.crt`,
       ...requestHeader(place, 'kcp-front-proxy'),
       `--cluster-signing-cert-file=${pki}/workspace-ca.crt`,

@@ -34,6 +34,8 @@ export { contentEvaluators, quotaEvaluatorOf } from './quota/quota-evaluators.ts
 export { scopeRequirements } from './quota/scope-requirements.ts';
 export * from './kcp/api-sharing.ts';
 export * from './kcp/cached-resources.ts';
+export { isCachedResource, isCachedResourceSlice, resourceReferenceOf } from './kcp/cached-resource-names.ts';
+export type { Endpoint } from './kcp/endpoint.ts';
 export {
   defaultSliceAnnotation,
   defaultSliceOf,

@@ -95,7 +95,7 @@ export class WorkspaceServer {
       }),
       logicalClusterController(options, { ...modules, content, defaultBindings, notifyOwner: () => Promise.resolve() }),
       namespaceController(modules),
-      apiBindingDeletionController(modules),
+      apiBindingDeletionController({ ...modules, exports }),
     ];
     for (const controller of running) await controller.start();
     return new WorkspaceServer(running);

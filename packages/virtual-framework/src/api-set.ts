@@ -89,6 +89,7 @@ export function apiSetHandler(
   const sets = new WeakMap<object, ApiSet>();
   const servedApisOf = (context: object): ApiSet | undefined => sets.get(context);
   const discovery: Handler = discoveryHandler({ isVirtual: true }, { servedApisOf });
+  const plainDiscovery: Handler = discoveryHandler({ isVirtual: true, isPlain: true }, { servedApisOf });
   const openapi: Handler = openapiHandler(
     { version: options.version, isVirtual: true, ...openapiCacheLimits },
     { servedApisOf, clock: modules.clock, faults: modules.faults },
@@ -98,7 +99,8 @@ export function apiSetHandler(
     const { info } = context;
     if (info.isResourceRequest) return serve(context, set);
     const [, first] = info.path.split('/');
-    if (first === 'api' || first === 'apis') return discovery(context);
+    if (first === 'api' || first === 'apis')
+      return workspace.hasPlainDiscovery === true ? plainDiscovery(context) : discovery(context);
     if (first === 'openapi') return openapi(context);
     if (first === 'version') return modules.outer(context);
     if (info.path !== '/' && workspace.listsRootPaths !== true) return writeNotFoundText(context.exchange);

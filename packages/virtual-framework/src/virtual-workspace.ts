@@ -57,6 +57,11 @@ export interface VirtualWorkspace {
    * the others delegate (k8s.io/apiserver/pkg/server/config.go).
    */
   readonly listsRootPaths?: boolean | undefined;
+  /**
+   * `/api` and `/apis` never have the aggregated form, which clients take for the whole truth: as in kcp, discovery then names the
+   * version v1 of the core group, of which nothing is served.
+   */
+  readonly hasPlainDiscovery?: boolean | undefined;
   /** Not called for members of system:masters. */
   authorize(attributes: VirtualAttributes): Promise<AuthorizationResult>;
   handle(request: VirtualRequest): Promise<void>;

@@ -9,6 +9,7 @@ import {
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
+import type { Endpoint } from './endpoint.ts';
 
 /*
  * The objects through which APIs are shared, as controllers, admission and virtual workspaces see them, and the
@@ -116,7 +117,7 @@ export type APIExport = KubeObject & {
     identityHash?: string;
     conditions?: KcpCondition[];
     /** Where virtual resources are served whose endpoint slice is of a kind of the provider. */
-    virtualResources?: { group: string; name: string; endpoints: { url: string }[] }[];
+    virtualResources?: { group: string; name: string; endpoints: Endpoint[] }[];
     virtualWorkspaces?: { url: string }[];
   };
 };
@@ -181,7 +182,7 @@ export type APIConversion = KubeObject & {
 
 export type APIExportEndpointSlice = KubeObject & {
   spec?: { export?: { path?: string; name?: string }; partition?: string };
-  status?: { endpoints?: { url: string }[]; shardSelector?: string; conditions?: KcpCondition[] };
+  status?: { endpoints?: Endpoint[]; shardSelector?: string; conditions?: KcpCondition[] };
 };
 
 /** Reads {@link policedIdentitiesAnnotation}. */

@@ -7,13 +7,17 @@ import {
   type LabelSelector,
 } from '@multiplane/apimachinery';
 import type { KcpCondition } from './api-sharing.ts';
+import type { Endpoint } from './endpoint.ts';
 
 const ofCache = (resource: string): GroupVersionResource => ({ group: 'cache.kcp.io', version: 'v1alpha1', resource });
 export const cachedResources = ofCache('cachedresources');
 export const cachedResourceEndpointSlices = ofCache('cachedresourceendpointslices');
 
-/** The `kind` by which `storage.virtual.reference` of an APIExport names a slice of the replication virtual workspace. */
-export const cachedResourceEndpointSliceKind = 'CachedResourceEndpointSlice';
+/** The kinds by which `storage.virtual.reference` of an APIExport names a slice of the replication virtual workspace. */
+export const cachedResourceEndpointSliceKinds: ReadonlySet<string> = new Set([
+  'CachedResourceEndpointSlice',
+  'ClusterCachedResourceEndpointSlice',
+]);
 /** Kind and scope (`Cluster` or `Namespaced`) of the cached objects, from which the cache server derives the resource. */
 export const resourceKindAnnotation = 'cache.kcp.io/resource-kind';
 export const resourceScopeAnnotation = 'cache.kcp.io/resource-scope';
@@ -49,7 +53,7 @@ export type CachedResourceEndpointSlice = KubeObject & {
     export?: ObjectPathReference;
     partition?: string;
   };
-  status?: { endpoints?: { url: string }[]; shardSelector?: string; conditions?: KcpCondition[] };
+  status?: { endpoints?: Endpoint[]; shardSelector?: string; conditions?: KcpCondition[] };
 };
 
 /** The resource that a CachedResource replicates. */

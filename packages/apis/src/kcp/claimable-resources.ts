@@ -2,7 +2,7 @@ import type { GroupResource } from '@multiplane/apimachinery';
 
 /** Groups → resources that every logical cluster has, and that exports may claim without an identity. */
 const claimable: Readonly<Record<string, readonly string[]>> = {
-  '': ['namespaces', 'configmaps', 'events', 'resourcequotas', 'secrets', 'serviceaccounts'],
+  '': ['namespaces', 'configmaps', 'events', 'limitranges', 'resourcequotas', 'secrets', 'serviceaccounts'],
   'admissionregistration.k8s.io': [
     'mutatingwebhookconfigurations',
     'validatingwebhookconfigurations',
@@ -12,6 +12,8 @@ const claimable: Readonly<Record<string, readonly string[]>> = {
     'validatingadmissionpolicybindings',
   ],
   'apiextensions.k8s.io': ['customresourcedefinitions'],
+  // Authentication and authorization delegated by a provider that terminates requests of its own (kcp after v0.32).
+  'authentication.k8s.io': ['tokenreviews'],
   'authorization.k8s.io': ['subjectaccessreviews', 'localsubjectaccessreviews'],
   'certificates.k8s.io': ['certificatesigningrequests'],
   'coordination.k8s.io': ['leases'],

@@ -114,7 +114,8 @@ test('the object of a logical cluster is called cluster', () => {
 
 test('the kinds lie where kcp keeps those of its system definitions', () => {
   for (const { group, resource, storage } of kcpResources())
-    expect(storage?.prefix).toBe(`/registry/${group}/${resource}/customresources/`);
+    // ClusterCachedResource is another name of what lies under CachedResource.
+    expect(storage?.prefix).toBe(`/registry/${group}/${resource.replace(/^clustercached/, 'cached')}/customresources/`);
 });
 
 test('exports and bindings are served in two versions and stored in the later one', () => {

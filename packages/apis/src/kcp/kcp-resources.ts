@@ -2,7 +2,7 @@ import type { Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
 import { CustomResources } from '../apiextensions/custom-resources.ts';
 import type { ResourceDefinition, VersionConverter } from '../resource-definition.ts';
 
-import { cachedResourceEndpointSliceKind } from './cached-resources.ts';
+import { isCachedResourceSlice, withSharedStorage } from './cached-resource-names.ts';
 import { withDefaultSlices } from './default-slice.ts';
 import { scopeKinds } from '../scopes/scope-kinds.data.ts';
 import { describedSchema } from './described-schema.ts';
@@ -101,7 +101,12 @@ const servedKinds = (): readonly ServedKind[] => [
  * cannot be deleted; their storage keys are those of kcp's system CRDs.
  */
 export function kcpResources(): readonly ResourceDefinition[] {
-  definitions ??= servedKinds()
+  definitions ??= withSharedStorage(compiledKinds());
+  return definitions;
+}
+
+const compiledKinds = (): readonly ResourceDefinition[] =>
+  servedKinds()
     .map(described)
     .flatMap((kind) =>
       new CustomResources().definitionsOf(definitionOf(kind), new AbortController().signal).map((definition) => {
@@ -112,14 +117,10 @@ export function kcpResources(): readonly ResourceDefinition[] {
           ...(exportedBy === undefined ? {} : { exportedBy }),
           ...(converter === undefined ? {} : { converter }),
           tableConvertor: kcpTable(kind.kind, definition.tableConvertor),
-          ...(kind.kind === cachedResourceEndpointSliceKind
-            ? { strategy: withDefaultSlices(definition.strategy) }
-            : {}),
+          ...(isCachedResourceSlice(definition) ? { strategy: withDefaultSlices(definition.strategy) } : {}),
         };
       }),
     );
-  return definitions;
-}
 
 interface ServedKind {
   readonly group: string;

@@ -3,6 +3,35 @@
  * lists and values of maps add nothing to it. The path '' is the kind itself.
  */
 
+const cachedResource = {
+  '': 'Publishes objects of one resource of this workspace on all shards, read-only.',
+  spec: 'Which objects are published.',
+  'spec.group': 'API group of the resource; empty for the core group.',
+  'spec.version': 'Version in which objects are published.',
+  'spec.resource': 'Plural name of the resource. It must be cluster-scoped.',
+  'spec.labelSelector': 'Selects objects by their labels. Empty: all objects.',
+  'spec.identity': 'The key that distinguishes these objects from those of other providers.',
+  'spec.identity.secretRef': 'The Secret with the key. Absent: one is created.',
+  'status.identityHash': 'Hash of the identity key.',
+  'status.phase': 'Progress of the publication; the conditions have the details.',
+  'status.resourceCounts': 'Number of objects, to see whether all are published.',
+  'status.resourceCounts.local': 'Selected objects of this workspace.',
+  'status.resourceCounts.cache': 'Published objects.',
+};
+
+const endpointSliceOf = (kind: string, field: string): Record<string, string> => ({
+  '': `URLs under which the objects of a ${kind} are read: one per shard with consumers.`,
+  spec: 'Whose URLs are listed.',
+  [`spec.${field}`]: `The ${kind}. It cannot be changed.`,
+  [`spec.${field}.name`]: `Name of the ${kind}.`,
+  [`spec.${field}.path`]: `Path of the workspace with the ${kind}. Empty: this workspace.`,
+  'spec.export':
+    'The APIExport through which consumers bind the resource. Its consumers decide which shards have a URL.',
+  'spec.partition': 'Name of a Partition of this workspace, to list only URLs of its shards. Empty: all shards.',
+  'status.endpoints': 'URLs of the virtual workspace of the objects, one per shard.',
+  'status.shardSelector': 'Label selector of the shards that publish their URL.',
+});
+
 /** Texts of one kind, for all of its versions. */
 export const kindDescriptions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Workspace: {
@@ -235,33 +264,10 @@ export const kindDescriptions: Readonly<Record<string, Readonly<Record<string, s
     'spec.shardSelector': 'Selects the shards that are divided. Empty: all shards.',
     'status.count': 'Number of Partitions of the set.',
   },
-  CachedResource: {
-    '': 'Publishes objects of one resource of this workspace on all shards, read-only.',
-    spec: 'Which objects are published.',
-    'spec.group': 'API group of the resource; empty for the core group.',
-    'spec.version': 'Version in which objects are published.',
-    'spec.resource': 'Plural name of the resource. It must be cluster-scoped.',
-    'spec.labelSelector': 'Selects objects by their labels. Empty: all objects.',
-    'spec.identity': 'The key that distinguishes these objects from those of other providers.',
-    'spec.identity.secretRef': 'The Secret with the key. Absent: one is created.',
-    'status.identityHash': 'Hash of the identity key.',
-    'status.phase': 'Progress of the publication; the conditions have the details.',
-    'status.resourceCounts': 'Number of objects, to see whether all are published.',
-    'status.resourceCounts.local': 'Selected objects of this workspace.',
-    'status.resourceCounts.cache': 'Published objects.',
-  },
-  CachedResourceEndpointSlice: {
-    '': 'URLs under which the objects of a CachedResource are read: one per shard with consumers.',
-    spec: 'Whose URLs are listed.',
-    'spec.cachedResource': 'The CachedResource. It cannot be changed.',
-    'spec.cachedResource.name': 'Name of the CachedResource.',
-    'spec.cachedResource.path': 'Path of the workspace with the CachedResource. Empty: this workspace.',
-    'spec.export':
-      'The APIExport through which consumers bind the resource. Its consumers decide which shards have a URL.',
-    'spec.partition': 'Name of a Partition of this workspace, to list only URLs of its shards. Empty: all shards.',
-    'status.endpoints': 'URLs of the virtual workspace of the objects, one per shard.',
-    'status.shardSelector': 'Label selector of the shards that publish their URL.',
-  },
+  CachedResource: cachedResource,
+  CachedResourceEndpointSlice: endpointSliceOf('CachedResource', 'cachedResource'),
+  ClusterCachedResource: cachedResource,
+  ClusterCachedResourceEndpointSlice: endpointSliceOf('ClusterCachedResource', 'clusterCachedResource'),
   WorkspaceUsage: {
     status: 'What the server counted for this request.',
     'status.used': 'How much is used, by what is counted.',
@@ -304,6 +310,10 @@ export const commonDescriptions: Readonly<Record<string, string>> = {
   'conditions.message': 'What happened, for people.',
   matchLabels: 'Labels with the values that they must have; all must match.',
   matchAll: 'Whether all objects are selected. Excludes labels and expressions.',
+  'endpoints.shards': 'Shards that use the URL. Absent: the shard below whose virtual workspace URL it is.',
+  'shards.matchAll': 'Whether all shards use the URL. Excludes a selector.',
+  'shards.selector':
+    'Selects shards by their labels. Of several that match, the one with the most requirements is used.',
   matchExpressions: 'Conditions on labels; all must hold.',
   'matchExpressions.key': 'Key of the label.',
   'matchExpressions.operator': 'In, NotIn, Exists or DoesNotExist.',

@@ -3,6 +3,7 @@
  * columns as [name, JSON path]. The first version of a kind is the stored one.
  */
 import type { JsonObject } from '@multiplane/apimachinery';
+import { endpointsSchema } from './endpoint.ts';
 
 export interface KindSpec {
   readonly group: string;
@@ -55,17 +56,166 @@ const virtualResources: JsonObject = {
     properties: {
       group: text,
       name: text,
-      endpoints: {
-        type: 'array',
-        'x-kubernetes-list-type': 'map',
-        'x-kubernetes-list-map-keys': ['url'],
-        items: { type: 'object', properties: { url: { type: 'string', minLength: 1 } }, required: ['url'] },
-      },
+      endpoints: endpointsSchema,
     },
   },
   'x-kubernetes-list-type': 'map',
   'x-kubernetes-list-map-keys': ['name', 'group'],
 };
+
+/** A CachedResource and its slice, under the name `kind`; `field` refers to it. */
+const cachedResourceKinds = (kind: string, field: string): readonly KindSpec[] => [
+  cachedResourceKind(kind),
+  cachedResourceSliceKind(kind, field),
+];
+
+function cachedResourceKind(kind: string): KindSpec {
+  return {
+    group: 'cache.kcp.io',
+    kind,
+    plural: `${kind.toLowerCase()}s`,
+    versions: [
+      {
+        name: 'v1alpha1',
+        status: true,
+        columns: [
+          ['Resource', '.spec.resource'],
+          ['Age', '.metadata.creationTimestamp'],
+        ],
+        schema: {
+          type: 'object',
+          required: ['spec'],
+          properties: {
+            apiVersion: text,
+            kind: text,
+            metadata: { type: 'object' },
+            spec: {
+              type: 'object',
+              properties: {
+                group: {
+                  type: 'string',
+                  pattern: '^(|[a-z0-9]([-a-z0-9]*[a-z0-9](\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?)$',
+                },
+                identity: {
+                  type: 'object',
+                  properties: {
+                    secretRef: {
+                      type: 'object',
+                      'x-kubernetes-map-type': 'atomic',
+                      properties: { name: text, namespace: text },
+                    },
+                  },
+                },
+                // Other members are labels: see normalizedLabelSelector.
+                labelSelector: {
+                  type: 'object',
+                  properties: { matchExpressions: matchExpressions, matchLabels: textMap },
+                  'x-kubernetes-map-type': 'atomic',
+                  'x-kubernetes-preserve-unknown-fields': true,
+                },
+                resource: { type: 'string', pattern: '^[a-z][-a-z0-9]*[a-z0-9]$' },
+                version: text,
+              },
+              required: ['resource'],
+            },
+            status: {
+              type: 'object',
+              properties: {
+                conditions: conditions,
+                identityHash: text,
+                phase: {
+                  type: 'string',
+                  enum: ['Scheduling', 'Initializing', 'Ready', 'Deleting', 'Deleted'],
+                  default: 'Initializing',
+                },
+                resourceCounts: {
+                  type: 'object',
+                  properties: { cache: { type: 'integer' }, local: { type: 'integer' } },
+                  required: ['cache', 'local'],
+                },
+              },
+            },
+          },
+        },
+      },
+    ],
+  };
+}
+
+function cachedResourceSliceKind(kind: string, field: string): KindSpec {
+  return {
+    group: 'cache.kcp.io',
+    kind: `${kind}EndpointSlice`,
+    plural: `${kind.toLowerCase()}endpointslices`,
+    versions: [
+      {
+        name: 'v1alpha1',
+        status: true,
+        columns: [
+          [kind, `.spec.${field}.name`],
+          ['Age', '.metadata.creationTimestamp'],
+        ],
+        schema: {
+          type: 'object',
+          properties: {
+            apiVersion: text,
+            kind: text,
+            metadata: { type: 'object' },
+            spec: {
+              type: 'object',
+              properties: {
+                [field]: {
+                  type: 'object',
+                  'x-kubernetes-validations': [
+                    { rule: 'self == oldSelf', message: `${kind} reference must not be changed` },
+                  ],
+                  properties: {
+                    name: text,
+                    path: {
+                      type: 'string',
+                      pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                    },
+                  },
+                  required: ['name'],
+                },
+                export: {
+                  type: 'object',
+                  'x-kubernetes-validations': [
+                    { rule: 'self == oldSelf', message: 'APIExport reference must not be changed' },
+                  ],
+                  properties: {
+                    name: text,
+                    path: {
+                      type: 'string',
+                      pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                    },
+                  },
+                  required: ['name'],
+                },
+                partition: text,
+              },
+              required: [field],
+              'x-kubernetes-validations': [
+                {
+                  rule: 'has(self.export) == has(oldSelf.export)',
+                  message: 'APIExport reference must not be changed',
+                },
+              ],
+            },
+            status: {
+              type: 'object',
+              properties: {
+                conditions: conditions,
+                endpoints: endpointsSchema,
+                shardSelector: text,
+              },
+            },
+          },
+        },
+      },
+    ],
+  };
+}
 
 export const kindSpecs: readonly KindSpec[] = [
   {
@@ -1055,12 +1205,7 @@ export const kindSpecs: readonly KindSpec[] = [
               type: 'object',
               properties: {
                 conditions: conditions,
-                endpoints: {
-                  type: 'array',
-                  items: { type: 'object', properties: { url: { type: 'string', minLength: 1 } }, required: ['url'] },
-                  'x-kubernetes-list-type': 'map',
-                  'x-kubernetes-list-map-keys': ['url'],
-                },
+                endpoints: endpointsSchema,
                 shardSelector: text,
               },
             },
@@ -1196,151 +1341,6 @@ export const kindSpecs: readonly KindSpec[] = [
       },
     ],
   },
-  {
-    group: 'cache.kcp.io',
-    kind: 'CachedResource',
-    plural: 'cachedresources',
-    versions: [
-      {
-        name: 'v1alpha1',
-        status: true,
-        columns: [
-          ['Resource', '.spec.resource'],
-          ['Age', '.metadata.creationTimestamp'],
-        ],
-        schema: {
-          type: 'object',
-          required: ['spec'],
-          properties: {
-            apiVersion: text,
-            kind: text,
-            metadata: { type: 'object' },
-            spec: {
-              type: 'object',
-              properties: {
-                group: {
-                  type: 'string',
-                  pattern: '^(|[a-z0-9]([-a-z0-9]*[a-z0-9](\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?)$',
-                },
-                identity: {
-                  type: 'object',
-                  properties: {
-                    secretRef: {
-                      type: 'object',
-                      'x-kubernetes-map-type': 'atomic',
-                      properties: { name: text, namespace: text },
-                    },
-                  },
-                },
-                // Other members are labels: see normalizedLabelSelector.
-                labelSelector: {
-                  type: 'object',
-                  properties: { matchExpressions: matchExpressions, matchLabels: textMap },
-                  'x-kubernetes-map-type': 'atomic',
-                  'x-kubernetes-preserve-unknown-fields': true,
-                },
-                resource: { type: 'string', pattern: '^[a-z][-a-z0-9]*[a-z0-9]$' },
-                version: text,
-              },
-              required: ['resource'],
-            },
-            status: {
-              type: 'object',
-              properties: {
-                conditions: conditions,
-                identityHash: text,
-                phase: {
-                  type: 'string',
-                  enum: ['Scheduling', 'Initializing', 'Ready', 'Deleting', 'Deleted'],
-                  default: 'Initializing',
-                },
-                resourceCounts: {
-                  type: 'object',
-                  properties: { cache: { type: 'integer' }, local: { type: 'integer' } },
-                  required: ['cache', 'local'],
-                },
-              },
-            },
-          },
-        },
-      },
-    ],
-  },
-  {
-    group: 'cache.kcp.io',
-    kind: 'CachedResourceEndpointSlice',
-    plural: 'cachedresourceendpointslices',
-    versions: [
-      {
-        name: 'v1alpha1',
-        status: true,
-        columns: [
-          ['CachedResource', '.spec.cachedResource.name'],
-          ['Age', '.metadata.creationTimestamp'],
-        ],
-        schema: {
-          type: 'object',
-          properties: {
-            apiVersion: text,
-            kind: text,
-            metadata: { type: 'object' },
-            spec: {
-              type: 'object',
-              properties: {
-                cachedResource: {
-                  type: 'object',
-                  'x-kubernetes-validations': [
-                    { rule: 'self == oldSelf', message: 'CachedResource reference must not be changed' },
-                  ],
-                  properties: {
-                    name: text,
-                    path: {
-                      type: 'string',
-                      pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
-                    },
-                  },
-                  required: ['name'],
-                },
-                export: {
-                  type: 'object',
-                  'x-kubernetes-validations': [
-                    { rule: 'self == oldSelf', message: 'APIExport reference must not be changed' },
-                  ],
-                  properties: {
-                    name: text,
-                    path: {
-                      type: 'string',
-                      pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
-                    },
-                  },
-                  required: ['name'],
-                },
-                partition: text,
-              },
-              required: ['cachedResource'],
-              'x-kubernetes-validations': [
-                {
-                  rule: 'has(self.export) == has(oldSelf.export)',
-                  message: 'APIExport reference must not be changed',
-                },
-              ],
-            },
-            status: {
-              type: 'object',
-              properties: {
-                conditions: conditions,
-                endpoints: {
-                  type: 'array',
-                  items: { type: 'object', properties: { url: { type: 'string', minLength: 1 } }, required: ['url'] },
-                  'x-kubernetes-list-type': 'map',
-                  'x-kubernetes-list-map-keys': ['url'],
-                },
-                shardSelector: text,
-              },
-            },
-          },
-        },
-      },
-    ],
-  },
+  ...cachedResourceKinds('CachedResource', 'cachedResource'),
+  ...cachedResourceKinds('ClusterCachedResource', 'clusterCachedResource'),
 ];

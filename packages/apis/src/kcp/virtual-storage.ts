@@ -2,7 +2,7 @@ import { groupResourceText, StatusError, type DeepReadonly, type GroupResource }
 import type { APIExport, APIResourceSchema, ExportedResource } from './api-sharing.ts';
 import {
   cachedGroupVersionResource,
-  cachedResourceEndpointSliceKind,
+  cachedResourceEndpointSliceKinds,
   cachedResources,
   resourceKindAnnotation,
   resourceScopeAnnotation,
@@ -17,9 +17,9 @@ export const virtualStorageOf = (
   resource: DeepReadonly<ExportedResource>,
 ): DeepReadonly<VirtualStorageSpec> | undefined => resource.storage?.virtual;
 
-/** Whether `storage.virtual` refers to a CachedResourceEndpointSlice. */
+/** Whether `storage.virtual` refers to a CachedResourceEndpointSlice, by either of its names. */
 export function isCachedResourceStorage({ reference }: DeepReadonly<VirtualStorageSpec>): boolean {
-  return reference.apiGroup === cachedResources.group && reference.kind === cachedResourceEndpointSliceKind;
+  return reference.apiGroup === cachedResources.group && cachedResourceEndpointSliceKinds.has(reference.kind);
 }
 
 const readVerbs: readonly Verb[] = ['get', 'list', 'watch'];

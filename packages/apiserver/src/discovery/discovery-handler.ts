@@ -22,6 +22,8 @@ export interface DiscoveryOptions {
   readonly cachedBytes?: number | undefined;
   /** Of a virtual workspace. */
   readonly isVirtual?: boolean | undefined;
+  /** Never the aggregated form, also for clients that accept it. */
+  readonly isPlain?: boolean | undefined;
 }
 export type DiscoveryModules =
   | { readonly resolver: ResourceResolver }
@@ -50,8 +52,8 @@ export function discoveryHandler(options: DiscoveryOptions, modules: DiscoveryMo
       () => new DiscoveryDocuments(servedApis.definitions(), options.isVirtual),
     );
     const [prefix, ...rest] = context.info.path.split('/').filter((segment) => segment !== '');
-    if (prefix === 'api') respondCore(context, documents, servedApis, rest, options.serverAddress);
-    else respondGroups(context, documents, servedApis, rest);
+    if (prefix === 'api') respondCore(context, documents, servedApis, rest, options);
+    else respondGroups(context, documents, servedApis, rest, options);
   };
 }
 
@@ -60,7 +62,7 @@ function respondCore(
   documents: DiscoveryDocuments,
   servedApis: ServedApis,
   rest: readonly string[],
-  address?: string,
+  { serverAddress, isPlain }: DiscoveryOptions,
 ): void {
   const [version] = rest;
   if (version !== undefined) {
@@ -70,13 +72,13 @@ function respondCore(
   }
   respondRoot(
     context,
-    true,
+    { core: true, isPlain },
     () => documents,
     () => ({
       kind: 'APIVersions',
       versions: ['v1'],
       serverAddressByClientCIDRs: [
-        { clientCIDR: '0.0.0.0/0', serverAddress: address ?? String(context.exchange.headers['host'] ?? '') },
+        { clientCIDR: '0.0.0.0/0', serverAddress: serverAddress ?? String(context.exchange.headers['host'] ?? '') },
       ],
     }),
   );
@@ -87,12 +89,13 @@ function respondGroups(
   documents: DiscoveryDocuments,
   servedApis: ServedApis,
   rest: readonly string[],
+  { isPlain }: DiscoveryOptions,
 ): void {
   const [group, version] = rest;
   if (group === undefined) {
     respondRoot(
       context,
-      false,
+      { core: false, isPlain },
       () => documents,
       () => ({ kind: 'APIGroupList', apiVersion: 'v1', groups: documents.groups() }),
     );
@@ -132,13 +135,14 @@ function respondResources(
 /** Responds to `/api` and `/apis`, in the aggregated form if it is accepted. */
 function respondRoot(
   context: RequestContext,
-  core: boolean,
+  { core, isPlain }: { readonly core: boolean; readonly isPlain: boolean | undefined },
   documents: () => DiscoveryDocuments,
   plain: () => object,
 ): void {
   const kind = core ? 'built-in' : 'aggregated';
   // With a slash at its end, the aggregator of kube-apiserver serves the path without the aggregated form.
-  const form = context.info.path === '/apis/' ? 'plain' : formOf(acceptHeader(context.exchange.headers));
+  const form =
+    isPlain === true || context.info.path === '/apis/' ? 'plain' : formOf(acceptHeader(context.exchange.headers));
   if (form === 'plain' || !isDocumentRead(context, kind)) respondPlain(context, kind, plain);
   else writeTagged(context, documents().aggregated(core, form), form);
 }

@@ -5,7 +5,16 @@ import {
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import { apiBindingFinalizer, apiBindings, boundDefinitionsCluster, type APIBinding } from '@multiplane/apis';
+import {
+  apiBindingFinalizer,
+  apiBindings,
+  apiExports,
+  apiResourceSchemas,
+  boundDefinitionsCluster,
+  type APIBinding,
+  type APIExport,
+} from '@multiplane/apis';
+import { PathAndNameIndex } from '@multiplane/client';
 import { silentLogger } from '@multiplane/component-base';
 import { FakeClock, advanceUntilIdle } from '@multiplane/testing';
 import { crds } from '../apiextensions/crd-names.ts';
@@ -43,8 +52,11 @@ let api: FakeApi;
 let clock: FakeClock;
 let controller: Controller;
 function start(): Controller {
+  const { informers } = api;
   const made = apiBindingDeletionController({
-    informers: api.informers,
+    informers,
+    globalInformers: informers,
+    exports: new PathAndNameIndex({ informer: informers.informer<APIExport>(apiExports) }),
     client: api.client,
     clock,
     logger: silentLogger,
@@ -89,6 +101,67 @@ describe('a deleted APIBinding', () => {
     api.remove(widgets, { cluster: consumer, namespace: 'default', name: 'held' });
     await settled();
     expect(binding()).toBeUndefined();
+  });
+
+  describe('with a binding to another export', () => {
+    const provider = 'provider' as LogicalClusterName;
+    const exportOf = (identityHash: string, schema: string): KubeObject => ({
+      apiVersion: 'apis.kcp.io/v1alpha2',
+      kind: 'APIExport',
+      metadata: { name: 'successor' },
+      spec: { resources: [{ group: 'example.dev', name: 'widgets', schema, storage: { crd: {} } }] },
+      status: { identityHash },
+    });
+    const schemaOf = (name: string, uid: string): KubeObject => ({
+      apiVersion: 'apis.kcp.io/v1alpha1',
+      kind: 'APIResourceSchema',
+      metadata: { name, uid },
+      spec: { group: 'example.dev', names: { plural: 'widgets', kind: 'Widget' }, versions: [] },
+    });
+    const successor = (metadata: object = {}): KubeObject => ({
+      apiVersion: 'apis.kcp.io/v1alpha2',
+      kind: 'APIBinding',
+      metadata: { name: 'successor', finalizers: [apiBindingFinalizer], ...metadata },
+      spec: { reference: { export: { path: 'provider', name: 'successor' } } },
+    });
+    beforeEach(() => {
+      api.put(apiResourceSchemas, provider, schemaOf('v2.widgets.example.dev', 'schema'));
+      api.put(apiResourceSchemas, provider, schemaOf('v3.widgets.example.dev', 'other'));
+      api.put(widgets, consumer, widget('a'));
+      api.put(apiBindings, consumer, bindingOf());
+    });
+    const remaining = async (): Promise<number> => {
+      api.remove(apiBindings, reference);
+      await settled();
+      expect(binding()).toBeUndefined();
+      return api.all(widgets).length;
+    };
+
+    test('keeps the objects that it takes over', async () => {
+      api.put(apiExports, provider, exportOf('hash', 'v2.widgets.example.dev'));
+      api.put(apiBindings, consumer, successor());
+      expect(await remaining()).toBe(1);
+    });
+
+    test.each([
+      ['of another identity', exportOf('other', 'v2.widgets.example.dev'), successor()],
+      ['with another schema', exportOf('hash', 'v3.widgets.example.dev'), successor()],
+      ['whose schema is missing', exportOf('hash', 'v4.widgets.example.dev'), successor()],
+      [
+        'that is deleted itself',
+        exportOf('hash', 'v2.widgets.example.dev'),
+        successor({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['example.dev/hold'] }),
+      ],
+      [
+        'of another workspace',
+        exportOf('hash', 'v2.widgets.example.dev'),
+        { ...successor(), spec: { reference: { export: { path: 'elsewhere', name: 'successor' } } } },
+      ],
+    ])('deletes the objects if the other is one %s', async (_what, exported, other) => {
+      api.put(apiExports, provider, exported);
+      api.put(apiBindings, consumer, other);
+      expect(await remaining()).toBe(0);
+    });
   });
 
   test('deletes objects in a served version, whichever they are stored in', async () => {

@@ -18,6 +18,7 @@ import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoreReasons, withChanges, updateStatus } from '../runtime/object-writes.ts';
 import { setKcpCondition, type NewKcpCondition } from '../runtime/kcp-conditions.ts';
+import { BindingAdoption, type BindingAdoptionModules } from './binding-adoption.ts';
 import { DeletionWaitIndex } from './deletion-wait-index.ts';
 
 /** A fallback: deletions of objects and changes of the binding requeue it by events. */
@@ -26,16 +27,18 @@ const recheckMs = 5_000;
 /**
  * Deletes the content of an APIBinding that is being deleted (kcp: pkg/reconciler/apis/apibindingdeletion): the objects of
  * its resources by deletecollection; the finalizer is removed when the last object is gone and no permission claim is
- * applied any more. The names stay locked until the binding is gone, so that another binding never serves its objects.
+ * applied any more. Objects that another binding takes over ({@link BindingAdoption}) are not deleted. The names stay locked until the binding is gone, so that another binding never serves its objects.
  *
  * Virtual resources are stored by their provider. They have no storage versions, and their objects are not deleted.
  */
-export function apiBindingDeletionController(modules: ControllerModules): Controller {
+export function apiBindingDeletionController(modules: ControllerModules & BindingAdoptionModules): Controller {
   const { informers, client, clock } = modules;
   const bindings = informers.informer<APIBinding>(apiBindings);
   const definitions = informers.informer<CustomResourceDefinition>(crds);
   const controller: Controller = new Controller({ name: 'apibinding-deletion', reconcile }, modules);
   const waits = new DeletionWaitIndex({ metadata: informers.metadata, requeue: (key) => controller.queue.add(key) });
+
+  const adoption = new BindingAdoption({ ...modules, requeue: (key) => controller.queue.add(key) });
 
   bindings.addHandlers({
     added: (binding, reference) => {
@@ -56,7 +59,10 @@ export function apiBindingDeletionController(modules: ControllerModules): Contro
     const stored = (binding.status?.boundResources ?? []).filter(
       ({ storageVersions = [] }) => storageVersions.length > 0,
     );
-    const served = new Map(stored.map((resource) => [lockName(resource), servedAs(resource)]));
+    const adopted = adoption.adoptedBy(binding, reference, stored);
+    if (adopted === 'not-synced') return recheckMs;
+    const deleted = stored.filter((resource) => !adopted.has(lockName(resource)));
+    const served = new Map(deleted.map((resource) => [lockName(resource), servedAs(resource)]));
     waits.set(key, cluster, served.keys());
     const remaining = await deleteContent(
       {

@@ -172,6 +172,22 @@ describe('extra annotations of an export', () => {
     expect(annotations()).not.toHaveProperty(['extra.apis.kcp.io/a']);
   });
 
+  test('are removed from its bindings when it is deleted, and no others', async () => {
+    const reference = { spec: { reference: { export: { path: 'provider', name: 'things' } } } };
+    api.put(apiExports, provider, exportWith({ 'extra.apis.kcp.io/a': '1' }));
+    const binding = bindingOf(reference);
+    api.put(apiBindings, consumer, {
+      ...binding,
+      metadata: { ...binding.metadata, annotations: { 'a.io/own': 'kept' } },
+    });
+    await pass(10);
+    api.remove(apiExports, { cluster: provider, namespace: '', name: 'things' });
+    await pass(10);
+    const annotations = api.get(apiBindings, consumer, 'things')?.metadata.annotations;
+    expect(annotations).not.toHaveProperty(['extra.apis.kcp.io/a']);
+    expect(annotations).toHaveProperty(['a.io/own'], 'kept');
+  });
+
   test('are not copied from a different export at the same path', async () => {
     const status = {
       apiExportClusterName: 'former',

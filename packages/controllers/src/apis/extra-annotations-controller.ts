@@ -6,11 +6,12 @@ import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoreReasons } from '../runtime/object-writes.ts';
 import type { ExportReferenceIndex } from './export-reference-index.ts';
-import { bindingExportReference, exportPath, isDifferentExport } from './export-reference.ts';
+import { ExportFinder } from './export-finder.ts';
+import { bindingExportReference, isDifferentExport } from './export-reference.ts';
 
 /**
  * Keeps the annotations `extra.apis.kcp.io/…` of bindings equal to those of their export (kcp:
- * pkg/reconciler/apis/extraannotationsync).
+ * pkg/reconciler/apis/extraannotationsync), and removes them once the export is deleted.
  */
 export function extraAnnotationsController(
   modules: ControllerModules & {
@@ -22,6 +23,7 @@ export function extraAnnotationsController(
   const { informers, globalInformers, client, exports, byExport } = modules;
   const bindings = informers.informer<APIBinding>(apiBindings);
   const controller: Controller = new Controller({ name: 'extra-annotations', reconcile }, modules);
+  const finder = new ExportFinder({ exports, requeue: (key) => controller.queue.add(key) });
   const enqueueOfExport = (object: DeepReadonly<APIExport>, reference: ObjectReference): void => {
     addAll(controller.queue, byExport.of(object, reference));
   };
@@ -40,6 +42,9 @@ export function extraAnnotationsController(
     updated: (object, old, reference) => {
       if (JSON.stringify(extraOf(object)) !== JSON.stringify(extraOf(old))) enqueueOfExport(object, reference);
     },
+    deleted: (old, reference) => {
+      if (extraOf(old).length > 0) enqueueOfExport(old, reference);
+    },
   });
 
   /** True for most bindings: neither they nor their export have such annotations. */
@@ -57,12 +62,11 @@ export function extraAnnotationsController(
     const reference = referenceOf(key);
     const binding = bindings.get(reference);
     if (binding === undefined || binding.metadata.deletionTimestamp !== undefined) return;
-    const exportReference = bindingExportReference(binding);
-    const object = exports.byPathAndName(exportPath(exportReference, reference.cluster), exportReference.name ?? '');
-    // After its export is deleted a binding keeps the annotations, also if another export takes over the path.
-    if (object === undefined || isDifferentExport(object, binding)) return;
+    const object = finder.find(bindingExportReference(binding), reference);
+    if (object === 'not-synced') return;
     const current = new Map(extraOf(binding));
-    const wanted = new Map(extraOf(object));
+    // The annotations of an export that took over the path of a deleted one are not for its bindings.
+    const wanted = new Map(object === 'absent' || isDifferentExport(object, binding) ? [] : extraOf(object));
     const changes: [string, string | null][] = [...wanted].filter(
       ([annotation, value]) => current.get(annotation) !== value,
     );

@@ -192,6 +192,19 @@ describe('VirtualStorageValid of an APIExport', () => {
     expect(virtualResources()).toBeUndefined();
   });
 
+  test('keeps the shards that the endpoints of such a slice are for', async () => {
+    isKindKnown = true;
+    const endpoints = [
+      { url: 'https://all', shards: { matchAll: true } },
+      { url: 'https://eu', shards: { selector: { matchLabels: { region: 'eu' } } } },
+    ];
+    api.put(flavorSlices, cluster, ownSlice({ endpoints }));
+    api.put(apiExports, cluster, exportOf('', { apiGroup: 'example.io', kind: 'FlavorSlice' }));
+    await settled();
+    expect(virtualStorageValid()).toBe('True');
+    expect(virtualResources()?.[0]?.endpoints).toEqual(endpoints);
+  });
+
   test.each([
     ['a text', 'ready'],
     ['no list', { endpoints: 'x' }],
@@ -199,6 +212,18 @@ describe('VirtualStorageValid of an APIExport', () => {
     ['plain http', { endpoints: [{ url: 'http://a' }] }],
     ['credentials', { endpoints: [{ url: 'https://user:password@a' }] }],
     ['a query', { endpoints: [{ url: 'https://a/?b=' }] }],
+    ['shards that are a text', { endpoints: [{ url: 'https://a', shards: 'eu' }] }],
+    ['matchAll and a selector', { endpoints: [{ url: 'https://a', shards: { matchAll: true, selector: {} } }] }],
+    [
+      'an unknown operator',
+      {
+        endpoints: [{ url: 'https://a', shards: { selector: { matchExpressions: [{ key: 'a', operator: 'Near' }] } } }],
+      },
+    ],
+    [
+      'one url with different shards',
+      { endpoints: [{ url: 'https://a', shards: { matchAll: true } }, { url: 'https://a' }] },
+    ],
     ['too many', { endpoints: Array.from({ length: 65 }, (_, index) => ({ url: `https://a/${index}` })) }],
   ])('refuses a whole slice because of %s', async (_what, status) => {
     isKindKnown = true;

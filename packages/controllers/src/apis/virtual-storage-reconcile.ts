@@ -9,6 +9,7 @@ import {
   apiExports,
   apiResourceSchemas,
   isCachedResourceStorage,
+  resourceReferenceOf,
   skipCachedResourceSliceAnnotation,
   virtualStorageOf,
   virtualStorageProblem,
@@ -182,7 +183,7 @@ export class VirtualStorageReconciler {
     cluster: LogicalClusterName,
     subject: string,
   ): Problem | undefined {
-    const { path = '', name: cachedName = '' } = slice.spec?.cachedResource ?? {};
+    const { path = '', name: cachedName = '' } = resourceReferenceOf(slice) ?? {};
     const cached = this.#lookUp(path === '' ? cluster : path, cachedName);
     if (cached === undefined) {
       const message = `${subject}: CachedResource "${cachedName}" of CachedResourceEndpointSlice "${slice.metadata.name ?? ''}" not found; create it`;

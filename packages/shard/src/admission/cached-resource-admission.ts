@@ -10,6 +10,7 @@ import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver
 import {
   cachedGroupVersionResource,
   cachedResources,
+  isCachedResource,
   normalizedLabelSelector,
   type CachedResource,
   type ResourceDefinition,
@@ -39,8 +40,8 @@ export class CachedResourceAdmission implements AdmissionPlugin {
     return operation === 'CREATE' || operation === 'UPDATE';
   }
 
-  concerns({ group, resource }: ResourceDefinition): boolean {
-    return group === cachedResources.group && resource === cachedResources.resource;
+  concerns(definition: ResourceDefinition): boolean {
+    return isCachedResource(definition);
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {

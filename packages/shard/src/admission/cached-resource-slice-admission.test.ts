@@ -34,16 +34,16 @@ const plugin = new CachedResourceSliceAdmission({
 });
 
 /** The reason of a rejection; undefined if admitted. */
-async function refusal(path: string, name: string): Promise<string | undefined> {
+async function refusal(path: string, name: string, isNewer = false): Promise<string | undefined> {
   try {
     await plugin.validate({
       operation: 'CREATE',
-      definition: { group: 'cache.kcp.io', resource: 'cachedresourceendpointslices' },
+      definition: { group: 'cache.kcp.io', resource: `${isNewer ? 'cluster' : ''}cachedresourceendpointslices` },
       cluster: 'here' as LogicalClusterName,
       name: 'slice',
       subresource: '',
       user: ann,
-      object: { spec: { cachedResource: { path, name } } },
+      object: { spec: { [isNewer ? 'clusterCachedResource' : 'cachedResource']: { path, name } } },
     } as unknown as AdmissionAttributes);
     return undefined;
   } catch (error) {
@@ -56,6 +56,11 @@ test('a slice may refer to a CachedResource that its author may bind, also befor
   expect(await refusal('root:near', 'later')).toBeUndefined();
   expect(await refusal('root:far', 'later')).toBeUndefined();
   expect(await refusal('far', 'later')).toBeUndefined();
+});
+
+test('the rules are the same for a ClusterCachedResourceEndpointSlice', async () => {
+  expect(await refusal('root:far', 'later', true)).toBeUndefined();
+  expect(await refusal('root:far', 'flavors', true)).toBe('no permission to bind to CachedResource root:far:flavors');
 });
 
 test('a slice needs the permission to bind, and a path that means one logical cluster', async () => {

@@ -14,10 +14,11 @@ import {
 } from '@multiplane/apiserver';
 import type { Authorizer } from '@multiplane/generic-server';
 import {
-  cachedResourceEndpointSlices,
   cachedResources,
   defaultSliceAnnotation,
+  isCachedResourceSlice,
   isDefaultSlice,
+  resourceReferenceOf,
   type CachedResource,
   type CachedResourceEndpointSlice,
   type ResourceDefinition,
@@ -55,8 +56,8 @@ export class CachedResourceSliceAdmission implements AdmissionPlugin {
     return operation === 'CREATE' || operation === 'UPDATE';
   }
 
-  concerns({ group, resource }: ResourceDefinition): boolean {
-    return group === cachedResourceEndpointSlices.group && resource === cachedResourceEndpointSlices.resource;
+  concerns(definition: ResourceDefinition): boolean {
+    return isCachedResourceSlice(definition);
   }
 
   async admit({ definition, user, subresource, object, oldObject: old }: AdmissionAttributes): Promise<void> {
@@ -81,8 +82,10 @@ export class CachedResourceSliceAdmission implements AdmissionPlugin {
     const before = attributes.oldObject as CachedResourceEndpointSlice | undefined;
     if (!isPrivileged(user) && !isSame(slice.status?.endpoints, before?.status?.endpoints))
       throw admissionForbidden(attributes, 'status.endpoints can only be changed by system privileged users');
-    const { path = '', name = '' } = slice.spec?.cachedResource ?? {};
-    if (path === '' || path === cluster || isSame(slice.spec?.cachedResource, before?.spec?.cachedResource)) return;
+    const reference = resourceReferenceOf(slice);
+    const { path = '', name = '' } = reference ?? {};
+    const isKept = before !== undefined && isSame(reference, resourceReferenceOf(before));
+    if (path === '' || path === cluster || isKept) return;
     const place = this.#clusterOf(path, name);
     if (place === cluster) return;
     if (place !== undefined && (await this.#mayBind(attributes, place, name))) return;

@@ -6,6 +6,7 @@ const alwaysAnnotated = new Set([
   'apiexports.apis.kcp.io',
   'apibindings.apis.kcp.io',
   'cachedresources.cache.kcp.io',
+  'clustercachedresources.cache.kcp.io',
   'workspacetypes.tenancy.kcp.io',
 ]);
 

@@ -40,8 +40,11 @@ describe('storage.virtual of an APIExport', () => {
 
   test('may not refer to other kinds of cache.kcp.io', () => {
     expect(errors(virtual({ kind: 'CachedResource' }))).toEqual([
-      expect.stringContaining('must be CachedResourceEndpointSlice in group cache.kcp.io'),
+      expect.stringContaining(
+        'must be CachedResourceEndpointSlice or ClusterCachedResourceEndpointSlice in group cache.kcp.io',
+      ),
     ]);
+    expect(errors(virtual({ kind: 'ClusterCachedResourceEndpointSlice' }))).toEqual([]);
   });
 
   test('needs a kind and a name', () => {

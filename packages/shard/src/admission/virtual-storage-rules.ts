@@ -1,5 +1,11 @@
 import { fieldErrors, FieldPath, type DeepReadonly, type FieldError } from '@multiplane/apimachinery';
-import { cachedResources, virtualStorageOf, type APIExport, type ExportedResource } from '@multiplane/apis';
+import {
+  cachedResourceEndpointSliceKinds,
+  cachedResources,
+  virtualStorageOf,
+  type APIExport,
+  type ExportedResource,
+} from '@multiplane/apis';
 
 /** Groups whose endpoint slices are the system's own: no tenant can serve objects of these kinds. */
 const isSystemGroup = (group: string): boolean =>
@@ -43,8 +49,8 @@ function referenceErrors(resource: DeepReadonly<ExportedResource>, at: FieldPath
       'the kinds of this group are reserved for the system and are no endpoint slices of virtual resources';
     errors.push(fieldErrors.invalid(reference.child('apiGroup'), apiGroup, detail));
   }
-  if (apiGroup === cachedResources.group && kind !== 'CachedResourceEndpointSlice') {
-    const detail = 'must be CachedResourceEndpointSlice in group cache.kcp.io';
+  if (apiGroup === cachedResources.group && !cachedResourceEndpointSliceKinds.has(kind)) {
+    const detail = 'must be CachedResourceEndpointSlice or ClusterCachedResourceEndpointSlice in group cache.kcp.io';
     errors.push(fieldErrors.invalid(reference.child('kind'), kind, detail));
   }
   return errors;

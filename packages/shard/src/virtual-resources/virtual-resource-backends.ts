@@ -17,7 +17,14 @@ import {
   type AddressPolicy,
   type Exchange,
 } from '@multiplane/generic-server';
-import { HeaderFilter, ReverseProxy, UpstreamError, type UpstreamIdentitySource } from '@multiplane/reverse-proxy';
+import {
+  HeaderFilter,
+  hopsHeader,
+  hopsOf,
+  ReverseProxy,
+  UpstreamError,
+  type UpstreamIdentitySource,
+} from '@multiplane/reverse-proxy';
 import { EndpointError, type EndpointUrls } from './endpoint-urls.ts';
 
 /** How servers outside of the control plane are called. */
@@ -52,6 +59,11 @@ const credentials = new HeaderFilter({
 const documentTimeoutMs = 5_000;
 /** Parsing a larger document would hold the event loop too long. */
 const maxDocumentBytes = 512 * 1024;
+/**
+ * Times that one request may go from the shard to virtual workspaces of this process. The virtual workspace of an export asks the
+ * shard again, so an endpoint of a tenant may lead back to itself.
+ */
+const maxHops = 8;
 /** Of one external server: a slow one must not occupy all requests in flight of the shard. */
 const maxExternalInFlight = 200;
 
@@ -101,8 +113,12 @@ export class VirtualResourceBackends implements Runnable {
   async forward(exchange: Exchange, { urls, isExternal }: EndpointUrls, request: BackendRequest): Promise<void> {
     const { path, user, longRunning } = request;
     if (isExternal) return this.#forwardOutside(exchange, urls, request);
-    if (this.#dispatch !== undefined)
+    if (this.#dispatch !== undefined) {
+      const hops = hopsOf(exchange.headers) + 1;
+      if (hops > maxHops) throw new UpstreamError('loop');
+      (exchange.headers as Record<string, string>)[hopsHeader] = String(hops);
       return this.#dispatch(exchange, user, `${this.#inTurn(urls).pathname.replace(/\/+$/, '')}${path}`);
+    }
     if (this.#own === undefined) throw new UpstreamError('unreachable');
     const headers = user.name === anonymousUserName ? [] : headersOf(user);
     await this.#own.forwardToAny(exchange, urls, { path, headers, dropHeaders: credentials, longRunning });

@@ -19,6 +19,7 @@ import { shards, type Shard } from '@multiplane/controllers';
 import { EndpointError, endpointUrls, type EndpointUrls } from './endpoint-urls.ts';
 
 export interface VirtualResourceEndpointsOptions {
+  readonly shardName: string;
   /** URL below which this shard's virtual workspaces are served. */
   readonly virtualWorkspaceUrl: () => string;
   /** Whether servers outside of the control plane may serve virtual resources. */
@@ -43,6 +44,8 @@ export class VirtualResourceEndpoints {
   readonly #resolved = new WeakMap<object, Resolved>();
   /** Virtual workspace URLs of all shards; undefined after a change. */
   #allUrls: readonly string[] | undefined;
+  /** Labels of this shard, filled with {@link #allUrls}. Every shard has its name among them, also before its Shard is known. */
+  #labels: Readonly<Record<string, string>> = {};
   #shardsState = 0;
 
   constructor(options: VirtualResourceEndpointsOptions, modules: { readonly globalInformers: InformerSource }) {
@@ -113,6 +116,13 @@ export class VirtualResourceEndpoints {
     }
   }
 
+  #readShards(): readonly string[] {
+    const all = this.#shards.list();
+    const { shardName } = this.#options;
+    this.#labels = all.find(({ metadata }) => metadata.name === shardName)?.metadata.labels ?? { name: shardName };
+    return all.map(({ spec }) => spec.virtualWorkspaceURL ?? '');
+  }
+
   #resolve(
     source: DeepReadonly<KubeObject> | object,
     status: unknown,
@@ -123,9 +133,9 @@ export class VirtualResourceEndpoints {
     const key = `${this.#shardsState} ${own} ${suffix}`;
     const known = this.#resolved.get(source);
     if (known?.key === key) return known.endpoints;
-    this.#allUrls ??= this.#shards.list().map(({ spec }) => spec.virtualWorkspaceURL ?? '');
+    this.#allUrls ??= this.#readShards();
     const others = this.#allUrls.filter((url) => url !== own);
-    const { urls, isExternal } = endpointUrls(status, { own, others, allowsExternal });
+    const { urls, isExternal } = endpointUrls(status, { own, others, labels: this.#labels, allowsExternal });
     const endpoints =
       suffix === '' ? { urls, isExternal } : { urls: urls.map((url) => withSuffix(url, suffix)), isExternal };
     this.#resolved.set(source, { key, endpoints });

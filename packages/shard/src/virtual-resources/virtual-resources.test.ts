@@ -37,9 +37,10 @@ describe('a request for a virtual resource', () => {
       addHandlers: () => () => {},
     });
     const endpoints = new VirtualResourceEndpoints(
-      { virtualWorkspaceUrl: () => own, allowsExternal: false },
+      { shardName: 'shard-1', virtualWorkspaceUrl: () => own, allowsExternal: false },
       { globalInformers: { informer } as unknown as InformerSource },
     );
+    const again: { current?: () => Promise<void> } = {};
     const backends = new VirtualResourceBackends({});
     const proxy = new VirtualResourceProxy({ endpoints, backends, resolver });
     backends.adopt({
@@ -48,6 +49,7 @@ describe('a request for a virtual resource', () => {
       handle: async () => {},
       dispatch: async (exchange, user, url) => {
         requests.push({ user: user.name, url });
+        if (again.current !== undefined) return again.current();
         if (url.includes('requiredLabels='))
           return exchange.respond(200, JSON.stringify({ metadata: { labels: { tier: 'gold' } } }));
         if (!url.includes('watch=true')) return;
@@ -56,7 +58,7 @@ describe('a request for a virtual resource', () => {
         await new Promise((resolve) => exchange.signal.addEventListener('abort', resolve));
       },
     });
-    return { proxy, requests };
+    return { proxy, requests, again };
   }
 
   function requestFor(path: string): ResourceRequest & { readonly sent: readonly string[] } {
@@ -65,6 +67,7 @@ describe('a request for a virtual resource', () => {
     const sent: string[] = [];
     const exchange = {
       url: path,
+      headers: {},
       signal: new AbortController().signal,
       respond: (status: number) => sent.push(`respond ${status}`),
       start: () => sent.push('start'),
@@ -83,6 +86,14 @@ describe('a request for a virtual resource', () => {
     await proxy.handle(requestFor('/apis/wildwest.dev/v1/cowboys?limit=5'), virtual);
     const url = `/services/replication/provider/cowboys:${'e'.repeat(64)}/clusters/consumer/apis/wildwest.dev/v1/cowboys?limit=5`;
     expect(requests).toEqual([{ user: 'alice', url }]);
+  });
+
+  test('is not forwarded without end to an endpoint that leads back to the shard', async () => {
+    const { proxy, requests, again } = proxied(at(`${own}/services/apiexport/provider/cowboys`));
+    const request = requestFor('/apis/wildwest.dev/v1/cowboys');
+    again.current = () => proxy.handle(request, virtual);
+    await expect(proxy.handle(request, virtual)).rejects.toMatchObject({ code: 500 });
+    expect(requests).toHaveLength(8);
   });
 
   test('is answered before this shard has published its endpoint when the slice is valid on every shard', async () => {

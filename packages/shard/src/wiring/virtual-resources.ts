@@ -40,7 +40,11 @@ export function virtualResources(options: ShardOptions, modules: Modules): Virtu
   const { globalInformers, resolver, clock, urls } = modules;
   const external = externalServers(options, modules);
   const endpoints = new VirtualResourceEndpoints(
-    { virtualWorkspaceUrl: () => urls().virtualWorkspaceURL, allowsExternal: external !== undefined },
+    {
+      shardName: options.shardName,
+      virtualWorkspaceUrl: () => urls().virtualWorkspaceURL,
+      allowsExternal: external !== undefined,
+    },
     { globalInformers },
   );
   const backends = new VirtualResourceBackends({

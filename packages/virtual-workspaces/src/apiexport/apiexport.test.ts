@@ -122,7 +122,9 @@ describe('the API set of an export', () => {
     const claims: PermissionClaim[] = [
       configmaps,
       { group: '', resource: 'events', verbs: ['*'] },
+      { group: '', resource: 'limitranges', verbs: ['*'] },
       { group: '', resource: 'serviceaccounts', verbs: ['*'] },
+      { group: 'authentication.k8s.io', resource: 'tokenreviews', verbs: ['*'] },
       { group: 'apis.kcp.io', resource: 'apiexports', verbs: ['get'] },
       { group: 'example.dev', resource: 'parts', verbs: ['*'], identityHash: 'id2' },
       { group: 'example.dev', resource: 'parts', verbs: ['*'], identityHash: 'unknown' },
@@ -131,7 +133,8 @@ describe('the API set of an export', () => {
     shard.informer(apiExports).put(exportOf({ permissionClaims: claims }));
     const namesIn = async (path: string): Promise<string[]> =>
       ((await bodyOf(path))['resources'] as { name: string }[]).map(({ name }) => name);
-    expect(await namesIn('*/api/v1')).toEqual(['configmaps', 'events', 'serviceaccounts']);
+    expect(await namesIn('*/api/v1')).toEqual(['configmaps', 'events', 'limitranges', 'serviceaccounts']);
+    expect(await namesIn('*/apis/authentication.k8s.io/v1')).toEqual(['tokenreviews']);
     expect(JSON.stringify(await bodyOf('*/api/v1'))).not.toContain('shortNames');
     expect(await namesIn('*/apis/events.k8s.io/v1')).toEqual(['events']);
     expect(await namesIn('*/apis/apis.kcp.io/v1alpha2')).toContain('apiexports');

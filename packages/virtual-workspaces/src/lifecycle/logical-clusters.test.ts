@@ -43,6 +43,26 @@ test('unknown paths get the root paths in one virtual workspace and a text in th
   expect([status, headers.get('content-type')]).toEqual([404, 'application/json']);
 });
 
+test.each(services)('%s: discovery is plain, also for clients that accept the aggregated form', async (service) => {
+  const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
+  const read = async (path: string): Promise<{ status: number; body: string }> => {
+    const { status, body } = await shard.send(`/services/${service}/root:held/clusters/*/${path}`, {
+      headers: { accept },
+    });
+    return { status, body: body.toString() };
+  };
+  expect(JSON.parse((await read('api')).body)).toMatchObject({ kind: 'APIVersions', versions: ['v1'] });
+  expect((await read('api/v1')).status).toBe(404);
+  expect(JSON.parse((await read('apis')).body)).toMatchObject({
+    kind: 'APIGroupList',
+    groups: [{ name: 'core.kcp.io' }],
+  });
+  expect(JSON.parse((await read('apis/core.kcp.io/v1alpha1')).body)).toMatchObject({
+    kind: 'APIResourceList',
+    resources: [{ name: 'logicalclusters', verbs: ['get', 'list', 'watch'] }, { name: 'logicalclusters/status' }],
+  });
+});
+
 test('a health path of the content is authorized: there it is a path of the logical cluster', async () => {
   shard.allows = () => false;
   for (const service of services) {

@@ -35,6 +35,7 @@ export interface LifecycleModules {
 export function logicalClusterWorkspaces(lifecycle: Lifecycle, modules: LifecycleModules): VirtualWorkspace[] {
   const { service } = lifecycle;
   const common = {
+    hasPlainDiscovery: true,
     resolve: (target: Parameters<VirtualWorkspace['resolve']>[0]) => parseServicePath(target, service, 1),
     authorize: lifecycleAuthorizer(lifecycle, modules),
   };
