@@ -267,7 +267,7 @@ describe('each request over a keep-alive HTTP/1.1 connection gets one complete r
       `/services/cache/shards/*/clusters/*/${schemas}`,
       `/services/cache/shards/*/clusters/*/${schemas}`,
     ],
-    ['console', '/console/session', '/console/login/token'],
+    ['console', '/console/', '/console/login/token'],
   ])(
     'from %s',
     async (name, large, post) => {
