@@ -15,6 +15,7 @@ export {
   requestHeaderAuthenticator,
 } from './authentication/certificate-authenticators.ts';
 export * from './authentication/client-certificate.ts';
+export { dispatchedAuthenticator } from './authentication/dispatched-authenticator.ts';
 export { externalTokens } from './authentication/external-tokens.ts';
 export * from './authentication/identity-headers.ts';
 export { type JwtConfiguration, readJwtConfiguration } from './authentication/oidc/jwt-configuration.ts';

@@ -3,9 +3,9 @@ import type { EmbeddedServer } from '@multiplane/apiserver';
 import {
   type BaseExchange,
   DispatchedExchange,
+  dispatchedAuthenticator,
   type ServerExchange,
   type Exchange,
-  type Headers,
   type RequestAuthenticator,
 } from '@multiplane/generic-server';
 
@@ -48,23 +48,14 @@ function matches({ pathPrefix }: EmbeddedServer, url: string): boolean {
 
 /** Implements {@link EmbeddingHost.dispatch}: a chain with users that an embedded server has authenticated. */
 export class RequestDispatcher {
-  /** Keyed by the headers object, which all wrappers of an exchange share. */
-  readonly #users = new WeakMap<Headers, UserInfo>();
   readonly #chain: (exchange: ServerExchange) => Promise<void>;
 
   /** `build` creates the shard's chain with another authenticator. */
   constructor(build: (authenticator: RequestAuthenticator) => (exchange: ServerExchange) => Promise<void>) {
-    this.#chain = build({
-      authenticate: ({ headers }) => {
-        const user = this.#users.get(headers);
-        return Promise.resolve(user === undefined ? undefined : { user, isDispatched: true });
-      },
-    });
+    this.#chain = build(dispatchedAuthenticator);
   }
 
   dispatch(exchange: Exchange, user: UserInfo, url = exchange.url): Promise<void> {
-    const dispatched = new DispatchedExchange(exchange, url);
-    this.#users.set(dispatched.headers, user);
-    return this.#chain(dispatched);
+    return this.#chain(new DispatchedExchange(exchange, url, user));
   }
 }

@@ -5,6 +5,8 @@ import {
   ConnectionTable,
   defaultConnectionLimits,
   defaultHandlerChainOptions,
+  DispatchedExchange,
+  dispatchedAuthenticator,
   Draining,
   nonResourceEndpoints,
   RequestMetrics,
@@ -29,7 +31,6 @@ import {
   type CachedResource,
   type CachedResourceEndpointSlice,
 } from '@multiplane/apis';
-import { DispatchedUsers } from './dispatched-users.ts';
 import { RemoteSources } from './replication/cached-sources.ts';
 import { embeddedSources } from './replication/embedded-sources.ts';
 import { connectServer } from './server-connection.ts';
@@ -87,7 +88,6 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
     const remote =
       transport === undefined ? undefined : new RemoteSources({ transport, clock, logger, random: Math.random });
     const yaml = new YamlWorker({ clock });
-    const dispatched = new DispatchedUsers({ authenticator: host.authenticator });
     const server = new VirtualWorkspaceServer(
       { ...defaultHandlerChainOptions, alwaysAllowPaths: ['/healthz', '/readyz', '/livez'], version: info.gitVersion },
       {
@@ -100,7 +100,11 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
         health,
         audit: host.audit,
         tracer: host.tracer,
-        authenticator: dispatched.authenticator,
+        authenticator: {
+          authenticate: (exchange, request) =>
+            dispatchedAuthenticator.authenticate(exchange, request) ??
+            host.authenticator.authenticate(exchange, request),
+        },
         onAuthenticationFailure: (error) => logger.debug('credentials refused', { error }),
         delegatedAuthorizer: (exchange) => reviewer.authorizer(exchange),
         workspaces: shardVirtualWorkspaces(
@@ -143,7 +147,7 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
       pathPrefix: servicesPrefix,
       runnables: [watcher, end],
       handle: server.handle,
-      dispatch: dispatched.dispatch(server.handle),
+      dispatch: (exchange, user, url) => server.handle(new DispatchedExchange(exchange, url, user)),
     };
   };
 }

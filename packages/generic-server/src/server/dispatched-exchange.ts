@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import type { UserInfo } from '@multiplane/apimachinery';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Exchange, Headers, NodeMessages, UpgradedConnection } from './exchange.ts';
 
@@ -24,6 +25,7 @@ export class DispatchedExchange implements ServerExchange {
   readonly method: string;
   readonly url: string;
   readonly headers: Headers;
+  readonly dispatchedUser: UserInfo;
   readonly #inner: Exchange;
   ended = false;
   bytesSent = 0;
@@ -31,9 +33,10 @@ export class DispatchedExchange implements ServerExchange {
   readonly handOver?: () => NodeMessages;
   readonly takeConnection?: () => UpgradedConnection;
 
-  constructor(inner: Exchange, url: string) {
+  constructor(inner: Exchange, url: string, user: UserInfo) {
     this.method = inner.method;
     this.url = url;
+    this.dispatchedUser = user;
     const headers = Object.create(null) as Record<string, Headers[string]>;
     for (const name in inner.headers) if (!credentials.test(name)) headers[name] = inner.headers[name];
     // The outer exchange compresses already.

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import type { UserInfo } from '@multiplane/apimachinery';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Exchange, Headers, NodeMessages } from './exchange.ts';
 
@@ -37,6 +38,9 @@ export class ExchangeDecorator implements Exchange {
   }
   get auditTrail(): AuditTrail | undefined {
     return this.inner.auditTrail;
+  }
+  get dispatchedUser(): UserInfo | undefined {
+    return this.inner.dispatchedUser;
   }
   get status(): number {
     return this.inner.status;

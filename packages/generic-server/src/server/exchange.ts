@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import type { UserInfo } from '@multiplane/apimachinery';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 
 /** Headers by lower-case name; a repeated header is a list. Without HTTP/2 pseudo-headers. */
@@ -74,6 +75,8 @@ export interface Exchange {
    * the event instead of sending their own.
    */
   readonly auditTrail?: AuditTrail | undefined;
+  /** The user for whom another handler chain of this process passes the request on. Never set for a request from a connection. */
+  readonly dispatchedUser?: UserInfo | undefined;
   /** The exchange below a decorator that changes the bytes of responses (compression), to forward bytes unchanged. */
   readonly direct?: Exchange;
 }

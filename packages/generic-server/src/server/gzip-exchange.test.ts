@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { gunzipSync, inflateRawSync } from 'node:zlib';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { UserInfo } from '@multiplane/apimachinery';
 import { eventually } from '@multiplane/testing';
 import { TlsFixture } from '@multiplane/testing/serving';
 import { DispatchedExchange } from './dispatched-exchange.ts';
@@ -15,6 +16,8 @@ beforeAll(async () => {
   tls = await TlsFixture.create();
 });
 afterEach(() => tls.cleanUp());
+
+const ann: UserInfo = { name: 'ann', uid: '', groups: [], extra: {} };
 
 describe('gzip', () => {
   const big = Buffer.alloc(200_000, 'abc');
@@ -40,7 +43,7 @@ describe('gzip', () => {
     const auditTrail = { annotate: () => {}, requestObject: () => undefined, requestPatch: () => undefined };
     const server = await tls.answer((raw) => {
       const observed = new ObservedExchange(new GzipExchange(raw), { auditTrail, maxBodyBytes: 0, onStart: () => {} });
-      const dispatched = new DispatchedExchange(observed, '/again');
+      const dispatched = new DispatchedExchange(observed, '/again', ann);
       expect(dispatched.auditTrail).toBe(auditTrail);
       (acceptsGzip(dispatched.headers) ? new GzipExchange(dispatched) : dispatched).respond(200, big);
     });
