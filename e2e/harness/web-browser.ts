@@ -64,7 +64,7 @@ export class WebBrowser implements AsyncDisposable {
     };
     const context = await this.#browser.newContext(options);
     // Of the browser; the test ends before that with a message of its own.
-    context.setDefaultTimeout(20_000);
+    context.setDefaultTimeout(50_000);
     return ConsolePage.open(await context.newPage(), url);
   }
 
