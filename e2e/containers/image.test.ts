@@ -107,7 +107,10 @@ describeWithContainers('the image', (engine) => {
     const unwanted = [...files.keys()].filter(
       (path) =>
         /\.(d\.[cm]?ts|tsbuildinfo)$|\/\.modules\.yaml$|pnpm-lock|pnpm-workspace/.test(path) ||
-        (!path.includes('/.pnpm/') && /\.test\.|\/test\/|\/src\/|packages\/testing|\.map$/.test(path)) ||
+        // The project that `kubectl kcp init provider` writes has sources and tests of its own.
+        (!path.includes('/.pnpm/') &&
+          !path.includes('/create-multiplane-provider/template/') &&
+          /\.test\.|\/test\/|\/src\/|packages\/testing|\.map$/.test(path)) ||
         /\/\.pnpm\/(typescript|jest|esbuild|@swc\+|oxlint|oxfmt|node-linux)/.test(path),
     );
     expect(unwanted).toEqual([]);

@@ -37,7 +37,7 @@ describe('messages that the stream loses without its watermark', () => {
     return async () => {
       // Slowly, because the heartbeats of NATS have their own time, and the reader lists again after 45 seconds.
       await eventually(async () => {
-        await clock.advance(500);
+        await clock.advance(200);
         expect(failure).toMatchObject({ code: 'Compacted' });
       }, patient);
       let written = 0;
