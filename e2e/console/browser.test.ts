@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import type { RestTransport } from '@multiplane/client';
 import { eventually, TcpProxy, TempDir } from '@multiplane/testing';
 import type { ConsolePage } from '../harness/console-page.ts';
+import { configureIssuers } from '../harness/console-issuers.ts';
 import { ConsoleProcess } from '../harness/console-process.ts';
 import type { ControlPlane } from '../harness/control-plane.ts';
 import { testTokens } from '../harness/local-cluster.ts';
@@ -33,31 +34,7 @@ describeWithWebBrowser('the console in a web browser', (command) => {
   beforeAll(async () => {
     directory = await TempDir.create('console-browser');
     provider = await OidcProvider.start();
-    writeFileSync(directory.join('issuer.crt'), provider.ca);
-    writeFileSync(directory.join('secret'), provider.clientSecret);
-    const configuration = {
-      apiVersion: 'console.multiplane.io/v1alpha1',
-      kind: 'ConsoleConfiguration',
-      issuers: [
-        {
-          id: 'staff',
-          displayName: 'Staff',
-          issuerURL: provider.url,
-          clientID: provider.clientId,
-          clientSecretFile: 'secret',
-          certificateAuthorityFile: 'issuer.crt',
-        },
-      ],
-    };
-    writeFileSync(directory.join('console.yaml'), JSON.stringify(configuration));
-    const consoleFlags = [`--console-config-file=${directory.join('console.yaml')}`];
-    const oidcFlags = [
-      `--oidc-issuer-url=${provider.url}`,
-      `--oidc-client-id=${provider.clientId}`,
-      `--oidc-ca-file=${directory.join('issuer.crt')}`,
-      '--oidc-username-prefix=-',
-      '--oidc-signing-algs=ES256',
-    ];
+    const { consoleFlags, oidcFlags } = configureIssuers(directory, provider, { staff: 'Staff' });
     control = await startControlPlane({
       ownProcesses: true,
       ...(isSharded

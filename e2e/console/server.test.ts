@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually, TempDir } from '@multiplane/testing';
 import { ConsoleBrowser } from '../harness/console-browser.ts';
+import { configureIssuers } from '../harness/console-issuers.ts';
 import { ConsoleProcess } from '../harness/console-process.ts';
 import type { ControlPlane } from '../harness/control-plane.ts';
 import { testTokens } from '../harness/local-cluster.ts';
@@ -29,30 +30,7 @@ let at: { readonly url: string; readonly ca: string };
 beforeAll(async () => {
   directory = await TempDir.create('console');
   provider = await OidcProvider.start();
-  writeFileSync(directory.join('issuer.crt'), provider.ca);
-  writeFileSync(directory.join('secret'), provider.clientSecret);
-  const issuer = (id: string): object => ({
-    id,
-    displayName: `Staff (${id})`,
-    issuerURL: provider.url,
-    clientID: provider.clientId,
-    clientSecretFile: 'secret',
-    certificateAuthorityFile: 'issuer.crt',
-  });
-  const configuration = {
-    apiVersion: 'console.multiplane.io/v1alpha1',
-    kind: 'ConsoleConfiguration',
-    issuers: [issuer('one'), issuer('two')],
-  };
-  writeFileSync(directory.join('console.yaml'), JSON.stringify(configuration));
-  const consoleFlags = [`--console-config-file=${directory.join('console.yaml')}`];
-  const oidcFlags = [
-    `--oidc-issuer-url=${provider.url}`,
-    `--oidc-client-id=${provider.clientId}`,
-    `--oidc-ca-file=${directory.join('issuer.crt')}`,
-    '--oidc-username-prefix=-',
-    '--oidc-signing-algs=ES256',
-  ];
+  const { consoleFlags, oidcFlags } = configureIssuers(directory, provider, { one: 'Staff (one)', two: 'Staff (two)' });
   control = await startControlPlane({
     ownProcesses: true,
     // Tokens of the token file are known to the shards alone.

@@ -1,6 +1,6 @@
-import { encodeJson, hexSha256, type JsonObject } from '@multiplane/apimachinery';
+import type { JsonObject } from '@multiplane/apimachinery';
 import type { APIConversion, APIResourceSchema } from '../kcp/api-sharing.ts';
-import type { RootExport } from '../kcp/root-exports.ts';
+import { contentNamedSchema, rootExport, type RootExport } from '../kcp/root-export.ts';
 import { protobufMessageName } from '../schemas/protobuf-messages.ts';
 import { nativeSchema } from './native-schema.ts';
 
@@ -166,20 +166,7 @@ export function* nativeExports(): Generator<RootExport & { readonly conversions:
     const group = name === 'core' ? '' : name;
     const schemas = kinds.map((kind) => schemaOf(group, version, kind, known));
     yield {
-      export: {
-        apiVersion: 'apis.kcp.io/v1alpha2',
-        kind: 'APIExport',
-        metadata: { name },
-        spec: {
-          resources: schemas.map(({ metadata, spec }) => ({
-            group,
-            name: spec?.names.plural ?? '',
-            schema: metadata.name ?? '',
-            storage: { crd: {} },
-          })),
-        },
-      },
-      schemas,
+      ...rootExport({ name, group, schemas, hasPolicy: false }),
       feature: undefined,
       conversions: kinds.flatMap(({ older }, index) =>
         older === undefined ? [] : [conversionOf(schemas[index] as APIResourceSchema, older)],
@@ -236,17 +223,7 @@ function schemaOf(
           ]),
     ].map((each) => ({ ...each, ...(Object.keys(subresources).length === 0 ? {} : { subresources }) })),
   } as unknown as NonNullable<APIResourceSchema['spec']>;
-  const hash = hexSha256(encodeJson(spec)).slice(0, 9);
-  return {
-    apiVersion: 'apis.kcp.io/v1alpha1',
-    kind: 'APIResourceSchema',
-    // Named by its content: a schema cannot change, an export moves on to the next one.
-    metadata: {
-      name: `v136-${hash}.${plural}.${group === '' ? 'core' : group}`,
-      ...(group.endsWith('.k8s.io') ? { annotations: approval } : {}),
-    },
-    spec,
-  };
+  return contentNamedSchema('v136', spec, group.endsWith('.k8s.io') ? approval : undefined);
 }
 
 /** The schema of an older version with the fields that it keeps. */

@@ -107,24 +107,10 @@ export async function bootstrapNativeExports(options: Options, modules: Modules)
     for (const conversion of each.conversions) await ensure(apiConversions, conversion, modules);
     await retryOnConflict(() => exportWithIdentity(each, options, modules));
   }
-  const name = 'system:kcp:apiexport:native-kinds:bind';
   const rules = [
     { apiGroups: ['apis.kcp.io'], resources: ['apiexports'], resourceNames: [...nativeExportNames], verbs: ['bind'] },
   ];
-  await ensure(
-    rbac('clusterroles'),
-    { apiVersion: `${rbacGroup}/v1`, kind: 'ClusterRole', metadata: { name }, rules },
-    modules,
-    ['rules'],
-  );
-  const binding = {
-    apiVersion: `${rbacGroup}/v1`,
-    kind: 'ClusterRoleBinding',
-    metadata: { name: 'system:kcp:authenticated:apiexport:native-kinds:bind' },
-    roleRef: { apiGroup: rbacGroup, kind: 'ClusterRole', name },
-    subjects: [{ apiGroup: rbacGroup, kind: 'Group', name: authenticated }],
-  };
-  await ensure(rbac('clusterrolebindings'), binding, modules, ['subjects']);
+  await grant('native-kinds:bind', rules, authenticated, modules);
 }
 
 /** Retries after a conflict with another replica of the shard that bootstraps at the same time. */
@@ -256,8 +242,6 @@ async function bootstrapExportPolicies(modules: Modules): Promise<void> {
     verbs: [...verbs],
   });
   const reading = ['get', 'list', 'watch'];
-  const prefix = 'system:kcp:apiexport:';
-  const given = 'system:kcp:authenticated:apiexport:';
   const policy = ':maximal-permission-policy';
   const tenancy = 'tenancy.kcp.io';
   const topology = 'topology.kcp.io';
@@ -303,18 +287,23 @@ async function bootstrapExportPolicies(modules: Modules): Promise<void> {
     ['topology:bind', [rule('apis.kcp.io', ['apiexports'], ['bind'], topology)], authenticated],
     ['scopes:bind', [rule('apis.kcp.io', ['apiexports'], ['bind'], scopes)], authenticated],
   ];
-  for (const [name, rules, group] of roles) {
-    const role = { apiVersion: `${rbacGroup}/v1`, kind: 'ClusterRole', metadata: { name: `${prefix}${name}` }, rules };
-    await ensure(rbac('clusterroles'), role, modules, ['rules']);
-    const binding = {
-      apiVersion: `${rbacGroup}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: `${given}${name}` },
-      roleRef: { apiGroup: rbacGroup, kind: 'ClusterRole', name: `${prefix}${name}` },
-      subjects: [{ apiGroup: rbacGroup, kind: 'Group', name: group }],
-    };
-    await ensure(rbac('clusterrolebindings'), binding, modules, ['subjects']);
-  }
+  for (const [name, rules, group] of roles) await grant(name, rules, group, modules);
+}
+
+/** A role about the exports of root, and its binding to a group. */
+async function grant(role: string, rules: readonly JsonObject[], group: string, modules: Modules): Promise<void> {
+  const apiVersion = `${rbacGroup}/v1`;
+  const name = `system:kcp:apiexport:${role}`;
+  const object: KubeObject = { apiVersion, kind: 'ClusterRole', metadata: { name }, rules: [...rules] };
+  await ensure(rbac('clusterroles'), object, modules, ['rules']);
+  const binding: KubeObject = {
+    apiVersion,
+    kind: 'ClusterRoleBinding',
+    metadata: { name: `system:kcp:authenticated:apiexport:${role}` },
+    roleRef: { apiGroup: rbacGroup, kind: 'ClusterRole', name },
+    subjects: [{ apiGroup: rbacGroup, kind: 'Group', name: group }],
+  };
+  await ensure(rbac('clusterrolebindings'), binding, modules, ['subjects']);
 }
 
 const ensure = (
