@@ -162,7 +162,9 @@ async function untilHolds(
   for (let tries = 0; ; tries++) {
     try {
       const answer = await transport.send(step);
-      if (step.until === undefined || holds(step.until, answer) || Date.now() > deadline) return answer;
+      if (Date.now() > deadline) return answer;
+      if (step.until === undefined ? isDifferent || !asksToRetry(step, answer) : holds(step.until, answer))
+        return answer;
     } catch (error) {
       // A server may cut connections while it changes what is waited for.
       if (step.until === undefined || Date.now() > deadline) throw error;
@@ -170,6 +172,13 @@ async function untilHolds(
     await delay(Math.min(longestPollMs, pollMs * Math.max(1, tries / 5)));
   }
 }
+
+/**
+ * A server on the way did not reach the next one in time, which happens on a busy machine; nothing of the request was
+ * delivered. Clients of Kubernetes retry then (client-go, rest/with_retry.go).
+ */
+const asksToRetry = ({ expect }: Step, { status, headers }: Answer): boolean =>
+  status === 503 && headers['retry-after'] !== undefined && expect?.status !== 503;
 
 function holds(until: Until, answer: Answer): boolean {
   return (

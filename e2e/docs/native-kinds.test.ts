@@ -1,3 +1,3 @@
 import { describePage } from '../harness/documentation.ts';
 
-describePage('native-kinds.md');
+describePage('native-kinds.md', { nativeKinds: true });

@@ -56,8 +56,9 @@ const normalised = ({ flags = [], frontProxyFlags = [], ...others }: ShardedClus
  * The same of one process, without what is about shards. It connects to mounts itself, so it may reach this machine only where
  * a suite asks for that; on shards the front-proxy does.
  */
-const normalisedLocal = ({ flags = [], tokens }: ShardedClusterOptions): ShardedClusterOptions => ({
+const normalisedLocal = ({ flags = [], tokens, nativeKinds }: ShardedClusterOptions): ShardedClusterOptions => ({
   tokens,
+  nativeKinds,
   flags: withUsual(optionalApis, flags),
 });
 

@@ -1,4 +1,5 @@
 import type { ControlPlane } from './control-plane.ts';
+import type { ShardedClusterOptions } from './sharded-cluster.ts';
 import { startControlPlane } from './start-control-plane.ts';
 import { testTokens } from './local-cluster.ts';
 import { Kubectl } from './kubectl.ts';
@@ -18,8 +19,8 @@ export class KubectlWorkspace implements AsyncDisposable {
   }
 
   /** Starts the server, makes the workspace and in it the namespace `e2e`, which is the default of every kubectl. */
-  static async start(): Promise<KubectlWorkspace> {
-    const cluster = await startControlPlane();
+  static async start(options: ShardedClusterOptions = {}): Promise<KubectlWorkspace> {
+    const cluster = await startControlPlane(options);
     const transport = cluster.transport('shard-base');
     try {
       const path = await createWorkspace(transport, 'root', 'e2e');

@@ -110,6 +110,7 @@ export class ShardedCluster extends ShardedAccess implements ControlPlane {
     cacheServerFlags = [],
     consoleFlags,
     allFlags = [],
+    nativeKinds = false,
     mappings,
     extraClientCa,
     tokens,
@@ -127,6 +128,7 @@ export class ShardedCluster extends ShardedAccess implements ControlPlane {
     const chosen = localPlace({
       ...record,
       mappings,
+      ...(nativeKinds ? {} : { batteries: ['workspace-types'] }),
       hasConsole: consoleFlags !== undefined,
       flags: {
         shard: [`--token-auth-file=${tokenFile}`, ...flags, ...ofAll],

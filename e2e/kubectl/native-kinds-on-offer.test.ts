@@ -15,7 +15,7 @@ describeWithKubectl('kinds of Kubernetes that root exports', () => {
   let workspace: KubectlWorkspace;
   let kubectl: Kubectl;
   beforeAll(async () => {
-    workspace = await KubectlWorkspace.start();
+    workspace = await KubectlWorkspace.start({ nativeKinds: true });
     kubectl = workspace.kubectl;
     await kubectl.ok(['kcp', 'bind', 'native-kinds', '--timeout=60s']);
   }, 240_000);

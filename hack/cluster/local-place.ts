@@ -11,10 +11,12 @@ export interface LocalPlaceOptions {
   readonly flags?: Place['flags'];
   readonly mappings?: Place['mappings'];
   readonly hasConsole?: boolean | undefined;
+  readonly batteries?: Place['batteries'];
 }
 
 /** A topology on this machine: everything below one folder, everybody on loopback. */
-export function localPlace({ directory, shards, ports, flags, mappings, hasConsole }: LocalPlaceOptions): Place {
+export function localPlace(options: LocalPlaceOptions): Place {
+  const { directory, shards, ports, flags, mappings, hasConsole, batteries } = options;
   const names = portNames(shards);
   // By name, so that every call gives a process the same one.
   const port: Place['port'] = (name, usual) => (ports === undefined ? usual : (ports[names.indexOf(name)] as number));
@@ -30,6 +32,7 @@ export function localPlace({ directory, shards, ports, flags, mappings, hasConso
     flags,
     mappings,
     hasConsole,
+    batteries,
   };
 }
 

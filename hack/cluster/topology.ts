@@ -26,9 +26,13 @@ export interface Place {
   readonly hasConsole?: boolean | undefined;
   /** Further entries of the front-proxy's mapping file, before the usual ones. */
   readonly mappings?: readonly { readonly path: string; readonly backend: string }[] | undefined;
+  /** What the shards create at their first start; default: {@link usualBatteries}. */
+  readonly batteries?: readonly string[] | undefined;
   /** Further flags by kind of process. */
   readonly flags?: Partial<Record<ProcessKind, readonly string[]>> | undefined;
 }
+
+const usualBatteries = ['workspace-types', 'native-kinds'];
 
 export type ProcessKind = 'etcd' | 'nats' | 'cache-server' | 'virtual-workspaces' | 'shard' | 'front-proxy' | 'console';
 
@@ -224,7 +228,7 @@ function shardProcess(place: Place, shard: string, index: number): ClusterProces
       `--shard-external-url=${place.externalUrl}`,
       `--shard-virtual-workspace-url=${urls.virtualWorkspaces[shard]}`,
       '--run-virtual-workspaces=false',
-      '--batteries-included=workspace-types,native-kinds',
+      `--batteries-included=${(place.batteries ?? usualBatteries).join(',')}`,
       `--client-ca-file=${pki}/client-ca.crt`,
       ...requestHeader(place, 'kcp-front-proxy'),
       `--cluster-signing-cert-file=${pki}/workspace-ca.crt`,
