@@ -155,6 +155,7 @@ export class FrontProxyHandler {
     // The identity headers replace the token of an authenticated user.
     if (user !== undefined || destination.mount !== undefined) removeCredentials(exchange);
     const watched = longRunning && user !== undefined ? this.#watch(exchange, preconditions) : undefined;
+    const { tracer, metrics } = this.#modules;
     try {
       const forward = (): Promise<void> =>
         this.#proxyTo(destination).forward(watched?.exchange ?? exchange, {
@@ -163,14 +164,14 @@ export class FrontProxyHandler {
           headers,
           dropHeaders: this.#modules.identityHeaders,
           longRunning,
+          onRelayed: destination.shard === '' ? undefined : metrics.relayedTo(destination.shard),
         });
-      const { tracer } = this.#modules;
       await (tracer === undefined ? forward() : traceProxied(tracer, exchange, user, destination.shard, forward));
       if (user === undefined && destination.shard !== '' && isAcceptedToken(exchange))
         this.#modules.onAuthenticated(exchange, undefined);
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
-      this.#modules.metrics.failed(destination.shard, error);
+      metrics.failed(destination.shard, error);
       this.#modules.logger.debug('failed to forward a request', { shard: destination.shard, error });
       if (destination.mount === 'external' && error.failure !== 'loop')
         throw statusErrors.serviceUnavailable(mountUnreachable);

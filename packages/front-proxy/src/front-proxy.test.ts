@@ -208,4 +208,22 @@ describe('routing', () => {
     ]);
     expect((await proxy.ask('/metrics', await proxy.identity('root', ['system:masters']))).status).toBe(200);
   });
+
+  test('metrics have the latency of requests, and the bytes of their bodies by shard', async () => {
+    const operator = await proxy.identity('root', ['system:masters']);
+    const metric = async (series: string): Promise<number> => {
+      const lines = (await proxy.ask('/metrics', operator)).body.toString().split('\n');
+      return Number(lines.find((line) => line.startsWith(`${series} `))?.slice(series.length + 1) ?? 0);
+    };
+    const sent = 'kcp_backend_rq_body_bytes{shard="b"}';
+    const received = 'kcp_backend_rs_body_bytes{shard="b"}';
+    const before = await metric(received);
+    const session = proxy.session(await proxy.identity('alice', ['team']));
+    const post = { ':path': '/clusters/root:org/api', ':method': 'POST' };
+    const answer = await proxy.ask2(session, post, Buffer.alloc(300_000, 'x'));
+    // A client may have its response before the proxy has counted it.
+    await eventually(async () => expect(await metric(sent)).toBe(300_000));
+    expect((await metric(received)) - before).toBe(answer.body.length);
+    expect(await metric('proxy_request_duration_seconds_count{method="POST",code="200"}')).toBe(1);
+  });
 });

@@ -1,23 +1,31 @@
 import {
-  durationBuckets,
   type Counter,
   type CounterSeries,
+  type Histogram,
   type HistogramSeries,
   type MetricsRegistry,
 } from '@multiplane/component-base';
-import { tlsErrorOf, type UpstreamError } from '@multiplane/reverse-proxy';
+import { tlsErrorOf, type RelayedBytes, type UpstreamError } from '@multiplane/reverse-proxy';
 import type { WorkspaceIndex } from './index/workspace-index.ts';
 
 /** Combinations of label values; each is a series. */
 const maxShards = 256;
 const maxSets = 192;
+const maxShardSets = 64;
+/** kcp's, and two finer ones. */
+const latencyBuckets = [
+  0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
+];
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
-/** Metrics of the front-proxy. Labels name shards, but no workspaces, users or objects. */
+/** Metrics of the front-proxy, those of kcp by its names (`pkg/proxy/metrics`). Labels name shards, but no workspaces, users or objects. */
 export class ProxyMetrics {
   readonly #requests: Counter<'method' | 'code'>;
-  readonly #series = new Map<string, CounterSeries>();
-  readonly #duration: HistogramSeries;
+  readonly #series = new Map<string, { readonly requests: CounterSeries; readonly latency: HistogramSeries }>();
+  readonly #latency: Histogram<'method' | 'code'>;
+  readonly #requestBytes: Counter<'shard'>;
+  readonly #responseBytes: Counter<'shard'>;
+  readonly #relayed = new Map<string, (bytes: RelayedBytes) => void>();
   readonly #failures: Counter<'shard' | 'failure'>;
   readonly #tlsErrors: Counter<'shard' | 'error_type'>;
   readonly #collect: () => void;
@@ -32,13 +40,25 @@ export class ProxyMetrics {
       labels: { method: methods, code: 48 },
       maxLabelSets: maxSets,
     });
-    this.#duration = registry
-      .histogram({
-        name: 'multiplane_proxy_request_duration_seconds',
-        help: 'Time from the headers of a request to the end of its response, without watches.',
-        buckets: durationBuckets,
-      })
-      .series();
+    this.#latency = registry.histogram({
+      name: 'proxy_request_duration_seconds',
+      help: 'Time from the headers of a request to the end of its response, without watches.',
+      labels: { method: methods, code: 48 },
+      buckets: latencyBuckets,
+      maxLabelSets: 16,
+    });
+    this.#requestBytes = registry.counter({
+      name: 'kcp_backend_rq_body_bytes',
+      help: 'Bytes of request bodies that were sent on to shards.',
+      labels: { shard: maxShards },
+      maxLabelSets: maxShardSets,
+    });
+    this.#responseBytes = registry.counter({
+      name: 'kcp_backend_rs_body_bytes',
+      help: 'Bytes of response bodies from shards.',
+      labels: { shard: maxShards },
+      maxLabelSets: maxShardSets,
+    });
     this.#failures = registry.counter({
       name: 'multiplane_proxy_upstream_failures_total',
       help: 'Requests that failed because of the upstream server.',
@@ -84,16 +104,32 @@ export class ProxyMetrics {
     this.#collect();
   }
 
+  /** `milliseconds`: of requests that are no watches. */
   finished(method: string, status: number, milliseconds: number | undefined): void {
     const key = `${method} ${status}`;
     let series = this.#series.get(key);
     if (series === undefined) {
-      series = this.#requests.series({ method, code: String(status) });
+      const labels = { method, code: String(status) };
+      series = { requests: this.#requests.series(labels), latency: this.#latency.series(labels) };
       // Limited, because clients choose the method.
       if (this.#series.size < 512) this.#series.set(key, series);
     }
-    series.add(1);
-    if (milliseconds !== undefined) this.#duration.observe(milliseconds / 1000);
+    series.requests.add(1);
+    if (milliseconds !== undefined) series.latency.observe(milliseconds / 1000);
+  }
+
+  /** Counts the bytes of bodies of requests to a shard. */
+  relayedTo(shard: string): (bytes: RelayedBytes) => void {
+    let count = this.#relayed.get(shard);
+    if (count === undefined) {
+      const [sent, received] = [this.#requestBytes.series({ shard }), this.#responseBytes.series({ shard })];
+      count = ({ request, response }) => {
+        if (request > 0) sent.add(request);
+        if (response > 0) received.add(response);
+      };
+      if (this.#relayed.size < maxShards) this.#relayed.set(shard, count);
+    }
+    return count;
   }
 
   failed(shard: string, error: UpstreamError): void {

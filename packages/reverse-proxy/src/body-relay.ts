@@ -8,6 +8,7 @@ import { Readable } from 'node:stream';
 export class BodyRelay extends Readable {
   readonly #source: Readable;
   #complete = false;
+  #bytes = 0;
 
   constructor(source: Readable) {
     super();
@@ -16,6 +17,7 @@ export class BodyRelay extends Readable {
     this.on('error', () => undefined);
     source.pause();
     source.on('data', (chunk: Buffer) => {
+      this.#bytes += chunk.length;
       if (!this.destroyed && !this.push(chunk)) source.pause();
     });
     source.on('end', () => {
@@ -34,6 +36,11 @@ export class BodyRelay extends Readable {
   /** True once the whole body was received. */
   get complete(): boolean {
     return this.#complete;
+  }
+
+  /** Received from the client so far. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   override _read(): void {

@@ -6,12 +6,21 @@ import type { ProxyExchange } from './proxy-exchange.ts';
 import type { PendingRequest, Upstream } from './upstream.ts';
 import { UpstreamError } from './upstream-error.ts';
 
+/** Bytes of the bodies of one request. */
+export interface RelayedBytes {
+  /** From the client. */
+  readonly request: number;
+  /** From the upstream. */
+  readonly response: number;
+}
+
 export interface OutgoingRequest {
   readonly method: string;
   readonly path: string;
   /** Names and values in turn. */
   readonly headers: string[];
   readonly longRunning: boolean;
+  readonly onRelayed?: ((bytes: RelayedBytes) => void) | undefined;
 }
 
 const nothing = Buffer.alloc(0);
@@ -43,6 +52,7 @@ export class Relay implements Dispatcher.DispatchHandler, PendingRequest {
   #body: BodyRelay | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
+  #responseBytes = 0;
   /** The first chunk of a response that was not sent yet. */
   #firstChunk: Buffer | undefined;
   #headersHeld = false;
@@ -123,6 +133,7 @@ export class Relay implements Dispatcher.DispatchHandler, PendingRequest {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#finished) return;
+    this.#responseBytes += chunk.length;
     if (this.#headersHeld && this.#firstChunk === undefined) {
       this.#firstChunk = chunk;
       return;
@@ -211,6 +222,7 @@ export class Relay implements Dispatcher.DispatchHandler, PendingRequest {
     this.#finished = true;
     this.#exchange.signal.removeEventListener('abort', this.#onClientAbort);
     this.#upstream.onFinished(this);
+    this.#request.onRelayed?.({ request: this.#body?.bytes ?? 0, response: this.#responseBytes });
     if (error === undefined) {
       this.#done.resolve();
     } else if (this.#responseStarted) {

@@ -3,7 +3,7 @@ import { systemClock, traced, type Clock } from '@multiplane/component-base';
 import type { HeaderFilter } from './header-filter.ts';
 import { hopsOf, requestHeaders } from './hop-headers.ts';
 import type { ProxyExchange } from './proxy-exchange.ts';
-import { isSafeMethod, Relay, type OutgoingRequest } from './relay.ts';
+import { isSafeMethod, Relay, type OutgoingRequest, type RelayedBytes } from './relay.ts';
 import { Upgrade } from './upgrade.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 import { UpstreamError, type UpstreamFailure } from './upstream-error.ts';
@@ -59,6 +59,8 @@ export interface ForwardTarget {
   readonly dropHeaders?: HeaderFilter | undefined;
   /** True for requests that last until the client ends them (watches). */
   readonly longRunning?: boolean | undefined;
+  /** Called at the end with the bytes of the bodies that were relayed; not for upgraded connections. */
+  readonly onRelayed?: ((bytes: RelayedBytes) => void) | undefined;
 }
 
 const noHeaders: readonly string[] = [];
@@ -174,6 +176,7 @@ export class ReverseProxy {
       path: joinPaths(base, target.path ?? exchange.url),
       headers: requestHeaders(exchange, hops, headers, dropHeaders, this.#options.namesConnections),
       longRunning,
+      onRelayed: target.onRelayed,
     };
     const upstream = this.#upstream(origin);
     const run = (): Promise<void> =>
