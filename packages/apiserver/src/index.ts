@@ -67,7 +67,7 @@ export { CacheSubscription } from './informers/cache-subscription.ts';
 export { identitySegments } from './informers/identity-segments.ts';
 export * from './loopback/loopback-client.ts';
 export { loopbackUser } from './loopback/loopback-user.ts';
-export { labelOf, labelsOf } from './registry/store/entry-metadata.ts';
+export { labelOf, labelsOf, selectableFieldOf } from './registry/store/entry-metadata.ts';
 export { scaleOfRequest } from './admission/request-objects.ts';
 export { storedValueOf } from './registry/store/stored-value.ts';
 export { fieldAt, fieldNames, scalarText } from './registry/codec/field-scanner.ts';

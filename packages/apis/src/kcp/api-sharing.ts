@@ -76,6 +76,27 @@ export interface ClaimSelector {
   matchExpressions?: { key: string; operator: string; values?: string[] }[];
 }
 
+/** Where objects of an export name the objects that it claims. */
+export interface ClaimReference {
+  /** A resource of the export that claims. */
+  group?: string;
+  resource: string;
+  /** JSONPath to names (`.spec.secretName`) or to objects with `name` and `namespace` (`.spec.secretRefs[*]`). */
+  path: string;
+  /** Whether objects in namespaces may name objects of others. */
+  otherNamespaces?: boolean;
+}
+
+/** Which objects of a claimed resource are meant; whatever is set must hold. kcp has only label selectors. */
+export interface ClaimedObjects {
+  names?: string[];
+  namespaces?: string[];
+  /** As in list requests; of the fields that the resource selects by. */
+  fieldSelector?: string;
+  /** The object is named by an object of the export, through any of these. */
+  references?: ClaimReference[];
+}
+
 /** What an export asks for beyond its own resources. */
 export interface PermissionClaim {
   group?: string;
@@ -83,6 +104,9 @@ export interface PermissionClaim {
   verbs: string[];
   identityHash?: string;
   defaultSelector?: ClaimSelector;
+  objects?: ClaimedObjects;
+  /** The subresources that the verbs are for, besides the objects themselves; absent: all. */
+  subresources?: string[];
 }
 
 /** What of it applies in a logical cluster. */
@@ -233,6 +257,14 @@ export function claimLabelValue(claim: ClaimedResource): string {
  */
 export const exportProviderGroup = (exportCluster: string, exportName: string): string =>
   `system:kcp:apiexport:${exportCluster}:${exportName}`;
+
+/** Whether a claim includes requests to a subresource; empty: to the object itself. */
+export function claimIncludes(
+  { subresources }: DeepReadonly<Pick<PermissionClaim, 'subresources'>>,
+  subresource: string,
+): boolean {
+  return subresource === '' || subresources === undefined || subresources.includes(subresource);
+}
 
 /** Whether verbs as claims have them (`*` for all) contain one. */
 export function claimAllows(verbs: readonly string[] | undefined, verb: string): boolean {

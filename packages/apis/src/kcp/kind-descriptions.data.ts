@@ -286,6 +286,19 @@ const claimFields = {
   'resourceSelector.namespace': 'Namespace of the object; empty: any.',
   defaultSelector: 'The selector that bindings get unless the consumer chooses another.',
   selector: 'Selects the objects that the provider has access to.',
+  objects:
+    'Which objects of the resource are meant; whatever is set must hold. Absent: those that the selector selects.',
+  'objects.names': 'Names of the objects.',
+  'objects.namespaces': 'Namespaces of the objects.',
+  'objects.fieldSelector': 'Field selector, as in list requests.',
+  'objects.references': 'The object is named by an object of the export, through any of these.',
+  'objects.references.group': 'API group of the resource; empty for the core group.',
+  'objects.references.resource': 'Resource of the export whose objects name claimed objects.',
+  'objects.references.path':
+    'JSONPath to names, or to objects with a name and a namespace, for example .spec.secretRef or .spec.volumes[*].secretName.',
+  'objects.references.otherNamespaces':
+    'Whether an object in a namespace may name objects of other namespaces. Only its own by default.',
+  subresources: 'Subresources that the verbs are for, besides the objects themselves. Absent: all.',
 };
 
 const claimsIn = (parent: string): Record<string, string> =>

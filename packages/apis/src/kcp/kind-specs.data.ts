@@ -47,6 +47,49 @@ const matchExpressions: JsonObject = {
     },
   },
 };
+/** Which objects and subresources of a resource a claim is for: fields that kcp does not have (docs/compatibility.md). */
+const claimedPart: JsonObject = {
+  objects: {
+    type: 'object',
+    minProperties: 1,
+    properties: {
+      names: {
+        type: 'array',
+        'x-kubernetes-list-type': 'set',
+        maxItems: 256,
+        items: { type: 'string', minLength: 1, maxLength: 253 },
+      },
+      namespaces: {
+        type: 'array',
+        'x-kubernetes-list-type': 'set',
+        maxItems: 256,
+        items: { type: 'string', minLength: 1, maxLength: 63 },
+      },
+      fieldSelector: { type: 'string', minLength: 1, maxLength: 1024 },
+      references: {
+        type: 'array',
+        'x-kubernetes-list-type': 'atomic',
+        maxItems: 16,
+        items: {
+          type: 'object',
+          required: ['resource', 'path'],
+          properties: {
+            group: text,
+            resource: { type: 'string', pattern: '^[a-z][-a-z0-9]*[a-z0-9]$' },
+            path: { type: 'string', minLength: 2, maxLength: 256 },
+            otherNamespaces: { type: 'boolean' },
+          },
+        },
+      },
+    },
+  },
+  subresources: {
+    type: 'array',
+    'x-kubernetes-list-type': 'set',
+    maxItems: 16,
+    items: { type: 'string', minLength: 1, maxLength: 63 },
+  },
+};
 /** Endpoints of an APIExport's virtual resources: a field that kcp does not have (docs/compatibility.md). */
 const virtualResources: JsonObject = {
   type: 'array',
@@ -615,6 +658,7 @@ export const kindSpecs: readonly KindSpec[] = [
                       identityHash: { type: 'string', default: '' },
                       resource: { type: 'string', pattern: '^[a-z][-a-z0-9]*[a-z0-9]$' },
                       verbs: { type: 'array', items: text, 'x-kubernetes-list-type': 'set', minItems: 1 },
+                      ...claimedPart,
                     },
                     required: ['resource', 'verbs'],
                   },
@@ -830,6 +874,7 @@ export const kindSpecs: readonly KindSpec[] = [
                       },
                       state: { type: 'string', enum: ['Accepted', 'Rejected'] },
                       verbs: { type: 'array', items: text, 'x-kubernetes-list-type': 'set', minItems: 1 },
+                      ...claimedPart,
                     },
                     required: ['resource', 'selector', 'state', 'verbs'],
                   },
@@ -893,6 +938,7 @@ export const kindSpecs: readonly KindSpec[] = [
                         'x-kubernetes-map-type': 'atomic',
                       },
                       verbs: { type: 'array', items: text, 'x-kubernetes-list-type': 'set', minItems: 1 },
+                      ...claimedPart,
                     },
                     required: ['resource', 'selector', 'verbs'],
                   },
@@ -945,6 +991,7 @@ export const kindSpecs: readonly KindSpec[] = [
                       identityHash: { type: 'string', default: '' },
                       resource: { type: 'string', pattern: '^[a-z][-a-z0-9]*[a-z0-9]$' },
                       verbs: { type: 'array', items: text, 'x-kubernetes-list-type': 'set', minItems: 1 },
+                      ...claimedPart,
                     },
                     required: ['resource', 'verbs'],
                   },

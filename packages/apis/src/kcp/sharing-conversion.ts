@@ -44,8 +44,13 @@ const claimFields = [
   'identityHash',
   'defaultSelector',
   'selector',
+  'objects',
+  'subresources',
   'state',
 ];
+/** What v1alpha1 has no field for. */
+const laterFields = ['defaultSelector', 'objects', 'subresources'];
+const hasLaterField = (claim: JsonObject): boolean => laterFields.some((field) => claim[field] !== undefined);
 
 const objects = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isJsonObject) : []);
 const partOf = (object: KubeObject, part: 'spec' | 'status'): JsonObject | undefined => {
@@ -101,7 +106,8 @@ function withAnnotations(object: KubeObject, change: (annotations: Annotations) 
 
 /** What of a v1alpha2 claim v1alpha1 has a field for. */
 function oldClaim(claim: JsonObject, written: ReadonlyMap<string, JsonObject>): JsonObject {
-  const { verbs: _verbs, defaultSelector: _default, selector: _selector, identityHash, group, ...rest } = claim;
+  const { verbs: _verbs, selector: _selector, identityHash, group, ...others } = claim;
+  const rest = Object.fromEntries(Object.entries(others).filter(([field]) => !laterFields.includes(field)));
   const before = written.get(keyOf(claim));
   const chosen = before?.['resourceSelector'];
   return {
@@ -119,7 +125,9 @@ function newClaim(claim: JsonObject, known: ReadonlyMap<string, JsonObject>, sel
   return {
     ...rest,
     verbs: before?.['verbs'] ?? ['*'],
-    ...(before?.['defaultSelector'] === undefined ? {} : { defaultSelector: before['defaultSelector'] }),
+    ...Object.fromEntries(
+      laterFields.flatMap((field) => (before?.[field] === undefined ? [] : [[field, before[field]]])),
+    ),
     ...(selects ? { selector: before?.['selector'] ?? { matchAll: true } } : {}),
   };
 }
@@ -169,7 +177,7 @@ export const exportConversion: VersionConverter = {
       keep(
         annotations,
         permissionClaimsAnnotation,
-        claims.filter((claim) => !isEveryVerb(claim) || claim['defaultSelector'] !== undefined).map(compact),
+        claims.filter((claim) => !isEveryVerb(claim) || hasLaterField(claim)).map(compact),
       );
       keep(
         annotations,
@@ -242,7 +250,7 @@ export const bindingConversion: VersionConverter = {
         if (holder?.[field] === undefined) continue;
         const claims = objects(holder[field]);
         const plain = (claim: JsonObject): boolean =>
-          isEveryVerb(claim) && claim['defaultSelector'] === undefined && (!selects || isMatchAll(claim['selector']));
+          isEveryVerb(claim) && !hasLaterField(claim) && (!selects || isMatchAll(claim['selector']));
         keep(annotations, later, claims.filter((claim) => !plain(claim)).map(compact));
         object[part] = { ...holder, [field]: claims.map((claim) => oldClaim(claim, written)) };
       }

@@ -4,13 +4,19 @@ import type { InformerSource, ObjectReference } from '@multiplane/client';
 import { Controller } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ClaimedResourceExistence } from './claimed-resource-existence.ts';
-import { ObjectLabeler, relabelDelayMs, type ObjectLabelerModules } from './permission-claim-labeler.ts';
+import {
+  ObjectLabeler,
+  relabelDelayMs,
+  type NamedObject,
+  type ObjectLabelerModules,
+} from './permission-claim-labeler.ts';
 import {
   acceptedClaims,
   appliedClaims,
   hasNoClaims,
   lacksExportLabel,
   PermissionClaimReconciler,
+  referringClaims,
 } from './permission-claim-label-reconcile.ts';
 
 export interface PermissionClaimModules extends ObjectLabelerModules {
@@ -28,8 +34,8 @@ export interface PermissionClaimModules extends ObjectLabelerModules {
  * after a crash.
  *
  * A request that was admitted under the old claims may be stored after the objects were listed, so they are checked a
- * second time a moment later. Returns two controllers: one by binding, one by resource for the second check and for deleted
- * bindings.
+ * second time a moment later. Returns three controllers: one by binding, one by resource for the second check and for deleted
+ * bindings, and one by object for claims with references, whose objects enter and leave when others name them.
  */
 export function permissionClaimControllers(modules: PermissionClaimModules): Controller[] {
   const exportLabels = new ExportLabelValues();
@@ -54,12 +60,26 @@ export function permissionClaimControllers(modules: PermissionClaimModules): Con
     { name: 'permissionclaimlabel', reconcile: (key) => reconciler.reconcile(key) },
     modules,
   );
+  const byObject: Controller = new Controller(
+    { name: 'object-permissionclaimlabel', reconcile: reconcileObject },
+    modules,
+  );
+  modules.objects.onNamed((object) => {
+    const key = namedObjectKey(object);
+    byObject.queue.add(key);
+    // A request that was admitted before the reference counted may be stored after the first pass.
+    byObject.queue.addAfter(key, relabelDelayMs);
+  });
   const enqueue = (binding: DeepReadonly<APIBinding>, reference: ObjectReference): void => {
     // Most bindings have no claims and are created with a status that says so.
     if (!hasNoClaims(binding) || lacksExportLabel(binding, exportLabels)) byBinding.queue.add(keyOf(reference));
   };
   modules.informers.informer<APIBinding>(apiBindings).addHandlers({
-    added: enqueue,
+    added: (binding, reference) => {
+      enqueue(binding, reference);
+      // What was named, or no longer was, while no controllers ran.
+      for (const claim of referringClaims(binding)) enqueueResource(reference.cluster, claim, 0);
+    },
     updated: (binding, _old, reference) => enqueue(binding, reference),
     deleted: (old, reference) => {
       const { cluster } = reference;
@@ -76,5 +96,12 @@ export function permissionClaimControllers(modules: PermissionClaimModules): Con
     if (isIncomplete) return 0;
     return written > 0 ? relabelDelayMs : undefined;
   }
-  return [byBinding, byResource];
+  async function reconcileObject(key: string): Promise<void> {
+    const error = await labeler.labelOne(JSON.parse(key) as NamedObject);
+    if (error !== undefined) throw new Error(error);
+  }
+  return [byBinding, byResource, byObject];
 }
+
+const namedObjectKey = ({ cluster, claimed: { group, resource }, namespace, name }: NamedObject): string =>
+  JSON.stringify({ cluster, claimed: { group, resource }, namespace, name });

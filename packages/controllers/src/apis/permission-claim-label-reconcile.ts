@@ -9,6 +9,7 @@ import {
   apiBindings,
   claimKey,
   claimLabelPrefix,
+  effectiveClaim,
   isReleased,
   type APIBinding,
   type ExportLabelValues,
@@ -60,8 +61,7 @@ export class PermissionClaimReconciler {
       if (written > 0) return;
     }
     const accepted = isReleased(binding) ? new Map<string, Claim>() : acceptedClaims(binding);
-    const exported = new Set((binding.status.exportPermissionClaims ?? []).map(claimKey));
-    const expected: Claims = new Map(Array.from(accepted).filter(([claim]) => exported.has(claim)));
+    const expected = offeredClaims(binding, accepted);
     const applied = appliedClaims(binding);
     const missing = existence.missing(key, cluster, expected.values());
     // The status stays as it is, rather than changing twice at a start.
@@ -129,6 +129,25 @@ export const acceptedClaims = ({ spec }: DeepReadonly<APIBinding>): Claims =>
       .filter(({ state }) => state === 'Accepted')
       .map(({ state: _state, ...claim }) => [claimKey(claim), withDefaults(claim)]),
   );
+
+/** Of the accepted claims those that the export makes, as far as it makes them. */
+function offeredClaims({ status }: DeepReadonly<APIBinding>, accepted: Claims): Claims {
+  const offers = new Map((status?.exportPermissionClaims ?? []).map((claim) => [claimKey(claim), claim]));
+  return new Map(
+    Array.from(accepted).flatMap(([key, claim]) => {
+      const offer = offers.get(key);
+      return offer === undefined ? [] : [[key, effectiveClaim(claim, offer)]];
+    }),
+  );
+}
+
+/** The claims in force whose objects are those that others name. */
+export const referringClaims = (binding: DeepReadonly<APIBinding>): Claim[] =>
+  isReleased(binding)
+    ? []
+    : [...offeredClaims(binding, acceptedClaims(binding)).values()].filter(
+        ({ objects }) => objects?.references !== undefined,
+      );
 
 export const appliedClaims = ({ status }: DeepReadonly<APIBinding>): Claims =>
   new Map((status?.appliedPermissionClaims ?? []).map((claim) => [claimKey(claim), withDefaults(claim)]));

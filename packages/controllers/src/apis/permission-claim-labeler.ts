@@ -15,8 +15,21 @@ export interface ClaimedObjectFinder {
   resourceOf(
     cluster: LogicalClusterName,
     resource: GroupResource,
-  ): (GroupVersionResource & Pick<ResourceDefinition, 'bound'>) | undefined;
+  ): (GroupVersionResource & Pick<ResourceDefinition, 'bound' | 'namespaced'>) | undefined;
   mislabeled(cluster: LogicalClusterName, resource: GroupResource): AsyncIterable<ObjectReference>;
+  /**
+   * Calls back when an object becomes, or no longer is, one that objects of an export name, as claims ask for it. `namespace`
+   * is that of the reference, also where the claimed resource has none.
+   */
+  onNamed(listener: (object: NamedObject) => void): () => void;
+}
+
+/** An object that others name; it may not exist. */
+export interface NamedObject {
+  readonly cluster: LogicalClusterName;
+  readonly claimed: GroupResource;
+  readonly namespace: string;
+  readonly name: string;
 }
 
 export interface ObjectLabelerModules extends ControllerModules {
@@ -67,6 +80,15 @@ export class ObjectLabeler {
     }
     await Promise.all(pending);
     return { written, isIncomplete: false, errors };
+  }
+
+  /** Labels one object, if it exists. Returns what failed. */
+  async labelOne({ cluster, claimed, namespace, name }: NamedObject): Promise<string | undefined> {
+    const stored = this.#modules.objects.resourceOf(cluster, claimed);
+    if (stored === undefined) return undefined;
+    const errors: string[] = [];
+    await this.#write(stored, { cluster, namespace: stored.namespaced ? namespace : '', name }, errors);
+    return errors[0];
   }
 
   /** An empty patch: admission sets the labels. */

@@ -1,5 +1,5 @@
 import { base62Sha224, clusterAnnotation, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
-import { lockName, type APIBinding, type APIExport, type ResourceLocks } from '@multiplane/apis';
+import { lockName, type APIBinding, type APIExport, type PermissionClaim, type ResourceLocks } from '@multiplane/apis';
 import { AmbiguousPathError, type PathAndNameLookup } from '@multiplane/client';
 import type { WorkspaceType } from './kinds.ts';
 
@@ -46,11 +46,13 @@ export function defaultBinding(
   wanted: DefaultExport,
   { spec }: DeepReadonly<APIExport>,
 ): APIBinding & { readonly spec: NonNullable<APIBinding['spec']> } {
-  const claims = (spec?.permissionClaims ?? []).map(({ defaultSelector, ...claim }) => ({
-    ...structuredClone(claim as typeof claim & { verbs: string[] }),
-    selector: structuredClone(defaultSelector ?? { matchAll: true }) as { matchAll?: boolean },
-    state: 'Accepted' as const,
-  }));
+  const claims = structuredClone((spec?.permissionClaims ?? []) as PermissionClaim[]).map(
+    ({ defaultSelector, ...claim }) => ({
+      ...claim,
+      selector: defaultSelector ?? { matchAll: true },
+      state: 'Accepted' as const,
+    }),
+  );
   return {
     apiVersion: 'apis.kcp.io/v1alpha2',
     kind: 'APIBinding',

@@ -22,6 +22,7 @@ import {
 import type { PathAndNameLookup } from '@multiplane/client';
 import type { Authorizer } from '@multiplane/generic-server';
 import { exportClusterOf, exportNameIn, mayBind, type ExportReference } from './bind-permission.ts';
+import { claimedObjectsErrors } from './claimed-objects-rules.ts';
 import { refuseAll } from './field-error-list.ts';
 
 export interface ApiBindingAdmissionModules {
@@ -157,8 +158,10 @@ function bindingErrors(binding: APIBinding, old: DeepReadonly<APIBinding> | unde
   if (reference === undefined) errors.push(fieldErrors.required(path.child('reference', 'export')));
   else if ((reference.name ?? '') === '') errors.push(fieldErrors.required(path.child('reference', 'export', 'name')));
   if (version !== 'v1alpha1')
-    for (const [index, claim] of (binding.spec?.permissionClaims ?? []).entries())
-      errors.push(...selectorErrors(claim, path.child('permissionClaims').index(index).child('selector')));
+    for (const [index, claim] of (binding.spec?.permissionClaims ?? []).entries()) {
+      const claimPath = path.child('permissionClaims').index(index);
+      errors.push(...selectorErrors(claim, claimPath.child('selector')), ...claimedObjectsErrors(claim, claimPath));
+    }
   const from = old?.status?.phase ?? '';
   const to = binding.status?.phase ?? '';
   if (from !== '' && to === '')

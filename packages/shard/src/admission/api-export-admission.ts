@@ -23,6 +23,7 @@ import {
   type APIExport,
   type ExportedResource,
 } from '@multiplane/apis';
+import { claimedObjectsErrors, referenceErrors } from './claimed-objects-rules.ts';
 import { virtualStorageErrors } from './virtual-storage-rules.ts';
 
 export interface ApiExportAdmissionModules {
@@ -99,13 +100,17 @@ function specProblems({ spec }: APIExport): FieldError[] {
           ),
         ],
   );
+  const parts = (spec?.permissionClaims ?? []).flatMap((claim, index) => {
+    const claimPath = path.child('permissionClaims').index(index);
+    return [...claimedObjectsErrors(claim, claimPath), ...referenceErrors(claim, spec?.resources ?? [], claimPath)];
+  });
   const resources = (spec?.resources ?? []).flatMap(({ name, group = '', schema }, index) => {
     const suffix = `.${name}.${group === '' ? 'core' : group}`;
     return schema.endsWith(suffix)
       ? []
       : [fieldErrors.invalid(path.child('resources').index(index).child('schema'), schema, `must end in ${suffix}`)];
   });
-  return [...claims, ...resources];
+  return [...claims, ...parts, ...resources];
 }
 
 /** Decodes an annotation that holds a list of objects; undefined without the annotation. */

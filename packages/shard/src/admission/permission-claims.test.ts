@@ -1,9 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { AdmissionAttributes } from '@multiplane/apiserver';
-import { claimLabels, claimLabelPrefix, exportLabelValue, reflexiveClaimLabelValue } from '@multiplane/apis';
+import {
+  claimLabels,
+  claimLabelPrefix,
+  exportLabelValue,
+  reflexiveClaimLabelValue,
+  type ClaimedObjects,
+} from '@multiplane/apis';
 import type { IndexedBinding } from '../api-sharing/binding-index.ts';
 import { ClaimLabels } from '../api-sharing/claim-labels.ts';
+import type { ClaimReferences } from '../api-sharing/claim-references.ts';
 import { PermissionClaims } from './permission-claims.ts';
 
 const claim = { resource: 'configmaps', verbs: ['*'], selector: { matchAll: true }, state: 'Accepted' as const };
@@ -23,21 +30,35 @@ const bindingOf = (more: Partial<IndexedBinding> = {}): IndexedBinding => ({
 const labels = claimLabels('provider', 'things', claim);
 
 /** A plugin for a logical cluster whose bindings may change. */
-function pluginOf(...first: IndexedBinding[]): {
+function pluginOf(...first: IndexedBinding[]): ReturnType<typeof pluginWith> {
+  return pluginWith({ ready: () => undefined, has: () => false }, ...first);
+}
+
+function pluginWith(
+  references: Pick<ClaimReferences, 'ready' | 'has'>,
+  ...first: IndexedBinding[]
+): {
   plugin: PermissionClaims;
   become: (...bindings: IndexedBinding[]) => void;
 } {
   let current: readonly IndexedBinding[] = first;
   const index = { of: () => current, boundResource: () => undefined };
   return {
-    plugin: new PermissionClaims({ labels: new ClaimLabels({ bindings: index }) }),
+    plugin: new PermissionClaims({ labels: new ClaimLabels({ bindings: index, references }) }),
     become: (...bindings) => void (current = bindings),
   };
 }
 const attributesOf = (object: KubeObject, resource = 'configmaps', group = '', subresource = ''): AdmissionAttributes =>
   ({
     operation: 'CREATE',
-    definition: { group, resource, kind: 'ConfigMap' },
+    definition: {
+      group,
+      resource,
+      kind: 'ConfigMap',
+      fieldSelectors: { type: (it: KubeObject) => String(it['type']) },
+    },
+    namespace: 'default',
+    user: { name: 'somebody', groups: [], extra: {}, uid: '' },
     cluster: 'here',
     subresource,
     name: '',
@@ -159,5 +180,85 @@ describe('labels of claims', () => {
     const scale = { ...map(labels), kind: 'Scale' };
     void plugin.admit(attributesOf(scale, 'configmaps', '', 'scale'));
     expect(scale.metadata.labels).toEqual(labels);
+  });
+
+  describe('for some objects of the resource', () => {
+    const limited = (objects: ClaimedObjects, offer: ClaimedObjects | undefined = objects): IndexedBinding =>
+      bindingOf({
+        claims: [{ ...claim, objects }],
+        exportClaims: [{ ...claim, ...(offer === undefined ? {} : { objects: offer }) }],
+      });
+
+    test('are set by name, namespace and field, and all of them must match', () => {
+      for (const objects of [
+        { names: ['m', 'n'] },
+        { namespaces: ['default'] },
+        { fieldSelector: 'type=Opaque' },
+        { fieldSelector: 'metadata.name=m,metadata.namespace!=other' },
+        { names: ['m'], namespaces: ['default'], fieldSelector: 'type!=Other' },
+      ])
+        expect(admitted(limited(objects), { ...map(), type: 'Opaque' })).toEqual(labels);
+      for (const objects of [
+        { names: ['n'] },
+        { names: [] },
+        { namespaces: ['other'] },
+        { fieldSelector: 'type=Other' },
+        { fieldSelector: 'unknown=x' },
+        { fieldSelector: 'type' },
+        { names: ['m'], namespaces: ['other'] },
+        { references: [{ group: 'example.dev', resource: 'things', path: '.spec.ref' }] },
+      ])
+        expect(admitted(limited(objects), { ...map(labels), type: 'Opaque' })).toBeUndefined();
+    });
+
+    test('are those that export and consumer agree on', () => {
+      expect(admitted(limited({ names: ['m'] }, { names: ['n'] }), map(labels))).toBeUndefined();
+      expect(admitted(limited({ names: ['m'] }, undefined), map())).toEqual(labels);
+      const asked = bindingOf({ exportClaims: [{ ...claim, objects: { names: ['n'] } }] });
+      expect(admitted(asked, map(labels))).toBeUndefined();
+    });
+
+    test('are set where an object of the export names the object, once that is known', async () => {
+      const reference = { group: 'example.dev', resource: 'things', path: '.spec.ref' };
+      const bound = [
+        {
+          group: 'example.dev',
+          resource: 'things',
+          schema: { name: 'v1.things.example.dev', UID: 'u', identityHash: 'i' },
+        },
+      ];
+      const known = Promise.withResolvers<void>();
+      const { plugin } = pluginWith(
+        {
+          ready: () => known.promise,
+          has: ({ path, prefix }, cluster, namespace, name) =>
+            `${prefix} ${path} ${cluster} ${namespace} ${name}` ===
+            '/registry/example.dev/things/i/ .spec.ref here default m',
+        },
+        { ...limited({ references: [reference] }), bound },
+      );
+      const object = map();
+      const admission = plugin.admit(attributesOf(object));
+      expect(object.metadata.labels).toBeUndefined();
+      known.resolve();
+      await admission;
+      expect(object.metadata.labels).toEqual(labels);
+    });
+
+    test('keep the provider from writing others', () => {
+      const groups = ['system:kcp:apiexport:provider:things'];
+      const write = (objects: ClaimedObjects, user: object): void => {
+        const { plugin } = pluginOf(limited(objects));
+        const attributes = { ...attributesOf(map()), user: user as AdmissionAttributes['user'] };
+        void plugin.admit(attributes);
+        plugin.validate(attributes);
+      };
+      const provider = { name: 'provider', uid: '', extra: {}, groups };
+      expect(() => write({ names: ['n'] }, provider)).toThrow(
+        'the permission claim of the APIExport is not for this object',
+      );
+      write({ names: ['m'] }, provider);
+      write({ names: ['n'] }, { ...provider, groups: [] });
+    });
   });
 });

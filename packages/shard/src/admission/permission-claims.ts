@@ -9,7 +9,7 @@ import {
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
+import { admissionForbidden, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
 import type { APIBinding } from '@multiplane/apis';
 import {
   hasClaimLabels,
@@ -17,10 +17,13 @@ import {
   noLabels,
   type ClaimedObject,
   type ClaimLabels,
-  type Labels,
 } from '../api-sharing/claim-labels.ts';
+import type { Labels } from '../api-sharing/claim-selection.ts';
+import { effectiveUsers } from '../authorization/effective-users.ts';
 import { runInTimeSlices } from '@multiplane/component-base';
 import { refuseAny } from './field-error-list.ts';
+
+type ClaimLabelSource = Pick<ClaimLabels, 'expected' | 'ready' | 'groupsKeptOut'>;
 
 /** More labels are copied in passes. */
 const manyLabels = 2_000;
@@ -31,10 +34,10 @@ const manyLabels = 2_000;
  */
 export class PermissionClaims implements AdmissionPlugin {
   readonly name = 'apis.kcp.io/PermissionClaims';
-  readonly #labels: Pick<ClaimLabels, 'expected'>;
+  readonly #labels: ClaimLabelSource;
   /** Labels after {@link admit}; only of claimed objects. */
   readonly #admitted = new WeakMap<KubeObject, Labels>();
-  constructor(modules: { readonly labels: Pick<ClaimLabels, 'expected'> }) {
+  constructor(modules: { readonly labels: ClaimLabelSource }) {
     this.#labels = modules.labels;
   }
 
@@ -45,6 +48,12 @@ export class PermissionClaims implements AdmissionPlugin {
   admit(attributes: AdmissionAttributes): Promise<void> | undefined {
     const object = objectOf(attributes);
     if (object === undefined) return undefined;
+    const { cluster, definition } = attributes;
+    const ready = this.#labels.ready({ cluster, group: definition.group, resource: definition.resource });
+    return ready === undefined ? this.#admit(attributes, object) : ready.then(() => this.#admit(attributes, object));
+  }
+
+  #admit(attributes: AdmissionAttributes, object: KubeObject): Promise<void> | undefined {
     const given = object.metadata.labels ?? noLabels;
     const expected = this.#expected(attributes, given);
     const keys = Object.keys(given);
@@ -78,6 +87,7 @@ export class PermissionClaims implements AdmissionPlugin {
     const object = objectOf(attributes);
     if (object === undefined) return;
     const given = object.metadata.labels ?? noLabels;
+    this.#checkProvider(attributes, given);
     const expected = this.#expected(attributes, given);
     if (hasClaimLabels(given, expected) || this.#changedMeanwhile(object, given)) return;
     refuseAny(attributes, differences(given, expected));
@@ -92,12 +102,36 @@ export class PermissionClaims implements AdmissionPlugin {
     return admitted === undefined ? !Object.keys(given).some(isClaimLabel) : deepEqual(admitted, given);
   }
 
-  #expected(attributes: AdmissionAttributes, labels: Labels): Labels {
-    const { cluster, definition, name, object, keepsStatus } = attributes;
-    const { group, resource } = definition;
-    const claimed = { cluster, group, resource, name: object?.metadata.name ?? name };
-    return this.#labels.expected(keepsStatus === true ? { ...claimed, ...exportOf(object) } : claimed, labels);
+  /** A provider that comes through its virtual workspace writes only what its claim is for, whatever the object was before. */
+  #checkProvider(attributes: AdmissionAttributes, labels: Labels): void {
+    const groups = this.#labels.groupsKeptOut(claimedObject(attributes), labels);
+    if (groups.length === 0) return;
+    const isKeptOut = effectiveUsers(attributes.user, attributes.cluster).some((user) =>
+      groups.some((group) => user.groups.includes(group)),
+    );
+    if (isKeptOut) throw admissionForbidden(attributes, 'the permission claim of the APIExport is not for this object');
   }
+
+  #expected(attributes: AdmissionAttributes, labels: Labels): Labels {
+    const object = claimedObject(attributes);
+    return this.#labels.expected(
+      attributes.keepsStatus === true ? { ...object, ...exportOf(attributes.object) } : object,
+      labels,
+    );
+  }
+}
+
+function claimedObject({ cluster, definition, namespace, name, object }: AdmissionAttributes): ClaimedObject {
+  const { group, resource, fieldSelectors } = definition;
+  return {
+    cluster,
+    group,
+    resource,
+    namespace,
+    name: object?.metadata.name ?? name,
+    field: (field) =>
+      object === undefined || !Object.hasOwn(fieldSelectors, field) ? '' : (fieldSelectors[field]?.(object) ?? ''),
+  };
 }
 
 /** The export of an APIBinding that is created together with its status. */

@@ -1,31 +1,23 @@
-import {
-  labelSelectorFromObject,
-  type DeepReadonly,
-  type GroupResource,
-  type Json,
-  type LogicalClusterName,
-} from '@multiplane/apimachinery';
+import type { DeepReadonly, GroupResource, LogicalClusterName } from '@multiplane/apimachinery';
 import {
   apiBindings,
   claimKey,
   claimLabelPrefix,
   claimLabels,
+  effectiveClaim,
   ExportLabelValues,
+  exportProviderGroup,
   isReviewResource,
   reflexiveClaimLabelValue,
   withheldLabelPrefix,
   type AcceptablePermissionClaim,
-  type ClaimSelector,
 } from '@multiplane/apis';
 import type { BindingIndex, IndexedBinding } from './binding-index.ts';
-
-export type Labels = Readonly<Record<string, string>>;
+import { claimSelection, type Labels, type SelectedObject, type Selection } from './claim-selection.ts';
+import { sourceOf, type ClaimReferences, type ReferenceSource } from './claim-references.ts';
 
 /** The object whose claim labels are computed. */
-export interface ClaimedObject extends GroupResource {
-  readonly cluster: LogicalClusterName;
-  /** Empty before a name is generated from `generateName`. */
-  readonly name: string;
+export interface ClaimedObject extends SelectedObject {
   /** The export of an APIBinding that is being created together with its bound status. */
   readonly export?: { readonly cluster: LogicalClusterName; readonly name: string };
 }
@@ -33,12 +25,16 @@ export interface ClaimedObject extends GroupResource {
 /** A claim in force: made by the export and accepted by the consumer. */
 interface Claim {
   readonly identity: string;
-  readonly matches: (labels: Labels) => boolean;
+  readonly matches: Selection;
   readonly labels: Labels;
+  readonly sources: readonly ReferenceSource[];
+  /** The group of the export's provider, where the claim is for some objects of the resource only. */
+  readonly limitedGroup: string | undefined;
 }
 
 /** The result for objects without claims; compared by identity. */
 export const noLabels: Labels = Object.freeze({});
+const noGroups: readonly string[] = Object.freeze([]);
 const noClaims: ReadonlyMap<string, readonly Claim[]> = new Map();
 
 /** Whether only the server may write the label: it decides which provider sees the object. */
@@ -64,11 +60,36 @@ export function hasClaimLabels(given: Labels, expected: Labels, keys: readonly s
  */
 export class ClaimLabels {
   readonly #bindings: Pick<BindingIndex, 'of' | 'boundResource'>;
+  readonly #references: Pick<ClaimReferences, 'ready' | 'has'>;
   readonly #exports = new ExportLabelValues();
   readonly #claims = new WeakMap<readonly IndexedBinding[], ReadonlyMap<string, readonly Claim[]>>();
 
-  constructor(modules: { readonly bindings: Pick<BindingIndex, 'of' | 'boundResource'> }) {
+  constructor(modules: {
+    readonly bindings: Pick<BindingIndex, 'of' | 'boundResource'>;
+    readonly references: Pick<ClaimReferences, 'ready' | 'has'>;
+  }) {
     this.#bindings = modules.bindings;
+    this.#references = modules.references;
+  }
+
+  /** Undefined: {@link expected} knows all that objects of the resource are named by; else it resolves when it does. */
+  ready({ cluster, group, resource }: GroupResource & Pick<ClaimedObject, 'cluster'>): Promise<void> | undefined {
+    const claims = this.#claimsOn(cluster, { group, resource });
+    const sources = claims?.flatMap((claim) => claim.sources) ?? [];
+    return sources.length === 0 ? undefined : this.#references.ready(sources);
+  }
+
+  /**
+   * The exports whose claims do not cover an object with these labels, by the groups of their providers: who comes through
+   * such an export must not write it. Only of claims that are limited to some objects.
+   */
+  groupsKeptOut(object: ClaimedObject, labels: Labels): readonly string[] {
+    const claims = this.#claimsOn(object.cluster, object);
+    if (claims === undefined || claims.every(({ limitedGroup }) => limitedGroup === undefined)) return noGroups;
+    const identity = this.#identityOf(object);
+    return claims.flatMap(({ limitedGroup, ...claim }) =>
+      limitedGroup === undefined || claim.identity !== identity || claim.matches(object, labels) ? [] : [limitedGroup],
+    );
   }
 
   /** The exact set of claim labels for an object with these labels. */
@@ -80,7 +101,7 @@ export class ClaimLabels {
     if (claims !== undefined) {
       const identity = this.#identityOf(object);
       for (const claim of claims)
-        if (claim.identity === identity && claim.matches(labels)) expected = { ...expected, ...claim.labels };
+        if (claim.identity === identity && claim.matches(object, labels)) expected = { ...expected, ...claim.labels };
     }
     return this.#withReflexive(object, bindings, expected) ?? noLabels;
   }
@@ -103,58 +124,59 @@ export class ClaimLabels {
     return { [`${claimLabelPrefix}${own}`]: reflexiveClaimLabelValue, ...others };
   }
 
-  #identityOf({ cluster, group, resource }: ClaimedObject): string {
+  #identityOf({ cluster, group, resource }: GroupResource & Pick<ClaimedObject, 'cluster'>): string {
     return this.#bindings.boundResource(cluster, group, resource)?.bound.schema.identityHash ?? '';
   }
 
   #claimsOf(bindings: readonly IndexedBinding[]): ReadonlyMap<string, readonly Claim[]> {
     let claims = this.#claims.get(bindings);
-    if (claims === undefined) this.#claims.set(bindings, (claims = claimsInForce(bindings)));
+    if (claims === undefined) this.#claims.set(bindings, (claims = this.#claimsInForce(bindings)));
     return claims;
   }
-}
 
-/** By {@link resourceKey}. */
-function claimsInForce(bindings: readonly IndexedBinding[]): ReadonlyMap<string, readonly Claim[]> {
-  const inForce = new Map<string, Claim[]>();
-  for (const binding of bindings) addClaims(binding, inForce);
-  return inForce.size === 0 ? noClaims : inForce;
-}
-
-function addClaims(binding: IndexedBinding, inForce: Map<string, Claim[]>): void {
-  const { exportCluster, exportName, claims, exportClaims, released } = binding;
-  if (claims.length === 0 || exportClaims.length === 0 || exportCluster === undefined || released) return;
-  const exported = new Set(exportClaims.map(claimKey));
-  for (const claim of claims) {
-    if (claim.state !== 'Accepted' || !exported.has(claimKey(claim))) continue;
-    const key = resourceKey({ group: claim.group ?? '', resource: claim.resource });
-    const made = claimOf(claim, exportCluster, exportName);
-    const others = inForce.get(key);
-    if (others === undefined) inForce.set(key, [made]);
-    else others.push(made);
+  #claimsOn(cluster: LogicalClusterName, resource: GroupResource): readonly Claim[] | undefined {
+    const bindings = this.#bindings.of(cluster);
+    return bindings.length === 0 ? undefined : this.#claimsOf(bindings).get(resourceKey(resource));
   }
-}
 
-const claimOf = (
-  claim: DeepReadonly<AcceptablePermissionClaim>,
-  exportCluster: LogicalClusterName,
-  exportName: string,
-): Claim => ({
-  identity: claim.identityHash ?? '',
-  matches: selection(claim.selector),
-  labels: claimLabels(exportCluster, exportName, claim),
-});
+  /** By {@link resourceKey}. */
+  #claimsInForce(bindings: readonly IndexedBinding[]): ReadonlyMap<string, readonly Claim[]> {
+    const inForce = new Map<string, Claim[]>();
+    for (const binding of bindings) this.#addClaims(binding, inForce);
+    return inForce.size === 0 ? noClaims : inForce;
+  }
 
-/** An empty or invalid selector matches nothing. */
-function selection(selector: DeepReadonly<ClaimSelector> | undefined): (labels: Labels) => boolean {
-  if (selector?.matchAll === true) return () => true;
-  const { matchLabels = {}, matchExpressions = [] } = selector ?? {};
-  if (Object.keys(matchLabels).length === 0 && matchExpressions.length === 0) return () => false;
-  try {
-    const parsed = labelSelectorFromObject({ matchLabels, matchExpressions } as unknown as Json);
-    return (labels) => parsed.matches(labels);
-  } catch {
-    return () => false;
+  #addClaims(binding: IndexedBinding, inForce: Map<string, Claim[]>): void {
+    const { exportCluster, claims, exportClaims, released } = binding;
+    if (claims.length === 0 || exportClaims.length === 0 || exportCluster === undefined || released) return;
+    const offered = new Map(exportClaims.map((claim) => [claimKey(claim), claim]));
+    for (const claim of claims) {
+      const offer = offered.get(claimKey(claim));
+      if (claim.state !== 'Accepted' || offer === undefined) continue;
+      const key = resourceKey({ group: claim.group ?? '', resource: claim.resource });
+      const made = this.#claimOf(effectiveClaim(claim, offer), binding, exportCluster);
+      const others = inForce.get(key);
+      if (others === undefined) inForce.set(key, [made]);
+      else others.push(made);
+    }
+  }
+
+  #claimOf(
+    claim: DeepReadonly<AcceptablePermissionClaim>,
+    { exportName, bound }: IndexedBinding,
+    exportCluster: LogicalClusterName,
+  ): Claim {
+    const claimed = { group: claim.group ?? '', resource: claim.resource };
+    const sources = (claim.objects?.references ?? []).flatMap((reference) => sourceOf(reference, claimed, bound) ?? []);
+    const isNamed = ({ cluster, namespace, name }: SelectedObject): boolean =>
+      sources.some((source) => this.#references.has(source, cluster, namespace, name));
+    return {
+      identity: claim.identityHash ?? '',
+      matches: claimSelection(claim, isNamed),
+      labels: claimLabels(exportCluster, exportName, claim),
+      sources,
+      limitedGroup: claim.objects === undefined ? undefined : exportProviderGroup(exportCluster, exportName),
+    };
   }
 }
 

@@ -1,21 +1,23 @@
 import type { GroupResource, LogicalClusterName } from '@multiplane/apimachinery';
-import { labelsOf, type ObjectReader, type ResourceResolver } from '@multiplane/apiserver';
+import { labelsOf, selectableFieldOf, type ObjectReader, type ResourceResolver } from '@multiplane/apiserver';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
 import { timeSlices } from '@multiplane/component-base';
-import { listPrefix, parseObjectKey, type WatchCache } from '@multiplane/storage';
-import { hasClaimLabels, type ClaimLabels } from './claim-labels.ts';
+import { listPrefix, parseObjectKey, type CacheEntry, type WatchCache } from '@multiplane/storage';
+import { hasClaimLabels, type ClaimedObject, type ClaimLabels } from './claim-labels.ts';
+import type { ClaimReferences, ReferenceChange } from './claim-references.ts';
 
 interface ClaimedObjectsModules {
   readonly cache: WatchCache;
   readonly reader: ObjectReader;
   readonly resolver: Pick<ResourceResolver, 'list'>;
   readonly labels: ClaimLabels;
+  readonly references: Pick<ClaimReferences, 'subscribe'>;
 }
 
 /**
  * Finds the objects of a resource in a logical cluster whose claim labels differ from the claims in force. It reads the labels
- * that the watch cache keeps beside each object, without decoding objects.
+ * that the watch cache keeps beside each object; only claims with a field selector have objects decoded.
  */
 export class ClaimedObjects {
   readonly #modules: ClaimedObjectsModules;
@@ -30,19 +32,30 @@ export class ClaimedObjects {
 
   async *mislabeled(cluster: LogicalClusterName, wanted: GroupResource): AsyncGenerator<ObjectReference> {
     const { cache, labels } = this.#modules;
-    const prefix = this.#definition(cluster, wanted)?.storage?.prefix;
-    if (prefix === undefined) return;
+    const definition = this.#definition(cluster, wanted);
+    const prefix = definition?.storage?.prefix;
+    if (definition === undefined || prefix === undefined) return;
     await cache.freshRevision();
+    await labels.ready({ cluster, ...wanted });
     const slices = timeSlices();
     for (const entry of cache.snapshot(listPrefix(prefix, cluster)).entries(undefined, Number.POSITIVE_INFINITY)) {
       const location = parseObjectKey(prefix, entry.key);
       if (location === undefined) continue;
       const given = labelsOf(entry);
-      const { group, resource } = wanted;
-      const expected = labels.expected({ cluster, group, resource, name: location.name }, given);
-      if (!hasClaimLabels(given, expected)) yield location;
+      if (!hasClaimLabels(given, labels.expected(this.#claimed(definition, entry, location), given))) yield location;
       if (slices.isExceeded) await slices.yield();
     }
+  }
+
+  onNamed(listener: (change: ReferenceChange) => void): () => void {
+    return this.#modules.references.subscribe(listener);
+  }
+
+  #claimed(definition: ResourceDefinition, entry: CacheEntry, location: ObjectReference): ClaimedObject {
+    const { group, resource } = definition;
+    const field = (name: string): string =>
+      selectableFieldOf(entry, definition, name, (stored) => this.#modules.reader.stored(stored));
+    return { ...location, group, resource, field };
   }
 
   #definition(cluster: LogicalClusterName, { group, resource }: GroupResource): ResourceDefinition | undefined {

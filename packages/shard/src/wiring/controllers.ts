@@ -78,7 +78,13 @@ export function electedControllers(options: ShardOptions, modules: Modules): Ele
           updateWithStatus: (resource, cluster, object) =>
             client.update(resource, cluster, object, { keepsStatus: true, discardResult: true }),
           scopedObjects: new CachedScopedObjects({ cache }),
-          claimedObjects: new ClaimedObjects({ cache, reader, resolver, labels: claimLabels }),
+          claimedObjects: new ClaimedObjects({
+            cache,
+            reader,
+            resolver,
+            labels: claimLabels,
+            references: modules.claimReferences,
+          }),
           content: new LogicalClusterContentDeleter({ store, resolver, builtIn }),
           fresh: () => cache.freshRevision(),
         },

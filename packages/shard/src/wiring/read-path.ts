@@ -20,6 +20,7 @@ import { untilAborted, type Runnable } from '@multiplane/component-base';
 import { logicalClusters, workspaceTypes, type WorkspaceType } from '@multiplane/controllers';
 import type { WatchCache } from '@multiplane/storage';
 import { BindingIndex } from '../api-sharing/binding-index.ts';
+import { ClaimReferences } from '../api-sharing/claim-references.ts';
 import { ClusterActivity } from '../limits/cluster-activity.ts';
 import { defaultLimits } from '../limits/limit-options.ts';
 import { UsageReport } from '../limits/usage-report.ts';
@@ -58,6 +59,8 @@ export interface ReadPath extends CachedObjects {
   /** The part of {@link globalInformers} that comes from the cache server. */
   readonly remoteInformers: InformerSyncTracker;
   readonly bindings: BindingIndex;
+  /** Objects that others name, for claims with references. */
+  readonly claimReferences: ClaimReferences;
   readonly resolver: DefinitionResolver;
   readonly clusters: LogicalClusterIndex;
   /** Limits of the logical clusters of this shard. */
@@ -78,6 +81,7 @@ export function readPath(options: ShardOptions, modules: Infrastructure): ReadPa
   const objects = cachedObjects(options, { ...modules, activity, limits: () => limits });
   const { cache, reader, builtIn } = objects;
   const bindings = new BindingIndex({}, { cache, reader });
+  const claimReferences = new ClaimReferences({ cache, reader });
   const informers = new CacheInformerFactory({ cache, reader, builtIn });
   const localInformers = new InformerSyncTracker({ source: informers });
   const replication = new ShardReplication(options, {
@@ -117,6 +121,7 @@ export function readPath(options: ShardOptions, modules: Infrastructure): ReadPa
     globalInformers,
     remoteInformers,
     bindings,
+    claimReferences,
     resolver,
     clusters,
     waiter: new LogicalClusterWaiter({ informers, clock }),
@@ -153,9 +158,10 @@ function cachedObjects(
 
 /** Starts the indexes that subscribe to the watch cache once it has loaded its keys. */
 export function watchCacheRunnable(
-  modules: Pick<ReadPath, 'cached' | 'cache' | 'bindings' | 'resolver'> & Pick<Infrastructure, 'signal'>,
+  modules: Pick<ReadPath, 'cached' | 'cache' | 'bindings' | 'claimReferences' | 'resolver'> &
+    Pick<Infrastructure, 'signal'>,
 ): Runnable {
-  const { cached, cache, bindings, resolver, signal } = modules;
+  const { cached, cache, bindings, claimReferences, resolver, signal } = modules;
   return {
     name: 'watch cache',
     start: async () => {
@@ -163,10 +169,12 @@ export function watchCacheRunnable(
       if (signal.aborted) return;
       // The binding index notifies the resolver, so it starts first.
       bindings.start();
+      claimReferences.start();
       resolver.start();
     },
     stop: async () => {
       resolver.stop();
+      claimReferences.stop();
       bindings.stop();
       await cache.close();
     },

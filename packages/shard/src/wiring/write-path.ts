@@ -47,11 +47,11 @@ export interface WritePath {
 
 /** The stages of a write after authorization: decoding → admission → registry → storage. */
 export function writePath(options: Options, modules: Modules): WritePath {
-  const { cache, decoded, reader, resolver, builtIn, bindings, clock } = modules;
+  const { cache, decoded, reader, resolver, builtIn, bindings, claimReferences, clock } = modules;
   const schemaWorker = new SchemaWorker({ clock });
   const costs = new CelCostLimits(modules);
   const schemaChecks = new SystemSchemaChecks({ slowly: schemaWorker, costs });
-  const claimLabels = new ClaimLabels({ bindings });
+  const claimLabels = new ClaimLabels({ bindings, references: claimReferences });
   const { limits } = modules;
   const storageLimits = new StorageLimits({ usage: modules.cached.usage, limits, cache });
   const scopes = new ScopeIndex({ informers: modules.globalInformers, indexes: cache.indexes });

@@ -1,5 +1,12 @@
 import { statusErrors, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
-import { apiBindings, claimAllows, claimKey, type APIExport, type PermissionClaim } from '@multiplane/apis';
+import {
+  apiBindings,
+  claimAllows,
+  claimIncludes,
+  claimKey,
+  type APIExport,
+  type PermissionClaim,
+} from '@multiplane/apis';
 import type { LocatedExport } from '@multiplane/apiserver';
 import type { Lister } from '@multiplane/client';
 import {
@@ -85,15 +92,16 @@ export class ExportAuthorizer {
     attributes: AuthorizationAttributes,
     next: Authorizer,
   ): Promise<AuthorizationResult> {
-    const { cluster, group, resource, verb, isResourceRequest } = attributes;
+    const { cluster, group, resource, subresource, verb, isResourceRequest } = attributes;
     const object = this.#export(key);
     // The last step reports a missing export.
     if (!isResourceRequest || cluster === undefined || object === undefined) return next.authorize(attributes);
     const claim = claimOf(object, group, resource);
     if (cluster === '*') {
       const readsBindings = isBindings(attributes) && readVerbs.includes(verb);
-      if (claim === undefined || readsBindings || claimAllows(claim.verbs, verb)) return next.authorize(attributes);
-      return deny(`the export does not claim to ${verb} ${resource}`);
+      if (claim === undefined || readsBindings || (claimAllows(claim.verbs, verb) && claimIncludes(claim, subresource)))
+        return next.authorize(attributes);
+      return deny(`the export does not claim to ${verb} ${resource}${subresource === '' ? '' : `/${subresource}`}`);
     }
     let denial = deny('');
     const bound = await this.#modules.bindings.evaluate(exchange, cluster, (bindings) => {
@@ -173,12 +181,12 @@ function denialOf(
   attributes: AuthorizationAttributes,
   bindings: BindingList,
 ): AuthorizationResult | undefined {
-  const { group, resource, verb } = attributes;
+  const { group, resource, subresource, verb } = attributes;
   const binding = bindingTo(bindings, key);
   if (binding === undefined) return deny('could not find suitable APIBinding in target logical cluster');
   if (binding.status?.boundResources?.some((bound) => bound.group === group && bound.resource === resource) === true)
     return undefined;
-  if (claim !== undefined && claimsAllow(claim, acceptedClaim(binding, claim), verb)) return undefined;
+  if (claim !== undefined && claimsAllow(claim, acceptedClaim(binding, claim), verb, subresource)) return undefined;
   if (!isBindings(attributes)) return deny('failed to find suitable reason to allow access in APIBinding');
   return readVerbs.includes(verb)
     ? undefined

@@ -1,5 +1,12 @@
 import { clusterAnnotation, type DeepReadonly, type KubeObject } from '@multiplane/apimachinery';
-import { claimAllows, claimKey, type AcceptablePermissionClaim, type APIBinding } from '@multiplane/apis';
+import {
+  claimAllows,
+  claimIncludes,
+  claimKey,
+  type AcceptablePermissionClaim,
+  type APIBinding,
+  type PermissionClaim,
+} from '@multiplane/apis';
 import type { BindingList } from '../consumer-bindings.ts';
 
 /** An APIExport, as the path of the virtual workspace names it: its logical cluster and name. */
@@ -50,15 +57,19 @@ export function acceptedClaim(
 }
 
 /**
- * Whether both the claim of the export and the accepted claim of the consumer contain a verb; `*` contains all verbs.
+ * Whether both the claim of the export and the accepted claim of the consumer contain a verb on the object, or on one of its
+ * subresources; `*` contains all verbs.
  * kcp v0.32 intersects the lists literally (docs/compatibility.md).
  */
 export function claimsAllow(
-  claimed: { readonly verbs: readonly string[] },
+  claimed: DeepReadonly<Pick<PermissionClaim, 'verbs' | 'subresources'>>,
   accepted: DeepReadonly<AcceptablePermissionClaim> | undefined,
   verb: string,
+  subresource = '',
 ): boolean {
-  return accepted !== undefined && claimAllows(claimed.verbs, verb) && claimAllows(accepted.verbs, verb);
+  const allows = (claim: typeof claimed): boolean =>
+    claimAllows(claim.verbs, verb) && claimIncludes(claim, subresource);
+  return accepted !== undefined && allows(claimed) && allows(accepted);
 }
 
 /** The fields of an APIBinding that the virtual workspaces read; other fields are not kept in memory. */

@@ -47,7 +47,7 @@ export function labelOf(entry: CacheEntry, key: string): string | undefined {
 }
 
 /** Value of a selectable field; the object is parsed once per entry. */
-export function fieldOf(
+export function selectableFieldOf(
   entry: CacheEntry,
   definition: ResourceDefinition,
   field: string,

@@ -7,7 +7,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
-import { fieldOf, labelsOf } from './entry-metadata.ts';
+import { selectableFieldOf, labelsOf } from './entry-metadata.ts';
 
 export const nameField = 'metadata.name';
 const namespaceField = 'metadata.namespace';
@@ -37,7 +37,7 @@ export function selectionOf(
     fields.matches((field) => {
       if (field === nameField) return nameOfKey(entry.key);
       if (field === namespaceField) return definition.namespaced ? namespaceOfKey(entry.key) : '';
-      return fieldOf(entry, definition, field, decode);
+      return selectableFieldOf(entry, definition, field, decode);
     });
   return labels.empty ? byFields : (entry) => byLabels(entry) && byFields(entry);
 }
