@@ -42,7 +42,10 @@ export const packages: Readonly<Record<string, PackageRule>> = {
   'cache-server': { mayImport: [...apiserverSees, 'apiserver'], server: true },
   'front-proxy': { mayImport: [...core, 'client', 'generic-server', 'reverse-proxy'], server: true },
   console: { mayImport: [...core, 'client', 'generic-server'], server: true },
-  multiplane: { mayImport: [...core, 'client', 'storage', 'apiserver', 'create-multiplane-provider', ...servers] },
+  // apis: what a claim is for, docs/adr/0141-claims-for-some-objects.md.
+  multiplane: {
+    mayImport: [...core, 'apis', 'client', 'storage', 'apiserver', 'create-multiplane-provider', ...servers],
+  },
   testing: { mayImport: [...shardSees, 'virtual-framework', ...servers] },
 };
 

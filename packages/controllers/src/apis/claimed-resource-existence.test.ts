@@ -26,7 +26,9 @@ const aBinding = (phase: string, ...resources: string[]): KubeObject =>
     status: { phase, boundResources: resources.map((resource) => ({ group: 'example.dev', resource })) },
   }) as unknown as KubeObject;
 
-let served: (GroupVersionResource & { readonly bound?: { readonly identity: string } }) | undefined;
+let served:
+  | (GroupVersionResource & { readonly namespaced: boolean; readonly bound?: { readonly identity: string } })
+  | undefined;
 let reconciled: string[];
 let existence: ClaimedResourceExistence;
 beforeEach(() => {
@@ -66,7 +68,7 @@ test('a claim exists as long as an APIExport offers its resource', () => {
 
 test('a resource of another identity in the workspace is not the claimed one', () => {
   sync();
-  served = { group: 'example.dev', version: 'v1', resource: 'wheels' };
+  served = { group: 'example.dev', version: 'v1', resource: 'wheels', namespaced: true };
   expect(missing()).toEqual(['wheels']);
   served = { ...served, bound: { identity: 'abd' } };
   expect(missing()).toEqual(['wheels']);

@@ -1,4 +1,7 @@
-import type { GroupVersionResource, KubeObject } from '@multiplane/apimachinery';
+import type { DeepReadonly, GroupVersionResource, KubeObject } from '@multiplane/apimachinery';
+import type { ClaimedObjects as WrittenObjects } from '@multiplane/apis';
+
+type ClaimedObjects = DeepReadonly<WrittenObjects>;
 
 export const apiBindings: GroupVersionResource = { group: 'apis.kcp.io', version: 'v1alpha2', resource: 'apibindings' };
 export const apiExports: GroupVersionResource = { group: 'apis.kcp.io', version: 'v1alpha2', resource: 'apiexports' };
@@ -13,6 +16,8 @@ export interface Claim {
   readonly identityHash?: string;
   readonly defaultSelector?: object;
   readonly selector?: object;
+  readonly objects?: ClaimedObjects;
+  readonly subresources?: readonly string[];
   readonly state?: ClaimState;
 }
 
@@ -79,7 +84,7 @@ function matches(claim: Claim, filter: ClaimFilter): boolean {
  * verbs and default selector of the export: without the hash, a claim on another provider's API matches nothing.
  */
 export function claimWithState(
-  { group, resource, verbs, identityHash, defaultSelector }: Claim,
+  { group, resource, verbs, identityHash, defaultSelector, objects, subresources }: Claim,
   state: ClaimState,
 ): Claim {
   return {
@@ -89,6 +94,9 @@ export function claimWithState(
     ...(identityHash === undefined || identityHash === '' ? {} : { identityHash }),
     selector:
       defaultSelector === undefined || Object.keys(defaultSelector).length === 0 ? { matchAll: true } : defaultSelector,
+    // As the export has them now: what it asks for later needs another answer.
+    ...(objects === undefined ? {} : { objects }),
+    ...(subresources === undefined ? {} : { subresources }),
     state,
   };
 }

@@ -8,6 +8,11 @@ export interface WorkspaceObjectReference {
   readonly name: string;
 }
 
+interface Page<T> {
+  readonly metadata?: { readonly continue?: string };
+  readonly items?: readonly T[];
+}
+
 /** Objects of any kind, by workspace path. */
 export class WorkspaceObjects {
   readonly #transport: RestTransport;
@@ -24,6 +29,33 @@ export class WorkspaceObjects {
   async list<T extends KubeObject>(resource: GroupVersionResource, workspace: string): Promise<readonly T[]> {
     const list = await this.#request<{ readonly items?: readonly T[] }>('GET', pathOf(resource, { workspace }));
     return list.items ?? [];
+  }
+
+  /** All objects in pages, so that the number of them does not matter. */
+  async *pages<T extends KubeObject>(
+    resource: GroupVersionResource,
+    workspace: string,
+    { fieldSelector = '' }: { readonly fieldSelector?: string | undefined } = {},
+  ): AsyncGenerator<T> {
+    const path = pathOf(resource, { workspace });
+    let token = '';
+    do {
+      const query = new URLSearchParams({ limit: '500', fieldSelector, continue: token });
+      const page = await this.#request<Page<T>>('GET', `${path}?${query.toString()}`);
+      yield* page.items ?? [];
+      token = page.metadata?.continue ?? '';
+    } while (token !== '');
+  }
+
+  /** The version that the workspace prefers; `v1` for the core group. */
+  async preferredVersion(group: string, workspace: string): Promise<string> {
+    if (group === '') return 'v1';
+    const path = `/clusters/${workspace}/apis/${group}`;
+    const { preferredVersion } = await this.#request<{ readonly preferredVersion?: { readonly version: string } }>(
+      'GET',
+      path,
+    );
+    return preferredVersion?.version ?? 'v1';
   }
 
   create<T extends KubeObject>(resource: GroupVersionResource, workspace: string, object: T): Promise<T> {

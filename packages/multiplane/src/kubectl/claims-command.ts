@@ -5,7 +5,7 @@ import { completeArgument } from './completion/completed-names.ts';
 import { groupCommand } from './group-command.ts';
 import { addCommonFlags, addWorkspaceFlag, withServer } from './options.ts';
 
-/** `kubectl kcp claims get|accept|reject`. */
+/** `kubectl kcp claims get|show|accept|reject`. */
 export function claimsCommand(): Command {
   const claims = groupCommand(
     'claims',
@@ -16,6 +16,7 @@ export function claimsCommand(): Command {
     `
 Examples:
   kubectl kcp claims get apibinding
+  kubectl kcp claims show cert-manager --preview
   kubectl kcp claims accept cert-manager --resource secrets.core
   kubectl kcp claims reject cert-manager`,
   );
@@ -26,7 +27,19 @@ Examples:
   completeArgument(ofBinding, 'apibinding').action((name: string | undefined) =>
     withServer(ofBinding, (modules) => getClaims(name, modules)),
   );
+  const show = addWorkspaceFlag(addCommonFlags(new Command('show')))
+    .description('say what the claims of APIBindings are for, and with --preview for which objects now')
+    .argument('[name]', 'the APIBinding; default: all of the workspace')
+    .option('--preview', 'list the objects that each claim is for, also of claims that are not accepted');
+  completeArgument(show, 'apibinding').action((name: string | undefined, options: { readonly preview?: boolean }) =>
+    withServer(show, async (modules) => {
+      // Other commands start without the kinds of the servers.
+      const { showClaims } = await import('../kubectl-kcp/show-claims.ts');
+      await showClaims(name, options, modules);
+    }),
+  );
   return claims
+    .addCommand(show)
     .addCommand(get.addCommand(ofBinding))
     .addCommand(stateCommand('accept', 'Accepted'))
     .addCommand(stateCommand('reject', 'Rejected'));

@@ -75,7 +75,7 @@ const bind = (cluster: LogicalClusterName, reference: ClaimReference | undefined
     {
       apiVersion: 'apis.kcp.io/v1alpha2',
       kind: 'APIBinding',
-      metadata: { name: 'b' },
+      metadata: { name: 'b', uid: 'b', creationTimestamp: '2026-01-01T00:00:00Z' },
       spec: {
         reference: { export: { name: 'things' } },
         permissionClaims: [{ ...claim, selector: { matchAll: true }, state }],
@@ -91,7 +91,7 @@ const thing = (cluster: LogicalClusterName, namespace: string, name: string, ...
     {
       apiVersion: 'example.dev/v1',
       kind: 'Thing',
-      metadata: { name },
+      metadata: { name, uid: name, creationTimestamp: '2026-01-01T00:00:00Z' },
       spec: { refs },
     },
   );

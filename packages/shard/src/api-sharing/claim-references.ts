@@ -1,5 +1,4 @@
 import {
-  isJsonObject,
   JsonPath,
   type DeepReadonly,
   type GroupResource,
@@ -12,6 +11,7 @@ import {
   claimKey,
   effectiveClaim,
   isReleased,
+  referencedObject,
   type APIBinding,
   type ClaimReference,
 } from '@multiplane/apis';
@@ -238,7 +238,7 @@ class ReferenceSet {
     const location = entry === undefined ? undefined : parseObjectKey(this.#source.prefix, entry.key);
     if (entry === undefined || location === undefined || this.#path === undefined) return targets;
     for (const value of this.#path.find(this.#reader.stored(entry) as unknown as DeepReadonly<Json>)) {
-      const target = targetOf(value, location.namespace, this.#source.otherNamespaces);
+      const target = referencedObject(value, location.namespace, this.#source.otherNamespaces);
       if (target !== undefined) targets.set(target.join('/'), target);
       if (targets.size === maxReferences) break;
     }
@@ -288,20 +288,4 @@ function pathOf(text: string): JsonPath | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** The object that a value names: a name, or an object with a name and perhaps a namespace. */
-function targetOf(
-  value: DeepReadonly<Json>,
-  ownNamespace: string,
-  otherNamespaces: boolean,
-): readonly [namespace: string, name: string] | undefined {
-  const { name, namespace = ownNamespace } = (isJsonObject(value) ? value : { name: value }) as {
-    readonly name?: unknown;
-    readonly namespace?: unknown;
-  };
-  if (typeof name !== 'string' || name === '' || typeof namespace !== 'string') return undefined;
-  const isOwn = namespace === ownNamespace || namespace === '';
-  if (!isOwn && ownNamespace !== '' && !otherNamespaces) return undefined;
-  return [namespace === '' ? ownNamespace : namespace, name];
 }

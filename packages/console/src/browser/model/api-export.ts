@@ -6,6 +6,14 @@ export interface PermissionClaim {
   readonly resource: string;
   readonly verbs?: readonly string[];
   readonly identityHash?: string;
+  readonly objects?: {
+    readonly names?: readonly string[];
+    readonly namespaces?: readonly string[];
+    readonly fieldSelector?: string;
+    readonly references?: readonly { readonly resource: string; readonly path: string }[];
+  };
+  readonly subresources?: readonly string[];
+  readonly defaultSelector?: unknown;
 }
 
 /** An APIExport of `apis.kcp.io/v1alpha2`. */

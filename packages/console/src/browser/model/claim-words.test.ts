@@ -58,3 +58,14 @@ test('a claim is the same in an export and in a binding', () => {
   expect(claimKey({ resource: 'secrets', group: '', identityHash: '' })).toBe(claimKey({ resource: 'secrets' }));
   expect(claimName({ resource: 'secrets' })).toBe('secrets.core');
 });
+
+test('a claim for some objects says which', () => {
+  const references = [{ resource: 'databases', path: '.spec.secretRef' }];
+  const { text } = claimWords(
+    { resource: 'secrets', verbs: ['get'], objects: { names: ['a', 'b'], references }, subresources: [] },
+    'Secret',
+  );
+  expect(text).toBe(
+    'The provider sees Secrets in this workspace whose names it knows. It cannot change them. Only those named a and b, of these only those that databases name in .spec.secretRef. Of subresources: none.',
+  );
+});

@@ -29,7 +29,7 @@ const sensitive = /^(secrets|serviceaccounts)\.$|\.(rbac\.authorization|certific
 
 /** The words for what a claim grants, in the order of reading, creating, changing and deleting. */
 export function claimWords(
-  { group = '', resource, verbs = [], identityHash = '' }: PermissionClaim,
+  { group = '', resource, verbs = [], identityHash = '', objects, subresources }: PermissionClaim,
   kind?: string,
 ): ClaimWords {
   const name = kind === undefined ? (group === '' ? resource : `${resource}.${group}`) : plural(kind);
@@ -46,7 +46,7 @@ export function claimWords(
   const from = identityHash === '' ? '' : ' It means the API of one certain provider, not any API with this name.';
   return {
     title: `${action.slice(0, 1).toUpperCase()}${action.slice(1)} ${name}`,
-    text: `${effect(known, name, readsSingly)}${from}`,
+    text: `${effect(known, name, readsSingly)}${limits(objects, subresources)}${from}`,
     isSensitive: sensitive.test(`${resource}.${group}`),
   };
 }
@@ -62,6 +62,21 @@ function effect(known: ReadonlySet<Ability>, name: string, readsSingly: boolean)
     : `The provider does not see the ${name} in this workspace`;
   if (writes.length === 0) return `${sees}. It cannot change them.`;
   return `${sees}${known.has('read') ? ', and' : ', but'} it can ${joined(writes)} them.`;
+}
+
+/** What the claim leaves out. */
+function limits(objects: PermissionClaim['objects'], subresources: PermissionClaim['subresources']): string {
+  const { names, namespaces, fieldSelector, references } = objects ?? {};
+  const only = [
+    ...(names === undefined ? [] : [`those named ${joined(names)}`]),
+    ...(namespaces === undefined ? [] : [`those in the namespaces ${joined(namespaces)}`]),
+    ...(fieldSelector === undefined ? [] : [`those where ${fieldSelector}`]),
+    ...(references === undefined
+      ? []
+      : [`those that ${joined(references.map(({ resource, path }) => `${resource} name in ${path}`))}`]),
+  ];
+  const parts = subresources === undefined ? '' : ` Of subresources: ${joined(subresources) || 'none'}.`;
+  return `${only.length === 0 ? '' : ` Only ${only.join(', of these only ')}.`}${parts}`;
 }
 
 const joined = (words: readonly string[]): string =>

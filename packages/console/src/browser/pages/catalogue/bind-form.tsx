@@ -152,7 +152,9 @@ function useBinding({ cluster, provider, name, of, binding }: BindingTarget): Bi
     const permissionClaims = claims.flatMap((claim) => {
       const state = decisionOf(claim);
       const before = binding?.spec?.permissionClaims?.find((own) => claimKey(own) === claimKey(claim));
-      return state === undefined ? [] : [{ ...claim, selector: before?.selector ?? { matchAll: true }, state }];
+      return state === undefined
+        ? []
+        : [{ ...claim, selector: before?.selector ?? claim.defaultSelector ?? { matchAll: true }, state }];
     });
     try {
       if (binding === undefined) await bind(permissionClaims);
