@@ -164,7 +164,9 @@ describe.each(consumers)('a provider of %s', (consumer) => {
     const { metadata } = (await shared.get(visible)) as { metadata: { resourceVersion: string } };
     const watch = await shared.requests.watch(`${visible}?watch=true&resourceVersion=${metadata.resourceVersion}`);
     const events = (): string[] =>
-      watch.events.map(({ type, object }) => `${String(type)} ${String(field(object as Json, 'metadata', 'name'))}`);
+      watch.events.map(
+        ({ type, object }) => `${String(type)} ${(object as { metadata: { name: string } }).metadata.name}`,
+      );
 
     await shared.post(databases(consumer), database('orders', 'one'));
     await eventually(async () => expect(await listed(visible)).toEqual(['default/one']), patient);

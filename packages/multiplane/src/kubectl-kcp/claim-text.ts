@@ -1,5 +1,5 @@
 import type { DeepReadonly } from '@multiplane/apimachinery';
-import { effectiveClaim, type PermissionClaim, type ScopedPermissionClaim } from '@multiplane/apis';
+import { effectiveClaim, type ScopedPermissionClaim } from '@multiplane/apis';
 import { groupResourceText, type Binding, type Claim } from './permission-claims.ts';
 
 /** A claim of an export with the answer of the binding, and what is in force if it is accepted. */

@@ -47,7 +47,7 @@ const maxReferences = 1_000;
 const bindingsPrefix = customResourcePrefix(apiBindings.group, apiBindings.resource);
 
 /** Equal for sources with the same references. */
-export const sourceKey = ({ claimed, prefix, path, otherNamespaces }: ReferenceSource): string =>
+const sourceKey = ({ claimed, prefix, path, otherNamespaces }: ReferenceSource): string =>
   JSON.stringify([claimed.group, claimed.resource, prefix, path, otherNamespaces]);
 
 /** The source of a reference in a logical cluster; undefined while the cluster does not bind the resource that refers. */
@@ -127,7 +127,7 @@ export class ClaimReferences {
 
   async #wait(sources: readonly ReferenceSource[]): Promise<void> {
     await this.#bindings?.synced;
-    await Promise.all(sources.map((source) => this.#find(source)?.synced));
+    await Promise.all(sources.flatMap((source) => this.#find(source)?.synced ?? []));
   }
 
   #sourcesOf(entry: CacheEntry | undefined): readonly ReferenceSource[] {
