@@ -5,7 +5,6 @@ import type { Response } from '../harness/requests.ts';
 import { describeWithKubectl, Kubectl } from '../harness/kubectl.ts';
 import { testTokens } from '../harness/local-cluster.ts';
 import { bindingsOf, exportPath, SharedApis } from '../harness/shared-apis.ts';
-import { field } from '../harness/workspaces.ts';
 
 const group = 'databases.dev';
 const patient = { timeout: 30_000 };
