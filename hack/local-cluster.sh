@@ -5,6 +5,11 @@ pid_file=$root_directory/multiplane.pid
 log_file=$root_directory/multiplane.log
 kubeconfig=$root_directory/admin.kubeconfig
 
+# The arguments of a process: small images of Linux have no ps, and macOS has no /proc.
+arguments_of() {
+  if [ -r "/proc/$1/cmdline" ]; then tr '\0' ' ' <"/proc/$1/cmdline"; else ps -o args= -p "$1"; fi
+}
+
 # Prints the process id if the control plane that hack/up started is alive. A pid file alone proves nothing: after a
 # reboot the number may belong to another process.
 running_pid() {
@@ -12,8 +17,6 @@ running_pid() {
   [ -f "$pid_file" ] || return 1
   pid=$(cat "$pid_file")
   kill -0 "$pid" 2>/dev/null || return 1
-  if [ -r "/proc/$pid/cmdline" ]; then
-    tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q 'multiplane/dist/main.js' || return 1
-  fi
+  arguments_of "$pid" | grep -q 'multiplane/dist/main.js' || return 1
   echo "$pid"
 }

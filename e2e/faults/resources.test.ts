@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { eventually, missingRoot, unlessMissing } from '@multiplane/testing';
+import { eventually, missingRoot, MissingPrerequisiteError, ProcessInfo, unlessMissing } from '@multiplane/testing';
 import { configMap } from '../fixtures/gadgets.ts';
 import { LocalCluster } from '../harness/local-cluster.ts';
 import { Requests } from '../harness/requests.ts';
@@ -85,10 +85,13 @@ unlessMissing(missingRoot(), describe)('a full disk', () => {
 });
 
 test('without descriptors new connections fail, open ones are served, and it recovers', async () => {
+  if (process.platform !== 'linux')
+    throw new MissingPrerequisiteError('only Linux limits a process that runs (prlimit); use Linux');
   await using cluster = await LocalCluster.start();
   using requests = new Requests(cluster);
   await requests.must({ path: configMaps });
   const pid = cluster.process.pid as number;
+  const info = new ProcessInfo();
   const [soft = '', hard = ''] = execFileSync('prlimit', [
     '--pid',
     String(pid),
@@ -103,10 +106,10 @@ test('without descriptors new connections fail, open ones are served, and it rec
   try {
     const result = await checkDuring(cluster, 'descriptors', async (load) => {
       await some(load, 20);
-      const open = readdirSync(`/proc/${pid}/fd`).length;
+      const open = info.openFiles(pid);
       execFileSync('prlimit', ['--pid', String(pid), `--nofile=${open + 3}:${hard}`]);
       for (let i = 0; i < 40; i++) sockets.push(connect(cluster.port, '127.0.0.1').on('error', () => undefined));
-      await eventually(() => expect(readdirSync(`/proc/${pid}/fd`).length).toBeGreaterThanOrEqual(open + 3), {
+      await eventually(() => expect(info.openFiles(pid)).toBeGreaterThanOrEqual(open + 3), {
         timeout: 30_000,
       });
       // The connections of the load and this one were open before.

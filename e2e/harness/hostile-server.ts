@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import { apiExport, apiResourceSchema, eventually, TempDir } from '@multiplane/testing';
+import { apiExport, apiResourceSchema, eventually, ProcessInfo, TempDir } from '@multiplane/testing';
 import { gadgetDefinition } from '../fixtures/gadgets.ts';
 import { LocalCluster, testTokens, type LongTurn } from './local-cluster.ts';
 import { Requests } from './requests.ts';
@@ -33,6 +33,7 @@ export class HostileServer implements AsyncDisposable {
   readonly requests: Requests;
   readonly path = 'root:hostile';
   readonly #pid: number;
+  readonly #info = new ProcessInfo();
   /** Sends the neighbour's requests during attacks. */
   readonly #neighbour: Worker;
   readonly #folder: TempDir;
@@ -135,8 +136,7 @@ export class HostileServer implements AsyncDisposable {
 
   /** Processor time of the thread that answers requests: other programs take none of it. */
   #workMs(): number {
-    // schedstat of proc(5) counts nanoseconds.
-    return Number(readFileSync(`/proc/${this.#pid}/task/${this.#pid}/schedstat`, 'latin1').split(' ', 1)[0]) / 1e6;
+    return this.#info.mainThreadMs(this.#pid);
   }
 
   /** The longest turn of the server's event loop since the last call, garbage collection not counted; undefined below 20 ms. */

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { Agent, get as httpsGet } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { ProcessInfo } from '@multiplane/testing';
 import { ReferenceServer } from './lists/reference-server.ts';
 import { ServerProcess } from './api/server-process.ts';
 import { many } from './load.ts';
@@ -57,9 +57,8 @@ function list(agent: Agent, { port, token, prefix }: Target, headers: HeaderSet,
 
 const newAgent = (): Agent => new Agent({ keepAlive: true, rejectUnauthorized: false });
 const median = (all: readonly number[]): number => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)] as number;
-/** Milliseconds that the main thread has worked (proc(5), schedstat). */
-const mainThread = ({ pid }: ServerProcess): number =>
-  Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'latin1').split(' ', 1)[0]) / 1e6;
+/** Milliseconds that the main thread has worked. */
+const mainThread = ({ pid }: ServerProcess): number => new ProcessInfo().mainThreadMs(pid);
 
 interface Cost {
   /** Milliseconds by the clock. */

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { encodeForStorage } from '@multiplane/apiserver';
@@ -10,7 +10,7 @@ import { systemClock } from '@multiplane/component-base';
 import { ensureAuthority } from '@multiplane/component-base/pki';
 import { cacheKey } from '@multiplane/storage';
 import { openJetStreamStorage } from '@multiplane/storage/jetstream';
-import { eventually, freePorts, NatsServer } from '@multiplane/testing';
+import { eventually, freePorts, NatsServer, ProcessInfo } from '@multiplane/testing';
 import { ServerProcess } from './api/server-process.ts';
 import { report } from './report.ts';
 
@@ -283,6 +283,5 @@ function cacheTransport(port: number): RestTransport {
 }
 
 function residentBytes({ pid }: ChildProcess): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024;
+  return new ProcessInfo().memory(pid as number).anonymous;
 }

@@ -3,6 +3,7 @@
  * dispatch. `OBJECTS=1000000 hack/bench/run watch-cache` for another number of objects.
  */
 import { systemClock } from '@multiplane/component-base';
+import { ProcessInfo } from '@multiplane/testing';
 import {
   type BackedWatchCache,
   type ListOptions,
@@ -11,7 +12,6 @@ import {
   type WatchBatch,
   openWatchCache,
 } from '@multiplane/storage';
-import { readFileSync } from 'node:fs';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -73,8 +73,7 @@ async function anonymousBytes(): Promise<number> {
     collectGarbage();
     await yieldToEventLoop();
   }
-  const line = /^RssAnon:\s+(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8'));
-  return Number(line?.[1]) * 1024;
+  return new ProcessInfo().memory(process.pid).anonymous;
 }
 
 async function perSecond(name: string, unit: string, count: number, work: () => Promise<void>): Promise<void> {

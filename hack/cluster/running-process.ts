@@ -1,6 +1,7 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
+import { ProcessInfo } from '@multiplane/testing';
 
 /** Where a background process leaves its number and its words. */
 export interface ProcessFiles {
@@ -15,7 +16,7 @@ export interface ProcessFiles {
 export function runningPid({ pidFile }: ProcessFiles, mark: string): number | undefined {
   if (!existsSync(pidFile)) return undefined;
   const pid = Number(readFileSync(pidFile, 'utf8'));
-  return Number.isInteger(pid) && pid > 0 && commandLine(pid).includes(mark) ? pid : undefined;
+  return Number.isInteger(pid) && pid > 0 && new ProcessInfo().arguments(pid).includes(mark) ? pid : undefined;
 }
 
 /** Starts a process that outlives this one; what it writes is appended to its log. */
@@ -51,14 +52,4 @@ export async function stopProcess(pid: number, files: ProcessFiles, mark: string
   }
   rmSync(files.pidFile, { force: true });
   return true;
-}
-
-/** The arguments of a process, a space after each; empty when there is none of that number. */
-function commandLine(pid: number): string {
-  try {
-    if (existsSync('/proc/self/cmdline')) return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-    return `${execFileSync('ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).trim()} `;
-  } catch {
-    return '';
-  }
 }

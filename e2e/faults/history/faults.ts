@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { EtcdServer, eventually, TcpProxy } from '@multiplane/testing';
+import { EtcdServer, eventually, ProcessInfo, TcpProxy } from '@multiplane/testing';
 import { LocalCluster } from '../../harness/local-cluster.ts';
 import { crash, freeze } from './process-faults.ts';
 
@@ -90,7 +90,7 @@ export const faults: Readonly<Record<string, Fault>> = {
       const limit = (...flags: readonly string[]): string =>
         execFileSync('prlimit', ['--pid', pid, ...flags], { encoding: 'utf8' });
       const [soft, hard] = limit('--nofile', '--output=SOFT,HARD', '--noheadings').trim().split(/\s+/);
-      limit(`--nofile=${readdirSync(`/proc/${pid}/fd`).length + 3}:${hard}`);
+      limit(`--nofile=${new ProcessInfo().openFiles(Number(pid)) + 3}:${hard}`);
       const sockets = Array.from({ length: 40 }, () => connect(cluster.port, '127.0.0.1').on('error', () => undefined));
       await pause(briefMs);
       limit(`--nofile=${soft}:${hard}`);

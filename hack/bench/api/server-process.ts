@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { clientConfigOf, readKubeconfig, RestTransport } from '@multiplane/client';
-import { eventually, freePorts } from '@multiplane/testing';
+import { eventually, freePorts, ProcessInfo } from '@multiplane/testing';
 import { processorSeconds } from '../processor-time.ts';
 
 const repository = join(import.meta.dirname, '..', '..', '..');
@@ -105,10 +105,7 @@ export class ServerProcess {
 
   /** Memory in bytes: resident as a whole, and the anonymous part (without files that are mapped). */
   memory(): { resident: number; anonymous: number } {
-    const status = readFileSync(`/proc/${this.#child?.pid}/status`, 'utf8');
-    const kilobytes = (name: string): number =>
-      Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0) * 1024;
-    return { resident: kilobytes('VmRSS'), anonymous: kilobytes('RssAnon') };
+    return new ProcessInfo().memory(this.pid);
   }
 
   /** Anonymous memory after the server has collected its garbage, and what its heap and buffers hold of it; bytes. */

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ProcessInfo } from '@multiplane/testing';
 import { RawConnection } from '../api/raw-client.ts';
 
 /*
@@ -20,8 +20,8 @@ const patch = (n: number): string => {
 const took: Record<'get' | 'patch', number[]> = { get: [], patch: [] };
 const work: Record<'get' | 'patch', number[]> = { get: [], patch: [] };
 /** Processor time of the server's main thread in milliseconds: unlike latency it does not depend on other programs. */
-const worked = (): number =>
-  Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'latin1').split(' ', 1)[0]) / 1e6;
+const info = new ProcessInfo();
+const worked = (): number => info.mainThreadMs(Number(pid));
 const failures: Record<string, number> = {};
 const deadline = performance.now() + Number(milliseconds);
 

@@ -12,6 +12,7 @@ export { findBinary } from './find-binary.ts';
 export { createWithRetry } from './create-with-retry.ts';
 export { freePorts } from './free-ports.ts';
 export { freezeProcess } from './freeze-process.ts';
+export { ProcessInfo } from './process-info.ts';
 export { jetStreamApi } from './jetstream-api.ts';
 export { KmsPlugin } from './kms-plugin.ts';
 export { NatsServer } from './nats-server.ts';
