@@ -1,6 +1,6 @@
 # Every target is one script in hack/; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help build up down test verify bench conformance fuzz soak clean
+.PHONY: help build up down test verify bench conformance fuzz soak release clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -31,6 +31,9 @@ fuzz: ## Play generated hostile input on a server, longer than the tests do (RUN
 
 soak: ## Repeat what tests do by chance (kills, random operations) ten times as often (EFFORT=10)
 	@hack/soak
+
+release: ## Make packages, archives, chart, manifests and checksums in .cache/release/; uploads nothing
+	@hack/release/run
 
 clean: ## Remove everything built or installed (not .multiplane/)
 	@rm -rf node_modules packages/*/node_modules e2e/node_modules hack/bench/node_modules packages/*/dist .cache

@@ -15,7 +15,14 @@ export const publishedPackages = [
 const unreachable = /ENOTCACHED|ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|EHOSTUNREACH/;
 const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error'];
 
-/** Packs the published packages into a folder. Returns the file of each. */
+/** The packed command, among the packed packages. */
+export function packedCommand(folder: string): string {
+  const file = readdirSync(folder).find((one) => /^multiplane-\d.*\.tgz$/.test(one));
+  if (file === undefined) throw new Error('hack/pack has not packed multiplane');
+  return join(folder, file);
+}
+
+/** Packs the published packages, and the command, into a folder. Returns the file of each package. */
 export function packPackages(folder: string): ReadonlyMap<string, string> {
   execFileSync(join(repository, 'hack', 'pack'), [folder], { stdio: ['ignore', 'ignore', 'pipe'] });
   const files = readdirSync(folder);
@@ -62,11 +69,18 @@ export class NpmProject {
 
   /** Installs what package.json names. Throws a {@link MissingPrerequisiteError} where packages of others cannot be fetched. */
   async install(): Promise<void> {
-    await this.run('npm', ['install', ...quiet]).catch((error: unknown) => {
+    await this.runWithRegistry('npm', ['install', ...quiet]);
+  }
+
+  /** Runs a program that may fetch packages. Throws a {@link MissingPrerequisiteError} where it cannot. Returns what it prints. */
+  async runWithRegistry(program: string, args: readonly string[]): Promise<string> {
+    try {
+      return await this.run(program, args);
+    } catch (error) {
       if (unreachable.test(String(error)))
         throw new MissingPrerequisiteError('the npm registry cannot be reached, and the cache of npm lacks a package');
       throw error;
-    });
+    }
   }
 
   /** Runs a program; `node`: the Node that is first on its PATH, that of the tests by default. Returns what it prints. Throws with all of it when it fails. */

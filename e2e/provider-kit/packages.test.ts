@@ -1,14 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { TempDir } from '@multiplane/testing';
 import { startTestingServer } from '@multiplane/testing-server';
 import { repository } from '../harness/foreign-program.ts';
-import { findNode22, NpmProject, packPackages, publishedPackages } from '../harness/npm-project.ts';
+import { findNode22, NpmProject, packedCommand, packPackages, publishedPackages } from '../harness/npm-project.ts';
 
 interface Manifest {
   readonly license: string;
+  readonly repository: { readonly url: string };
   readonly exports: Record<string, Record<string, string>>;
   readonly publishConfig?: { readonly provenance?: boolean; readonly access?: string };
   readonly dependencies?: Record<string, string>;
@@ -42,12 +43,47 @@ describe.each(publishedPackages)('%s', (name) => {
     const source = readFileSync(join(repository, 'packages', name.replace('@multiplane/', ''), 'package.json'), 'utf8');
     expect((JSON.parse(source) as Manifest).publishConfig).toMatchObject({ provenance: true, access: 'public' });
     expect(manifest).toMatchObject({ license: 'Apache-2.0' });
+    expect(manifest.repository.url).toMatch(/^git\+https:.*\.git$/);
     expect(manifest.private).toBeUndefined();
     for (const version of Object.values(manifest.dependencies ?? {})) expect(version).toMatch(/^\d+\.\d+\.\d+$/);
     const targets = Object.values(manifest.exports).flatMap((conditions) => Object.values(conditions));
     const files = filesOf();
     for (const target of targets) expect(files).toContain(target.replace('./', 'package/'));
   });
+});
+
+describe('multiplane', () => {
+  const file = (): string => packedCommand(folder.join('packed'));
+
+  test('contains the command, the plugins and their libraries, and needs only Node', () => {
+    const files = tar('-tzf', file()).trim().split('\n');
+    const manifest = JSON.parse(tar('-xzOf', file(), 'package/package.json')) as Manifest & {
+      readonly bin: Record<string, string>;
+      readonly optionalDependencies: Record<string, string>;
+    };
+    expect(manifest).toMatchObject({ license: 'Apache-2.0', publishConfig: { provenance: true, access: 'public' } });
+    expect(manifest.dependencies).toBeUndefined();
+    expect(Object.keys(manifest.optionalDependencies).filter((name) => !name.startsWith('node-'))).toEqual([]);
+    expect(Object.keys(manifest.bin).sort()).toEqual(readdirSync(join(repository, 'bin')).sort());
+    for (const program of Object.values(manifest.bin)) expect(files).toContain(`package/${program}`);
+    const browser = 'package/packages/console/dist/browser/index.html';
+    expect(files).toEqual(expect.arrayContaining(['package/LICENSE', 'package/README.md', browser]));
+    expect(files.filter((path) => /\.d\.[cm]?ts$|\.map$|\.tsbuildinfo$|\.test\.js$/.test(path))).toEqual([]);
+  });
+
+  test('npx multiplane start serves in an empty folder', async () => {
+    const empty = new NpmProject(folder.join('empty'));
+    const npx = ['--yes', '--prefer-offline', `--package=${file()}`];
+    const printed = await empty.runWithRegistry('npx', [...npx, 'multiplane', '--version']);
+    expect(printed).toMatch(/^multiplane \d+\.\d+\.\d+$/m);
+    await using server = await startTestingServer({ command: ['npx', ...npx, 'multiplane'] });
+    const workspace = await empty.run('npx', [...npx, '-c', `kubectl-ws . --kubeconfig=${server.kubeconfig}`]);
+    expect(workspace).toContain("Current workspace is 'root'");
+    const definition = join(repository, 'docs', 'examples', 'widget-crd.yaml');
+    await empty.run('kubectl', ['--kubeconfig', server.kubeconfig, 'apply', '--server-side', '-f', definition]);
+    const served = await empty.run('kubectl', ['--kubeconfig', server.kubeconfig, 'api-resources', '-o', 'name']);
+    expect(served.split('\n')).toContain('widgets.example.dev');
+  }, 240_000);
 });
 
 /** What another project compiles with, on purpose stricter than its editors suggest. */

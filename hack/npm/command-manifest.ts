@@ -31,8 +31,7 @@ export function commandManifest(root: string): {
     const folder = folders.get(name) as string;
     for (const dependency of Object.keys(read('packages', folder, 'package.json').dependencies ?? {})) {
       if (folders.has(dependency)) visit(dependency);
-      else
-        libraries.set(dependency, realpathSync(join(root, 'packages', folder, 'node_modules', dependency)));
+      else libraries.set(dependency, realpathSync(join(root, 'packages', folder, 'node_modules', dependency)));
     }
   };
   visit('@multiplane/multiplane');
@@ -46,7 +45,8 @@ export function commandManifest(root: string): {
   const manifest = {
     name: 'multiplane',
     version,
-    description: 'A kcp- and Kubernetes-compatible control plane for many tenants: the command and its kubectl plugins.',
+    description:
+      'A kcp- and Kubernetes-compatible control plane for many tenants: the command and its kubectl plugins.',
     keywords: ['kubernetes', 'kcp', 'control-plane', 'multi-tenancy', 'kubectl-plugin'],
     license,
     repository,

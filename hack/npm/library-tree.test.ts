@@ -17,7 +17,10 @@ function install(all: Readonly<Record<string, readonly string[]>>): (id: string)
   for (const [id, needs] of Object.entries(all)) {
     mkdirSync(folderOf(id), { recursive: true });
     const dependencies = Object.fromEntries(needs.map((need) => [nameOf(need), '*']));
-    writeFileSync(`${folderOf(id)}/package.json`, JSON.stringify({ dependencies, optionalDependencies: { absent: '*' } }));
+    writeFileSync(
+      `${folderOf(id)}/package.json`,
+      JSON.stringify({ dependencies, optionalDependencies: { absent: '*' } }),
+    );
   }
   for (const [id, needs] of Object.entries(all)) {
     for (const need of needs) {

@@ -11,9 +11,7 @@ function installedIn(folder: string): Map<string, string> {
   const names = readdirSync(folder).flatMap((name) =>
     name.startsWith('@') ? readdirSync(join(folder, name)).map((inner) => `${name}/${inner}`) : [name],
   );
-  return new Map(
-    names.filter((name) => !name.startsWith('.')).map((name) => [name, realpathSync(join(folder, name))]),
-  );
+  return new Map(names.filter((name) => !name.startsWith('.')).map((name) => [name, realpathSync(join(folder, name))]));
 }
 
 /** What a library needs and pnpm has put beside it. Optional ones may be missing. */

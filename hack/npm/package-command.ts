@@ -41,9 +41,16 @@ for (const thread of threads) {
   write(relative(root, thread), `import '${joined}';\n`);
 }
 // What starts the joined files.
-const starters = ['main.js', 'run-program.js', ...readdirSync(join(bundle, '..')).filter((name) => /^kubectl-.*\.js$/.test(name))];
+const starters = [
+  'main.js',
+  'run-program.js',
+  ...readdirSync(join(bundle, '..')).filter((name) => /^kubectl-.*\.js$/.test(name)),
+];
 for (const name of starters)
-  write(`packages/multiplane/dist/${name}`, readFileSync(join(bundle, '..', name), 'utf8').replace(/^\/\/# sourceMappingURL.*\n?/m, ''));
+  write(
+    `packages/multiplane/dist/${name}`,
+    readFileSync(join(bundle, '..', name), 'utf8').replace(/^\/\/# sourceMappingURL.*\n?/m, ''),
+  );
 const isStamp = (path: string): boolean => basename(path) === '.built';
 for (const folder of ['packages/console/dist/browser', 'packages/create-multiplane-provider/template', 'bin'])
   cpSync(join(root, folder), join(target, folder), { recursive: true, filter: (path) => !isStamp(path) });
@@ -53,7 +60,13 @@ cpSync(join(root, 'LICENSE'), join(target, 'LICENSE'));
 cpSync(join(import.meta.dirname, 'README.md'), join(target, 'README.md'));
 const { manifest, libraries } = commandManifest(root);
 write('package.json', `${JSON.stringify(manifest, undefined, 2)}\n`);
-// npm clears the folder node_modules at the top of a package, so they lie below packages/. Without what only compilers, editors and package managers read.
-const isUnused = (path: string): boolean => /\.d\.[cm]?ts$|\.map$|\.tsbuildinfo$/.test(path) || basename(path) === 'node_modules';
+// npm clears the folder node_modules at the top of a package, so they lie below packages/. Without what only compilers, editors, package
+// managers and their own developers read.
+const isUnused = (path: string): boolean =>
+  /\.d\.[cm]?ts$|\.map$|\.tsbuildinfo$|\.test\.[cm]?[jt]s$/.test(path) ||
+  /^(?:\.github|__tests__|benchmarks?|examples?|node_modules|tests?)(?:\/|$)/.test(path);
 for (const [path, folder] of libraryTree(libraries))
-  cpSync(folder, join(target, 'packages', path), { recursive: true, filter: (from) => from === folder || !isUnused(from) });
+  cpSync(folder, join(target, 'packages', path), {
+    recursive: true,
+    filter: (from) => !isUnused(relative(folder, from)),
+  });
