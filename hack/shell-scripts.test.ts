@@ -68,7 +68,14 @@ const found = (text: string, rules: Readonly<Record<string, RegExp>>): string[] 
 
 test('the scripts are found', () => {
   expect(scripts.map(({ file }) => file)).toEqual(
-    expect.arrayContaining(['bin/multiplane', 'hack/node', 'hack/test', 'hack/local-cluster.sh', 'hack/release/run', '.ci/run']),
+    expect.arrayContaining([
+      'bin/multiplane',
+      'hack/node',
+      'hack/test',
+      'hack/local-cluster.sh',
+      'hack/release/run',
+      '.ci/run',
+    ]),
   );
 });
 
@@ -83,7 +90,9 @@ describe.each(scripts)('$file', ({ file, text }) => {
 
   test('has the syntax of its shell', () => {
     const shell = text.startsWith('#!/bin/sh') ? busybox() : ['bash'];
-    const { status, stderr } = spawnSync(shell[0] as string, [...shell.slice(1), '-n', join(root, file)], { encoding: 'utf8' });
+    const { status, stderr } = spawnSync(shell[0] as string, [...shell.slice(1), '-n', join(root, file)], {
+      encoding: 'utf8',
+    });
     expect([stderr, status]).toEqual(['', 0]);
   });
 });
@@ -112,6 +121,9 @@ test('shellcheck finds nothing', () => {
   const shellcheck = findBinary('shellcheck');
   // What sourced files set and use is seen from neither side.
   const flags = ['--shell=bash', '--severity=warning', '--exclude=SC2034,SC2154', '--format=gcc'];
-  const { stdout, status } = spawnSync(shellcheck, [...flags, ...scripts.map(({ file }) => file)], { cwd: root, encoding: 'utf8' });
+  const { stdout, status } = spawnSync(shellcheck, [...flags, ...scripts.map(({ file }) => file)], {
+    cwd: root,
+    encoding: 'utf8',
+  });
   expect([stdout, status]).toEqual(['', 0]);
 });

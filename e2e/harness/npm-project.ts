@@ -106,12 +106,17 @@ export class NpmProject {
 }
 
 /** The newest of Node 22, which is fetched once from its npm package. Throws a {@link MissingPrerequisiteError}. */
-export async function findNode22(): Promise<string> {
-  const project = new NpmProject(join(repository, '.cache', 'node-22'));
-  const name = `node-${process.platform}-${process.arch}`;
+export function findNode22(): Promise<string> {
+  const platform = `${process.platform}-${process.arch}`;
+  return fetchNode(platform === 'darwin-arm64' ? `node-bin-${platform}` : `node-${platform}`, '^22.18.0');
+}
+
+/** Node of a package, also for another platform, which is fetched once. Throws a {@link MissingPrerequisiteError}. */
+export async function fetchNode(name: string, version: string): Promise<string> {
+  const project = new NpmProject(join(repository, '.cache', `${name}-${version.replaceAll(/[^\d.]/g, '')}`));
   const node = join(project.folder, 'node_modules', name, 'bin', 'node');
   if (existsSync(node)) return node;
-  project.write('package.json', JSON.stringify({ private: true, dependencies: { [name]: '^22.18.0' } }));
-  await project.install();
+  project.write('package.json', JSON.stringify({ private: true, dependencies: { [name]: version } }));
+  await project.runWithRegistry('npm', ['install', '--force', ...quiet]);
   return node;
 }
