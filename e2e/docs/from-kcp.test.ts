@@ -1,0 +1,3 @@
+import { describePage } from '../harness/documentation.ts';
+
+describePage('from-kcp.md');
