@@ -30,23 +30,28 @@ afterAll(async () => {
   await folder?.remove();
 });
 
-/** Runs a controller for each shard's endpoint. */
-async function run(command: readonly string[], endpoints: readonly string[], token: string, finalizer: string) {
+/** What a controller is told to serve: the arguments behind its finalizer, and the servers for which one process runs each. */
+interface Served {
+  readonly servers: readonly string[];
+  readonly args: readonly string[];
+}
+
+async function run(command: readonly string[], { servers, args }: Served, token: string, finalizer: string) {
   const [program = '', ...given] = command;
-  for (const [index, endpoint] of endpoints.entries()) {
+  for (const [index, server] of servers.entries()) {
     const kubeconfig = folder.join(`${finalizer.replaceAll('/', '-')}-${running.length}-${index}`);
     const certificate = Buffer.from(market.shared.cluster.ca).toString('base64');
     const config = {
       apiVersion: 'v1',
       kind: 'Config',
-      clusters: [
-        { name: 'all', cluster: { server: `${endpoint}/clusters/*`, 'certificate-authority-data': certificate } },
-      ],
+      clusters: [{ name: 'all', cluster: { server, 'certificate-authority-data': certificate } }],
       users: [{ name: 'provider', user: { token } }],
       contexts: [{ name: 'all', context: { cluster: 'all', user: 'provider' } }],
     };
     writeFileSync(kubeconfig, JSON.stringify(config), { mode: 0o600 });
-    const child = spawn(program, [...given, kubeconfig, 'all', finalizer], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(program, [...given, kubeconfig, 'all', finalizer, ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     const printed: string[] = [];
     for (const stream of [child.stdout, child.stderr])
       stream.on('data', (chunk: Buffer) => printed.push(String(chunk)));
@@ -68,6 +73,13 @@ async function endpointsOf(path: string): Promise<string[]> {
   }, patient);
 }
 
+/** One URL for each shard. */
+async function urlsOf(what: 'scope' | 'export', name: string): Promise<Served> {
+  const exports = '/clusters/root:provider/apis/apis.kcp.io/v1alpha1/apiexportendpointslices';
+  const endpoints = await endpointsOf(`${what === 'scope' ? slicesPath : exports}/${name}`);
+  return { servers: endpoints.map((endpoint) => `${endpoint}/clusters/*`), args: [] };
+}
+
 const current = async (consumer: string, name: string): Promise<Cluster> =>
   objectOf(await market.shared.requests.send({ path: market.own(consumer, name) }));
 
@@ -82,15 +94,19 @@ const settled = (name: string, check: (object: Cluster) => void): Promise<void> 
   }, patient);
 
 /** Plays the marketplace with one program for both providers, then for the owner of the whole export. */
-async function play(kind: string, command: readonly string[]): Promise<void> {
+async function play(
+  kind: string,
+  command: readonly string[],
+  serve: (what: 'scope' | 'export', name: string) => Promise<Served>,
+): Promise<void> {
   const finalizers = { a: `a.example/${kind}`, b: `b.example/${kind}`, all: `all.example/${kind}` };
   const [forA, forB, whole] = [`for-a-${kind}`, `for-b-${kind}`, `whole-${kind}`];
   for (const consumer of consumers) {
     mustSucceed(await market.create(consumer, forA, { [labelKey]: 'a' }));
     mustSucceed(await market.create(consumer, whole));
   }
-  await run(command, await endpointsOf(`${slicesPath}/a`), testTokens['user-1'], finalizers.a);
-  await run(command, await endpointsOf(`${slicesPath}/b`), testTokens['user-2'], finalizers.b);
+  await run(command, await serve('scope', 'a'), testTokens['user-1'], finalizers.a);
+  await run(command, await serve('scope', 'b'), testTokens['user-2'], finalizers.b);
   const isRunning =
     (finalizer: string, scope: string | undefined) =>
     ({ metadata, status }: Cluster): void =>
@@ -118,15 +134,27 @@ async function play(kind: string, command: readonly string[]): Promise<void> {
   stopAll();
 
   // The same program with the URL of the APIExport.
-  const slice = '/clusters/root:provider/apis/apis.kcp.io/v1alpha1/apiexportendpointslices/marketplace';
-  await run(command, await endpointsOf(slice), testTokens.masters, finalizers.all);
+  await run(command, await serve('export', 'marketplace'), testTokens.masters, finalizers.all);
   await settled(whole, isRunning(finalizers.all, undefined));
   stopAll();
 }
 
 // oxlint-disable-next-line jest/expect-expect -- play() asserts
 test('the controller in TypeScript serves a scope, hands over, and serves an APIExport unchanged', async () => {
-  await play('typescript', [join(repository, 'hack', 'node'), folder.join('controller.ts')]);
+  // It finds the endpoints itself, from the workspace in which they are published.
+  const workspace = `${market.shared.cluster.url}/clusters/root:provider`;
+  for (const [user, scope] of [
+    ['user-1', 'a'],
+    ['user-2', 'b'],
+  ] as const) {
+    const resources = ['apiexportscopeendpointslices'];
+    const verbs = ['get', 'list', 'watch'];
+    const rule = { apiGroups: ['scopes.multiplane.dev'], resources, resourceNames: [scope], verbs };
+    await market.grant('provider', user, `endpoints-of-${scope}`, [rule]);
+  }
+  await play('typescript', [join(repository, 'hack', 'node'), folder.join('controller.ts')], (what, name) =>
+    Promise.resolve({ servers: [workspace], args: [what, name] }),
+  );
 }, 240_000);
 
 const go = goProgram(join(example, 'go'), '.');
@@ -134,5 +162,5 @@ const inGo = 'the controller in Go serves a scope, hands over, and serves an API
 if ('problem' in go) skipLoudly(inGo, go.problem);
 else {
   // oxlint-disable-next-line jest/valid-title, jest/expect-expect -- the same as when it is skipped; play() asserts
-  test(inGo, async () => play('go', [go.command]), 240_000);
+  test(inGo, async () => play('go', [go.command], urlsOf), 240_000);
 }
