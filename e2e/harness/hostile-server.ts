@@ -50,6 +50,8 @@ export class HostileServer implements AsyncDisposable {
     this.workspace = new Requests(cluster, `/clusters/${this.path}`);
     this.requests = new Requests(cluster);
     this.#pid = cluster.process.pid as number;
+    // Skips suites where the system does not tell it.
+    this.#workMs();
     this.#neighbour = new Worker(new URL('neighbour.mjs', import.meta.url), {
       workerData: {
         url: `${cluster.url}/clusters/${this.path}${neighbourPath}`,

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { TempDir } from '@multiplane/testing';
@@ -71,14 +72,26 @@ describe('multiplane', () => {
     expect(files.filter((path) => /\.d\.[cm]?ts$|\.map$|\.tsbuildinfo$|\.test\.js$/.test(path))).toEqual([]);
   });
 
-  test('npx multiplane start serves in an empty folder', async () => {
+  test('what npx installs in an empty folder serves, with its plugins', async () => {
     const empty = new NpmProject(folder.join('empty'));
-    const npx = ['--yes', '--prefer-offline', `--package=${file()}`];
-    const printed = await empty.runWithRegistry('npx', [...npx, 'multiplane', '--version']);
-    expect(printed).toMatch(/^multiplane \d+\.\d+\.\d+$/m);
-    await using server = await startTestingServer({ command: ['npx', ...npx, 'multiplane'] });
-    const workspace = await empty.run('npx', [...npx, '-c', `kubectl-ws . --kubeconfig=${server.kubeconfig}`]);
-    expect(workspace).toContain("Current workspace is 'root'");
+    // It installs a package of a file anew at each run, also under a server that runs: once here.
+    const script = 'command -v multiplane && multiplane --version';
+    const printed = await empty.runWithRegistry('npx', [
+      '--yes',
+      '--prefer-offline',
+      `--package=${file()}`,
+      '-c',
+      script,
+    ]);
+    const [command = '', version] = printed.trim().split('\n');
+    // It stays in the cache of npx, in a folder of its own: <folder>/node_modules/.bin/multiplane.
+    await using _ = { [Symbol.asyncDispose]: () => rm(join(command, '..', '..', '..'), { recursive: true }) };
+    expect(version).toMatch(/^multiplane \d+\.\d+\.\d+$/);
+    await using server = await startTestingServer({ command: [command] });
+    const plugin = join(command, '..', 'kubectl-ws');
+    expect(await empty.run(plugin, ['.', `--kubeconfig=${server.kubeconfig}`])).toContain(
+      "Current workspace is 'root'",
+    );
     const definition = join(repository, 'docs', 'examples', 'widget-crd.yaml');
     await empty.run('kubectl', ['--kubeconfig', server.kubeconfig, 'apply', '--server-side', '-f', definition]);
     const served = await empty.run('kubectl', ['--kubeconfig', server.kubeconfig, 'api-resources', '-o', 'name']);

@@ -48,7 +48,7 @@ describe('on Linux', () => {
   test('an unknown process has no arguments and no threads', () => {
     expect(info.arguments(8)).toBe('');
     expect(info.threadStates(8)).toEqual([]);
-    expect(() => info.memory(8)).toThrow();
+    expect(() => info.memory(8)).toThrow('there is no ');
   });
 });
 
@@ -77,7 +77,7 @@ describe('on macOS', () => {
   test('an unknown process has no arguments and no threads', () => {
     expect(info.arguments(8)).toBe('');
     expect(info.threadStates(8)).toEqual([]);
-    expect(() => info.memory(8)).toThrow();
+    expect(() => info.memory(8)).toThrow('there is no ');
   });
 });
 
