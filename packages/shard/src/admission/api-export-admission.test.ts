@@ -56,6 +56,25 @@ test('requires an identity hash in claims for kinds that are not built in', asyn
   }
 });
 
+test('requires fields of claims to be those that the kind is selected by, outside of its status', async () => {
+  const of = (resource: string, fieldSelector: string, identityHash = ''): Promise<string | undefined> =>
+    refusal('v1alpha2', { permissionClaims: [{ resource, verbs: ['*'], identityHash, objects: { fieldSelector } }] });
+  const problem = (text: string, why: string): string =>
+    `spec.permissionClaims[0].objects.fieldSelector: Invalid value: "${text}": ${why}`;
+  for (const text of ['type=Opaque', 'type!=Opaque,metadata.name!=a', 'metadata.namespace=default'])
+    expect(await of('secrets', text)).toBeUndefined();
+  for (const text of ['tpye!=Opaque', 'spec.type=Opaque'])
+    expect(await of('secrets', text)).toBe(problem(text, `field label not supported: ${text.split(/[!=]/)[0]}`));
+  for (const [resource, identity] of [
+    ['namespaces', ''],
+    ['widgets', 'some'],
+  ] as const)
+    expect(await of(resource, 'status.phase=Active', identity)).toBe(
+      problem('status.phase=Active', 'a claim cannot select by a field of the status: status.phase'),
+    );
+  expect(await of('widgets', 'spec.size=big', 'some')).toBeUndefined();
+});
+
 test('validates the annotations of v1alpha1 exports', async () => {
   const schemas = (text: string): Promise<string | undefined> =>
     refusal('v1alpha1', { latestResourceSchemas: ['v1.widgets.example.dev'] }, { [resourceSchemasAnnotation]: text });
