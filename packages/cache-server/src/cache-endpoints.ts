@@ -1,7 +1,7 @@
 import { StatusError, groupResourceText, statusErrors } from '@multiplane/apimachinery';
 import { discoveryHandler, resourceHandler, type ResourceHandlerModules } from '@multiplane/apiserver';
 import { type Handler, type RequestContext, writeNotFoundText, writeText } from '@multiplane/generic-server';
-import { wildcardShard } from '@multiplane/storage';
+import { remoteStoragePath, wildcardShard } from '@multiplane/storage';
 import type { CachedKindSource } from './cached-kinds.ts';
 import { CachedResources } from './cached-resources.ts';
 import type { CacheRequestInfo } from './cache-paths.ts';
@@ -10,6 +10,8 @@ export interface CacheEndpointsModules extends Omit<ResourceHandlerModules, 'res
   readonly sources: readonly CachedKindSource[];
   /** The cached objects are loaded. */
   readonly isLoaded: () => boolean;
+  /** Serves the store to the shards that publish into it. */
+  readonly storage: Handler;
   /** Serves documents of the server itself. */
   readonly outer: Handler;
 }
@@ -44,7 +46,7 @@ export function cacheEndpoints(modules: CacheEndpointsModules): Handler {
   return async (context) => {
     const info = context.info as CacheRequestInfo;
     const { shard } = info;
-    if (shard === undefined) return modules.outer(context);
+    if (shard === undefined) return (info.path.startsWith(remoteStoragePath) ? modules.storage : modules.outer)(context);
     if (info.isResourceRequest) {
       if (info.cluster === undefined) writeNotFoundText(context.exchange);
       else {

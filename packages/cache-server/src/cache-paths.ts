@@ -1,6 +1,7 @@
 import { statusErrors } from '@multiplane/apimachinery';
 import { parseRequestPath, type RequestInfo, type RequestPath, resolveRequestInfo } from '@multiplane/generic-server';
-import { isShardName, wildcardShard } from '@multiplane/storage';
+import { isShardName, remoteStoragePath, wildcardShard } from '@multiplane/storage';
+import { isStorageStream } from './storage-endpoint.ts';
 
 export const servicePath = '/services/cache';
 
@@ -18,6 +19,10 @@ export function classifyCacheRequest(method: string, target: RequestPath): Cache
   const { query } = target;
   const path = target.path.startsWith(`${servicePath}/`) ? target.path.slice(servicePath.length) : target.path;
   if (ownPath.test(path)) return resolveRequestInfo(method, { ...parseRequestPath(path), query }, undefined);
+  if (path.startsWith(remoteStoragePath)) {
+    const info = resolveRequestInfo(method, { ...parseRequestPath(path), query }, undefined);
+    return Object.assign(info, { isStream: isStorageStream(path) });
+  }
   if (!path.startsWith('/shards/')) throw shardRequired();
   const { shard, rest } = splitShard(path.slice('/shards/'.length));
   const below = parseRequestPath(rest);

@@ -20,15 +20,19 @@ import {
   PrivilegedGroupAuthorizer,
   UnionAuthorizer,
   withImpersonation,
+  writeNotFoundText,
 } from '@multiplane/generic-server';
 import { cachePrefix, openWatchCache, type BackedWatchCache, type Storage } from '@multiplane/storage';
 import { systemKindSource, type CachedKindSource } from './cached-kinds.ts';
 import { CachedObjectInformers } from './cached-object-informers.ts';
 import { CachedResourceKinds } from './cached-resource-kinds.ts';
 import { cacheEndpoints } from './cache-endpoints.ts';
+import { storageEndpoint } from './storage-endpoint.ts';
 import { classifyCacheRequest, servicePath } from './cache-paths.ts';
 
 export interface CacheServiceOptions extends HandlerChainOptions {
+  /** The store belongs to this server, and shards publish into it through this server. */
+  readonly ownsStorage: boolean;
   /** `--authorization-always-allow-paths` */
   readonly alwaysAllowPaths: readonly string[];
 }
@@ -117,6 +121,9 @@ export class CacheService {
         connectKind: () => tokenRequestKind,
         sources: [systemKindSource, new CachedResourceKinds({ informers: this.informers }), ...(modules.sources ?? [])],
         isLoaded: () => this.cache.hasContent,
+        storage: options.ownsStorage
+          ? storageEndpoint({ storage: this.cache, clock })
+          : async ({ exchange }) => writeNotFoundText(exchange),
         outer: modules.outer,
       }),
     );

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { encodeJsonGo } from '@multiplane/apimachinery';
 import type { EmbeddedServer, EmbeddingHost } from '@multiplane/apiserver';
 import type { InformerSource } from '@multiplane/client';
@@ -14,8 +13,9 @@ import {
   versionInfo,
   writeBytes,
 } from '@multiplane/generic-server';
-import { MemoryStorage, openFileStorage, type NatsTarget, type Storage } from '@multiplane/storage';
+import { MemoryStorage, type NatsTarget, type Storage } from '@multiplane/storage';
 import { CacheService } from './cache-service.ts';
+import { openCacheStore } from './open-cache-store.ts';
 import { servicePath } from './cache-paths.ts';
 
 export interface EmbeddedCacheServerOptions {
@@ -48,7 +48,11 @@ export function embedCacheServer(
     const metrics = new RequestMetrics(registry);
     const draining = new Draining();
     const service = new CacheService(
-      { ...defaultHandlerChainOptions, alwaysAllowPaths: ['/healthz', '/readyz', '/livez'] },
+      {
+        ...defaultHandlerChainOptions,
+        ownsStorage: typeof options.storage === 'string',
+        alwaysAllowPaths: ['/healthz', '/readyz', '/livez'],
+      },
       {
         clock,
         logger,
@@ -90,10 +94,7 @@ export function embedCacheServer(
 
 async function openStorage({ storage }: EmbeddedCacheServerOptions, host: EmbeddingHost): Promise<Storage> {
   if (storage === 'memory') return new MemoryStorage();
-  if (storage === 'file') {
-    // Replication writes a missing cached object again, so a damaged cache is no loss.
-    return openFileStorage({ directory: join(host.rootDirectory, 'cache'), acceptDataLoss: true });
-  }
+  if (storage === 'file') return openCacheStore(host.rootDirectory);
   const { openJetStreamStorage } = await import('@multiplane/storage/jetstream');
   return openJetStreamStorage(storage, {
     onWatchFailure: logFailures(host.logger, 'NATS operation failed'),

@@ -23,7 +23,13 @@ const general = {
   'root-directory': {
     type: 'text',
     default: '.multiplane-cache',
-    description: 'Folder of the serving certificate, created with mode 0700.',
+    description: 'Folder of the serving certificate and of the embedded store, created with mode 0700.',
+  },
+  'storage-backend': {
+    type: 'text',
+    choices: ['nats', 'file'],
+    description:
+      'Where the cached objects are: in the stream of --nats-servers, or in an embedded store, into which the shards publish through this server; default: nats if --nats-servers is set, else file.',
   },
 } as const satisfies OptionTable;
 
@@ -61,11 +67,12 @@ export const cacheServerOptionTable = {
 
 export type CacheServerOptionValues = OptionValues<typeof cacheServerOptionTable>;
 
-export interface CacheServerOptions extends Omit<CacheServerOptionValues, 'rootDirectory' | 'clientCaFile'> {
+export interface CacheServerOptions extends Omit<CacheServerOptionValues, 'rootDirectory' | 'clientCaFile' | 'storageBackend'> {
   /** Absolute. */
   readonly rootDirectory: string;
   readonly clientCaFile: string;
-  readonly nats: NatsTarget;
+  /** Undefined: the embedded store. */
+  readonly nats: NatsTarget | undefined;
 }
 
 /** Fills in derived values and rejects invalid combinations. Throws OptionError. */
@@ -84,6 +91,10 @@ export function completeCacheServerOptions(values: CacheServerOptionValues): Com
     ['nats-token-file', values.natsTokenFile],
   ]);
   const nats = natsTargetOf(values);
-  if (nats === undefined) throw new OptionError('--nats-servers is required: a cache server has no storage of its own');
+  const { storageBackend } = values;
+  if (storageBackend === 'nats' && nats === undefined)
+    throw new OptionError('--storage-backend=nats needs --nats-servers');
+  if (storageBackend === 'file' && nats !== undefined)
+    throw new OptionError('--storage-backend=file and --nats-servers exclude each other');
   return markCompleted({ ...values, rootDirectory: resolve(values.rootDirectory), clientCaFile, nats });
 }

@@ -28,7 +28,9 @@ import {
   watchServingCertificate,
   X509Authenticator,
 } from '@multiplane/generic-server';
+import type { NatsTarget, Storage } from '@multiplane/storage';
 import { CacheService } from './cache-service.ts';
+import { openCacheStore } from './open-cache-store.ts';
 import type { CacheServerOptions } from './options.ts';
 import { servingCertificateFiles } from './serving-certificate.ts';
 
@@ -41,8 +43,8 @@ export interface CacheServerModules {
 }
 
 /**
- * The cache server as a process. It stores nothing: it follows the JetStream stream of cached objects, and any number
- * of instances may run. It listens immediately and reports on `/readyz` what is missing, such as NATS. Runs until the
+ * The cache server as a process. With NATS it stores nothing: it follows the JetStream stream of cached objects, and any
+ * number of instances may run. Otherwise the shards publish into its embedded store through it, and there is one. It listens immediately and reports on `/readyz` what is missing, such as NATS. Runs until the
  * signal aborts; throws on a fatal failure.
  */
 export async function runCacheServer(
@@ -51,11 +53,9 @@ export async function runCacheServer(
 ): Promise<void> {
   const clock = systemClock;
   await makeRootDirectory(options.rootDirectory);
-  // Imported lazily: a cache server inside a shard rarely needs NATS.
-  const { LazyJetStreamStorage, openJetStreamStorage } = await import('@multiplane/storage/jetstream');
   const files = await servingCertificateFiles(options, { logger });
-  const onWatchFailure = logFailures(logger, 'NATS operation failed');
-  const storage = new LazyJetStreamStorage({ open: () => openJetStreamStorage(options.nats, { onWatchFailure }) });
+  const { nats } = options;
+  const storage = nats === undefined ? await openCacheStore(options.rootDirectory) : await natsStorage(nats, logger);
   const health = new HealthChecks();
   const registry = new MetricsRegistry();
   addProcessMetrics(registry);
@@ -69,7 +69,7 @@ export async function runCacheServer(
   const connections = new ConnectionTable(defaultConnectionLimits);
   const draining = new Draining();
   const service = new CacheService(
-    { ...defaultHandlerChainOptions, alwaysAllowPaths: options.authorizationAlwaysAllowPaths },
+    { ...defaultHandlerChainOptions, ownsStorage: nats === undefined, alwaysAllowPaths: options.authorizationAlwaysAllowPaths },
     {
       clock,
       logger,
@@ -98,7 +98,7 @@ export async function runCacheServer(
   );
   certificate.onChange((changed) => server.reloadCertificate(changed));
 
-  health.add('nats', () => storage.check(), { endpoints: ['readyz'] });
+  health.add(nats === undefined ? 'storage' : 'nats', () => storage.check(), { endpoints: ['readyz'] });
   health.add(
     'cache-sync',
     () => {
@@ -124,5 +124,12 @@ export async function runCacheServer(
     },
   });
   lifecycle.add('loading', service.loading);
-  await lifecycle.run(signal, () => logger.info('ready', { port: server.port, stream: options.nats.stream }));
+  await lifecycle.run(signal, () => logger.info('ready', { port: server.port, stream: nats?.stream }));
+}
+
+/** Opens in the background: NATS may be unreachable. Imported lazily, since the embedded store does without its client. */
+async function natsStorage(nats: NatsTarget, logger: Logger): Promise<Storage> {
+  const { LazyJetStreamStorage, openJetStreamStorage } = await import('@multiplane/storage/jetstream');
+  const onWatchFailure = logFailures(logger, 'NATS operation failed');
+  return new LazyJetStreamStorage({ open: () => openJetStreamStorage(nats, { onWatchFailure }) });
 }

@@ -15,6 +15,8 @@ export { MemoryStorage } from './memory/memory-storage.ts';
 export { openWatchCache } from './cacher/open-watch-cache.ts';
 export { ClusterUsage, type StoredUsage, type Usage } from './usage/cluster-usage.ts';
 export type { BackedWatchCache } from './cacher/watch-cache.ts';
+export { progressIntervalMs, RemoteStorage, remoteStoragePath } from './remote/remote-storage.ts';
+export { encodeFrame, writtenError } from './remote/storage-frames.ts';
 export { type NatsTarget, natsOptions, natsTargetOf } from './nats-options.ts';
 export { checkFileStore, type StoreCheck } from './file/check-file-store.ts';
 export { type RecoveryReport } from './file/file-storage.ts';

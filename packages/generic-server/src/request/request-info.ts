@@ -23,4 +23,6 @@ export interface RequestInfo {
   readonly name: string;
   /** Decoded path segments after the resource, name and subresource included. */
   readonly parts: readonly string[];
+  /** Of a non-resource request: it lasts as long as the client wants, like a watch. */
+  readonly isStream?: boolean | undefined;
 }

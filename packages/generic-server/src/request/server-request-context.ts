@@ -19,7 +19,8 @@ export const snapshotPath = '/snapshot';
 
 /** True for a request whose duration the client chooses. */
 export function isLongRunning(info: RequestInfo): boolean {
-  if (!info.isResourceRequest) return info.path === snapshotPath && info.cluster === undefined;
+  if (!info.isResourceRequest)
+    return info.isStream === true || (info.path === snapshotPath && info.cluster === undefined);
   return (
     info.verb === 'watch' ||
     info.verb === 'proxy' ||

@@ -28,7 +28,7 @@ import {
   replicationController,
   type CachedResourceModules,
 } from '@multiplane/controllers';
-import { natsTargetOf, type NatsTarget, type Storage, type WatchCache } from '@multiplane/storage';
+import { natsTargetOf, RemoteStorage, type NatsTarget, type Storage, type WatchCache } from '@multiplane/storage';
 import type { ShardOptions } from '../options.ts';
 import { rootShardName } from '../sharding-options.ts';
 import { StorageCachedObjectStore, type CachedObjectStorage } from './cached-object-store.ts';
@@ -50,7 +50,8 @@ const cachePath = '/services/cache/shards/*';
  * Replication of one shard: reads the cached objects of other shards, and publishes its own.
  *
  *   reads from       the cache server of --cache-kubeconfig, else the embedded one, else nothing
- *   publishes to     the stream of --nats-servers, else the storage of the embedded cache server, else nothing
+ *   publishes to     the stream of --nats-servers, else the store of the embedded cache server, else that of the cache server of
+ *                    --cache-kubeconfig, else nothing
  *
  * {@link globalInformers} exist before the embedded cache server, because their readers are wired first.
  */
@@ -71,6 +72,8 @@ export class ShardReplication {
   #bound = false;
   #remote: RemoteInformerFactory | undefined;
   #embedded: Storage | undefined;
+  /** The store of the cache server of --cache-kubeconfig. */
+  readonly #published: RemoteStorage | undefined;
 
   constructor(options: ShardOptions, modules: ShardReplicationModules) {
     this.#options = options;
@@ -98,6 +101,7 @@ export class ShardReplication {
     this.cacheServer = transport;
     const remote = new RemoteInformerFactory({ pathPrefix: cachePath }, { transport, clock, logger });
     this.#remote = remote;
+    this.#published = new RemoteStorage({ pathPrefix: '/services/cache' }, { transport, clock });
     this.#bind(remote);
     this.runnables = [
       remote,
@@ -115,8 +119,6 @@ export class ShardReplication {
   /** Call after the last {@link adopt}. */
   complete(): void {
     if (!this.#bound) this.#bind(emptyInformerSource);
-    if (this.#open() === undefined && this.#options.cacheKubeconfig !== undefined)
-      this.#modules.logger.warn('objects are not published to other shards: --nats-servers is not set');
   }
 
   /**
@@ -173,9 +175,9 @@ export class ShardReplication {
         });
       };
     }
-    const storage = this.#embedded;
+    const storage = this.#embedded ?? this.#published;
     if (storage === undefined) return undefined;
-    // The embedded cache server closes its storage itself.
+    // Whoever opened it closes it.
     return async () => ({
       create: (key, value, options) => storage.create(key, value, options),
       update: (key, value, expected, options) => storage.update(key, value, expected, options),
