@@ -22,7 +22,7 @@ const libraries = Object.entries(owners).map(([library, owning]) => ({
 
 /** What a package exports: `exports` of its package.json, and the conformance suites of its contracts. */
 const entries =
-  '^packages/[^/]+/(src/(encryption/|etcd/|jetstream/|pki/|serving/|shard/)?|test/conformance/)index\\.ts$|^packages/storage/src/snapshot/snapshot-format\\.ts$';
+  '^packages/[^/]+/(src/(encryption/|etcd/|jetstream/|pki/|serving/|shard/|topology/)?|test/conformance/)index\\.ts$|^packages/storage/src/snapshot/snapshot-format\\.ts$';
 
 export default {
   forbidden: [

@@ -8,8 +8,8 @@ help: ## Show this list
 build: ## Install what is missing and compile everything
 	@hack/build
 
-up: ## Build and start a local control plane in .multiplane/ (PROFILE=sharded: all servers apart)
-	@hack/up
+up: ## Build and start a local control plane in .multiplane/ (SHARDS=auto: on every core; PROFILE=sharded: all servers apart)
+	@hack/up $(if $(SHARDS),--shards=$(SHARDS))
 
 down: ## Stop it; its data stays in .multiplane/
 	@hack/down

@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import { healthAt } from './cluster/health.ts';
+import { healthAt } from '../packages/multiplane/src/topology/index.ts';
 
 const [kubeconfig = '', pid = ''] = process.argv.slice(2);
 const deadline = performance.now() + 120_000;

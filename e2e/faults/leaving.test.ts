@@ -5,7 +5,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { ChildServer, eventually, freePorts, TempDir, testCertificates } from '@multiplane/testing';
-import { healthAt } from '../../hack/cluster/health.ts';
+import { healthAt } from '../../packages/multiplane/src/topology/index.ts';
 
 const multiplane = join(import.meta.dirname, '..', '..', 'bin', 'multiplane');
 

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ChildServer, freePorts, TempDir } from '@multiplane/testing';
 import { readFileSync } from 'node:fs';
-import { askHealth } from '../../hack/cluster/health.ts';
+import { askHealth } from '../../packages/multiplane/src/topology/index.ts';
 import type { ControlPlane } from './control-plane.ts';
 
 const multiplane = join(import.meta.dirname, '..', '..', 'bin', 'multiplane');

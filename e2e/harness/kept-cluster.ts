@@ -6,7 +6,7 @@ import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads';
 import type { RestTransport } from '@multiplane/client';
 import { SnapshotDecoder } from '@multiplane/storage/snapshot-format';
 import { eventually } from '@multiplane/testing';
-import { localPlace } from '../../hack/cluster/local-place.ts';
+import { localPlace } from '../../packages/multiplane/src/topology/index.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { LocalAccess, type LocalRecord } from './local-access.ts';
 import { optionalApis } from './local-cluster.ts';

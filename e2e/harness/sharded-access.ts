@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clientConfigOf, readKubeconfig, RestTransport, type ClientConfig } from '@multiplane/client';
-import { topology, urlsOf, type Place } from '../../hack/cluster/topology.ts';
+import { topology, urlsOf, type Place } from '../../packages/multiplane/src/topology/index.ts';
 import type { ContextName, ControlPlane } from './control-plane.ts';
 import { testTokens } from './local-cluster.ts';
 

@@ -3,9 +3,16 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ChildServer, findBinary, freePorts, TempDir } from '@multiplane/testing';
-import { askHealth } from '../../hack/cluster/health.ts';
-import { localPlace, preparePlace } from '../../hack/cluster/local-place.ts';
-import { pkiArguments, portNames, topology, type ClusterProcess, type Place } from '../../hack/cluster/topology.ts';
+import {
+  askHealth,
+  type ClusterProcess,
+  localPlace,
+  pkiArguments,
+  type Place,
+  portNames,
+  preparePlace,
+  topology,
+} from '../../packages/multiplane/src/topology/index.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { tokenFileText, type LocalClusterOptions } from './local-cluster.ts';
 import { adminToken, ShardedAccess } from './sharded-access.ts';

@@ -23,7 +23,7 @@ export class SharedApis implements AsyncDisposable {
   /** Logical clusters by the names of their workspaces. */
   readonly clusters = new Map<string, string>();
 
-  private constructor(cluster: ControlPlane) {
+  constructor(cluster: ControlPlane) {
     this.cluster = cluster;
     this.requests = new Requests(cluster);
   }

@@ -5,8 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 import { unlessMissing } from '@multiplane/testing';
 import { parseYaml } from '../../packages/apimachinery/src/index.ts';
 import { composeFiles } from './compose.ts';
-import { localPlace } from './local-place.ts';
-import { topology } from './topology.ts';
+import { localPlace, topology } from '../../packages/multiplane/src/topology/index.ts';
 import { toYaml } from './yaml.ts';
 
 const folder = join(import.meta.dirname, '..', '..', 'deploy', 'compose');

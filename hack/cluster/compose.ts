@@ -6,7 +6,13 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { configFiles, pkiArguments, topology, type ClusterProcess, type Place } from './topology.ts';
+import {
+  configFiles,
+  pkiArguments,
+  topology,
+  type ClusterProcess,
+  type Place,
+} from '../../packages/multiplane/src/topology/index.ts';
 import { toYaml } from './yaml.ts';
 
 const images = {

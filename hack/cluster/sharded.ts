@@ -13,10 +13,16 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { delimiter, join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { askHealth } from './health.ts';
-import { localPlace, preparePlace } from './local-place.ts';
+import {
+  askHealth,
+  type ClusterProcess,
+  localPlace,
+  pkiArguments,
+  portNames,
+  preparePlace,
+  topology,
+} from '../../packages/multiplane/src/topology/index.ts';
 import { runningPid, startInBackground, stopProcess, type ProcessFiles } from './running-process.ts';
-import { pkiArguments, portNames, topology, type ClusterProcess } from './topology.ts';
 
 const startTimeoutMs = 120_000;
 const stopGraceMs = 60_000;

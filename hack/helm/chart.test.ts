@@ -9,8 +9,7 @@ import { consoleServerOptionTable } from '../../packages/console/src/server/opti
 import { frontProxyOptionTable } from '../../packages/front-proxy/src/options.ts';
 import { shardOptionTable } from '../../packages/shard/src/options.ts';
 import { virtualWorkspacesOptionTable } from '../../packages/virtual-workspaces/src/options.ts';
-import { localPlace } from '../cluster/local-place.ts';
-import { topology } from '../cluster/topology.ts';
+import { localPlace, topology } from '../../packages/multiplane/src/topology/index.ts';
 import { matrix, releases, renderedFolder, sourceLine, templateArguments } from './chart.ts';
 import { manifestsOf, type Manifest, type Probe } from './manifests.ts';
 

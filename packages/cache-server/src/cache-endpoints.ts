@@ -46,7 +46,8 @@ export function cacheEndpoints(modules: CacheEndpointsModules): Handler {
   return async (context) => {
     const info = context.info as CacheRequestInfo;
     const { shard } = info;
-    if (shard === undefined) return (info.path.startsWith(remoteStoragePath) ? modules.storage : modules.outer)(context);
+    if (shard === undefined)
+      return (info.path.startsWith(remoteStoragePath) ? modules.storage : modules.outer)(context);
     if (info.isResourceRequest) {
       if (info.cluster === undefined) writeNotFoundText(context.exchange);
       else {

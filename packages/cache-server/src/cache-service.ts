@@ -20,7 +20,7 @@ import {
   PrivilegedGroupAuthorizer,
   UnionAuthorizer,
   withImpersonation,
-  writeNotFoundText,
+  writeText,
 } from '@multiplane/generic-server';
 import { cachePrefix, openWatchCache, type BackedWatchCache, type Storage } from '@multiplane/storage';
 import { systemKindSource, type CachedKindSource } from './cached-kinds.ts';
@@ -123,7 +123,8 @@ export class CacheService {
         isLoaded: () => this.cache.hasContent,
         storage: options.ownsStorage
           ? storageEndpoint({ storage: this.cache, clock })
-          : async ({ exchange }) => writeNotFoundText(exchange),
+          : async ({ exchange }) =>
+              writeText(exchange, 404, 'the cached objects are in NATS: shards publish to --nats-servers themselves\n'),
         outer: modules.outer,
       }),
     );

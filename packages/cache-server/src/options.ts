@@ -67,7 +67,10 @@ export const cacheServerOptionTable = {
 
 export type CacheServerOptionValues = OptionValues<typeof cacheServerOptionTable>;
 
-export interface CacheServerOptions extends Omit<CacheServerOptionValues, 'rootDirectory' | 'clientCaFile' | 'storageBackend'> {
+export interface CacheServerOptions extends Omit<
+  CacheServerOptionValues,
+  'rootDirectory' | 'clientCaFile' | 'storageBackend'
+> {
   /** Absolute. */
   readonly rootDirectory: string;
   readonly clientCaFile: string;

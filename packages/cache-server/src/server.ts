@@ -69,7 +69,11 @@ export async function runCacheServer(
   const connections = new ConnectionTable(defaultConnectionLimits);
   const draining = new Draining();
   const service = new CacheService(
-    { ...defaultHandlerChainOptions, ownsStorage: nats === undefined, alwaysAllowPaths: options.authorizationAlwaysAllowPaths },
+    {
+      ...defaultHandlerChainOptions,
+      ownsStorage: nats === undefined,
+      alwaysAllowPaths: options.authorizationAlwaysAllowPaths,
+    },
     {
       clock,
       logger,

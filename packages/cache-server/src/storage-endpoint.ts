@@ -100,7 +100,11 @@ const operations: Readonly<Record<string, Operation>> = {
 async function watch(context: RequestContext, { storage, clock }: StorageEndpointModules): Promise<void> {
   const { exchange, signal } = context;
   const after = numberOf(context, 'after');
-  const batches = storage.watch(prefixOf(context), { after, signal, restoresKeys: context.info.query.has('restoresKeys') });
+  const batches = storage.watch(prefixOf(context), {
+    after,
+    signal,
+    restoresKeys: context.info.query.has('restoresKeys'),
+  });
   start(context);
   let revision = after;
   let isWriting = false;
@@ -115,7 +119,10 @@ async function watch(context: RequestContext, { storage, clock }: StorageEndpoin
     for await (const batch of batches) {
       isWriting = true;
       for (const { type, key, revision: changed, created, value } of batch.events) {
-        await write(context, encodeFrame({ type, key, revision: changed, created }, type === 'put' ? value : undefined));
+        await write(
+          context,
+          encodeFrame({ type, key, revision: changed, created }, type === 'put' ? value : undefined),
+        );
         if (signal.aborted) return;
       }
       ({ revision } = batch);
@@ -145,7 +152,8 @@ function respondJson({ exchange }: RequestContext, status: number, body: object)
 
 function keyOf({ info }: RequestContext): string {
   const key = info.query.get('key') ?? '';
-  if (parseCacheKey(key) === undefined) throw statusErrors.badRequest('the parameter key must be the key of a cached object');
+  if (parseCacheKey(key) === undefined)
+    throw statusErrors.badRequest('the parameter key must be the key of a cached object');
   return key;
 }
 

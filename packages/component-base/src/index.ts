@@ -39,7 +39,7 @@ export { markCompleted } from './options/completed.ts';
 export { parseDuration } from './options/duration.ts';
 export { cacheApisGate, FeatureGates } from './options/feature-gates.ts';
 export { readOptionFile, withOption } from './options/option-file.ts';
-export type { OptionTable, OptionValues } from './options/option-table.ts';
+export { camelCase, type OptionTable, type OptionValues } from './options/option-table.ts';
 export { parseOptions } from './options/parse-options.ts';
 export { OptionError } from './options/parse-value.ts';
 export { completeWords, type CompletedWord, type FlagNames } from './options/complete-words.ts';

@@ -33,7 +33,7 @@ export interface Server<Table extends OptionTable, Options extends CommonOptions
   /** Completes and validates the options. Throws OptionError. */
   readonly complete: (values: OptionValues<Table>) => Options;
   /** Runs until the signal aborts. */
-  readonly run: (options: Options, modules: ServerModules) => Promise<void>;
+  readonly run: (options: Options, modules: ServerModules, given: ReadonlySet<string>) => Promise<void>;
 }
 
 /** A sub-command that parses its flags and runs its server until SIGINT or SIGTERM. */
@@ -44,7 +44,7 @@ export function serverCommand<Table extends OptionTable, Options extends CommonO
   return {
     help: { sections },
     run: async (args) => {
-      const { values, operands } = parseOptions(table, { args, environment });
+      const { values, operands, given } = parseOptions(table, { args, environment });
       if (operands[0] !== undefined) throw new OptionError(`unexpected argument ${JSON.stringify(operands[0])}`);
       const options = complete(values);
       const logger = createLogger(
@@ -52,9 +52,24 @@ export function serverCommand<Table extends OptionTable, Options extends CommonO
         { write: (text) => void process.stderr.write(text) },
       );
       for (const name of options.features?.unknown ?? []) logger.warn('unknown feature gate', { name });
+      endWithSupervisor(process);
       using shutdown = new ShutdownSignal({ source: process, logger, forceExit: (code) => process.exit(code) });
-      await run(options, { logger, signal: shutdown.signal, version });
+      await run(options, { logger, signal: shutdown.signal, version }, given);
       return 0;
     },
   };
+}
+
+/**
+ * Stops a server that `start --shards` started when that has been killed: nothing would restart it, and the next start finds its
+ * ports and stores in use.
+ */
+function endWithSupervisor(program: NodeJS.Process): void {
+  const { channel } = program;
+  if (channel === undefined || channel === null) return;
+  // Nobody reads any more what the server writes.
+  for (const stream of [program.stdout, program.stderr]) stream.on('error', () => undefined);
+  program.once('disconnect', () => program.kill(program.pid, 'SIGTERM'));
+  // A listener keeps the channel, and with it the process.
+  channel.unref();
 }

@@ -12,13 +12,13 @@ const program: Program = {
   commands: [
     {
       name: 'start',
-      summary: 'Start everything in one process, on the embedded store.',
+      summary: 'Start everything on this machine, on the embedded store: in one process, or with --shards in several.',
       load: async () => (await import('../commands/start.ts')).startCommand(process.env),
     },
     {
       name: 'shard',
       summary: 'Start one shard; servers that its flags do not name run in the same process.',
-      load: async () => (await import('../commands/start.ts')).startCommand(process.env),
+      load: async () => (await import('../commands/start.ts')).shardCommand(process.env),
     },
     {
       name: 'front-proxy',

@@ -7,8 +7,13 @@ export interface ShardUrls {
   readonly virtualWorkspaceURL: string;
 }
 
+type ShardUrlOptions = Partial<
+  Pick<ShardOptions, 'shardBaseUrl' | 'shardExternalUrl' | 'shardVirtualWorkspaceUrl' | 'externalHostname'>
+> &
+  Pick<ShardOptions, 'bindAddress'>;
+
 /** Each URL defaults to the base URL, and that to the address of the listener. */
-export function shardUrls(options: ShardOptions, port: number): ShardUrls {
+export function shardUrls(options: ShardUrlOptions, port: number): ShardUrls {
   const baseURL =
     options.shardBaseUrl ?? `https://${options.externalHostname ?? reachableHost(options.bindAddress)}:${port}`;
   return {

@@ -1,7 +1,15 @@
 import type { Clock } from '@multiplane/component-base';
 import { OutcomeUnknownError, StorageUnavailableError, type StorageError } from '../errors.ts';
 import { errorCode } from '../error-code.ts';
-import type { ListOptions, ListResult, Storage, StorageEvent, StoredValue, WatchBatch, WatchOptions } from '../interface.ts';
+import type {
+  ListOptions,
+  ListResult,
+  Storage,
+  StorageEvent,
+  StoredValue,
+  WatchBatch,
+  WatchOptions,
+} from '../interface.ts';
 import { errorOf, StorageFrameDecoder, type DecodedFrame, type WrittenStorageError } from './storage-frames.ts';
 
 /** Below it a server offers its store; the paths are those of {@link RemoteStorage}. */
@@ -65,7 +73,13 @@ export class RemoteStorage implements Pick<
   }
 
   async list(prefix: string, { limit, from, revision, skipRemainingCount }: ListOptions = {}): Promise<ListResult> {
-    const parameters = { prefix, limit, from, revision, skipRemainingCount: skipRemainingCount === true ? 1 : undefined };
+    const parameters = {
+      prefix,
+      limit,
+      from,
+      revision,
+      skipRemainingCount: skipRemainingCount === true ? 1 : undefined,
+    };
     const items: StoredValue[] = [];
     let state: { readonly revision: number; readonly remaining: number } | undefined;
     for await (const { frame, value } of this.#frames('list', parameters)) {
@@ -76,7 +90,10 @@ export class RemoteStorage implements Pick<
     throw new StorageUnavailableError('the list of the store ended early');
   }
 
-  async *watch(prefix: string, { after, signal, restoresKeys }: WatchOptions): AsyncGenerator<WatchBatch, void, undefined> {
+  async *watch(
+    prefix: string,
+    { after, signal, restoresKeys }: WatchOptions,
+  ): AsyncGenerator<WatchBatch, void, undefined> {
     let events: StorageEvent[] = [];
     const parameters = { prefix, after, restoresKeys: restoresKeys === true ? 1 : undefined };
     for await (const { frame, value } of this.#frames('watch', parameters, signal)) {
@@ -95,18 +112,27 @@ export class RemoteStorage implements Pick<
 
   async close(): Promise<void> {}
 
-  async #write(verb: 'create' | 'update' | 'delete', parameters: Parameters & { key: string }, value?: Buffer): Promise<number> {
+  async #write(
+    verb: 'create' | 'update' | 'delete',
+    parameters: Parameters & { key: string },
+    value?: Buffer,
+  ): Promise<number> {
     try {
       const response = await this.#open('POST', verb, parameters, { body: value });
       return (JSON.parse(await bodyOf(response)) as { revision: number }).revision;
     } catch (error) {
-      if (error instanceof ConnectionError && error.isAfterSend) throw new OutcomeUnknownError(parameters.key, error.cause);
+      if (error instanceof ConnectionError && error.isAfterSend)
+        throw new OutcomeUnknownError(parameters.key, error.cause);
       throw unavailable(error);
     }
   }
 
   /** Ends when the signal aborts; throws the error that the server wrote, and Unavailable when the connection ends or is silent. */
-  async *#frames(path: string, parameters: Parameters, signal?: AbortSignal): AsyncGenerator<DecodedFrame, void, undefined> {
+  async *#frames(
+    path: string,
+    parameters: Parameters,
+    signal?: AbortSignal,
+  ): AsyncGenerator<DecodedFrame, void, undefined> {
     const { clock } = this.#modules;
     const idle = new AbortController();
     const silence = (): ReturnType<Clock['after']> =>
@@ -194,5 +220,7 @@ function refusal(status: number, body: string): StorageError {
 
 function unavailable(error: unknown): unknown {
   const isReported = error instanceof Error && error.name === 'StorageError';
-  return isReported ? error : new StorageUnavailableError('the store did not respond', error instanceof ConnectionError ? error.cause : error);
+  return isReported
+    ? error
+    : new StorageUnavailableError('the store did not respond', error instanceof ConnectionError ? error.cause : error);
 }

@@ -1,6 +1,6 @@
 /**
- * The processes of a sharded control plane: one list, from which `make up PROFILE=sharded` starts them, the end-to-end
- * suites start them on free ports, and `deploy/compose/compose.yaml` is generated. What runs where differs; what runs,
+ * The processes of a sharded control plane: one list, from which `multiplane start --shards` and `make up PROFILE=sharded`
+ * start them, the end-to-end suites start them on free ports, and `deploy/compose/compose.yaml` is generated. What runs where differs; what runs,
  * with which flags and in which order, does not.
  */
 
@@ -22,6 +22,11 @@ export interface Place {
   readonly port: (process: string, usual: number) => number;
   /** Where clients reach the front-proxy. */
   readonly externalUrl: string;
+  /**
+   * Every process that stores something has an embedded store: there are no etcd and no NATS, shards publish through the cache
+   * server, and each shard serves its virtual workspaces itself.
+   */
+  readonly hasEmbeddedStores?: boolean | undefined;
   /** With the web console, a process that nothing else needs. */
   readonly hasConsole?: boolean | undefined;
   /** Further entries of the front-proxy's mapping file, before the usual ones. */
@@ -75,7 +80,10 @@ export function urlsOf(place: Place): {
     frontProxy: url('front-proxy', ports.frontProxy),
     cache: url('cache-server', ports.cache),
     shards: each('shard', ports.shard),
-    virtualWorkspaces: each('virtual-workspaces', ports.virtualWorkspaces),
+    virtualWorkspaces:
+      place.hasEmbeddedStores === true
+        ? each('shard', ports.shard)
+        : each('virtual-workspaces', ports.virtualWorkspaces),
   };
 }
 
@@ -123,12 +131,12 @@ export function portNames(shards: readonly string[]): readonly string[] {
 
 /** All processes, each after those it needs. */
 export function topology(place: Place): readonly ClusterProcess[] {
+  const hasServers = place.hasEmbeddedStores !== true;
   return [
-    ...place.shards.map((shard, index) => etcd(place, shard, index)),
-    nats(place),
+    ...(hasServers ? [...place.shards.map((shard, index) => etcd(place, shard, index)), nats(place)] : []),
     cacheServer(place),
     ...place.shards.map((shard, index) => shardProcess(place, shard, index)),
-    ...place.shards.map((shard, index) => virtualWorkspaces(place, shard, index)),
+    ...(hasServers ? place.shards.map((shard, index) => virtualWorkspaces(place, shard, index)) : []),
     frontProxy(place),
     ...(place.hasConsole === true ? [webConsole(place)] : []),
   ];
@@ -205,10 +213,10 @@ function cacheServer(place: Place): ClusterProcess {
       'cache-server',
       ...serving(place, name, ports.cache),
       `--client-ca-file=${place.pki}/client-ca.crt`,
-      ...natsFlags(place),
+      ...(place.hasEmbeddedStores === true ? ['--storage-backend=file'] : natsFlags(place)),
       ...flagsOf(place, 'cache-server'),
     ],
-    needs: ['nats'],
+    needs: place.hasEmbeddedStores === true ? [] : ['nats'],
   };
 }
 
@@ -227,7 +235,7 @@ function shardProcess(place: Place, shard: string, index: number): ClusterProces
       `--shard-base-url=${urls.shards[shard]}`,
       `--shard-external-url=${place.externalUrl}`,
       `--shard-virtual-workspace-url=${urls.virtualWorkspaces[shard]}`,
-      '--run-virtual-workspaces=false',
+      `--run-virtual-workspaces=${place.hasEmbeddedStores === true}`,
       `--batteries-included=${(place.batteries ?? usualBatteries).join(',')}`,
       `--client-ca-file=${pki}/client-ca.crt`,
       ...requestHeader(place, 'kcp-front-proxy'),
@@ -245,15 +253,17 @@ function shardProcess(place: Place, shard: string, index: number): ClusterProces
       `--logical-cluster-admin-kubeconfig=${pki}/logical-cluster-admin.kubeconfig`,
       `--external-logical-cluster-admin-kubeconfig=${pki}/external-logical-cluster-admin.kubeconfig`,
       `--cache-kubeconfig=${pki}/cache.kubeconfig`,
-      `--etcd-servers=https://${place.host(etcdName)}:${place.port(etcdName, ports.etcd + 10 * index)}`,
-      `--etcd-cafile=${pki}/storage-ca.crt`,
-      `--etcd-certfile=${pki}/storage-client/tls.crt`,
-      `--etcd-keyfile=${pki}/storage-client/tls.key`,
-      ...natsFlags(place),
+      ...(place.hasEmbeddedStores === true
+        ? ['--storage-backend=file']
+        : [...etcdFlags(place, etcdName, ports.etcd + 10 * index), ...natsFlags(place)]),
       ...flagsOf(place, 'shard'),
     ],
     // Another shard binds the APIs that the root shard exports, so it is not ready before that one.
-    needs: [etcdName, 'nats', 'cache-server', ...(isRoot ? [] : ['shard-root'])],
+    needs: [
+      ...(place.hasEmbeddedStores === true ? [] : [etcdName, 'nats']),
+      'cache-server',
+      ...(isRoot ? [] : ['shard-root']),
+    ],
   };
 }
 
@@ -289,7 +299,10 @@ function frontProxy(place: Place): ClusterProcess {
       ...requestHeader(place, 'kcp-front-proxy,kcp-mounts-proxy'),
       ...flagsOf(place, 'front-proxy'),
     ],
-    needs: place.shards.flatMap((shard) => [`shard-${shard}`, `virtual-workspaces-${shard}`]),
+    needs: place.shards.flatMap((shard) => [
+      `shard-${shard}`,
+      ...(place.hasEmbeddedStores === true ? [] : [`virtual-workspaces-${shard}`]),
+    ]),
   };
 }
 
@@ -322,8 +335,14 @@ function multiplane(
     kind,
     program: 'multiplane',
     port,
-    health: { url: `https://localhost:${port}/readyz`, ca: `${place.pki}/serving-ca.crt` },
+    health: { url: `https://${loopbackOf(place)}:${port}/readyz`, ca: `${place.pki}/serving-ca.crt` },
   };
+}
+
+/** Where a process on the same machine reaches one that listens on the address of the place. */
+function loopbackOf({ listen }: Place): string {
+  if (['127.0.0.1', '0.0.0.0', '::', '::1', ''].includes(listen)) return 'localhost';
+  return listen.includes(':') ? `[${listen}]` : listen;
 }
 
 function serving(place: Place, name: string, usual: number): string[] {
@@ -336,6 +355,15 @@ function listener(place: Place, name: string, usual: number): string[] {
     `--secure-port=${place.port(name, usual)}`,
     `--tls-cert-file=${place.pki}/${name}/tls.crt`,
     `--tls-private-key-file=${place.pki}/${name}/tls.key`,
+  ];
+}
+
+function etcdFlags(place: Place, name: string, usual: number): string[] {
+  return [
+    `--etcd-servers=https://${place.host(name)}:${place.port(name, usual)}`,
+    `--etcd-cafile=${place.pki}/storage-ca.crt`,
+    `--etcd-certfile=${place.pki}/storage-client/tls.crt`,
+    `--etcd-keyfile=${place.pki}/storage-client/tls.key`,
   ];
 }
 
