@@ -11,7 +11,7 @@ import type { RestTransport } from '@multiplane/client';
 import { systemClock } from '@multiplane/component-base';
 import { customResourcePrefix, MemoryStorage, objectKey, openWatchCache } from '@multiplane/storage';
 import { apiExport, apiResourceSchema } from '@multiplane/testing';
-import { ClaimReferences } from '../../packages/shard/src/api-sharing/claim-references.ts';
+import { ClaimReferences } from '@multiplane/shard';
 import { ServerProcess } from './api/server-process.ts';
 import { atRate, get, many, post, readyWorkspaces, until } from './load.ts';
 import { report } from './report.ts';

@@ -5,3 +5,5 @@ export { runShard, type ShardModules } from './server.ts';
 /** What a shard publishes; a cache server must serve all of it. */
 export { replicatedKinds } from '@multiplane/controllers';
 export { builtInKeyPrefixes, contentPrefixOf } from './content-prefix.ts';
+/** Measured by itself. */
+export { ClaimReferences } from './api-sharing/claim-references.ts';
